@@ -67,7 +67,7 @@ describe('rotation', () => {
   };
   const healthy = async () => expect(await checkVault({ store, keyring })).toMatchObject({ ok: true, findings: [] });
 
-  it('seals every record anew and destroys the old key; what clients see stays', async () => {
+  it('seals every record again, destroys the old key and changes nothing for clients', async () => {
     const made = [];
     for (let n = 0; n < 230; n += 1) made.push(await create(n));
     const before = await call('listTokens', { query: [['size', '100']] });
@@ -75,7 +75,7 @@ describe('rotation', () => {
     const result = await rotateTenant({ store, keyring, clock, audit }, tenant, { indexes: false }, (...at) =>
       shown.push(at),
     );
-    // The tenant and two applications too.
+    // The tenant and its two applications are sealed again, too.
     expect(result).toEqual({ tenant_id: tenant, key_id: 3, index_key_id: 2, resealed: 233, resumed: false });
     expect(shown[0]).toEqual([0, 233]);
     expect(shown.at(-1)).toEqual([233, 233]);
@@ -100,7 +100,7 @@ describe('rotation', () => {
     await healthy();
   });
 
-  /** A store whose rotation stops after so many writes, as if the process had been killed. */
+  /** Returns a store that fails after so many writes, as if the process had been killed. */
   function dyingAfter(writes: number): Store {
     let left = writes;
     const guarded = new Set<string | symbol>([
@@ -122,7 +122,7 @@ describe('rotation', () => {
     });
   }
 
-  it('is resumed from wherever it was stopped, with everything usable in between', async () => {
+  it('can be resumed after any stop, and the vault works in between', async () => {
     for (let n = 0; n < 230; n += 1) await create(n);
     let stops = 0;
     for (const writes of [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]) {
@@ -140,10 +140,10 @@ describe('rotation', () => {
     await healthy();
   });
 
-  it('answers calls that were under way with the old keys as if nothing had been', async () => {
+  it('lets calls finish that authenticated under the old keys', async () => {
     const { body } = await create('x');
     const id = body['id'];
-    // Between authentication and the handler's own read, a whole rotation goes by: in another process, say.
+    // Run a whole rotation between authentication and the handler's own read, as another process could.
     const slow = (
       name: 'findToken' | 'insertToken' | 'replaceToken' | 'insertApplication',
       act: () => Promise<unknown>,
@@ -179,7 +179,7 @@ describe('rotation', () => {
     await healthy();
   });
 
-  it('answers a call that meets one new key after the other', async () => {
+  it('lets a call finish that meets several new keys', async () => {
     const { body } = await create('x');
     const original = store.replaceToken;
     let left = 3;
@@ -194,7 +194,7 @@ describe('rotation', () => {
     await healthy();
   });
 
-  it('loses nothing of what is written meanwhile', async () => {
+  it('loses no concurrent write', async () => {
     const ids: string[] = [];
     for (let n = 0; n < 150; n += 1) ids.push((await create(n)).body['id']);
     let running = true;
@@ -232,7 +232,7 @@ describe('rotation', () => {
     ]);
   });
 
-  it('leaves out a tenant that is deleted before it begins, or while it makes the key', async () => {
+  it('skips a tenant that is deleted before or during the creation of its key', async () => {
     const deletes: Store = new Proxy(store, {
       get:
         (target, name) =>

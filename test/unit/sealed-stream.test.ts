@@ -28,7 +28,7 @@ describe('a sealed stream', () => {
     ['a little', ['one\n', 'two ✓\n']],
     ['exactly a chunk', ['x'.repeat(64 * 1024)]],
     ['many chunks', Array.from({ length: 9 }, (_, n) => `${n}`.repeat(30_000))],
-  ])('gives back %s, for the key that it was sealed for', async (_what, texts) => {
+  ])('returns %s with the key that it was sealed for', async (_what, texts) => {
     const { secret, recipient } = await createTransferKey();
     const sealed = await seal({ recipient }, texts);
     expect(await isSealed(sealed)).toBe(true);
@@ -37,7 +37,7 @@ describe('a sealed stream', () => {
     if (texts.length > 0) expect(sealed.includes(texts[0] ?? '')).toBe(false);
   });
 
-  it('opens with the passphrase and no other; a weak one is refused', async () => {
+  it('opens only with its passphrase; a weak passphrase is rejected', async () => {
     const sealed = await seal({ passphrase: PASSPHRASE }, ['secret']);
     expect(await open({ passphrase: PASSPHRASE }, sealed)).toBe('secret');
     await expect(open({ passphrase: 'another horse battery' }, sealed)).rejects.toMatchObject({
@@ -46,7 +46,7 @@ describe('a sealed stream', () => {
     await expect(seal({ passphrase: 'short' }, [])).rejects.toMatchObject({ code: 'weak_passphrase' });
   });
 
-  it('asks for what it was sealed with', async () => {
+  it('opens only with its key and names the flag for it', async () => {
     const [one, two] = [await createTransferKey(), await createTransferKey()];
     const sealed = await seal({ recipient: one.recipient }, ['secret']);
     await expect(open({ secret: two.secret }, sealed)).rejects.toMatchObject({ code: 'wrong_credential' });
@@ -55,7 +55,7 @@ describe('a sealed stream', () => {
     await expect(seal({ recipient: one.secret }, [])).rejects.toMatchObject({ code: 'usage' });
   });
 
-  it('is refused with any byte changed, and wherever it is cut', async () => {
+  it('is rejected with any byte changed and at any shorter length', async () => {
     const { secret, recipient } = await createTransferKey();
     const sealed = await seal({ recipient }, ['some rows\n']);
     for (let at = 0; at < sealed.length; at += 1) {
@@ -69,7 +69,7 @@ describe('a sealed stream', () => {
     });
   });
 
-  it('cut between two chunks, gives out the first and then says that it was cut', async () => {
+  it('that ends between two chunks yields the first and then fails', async () => {
     const { secret, recipient } = await createTransferKey();
     const sealed = await seal({ recipient }, ['y'.repeat(100_000)]);
     const head = 6 + 80 + 24;
@@ -83,7 +83,7 @@ describe('a sealed stream', () => {
     expect(Buffer.concat(given).toString()).toBe('y'.repeat(64 * 1024));
   });
 
-  it('does not take costs out of a file that would take the machine', async () => {
+  it('rejects derivation costs beyond the limits of the machine', async () => {
     const sealed = await seal({ passphrase: PASSPHRASE }, ['secret']);
     sealed.writeUInt32BE(0xffffffff, 6 + 4);
     await expect(open({ passphrase: PASSPHRASE }, sealed)).rejects.toMatchObject({ code: 'damaged' });

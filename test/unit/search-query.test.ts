@@ -5,7 +5,7 @@ import { Problem } from '../../src/core/problem.ts';
 import { parseQuery } from '../../src/core/search/parse-query.ts';
 import type { Query } from '../../src/core/search/query.ts';
 
-/** A query in words: `field key=value`, `a & b`, `a | b`, `!a`, `field from..to`. */
+/** Formats a query: `field key=value`, `a & b`, `a | b`, `!a`, `field from..to`. */
 function show(query: Query): string {
   if (query.kind === 'and') return `(${query.parts.map(show).join(' & ')})`;
   if (query.kind === 'or') return `(${query.parts.map(show).join(' | ')})`;
@@ -113,11 +113,11 @@ describe('a query', () => {
     ['created_at:[2026-01-03 TO 2026-01-02]', 'position 12: this range is empty'],
     [Array(65).fill('id:x').join(' '), 'position 321: more than 64 clauses'],
     [`${'('.repeat(21)}id:x${')'.repeat(21)}`, 'position 21: more than 20 parentheses within each other'],
-  ])('%s is refused', (text, message) => {
+  ])('%s is rejected', (text, message) => {
     expect(refusal(text)).toBe(message);
   });
 
-  it('of docs/search.md is one', () => {
+  it('is valid in each example of docs/search.md', () => {
     const page = readFileSync(new URL('../../docs/search.md', import.meta.url), 'utf8');
     const queries = [...page.matchAll(/tokens search '([^']+)'|^\| `(\w+_at:[^`]+)` \|/gm)].map(
       ([, a, b]) => a ?? b ?? '',
@@ -126,12 +126,12 @@ describe('a query', () => {
     for (const query of queries) expect(() => parseQuery(query), query).not.toThrow();
   });
 
-  it('takes 64 clauses and 20 parentheses', () => {
+  it('may have 64 clauses and 20 parentheses', () => {
     expect(show(parseQuery(Array(64).fill('id:x').join(' '))).split('&')).toHaveLength(64);
     expect(show(parseQuery(`${'('.repeat(20)}id:x${')'.repeat(20)}`))).toBe('id=x');
   });
 
-  it('is either parsed or refused with a position, whatever it is', () => {
+  it('either parses or fails with a position', () => {
     const piece = fc.constantFrom(
       'type:card',
       'id:',

@@ -38,13 +38,13 @@ describe.runIf(process.platform !== 'win32')('a file with a secret', () => {
   ])('%s', (_what, uid, mode, expected) => {
     vi.spyOn(process as { getuid: () => number }, 'getuid').mockReturnValue(USER);
     expect(refusal(uid, mode)).toBe(expected);
-    // A pipe or a device keeps nothing.
+    // A pipe or a device stores nothing, so its mode does not matter.
     expect(refusal(uid, mode, false)).toBe(undefined);
     vi.stubEnv('VAULT_ALLOW_INSECURE_PERMISSIONS', '1');
     expect(refusal(uid, mode)).toBe(undefined);
   });
 
-  it('is read when it is closed, also through a link to it; a certificate may be open', async () => {
+  it('is read when only its owner may read it, also through a link; a certificate may be readable by others', async () => {
     const folder = temporaryFolder(onTestFinished);
     const [file, link] = [path.join(folder, 'file'), path.join(folder, 'link')];
     writeFileSync(file, 'secret', { mode: 0o600 });
@@ -56,7 +56,7 @@ describe.runIf(process.platform !== 'win32')('a file with a secret', () => {
     expect((await readSmallFile('--tls-cert', file)).toString()).toBe('secret');
   });
 
-  it.runIf(process.getuid?.() === 0)('of another user is not read by root either', async () => {
+  it.runIf(process.getuid?.() === 0)('of another user is rejected even for root', async () => {
     const file = path.join(temporaryFolder(onTestFinished), 'file');
     writeFileSync(file, 'secret', { mode: 0o600 });
     chownSync(file, USER, USER);

@@ -53,7 +53,7 @@ const appNames = async () => {
     .sort();
 };
 const total = async () => (await world.call(reader, 'listTokens')).at('pagination.total_items');
-/** A client that does something before the call of this number, from 0. */
+/** Returns a client that runs `before` ahead of the call with this number, counted from 0. */
 function interrupted(at: number, before: () => Promise<unknown>): Client & { reached(): boolean } {
   let left = at;
   return {
@@ -72,11 +72,11 @@ async function expectWhole() {
   expect(await total()).toBe(32);
 }
 const OWN_APPS = ['management', 'reader of the test'];
-/** With the one that makes the tokens. */
+/** With the application that creates the tokens. */
 const SEEDED_APPS = [...OWN_APPS, 'seed: shop'];
 
 describe('applySeed', () => {
-  it('makes what the file says, and then changes nothing', async () => {
+  it('creates what the file describes, and then changes nothing', async () => {
     const first = await apply(SEED);
     expect(first.counts).toEqual(counts(34, 1, 0));
     expect(Object.keys(first.ids['apps'] as object)).toEqual(['web', 'reader']);
@@ -93,11 +93,11 @@ describe('applySeed', () => {
     expect(second.ids['apps']).toEqual({ web: { id: web?.id }, reader: { id: expect.any(String) } });
     expect((await world.call(world.management, 'listApplications')).text).toBe(before.text);
     expect((await token('visa')).text).toBe(visa.text);
-    // The token of the test is one more.
+    // The test itself created one token.
     expect(await total()).toBe(33);
   });
 
-  it('takes a file for what the vault makes of it', async () => {
+  it('compares values as the vault stores them', async () => {
     const forms = `
 apps:
   web: { type: private, can_create_expiring_applications: false, rules: [{ priority: 1, description: "", container: /A/,
@@ -111,7 +111,7 @@ tokens:
     expect((await apply(forms.replace('1.10', '1.1'))).counts).toEqual(counts(0, 1, 2));
   });
 
-  it('changes what the file says otherwise, what no read shows included, and names it', async () => {
+  it('applies and reports changes, including members that no read shows', async () => {
     await apply(SEED);
     const changed = SEED.replace('name: The reader', 'name: Another')
       .replace('cvc: "123" }', 'expiration_month: 12 }, mask: { last: "{{ data.number | last4 }}" }, containers: [/x/]')
@@ -131,13 +131,13 @@ tokens:
     const masking = await world.application({ name: 'm', type: 'private', permissions: ['token:read'] });
     expect((await world.call(masking, 'getToken', { id: 'visa' })).at('data')).toEqual({ last: '4242' });
     expect((await apply(changed)).counts).toEqual(counts(0, 0, 35));
-    // And back: what is left out takes the default of the type.
+    // Change back: a missing member gets the default of the type.
     expect((await apply(SEED)).counts).toEqual(counts(0, 3, 32));
     expect((await world.call(masking, 'getToken', { id: 'visa' })).at('data.number')).toBe('XXXXXXXXXXXX4242');
     expect((await apply(SEED)).counts).toEqual(counts(0, 0, 35));
   });
 
-  it('takes back what somebody else changed or removed', async () => {
+  it('restores what another caller changed or deleted', async () => {
     await apply(SEED);
     await world.call(reader, 'updateToken', { id: 'cards-7', body: { metadata: { a: 'b' } } });
     await world.call(reader, 'updateToken', { id: 'visa', body: { data: { cvc: '999' } } });
@@ -156,7 +156,7 @@ tokens:
     });
   });
 
-  it('says of a generated token that was pruned why it cannot come back', async () => {
+  it('explains why a pruned generated token cannot come back', async () => {
     await apply(SEED);
     await apply(SEED.replace('count: 30', 'count: 29'), { prune: true });
     await expect(apply(SEED)).rejects.toMatchObject({
@@ -166,7 +166,7 @@ tokens:
     });
   });
 
-  it('removes with --prune what it made, and nothing else', async () => {
+  it('removes with --prune what it created, and nothing else', async () => {
     await apply(SEED);
     await apply('seed: other\ntokens: { other: { type: token, data: 1 } }');
     await world.call(reader, 'createToken', {
@@ -200,8 +200,8 @@ tokens:
     expect(await appNames()).toEqual(SEEDED_APPS);
   });
 
-  it('tells all that the vault refuses with file, line and member, and can go on afterwards', async () => {
-    // Nothing is wrong with them but what the vault finds when it evaluates them, and by its clock.
+  it('reports all errors of the vault with file, line and member, and can be repeated', async () => {
+    // The vault alone can find these errors: one by evaluation, one by its clock.
     const wrong = SEED.replace('metadata:', 'mask: "{{ data | upcase }}", metadata:').replace(
       'data: 123-45-6789',
       'data: 123-45-6789, expires_at: 1/1/2001',
@@ -234,14 +234,14 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
     );
   });
 
-  it('refuses a null that a patch cannot set', async () => {
+  it('rejects a null that a patch cannot set', async () => {
     await apply('tokens: { one: { type: token, data: { a: 1 } } }');
     await expect(apply('tokens: { one: { type: token, data: { a: null } } }')).rejects.toThrow(
       'set null inside an object',
     );
   });
 
-  it('takes over the application of an apply that was killed before it could note its id', async () => {
+  it('takes over an application whose id a killed apply could not record', async () => {
     const client: Client = {
       ...world.client,
       call: async (call) => {
@@ -255,7 +255,7 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
     expect(await appNames()).toEqual([...SEEDED_APPS, 'The reader', 'web'].sort());
   });
 
-  it('is finished by the next apply after a kill between any two calls', async () => {
+  it('is completed by the next apply after a kill between any two calls', async () => {
     let at = 0;
     for (let ended = false; !ended; at++) {
       await openWorld();
@@ -269,7 +269,7 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
     expect(at).toBeGreaterThan(15);
   });
 
-  it('makes the file before or the new one after a kill between any two calls of a change', async () => {
+  it('leaves the old or the new state after a kill between any two calls of a change', async () => {
     const before = `
 apps: { web: { type: public, permissions: [token:create] } }
 tokens:
@@ -343,7 +343,7 @@ tokens:
   it.each([
     ['the first ones', ''],
     ['later ones', 'seed: shop'],
-  ])('ends when another apply runs at once, %s, and nothing is there twice', async (_, before) => {
+  ])('fails when another apply runs at the same time (%s), and creates nothing twice', async (_, before) => {
     if (before !== '') await apply(before);
     const both = await Promise.allSettled([apply(SEED), apply(SEED)]);
     expect(both.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
@@ -357,7 +357,7 @@ tokens:
     ['its own application: it goes on', undefined, counts(30, 0, 5)],
     ['another application: it ends', 'this seed did not make it', undefined],
   ])('looks again when a token was made since it looked by %s', async (_, refusal, expected) => {
-    // As the last call of an apply that lost its key, which was under way when the next one looked.
+    // Simulate the last call of an apply that lost its key: it was running when the next apply looked.
     let isFirst = true;
     const client: Client = {
       ...world.client,
@@ -377,7 +377,7 @@ tokens:
     if (refusal === undefined) await expectWhole();
   });
 
-  it('sees for a dry run before the first apply which ids are taken, and leaves nothing', async () => {
+  it('finds taken ids in a dry run before the first apply, and leaves nothing', async () => {
     const made: string[] = [];
     const client: Client = {
       ...world.client,
@@ -402,7 +402,7 @@ tokens:
     expect((await world.call(key, 'getToken', { id: 'visa' })).status).toBe(200);
   });
 
-  it('makes an application again that --prune removed', async () => {
+  it('creates an application again after --prune removed it', async () => {
     const text = 'apps: { web: { type: public, permissions: [token:create] } }';
     for (let turn = 0; turn < 2; turn++) {
       expect((await apply(text)).counts).toEqual(counts(1, 0, 0));
@@ -410,7 +410,7 @@ tokens:
     }
   });
 
-  it('makes tokens in batches, and reports where a batch is wrong', async () => {
+  it('creates tokens in batches, and reports the errors of a batch', async () => {
     const operations: string[] = [];
     const client: Client = {
       ...world.client,
@@ -439,7 +439,7 @@ tokens:
     expect((await apply(text.replace(/ {2}bad.*\n/g, ''))).counts).toEqual(counts(50, 0, 400));
   });
 
-  it('refuses more than its application can record, before anything is made', async () => {
+  it('rejects more tokens than its application can record before it creates any', async () => {
     const items = Array.from({ length: 2_200 }, (_, at) => `  tok-${at}: { type: token, data: x, mask: y }`);
     await expect(apply(`tokens:\n${items.join('\n')}`)).rejects.toMatchObject({
       code: 'invalid_data',
@@ -448,7 +448,7 @@ tokens:
     expect(await total()).toBe(0);
   });
 
-  it('does not make all generated data anew for a number that was left out', async () => {
+  it('rejects another --seed than that of the first apply', async () => {
     const withNumber = async (number: number) => {
       const document = await createSeedDocument([await readSeedFile('s.yaml', SEED)], {}, number);
       return seedSummary(await applySeed(world.client, world.management, document, {}), false);
@@ -458,7 +458,7 @@ tokens:
     expect(await withNumber(7)).toMatchObject({ changed: 0, unchanged: 35 });
   });
 
-  it('refuses new applications where their keys cannot be fixed', async () => {
+  it('rejects new applications when their keys cannot be fixed', async () => {
     await expect(apply(SEED, { noNewApps: true })).rejects.toThrow('random ids and keys (web, reader)');
     expect(await appNames()).toEqual(SEEDED_APPS);
     await apply(SEED);
@@ -466,7 +466,7 @@ tokens:
   });
 });
 
-it('variables are named for the items; of generated tokens there are two', () => {
+it('variables are named after their items; generated tokens have an id and a count', () => {
   const ids = {
     apps: { 'my-web': { id: 'i', key: 'k' }, old: { id: 'o' } },
     tokens: { visa: 'v', cards: ['c-1', 'c-2'] },

@@ -27,21 +27,21 @@ const bodies = (document: SeedDocument, apps: readonly (readonly [string, string
   document.tokens.map((token) => stringifyJson(token.body(new Map(apps))));
 
 describe('a seed file', () => {
-  it('is YAML or JSON, and says the same in both', async () => {
+  it('may be YAML or JSON with the same meaning', async () => {
     const yaml = 'tokens:\n  one-1: { type: token, data: { a: [1, x, true, null] } }\n';
     const json = '{\n\t"tokens": {"one-1": {"type": "token", "data": {"a": [1, "x", true, null]}}}\n}\n';
     expect(bodies(await read(json))).toEqual(bodies(await read(yaml)));
     expect(bodies(await read(yaml))).toEqual(['{"id":"one-1","type":"token","data":{"a":[1,"x",true,null]}}']);
   });
 
-  it('loses neither digits nor the order of members', async () => {
+  it('keeps all digits and the order of members', async () => {
     const text = 'tokens: { one: { type: token, data: { b: 1.10, 1: 9007199254740993, a: -0, "007": "007" } } }';
     expect(bodies(await read(text))).toEqual([
       '{"id":"one","type":"token","data":{"b":1.10,"1":9007199254740993,"a":-0,"007":"007"}}',
     ]);
   });
 
-  it('takes anchors, and no end of them', async () => {
+  it('accepts anchors with a limit on their expansion', async () => {
     const data = 'tokens:\n  one: { type: token, data: &d { x: 1 } }\n  two: { type: token, data: *d }';
     expect(bodies(await read(data))[1]).toBe('{"id":"two","type":"token","data":{"x":1}}');
     const laughs = Array.from(
@@ -52,7 +52,7 @@ describe('a seed file', () => {
     await expect(read('a: &a [*a]')).rejects.toThrow('too many values, or too deep');
   });
 
-  it('says of which form a file is none, by its name', async () => {
+  it('names the expected format by the name of the file', async () => {
     const told = async (name: string) => (await readSeedFile(name, '{"tokens":{"one":{')).unreadable[0]?.message;
     expect(await told('s.json')).toMatch(/^not JSON: /);
     expect(await told('S.JSON')).toMatch(/^not JSON: /);
@@ -103,12 +103,12 @@ describe('a seed file', () => {
     ],
     ['[]', /^s\.yaml:1: must be an object$/],
     ['', /^s\.yaml:1: must be an object$/],
-  ])('%j is refused with file, line and member', async (text, message) => {
+  ])('%j is rejected with file, line and member', async (text, message) => {
     await expect(read(text)).rejects.toThrow(message);
     await expect(read(text)).rejects.not.toThrow(/4242424242424242/);
   });
 
-  it('refuses one item in two files', async () => {
+  it('rejects one item in two files', async () => {
     const text = 'apps: { web: { type: public, permissions: [token:create] } }';
     const two = [await readSeedFile('a.yaml', text), await readSeedFile('b.yaml', text)];
     await expect(createSeedDocument(two, {}, 0)).rejects.toThrow('b.yaml:1: apps.web: also appears in a.yaml');
@@ -118,13 +118,13 @@ describe('a seed file', () => {
     );
   });
 
-  it('has its members named as they are written, also those of digits only', async () => {
+  it('names members as written, including those of digits only', async () => {
     const card = '{ number: "4242424242424242", expiration_month: 12, expiration_year: 2030,\n  "007": 1 }';
     const { message } = await thrownBy(() => read(`tokens:\n one: { type: card, data: ${card} }`));
     expect(message).toMatch(/^s\.yaml:3: tokens\.one\.data\.007: /);
   });
 
-  it('is told all that is wrong at once, in the order of the files, whatever found it', async () => {
+  it('reports all errors at once, in the order of the files', async () => {
     const a = await readSeedFile(
       'a.yaml',
       `apps:
@@ -170,7 +170,7 @@ tokens:
     expect(fault.details.join()).not.toContain('4242');
   });
 
-  it('is told of broken expressions and times beside what else is wrong with the item, and of no member twice', async () => {
+  it('reports broken expressions and times with the other errors of an item, each member once', async () => {
     const token = 'type: token, data: 1, metadata: { a: 1 }, mask: "{{ data", search_indexes: 1, expires_at: never';
     const { details } = await thrownBy(() => read(`tokens:\n  one: { ${token} }`));
     expect(details.map((line) => line.split(': ')[1]).toSorted()).toEqual([
@@ -181,14 +181,14 @@ tokens:
     ]);
   });
 
-  it('is told of a form with an example of it, as the API tells it', async () => {
+  it('gives an example with an error of format, like the API', async () => {
     const { message } = await thrownBy(() => read('tokens: { one: { type: token, data: 1, containers: [pci] } }'));
     expect(message).toBe(
       's.yaml:1: tokens.one.containers.0: has characters or a form that is not allowed here; an example: /pci/high/',
     );
   });
 
-  it('is told of twenty errors, and how many more there are', async () => {
+  it('reports twenty errors and the number of the others', async () => {
     const lines = Array.from({ length: 23 }, (_, at) => `  t-${at}: { type: token }\n`).join('');
     const text = await readSeedFile('s.yaml', `tokens:\n${lines}`);
     const { message, details } = await thrownBy(() => createSeedDocument([text], {}, 0));
@@ -200,7 +200,7 @@ tokens:
     ]);
   });
 
-  it('that is no YAML does not make what refers to it a mistake', async () => {
+  it('that is not YAML causes no errors about references to it', async () => {
     const broken = await readSeedFile('a.yaml', 'tokens:\n  one: { type: token, data: x\nb: ]\n');
     const other = await readSeedFile('b.yaml', `tokens: { two: { type: token, data: "\${tokens.one.id}" } }`);
     const { message, details } = await thrownBy(() => createSeedDocument([broken, other], {}, 0));
@@ -208,10 +208,10 @@ tokens:
     expect([message, ...details].join()).not.toContain('b.yaml');
   });
 
-  it('is described by docs/seed.schema.json', () => {
+  it('matches docs/seed.schema.json', () => {
     const file = new URL('../../docs/seed.schema.json', import.meta.url);
     const document = seedSchemaDocument();
-    // `npm run format` then breaks its lines.
+    // `npm run format` wraps its lines afterwards.
     if (process.env['UPDATE_DOCS']) writeFileSync(file, `${JSON.stringify(document, null, 2)}\n`);
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(document);
   });
@@ -233,7 +233,7 @@ describe('references', () => {
     expect(JSON.parse(bodies(document, [['web', 'APP']])[0] ?? '').data).toBe(expected);
   });
 
-  it('reach the ids of other files, and those of the environment', async () => {
+  it('reach the ids of other files and of the environment', async () => {
     const files = [
       await readSeedFile('a', `tokens: { one: { type: token, data: "\${tokens.two.id}" } }`),
       await readSeedFile('b', `tokens: { two: { type: token, data: x, id: "two-\${env.N}" } }`),
@@ -251,20 +251,20 @@ describe('references', () => {
     [`\${apps.web.key}`, `\${apps.web.key} names nothing`],
     [`\${tokens.two.id}`, `\${tokens.two.id} names nothing`],
     [`\${x}`, `\${x} names nothing`],
-  ])('%s is refused', async (data, message) => {
+  ])('%s is rejected', async (data, message) => {
     await expect(read(token(data))).rejects.toThrow(message);
   });
 
-  it('are nothing but what the file writes so', async () => {
+  it('are recognized only in the text of the file', async () => {
     const data = '\uE000web\uE000 \0web\0';
     const text = `apps: { web: { type: public, permissions: [token:create] } }\n${token(data)}`;
     expect(JSON.parse(bodies(await read(text), [['web', 'APP']])[0] ?? '').data).toBe(data);
-    // What a variable holds is not read as a reference again.
+    // The value of a variable is not read as a reference.
     const env = { WHO: `$\{apps.web.id}` };
     expect(JSON.parse(bodies(await read(token(`$\{env.WHO}`), env))[0] ?? '').data).toBe(env.WHO);
   });
 
-  it('of an application in an application, and of an id in itself, are refused', async () => {
+  it('of an application in an application, and of an id in itself, are rejected', async () => {
     const app = `apps: { web: { type: public, name: "\${apps.web.id}", permissions: [token:create] } }`;
     await expect(read(app)).rejects.toThrow('only tokens may use ${');
     await expect(read(token('x', `, id: "\${tokens.one.id}"`))).rejects.toThrow('cannot be part of an id');
@@ -277,7 +277,7 @@ describe('generated data', () => {
   const many = (kind: (typeof GENERATED_KINDS)[number], seed = 1) =>
     Array.from({ length: 500 }, (_, at) => JSON.parse(stringifyJson(generateData(kind, `${seed}/${at}`))));
 
-  it('are the same on every machine', () => {
+  it('is the same on every machine', () => {
     const first = Object.fromEntries(GENERATED_KINDS.map((kind) => [kind, stringifyJson(generateData(kind, 'a'))]));
     expect(first).toMatchInlineSnapshot(`
       {
@@ -289,12 +289,12 @@ describe('generated data', () => {
     `);
   });
 
-  it.each(GENERATED_KINDS)('%s: another seed, other data; hardly any twice', (kind) => {
+  it.each(GENERATED_KINDS)('%s: differs by seed and hardly repeats', (kind) => {
     expect(many(kind, 2)).not.toEqual(many(kind, 1));
     expect(new Set(many(kind).map((one) => JSON.stringify(one))).size).toBeGreaterThan(495);
   });
 
-  it('have right checksums, in ranges that are nobody’s', () => {
+  it('has valid checksums in ranges that nobody uses', () => {
     for (const { number, expiration_month, cvc } of many('card')) {
       expect(number).toMatch(/^(?:42424242|55555555)\d{8}$|^37828224\d{7}$/);
       expect(passesLuhn(number)).toBe(true);
@@ -314,7 +314,7 @@ describe('generated data', () => {
     }
   });
 
-  it('follow from the seed, the item and the number alone', async () => {
+  it('depends only on seed, item and number', async () => {
     const one = await read('tokens: { cards: { generate: card, count: 3 } }', {}, 7);
     const more = await read(
       'tokens: { a-b: { generate: bank, count: 2 }, cards: { generate: card, count: 5 } }',
@@ -328,11 +328,11 @@ describe('generated data', () => {
 });
 
 describe('--seed', () => {
-  it.each(['-1', '1.5', 'x', '', '1e3', '9999999999999999'])('%j is no seed', (text) => {
+  it.each(['-1', '1.5', 'x', '', '1e3', '9999999999999999'])('%j is not a valid seed', (text) => {
     expect(() => parseSeed(text)).toThrow('--seed must be a whole number from 0');
   });
 
-  it('gives ids and bytes during the work for its label, and lets the system do the rest', async () => {
+  it('determines ids and bytes for a label; time-ordered ids come from the system', async () => {
     const system = { bytes: () => new Uint8Array([1]), id: () => 'system', timeOrderedId: () => 'time' };
     const random = seededRandom(7);
     const source = random.over(system);

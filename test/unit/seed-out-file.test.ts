@@ -11,7 +11,7 @@ apps: { web: { type: public, permissions: [token:create] }, reader: { type: priv
 tokens: { pin: { type: token, data: x }, cards: { generate: card, count: 300 } }
 `;
 
-it.each(OUT_FORMATS)('%s: a place for ids and keys is on the disk before there are any', async (format) => {
+it.each(OUT_FORMATS)('%s: reserves space for ids and keys before they exist', async (format) => {
   const folder = temporaryFolder(onTestFinished);
   const document = await createSeedDocument([await readSeedFile('s.yaml', SEED)], {}, 0);
   const id = '00000000-0000-4000-8000-000000000000';
@@ -29,6 +29,6 @@ it.each(OUT_FORMATS)('%s: a place for ids and keys is on the disk before there a
   expect(readdirSync(folder)).toEqual(['ids']);
   expect(readFileSync(file, 'utf8')).toBe(text);
   expect(Number(before.size)).toBeGreaterThanOrEqual(Buffer.byteLength(text));
-  // The same file: what was reserved is what they stand in.
+  // The ids and keys are in the file that was reserved.
   expect(statSync(file, { bigint: true }).ino).toBe(before.ino);
 });

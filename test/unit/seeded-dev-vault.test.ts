@@ -11,7 +11,7 @@ tokens:
   pin: { id: the-pin, type: token, data: "1234" }
 `;
 
-it('a seeded vault is put back to what its seed made, not to nothing', async () => {
+it('a reset restores the seed', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'seeded-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, 'seed.yaml');

@@ -29,7 +29,7 @@ const details = fc.record({
   expires_at: optional(fc.constantFrom('2030-01-31T00:00:00.000+01:00', '2030-01-31T00:00:00"')),
 });
 
-test('the text of a token is that of what is shown of it, member for member', () => {
+test('the text of a token has the members of its object in the same order', () => {
   const data = optional(fc.constantFrom('null', '{"number":"1"}'));
   fc.assert(
     fc.property(ids, columns, details, data, (record, clear, shown, text) => {

@@ -44,7 +44,7 @@ async function tokensOf(vault: Vault, { apiKey }: FileVault): Promise<Readonly<R
 
 const usage = async (vault: Vault, apiKey: string) => (await callVault(vault, apiKey, 'getUsageReport')).body;
 
-it('goes back to a state while the file is served: records, applications, counters; not the audit', async () => {
+it('a load restores records, applications and counters of a served file, but not the audit', async () => {
   const made = await fileVault(5);
   const { file, apiKey, management } = made;
   await withVault(file, async (vault) => {
@@ -81,7 +81,7 @@ it('goes back to a state while the file is served: records, applications, counte
   await admin.close();
 });
 
-it('is followed by doctor through loads of loads, and what is put back behind them is still found', async () => {
+it('doctor follows repeated loads, and still finds an older row that was put back', async () => {
   const made = await fileVault(3);
   const { file, apiKey } = made;
   const change = (data: unknown) =>
@@ -110,7 +110,7 @@ it('is followed by doctor through loads of loads, and what is put back behind th
   expect(findings).toContainEqual(expect.objectContaining({ table: 'token', id: 'token-0' }));
 });
 
-it('removes all tokens of a tenant, so that ids are free again, and nothing of them is left in the file', async () => {
+it('a reset removes all tokens of a tenant from the file and frees their ids', async () => {
   const made = await fileVault(4);
   const { file, apiKey, management, tenantId } = made;
   await withVault(file, async (vault) => {
@@ -128,7 +128,7 @@ it('removes all tokens of a tenant, so that ids are free again, and nothing of t
   await expect(gone).rejects.toMatchObject({ code: 'not_found' });
 });
 
-it('saves over a snapshot only when it is told to, and leaves nothing beside it', async () => {
+it('a save replaces a snapshot only on request, and leaves no other file', async () => {
   const { file, apiKey } = await fileVault(1);
   await save(file);
   const first = readFileSync(snapshotOf(file));
@@ -147,7 +147,7 @@ it('saves over a snapshot only when it is told to, and leaves nothing beside it'
   expect(await withSnapshots(file, (snapshots) => snapshots.list())).toEqual([]);
 });
 
-it('clears away what a killed save has left, but nothing that may be under way', async () => {
+it('a save removes what a killed save left, but nothing recent', async () => {
   const { file } = await fileVault(0);
   mkdirSync(`${file}.snapshots`, { mode: 0o700 });
   const [old, young] = ['.base.db.00.new', '.base.db.11.new'].map((name) => join(`${file}.snapshots`, name));
@@ -159,7 +159,7 @@ it('clears away what a killed save has left, but nothing that may be under way',
   expect((await withSnapshots(file, (snapshots) => snapshots.list())).map(({ name }) => name)).toEqual(['base']);
 });
 
-it('holds no key, and is refused once its keys are destroyed', async () => {
+it('a snapshot holds no key, and is rejected once its keys are destroyed', async () => {
   const { file } = await fileVault(2);
   await save(file);
   await tamperFile(snapshotOf(file), (connection) => {
@@ -177,7 +177,7 @@ it('holds no key, and is refused once its keys are destroyed', async () => {
   await expectSound(file);
 });
 
-it('is refused when a tenant of it was deleted, and leaves one alone that was made since', async () => {
+it('a snapshot is rejected when one of its tenants was deleted, and leaves newer tenants alone', async () => {
   const made = await fileVault(2);
   const { file } = made;
   const other = await withVault(file, async (vault) => {
@@ -200,7 +200,7 @@ it.each([
   ['another name', (path: string) => tamperFile(path, (c) => c.exec("UPDATE facts SET name = 'other'"))],
   ['a trigger in it', (path: string) => tamperFile(path, (c) => c.exec('CREATE VIEW token2 AS SELECT 1'))],
   ['a file that is none', async (path: string) => tamperFile(path, (c) => c.pragma('application_id = 1'))],
-])('is refused with %s, and nothing is changed', async (_what, alter) => {
+])('a snapshot with %s is rejected and changes nothing', async (_what, alter) => {
   const made = await fileVault(2);
   await save(made.file);
   await alter(snapshotOf(made.file));
@@ -211,7 +211,7 @@ it.each([
   ]);
 });
 
-it('is refused by another vault, and by a copy that went its own way', async () => {
+it('a snapshot is rejected by another vault and by a diverged copy', async () => {
   const [one, two] = [await fileVault(1), await fileVault(1)];
   await save(one.file);
   mkdirSync(`${two.file}.snapshots`, { mode: 0o700 });
@@ -230,12 +230,12 @@ it('is refused by another vault, and by a copy that went its own way', async () 
   await expect(load(copy, 'later')).rejects.toMatchObject({ code: 'conflict' });
 });
 
-it.each(['', '../x', 'A', 'nul', 'a'.repeat(65), '.x', 'a b'])('takes no name %j', async (name) => {
+it.each(['', '../x', 'A', 'nul', 'a'.repeat(65), '.x', 'a b'])('a snapshot cannot be named %j', async (name) => {
   const { file } = await fileVault(0);
   await expect(save(file, name)).rejects.toMatchObject({ code: 'usage' });
 });
 
-it('is loaded beside a tenant made since, whose rows have taken the numbers of its own', async () => {
+it('a snapshot loads beside a newer tenant whose rows reuse its row numbers', async () => {
   const made = await fileVault(2);
   const { file, apiKey } = made;
   await save(file);
@@ -261,7 +261,7 @@ it('is loaded beside a tenant made since, whose rows have taken the numbers of i
   await expectSound(file);
 });
 
-it('refuses a folder of snapshots that others may write in', async () => {
+it('a snapshot folder that others may write to is rejected', async () => {
   if (process.platform === 'win32') return;
   const { file } = await fileVault(1);
   mkdirSync(`${file}.snapshots`, { mode: 0o777 });
@@ -269,7 +269,7 @@ it('refuses a folder of snapshots that others may write in', async () => {
   await expect(save(file)).rejects.toMatchObject({ code: 'file_unsafe' });
 });
 
-it('does not hide a token that was put back from before all were removed', async () => {
+it('a reset does not hide an older token that was put back', async () => {
   const { file, apiKey } = await fileVault(0);
   const wall = () => Date.now() - 3_600_000;
   const times = { wall, running: () => performance.now() };

@@ -23,7 +23,7 @@ async function refusal(file: string, busyDeadlineMs?: number): Promise<unknown> 
   );
 }
 
-/** Does something to the file through a connection of its own. */
+/** Runs SQL on the file through another connection. */
 async function alter(file: string, sql: string): Promise<void> {
   const connection = new (await loadDriver())(file);
   connection.exec(sql);
@@ -31,7 +31,7 @@ async function alter(file: string, sql: string): Promise<void> {
 }
 
 describe('createVaultFile', () => {
-  it('makes a file that is closed to others, keeps the header, and leaves nothing beside it', async () => {
+  it('creates a file closed to other users with the header, and leaves no other file', async () => {
     const file = await temporaryVault();
     expect(readdirSync(dirname(file))).toEqual(['vault.db']);
     if (POSIX) expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -44,7 +44,7 @@ describe('createVaultFile', () => {
     });
   });
 
-  it('is closed to others under any umask, and so is what SQLite puts beside it', async () => {
+  it('keeps it and the files of SQLite closed to others under any umask', async () => {
     if (!POSIX) return;
     const before = process.umask(0);
     try {
@@ -59,7 +59,7 @@ describe('createVaultFile', () => {
     }
   });
 
-  it('never touches what is there: a file, a folder, a link, a log left of another file', async () => {
+  it('never touches an existing file, folder, link or log', async () => {
     for (const make of [
       (path: string) => writeFile(path, 'mine'),
       (path: string) => mkdirSync(path),
@@ -75,7 +75,7 @@ describe('createVaultFile', () => {
     }
   });
 
-  it('lets one of two that make the same file at once win, whole', async () => {
+  it('lets one of two concurrent calls create the whole file', async () => {
     const file = join(await temporaryFolder(), 'vault.db');
     const other = { ...HEADER, generation: 4 };
     const made = await Promise.allSettled([createVaultFile(file, HEADER), createVaultFile(file, other)]);
@@ -86,7 +86,7 @@ describe('createVaultFile', () => {
     expect(await refusal(file)).toBe('opened');
   });
 
-  it('says that the folder is missing', async () => {
+  it('reports a missing folder', async () => {
     const file = join(await temporaryFolder(), 'none', 'vault.db');
     await expect(createVaultFile(file, HEADER)).rejects.toMatchObject({ code: 'file_unwritable' });
     await expect(createVaultFile(`${file} `, HEADER)).rejects.toMatchObject({ code: 'usage' });
@@ -101,7 +101,7 @@ describe('createVaultFile', () => {
 });
 
 describe('openVaultFile', () => {
-  it('refuses what is not there or not a vault', async () => {
+  it('rejects a missing file and one that is not a vault', async () => {
     const folder = await temporaryFolder();
     expect(await refusal(join(folder, 'none.db'))).toBe('file_missing');
     for (const [name, bytes] of [
@@ -120,7 +120,7 @@ describe('openVaultFile', () => {
     expect(readFileSync(foreign).equals(before)).toBe(true);
   });
 
-  it('refuses a newer format, a file without a valid one, and one whose tables are not those of a vault', async () => {
+  it('rejects a newer format, an invalid format and other tables', async () => {
     for (const [sql, code] of [
       ['PRAGMA user_version = 2', 'newer_format'],
       ['PRAGMA user_version = 0', 'damaged'],
@@ -137,13 +137,13 @@ describe('openVaultFile', () => {
     }
   });
 
-  it('calls a file that ends too early damaged', async () => {
+  it('reports a truncated file as damaged', async () => {
     const file = await temporaryVault();
     await truncate(file, 4096);
     expect(await refusal(file)).toBe('damaged');
   });
 
-  it('refuses links, folders, files of others and files open to others', async () => {
+  it('rejects links, folders, files of other users and files that others may write', async () => {
     const file = await temporaryVault();
     const folder = dirname(file);
     await symlink(file, join(folder, 'link.db'));
@@ -165,7 +165,7 @@ describe('openVaultFile', () => {
     expect(await refusal(file)).toBe('file_unsafe');
   });
 
-  it('calls what is not a vault that, whatever its rights', async () => {
+  it('reports a file that is not a vault as such, whatever its mode', async () => {
     const folder = await temporaryFolder();
     await alter(join(folder, 'foreign.db'), 'CREATE TABLE token (a)');
     for (const [name, bytes] of [
@@ -181,8 +181,8 @@ describe('openVaultFile', () => {
     }
   });
 
-  it('refuses a folder or a file that cannot be written', async () => {
-    // The superuser may write everywhere.
+  it('rejects a folder or file that cannot be written', async () => {
+    // Root may write everywhere.
     if (!POSIX || process.getuid?.() === 0) return;
     const file = await temporaryVault();
     chmodSync(file, 0o400);
@@ -193,7 +193,7 @@ describe('openVaultFile', () => {
     chmodSync(dirname(file), 0o700);
   });
 
-  it('opens by another name of the same file', async () => {
+  it('opens a hard link to the file', async () => {
     const file = await temporaryVault();
     await link(file, join(dirname(file), 'hard.db'));
     expect(await refusal(join(dirname(file), 'hard.db'))).toBe('opened');
@@ -207,7 +207,7 @@ describe('openVaultFile', () => {
     expect(await refusal(file, 300)).toBe('locked_by_other');
   });
 
-  it('replaces the header as a whole, and the old slots leave the log', async () => {
+  it('replaces the whole header and removes the old slots from the log', async () => {
     const file = await temporaryVault();
     const { store } = await openVaultFile(file);
     const version = await store.authorityVersion();
@@ -223,7 +223,7 @@ describe('openVaultFile', () => {
     expect(readFileSync(file).includes(Buffer.from(HEADER.slots[0]?.bytes ?? []))).toBe(false);
   });
 
-  it('lets go of the file when it is closed', async () => {
+  it('releases the file on close', async () => {
     const file = await temporaryVault();
     const { store } = await openVaultFile(file);
     await addToken(store, (await addTenant(store)).id);
@@ -234,7 +234,7 @@ describe('openVaultFile', () => {
 });
 
 describe('the connection', () => {
-  it('has every setting, each time', async () => {
+  it('has every setting each time it opens', async () => {
     const file = await temporaryVault();
     const connection = connect(await loadDriver(), file);
     try {
@@ -254,7 +254,7 @@ describe('the connection', () => {
     }
   });
 
-  it('is refused when a setting does not hold', async () => {
+  it('is rejected when a setting does not take effect', async () => {
     const connection = new (await loadDriver())(':memory:');
     expect(() => setPragmas(connection)).toThrow(expect.objectContaining({ code: 'file_unwritable' }));
     connection.close();
@@ -270,10 +270,10 @@ describe('the connection', () => {
   });
 });
 
-it('does not open a vault that another file replaced after the check', async () => {
+it('a vault that is replaced after the check does not open', async () => {
   const [file, other] = [await temporaryVault(), await temporaryVault()];
   const opening = refusal(file);
-  // The check was synchronous; the file is opened in a later turn.
+  // The check ran synchronously; the file is opened in a later turn.
   renameSync(other, file);
   expect(await opening).toBe('file_unsafe');
   expect(await refusal(file)).toBe('opened');

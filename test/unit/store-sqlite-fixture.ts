@@ -31,7 +31,7 @@ export const HEADER: VaultHeader = {
   mac: sealed('mac', 32),
 };
 
-/** A folder that is gone after the test. */
+/** Creates a folder that is removed after the test. */
 export async function temporaryFolder(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'vault-sqlite-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));
@@ -44,21 +44,21 @@ export async function temporaryVault(): Promise<string> {
   return file;
 }
 
-/** An opened vault file that is closed after the test. */
+/** Opens a vault file and closes it after the test. */
 export async function openStore(file: string): Promise<FileStore> {
   const { store } = await openVaultFile(file);
   onTestFinished(() => store.close());
   return store;
 }
 
-/** A connection as another process would have one. */
+/** Opens a connection like that of another process. */
 export async function rawConnection(file: string): Promise<Connection> {
   const connection = connect(await loadDriver(), file);
   onTestFinished(() => void connection.close());
   return connection;
 }
 
-/** A store whose connection the test can reach, and that gives up on locks soon. */
+/** Opens a store that gives up on locks early, together with its connection. */
 export async function storeWithConnection(file: string, busyDeadlineMs: number) {
   const connection = connect(await loadDriver(), file);
   setPragmas(connection);
@@ -68,13 +68,13 @@ export async function storeWithConnection(file: string, busyDeadlineMs: number) 
   return { store, connection };
 }
 
-/** The chain of the fixtures' writer threads, or another one. */
+/** Returns the chain of the fixtures' writer threads, or one with another key. */
 export async function testChain(byte?: number): Promise<Chain> {
   const { vault_id, key } = chainKey();
   return auditChain(await loadSodium(), { vault_id, key: byte === undefined ? key : key.map(() => byte) });
 }
 
-/** A store with a writer thread, which `start` starts. The caller closes it. */
+/** Opens a store whose writer thread starts with `start`. The caller closes it. */
 export async function openThreadedStore(file: string) {
   const { session } = await openVaultFile(file);
   const start = vi.fn(() => startWriter(session, chainKey()));

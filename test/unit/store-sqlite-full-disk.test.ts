@@ -11,7 +11,7 @@ import { openStore, rawConnection, temporaryFolder, temporaryVault } from './sto
 
 const withCode = (code: string) => Object.assign(new Error('as it was said'), { code });
 
-/** What an error of SQLite is while a vault is opened, and while it is used. */
+/** An error of SQLite, its fault while a vault opens, and its problem while the vault is used. */
 const ERRORS = [
   ['SQLITE_FULL', 'no_space', 'no_space'],
   ['SQLITE_IOERR_WRITE', 'no_space', 'no_space'],
@@ -26,7 +26,7 @@ const ERRORS = [
   ['SQLITE_CANTOPEN', 'file_unwritable', 'vault_moved'],
 ] as const;
 
-describe('a full disk is no damage, and damage is no full disk', () => {
+describe('a full disk and damage are distinct', () => {
   it.each(ERRORS)('%s: the fault %s, the problem %s', (code, fault, problem) => {
     const error = withCode(code);
     const opening = toFileFault('v.db', error);
@@ -37,13 +37,13 @@ describe('a full disk is no damage, and damage is no full disk', () => {
     if (problem === undefined) expect(using).toBe(error);
   });
 
-  it('any other error stays what it is', () => {
+  it('any other error is unchanged', () => {
     const error = withCode('ERR_OTHER');
     expect(toFileFault('v.db', error)).toBe(error);
     expect(toProblem(error)).toBe(error);
   });
 
-  it.each(['ENOSPC', 'EDQUOT'])('a key that finds no space: %s', (code) => {
+  it.each(['ENOSPC', 'EDQUOT'])('a key file that finds no space: %s', (code) => {
     expect(cannotMake('--key-file', 'k', withCode(code))).toMatchObject({
       code: 'no_space',
       message: '--key-file: there is no space left for k',
@@ -52,7 +52,7 @@ describe('a full disk is no damage, and damage is no full disk', () => {
 });
 
 describe('the log', () => {
-  it('is emptied at once when a write finds no space, and not with each that follows', () => {
+  it('is emptied once when writes find no space', () => {
     let attempts = 0;
     const checkpointer = new Checkpointer(() => {
       attempts += 1;
@@ -62,7 +62,7 @@ describe('the log', () => {
     expect(attempts).toBe(1);
   });
 
-  it('that a killed process left is emptied though nobody writes', async () => {
+  it('that a killed process left is emptied without a write', async () => {
     const file = await temporaryVault();
     const killed = await rawConnection(file);
     killed.exec("UPDATE counter SET mark = x'00' WHERE tenant = 0");

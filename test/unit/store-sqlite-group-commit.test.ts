@@ -6,7 +6,7 @@ class Busy extends Error {
   readonly code = 'SQLITE_BUSY';
 }
 
-/** A journal that a transaction appends to, with a lock that others may hold. */
+/** Simulates a journal with transactions and a lock that others may hold. */
 function journal() {
   const state = { committed: [] as string[], pending: [] as string[], open: false, commits: 0, locked: 0, full: false };
   const transactions = {
@@ -46,7 +46,7 @@ describe('GroupCommit', () => {
     expect(state).toMatchObject({ committed: ['a', 'b', 'c'], commits: 1 });
   });
 
-  it('commits a lone write in the turn in which it arrived', async () => {
+  it('commits a lone write in the turn in which it arrives', async () => {
     const { transactions, append } = journal();
     const group = new GroupCommit(transactions);
     let turned = false;
@@ -57,7 +57,7 @@ describe('GroupCommit', () => {
     expect(turned).toBe(false);
   });
 
-  it('shares one commit among writes that a few promises lie between', async () => {
+  it('shares one commit among writes a few promises apart', async () => {
     const { state, transactions, append } = journal();
     const group = new GroupCommit(transactions);
     const late = async (promises: number, entry: string) => {
@@ -68,7 +68,7 @@ describe('GroupCommit', () => {
     expect(state).toMatchObject({ committed: ['a', 'b', 'c'], commits: 1 });
   });
 
-  it('answers a write only after the commit that holds it', async () => {
+  it('resolves a write only after its commit', async () => {
     const { state, transactions, append } = journal();
     const group = new GroupCommit(transactions);
     const first = group.run(append('a')).then(() => [...state.committed]);
@@ -76,7 +76,7 @@ describe('GroupCommit', () => {
     expect(await first).toEqual(['a']);
   });
 
-  it('puts writes that come in answer to a commit into the next one', async () => {
+  it('puts writes that follow a commit into the next one', async () => {
     const { state, transactions, append } = journal();
     const group = new GroupCommit(transactions);
     const caller = async (name: string) => {
@@ -87,7 +87,7 @@ describe('GroupCommit', () => {
     expect(state.commits).toBe(5);
   });
 
-  it('bounds a group', async () => {
+  it('limits the size of a group', async () => {
     const { state, transactions, append } = journal();
     const group = new GroupCommit(transactions, { size: 4 });
     await Promise.all(Array.from({ length: 10 }, (_, n) => group.run(append(String(n)))));
@@ -95,7 +95,7 @@ describe('GroupCommit', () => {
     expect(state.committed).toEqual(Array.from({ length: 10 }, (_, n) => String(n)));
   });
 
-  it('undoes a write that throws and keeps its neighbours', async () => {
+  it('rolls back a write that throws and keeps its neighbours', async () => {
     const { state, transactions, append } = journal();
     const group = new GroupCommit(transactions);
     const broken = () => {
@@ -108,7 +108,7 @@ describe('GroupCommit', () => {
     expect(state.committed).toEqual(['a', 'b']);
   });
 
-  it('tells everyone in a group whose commit failed, and goes on', async () => {
+  it('rejects every write of a group whose commit fails, and continues', async () => {
     const { state, transactions, append } = journal();
     const group = new GroupCommit(transactions);
     state.full = true;
@@ -119,7 +119,7 @@ describe('GroupCommit', () => {
     expect(state.committed).toEqual(['c']);
   });
 
-  it('tries again while another process holds the lock, and gives up at the deadline', async () => {
+  it('tries again while another process holds the lock, until its deadline', async () => {
     const { state, transactions, append } = journal();
     state.locked = 3;
     await new GroupCommit(transactions).run(append('a'));
@@ -132,7 +132,7 @@ describe('GroupCommit', () => {
     expect(state.committed).toEqual(['a', 'c']);
   });
 
-  it('finishes what it took when it is closed, and takes no more', async () => {
+  it('completes accepted writes on close, and rejects later ones', async () => {
     const { state, transactions, append } = journal();
     const group = new GroupCommit(transactions, { size: 2 });
     const taken = Array.from({ length: 5 }, (_, n) => group.run(append(String(n))));
@@ -143,7 +143,7 @@ describe('GroupCommit', () => {
     await group.close();
   });
 
-  it('keeps exactly the writes that did not throw, in order, whatever locks and faults come', async () => {
+  it('keeps the writes that do not throw, in order, under any locks and faults', async () => {
     const write = fc.record({ throws: fc.boolean(), turn: fc.boolean(), locked: fc.nat(2) });
     await fc.assert(
       fc.asyncProperty(fc.array(write, { maxLength: 30 }), fc.integer({ min: 1, max: 5 }), async (writes, size) => {

@@ -9,7 +9,7 @@ import { rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
 const ADDED = 'CREATE TABLE added (x INTEGER) STRICT';
 const AGAIN = 'CREATE TABLE again (x INTEGER) STRICT';
 
-/** A format that is two steps from today's. */
+/** A layout two formats after the current one. */
 const LATER: Layout = {
   format: 3,
   schema: [...SCHEMA, ADDED, AGAIN],
@@ -25,7 +25,7 @@ async function vaultWithToken() {
   return { file, token };
 }
 
-it('backs an older file up beside it, brings it up to date, and keeps what is in it', async () => {
+it('an open backs up an older file, updates it and keeps its contents', async () => {
   const { file, token } = await vaultWithToken();
   for (let times = 0; times < 2; times += 1) {
     const { store } = await openVaultFile(file, { busyDeadlineMs: 1000, layout: LATER });
@@ -34,14 +34,14 @@ it('backs an older file up beside it, brings it up to date, and keeps what is in
   }
   expect(readdirSync(dirname(file)).sort()).toEqual(['vault.db', 'vault.db.v1.backup']);
   if (process.platform !== 'win32') expect(statSync(`${file}.v1.backup`).mode & 0o777).toBe(0o600);
-  // What was updated is too new for today's code; its backup is not.
+  // The updated file is too new for the current layout; its backup is not.
   await expect(openVaultFile(file)).rejects.toMatchObject({ code: 'newer_format' });
   const { store } = await openVaultFile(`${file}.v1.backup`);
   expect(await store.findToken(token.tenant_id, token.id, NOW)).toMatchObject({ id: token.id });
   await store.close();
 });
 
-it('changes nothing when a step fails', async () => {
+it('a failing step changes nothing', async () => {
   const { file, token } = await vaultWithToken();
   const failing: Layout = {
     ...LATER,
@@ -58,7 +58,7 @@ it('changes nothing when a step fails', async () => {
   await store.close();
 });
 
-it('never overwrites a backup, and refuses a format that it knows no way from', async () => {
+it('a migration never overwrites a backup, and rejects a format without a path', async () => {
   const { file } = await vaultWithToken();
   writeFileSync(`${file}.v1.backup`, 'mine');
   await expect(openVaultFile(file, { busyDeadlineMs: 1000, layout: LATER })).rejects.toMatchObject({
@@ -77,7 +77,7 @@ it('never overwrites a backup, and refuses a format that it knows no way from', 
   await (await openVaultFile(other.file)).store.close();
 });
 
-it('migrates once when two open the file at the same time', async () => {
+it('two concurrent opens migrate once', async () => {
   const { file } = await vaultWithToken();
   const opened = await Promise.allSettled([
     openVaultFile(file, { busyDeadlineMs: 2000, layout: LATER }),
@@ -90,7 +90,7 @@ it('migrates once when two open the file at the same time', async () => {
   await (await openVaultFile(file, { busyDeadlineMs: 1000, layout: LATER })).store.close();
 });
 
-it('waits for whoever writes to an older file that has no write-ahead log', async () => {
+it('a migration waits for a writer of an older file without a write-ahead log', async () => {
   const { file } = await vaultWithToken();
   const other = await rawConnection(file);
   other.pragma('journal_mode = DELETE');

@@ -20,7 +20,7 @@ function fail(): never {
 }
 
 describe('commits of a writer thread', () => {
-  it('are known by their numbers, as far as no other stands between them, and by a keyed hash', async () => {
+  it('are recognized by consecutive numbers and by a keyed hash', async () => {
     const chain = await testChain();
     const [noted, read] = [new OwnCommits(chain), new OwnCommits(chain)];
     const commit = (counter: number, alone: boolean) => {
@@ -34,7 +34,7 @@ describe('commits of a writer thread', () => {
     expect(marks.map((mark) => read.include(6, mark))).toEqual([true, true, true]);
     expect(read.include(8, ninth)).toBe(true);
     expect(read.include(5, ninth)).toBe(false);
-    // Something else has changed the file, and did not count.
+    // Another change of the file that did not count.
     expect(read.include(9, ninth)).toBe(false);
     expect(read.include(10, ninth)).toBe(false);
     expect(read.include(9, commit(11, false))).toBe(false); // commit 10
@@ -53,13 +53,13 @@ describe('commits of a writer thread', () => {
     expect(new OwnCommits(await testChain(1)).include(6, ninth)).toBe(false);
   });
 
-  it('do not move the authority version; those of others do, whatever the thread commits before and after', async () => {
+  it('keep the authority version; commits of others change it', async () => {
     const file = await temporaryVault();
     const { store } = await openThreadedStore(file);
     const other = await openStore(file);
     const { id, application } = await addTenant(store);
     await store.startThread();
-    // Before its first commit the thread cannot know who was there.
+    // Before its first commit the thread cannot know whether another process wrote.
     await addToken(store, id);
     let version = await store.authorityVersion();
     const moved = async () => {
@@ -81,16 +81,16 @@ describe('commits of a writer thread', () => {
     expect(await moved()).toBe(true);
     expect(await store.findAuthority(application.key_hash, NOW)).toBeUndefined();
 
-    // What this process changes itself is seen as ever, and told from what the thread does.
+    // A change by this process itself moves the version, unlike one by its thread.
     await store.insertApplication(applicationRecord(id), ENTRY);
     expect(await moved()).toBe(true);
-    // The thread sees that somebody was there, and not who.
+    // The thread notices the other commit, but not whose it is.
     await addToken(store, id);
     expect(await moved()).toBe(true);
     await addToken(store, id);
     expect(await moved()).toBe(false);
 
-    // A change that does not count, and then one that does.
+    // One change without a count, then one with it.
     const raw = await rawConnection(file);
     const change = raw.prepare('UPDATE application SET revision = revision + 1');
     change.run();
@@ -102,7 +102,7 @@ describe('commits of a writer thread', () => {
     await store.close();
   });
 
-  it('begin when two tokens are written at once, and hold all that is written after', async () => {
+  it('begin with the first two concurrent tokens, and contain all later writes', async () => {
     const file = await temporaryVault();
     const { store, start } = await openThreadedStore(file);
     const { id } = await addTenant(store);
@@ -123,7 +123,7 @@ describe('commits of a writer thread', () => {
     expect((await other.findTokens({ tenant_id: id, all: [] }, { offset: 0, limit: 1 }, NOW)).total).toBe(45);
   });
 
-  it('hold what reads leave behind, too, while there are any', async () => {
+  it('include the writes of reads while there are any', async () => {
     const { store, session } = await openThreadedStore(await temporaryVault());
     const { id } = await addTenant(store);
     const token = await addToken(store, id, { active_month: MONTH - 1 });
@@ -142,7 +142,7 @@ describe('commits of a writer thread', () => {
     await store.close();
   });
 
-  it('are whole, however many ids a call has, and whatever another call of the same turn comes to', async () => {
+  it('are complete for any number of ids, whatever happens to other calls of the turn', async () => {
     const { store } = await openThreadedStore(await temporaryVault());
     const { id } = await addTenant(store);
     await store.startThread();
@@ -158,7 +158,7 @@ describe('commits of a writer thread', () => {
     await store.close();
   });
 
-  it('are refused with the problem, its cause and its wait, as here', async () => {
+  it('fail with the same problem, cause and wait as a direct write', async () => {
     const file = await temporaryVault();
     const { store } = await openThreadedStore(file);
     const { id } = await addTenant(store);

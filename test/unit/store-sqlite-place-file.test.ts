@@ -12,7 +12,7 @@ beforeEach(() => {
   folder = temporaryFolder(onTestFinished);
 });
 
-it('leaves nothing of a file that is not whole when the process exits', async () => {
+it('placeFile removes an incomplete file when the process exits', async () => {
   const others = process.listeners('exit');
   const build = async (building: string) => {
     writeFileSync(`${building}-wal`, 'log');
@@ -25,7 +25,7 @@ it('leaves nothing of a file that is not whole when the process exits', async ()
   expect(process.listeners('exit')).toEqual(others);
 });
 
-it('leaves the file that is whole', async () => {
+it('placeFile keeps a complete file', async () => {
   const others = process.listeners('exit');
   await placeFile(path.join(folder, 'v.db'), async (building) => writeFileSync(building, 'whole'));
   expect(readdirSync(folder)).toEqual(['v.db']);
@@ -48,7 +48,7 @@ describe('on a file system without hard links', () => {
     syncBuiltinESMExports();
   });
 
-  it('the file appears whole, and is never put in the place of another', async () => {
+  it('the file appears complete and never replaces another', async () => {
     await place();
     expect(readFileSync(path.join(folder, 'v.db'), 'utf8')).toBe('whole');
     const build = async (building: string) => {
@@ -60,7 +60,7 @@ describe('on a file system without hard links', () => {
     expect(readdirSync(folder)).toEqual(['v.db', 'w.db']);
   });
 
-  it('nothing is left of one that cannot be put in its place', async () => {
+  it('a file that cannot be renamed leaves nothing', async () => {
     files.rename = refusing('EIO');
     fs.renameSync = () => {
       throw Object.assign(new Error('EIO'), { code: 'EIO' });

@@ -16,7 +16,7 @@ import { uuidBytes, uuidKey, uuidText } from '../../src/store/sqlite/tables/uuid
 import { addTenant, addToken, blind, NOW } from '../conformance/store-fixtures.ts';
 import { openStore, rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
 
-/** A plan that is absent: it names the tenant, and finds nothing. */
+/** Replaces an absent plan: names the tenant and finds nothing. */
 const NONE: Fragment = { sql: 'SELECT 1 WHERE FALSE', params: [424_242] };
 
 describe('the successor of a prefix', () => {
@@ -36,7 +36,7 @@ describe('the successor of a prefix', () => {
     );
   });
 
-  it('passes over the surrogates and the end of Unicode', () => {
+  it('skips the surrogates and handles the end of Unicode', () => {
     expect(successor('a\ud7ff')).toBe('a\ue000');
     expect(successor('a\u{10ffff}\u{10ffff}')).toBe('b');
     expect(successor('\u{10ffff}')).toBeUndefined();
@@ -51,7 +51,7 @@ describe('a plan', () => {
   const type: TokenCondition = { type_in: ['card'] };
   const ids: TokenCondition = { id_in: ['x', 'y'] };
 
-  it('gives the same tokens whether few or many are expected', async () => {
+  it('finds the same tokens whether it expects few or many', async () => {
     const file = await temporaryVault();
     const store = await openStore(file);
     const { id } = await addTenant(store);
@@ -91,7 +91,7 @@ describe('a plan', () => {
     }
   });
 
-  it('reads neither tokens nor index entries for the total of an unfiltered list, and sorts nothing for its page', async () => {
+  it('counts an unfiltered list without reading tokens, and sorts nothing for its page', async () => {
     const connection = await rawConnection(await temporaryVault());
     const explain = (all: readonly TokenCondition[]) => {
       const plan = planTokens(1, { all }, NOW, 20, () => 1);
@@ -117,7 +117,7 @@ describe('a plan', () => {
       expect(`${steps.list}\n${steps.total}`).not.toMatch(/^SCAN t$/m);
   });
 
-  it('scans behind a token by a range of one index, and sorts nothing', async () => {
+  it('scans from a token by a range of one index, and sorts nothing', async () => {
     const connection = await rawConnection(await temporaryVault());
     const steps = [undefined, { created_at: NOW, id: 'a' }].map((after) => {
       const { sql, params } = planScan(1, { all: [type, one] }, after, NOW);
@@ -145,7 +145,7 @@ describe('a plan', () => {
     }
   });
 
-  it('takes visibility that says one thing into the conditions', () => {
+  it('merges a single visibility rule into the conditions', () => {
     const query = (visible?: readonly (readonly TokenCondition[])[]) =>
       toQuery({ tenant_id: 't', all: [type], visible });
     expect(query()).toEqual({ all: [type] });
@@ -158,15 +158,15 @@ describe('a plan', () => {
   });
 });
 
-describe('what is stored for names', () => {
-  it('tells all types apart and refuses a number that no type has', () => {
+describe('stored codes and ids', () => {
+  it('differ for all types, and unknown codes are rejected', () => {
     expect(TOKEN_TYPE_NAMES.map((name) => tokenType.read(TOKEN_TYPE_CODES[name]))).toEqual(TOKEN_TYPE_NAMES);
     const applications = Object.keys(APPLICATION_TYPES) as (keyof typeof APPLICATION_TYPE_CODES)[];
     expect(applications.map((name) => applicationType.read(APPLICATION_TYPE_CODES[name]))).toEqual(applications);
     expect(() => tokenType.read(99)).toThrow(expect.objectContaining({ code: 'integrity_failure' }));
   });
 
-  it('gives UUIDs back and keeps their order', () => {
+  it('keep UUIDs and their order', () => {
     fc.assert(
       fc.property(fc.uuid(), fc.uuid(), (a, b) => {
         expect(uuidText(uuidBytes(a))).toBe(a);
@@ -197,7 +197,7 @@ describe('errors of SQLite', () => {
     }
   });
 
-  it('stay what they are when nothing is known of them', () => {
+  it('are unchanged when their code is unknown', () => {
     for (const other of [error('SQLITE_CONSTRAINT_UNIQUE'), error('ENOENT'), new TypeError('x'), 'text']) {
       expect(toProblem(other)).toBe(other);
       expect(isBusy(other)).toBe(false);
@@ -206,7 +206,7 @@ describe('errors of SQLite', () => {
 });
 
 describe('the walk of a rotation', () => {
-  it('looks at some hundreds of tokens a step, whether they are stale or not', async () => {
+  it('reads a few hundred tokens per step, stale or not', async () => {
     const store = await openStore(await temporaryVault());
     const { id } = await addTenant(store);
     const ids = Array.from({ length: 501 }, (_, n) => `t${1000 + n}`);

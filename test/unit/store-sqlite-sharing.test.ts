@@ -20,7 +20,7 @@ import {
 } from '../conformance/store-fixtures.ts';
 import { HEADER, openStore, rawConnection, storeWithConnection, temporaryVault } from './store-sqlite-fixture.ts';
 
-/** The longest time that the event loop did not turn while `work` was under way, in milliseconds. */
+/** Returns the longest time in milliseconds for which `work` blocked the event loop. */
 async function longestLag(work: () => Promise<unknown>): Promise<number> {
   let last = performance.now();
   let longest = 0;
@@ -35,7 +35,7 @@ async function longestLag(work: () => Promise<unknown>): Promise<number> {
 }
 
 describe('two processes on one file', () => {
-  it('see each other at once, and the authority version moves', async () => {
+  it("see each other's changes at once, and the authority version changes", async () => {
     const file = await temporaryVault();
     const [a, b] = [await openStore(file), await openStore(file)];
     const { id, tenant, application } = await addTenant(a);
@@ -55,7 +55,7 @@ describe('two processes on one file', () => {
     await expect(a.insertApplication(applicationRecord(id), ENTRY)).rejects.toMatchObject({ code: 'unauthenticated' });
   });
 
-  it('look once for all who ask in one turn, after the last of them: what was committed before one asked is seen', async () => {
+  it('look once for all callers of a turn, and see what was committed before any of them asked', async () => {
     const file = await temporaryVault();
     const store = await openStore(file);
     const raw = await rawConnection(file);
@@ -65,7 +65,7 @@ describe('two processes on one file', () => {
     const second = store.authorityVersion();
     expect(second).toBe(first);
     expect(await second).not.toBe(before);
-    // The next turn asks again.
+    // The next turn looks again.
     const third = store.authorityVersion();
     expect(third).not.toBe(first);
     expect(await third).toBe(await first);
@@ -73,7 +73,7 @@ describe('two processes on one file', () => {
     await expect(store.authorityVersion()).rejects.toMatchObject({ code: 'vault_stopping' });
   });
 
-  it('read on the snapshot that the version is of, until nothing that was settled waits', async () => {
+  it('read on the snapshot that the version is of, until the turn ends', async () => {
     const file = await temporaryVault();
     const { store, connection } = await storeWithConnection(file, 1_000);
     const raw = await rawConnection(file);
@@ -94,7 +94,7 @@ describe('two processes on one file', () => {
     expect(await store.findPresentedToken(id, token.id, NOW)).toBeUndefined();
     rename(token.id, 'elsewhere');
 
-    // Neither a write nor the emptying of the log waits for it, or is refused.
+    // Neither a write nor a truncation of the log waits for the snapshot or fails because of it.
     await store.authorityVersion();
     const second = addToken(store, id);
     expect(await store.findPresentedToken(id, token.id, NOW)).toBeDefined();
@@ -104,7 +104,7 @@ describe('two processes on one file', () => {
     expect(statSync(`${file}-wal`).size).toBe(0);
   });
 
-  it('write at the same time and lose nothing', async () => {
+  it('write at the same time without loss', async () => {
     const file = await temporaryVault();
     const stores = [await openStore(file), await openStore(file), await openStore(file)];
     const [first] = stores;
@@ -119,7 +119,7 @@ describe('two processes on one file', () => {
     expect([total, types[0]?.count, active]).toEqual([90, 90, 90]);
   });
 
-  it('wait for a lock without stopping the event loop, read meanwhile, and are told when it lasts', async () => {
+  it('wait for a lock without blocking the event loop, read meanwhile, and fail after the deadline', async () => {
     const file = await temporaryVault();
     const { store } = await storeWithConnection(file, 500);
     const { id } = await addTenant(store);
@@ -133,7 +133,7 @@ describe('two processes on one file', () => {
       await store.ping();
       await waiting;
     });
-    // Whoever waited in SQLite would stand still for all of the 500 ms.
+    // A wait inside SQLite would block the event loop for all 500 ms.
     expect(lag).toBeLessThan(300);
 
     const patient = addToken(store, id, { id: 'patient' });
@@ -143,7 +143,7 @@ describe('two processes on one file', () => {
     expect((await store.findTokens(everything(id), FIRST_PAGE, NOW)).total).toBe(2);
   });
 
-  it('get a copy by online backup that holds all that was acknowledged', async () => {
+  it('allow an online backup with everything that was acknowledged', async () => {
     const file = await temporaryVault();
     const store = await openStore(file);
     const { id } = await addTenant(store);
@@ -158,7 +158,7 @@ describe('two processes on one file', () => {
 });
 
 describe('the path', () => {
-  it('is watched: a file that was moved or replaced takes no more calls', async () => {
+  it('is watched: a moved or replaced file rejects calls', async () => {
     const file = await temporaryVault();
     const store = await openStore(file);
     const { id } = await addTenant(store);
@@ -177,7 +177,7 @@ describe('the path', () => {
     await addToken(store, id);
   });
 
-  it('is watched for its log: what is committed to an unlinked one is lost', async () => {
+  it('is watched for its log: commits to an unlinked log would be lost', async () => {
     const file = await temporaryVault();
     const store = await openStore(file);
     const { id } = await addTenant(store);
@@ -201,8 +201,8 @@ describe('the path', () => {
   });
 });
 
-describe('the disk', () => {
-  it('being full is told, harms nobody, and passes without a restart', async () => {
+describe('the file', () => {
+  it('reports a full disk, keeps its data and recovers without a restart', async () => {
     const file = await temporaryVault();
     const { store, connection } = await storeWithConnection(file, 500);
     const { id } = await addTenant(store);
@@ -219,7 +219,7 @@ describe('the disk', () => {
     expect((await store.usage(id, MONTH, NOW)).types[0]?.count).toBe(3);
   });
 
-  it('keeps nothing of what was deleted or replaced: not in the log soon after, not in the file', async () => {
+  it('keeps nothing of deleted or replaced tokens, and the log only briefly', async () => {
     const file = await temporaryVault();
     const { store } = await openVaultFile(file);
     const { id } = await addTenant(store);
@@ -253,7 +253,7 @@ describe('the disk', () => {
     for (const token of tokens.filter((_, n) => n % 3 === 2)) expect(bytes.indexOf(token.full)).not.toBe(-1);
   });
 
-  it('has an empty log when the deletion of a tenant is answered', async () => {
+  it('has an empty log when the deletion of a tenant returns', async () => {
     const file = await temporaryVault();
     const store = await openStore(file);
     const { id, keys } = await addTenant(store);

@@ -19,8 +19,8 @@ async function vaultOfTwo() {
   return { raw, tokens, get, list };
 }
 
-describe('rows as reads have them', () => {
-  it('are listed in the order of the index, each as it is got alone', async () => {
+describe('the columns of reads', () => {
+  it('are the same in a list and in single reads, in the order of the index', async () => {
     const { tokens, get, list } = await vaultOfTwo();
     const { records = [], total } = await list();
     expect(total).toBe(2);
@@ -30,7 +30,7 @@ describe('rows as reads have them', () => {
     expect(records.map(({ id }) => id)).toEqual(alone);
   });
 
-  it.each(['clear', 'presented', 'full'])('whose %s was taken away are damaged', async (column) => {
+  it.each(['clear', 'presented', 'full'])('are damaged when %s is missing', async (column) => {
     const { raw, tokens, get, list } = await vaultOfTwo();
     raw.pragma('ignore_check_constraints = ON');
     raw.unsafeMode(true);

@@ -4,10 +4,10 @@ import { WriteTurns } from '../../src/store/sqlite/commit/write-turns.ts';
 
 const MAX_WRITES = 300;
 
-/** A lock that is free when nobody has had it for some turns of the event loop: who always writes keeps it, as SQLite's. */
+/** Simulates SQLite's lock: a connection gets it only after the other one has not taken it for some turns. */
 function lockBetween() {
   let turn = 0;
-  // The busy one has it from the beginning: else it is anybody's in the first turns.
+  // The busy connection holds it first; otherwise either one could get it in the first turns.
   let taken = { by: 'busy', at: 0 };
   const connection = (name: string) => ({
     begin() {
@@ -32,7 +32,7 @@ function lockBetween() {
   };
 }
 
-/** How many writes of one connection, which always has the next one, were done when the only one of the other was. */
+/** Counts the writes of a busy connection before the single write of the other one succeeds. */
 async function writesBefore(turns: readonly [WriteTurns, WriteTurns] | undefined): Promise<number> {
   const lock = lockBetween();
   const [busy, other] = [new GroupCommit(lock.connection('busy')), new GroupCommit(lock.connection('other'))];
@@ -63,15 +63,15 @@ function bothSides(): readonly [WriteTurns, WriteTurns] {
 }
 
 describe('WriteTurns', () => {
-  it('lets a connection write soon beside one that always has something to write', async () => {
+  it('lets a connection write soon beside a busy one', async () => {
     expect(await writesBefore(bothSides())).toBeLessThan(MAX_WRITES / 2);
   });
 
-  it('without them it waits until the other one has nothing more', async () => {
+  it('control: without turns it waits until the busy one ends', async () => {
     expect(await writesBefore(undefined)).toBe(MAX_WRITES);
   });
 
-  it('does not wait for one that does not come for its turn', async () => {
+  it('does not wait for a connection that misses its turn', async () => {
     const [here, there] = bothSides();
     there.wait();
     await here.otherFirst();
@@ -81,7 +81,7 @@ describe('WriteTurns', () => {
     expect([...here.cells]).toEqual([0, 0]);
   });
 
-  it('says no more that it waits when its writes were refused for too long', async () => {
+  it('stops announcing a write that was refused for too long', async () => {
     const [here] = bothSides();
     const locked = () => {
       throw Object.assign(new Error('locked'), { code: 'SQLITE_BUSY' });

@@ -22,7 +22,7 @@ const snapshots = async <T>(file: string, use: (of: Awaited<ReturnType<typeof op
   return use(opened).finally(() => opened.close());
 };
 
-/** A closed vault with two stored replies. */
+/** Creates a closed vault with two stored replies. */
 async function repliedVault() {
   const made = await fileVault(0);
   const replies = await withVault(made.file, async (vault) => ({
@@ -33,7 +33,7 @@ async function repliedVault() {
 }
 
 describe('stored replies of a vault file', () => {
-  it('outlive the process, the tenant’s keys and the master key', async () => {
+  it('survive the process, the tenant’s keys and the master key', async () => {
     const { token, application, ...made } = await repliedVault();
     const admin = await openVaultAdmin({ file: made.file, credential: CREDENTIAL });
     await admin.rotate({ tenantId: made.tenantId, indexes: true, master: true });
@@ -48,7 +48,7 @@ describe('stored replies of a vault file', () => {
     expect(await doctor(made.file)).toMatchObject({ ok: true, findings: [] });
   });
 
-  it('leave an entry in the audit when they are returned, as a read that reveals does', async () => {
+  it('leave an entry in the audit when they are returned, like a revealing read', async () => {
     const { file, ...made } = await repliedVault();
     const events = async () => {
       const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
@@ -61,7 +61,7 @@ describe('stored replies of a vault file', () => {
     expect(await events()).toEqual([{ entities: [TOKEN.id], revision: undefined }, first]);
   });
 
-  it('stand nowhere in the clear, nor do their keys', async () => {
+  it('are sealed, and so are their keys', async () => {
     const { file, application } = await repliedVault();
     const bytes = readFileSync(file);
     for (const secret of [KEY, TOKEN.data, application.body['key'] as string])
@@ -84,7 +84,7 @@ describe('stored replies of a vault file', () => {
     expect(await doctor(made.file)).toMatchObject({ ok: true });
   });
 
-  it('are removed when a snapshot is loaded: their changes may not be in it', async () => {
+  it('are removed when a snapshot is loaded, since it may lack their changes', async () => {
     const { token, ...made } = await repliedVault();
     await snapshots(made.file, (of) => of.save('base', { replace: false }));
     await withVault(made.file, async (vault) => {
@@ -112,7 +112,7 @@ describe('stored replies of a vault file', () => {
     });
   });
 
-  it('go with their tenant', async () => {
+  it('are deleted with their tenant', async () => {
     const made = await repliedVault();
     await withVault(made.file, (vault) => callVault(vault, made.management, 'deleteTenant'));
     await tamperFile(made.file, (connection) => {
@@ -144,7 +144,7 @@ describe('stored replies of a vault file', () => {
     });
   });
 
-  it('that were put under another key, application or request are not answered', async () => {
+  it('are not returned for another key, application or request', async () => {
     const { token, ...made } = await repliedVault();
     const other = await withVault(made.file, (vault) =>
       callVault(vault, made.apiKey, 'createToken', {

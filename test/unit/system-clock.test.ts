@@ -11,7 +11,7 @@ function clockOf({ floor = 0, doubt = 0 } = {}) {
   const clock = systemClock({ floor, doubt, times: { wall: () => wall, running: () => running } });
   return {
     clock,
-    /** `real` milliseconds pass; the wall's clock is set forward or back by `set` besides. */
+    /** Advances both clocks by `real` milliseconds, and the wall clock by `set` more. */
     pass: (real: number, set = 0) => {
       running += real;
       wall += real + set;
@@ -20,7 +20,7 @@ function clockOf({ floor = 0, doubt = 0 } = {}) {
 }
 
 describe('the system clock', () => {
-  it('goes with the wall, and never back', () => {
+  it('follows the wall clock and never goes back', () => {
     const { clock, pass } = clockOf();
     expect([clock.now(), clock.settled()]).toEqual([START, START]);
     pass(MINUTE);
@@ -29,7 +29,7 @@ describe('the system clock', () => {
     expect([clock.now(), clock.settled()]).toEqual([START + MINUTE, START + MINUTE]);
   });
 
-  it('does not start before its floor', () => {
+  it('never starts before its floor', () => {
     const { clock, pass } = clockOf({ floor: START + HOUR });
     expect([clock.now(), clock.settled()]).toEqual([START + HOUR, START]);
     pass(HOUR + 1);
@@ -45,7 +45,7 @@ describe('the system clock', () => {
     expect([clock.settled(), clock.doubtedUntil()]).toEqual([START + 10 * MINUTE, undefined]);
   });
 
-  it('believes a jump of an hour at once, and a larger one after an hour', () => {
+  it('accepts a jump of an hour at once, and a larger one after an hour', () => {
     const { clock, pass } = clockOf();
     pass(0, HOUR);
     expect(clock.settled()).toBe(START + HOUR);
@@ -57,7 +57,7 @@ describe('the system clock', () => {
     expect(clock.settled()).toBe(START + 3 * HOUR + 1);
   });
 
-  it('never believes a jump that was taken back within the hour, but does not show it', () => {
+  it('never accepts a jump that is undone within an hour, but does not show the correction', () => {
     const { clock, pass } = clockOf();
     pass(0, 1000 * HOUR);
     expect(clock.now()).toBe(START + 1000 * HOUR);

@@ -24,14 +24,14 @@ describe('validateData', () => {
     expect(Object.keys(validateData(type, parseJson(data))).sort()).toEqual(wrong);
   });
 
-  test('every type is accepted once and refused once in the vectors', () => {
+  test('the vectors accept and reject every type at least once', () => {
     for (const accepted of [true, false]) {
       const types = cases.filter(({ wrong }) => (wrong.length === 0) === accepted).map(({ type }) => type);
       expect(new Set(types)).toEqual(new Set(TOKEN_TYPE_NAMES));
     }
   });
 
-  test('a message says what would be right and never quotes the value', () => {
+  test('a message describes valid input and never quotes the value', () => {
     for (const { type, data } of cases) {
       for (const [message, ...more] of Object.values(validateData(type, parseJson(data)))) {
         expect(more).toEqual([]);
@@ -41,12 +41,12 @@ describe('validateData', () => {
     }
   });
 
-  test('an optional member that is null is told to be left out', () => {
+  test('a null for an optional member asks to leave it out', () => {
     const errors = validateData('card', parseJson('{"number":"4242424242424242","cvc":null}'));
     expect(errors['data.cvc']?.[0]).toContain('leave it out');
   });
 
-  test('an unknown member is told which members there are', () => {
+  test('an unknown member gets the list of members', () => {
     const errors = validateData('card', parseJson('{"number":"4242424242424242","nummer":"1"}'));
     expect(errors).toEqual({
       'data.nummer': ['is no member of a card; it has number, expiration_month, expiration_year, cvc'],
@@ -58,7 +58,7 @@ describe('passesLuhn', () => {
   test.each(luhn.valid.split(' '))('passes: %s', (digits) => expect(passesLuhn(digits)).toBe(true));
   test.each(luhn.invalid.split(' '))('fails: %s', (digits) => expect(passesLuhn(digits)).toBe(false));
 
-  test('one of the ten check digits passes, and no single changed digit goes unnoticed', () => {
+  test('one of ten check digits passes, and every single changed digit is noticed', () => {
     fc.assert(
       fc.property(digitsOf(15), fc.nat(15), fc.integer({ min: 1, max: 9 }), (digits, place, by) => {
         const passing = [...'0123456789'].map((check) => digits + check).filter(passesLuhn);
@@ -73,7 +73,7 @@ describe('passesAba', () => {
   test.each(aba.valid.split(' '))('passes: %s', (digits) => expect(passesAba(digits)).toBe(true));
   test.each(aba.invalid.split(' '))('fails: %s', (digits) => expect(passesAba(digits)).toBe(false));
 
-  test('one of the ten check digits passes, and no single changed digit goes unnoticed', () => {
+  test('one of ten check digits passes, and every single changed digit is noticed', () => {
     fc.assert(
       fc.property(digitsOf(8), fc.nat(8), fc.integer({ min: 1, max: 9 }), (digits, place, by) => {
         const passing = [...'0123456789'].map((check) => digits + check).filter(passesAba);

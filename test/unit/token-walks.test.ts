@@ -25,10 +25,10 @@ interface Kept {
 
 const CONTAINERS = ['/qa/', '/qa/deep/', '/qb/', '/other/'];
 
-/** Who walks, with which filter, and which tokens that shows. */
+/** A caller with a filter, and the tokens that it should see. */
 interface Walk {
   readonly query: string;
-  /** The rules of a private application, or a part of a segment for a rule of an expiring one. */
+  /** The rules of a private application; `part` makes an expiring one with a rule on a part of a segment. */
   readonly rules?: readonly object[];
   readonly part?: string;
   shows(token: Kept): boolean;
@@ -92,7 +92,7 @@ describe.each([
   ['memory', STORES.memory, 160, 3],
   ['sqlite', STORES.sqlite, 60, 1],
 ] as const)('a walk on the %s store', (_, storeOf, tokens, rounds) => {
-  it.each(Object.entries(WALKS))('over %s shows what stays once, in order', async (name, walk) => {
+  it.each(Object.entries(WALKS))('over %s shows unchanged tokens once, in order', async (name, walk) => {
     const core = await openCore(undefined, undefined, storeOf);
     const draw = createDraw(name.length * 7919);
     const key = await callerOf(core, walk);
@@ -102,7 +102,7 @@ describe.each([
     for (let round = 0; round < rounds; round++) {
       const before = [...made.values()].filter(({ expires_at }) => expires_at > core.clock.now()).sort(newestFirst);
       const seen: string[] = [];
-      // Deletes what the next pages would show, among others.
+      // Change the vault between two pages, often at tokens that later pages would show.
       const change = async () => {
         const ahead = before.filter(({ id }) => made.has(id) && !seen.includes(id)).slice(0, 40);
         const token = ahead.length > 0 ? draw.one(ahead) : undefined;
@@ -142,7 +142,7 @@ describe.each([
 });
 
 describe('a page', () => {
-  it('that a token leaves while it is made is not the last one', async () => {
+  it('has a successor even when a token leaves while the page is read', async () => {
     let between = async () => {};
     const store = createMemoryStore();
     const then =
@@ -185,7 +185,7 @@ describe('a cursor', () => {
     return { core, next: String(page.at('pagination.next')) };
   }
 
-  it('of a deleted token goes on behind its place', async () => {
+  it('of a deleted token continues at its place', async () => {
     const { core, next } = await three();
     await core.own('deleteToken', { id: 'third' });
     const { text } = await walk(core, core.key, next);
@@ -198,7 +198,7 @@ describe('a cursor', () => {
     expect(idsOf((await walk(core, key, next)).text)).toEqual(['first']);
   });
 
-  it('of another tenant shows the own tokens behind its time, and is answered as one of nothing', async () => {
+  it('of another tenant shows own tokens from its time on, and reveals nothing', async () => {
     const { core, next } = await three();
     const other = await core.vault.createTenant('other');
     const body = { name: 'x', type: 'private', permissions: ['token:read', 'token:create'] };
@@ -209,7 +209,7 @@ describe('a cursor', () => {
     expect(idsOf((await walk(core, key, next)).text)).toEqual([]);
   });
 
-  it('names only the last token of the page', async () => {
+  it('contains only the last token of the page', async () => {
     const { next } = await three();
     expect(Buffer.from(next, 'base64url').toString()).toMatch(/^[0-9a-z]+\.third$/);
   });
@@ -225,7 +225,7 @@ describe('a cursor', () => {
   it.each([
     [Buffer.from('0.x').toString('base64url'), 0],
     [Buffer.from('zzzzzzzzzz.x').toString('base64url'), 2],
-  ])('that was made up, %s, is one of a place', async (start, shown) => {
+  ])('that was made up (%s) acts as a place', async (start, shown) => {
     const { core } = await three();
     expect(idsOf((await walk(core, core.key, start)).text)).toHaveLength(shown);
   });

@@ -8,7 +8,7 @@ const request = (data: unknown, more: object = {}) => ({ type: 'token', data, ..
 const many = (count: number) => Array.from({ length: count }, (_, n) => request(n));
 
 describe('tokenize', () => {
-  it('takes 1,000 requests and creates none of 1,001', async () => {
+  it('accepts 1,000 requests and creates none of 1,001', async () => {
     const core = await openCore();
     expect(wrongPaths(await core.own('tokenize', { body: [...many(1_000), [request(1)]] }))).toEqual(['body']);
     expect(await total(core)).toBe(0);
@@ -32,7 +32,7 @@ describe('tokenize', () => {
     expect(await total(core)).toBe(1);
   });
 
-  it('names a hundred wrong requests at most, and those out of reach only when none is wrong', async () => {
+  it('names at most a hundred wrong requests, and unreachable ones only when none is wrong', async () => {
     const core = await openCore();
     const wrong = Array.from({ length: 150 }, () => request(null));
     expect(wrongPaths(await core.own('tokenize', { body: wrong }))).toHaveLength(100);
@@ -46,7 +46,7 @@ describe('tokenize', () => {
     expect(await total(core)).toBe(0);
   });
 
-  it('puts each token in the place of its request, whatever the names of members are', async () => {
+  it('puts each token in the place of its request, whatever the member names', async () => {
     const core = await openCore();
     const ids = ['one', 'two', 'three', 'four'];
     const [one, two, three, four] = ids.map((id) => request(id, { id }));
@@ -56,7 +56,7 @@ describe('tokenize', () => {
     expect(answer.text).toMatch(/^\{"b\.c":\{.*"b":\{"c":\{.*"1":\{.*"__proto__":\{/);
   });
 
-  it('finds a duplicate stored before, and one in the same body', async () => {
+  it('finds an earlier duplicate and one in the same body', async () => {
     const core = await openCore();
     await core.token(request('old', { id: 'old' }));
     const twice = (data: string) => [
@@ -72,7 +72,7 @@ describe('tokenize', () => {
     expect([again.status, await total(core)]).toEqual([201, 3]);
   });
 
-  it('keeps to the limit on duplicates that the caller does not read, and creates nothing beyond it', async () => {
+  it('applies the limit on unreadable duplicates, and creates nothing beyond it', async () => {
     const core = await openCore();
     const writer = await core.application({ name: 'web', type: 'public', permissions: ['token:create'] });
     await core.token(request('known', { containers: ['/general/'] }));
@@ -87,7 +87,7 @@ describe('tokenize', () => {
     expect([second.status, second.text.includes('fingerprint'), await total(core)]).toEqual([429, false, 1]);
   });
 
-  it('takes other aliases for those that are taken, then UUIDs', async () => {
+  it('replaces taken aliases by others, then by UUIDs', async () => {
     const core = await openCore();
     const alias = () => request('1', { id: 'id-{{ data | alias_preserve_format }}' });
     const answer = await core.own('tokenize', { body: Array.from({ length: 15 }, alias) });
@@ -100,7 +100,7 @@ describe('tokenize', () => {
     expect(fixed.status).toBe(409);
   });
 
-  it('creates nothing that its answer could not hold', async () => {
+  it('creates nothing when the reply would be too large', async () => {
     const core = await openCore(undefined, { response: 20_000 });
     const masked = request('x', { mask: 'y'.repeat(4_000) });
     const answer = await core.own('tokenize', { body: [masked, masked, masked] });
@@ -113,7 +113,9 @@ describe('tokenize', () => {
 describe('detokenize', () => {
   const fill = (core: Core, key: string, body: unknown) => core.call(key, 'detokenize', { body });
 
-  /** A vault with a key that reads a token masked, and tokens that show it nothing, by why. */
+  /**
+   * Opens a vault with a key that sees one token masked; the other tokens are named after the reason that hides them.
+   */
   async function openHidden() {
     const opened: string[] = [];
     const core = await openCore((keyring) => ({
@@ -150,7 +152,7 @@ describe('detokenize', () => {
     return { core, key, opened };
   }
 
-  it('shows the mask by a masking rule, and never opens the value', async () => {
+  it('shows the mask under a masking rule and never opens the value', async () => {
     const { core, key, opened } = await openHidden();
     const answer = await fill(core, key, ['{{ shown }}', 'x {{ shown | upcase }}']);
     expect(answer.text).toBe('["masked","x MASKED"]');
@@ -158,7 +160,7 @@ describe('detokenize', () => {
   });
 
   it.each(['redacted', 'out of reach', 'read by another permission', 'without a mask', 'expired', 'deleted'])(
-    'answers for a token that is %s as for one that is missing',
+    'treats a token that is %s like a missing one',
     async (id) => {
       const { core, key, opened } = await openHidden();
       const ask = (name: string) => fill(core, key, { a: '{{ shown }}', b: [`{{ ${name} }}`] });
@@ -181,7 +183,7 @@ describe('detokenize', () => {
     expect(answer.at('errors.0')).toEqual([expect.stringContaining(`${first}`), expect.stringContaining(`${second}`)]);
   });
 
-  it('reads 1,000 tokens, and not 1,001', async () => {
+  it('reads 1,000 tokens but not 1,001', async () => {
     const core = await openCore();
     const made = JSON.parse((await core.own('tokenize', { body: many(1_000) })).text) as readonly { id: string }[];
     const body = made.map(({ id }) => `{{ ${id} }}`);
@@ -191,7 +193,7 @@ describe('detokenize', () => {
     expect(wrongPaths(await fill(core, core.key, [...body, `{{ ${extra} }}`]))).toEqual(['body']);
   });
 
-  it('ends before a reply grows beyond a response, and before filters work for long', async () => {
+  it('fails early for a too large reply or too much work in filters', async () => {
     const core = await openCore(undefined, { response: 50_000 });
     const id = await core.token(request('x'.repeat(10_000)));
     const large = await fill(
@@ -208,7 +210,7 @@ describe('detokenize', () => {
     expect([slow.status, slow.text]).toEqual([400, expect.stringContaining('takes too much work')]);
   });
 
-  it('reveals by a plain permission, and counts as use', async () => {
+  it('reveals with a plain permission and counts as use', async () => {
     const core = await openCore();
     const id = await core.token(request({ a: [1] }));
     const key = await core.application({ name: 'plain', type: 'private', permissions: ['token:use'] });
@@ -236,14 +238,14 @@ describe('a rule for token:use', () => {
 });
 
 describe('a body that is one request', () => {
-  it('names its members without a path', async () => {
+  it('has errors without a path', async () => {
     const core = await openCore();
     await core.token(request(0, { id: 'taken' }));
     const taken = await core.own('tokenize', { body: request(1, { id: 'taken' }) });
     expect([taken.status, Object.keys(Object(taken.at('errors')))]).toEqual([409, ['id']]);
   });
 
-  it('may be a template that is wrong', async () => {
+  it('may be a template with errors', async () => {
     const core = await openCore();
     await core.token(request('x', { id: 'there' }));
     for (const [template, path] of [
@@ -260,7 +262,7 @@ describe('a body that is one request', () => {
 });
 
 describe('detokenize', () => {
-  it('waits for a store that reads nothing at once', async () => {
+  it('works with a store that cannot read at once', async () => {
     const world = await openMemoryVault('waits', undefined, {}, () => {
       const { readNow: _readNow, ...store } = createMemoryStore();
       return store;

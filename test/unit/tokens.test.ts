@@ -34,7 +34,7 @@ async function create(body: object, key = writer): Promise<string> {
 const reader = (over: object) => world.application({ name: 'reader', type: 'private', rules: [rule(over)] });
 
 describe('create, get and list show data as the caller may see it', () => {
-  it('answers create with the masked form and echoes the definition', async () => {
+  it('create returns the masked form and echoes the definition', async () => {
     const answer = await world.call(writer, 'createToken', { body: { type: 'card', data: CARD } });
     expect(answer.at('data')).toEqual(MASKED_CARD);
     expect(answer.at('containers')).toEqual(['/pci/high/']);
@@ -85,7 +85,7 @@ describe('create, get and list show data as the caller may see it', () => {
     expect((await world.call(key, 'getToken', { id })).at('data')).toEqual(CARD);
   });
 
-  it('lists only what the caller reads, newest first, and counts only that', async () => {
+  it('a list contains only what the caller reads, newest first, and counts only that', async () => {
     const ids: string[] = [];
     for (const container of ['/a/', '/b/', '/a/c/', '/ab/']) {
       world.clock.advance(1);
@@ -99,7 +99,7 @@ describe('create, get and list show data as the caller may see it', () => {
     expect((await world.call(key, 'listTokens', { query: 'size=1&page=3' })).at('data')).toEqual([]);
   });
 
-  it('filters by id, type and metadata; kinds are ANDed, members ORed', async () => {
+  it('a list filters by id, type and metadata; kinds are ANDed, members ORed', async () => {
     const a = await create({ type: 'token', data: 1, metadata: { Name: 'ÄPFEL', other: 'x' } });
     const b = await create({ type: 'card', data: CARD, metadata: { Name: 'äpfel' } });
     await create({ type: 'token', data: 2, metadata: { name: 'äpfel' } });
@@ -116,7 +116,7 @@ describe('create, get and list show data as the caller may see it', () => {
   });
 });
 
-describe('what goes in comes out', () => {
+describe('values survive a round trip', () => {
   it.each([
     '9007199254740993',
     '1.10',
@@ -140,7 +140,7 @@ describe('what goes in comes out', () => {
 });
 
 describe('ids', () => {
-  it('an id is taken for good, also after its token is deleted', async () => {
+  it('an id stays taken, even after its token is deleted', async () => {
     const body = { type: 'token', data: 1, id: 'my token@home' };
     expect(await create(body)).toBe('my token@home');
     expect((await world.call(writer, 'createToken', { body })).status).toBe(409);
@@ -150,7 +150,7 @@ describe('ids', () => {
     expect((await world.call(writer, 'deleteToken', { id: body.id })).status).toBe(404);
   });
 
-  it('an expression makes an id; without randomness a taken one is 409', async () => {
+  it('an expression may form an id; without randomness, a taken one is 409', async () => {
     const body = { type: 'card_number', data: '4242424242424242', id: 'card-{{ data | last4 }}' };
     expect(await create(body)).toBe('card-4242');
     expect((await world.call(writer, 'createToken', { body })).status).toBe(409);
@@ -159,7 +159,7 @@ describe('ids', () => {
     expect(alias).not.toBe('4242424242424242');
   });
 
-  it('a random alias that is always taken gives way to a UUID', async () => {
+  it('a random alias that is always taken is replaced by a UUID', async () => {
     const taken = Array.from({ length: 10 }, (_, digit) => `id-${digit}`);
     for (const id of taken) await create({ type: 'token', data: 1, id });
     const id = await create({ type: 'token', data: '7', id: 'id-{{ data | alias_preserve_format }}' });
@@ -167,19 +167,19 @@ describe('ids', () => {
   });
 });
 
-describe('what expressions give', () => {
+describe('the values of expressions', () => {
   it('an id may be a number', async () => {
     expect(await create({ type: 'token', data: 12345, id: '{{ data }}' })).toBe('12345');
   });
 
-  it('a fingerprint of nothing is refused', async () => {
+  it('an empty fingerprint is rejected', async () => {
     const body = { type: 'token', data: {}, fingerprint_expression: '{{ data.missing }}' };
     const answer = await world.call(writer, 'createToken', { body });
     expect([answer.status, answer.at('errors.fingerprint_expression')]).toEqual([400, ['must not render to nothing']]);
   });
 });
 
-describe('writing needs the permission in every container', () => {
+describe('a write requires the permission in every container', () => {
   it('on create and on delete', async () => {
     const key = await world.application({
       name: 'a',
@@ -199,7 +199,7 @@ describe('writing needs the permission in every container', () => {
 describe('deduplication on create (decisions §7)', () => {
   const body = { type: 'token', data: { a: 1 }, metadata: { from: 'first' }, deduplicate_token: true };
 
-  it('answers with the oldest match and stores nothing', async () => {
+  it('returns the oldest match and stores nothing', async () => {
     const first = await create(body);
     const again = await world.call(writer, 'createToken', { body: { ...body, metadata: { from: 'second' } } });
     expect([again.status, again.at('id'), again.at('metadata.from')]).toEqual([201, first, 'first']);
@@ -207,7 +207,7 @@ describe('deduplication on create (decisions §7)', () => {
     expect(await create({ ...body, deduplicate_token: false })).not.toBe(first);
   });
 
-  it('tells a caller that cannot read it only which it is', async () => {
+  it('reveals only the identity of a token that the caller cannot read', async () => {
     await create(body);
     const blind = await world.application({ name: 'blind', type: 'public', permissions: ['token:create'] });
     const answer = await world.call(blind, 'createToken', { body });
@@ -224,7 +224,7 @@ describe('deduplication on create (decisions §7)', () => {
     ['redact', undefined],
     ['mask', 'XXXt'],
     ['reveal', 'XXXt'],
-  ])('shows a caller whose rule says %s the masked form at most', async (transform, data) => {
+  ])('shows a caller with the rule %s the masked form at most', async (transform, data) => {
     await create({ ...body, data: 'text', mask: '{{ data | reveal_last: 1 }}' });
     const permissions = ['token:create', 'token:read'];
     const again = await world.application({
@@ -247,7 +247,7 @@ describe('deduplication on create (decisions §7)', () => {
 });
 
 describe('expiry', () => {
-  it('hides a token at the instant', async () => {
+  it('hides a token exactly at its time', async () => {
     const id = await create({ type: 'token', data: 1, expires_at: '3/2/2026 1:00:00 AM +01:00' });
     world.clock.set(Date.UTC(2026, 2, 2) - 1);
     const before = await world.call(writer, 'getToken', { id });
@@ -276,7 +276,7 @@ describe('expiry', () => {
 describe('what an update may set (decisions §6)', () => {
   const update = (key: string, id: string, body: object) => world.call(key, 'updateToken', { id, body });
 
-  it('who reads it sees the new masked form', async () => {
+  it('a caller that reads the token sees the new masked form', async () => {
     const key = await world.application({
       name: 'both',
       type: 'private',
@@ -287,7 +287,7 @@ describe('what an update may set (decisions §6)', () => {
     expect(answer.at('data')).toEqual('4242');
   });
 
-  it('a broken expression is a 400 whether or not the token is there', async () => {
+  it('a broken expression is a 400 whether or not the token exists', async () => {
     const key = await world.application({ name: 'u', type: 'private', permissions: ['token:update'] });
     for (const body of [{ mask: { a: '{{ data | nope }}' } }, { search_indexes: ['{% x %}'] }]) {
       expect((await update(key, 'not-there', body)).status).toBe(400);

@@ -28,7 +28,7 @@ async function openServed() {
   return { vault, management, apiKey };
 }
 
-it('answers the calls of a turn as one at a time', async () => {
+it('the calls of a turn have the same replies as one at a time', async () => {
   const { vault, management, apiKey } = await openServed();
   const masking = await keyOf(vault, management, { permissions: ['token:read'] });
   const creating = await keyOf(vault, management, { permissions: ['token:create'] });
@@ -54,7 +54,7 @@ it('answers the calls of a turn as one at a time', async () => {
   await vault.close();
 });
 
-it('ends a key at once when it is regenerated, or has expired', async () => {
+it('a turn ends a key at once when it is regenerated or expires', async () => {
   const random = seededRandom('turns');
   const clock = steppingClock();
   const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
@@ -76,7 +76,7 @@ it('ends a key at once when it is regenerated, or has expired', async () => {
   expect(await status(brief.key)).toBe(401);
 });
 
-it('looks at the store once for all calls of a turn, and asks again where it must wait', async () => {
+it('all calls of a turn read the store together, and again when it must wait', async () => {
   const random = seededRandom('turns');
   const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
   const memory = createMemoryStore();
@@ -100,12 +100,12 @@ it('looks at the store once for all calls of a turn, and asks again where it mus
     const before = (await store.auditHead()).sequence;
     const replies = await Promise.all(Array.from({ length: 10 }, listed));
     expect([looks, ...replies.map(({ status }) => status)]).toEqual([1, ...replies.map(() => 200)]);
-    // Strict: each entry was written before its reply.
+    // The audit is strict, so each entry was written before its reply.
     expect((await store.auditHead()).sequence).toBeGreaterThan(before);
   }
 });
 
-it('answers a list of a large vault in its turn, with the total of dispatch', async () => {
+it('a list of a large vault has the same total in a turn', async () => {
   const random = seededRandom('turns');
   const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
   const memory = createMemoryStore();
@@ -133,7 +133,7 @@ it('answers a list of a large vault in its turn, with the total of dispatch', as
   }
 });
 
-it('creates the tokens of a turn together, and repeats them one at a time when one is refused', async () => {
+it('a turn creates its tokens together, and one at a time when one is rejected', async () => {
   const { vault, management, apiKey } = await openServed();
   const reading = await keyOf(vault, management, { permissions: ['token:read'] });
   const create = (body: object, key = apiKey) => {
@@ -170,7 +170,7 @@ it('creates the tokens of a turn together, and repeats them one at a time when o
   await vault.close();
 });
 
-it('waits for a body that is still arriving, and survives one that never does', async () => {
+it('a turn waits for a body that is still arriving, and survives a failed one', async () => {
   const { vault, apiKey } = await openServed();
   await take(vault, { apiKey, params: { id: 'token-0' } });
   function create(read: (settle: PromiseWithResolvers<SentBody>) => void) {
@@ -185,7 +185,7 @@ it('waits for a body that is still arriving, and survives one that never does', 
     };
     return take(vault, { operation: 'createToken', apiKey, mediaType: 'application/json', readBody });
   }
-  // Vitest fails on a rejection that nobody handles.
+  // Vitest fails on an unhandled rejection.
   const replies = await Promise.all([
     create(({ reject }) => reject(new Problem('vault_busy'))),
     create(({ resolve }) => resolve({ bodyText: '{"type":"token","data":1}' })),
@@ -194,7 +194,7 @@ it('waits for a body that is still arriving, and survives one that never does', 
   await vault.close();
 });
 
-it('writes nothing of a turn that it repeats', async () => {
+it('a turn that is repeated writes nothing the first time', async () => {
   const random = seededRandom('turns');
   const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
   const memory = createMemoryStore();
@@ -220,14 +220,14 @@ it('writes nothing of a turn that it repeats', async () => {
   expect((await listed()).pagination.total_items).toBe(1);
 });
 
-it('answers a call on a closed vault with a problem', async () => {
+it('a call on a closed vault returns a problem', async () => {
   const { vault, apiKey } = await openServed();
   await take(vault, { apiKey, params: { id: 'token-0' } });
   await vault.close();
   expect((await take(vault, { apiKey, params: { id: 'token-0' } })).status).toBe(503);
 });
 
-it('creates the tokens of other tenants when one tenant of a turn has gone', async () => {
+it('a turn creates the tokens of other tenants when one tenant was deleted', async () => {
   const random = seededRandom('turns');
   const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
   const memory = createMemoryStore();
@@ -264,7 +264,7 @@ it('creates the tokens of other tenants when one tenant of a turn has gone', asy
   expect((await creating).map(({ status }) => status)).toEqual([201, 401]);
 });
 
-it('leaves no failed body without somebody who is told', async () => {
+it('a failed body causes no unhandled rejection', async () => {
   const { vault, apiKey } = await openServed();
   await take(vault, { apiKey, params: { id: 'token-0' } });
   const unhandled: unknown[] = [];

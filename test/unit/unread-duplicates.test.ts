@@ -19,8 +19,8 @@ async function statuses(count: number, key: string, data: (n: number) => string)
   return [...new Set(seen)];
 }
 
-describe('creates that are answered with a token which the caller does not read', () => {
-  it('are 100 a minute for each application, then 429', async () => {
+describe('creates that return a duplicate which the caller does not read', () => {
+  it('are limited to 100 a minute for each application, then 429', async () => {
     const other = await core.application({ name: 'other', type: 'public', permissions: ['token:create'] });
     expect(await statuses(100, writer, () => 'known')).toEqual([201]);
     const refused = await guess(writer, 'known');
@@ -31,7 +31,7 @@ describe('creates that are answered with a token which the caller does not read'
     expect((await guess(writer, 'known')).status).toBe(201);
   });
 
-  it('do not limit creates that are answered with a new token, or with one that the caller reads', async () => {
+  it('leave new tokens and readable duplicates unlimited', async () => {
     await statuses(101, writer, () => 'known');
     expect(await statuses(150, writer, (n) => `new ${n}`)).toEqual([201]);
     const redacted = [rule({ transform: 'redact', permissions: ['token:create', 'token:read'] })];

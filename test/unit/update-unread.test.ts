@@ -13,16 +13,16 @@ beforeEach(async () => {
 const update = (id: string, body: object) => core.call(form, 'updateToken', { id, body });
 
 describe('an update by a caller that does not read the token (decisions §6)', () => {
-  it('tells two tokens with different data apart in none of 2,000 random patches', async () => {
+  it('does not distinguish tokens with different data in 2,000 random patches', async () => {
     await fuzzUnread({ seed: 1, patches: 2_000 });
   });
 
-  it('control: the same patches by a caller that reads do', async () => {
+  it('control: a caller that reads distinguishes them with the same random patches', async () => {
     const reading = [{ type: 'private', permissions: ['token:update', 'token:read'] }];
     await expect(fuzzUnread({ seed: 1, patches: 100, callers: reading })).rejects.toThrow('patch');
   });
 
-  it('shows what the token is and who changed it when', async () => {
+  it('shows what the token is, and who changed it when', async () => {
     const id = await core.token({ type: 'card', data: CARD, metadata: { a: 'b' }, expires_at: '2026-03-02' });
     const shown = ['containers', 'created_at', 'created_by', 'expires_at', 'id', 'modified_at', 'modified_by'];
     const answer = await update(id, { mask: '{{ data }}' });
@@ -30,7 +30,7 @@ describe('an update by a caller that does not read the token (decisions §6)', (
     expect((await core.own('updateToken', { id, body: {} })).at('mask')).toBe('{{ data }}');
   });
 
-  it('leaves expressions out that fail on the data', async () => {
+  it('omits expressions that fail on the data', async () => {
     const id = await core.token({ type: 'token', data: { a: 'x' } });
     const body = {
       mask: { a: '{{ data.a | plus: 1 }}' },
@@ -48,7 +48,7 @@ describe('an update by a caller that does not read the token (decisions §6)', (
     expect((await core.call(masking, 'getToken', { id })).at('data')).toBeUndefined();
   });
 
-  it('leaves expressions out that take much work, which their time would tell', async () => {
+  it('omits expressions that take much work, since their time would reveal data', async () => {
     const id = await core.token({ type: 'token', data: 'x' });
     const mask = "{{ data | pad_left: 60000, 'a' | upcase | size }}";
     await update(id, { mask });
@@ -56,7 +56,7 @@ describe('an update by a caller that does not read the token (decisions §6)', (
     expect((await core.own('updateToken', { id, body: { mask } })).at('mask')).toBe(mask);
   });
 
-  it('judges data by the patch alone', async () => {
+  it('validates data by the patch alone', async () => {
     const id = await core.token({ type: 'card', data: CARD });
     expect(wrongPaths(await update(id, { data: { cvc: '12' } }))).toEqual(['data.cvc']);
     expect(wrongPaths(await update(id, { data: { number: null } }))).toEqual(['data.number']);
@@ -64,7 +64,7 @@ describe('an update by a caller that does not read the token (decisions §6)', (
     expect((await core.own('getToken', { id })).at('data')).toEqual({ ...CARD, cvc: undefined });
   });
 
-  it('leaves metadata out that is too much beside what is there', async () => {
+  it('omits metadata that exceeds the limit together with existing members', async () => {
     const metadata = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`k${index}`, '']));
     const id = await core.token({ type: 'token', data: 1, metadata });
     expect((await update(id, { metadata: { more: '' }, data: 2 })).status).toBe(200);
@@ -72,7 +72,7 @@ describe('an update by a caller that does not read the token (decisions §6)', (
     expect([after.at('metadata'), after.at('data')]).toEqual([metadata, 2]);
   });
 
-  it('leaves out what makes the token too large', async () => {
+  it('omits changes that would make the token too large', async () => {
     const small = await openCore(undefined, { response: 16 * 1024 });
     const unread = { name: 'u', type: 'private', permissions: ['token:update'] };
     const key = await small.application(unread);

@@ -10,7 +10,7 @@ import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixtu
 const check = (file: string) =>
   withVault(file, async (vault) => ({ found: await vault.check(), notices: await vault.notices() }));
 
-it('finds a sound vault sound, after resets, snapshots and rotations, and while tokens are made', async () => {
+it('a sound vault is sound after resets, snapshots and rotations, and during writes', async () => {
   const { file, apiKey, tenantId } = await fileVault(3);
   const snapshots = await openVaultSnapshots({ file, credential: CREDENTIAL });
   await snapshots.save('base', { replace: false });
@@ -29,7 +29,7 @@ it('finds a sound vault sound, after resets, snapshots and rotations, and while 
   });
 });
 
-/** By the names of `ROLLBACKS`. */
+/** The expected findings by the names of `ROLLBACKS`. */
 const FOUND: Readonly<Record<string, RegExp>> = {
   'a token that was deleted': /^tenant .* another number of tokens/,
   'an application whose key was regenerated': /^application .* an older row was put back$/,
@@ -38,7 +38,7 @@ const FOUND: Readonly<Record<string, RegExp>> = {
   'the state before a token was made': /^tenant .* another number of tokens/,
 };
 
-it.each(Object.entries(FOUND))('finds %s, put back', async (name, says) => {
+it.each(Object.entries(FOUND))('the check finds %s, put back', async (name, says) => {
   const { file, ...keys } = await fileVault(3);
   const [act, tables] = ROLLBACKS[name] ?? [];
   const before = await keepRows(file);
@@ -56,7 +56,7 @@ it.each(Object.entries(FOUND))('finds %s, put back', async (name, says) => {
   expect(notices).toEqual(['the file has 1 finding: run `vault doctor`']);
 });
 
-it('finds a header put back, after a later change, too', async () => {
+it('the check finds an older header put back, even after a later change', async () => {
   const { file } = await fileVault(0);
   const before = await keepRows(file);
   const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
@@ -71,13 +71,13 @@ it('finds a header put back, after a later change, too', async () => {
   expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* older header had been put back/)]);
 });
 
-it('finds an entry of the audit altered', async () => {
+it('the check finds an altered entry of the audit', async () => {
   const { file } = await fileVault(2);
   await tamperFile(file, (connection) => connection.exec('UPDATE audit SET at = at + 1 WHERE sequence = 4'));
   expect((await check(file)).found).toEqual([expect.stringMatching(/^audit 4 was altered/)]);
 });
 
-it('opens no token: an older one at the same number is doctor’s to find', async () => {
+it('the check opens no token; doctor finds an older one with the same revision', async () => {
   const { file, apiKey } = await fileVault(2);
   const before = await keepRows(file);
   await withVault(file, (vault) => callVault(vault, apiKey, 'updateToken', { id: 'token-1', body: { data: 9 } }));

@@ -53,8 +53,8 @@ async function createExpiring(vault: Vault, id: string, lifetime: number): Promi
   await call(vault, 'createToken', { id, type: 'token', data: 1, expires_at });
 }
 
-describe('a vault whose clock is set', () => {
-  it('hides across restarts what has expired, whatever the clock says then', async () => {
+describe('the clock of a vault', () => {
+  it('keeps expired tokens hidden across restarts, whatever the machine’s time', async () => {
     const first = await open();
     await createExpiring(first, 'hour', HOUR);
     await createExpiring(first, 'day', 24 * HOUR);
@@ -71,7 +71,7 @@ describe('a vault whose clock is set', () => {
     }
   });
 
-  it('removes nothing by a jump that is corrected within the hour, and shows it again when opened anew', async () => {
+  it('removes nothing after a jump that is corrected within the hour', async () => {
     const first = await open();
     await createExpiring(first, 'day', 24 * HOUR);
     wall += 48 * HOUR;
@@ -86,7 +86,7 @@ describe('a vault whose clock is set', () => {
     await again.close();
   });
 
-  it('does not remember the time of a clock that a test has moved', async () => {
+  it('does not store the time of a moved test clock', async () => {
     const first = await open();
     await createExpiring(first, 'short', HOUR);
     await first.close();
@@ -100,7 +100,7 @@ describe('a vault whose clock is set', () => {
     await again.close();
   });
 
-  it('loses nothing by one command with the clock 20 years ahead', async () => {
+  it('loses nothing through one command with a clock 20 years ahead', async () => {
     const first = await open();
     await createExpiring(first, 'month', 30 * DAY);
     await first.close();
@@ -122,7 +122,7 @@ describe('a vault whose clock is set', () => {
     expect(notices).toEqual([expect.stringContaining('behind the newest entry of the audit')]);
   });
 
-  it('believes no clock that goes to and fro', async () => {
+  it('distrusts a clock that moves to and fro', async () => {
     const first = await open();
     await createExpiring(first, 'month', 30 * DAY);
     await first.close();
@@ -138,7 +138,7 @@ describe('a vault whose clock is set', () => {
   });
 });
 
-describe('a note on time that was altered', () => {
+describe('an altered clock note', () => {
   const EDITS: Readonly<Record<string, string>> = {
     'the latest expiry moved to 2100': "'4102444800000' || substr(clock, instr(clock, ' '))",
     'the last settled time moved': "replace(clock, ' 19', ' 18')",
@@ -149,7 +149,7 @@ describe('a note on time that was altered', () => {
     'that of another vault': '(SELECT clock FROM other.counter WHERE tenant = 0)',
   };
 
-  it.each(Object.entries(EDITS))('is an integrity failure, and a finding: %s', async (_name, sql) => {
+  it.each(Object.entries(EDITS))('is an integrity failure and a finding: %s', async (_name, sql) => {
     const other = join(folder, 'other.db');
     await (await createVault({ file: other, credential: CREDENTIAL, times, tenantName: 'other' })).vault.close();
     await tamperFile(file, (connection) => {
@@ -164,14 +164,14 @@ describe('a note on time that was altered', () => {
     expect(findings).toEqual([{ table: 'counter', id: '', what: 'the clock note was altered' }]);
   });
 
-  it('stops the sweep of a vault that is open', async () => {
+  it('stops the sweep of an open vault', async () => {
     const vault = await open();
     await tamperFile(file, (connection) => connection.exec("UPDATE counter SET clock = '0 0 0 00' WHERE tenant = 0"));
     await expect(vault.sweep()).rejects.toMatchObject({ code: 'integrity_failure' });
     await vault.close();
   });
 
-  it('outlives the master key', async () => {
+  it('stays valid under a new master key', async () => {
     const before = await open();
     await createExpiring(before, 'hour', HOUR);
     wall += HOUR;
@@ -196,7 +196,7 @@ describe('doctor', () => {
     ],
     ['a week ahead of the note', 7, ['the clock is in doubt']],
     ['near the note', 0.5, []],
-  ])('compares note and clock: %s', async (_name, days, named) => {
+  ])('compares the clock with the clock note: %s', async (_name, days, named) => {
     const vault = await open();
     await createExpiring(vault, 'hour', HOUR);
     wall += HOUR;
@@ -207,7 +207,7 @@ describe('doctor', () => {
     expect({ ok, notices }).toEqual({ ok: true, notices: named.map((words) => expect.stringContaining(words)) });
   });
 
-  it('compares the newest entry of the audit and the clock', async () => {
+  it('compares the clock with the newest entry of the audit', async () => {
     wall = START + 2000 * DAY;
     const command = await open();
     await call(command, 'createToken', { type: 'token', data: 1 });

@@ -6,14 +6,14 @@ import { relayedWriter, serveRelay, type WriteRelay } from '../../src/vault/writ
 import { addTenant, addToken, ENTRY, MONTH, NOW, sealed, tokenRecord } from '../conformance/store-fixtures.ts';
 import { openThreadedStore, temporaryVault, testChain } from './store-sqlite-fixture.ts';
 
-/** The store of a first worker, and that of a second one, which sends its writes. `end` ends the first. */
+/** Opens the stores of two workers, where the second sends its writes to the first. `end` ends the first. */
 async function openWorkers() {
   const file = await temporaryVault();
   const chain = await testChain();
   const supervisor = new EventEmitter();
   const relayOf = (own: number): WriteRelay => ({
     isFirst: own === 1,
-    // As between processes: a copy, later.
+    // Deliver a copy in a later turn, as between processes.
     send: (to, message) => void setImmediate(() => supervisor.emit(`to ${to}`, own, structuredClone(message))),
     onMessage: (listener) => void supervisor.on(`to ${own}`, listener),
     onLost: (listener) => void supervisor.on('lost', listener),
@@ -36,7 +36,7 @@ async function openWorkers() {
   return { first, second, id, end, close, writtenHere };
 }
 
-it('every write of a second worker is made by the first, and refused as there', async () => {
+it('the first worker makes every write of the second, with the same errors', async () => {
   const { first, second, id, close, writtenHere } = await openWorkers();
   const before = writtenHere();
   const { sequence } = await second.auditHead();
@@ -54,7 +54,7 @@ it('every write of a second worker is made by the first, and refused as there', 
   await close();
 });
 
-it('creates of the first worker’s thread do not move the authority version of a second; an application does', async () => {
+it('creates in the thread of the first worker keep the authority version of the second; an application changes it', async () => {
   const { first, second, id, close } = await openWorkers();
   await first.startThread();
   await addToken(second, id);
@@ -68,7 +68,7 @@ it('creates of the first worker’s thread do not move the authority version of 
   await close();
 });
 
-it('a write that the first worker has not answered fails when it has ended, and later ones are made here', async () => {
+it('a pending write fails when the first worker has ended, and the second makes later ones itself', async () => {
   const { first, second, id, end, close } = await openWorkers();
   const pending = [addToken(second, id), second.appendAudit([ENTRY])];
   end();
@@ -78,7 +78,7 @@ it('a write that the first worker has not answered fails when it has ended, and 
   await close();
 });
 
-it('closing waits for the writes under way', async () => {
+it('closing waits for running writes', async () => {
   const { first, second, id } = await openWorkers();
   const written = Promise.all([addToken(second, id), addToken(second, id)]);
   await second.close();

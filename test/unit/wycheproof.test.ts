@@ -27,7 +27,7 @@ interface Suite<Of extends Case> {
 
 const bytes = (hex: string) => new Uint8Array(Buffer.from(hex, 'hex'));
 const hex = (data: Uint8Array) => Buffer.from(data).toString('hex');
-/** The text with its last bit the other way round. */
+/** Flips the last bit of a hex text. */
 const altered = (text: string) => text.slice(0, -1) + (Number.parseInt(text.slice(-1), 16) ^ 1).toString(16);
 
 let sodium: Sodium;
@@ -39,7 +39,7 @@ describe('XChaCha20-Poly1305', () => {
   const { numberOfTests, testGroups } = readVectors<Suite<AeadCase>>('wycheproof/xchacha20_poly1305_test');
   const cases = testGroups.flatMap(({ tests }) => tests);
 
-  /** What the keyring's own cipher opens of an envelope with the case's nonce, ciphertext and tag. */
+  /** Opens an envelope with the nonce, ciphertext and tag of the case; returns `refused` when it does not open. */
   function opened({ key, iv, aad, ct }: AeadCase, tag: string): string {
     try {
       return hex(openEnvelope(sodium, bytes(key), bytes(aad), bytes(`0${SUITE}00000007${iv}${ct}${tag}`)));
@@ -60,9 +60,9 @@ describe('XChaCha20-Poly1305', () => {
     }
   }
 
-  it('has the cases that the file counts', () => expect(cases).toHaveLength(numberOfTests));
+  it('covers all cases of the file', () => expect(cases).toHaveLength(numberOfTests));
 
-  it.each(cases)('opens case $tcId as it must: $result $comment', (vector) => {
+  it.each(cases)('opens case $tcId as expected: $result $comment', (vector) => {
     expect(opened(vector, vector.tag)).toBe(vector.result === 'valid' ? vector.msg : 'refused');
   });
 
@@ -71,12 +71,12 @@ describe('XChaCha20-Poly1305', () => {
     expect(opened(vector, altered(vector.tag))).toBe('refused');
   });
 
-  it.each(cases.filter(({ iv }) => iv.length !== 48))('seals nothing under the nonce of case $tcId', (vector) => {
+  it.each(cases.filter(({ iv }) => iv.length !== 48))('rejects the nonce of case $tcId', (vector) => {
     expect(sealed(vector)).toBe('refused');
   });
 });
 
-describe('HMAC-SHA-256, of which fingerprints are made', () => {
+describe('HMAC-SHA-256, the base of fingerprints', () => {
   const { numberOfTests, testGroups } = readVectors<Suite<Case>>('wycheproof/hmac_sha256_test');
   const cases = testGroups.flatMap(({ tagSize, tests }) => tests.map((test) => ({ ...test, size: tagSize / 8 })));
 
@@ -87,7 +87,7 @@ describe('HMAC-SHA-256, of which fingerprints are made', () => {
     return timingSafeEqual(made.subarray(0, size), bytes(tag));
   }
 
-  it('has the cases that the file counts', () => expect(cases).toHaveLength(numberOfTests));
+  it('covers all cases of the file', () => expect(cases).toHaveLength(numberOfTests));
 
   it.each(cases)('case $tcId is $result $comment', (vector) => {
     expect(holds(vector, vector.tag)).toBe(vector.result === 'valid');
