@@ -1,14 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import type { Keyring } from '../../src/core/ports.ts';
 
-/** What a keyring promises of the keyed hashes that stand in the clear: nothing that they are over can be changed. */
+/** Tests the keyed hashes in clear columns: a change of any hashed value changes the hash. */
 export function keyringLinks(keyring: () => Keyring, tenant: string, otherTenant: string): void {
   const now = 1_700_000_000_000;
 
-  describe('links of the audit, MACs of tombstones', () => {
+  describe('audit links and tombstone MACs', () => {
     const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
-    /** The bytes for `whole`, then for each with one member changed: no two alike. */
+    /** Expects 16 bytes for `whole`, and different bytes after each of the changes. */
     function apart<T extends object>(made: (given: T) => Uint8Array, whole: T, changes: readonly Partial<T>[]): void {
       const all = [{}, ...changes].map((change) => hex(made({ ...whole, ...change })));
       expect(hex(made(whole))).toBe(all[0]);
@@ -16,7 +16,7 @@ export function keyringLinks(keyring: () => Keyring, tenant: string, otherTenant
       expect(all[0]).toHaveLength(32);
     }
 
-    test('a link is over the one before it, the place, the time and the bytes', () => {
+    test('a link covers the previous link, the place, the time and the bytes', () => {
       const link = ({ previous, ...entry }: { previous: Uint8Array } & Parameters<Keyring['auditLink']>[1]) =>
         keyring().auditLink(previous, entry);
       const whole = { previous: new Uint8Array(16), sequence: 5, at: now, sealed: new Uint8Array(80) };
@@ -29,7 +29,7 @@ export function keyringLinks(keyring: () => Keyring, tenant: string, otherTenant
       apart(link, whole, changes);
     });
 
-    test('a subject is over kind, tenant and id', () => {
+    test('a subject covers kind, tenant and id', () => {
       const whole: Parameters<Keyring['auditSubject']>[0] = { kind: 'token', tenant_id: tenant, id: 'a' };
       apart((subject) => keyring().auditSubject(subject), whole, [
         { kind: 'application' },
@@ -40,14 +40,14 @@ export function keyringLinks(keyring: () => Keyring, tenant: string, otherTenant
       ]);
     });
 
-    test('a subject of the log says no time: of which record somebody asked stays hidden', () => {
+    test('a subject of the log contains no time, so it does not reveal which record was read', () => {
       const id = '01a1f931-7119-704d-b261-2861a9d687f9';
       for (const kind of ['actor', 'entity'] as const) {
         expect(hex(keyring().auditSubject({ kind, tenant_id: tenant, id }))).not.toMatch(/^01a1f9317119/);
       }
     });
 
-    test('a subject begins with the time of an id that is ordered by time, and of no other', () => {
+    test('a subject begins with the time of a time-ordered id, and of no other id', () => {
       const id = '01a1f931-7119-704d-b261-2861a9d687f9';
       const begins = (of: string) =>
         hex(keyring().auditSubject({ kind: 'token', tenant_id: tenant, id: of })).slice(0, 12);
@@ -55,7 +55,7 @@ export function keyringLinks(keyring: () => Keyring, tenant: string, otherTenant
       expect(begins(id.replace('-704d-', '-404d-'))).not.toBe('01a1f9317119');
     });
 
-    test('a tombstone’s MAC is over all of it', () => {
+    test('a tombstone’s MAC covers all members', () => {
       const whole: Parameters<Keyring['tombstoneMac']>[0] = {
         tenant_id: tenant,
         id: 'gone',

@@ -15,7 +15,7 @@ import type { Credential } from '../../src/keyring/credential.ts';
 import { createTenantKeys } from '../tenant-keys.ts';
 import { keyringLinks } from './keyring-links.ts';
 
-/** A keyring to be held to the port's promises. */
+/** A keyring under test. */
 export interface KeyringSubject {
   create(
     credential: Credential,
@@ -38,7 +38,7 @@ const CONTEXT: SealContext = {
   clear: ['card', TENANT, NOW, undefined],
 };
 
-/** Every context here is another context than CONTEXT. */
+/** Each of these contexts differs from CONTEXT. */
 const OTHER_CONTEXTS: Readonly<Record<string, SealContext>> = {
   'another table': { ...CONTEXT, table: 'application' },
   'another id': { ...CONTEXT, id: '0190c2a5-6a2e-7b0e-8f5e-0c1f1b7d2a12' },
@@ -81,7 +81,7 @@ async function faultOf(act: Promise<unknown>): Promise<string> {
   return 'no fault';
 }
 
-/** The tests that every keyring must pass. */
+/** Runs the tests that every keyring must pass. */
 export function describeKeyring(name: string, subject: KeyringSubject): void {
   describe(`keyring: ${name}`, () => {
     let keyring: Keyring;
@@ -97,7 +97,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
     afterAll(() => keyring.close());
 
     describe('seal and open', () => {
-      test('give any text back, lone surrogates included', () => {
+      test('keep any text, including lone surrogates', () => {
         const text = fc.oneof(
           fc.string({ unit: 'binary', maxLength: 300 }),
           fc
@@ -113,14 +113,14 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         );
       });
 
-      test('give texts of every length around the padding steps back', () => {
+      test('keep texts of every length around the padding steps', () => {
         for (let length = 0; length < 2200; length += length > 1100 ? 7 : 1) {
           const value = 'é'.repeat(length % 2) + 'x'.repeat(length);
           expect(tenant.open(CONTEXT, tenant.seal(CONTEXT, value)) === value).toBe(true);
         }
       });
 
-      test('give any context only its own value', () => {
+      test('open a value only in its own context', () => {
         const clear = fc.array(fc.option(fc.oneof(fc.string({ unit: 'binary' }), fc.double()), { nil: undefined }));
         const context: fc.Arbitrary<SealContext> = fc.record({
           table: fc.constantFrom('tenant' as const, 'application' as const, 'token' as const),
@@ -150,13 +150,13 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         expect(tenant.open(CONTEXT, sealed)).toBe('value');
       });
 
-      test('tell contexts apart that differ in lone surrogates only', () => {
+      test('distinguish contexts that differ only in lone surrogates', () => {
         const sealed = tenant.seal({ ...CONTEXT, id: '\ud800' }, 'value');
         expect(problemOf(() => tenant.open({ ...CONTEXT, id: '\ud801' }, sealed))).toBe('integrity_failure');
         expect(problemOf(() => tenant.open({ ...CONTEXT, id: '\ufffd' }, sealed))).toBe('integrity_failure');
       });
 
-      test('do not open with any bit of the sealed bytes flipped', () => {
+      test('do not open with any bit flipped', () => {
         const sealed = tenant.seal(CONTEXT, 'value');
         for (let index = 0; index < sealed.length; index++) {
           for (let bit = 0; bit < 8; bit++) {
@@ -166,7 +166,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         }
       });
 
-      test('do not open bytes that are cut or longer', () => {
+      test('do not open truncated or extended bytes', () => {
         const sealed = tenant.seal(CONTEXT, 'value');
         for (let length = 0; length < sealed.length; length++) {
           expect(problemOf(() => tenant.open(CONTEXT, sealed.subarray(0, length)))).toBe('integrity_failure');
@@ -174,13 +174,13 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         expect(problemOf(() => tenant.open(CONTEXT, Uint8Array.of(...sealed, 0)))).toBe('integrity_failure');
       });
 
-      test('never give the same bytes, nor the same nonce, twice', () => {
+      test('never repeat the bytes or the nonce', () => {
         const nonces = new Set<string>();
         const count = 2000;
         for (let index = 0; index < count; index++) {
           const nonce = Buffer.from(tenant.seal(CONTEXT, 'value').subarray(5, 29));
           nonces.add(nonce.toString('hex'));
-          // A source that runs out in the middle of a nonce leaves the rest of it empty.
+          // A random source that ends in the middle of a nonce would leave these bytes zero.
           expect(nonce.subarray(16).equals(Buffer.alloc(8))).toBe(false);
         }
         expect(nonces.size).toBe(count);
@@ -194,7 +194,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         expect(size('x'.repeat(5000))).toBe(size('x'.repeat(5050)));
       });
 
-      test('work on a copy in a Buffer, as a store gives it back', () => {
+      test('accept a Buffer that shares its memory, as a store returns it', () => {
         const sealed = tenant.seal(CONTEXT, 'value');
         const slab = Buffer.concat([Buffer.from('before'), sealed, Buffer.from('after')]);
         expect(tenant.open(CONTEXT, slab.subarray(6, 6 + sealed.length))).toBe('value');
@@ -226,7 +226,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         expect(problemOf(() => other.open(CONTEXT, tenant.seal(CONTEXT, 'value')))).toBe('integrity_failure');
       });
 
-      test('do not open from keys that were altered, moved, relabelled, doubled or left out', () => {
+      test('do not open with altered, moved, relabelled, doubled or missing keys', () => {
         const [data, index] = keys;
         if (data === undefined || index === undefined) throw new Error('unreachable');
         const bad: Readonly<Record<string, readonly WrappedKey[]>> = {
@@ -268,7 +268,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
       const purposes: readonly IndexPurpose[] = ['fingerprint', 'metadata', 'search', 'container_prefix', 'container'];
       const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
-      test('have their sizes', () => {
+      test('have fixed sizes', () => {
         for (const purpose of purposes) expect(tenant.blindIndex(purpose, 'value')).toHaveLength(16);
         expect(keyring.apiKeyHash('key_x')).toHaveLength(32);
         expect(tenant.fingerprint('card', 'value')).toMatch(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/);
@@ -307,7 +307,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         expect(seen.size).toBe(count);
       });
 
-      test('fingerprints keep type and value apart', () => {
+      test('a fingerprint separates type and value', () => {
         expect(tenant.fingerprint('car', 'dvalue')).not.toBe(tenant.fingerprint('card', 'value'));
       });
     });
@@ -315,7 +315,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
     keyringLinks(() => keyring, TENANT, OTHER_TENANT);
 
     describe('unlock', () => {
-      test('gives the same keys back', async () => {
+      test('returns the same keys', async () => {
         const again = await subject.unlock(header, KEY_FILE);
         const opened = again.openTenant(TENANT, keys);
         expect(opened.open(CONTEXT, tenant.seal(CONTEXT, 'value'))).toBe('value');
@@ -325,7 +325,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         again.close();
       });
 
-      test('refuses another key file, one of the wrong size, and a passphrase where there is none', async () => {
+      test('rejects another key file, one of another size, and a passphrase without a passphrase slot', async () => {
         expect(await faultOf(subject.unlock(header, OTHER_KEY_FILE))).toBe('wrong_credential');
         for (const size of [0, 31, 33, 64]) {
           const credential: Credential = { kind: 'key_file', key: new Uint8Array(size).fill(0x5a) };
@@ -335,7 +335,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         expect(await faultOf(subject.unlock(header, passphrase))).toBe('wrong_credential');
       });
 
-      test('finds every altered byte of every slot and of the MAC', async () => {
+      test('detects every altered byte of every slot and of the MAC', async () => {
         for (const [position, slot] of header.slots.entries()) {
           for (let index = 0; index < slot.bytes.length; index++) {
             const slots = header.slots.map((kept, at) =>
@@ -350,7 +350,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         }
       });
 
-      test('finds every altered field of the header', async () => {
+      test('detects every altered field of the header', async () => {
         const [slot] = header.slots;
         if (slot === undefined) throw new Error('unreachable');
         const altered: Readonly<Record<string, VaultHeader>> = {
@@ -374,12 +374,12 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         }
       });
 
-      test('refuses a newer format as such', async () => {
+      test('reports a newer format as such', async () => {
         expect(await faultOf(subject.unlock({ ...header, format: header.format + 1 }, KEY_FILE))).toBe('newer_format');
       });
     });
 
-    test('a closed keyring does nothing any more, nor do its tenants', async () => {
+    test('a closed keyring and its tenants reject every call', async () => {
       const closing = await subject.unlock(header, KEY_FILE);
       const opened = closing.openTenant(TENANT, keys);
       const sealed = opened.seal(CONTEXT, 'value');

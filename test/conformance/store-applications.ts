@@ -14,7 +14,7 @@ import {
 
 export function storeApplications(store: () => Store): void {
   describe('applications', () => {
-    it('gives back what was inserted, by id and by key', async () => {
+    it('returns an inserted application by id and by key', async () => {
       const { id, tenant, keys } = await addTenant(store());
       const parent = applicationRecord(id);
       await store().insertApplication(parent, ENTRY);
@@ -35,7 +35,7 @@ export function storeApplications(store: () => Store): void {
       expect(await store().findApplication(id, 'no uuid', NOW)).toBeUndefined();
     });
 
-    it('gives the sweep to one caller an interval', async () => {
+    it('grants the sweep to one caller an interval', async () => {
       const hour = 3_600_000;
       const start = NOW + 10 * hour;
       const claims = await Promise.all([1, 2, 3].map(() => store().claimSweep(start, hour)));
@@ -43,11 +43,11 @@ export function storeApplications(store: () => Store): void {
       expect(await store().claimSweep(start + hour - 1, hour)).toBe(false);
       expect(await store().claimSweep(start + hour, hour)).toBe(true);
       expect(await store().claimSweep(start + 1, hour)).toBe(false);
-      // The clock was 10 hours ahead, or is behind by them.
+      // The clock was 10 hours ahead before, or is 10 hours behind now.
       expect(await store().claimSweep(start - 10 * hour, hour)).toBe(true);
     });
 
-    it('keeps a note on time, which one of two writers replaces', async () => {
+    it('keeps a clock note that only one of two writers replaces', async () => {
       expect(await store().clockNote()).toBe('');
       const written = await Promise.all(['a', 'b'].map((note) => store().replaceClockNote(note, '')));
       expect(written).toEqual([true, false]);
@@ -81,7 +81,7 @@ export function storeApplications(store: () => Store): void {
       expect(await store().nextExpiry(NOW - 300)).not.toBe(NOW - 200);
     });
 
-    it('hides an expired one at the instant and removes it when swept', async () => {
+    it('hides an expired application at once and removes it in the sweep', async () => {
       const { id } = await addTenant(store());
       const application = applicationRecord(id, { type: 'expiring', expires_at: NOW + 100 });
       await store().insertApplication(application, ENTRY);
@@ -99,7 +99,7 @@ export function storeApplications(store: () => Store): void {
       expect(await seen(NOW)).toEqual([false, false, false]);
     });
 
-    it('replaces one at the expected revision only, and its old key stops', async () => {
+    it('replaces an application at the expected revision only, and its old key stops', async () => {
       const { id } = await addTenant(store());
       const application = applicationRecord(id);
       await store().insertApplication(application, ENTRY);
@@ -144,7 +144,7 @@ export function storeApplications(store: () => Store): void {
       expect((await store().findApplications(both, FIRST_PAGE, NOW)).records).toEqual([expiring]);
     });
 
-    it('deletes one with the expiring ones that it made; its tokens stay', async () => {
+    it('deletes an application with the expiring ones that it created, but not its tokens', async () => {
       const { id } = await addTenant(store());
       const parent = applicationRecord(id);
       const stranger = applicationRecord(id);
@@ -161,13 +161,13 @@ export function storeApplications(store: () => Store): void {
       const left = await Promise.all(children.map((each) => store().findAuthority(each.key_hash, NOW)));
       expect(left.map((authority) => authority !== undefined)).toEqual([false, false, true]);
       expect(await store().findToken(id, token.id, NOW)).toEqual(token);
-      // Neither may one be made that outlives its maker.
+      // The deleted application cannot be the parent of a new one either.
       await expect(store().insertApplication(child(parent.id), ENTRY)).rejects.toMatchObject({
         code: 'unauthenticated',
       });
     });
 
-    it('keeps tenants apart', async () => {
+    it('isolates tenants', async () => {
       const mine = await addTenant(store());
       const { id: other } = await addTenant(store());
       const { application } = mine;
@@ -177,7 +177,7 @@ export function storeApplications(store: () => Store): void {
       expect(await store().findApplication(mine.id, application.id, NOW)).toEqual(application);
     });
 
-    it('shows a new authority version after each change of tenants, applications or keys', async () => {
+    it('changes the authority version after each change of tenants, applications or keys', async () => {
       const seen = new Set<string>();
       const changed = async (change: () => Promise<unknown>) => {
         await change();

@@ -23,13 +23,13 @@ import {
   UNCHAINED,
 } from './store-fixtures.ts';
 
-/** How an entry that `entry(text)` drafted must stand. */
+/** Returns the entry that `entry(text)` becomes at this place. */
 function placed(text: string, sequence: number, previous: Uint8Array): AuditEntry {
   const draft = entry(text);
   return { sequence, at: draft.at, sealed: draft.sealed, link: draft.link(previous, sequence) };
 }
 
-/** The audit of a store: an entry stands where its change does, and only there. */
+/** Tests the audit of a store: each change has its entry, and a failed change has none. */
 export function storeAudit(open: OpenStore): void {
   describe('the audit', () => {
     let opened: Awaited<ReturnType<OpenStore>>;
@@ -40,7 +40,7 @@ export function storeAudit(open: OpenStore): void {
     });
     afterAll(() => opened.dispose());
 
-    /** The texts of the entries that `work` wrote, as their seals tell; the chain is checked on the way. */
+    /** Returns the entries that `work` wrote, and checks that their numbers are consecutive. */
     async function written(work: () => Promise<unknown>): Promise<readonly AuditEntry[]> {
       const before = await store.auditHead();
       await work();
@@ -51,7 +51,7 @@ export function storeAudit(open: OpenStore): void {
 
     const one = (text: string) => [expect.objectContaining({ sealed: entry(text).sealed })];
 
-    it('begins empty, and chains what it is given in order, each to the one before', async () => {
+    it('begins empty, and links each entry to the previous one', async () => {
       expect(await store.auditHead()).toEqual({ sequence: 0, link: NO_LINK });
       expect(await store.readAudit(0, 10)).toEqual([]);
       await Promise.all([store.appendAudit([entry('a'), entry('b')]), store.appendAudit([entry('c')])]);
@@ -65,7 +65,7 @@ export function storeAudit(open: OpenStore): void {
       expect(c.link).toHaveLength(LINK_BYTES);
     });
 
-    it('finds the last entry about a subject, and compares the index with entries', async () => {
+    it('finds the last entry about a subject, and entries that the index lacks', async () => {
       const { sequence } = await store.auditHead();
       await store.appendAudit([entry('1', 'x', 'y'), entry('2', 'x'), entry('3', 'y'), entry('4')]);
       const places = [1, 2, 3, 4].map((n) => sequence + n);
@@ -88,7 +88,7 @@ export function storeAudit(open: OpenStore): void {
         (await store.countAuditIndex(upTo)) - (await store.countAuditIndex(sequence));
       expect([await count(sequence + 1), await count(sequence + 4)]).toEqual([2, 4]);
 
-      // Several entries in one row.
+      // A row with several entries.
       const subjects = ['x', 'y', 'x'].map((name, index) => ({ n: index + 1, blind: blind(name) }));
       await store.appendAudit([{ ...entry('5'), subjects }]);
       expect([await last(sequence + 5, 'x'), await last(sequence + 5, 'y')]).toEqual([place(5, 3), place(5, 2)]);
@@ -98,7 +98,7 @@ export function storeAudit(open: OpenStore): void {
       expect(await store.findUnindexed([{ sequence: sequence + 5, subjects: moved }])).toEqual([sequence + 5]);
     });
 
-    it('covers its rows by the log index step by step, and finds them by that and by the index of changes', async () => {
+    it('extends the log index step by step, and finds entries by it and by the index of changes', async () => {
       const { sequence } = await store.auditHead();
       await store.appendAudit([entry('1', 'changed'), entry('2'), entry('3', 'changed'), entry('4')]);
       const end = await store.logIndexEnd();
@@ -110,7 +110,7 @@ export function storeAudit(open: OpenStore): void {
       const before = await store.countLogIndex(sequence + 4);
       await store.indexLog([row(1, 'actor'), row(2, 'actor', 'read')], end, sequence + 2);
       expect(await store.logIndexEnd()).toBe(sequence + 2);
-      // Another process read the same rows, or one behind a gap.
+      // Another process indexed the same rows, or left a gap.
       await Promise.all([
         store.indexLog([row(2, 'actor', 'read'), row(3, 'actor')], end, sequence + 3),
         store.indexLog([row(1, 'actor')], end, sequence + 1),
@@ -130,7 +130,7 @@ export function storeAudit(open: OpenStore): void {
       expect((await store.countLogIndex(sequence + 1)) - before).toBe(1);
     });
 
-    it('has an entry for every change that was made', async () => {
+    it('has an entry for every change', async () => {
       const tenant = tenantRecord();
       const first = applicationRecord(tenant.id, { type: 'management' });
       const token = tokenRecord(tenant.id, { id: 'audited' });
@@ -160,7 +160,7 @@ export function storeAudit(open: OpenStore): void {
       }
     });
 
-    it('has none for what was not changed', async () => {
+    it('has no entry when nothing changed', async () => {
       const { id, application } = await addTenant(store);
       const token = await addToken(store, id, { id: 'kept' });
       const twin = tokenRecord(id, { id: 'twin' });
@@ -190,7 +190,7 @@ export function storeAudit(open: OpenStore): void {
       for (const [name, change] of Object.entries(unchanged)) expect(await written(change), name).toEqual([]);
     });
 
-    it('says which applications ended with the one that was removed', async () => {
+    it('names the expiring applications that ended with their creator', async () => {
       const { id } = await addTenant(store);
       const parent = applicationRecord(id);
       const child = applicationRecord(id, { type: 'expiring', parent_id: parent.id });
@@ -204,7 +204,7 @@ export function storeAudit(open: OpenStore): void {
       expect(told.at(-1)).toEqual([parent.id, child.id]);
     });
 
-    it('has an entry for each record that has expired, written with its removal', async () => {
+    it('has an entry for each expired record, written with its removal', async () => {
       const { id } = await addTenant(store);
       await addToken(store, id, { id: 'gone', expires_at: NOW + 1 });
       const parent = applicationRecord(id, { expires_at: NOW + 2 });
@@ -220,7 +220,7 @@ export function storeAudit(open: OpenStore): void {
       expect((await store.findApplications({ tenant_id: id }, FIRST_PAGE, NOW)).total).toBe(1);
     });
 
-    it('loses its place with its change: a transaction that fails leaves neither', async () => {
+    it('has no entry of a transaction that fails', async () => {
       const { id } = await addTenant(store);
       const inserted = store.insertToken(
         tokenRecord(id, { id: 'lost' }),

@@ -86,7 +86,7 @@ function holds(token: Made, condition: Named): boolean {
   if ('every' in condition) return condition.every.every((each) => holds(token, each));
   if ('some' in condition) return condition.some.some((each) => holds(token, each));
   if ('not' in condition) return !holds(token, condition.not);
-  // By whole characters, not by halves of surrogate pairs.
+  // Compare whole characters, not halves of surrogate pairs.
   const prefix = [...condition.id_prefix];
   return prefix.every((character, index) => [...token.id][index] === character);
 }
@@ -114,7 +114,7 @@ function compareCodePoints(a: string, b: string): number {
 
 export function storeFilters(store: () => Store): void {
   describe('findTokens', () => {
-    it('finds what a plain filter finds, in the same order, with the same total, whatever is asked', async () => {
+    it('matches a plain filter in order and total for any conditions', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.uniqueArray(made, { selector: (token) => token.id, maxLength: 25 }),
@@ -201,7 +201,7 @@ export function storeFilters(store: () => Store): void {
       await agree();
     });
 
-    it('scans in slices what it finds in pages, and looks at no more tokens in a slice than it is told', async () => {
+    it('scans in slices the tokens of pages, and reads at most the requested number in a slice', async () => {
       await fc.assert(
         fc.asyncProperty(
           fc.uniqueArray(made, { selector: (token) => token.id, maxLength: 25 }),
@@ -227,7 +227,7 @@ export function storeFilters(store: () => Store): void {
               after = slice.next;
             } while (after !== undefined);
             expect(scanned).toEqual(records?.map((record) => record.id));
-            // Tokens that the filter leaves out are looked at, too, unless nothing can match.
+            // The slices include tokens that the filter excludes, unless nothing can match.
             if (seen === undefined) expect(slices).toBe(Math.floor(tokens.length / limit) + 1);
           },
         ),
@@ -235,7 +235,7 @@ export function storeFilters(store: () => Store): void {
       );
     });
 
-    it('gives of a scanned record what rules look at', async () => {
+    it('returns the columns of a scanned record that rules need', async () => {
       const { id: tenant } = await addTenant(store());
       const token = await addToken(store(), tenant, { type: 'card', expires_at: NOW + 9 }, ['x']);
       const { records } = await store().scanTokens(everything(tenant), { after: undefined, limit: 1 }, NOW);
@@ -243,7 +243,7 @@ export function storeFilters(store: () => Store): void {
       expect(records).toEqual([expect.objectContaining(scanned)]);
     });
 
-    it('answers a page past the end with the total', async () => {
+    it('returns the total for a page beyond the end', async () => {
       const { id: tenant } = await addTenant(store());
       for (let n = 0; n < 3; n += 1) await addToken(store(), tenant, {}, ['x']);
       for (const all of [[], [{ index_in: [blind('x')] }], [{ id_prefix: '0' }]]) {
@@ -254,21 +254,21 @@ export function storeFilters(store: () => Store): void {
       }
     });
 
-    it('gives all of a record that a read can show', async () => {
+    it('returns all columns that a read can show', async () => {
       const { id: tenant } = await addTenant(store());
       const token = await addToken(store(), tenant, { type: 'card', expires_at: NOW + 9 }, ['x']);
       const { records } = await store().findTokens(everything(tenant), FIRST_PAGE, NOW);
       expect(records).toEqual([presentedOf(token)]);
     });
 
-    it('finds by fingerprint as by any other blind index', async () => {
+    it('finds tokens by fingerprint like by any other blind index', async () => {
       const { id: tenant } = await addTenant(store());
       const token = await addToken(store(), tenant);
       const filter = { tenant_id: tenant, all: [{ index_in: [blind(`fingerprint ${token.id}`)] }] };
       expect(await idsOf(store(), filter)).toEqual([token.id]);
     });
 
-    it('finds by a hundred ids and by more alternatives than an application may have rules', async () => {
+    it('finds tokens by a hundred ids and by more alternatives than an application may have rules', async () => {
       const { id: tenant } = await addTenant(store());
       const tokens = await Promise.all(
         Array.from({ length: 120 }, (_, n) => addToken(store(), tenant, { created_at: NOW - n }, [`tag ${n}`])),

@@ -15,7 +15,7 @@ import type {
 import { auditChain } from '../../src/keyring/audit-chain.ts';
 import { loadSodium } from '../../src/keyring/sodium.ts';
 
-/** A store under test, and what ends it. `reopen` is there when what was written outlives the store. */
+/** A store under test. `reopen` is absent when the store does not persist. */
 export interface OpenedStore {
   readonly store: Store;
   /** The message of a change whose audit entry is `UNCHAINED`. */
@@ -32,13 +32,13 @@ export const FIRST_PAGE = { offset: 0, limit: 100 };
 
 let counter = 0;
 
-/** A UUID that no other call gives; later ones sort after earlier ones. */
+/** Returns a new UUID that sorts after the earlier ones. */
 export function nextId(): string {
   counter += 1;
   return `00000000-0000-7000-8000-${counter.toString(16).padStart(12, '0')}`;
 }
 
-/** Bytes that stand for something sealed. */
+/** Returns bytes in place of a sealed value. */
 export function sealed(text: string, length = 40): Uint8Array {
   const bytes = new Uint8Array(length);
   for (let at = 0; at < length; at += 32) {
@@ -53,7 +53,7 @@ export function sealed(text: string, length = 40): Uint8Array {
   return bytes;
 }
 
-/** 16 bytes that stand for the blind index of `text`. */
+/** Returns 16 bytes in place of the blind index of `text`. */
 export function blind(text: string): Uint8Array {
   return sealed(`blind ${text}`, 16);
 }
@@ -105,7 +105,7 @@ export function tokenRecord(tenantId: string, parts: Partial<TokenRecord> = {}):
   };
 }
 
-/** Names that begin with a slash are those of containers. */
+/** Returns the indexes of a token. Names that begin with a slash are containers. */
 export function indexes(fingerprint: string, ...names: readonly string[]): TokenIndexes {
   const [containers, others] = [true, false].map((isOne) => names.filter((name) => name.startsWith('/') === isOne));
   return {
@@ -115,10 +115,10 @@ export function indexes(fingerprint: string, ...names: readonly string[]): Token
   };
 }
 
-/** What the entries of these tests are chained with. A writer thread wipes its copy. */
+/** Returns the chain key of the test entries; each call makes a copy, since a writer thread wipes its own. */
 export const chainKey = () => ({ vault_id: 'v', key: new Uint8Array(32) });
 
-/** Makes the link of an entry, as a writer thread with this key does. */
+/** Links entries like a writer thread with this key. */
 const chain = auditChain(await loadSodium(), chainKey());
 
 export function entry(text: string, ...subjects: readonly string[]): AuditDraft {
@@ -131,7 +131,7 @@ export function entry(text: string, ...subjects: readonly string[]): AuditDraft 
   };
 }
 
-/** An entry that cannot be chained, and that a thread which chains it nevertheless cannot write. */
+/** An entry whose link throws, and which a writer thread cannot write either. */
 export const UNCHAINED: AuditDraft = {
   at: Number.NaN,
   sealed: sealed('unchained'),
@@ -141,7 +141,7 @@ export const UNCHAINED: AuditDraft = {
   },
 };
 
-/** For tests that are not about the audit. */
+/** For tests that do not concern the audit. */
 export const ENTRY = entry('any');
 
 export const EXPIRY_RECORDER: ExpiryRecorder = {
@@ -167,7 +167,7 @@ export function tombstoneOf(token: TokenRecord, parts: Partial<Tombstone> = {}):
   };
 }
 
-/** A tenant of its own for a test, with its first management application. */
+/** Adds a new tenant with its first management application. */
 export async function addTenant(store: Store, parts: Partial<TenantRecord> = {}) {
   const tenant = tenantRecord(parts);
   const keys = tenantKeys(tenant.id);

@@ -28,7 +28,7 @@ const NEW_KEY: WrappedKey = {
 };
 const CONFLICT = { code: 'write_conflict' };
 
-/** Stores of their own: a new master key concerns every tenant that there is. */
+/** Uses a new store for each test, because a new master key affects all tenants of a store. */
 export function storeMaintenance(open: OpenStore): void {
   describe('keys and inspection', () => {
     let opened: OpenedStore;
@@ -45,7 +45,7 @@ export function storeMaintenance(open: OpenStore): void {
       after: { ...before, ...current, full: sealed(`anew ${before.id}`), ...parts },
     });
 
-    it('adds a key once, for a tenant that is there, under the master key that is', async () => {
+    it('adds a key once, for an existing tenant and under the current master key', async () => {
       const { id, keys } = await addTenant(store);
       const version = await store.authorityVersion();
       expect(await store.addTenantKey(nextId(), NEW_KEY, ENTRY)).toBe(false);
@@ -58,7 +58,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.authorityVersion()).not.toBe(version);
     });
 
-    it('removes all tokens of the tenants that are named, and their ids are free again', async () => {
+    it('removes all tokens of the named tenants and frees their ids', async () => {
       const [one, two] = [await addTenant(store), await addTenant(store)];
       const token = await addToken(store, one.id);
       const gone = await addToken(store, one.id, { expires_at: NOW - 1 });
@@ -81,7 +81,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.inspect()).toEqual([]);
     });
 
-    it('takes no record under an older key, and none under one that there is not', async () => {
+    it('rejects records under an older or unknown key', async () => {
       const { id, tenant, application } = await addTenant(store);
       const token = await addToken(store, id);
       await store.addTenantKey(id, NEW_KEY, ENTRY);
@@ -103,7 +103,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.findToken(id, token.id, NOW)).toEqual(token);
     });
 
-    it('takes no tenant whose keys are wrapped by another master key', async () => {
+    it('rejects a tenant whose keys another master key wrapped', async () => {
       const tenant = tenantRecord();
       const keys = tenantKeys(tenant.id).map((key) => ({ ...key, generation: 2 }));
       const management = applicationRecord(tenant.id, { type: 'management' });
@@ -111,7 +111,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.listTenants()).toEqual([]);
     });
 
-    it('finds what is left under older keys, expired ones too, and re-seals it as it was read only', async () => {
+    it('finds records under older keys, including expired ones, and reseals them only if unchanged', async () => {
       const { id, tenant, application } = await addTenant(store);
       const other = await addTenant(store);
       await addToken(store, other.id);
@@ -127,7 +127,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await stale('old', 10)).toEqual({ tokens: [] });
       expect(await store.findStaleApplications(id, current, 10)).toEqual([application]);
 
-      // Counted as active meanwhile: the month is not the rotation's.
+      // Count it as active in between: a rotation does not change the month.
       await store.markActive(id, ['old'], old.active_month + 1);
       const changed = { ...resealed(old), before: { ...old, revision: 2 } };
       const already = { ...resealed(old), before: { ...old, key_id: 2 } };
@@ -144,7 +144,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.countStale(id, current)).toBe(0);
     });
 
-    it('moves a token to other blind indexes when its index key changes', async () => {
+    it('gives a token other blind indexes when its index key changes', async () => {
       const { id } = await addTenant(store);
       const token = await addToken(store, id, { id: 'a' }, ['x', 'kept']);
       const key: WrappedKey = { ...NEW_KEY, purpose: 'index' };
@@ -175,7 +175,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await idsOf(store, { tenant_id: id, all: [{ index_in: [blind('nothing')] }] })).toEqual([]);
     });
 
-    it('destroys a key when nothing is under it and a newer one is there', async () => {
+    it('destroys a key only when no record uses it and a newer one exists', async () => {
       const { id, tenant, application, keys } = await addTenant(store);
       const token = await addToken(store, id);
       expect(await store.removeTenantKey(id, 1, ENTRY)).toBe(false);
@@ -198,7 +198,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.authorityVersion()).not.toBe(version);
     });
 
-    it('keeps an index key that a token is still found under', async () => {
+    it('keeps an index key by which a token is found', async () => {
       const { id } = await addTenant(store);
       const token = await addToken(store, id);
       await store.addTenantKey(id, { ...NEW_KEY, purpose: 'index' }, ENTRY);
@@ -207,7 +207,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.removeTenantKey(id, 2, ENTRY)).toBe(true);
     });
 
-    it('replaces the header that was read only', async () => {
+    it('replaces the header only if it is unchanged', async () => {
       const before = await store.header();
       const after = { ...before, slots: [{ slot: 4, bytes: sealed('slot') }], mac: sealed('next', 32) };
       expect(await store.replaceHeader(after, { ...before, mac: sealed('other', 32) }, ENTRY)).toBe(false);
@@ -216,7 +216,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.replaceHeader(before, before, ENTRY)).toBe(false);
     });
 
-    it('replaces the master key with all wrapped keys that there are, or nothing', async () => {
+    it('replaces the master key with all wrapped keys or not at all', async () => {
       const tenants = [await addTenant(store), await addTenant(store)];
       const before = await store.header();
       const after = { ...before, generation: 2, carried: sealed('carried', 141), mac: sealed('next', 32) };
@@ -242,7 +242,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.authorityVersion()).not.toBe(version);
     });
 
-    it('counts its commits, and no two states look alike', async () => {
+    it('counts its commits, and every state has another mark', async () => {
       const seen = [await store.lastChange()];
       const { id, tenant } = await addTenant(store);
       seen.push(await store.lastChange());
@@ -256,7 +256,7 @@ export function storeMaintenance(open: OpenStore): void {
       expect(new Set(seen.map(({ mark }) => Buffer.from(mark).toString('hex'))).size).toBe(seen.length);
     });
 
-    it('shows every row as it stands, in order of id, with what it is found by', async () => {
+    it('returns every row in order of id, with its blind indexes', async () => {
       const { id, application } = await addTenant(store);
       const made: TokenRecord[] = [];
       for (const name of ['b', 'a', 'é', 'B'])

@@ -17,7 +17,7 @@ import {
   tombstoneOf,
 } from './store-fixtures.ts';
 
-/** Replies to changes: stored with the change, emptied with what they show. */
+/** Tests stored replies: they are stored with their change and emptied with their records. */
 export function storeReplies(store: () => Store): void {
   describe('stored replies', () => {
     const NEW = { deduplicate: false, now: NOW };
@@ -69,7 +69,7 @@ export function storeReplies(store: () => Store): void {
       expect(await find(reply)).toBeUndefined();
     });
 
-    it('keep a change whose key is taken from being made', async () => {
+    it('reject a change whose idempotency key is taken', async () => {
       const { id, tenant, application } = await addTenant(store());
       const { reply, token } = await addKeyed(id);
       const taken = with_({ ...replyOf(id), application_id: reply.application_id, key_hash: reply.key_hash });
@@ -79,7 +79,7 @@ export function storeReplies(store: () => Store): void {
       const head = await store().auditHead();
       const writes = [
         () => store().insertToken(second, indexes('x'), NEW, taken),
-        // The first call made it: this is no reason to answer that the id is taken.
+        // The first call created this token, but the taken key decides, not the taken id.
         () => store().insertToken(token, indexes('x'), NEW, taken),
         () => store().insertTokens([{ token, indexes: indexes('x'), deduplicate: false }], NOW, taken),
         () => store().replaceToken({ ...token, ...next }, indexes('x'), { revision: 1, now: NOW }, taken),
@@ -96,7 +96,7 @@ export function storeReplies(store: () => Store): void {
       expect(await store().auditHead()).toEqual(head);
     });
 
-    it('give way after 24 hours', async () => {
+    it('free their key after 24 hours', async () => {
       const { id } = await addTenant(store());
       const { reply } = await addKeyed(id);
       const { application_id, key_hash } = reply;
@@ -137,7 +137,7 @@ export function storeReplies(store: () => Store): void {
       expect(await find(reply)).toEqual(emptied(reply));
     });
 
-    it('end with their application, and are emptied when they show it', async () => {
+    it('are deleted with their application, and emptied when they show it', async () => {
       const { id } = await addTenant(store());
       const made = applicationRecord(id);
       const shows = replyOf(id);
@@ -148,14 +148,14 @@ export function storeReplies(store: () => Store): void {
       expect(await find(shows)).toEqual(emptied(shows));
     });
 
-    it('end with their tenant', async () => {
+    it('are deleted with their tenant', async () => {
       const { id } = await addTenant(store());
       const { reply } = await addKeyed(id);
       await store().deleteTenant(id, ENTRY);
       expect(await find(reply)).toBeUndefined();
     });
 
-    it('are removed after 24 hours, so many at a time', async () => {
+    it('are removed in batches after 24 hours', async () => {
       const { id } = await addTenant(store());
       const old = NOW - 10 * REPLY_LIFE_MS;
       await store().removeOldReplies(NOW, 10_000);

@@ -20,7 +20,7 @@ import {
 
 export function storeTenants(store: () => Store): void {
   describe('tenants', () => {
-    it('gives back what was inserted', async () => {
+    it('returns an inserted tenant', async () => {
       const { id, tenant, keys } = await addTenant(store(), {
         created_by: nextId(),
         modified_by: nextId(),
@@ -42,7 +42,7 @@ export function storeTenants(store: () => Store): void {
       expect((await store().listTenants()).find(({ tenant }) => tenant.id === old.id)?.keys).toEqual(old.keys);
     });
 
-    it('replaces one at the expected revision only', async () => {
+    it('replaces a tenant at the expected revision only', async () => {
       const { id, tenant } = await addTenant(store());
       const next = { ...tenant, revision: 2, details: sealed('other'), modified_at: NOW + 5, modified_by: nextId() };
       expect(await store().replaceTenant(next, 2, ENTRY)).toBe(false);
@@ -53,7 +53,7 @@ export function storeTenants(store: () => Store): void {
       expect(await store().replaceTenant(tenantRecord(), 1, ENTRY)).toBe(false);
     });
 
-    it('lets one of two writers with the same revision win', async () => {
+    it('accepts one of two writes at the same revision', async () => {
       const { tenant } = await addTenant(store());
       const writes = ['a', 'b'].map((text) =>
         store().replaceTenant({ ...tenant, revision: 2, details: sealed(text) }, 1, ENTRY),
@@ -61,7 +61,7 @@ export function storeTenants(store: () => Store): void {
       expect((await Promise.all(writes)).sort()).toEqual([false, true]);
     });
 
-    it('deletes one with everything in it and leaves the others alone', async () => {
+    it('deletes a tenant with all its records, and no others', async () => {
       const gone = await addTenant(store());
       const other = await addTenant(store());
       const tokens = await Promise.all([gone, other].map(({ id }) => addToken(store(), id, { id: 'same' }, ['x'])));
@@ -79,7 +79,7 @@ export function storeTenants(store: () => Store): void {
       expect(await store().findAuthority(other.application.key_hash, NOW)).toBeDefined();
     });
 
-    it('takes no write for a tenant that is gone', async () => {
+    it('rejects a write for a deleted tenant', async () => {
       const { id } = await addTenant(store());
       const rejected = { code: 'unauthenticated' };
       await store().deleteTenant(id, ENTRY);
@@ -96,7 +96,7 @@ export function storeTenants(store: () => Store): void {
       await store().markActive(id, ['any'], MONTH);
     });
 
-    it('starts a tenant that has the id of a deleted one empty', async () => {
+    it('starts empty for a tenant with the id of a deleted one', async () => {
       const first = await addTenant(store());
       const token = await addToken(store(), first.id, { id: 'again' });
       await store().deleteTenant(first.id, ENTRY);

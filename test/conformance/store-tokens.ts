@@ -24,11 +24,11 @@ export function storeTokens(store: () => Store): void {
   const insert = (token: TokenRecord, fingerprint: string, deduplicate = false, now = NOW) =>
     store().insertToken(token, indexes(fingerprint), { deduplicate, now }, ENTRY);
 
-  // A sweep is for all tenants: what other tests left would be counted.
+  // Sweep first: a sweep concerns all tenants and would count tokens of other tests.
   const sweepAll = () => store().removeExpired(NOW + 1_000_000, 10_000, EXPIRY_RECORDER);
 
   describe('tokens', () => {
-    it('gives back what was inserted', async () => {
+    it('returns an inserted token', async () => {
       const { id } = await addTenant(store());
       const full = tokenRecord(id, { expires_at: NOW + 10, type: 'card' });
       const bare = tokenRecord(id, { id: 'žluťoučký 😀' });
@@ -48,7 +48,7 @@ export function storeTokens(store: () => Store): void {
       expect(await store().findPresentedToken(id, full.id, NOW + 10)).toBeUndefined();
     });
 
-    it('gives an id once in a tenant: not again while it lives, is expired, or is a tombstone', async () => {
+    it('accepts an id once per tenant, whether its token lives, is expired or is a tombstone', async () => {
       const { id } = await addTenant(store());
       const { id: other } = await addTenant(store());
       await sweepAll();
@@ -142,11 +142,11 @@ export function storeTokens(store: () => Store): void {
         ]),
       );
       expect(types.find(({ type }) => type === 'bank')).toEqual({ type: 'bank', count: 2, last_created_at: NOW - 3 });
-      // The deleted one stays counted.
+      // The deleted token stays counted.
       expect(active).toBe(6);
     });
 
-    it('gives an id to one of many who ask at once', async () => {
+    it('gives an id to one of many concurrent creates', async () => {
       const { id } = await addTenant(store());
       const asked = Array.from({ length: 8 }, () => insert(tokenRecord(id, { id: 'race' }), 'x'));
       const outcomes = (await Promise.all(asked)).map(({ outcome }) => outcome);
@@ -154,7 +154,7 @@ export function storeTokens(store: () => Store): void {
       expect(outcomes.filter((outcome) => outcome === 'id_taken')).toHaveLength(7);
     });
 
-    it('deduplicates against the oldest live token of the tenant with the fingerprint', async () => {
+    it('finds the oldest live duplicate of the tenant by its fingerprint', async () => {
       const { id } = await addTenant(store());
       const { id: other } = await addTenant(store());
       const at = (created_at: number, parts: Partial<TokenRecord> = {}) => tokenRecord(id, { created_at, ...parts });
@@ -170,11 +170,11 @@ export function storeTokens(store: () => Store): void {
       expect((await store().findTokens(everything(id), FIRST_PAGE, NOW)).total).toBe(4);
       expect(await ask(other, NOW)).toEqual({ outcome: 'inserted' });
       expect(await ask(id, NOW, 'unlike')).toEqual({ outcome: 'inserted' });
-      // A duplicate stores nothing, so that its id is taken does not matter.
+      // A duplicate stores nothing, so its taken id does not matter.
       expect(await insert(tokenRecord(id, { id: oldest.id }), 'same', true)).toMatchObject({ outcome: 'duplicate' });
     });
 
-    it('stores one of many equal tokens that ask to be deduplicated at once', async () => {
+    it('stores one of many equal tokens that are deduplicated concurrently', async () => {
       const { id } = await addTenant(store());
       const asked = Array.from({ length: 8 }, () => insert(tokenRecord(id), 'one', true));
       const outcomes = (await Promise.all(asked)).map(({ outcome }) => outcome);
@@ -197,7 +197,7 @@ export function storeTokens(store: () => Store): void {
       expect(await find(second.id)).toBeUndefined();
     });
 
-    it('replaces one with its indexes, at the expected revision, while it lives', async () => {
+    it('replaces a live token with its indexes, at the expected revision', async () => {
       const { id } = await addTenant(store());
       const token = await addToken(store(), id, { expires_at: NOW + 50 }, ['kept', 'dropped']);
       const next = { ...token, revision: 2, clear: sealed('changed'), full: sealed('new'), expires_at: NOW + 90 };
@@ -217,7 +217,7 @@ export function storeTokens(store: () => Store): void {
       expect(await change({ ...next, revision: 2 }, 1)).toBe(false);
     });
 
-    it('keeps the month that it counted when a record from before is put in place', async () => {
+    it('keeps the counted month when an older copy of a record replaces it', async () => {
       const { id } = await addTenant(store());
       const token = await addToken(store(), id);
       await store().markActive(id, [token.id], MONTH + 1);
@@ -227,7 +227,7 @@ export function storeTokens(store: () => Store): void {
       expect((await store().usage(id, MONTH + 1, NOW)).active).toBe(1);
     });
 
-    it('deletes one at the expected revision, with its indexes', async () => {
+    it('deletes a token with its indexes, at the expected revision', async () => {
       const { id } = await addTenant(store());
       const token = await addToken(store(), id, {}, ['x']);
       expect(await store().deleteToken(tombstoneOf(token), 2, ENTRY)).toBe(false);
@@ -240,7 +240,7 @@ export function storeTokens(store: () => Store): void {
       ).toBe(false);
     });
 
-    it('hides an expired one at the instant and sweeps in the batches that were asked for', async () => {
+    it('hides an expired token at once and sweeps in the requested batches', async () => {
       const { id } = await addTenant(store());
       await sweepAll();
       const left = await addToken(store(), id, { created_at: NOW - 1 });
@@ -258,7 +258,7 @@ export function storeTokens(store: () => Store): void {
       expect((await counted(NOW)).types.find(({ type }) => type === 'bank')?.count).toBe(0);
     });
 
-    it('keeps tenants apart', async () => {
+    it('isolates tenants', async () => {
       const { id } = await addTenant(store());
       const { id: other } = await addTenant(store());
       const token = await addToken(store(), id, {}, ['shared']);
@@ -286,7 +286,7 @@ export function storeTokens(store: () => Store): void {
   });
 
   describe('usage', () => {
-    it('counts an active token once a month, and deleting does not take it back', async () => {
+    it('counts an active token once a month, even when it is deleted', async () => {
       const { id } = await addTenant(store());
       const a = await addToken(store(), id);
       const b = await addToken(store(), id, { active_month: MONTH - 1 });
@@ -299,7 +299,7 @@ export function storeTokens(store: () => Store): void {
       expect(await active(MONTH)).toBe(2);
     });
 
-    it('agrees with a recount after any sequence of operations', async () => {
+    it('equals a recount after any sequence of operations', async () => {
       const types = ['token', 'card', 'bank'] as const;
       const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f');
       const step = fc.oneof(

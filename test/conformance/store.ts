@@ -9,12 +9,12 @@ import { storeReplies } from './store-replies.ts';
 import { storeTenants } from './store-tenants.ts';
 import { storeTokens } from './store-tokens.ts';
 
-// Bytes are equal when they are the same bytes: a database may give them as a Buffer.
+// Compare bytes by value, since a database may return a Buffer.
 expect.addEqualityTesters([
   (a, b) => (a instanceof Uint8Array && b instanceof Uint8Array ? Buffer.compare(a, b) === 0 : undefined),
 ]);
 
-/** What every store must do, whatever it is made of: run once for each. */
+/** Runs the tests that every store must pass. */
 export function storeConformance(name: string, open: OpenStore): void {
   describe(`store conformance: ${name}`, () => {
     let opened: Awaited<ReturnType<OpenStore>>;
@@ -55,7 +55,7 @@ function storeEnd(open: OpenStore): void {
       () => store.inspectRows('tombstone', 'x', '', 1),
     ];
 
-    it('answers what was asked before close, and refuses what is asked after it', async () => {
+    it('completes earlier calls on close and rejects later ones', async () => {
       const { store, reopen, dispose } = await open();
       const { id } = await addTenant(store);
       const inserted = addToken(store, id, { id: 'last one' });

@@ -13,15 +13,15 @@ function unnamed(page: string, path: string, depth: number): string[] {
   });
 }
 
-it('the drawing of the tree has every folder of src/', () => {
+it('the tree names every folder of src/', () => {
   expect(unnamed(PAGE, 'src/', 2)).toEqual([]);
 });
 
-it('control: a folder that the drawing lacks is reported', () => {
+it('control: a missing folder is reported', () => {
   expect(unnamed(PAGE.replaceAll('keyring/', ''), 'src/', 2)).toEqual(['src/keyring']);
 });
 
-it('the links lead to files', () => {
+it('every link leads to a file', () => {
   const links = [...PAGE.matchAll(/\]\(([^)#]+)\)/g)].map(([, link]) => link ?? '');
   expect(links.length).toBeGreaterThan(3);
   for (const link of links) expect(readdirSync(new URL(`docs/${link}/..`, ROOT))).toContain(link.split('/').at(-1));

@@ -8,18 +8,21 @@ const PAGE = readFileSync(new URL('../../docs/http-api.md', import.meta.url), 'u
 const RULES = PAGE.slice(PAGE.indexOf('\n## Rules\n'), PAGE.indexOf('\n## Logs\n'));
 
 describe('the reference', () => {
-  it('has a meaning for every parameter and member', () => {
+  it('describes every parameter and member', () => {
     expect(undescribed()).toEqual([]);
   });
 
-  it('control: a member without a description is named', () => {
+  it('control: a member without a description is reported', () => {
     const schema = { type: 'object', properties: { bare: { type: 'string' } } };
     expect(undescribed({ Bare: schema })).toContain('Bare `bare`');
   });
 
-  it.each(Object.values<Operation>(OPERATIONS).map(({ summary }) => summary))('%s: at most eight words', (summary) => {
-    expect(summary.split(' ').length).toBeLessThanOrEqual(8);
-  });
+  it.each(Object.values<Operation>(OPERATIONS).map(({ summary }) => summary))(
+    '%s: has at most eight words',
+    (summary) => {
+      expect(summary.split(' ').length).toBeLessThanOrEqual(8);
+    },
+  );
 });
 
 describe('the rules of the page', () => {
@@ -56,7 +59,7 @@ describe('the rules of the page', () => {
     expect([read.status, SHOWN.get(read.at('data'))]).toEqual([200, shows]);
   });
 
-  it('are four', () => expect(rows).toHaveLength(4));
+  it('has four rows', () => expect(rows).toHaveLength(4));
 
   it.each([
     ['/pci/high/', 200],
@@ -66,7 +69,7 @@ describe('the rules of the page', () => {
     expect((await world.call(reader, 'updateToken', { id, body: { metadata: { a: 'b' } } })).status).toBe(status);
   });
 
-  it('with conditions are those of an expiring application', async () => {
+  it('the rules with conditions fit an expiring application', async () => {
     const body = { name: 'receipt', type: 'expiring', rules: expiringRules };
     expect((await world.call(world.management, 'createApplication', { body })).status).toBe(201);
   });

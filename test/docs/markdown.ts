@@ -1,6 +1,6 @@
 type Row = readonly string[];
 
-/** A table in Markdown. A bar in a cell is escaped. */
+/** Returns a Markdown table and escapes bars in cells. */
 export function table(head: Row, rows: readonly Row[]): string {
   const line = (cells: Row) => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
   return [line(head), line(head.map(() => '---')), ...rows.map(line)].join('\n');

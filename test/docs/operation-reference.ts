@@ -6,7 +6,7 @@ import { PERMISSIONS } from '../../src/contract/permissions.ts';
 import { PROBLEMS, type ProblemCode } from '../../src/contract/problems.ts';
 import { code, table } from './markdown.ts';
 
-/** A schema as the OpenAPI document prints it. */
+/** A schema of the OpenAPI document. */
 interface Node {
   readonly $ref?: string;
   readonly type?: string | readonly [string, 'null'];
@@ -49,9 +49,9 @@ const DOCUMENT = openApi({ version: '' }) as {
 };
 const DOCUMENTED = Object.values(DOCUMENT.paths).flatMap((path) => Object.values(path));
 
-/** Where an object is described: its own heading, unless a table of the page has it. */
+/** Objects that a table of the page describes, with its heading; others have their own heading. */
 const PLACES: Readonly<Record<string, string>> = { TokenType: 'token-types', Permission: 'permissions' };
-/** Pages and bodies stand where they are used; other names are objects with a heading. */
+/** Pages and bodies are described where they are used; other named schemas have a heading. */
 const INLINE = /^(Create|Update)|Page$|^ApplicationType$/;
 
 function named(ref: string): readonly [name: string, node: Node] {
@@ -81,13 +81,13 @@ const plural = (text: string) => text.replace(/^(string|integer|object|list)\b/,
 
 const atMost = (most: number | undefined) => (most === undefined ? '' : `at most ${most} `);
 
-/** An upper limit of a million or more tells a reader nothing, nor does a lower one of a character. */
+/** Formats limits. Omits an upper limit of a million or more and a lower limit of one character. */
 function limits(least = 0, most = Number.POSITIVE_INFINITY, unit = ''): string {
   if (most >= 1e6) return '';
   return least > 1 || unit === '' ? ` (${least} to ${most}${unit})` : ` (at most ${most}${unit})`;
 }
 
-/** The members of an object; those of an object in it by their path. */
+/** Returns the members of an object; nested members are named by their path. */
 function members(node: Node, path = ''): readonly (readonly string[])[] {
   const { properties = {}, required = [] } = node.$ref === undefined ? node : named(node.$ref)[1];
   return Object.entries(properties).flatMap(([name, member]) => {
@@ -99,7 +99,7 @@ function members(node: Node, path = ''): readonly (readonly string[])[] {
   });
 }
 
-/** What an item of a list, or a value of an object whose names are free, is called in a path. */
+/** Returns the schema of list items or free-named values, and their step in a path. */
 function insideOf({ items, additionalProperties: values, ...node }: Node): readonly [step: string, inner: Node] {
   if (items !== undefined) return ['[]', items];
   return typeof values === 'object' ? ['.KEY', values] : ['', node];
@@ -129,7 +129,7 @@ function bodyText({ requestBody }: DocumentedOperation, { mediaType = 'applicati
   return `Body, ${code(mediaType)}: ${what}\n${rows.length === 0 ? '' : `\n${memberTable(schema)}\n`}`;
 }
 
-/** Named objects have their own heading; others are described here. */
+/** Describes the result: a link for a named object, a table for others. */
 function resultText({ responses }: DocumentedOperation, { status }: Operation): string {
   const schema = schemaOf(responses[status] ?? {});
   if (schema === undefined) return `Answers ${status} without a body.\n`;
@@ -157,7 +157,7 @@ function exampleText(id: string, row: Operation): string {
   return `${example.summary}:\n\n\`\`\`sh\n${command}\`\`\`\n${shown}`;
 }
 
-/** JSON whose short lists and objects stand in one line. */
+/** Prints JSON with short lists and objects on one line. */
 function printJson(value: unknown, indent = ''): string {
   const line = JSON.stringify(value, null, 1).replace(/\n */g, ' ');
   if (typeof value !== 'object' || value === null || line.length + indent.length <= 100) return line;
@@ -169,7 +169,7 @@ function printJson(value: unknown, indent = ''): string {
   return `${open}\n${parts.map((part) => inner + part).join(',\n')}\n${indent}${close}`;
 }
 
-/** The codes that only operations such as this one answer. */
+/** Lists the problem codes that only some operations return. */
 function problemText({ params, body, path, conflicts }: Operation): string {
   const members = { ...params?.properties, ...body?.properties };
   const missing: readonly ProblemCode[] = [
@@ -193,7 +193,7 @@ function headText(row: Operation): string {
   return `${code(`${row.method} ${row.path}`)}: ${needs}${flag}. Command: ${code(words)}.${retries}\n`;
 }
 
-/** Every operation: how to call it, what it answers, and an example that a test plays on a vault. */
+/** Describes every operation: its request, its results, and an example that a test runs on a vault. */
 export function operationReference(): string {
   const sections = Object.entries<Operation>(OPERATIONS).map(([id, row]) => {
     const documented = DOCUMENTED.find(({ operationId }) => operationId === id);
@@ -212,7 +212,7 @@ export function operationReference(): string {
   return sections.join('\n').trimEnd();
 }
 
-/** The objects of requests and replies that several operations share. */
+/** Describes the objects that several operations share. */
 export function objectReference(): string {
   const objects = Object.entries(DOCUMENT.components.schemas).filter(
     ([name, node]) => !INLINE.test(name) && PLACES[name] === undefined && node.properties !== undefined,
@@ -224,7 +224,7 @@ export function objectReference(): string {
     .join('\n\n');
 }
 
-/** Members of requests and replies that nobody has described; `schemas` are the named ones. */
+/** Returns the members of requests and replies without a description; `schemas` are the named ones. */
 export function undescribed(schemas: Readonly<Record<string, Node>> = DOCUMENT.components.schemas): readonly string[] {
   const of = (where: string, node: Node | undefined) =>
     (node === undefined ? [] : members(node)).filter(([, , about]) => about === '').map(([name]) => `${where} ${name}`);

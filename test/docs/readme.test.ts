@@ -9,12 +9,12 @@ const docs = readdirSync(new URL('docs/', ROOT)).filter((name) => name.endsWith(
 const PAGES = ['README.md', 'CONTRIBUTING.md', 'SECURITY.md', ...docs.map((name) => `docs/${name}`)];
 const textOf = (page: string) => readFileSync(new URL(page, ROOT), 'utf8');
 
-// `UPDATE_DOCS=1 npx vitest run test/docs` writes the tables instead.
+// `UPDATE_DOCS=1 npx vitest run test/docs` writes the tables first.
 if (process.env['UPDATE_DOCS']) {
   for (const page of PAGES) writeFileSync(new URL(page, ROOT), withReferenceTables(textOf(page)));
 }
 
-/** The anchors of a page's headings, as on the web sites that show it. */
+/** Returns the anchors of a page's headings, as repository sites make them. */
 function anchorsOf(text: string): readonly string[] {
   const headings = [...text.replaceAll(/```.*?```/gs, '').matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading ?? '');
   return headings.map((heading) =>
@@ -25,7 +25,7 @@ function anchorsOf(text: string): readonly string[] {
   );
 }
 
-/** Returns the links of a page that lead nowhere. */
+/** Returns the broken links of a page. */
 function brokenLinks(page: string, text: string): readonly string[] {
   const links = [...text.matchAll(/\]\((?!https?:|mailto:)([^)#\s]*)(?:#([^)]+))?\)/g)];
   return links
@@ -43,7 +43,7 @@ function brokenLinks(page: string, text: string): readonly string[] {
 describe.each(PAGES)('%s', (page) => {
   const text = textOf(page);
 
-  it('has the tables of the registries, word for word', () => {
+  it('contains the tables of the registries verbatim', () => {
     expect(withReferenceTables(text)).toBe(text);
   });
 
@@ -59,21 +59,21 @@ describe.each(PAGES)('%s', (page) => {
 });
 
 describe('the pages', () => {
-  it('have every table of the registries', () => {
+  it('contain every table of the registries', () => {
     const marked = PAGES.flatMap((page) => [...textOf(page).matchAll(/<!-- table: ([a-z-]+) -->/g)]);
     expect([...new Set(marked.map(([, name]) => name))].sort()).toEqual(Object.keys(REFERENCE_TABLES).sort());
   });
 
-  it('begin with a README that is read in two minutes', () => {
+  it('have a README that takes two minutes to read', () => {
     expect(textOf('README.md').split('\n').length).toBeLessThanOrEqual(MAX_README_LINES);
   });
 
-  it('are all reached from the README', () => {
+  it('are all linked from the README', () => {
     const readme = textOf('README.md');
     expect(docs.filter((name) => !readme.includes(`docs/${name}`))).toEqual([]);
   });
 
-  it('control: a changed cell and a broken link are noticed', () => {
+  it('control: a changed cell and a broken link are reported', () => {
     const text = textOf('docs/http-api.md');
     const changed = text.replace('| 404 | `token_not_found`', '| 410 | `token_not_found`');
     expect(changed).not.toBe(text);

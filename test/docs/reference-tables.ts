@@ -13,7 +13,7 @@ const anchor = (heading: string) =>
     .replaceAll(/[^\w -]/g, '')
     .replaceAll(' ', '-');
 
-/** The generated parts of README and docs, made from the registries that the product runs on: by the name in their markers. */
+/** The generated parts of README and docs, by the names of their markers. */
 export const REFERENCE_TABLES: Readonly<Record<string, () => string>> = {
   operations: () =>
     table(
@@ -61,7 +61,7 @@ export const REFERENCE_TABLES: Readonly<Record<string, () => string>> = {
 
 const MARKED = /<!-- table: ([a-z-]+) -->\n.*?<!-- end -->/gs;
 
-/** The text with every marked table written anew. */
+/** Returns the text with every marked table regenerated. */
 export function withReferenceTables(text: string): string {
   return text.replace(MARKED, (_marked, name: string) => {
     const make = REFERENCE_TABLES[name];

@@ -22,7 +22,7 @@ function rowsOf(document: string): readonly Row[] {
     }));
 }
 
-/** What is not right about the document; empty when everything is. */
+/** Returns the flaws of the document. */
 function flawsOf(document: string): readonly string[] {
   const known = new Map<string, readonly string[]>();
   const flaws: string[] = [];
@@ -68,11 +68,11 @@ const SECTIONS = [
 ];
 
 describe('docs/specification.md', () => {
-  it('names tests that exist, in every row', () => {
+  it('names existing tests in every row', () => {
     expect(flawsOf(text)).toEqual([]);
   });
 
-  it('has rows for every paragraph of the specification and of the decisions', () => {
+  it('has rows for every paragraph of the specification and the decisions', () => {
     const rows = rowsOf(text);
     expect(new Set(rows.map(({ section }) => section))).toEqual(new Set(SECTIONS));
     expect(rows.length).toBeGreaterThan(200);
@@ -85,14 +85,14 @@ describe('docs/specification.md', () => {
     ['a file that does not exist', (row: string) => row.replace('test/', 'test/no-such/')],
     ['a row without tests', (row: string) => `${row.split('|').slice(0, 3).join('|')}| |`],
     ['a row without a statement', (row: string) => row.replace(/^\| (\S+) \|[^|]*/, '| $1 | ')],
-  ])('control: %s is noticed', (_what, spoil) => {
+  ])('control: %s is reported', (_what, spoil) => {
     const row = text.split('\n').find((line) => line.startsWith('| §4.1')) ?? '';
     expect(flawsOf(text.replace(row, spoil(row)))).toHaveLength(1);
   });
 });
 
-describe('the names of tests', () => {
-  it('are read with what they are inside of, and by their template; what is skipped is no test', () => {
+describe('testNames', () => {
+  it('returns nested names and templates, without skipped tests', () => {
     const source = [
       "describe('outer', () => {",
       "  it('it\\'s one', () => {});",

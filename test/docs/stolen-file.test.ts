@@ -8,9 +8,9 @@ const PAGE = new URL('../../docs/stolen-file.md', import.meta.url);
 const SCRIPT = fileURLToPath(new URL('../../scripts/stolen-file.js', import.meta.url));
 const MAX_MS = 60_000;
 
-// `node scripts/stolen-file.js` writes the page instead; it fails when anything that is sealed is found.
+// `node scripts/stolen-file.js` writes the page; it fails when it finds anything that is sealed.
 it(
-  'the page says what a stolen file tells today',
+  'docs/stolen-file.md shows what a stolen file reveals',
   async () => {
     const { stdout } = await promisify(execFile)(process.execPath, [SCRIPT, '--print']);
     expect(stdout).toBe(readFileSync(PAGE, 'utf8'));

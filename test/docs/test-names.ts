@@ -1,12 +1,15 @@
 import { readFileSync } from 'node:fs';
 
-/** `describe('…'`, `it('…'`, `test.each(…)('…'`, `it.skipIf(…)('…'`, and the `])('…'` that ends a long table. What is skipped is not found. */
+/**
+ * Matches the names of describe, it and test, also after `.each(…)` and `.skipIf(…)` or at the end of a long table.
+ * Skipped tests do not match.
+ */
 const NAMED =
   /^( *)(?:(?:describe|it|test)(?:\(|\.(?!skip\(|todo\()[^\n]*?\)\()|\](?: as const)?\)\()\s*(['"`])((?:\\.|(?!\2)[^\\\n])*)\2,/gm;
 
 /**
- * The full names of the tests in a file's text, `outer > inner > test`; those of `test.each` by their template. Read from
- * the text as biome formats it, where the indentation tells what is inside of what.
+ * Returns the full names of the tests in a file's text, `outer > inner > test`, with the templates of `test.each`. The
+ * text must be formatted: its indentation shows the nesting.
  */
 export function testNames(text: string): readonly string[] {
   const outer: { readonly indent: number; readonly name: string }[] = [];
@@ -19,16 +22,16 @@ export function testNames(text: string): readonly string[] {
   return names;
 }
 
-/** A row of a `test.each`: `['what it is', …]` or `{ name: 'what it is', … }`. */
+/** Matches a row of a `test.each`: `['name', …]` or `{ name: 'name', … }`. */
 const ROW = /^ +(?:\[\s*|\{ name: |name: )(['"`])((?:\\.|(?!\1)[^\\\n])*)\1,/gm;
 
-/** What `%s` and `$name` stand for in the names of a file's tests; empty for a file without such names. */
+/** Returns the values of `%s` and `$name` in a file's test names; empty for a file without such names. */
 function rowNames(text: string): readonly string[] {
   if (!testNames(text).some((name) => /%[sj]|\$name/.test(name))) return [];
   return [...text.matchAll(ROW)].map(([, , quoted = '']) => quoted.replace(/\\(.)/g, '$1'));
 }
 
-/** The names of what a file tests; empty for a file that is not there. */
+/** Returns the test names of a file; empty for a missing file. */
 export function namesIn(path: string): readonly string[] {
   let text: string;
   try {
@@ -36,7 +39,7 @@ export function namesIn(path: string): readonly string[] {
   } catch {
     return [];
   }
-  // A table of vectors: the first field of a row is its name, and a test of the file that reads it.
+  // In a table of vectors, the first field of a row is its name.
   if (path.endsWith('.txt')) return text.split('\n').map((line) => line.split(' → ')[0] ?? '');
   return [...testNames(text), ...rowNames(text)];
 }

@@ -2,7 +2,7 @@ import type { TokenCondition, TokenFilter } from '../../src/core/ports.ts';
 import type { TimeRange } from '../../src/core/scan-ports.ts';
 import type { HeldToken } from './memory-tenant.ts';
 
-/** Whether a token is one that the filter asks for: the filter's meaning, written down as plainly as it goes. */
+/** Returns whether a token matches the filter, in the plainest code possible. */
 export function matchesToken(token: HeldToken, filter: TokenFilter): boolean {
   const { all, visible } = filter;
   return (
@@ -29,7 +29,7 @@ function holds({ record, blinds }: HeldToken, condition: TokenCondition): boolea
   if ('every' in condition) return condition.every.every((each) => holds({ record, blinds }, each));
   if ('some' in condition) return condition.some.some((each) => holds({ record, blinds }, each));
   if ('not' in condition) return !holds({ record, blinds }, condition.not);
-  // Half a surrogate pair is no prefix of the character that starts with it.
+  // Half a surrogate pair matches no character.
   return record.id.startsWith(condition.id_prefix) && condition.id_prefix.isWellFormed();
 }
 
@@ -37,7 +37,7 @@ function isIn(at: number, { from, to }: TimeRange): boolean {
   return at >= from && at <= to;
 }
 
-/** Equal for equal bytes. */
+/** Returns the same key for the same bytes. */
 export function bytesKey(bytes: Uint8Array): string {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
 }

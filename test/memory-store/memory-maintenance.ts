@@ -14,13 +14,13 @@ import type { StoredReply } from '../../src/core/reply-ports.ts';
 import { bytesKey } from './matches-token.ts';
 import { compareText, type HeldReply, type MemoryTenant, newestKey, requireNewestKeys } from './memory-tenant.ts';
 
-/** What the memory store holds. */
+/** The contents of the memory store. */
 export class MemoryState {
   readonly tenants = new Map<string, MemoryTenant>();
   readonly entries: AuditEntry[] = [];
-  /** Of each row. */
+  /** The subjects of each row. */
   readonly subjects: (readonly string[])[] = [];
-  /** The log index: `<sequence> <blind>`, and its end. */
+  /** The log index as `<sequence> <blind>`, and its end. */
   readonly logged = new Set<string>();
   logEnd = 0;
   header: VaultHeader;
@@ -32,7 +32,7 @@ export class MemoryState {
     this.header = header;
   }
 
-  /** What a change ends with. Nothing for a record that is only sealed anew. */
+  /** Appends the entry of a change and stores its reply. A resealed record has no entry. */
   audited(draft: AuditDraft | undefined): void {
     if (draft === undefined) return;
     const sequence = this.entries.length + 1;
@@ -45,7 +45,7 @@ export class MemoryState {
     this.tenants.get(draft.reply.tenant_id)?.replies.set(replyKey(draft.reply), { reply: draft.reply, subjects });
   }
 
-  /** What a removal ends with: replies that show what was removed are emptied. */
+  /** Appends the entry of a removal and empties the replies that show a removed record. */
   removed(draft: AuditDraft): void {
     this.audited(draft);
     const blinds = draft.subjects.map(({ blind }) => bytesKey(blind));
@@ -61,7 +61,7 @@ export class MemoryState {
     return reply !== undefined && reply.created_at > now - REPLY_LIFE_MS ? reply : undefined;
   }
 
-  /** Throws `write_conflict` when the key of a reply is taken: nothing may have changed by then. */
+  /** Throws `write_conflict` when the key of a reply is taken. Call it before any change. */
   requireFree(draft: AuditDraft | undefined): void {
     if (draft?.reply === undefined) return;
     const { tenant_id, created_at } = draft.reply;
@@ -72,7 +72,7 @@ export class MemoryState {
     if (this.closed) throw new Problem('vault_stopping', { retryAfter: 1 });
   }
 
-  /** Begins what may change something: a commit. */
+  /** Begins a commit. Throws `vault_stopping` after close. */
   writing(): void {
     this.assertOpen();
     this.changes += 1;
@@ -91,7 +91,7 @@ function emptied({ reply, subjects }: HeldReply): HeldReply {
   return { reply: { ...reply, sealed: new Uint8Array() }, subjects };
 }
 
-/** The part of the port that keys, inspection and the audit need. */
+/** Implements the ports for keys, inspection and the audit. */
 export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore {
   async function replaceHeader(header: VaultHeader, expected: VaultHeader, audit: AuditDraft): Promise<boolean> {
     state.writing();
@@ -186,7 +186,7 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
       return { counter: state.changes, mark: Uint8Array.of(state.changes & 0xff) };
     },
 
-    /** Nothing can alter what is in this process's memory. */
+    /** The rows in memory cannot be altered. */
     async inspect() {
       state.assertOpen();
       return [];
@@ -294,7 +294,7 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
   };
 }
 
-/** In the order in which `InspectedRow` gives them: the fingerprint first. */
+/** Returns the blind indexes of a token in the order of `InspectedRow`: the fingerprint first. */
 export function blindsOf(indexes: TokenIndexes): ReadonlySet<string> {
   return new Set([indexes.fingerprint, ...(indexes.containers ?? []), ...indexes.others].map(bytesKey));
 }
@@ -315,7 +315,7 @@ function reseal(held: MemoryTenant, { before, after, indexes }: ResealedToken): 
     stored.record.key_id === before.key_id &&
     stored.record.index_key_id === before.index_key_id;
   if (stored === undefined || !same) return false;
-  // The month is `markActive`'s.
+  // Only `markActive` changes the month.
   const record = { ...after, active_month: stored.record.active_month };
   held.tokens.set(before.id, { record, blinds: indexes === undefined ? stored.blinds : blindsOf(indexes) });
   return true;

@@ -33,13 +33,13 @@ const NO_HEADER: VaultHeader = {
   mac: new Uint8Array(0),
 };
 
-/** A store that ends with the process: for tests of the core, and the plainest reading of what the port promises. */
+/** Creates a store in memory. Tests of the core use it, and it shows the contract of the port in the plainest code. */
 export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
   const state = new MemoryState(header);
   let sweptAt = 0;
   let clockNote = '';
 
-  /** The tenant of a write. One that is gone leaves nobody who could be the caller (decisions §8). */
+  /** Returns the tenant of a write. Throws `unauthenticated` when it was deleted (decisions §8). */
   function need(id: string): MemoryTenant {
     state.writing();
     const held = state.tenants.get(id);
@@ -62,7 +62,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
     state.authorityChanges += 1;
   }
 
-  /** Answers the ids of all that were removed, its own first. */
+  /** Returns the ids of all removed applications, its own first. */
   function removeApplication(held: MemoryTenant, id: string): readonly string[] {
     const children = [...held.applications.values()].filter((other) => other.parent_id === id);
     const removed = [id, ...children.map((child) => child.id)];
@@ -100,7 +100,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
     },
   };
 
-  /** The tokens behind a place, in the order of lists. */
+  /** Returns the tokens after a position, in the order of lists. */
   function behind(tenantId: string, after: ScanPosition | undefined): readonly HeldToken[] {
     state.assertOpen();
     return [...(state.tenants.get(tenantId)?.tokens.values() ?? [])]
@@ -260,7 +260,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
     async insertToken(token, indexes, options, audit) {
       state.requireFree(audit);
       const held = need(token.tenant_id);
-      // A duplicate is looked for first: with one, nothing is stored and the id does not matter.
+      // Look for a duplicate first: if there is one, nothing is stored and the id does not matter.
       requireNewestKeys(held, token);
       const duplicate = options.deduplicate ? duplicateOf(held, indexes, options.now) : undefined;
       if (duplicate !== undefined) return { outcome: 'duplicate', token: duplicate };
@@ -314,7 +314,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       const stored = held?.tokens.get(token.id)?.record;
       if (held === undefined || stored?.revision !== revision || !isLive(stored, now)) return false;
       requireNewestKeys(held, token);
-      // These never change, and the month is `markActive`'s: the caller may have read the record before it was counted.
+      // Keep these members: the caller may have read the record before `markActive` changed its month.
       const { type, created_at, active_month } = stored;
       held.tokens.set(token.id, {
         record: { ...token, type, created_at, active_month },
@@ -432,7 +432,7 @@ function duplicateOf(held: MemoryTenant, { fingerprint, former = [] }: TokenInde
   return [fingerprint, ...former].map((blind) => oldestWith(held, blind, undefined, now)).find(Boolean);
 }
 
-/** A copy that creates of tokens leave as it is. */
+/** Returns a copy that shares no map which a create changes. */
 function copyOf(held: MemoryTenant): MemoryTenant {
   const { tokens, lastCreated, active } = held;
   return { ...held, tokens: new Map(tokens), lastCreated: new Map(lastCreated), active: new Map(active) };
@@ -451,7 +451,7 @@ function oldestWith(
     .sort(oldestFirst)[0];
 }
 
-/** What a read needs of a record. */
+/** Returns the columns that a read needs. */
 export function presentedOf(record: TokenRecord): PresentedToken {
   const { id, tenant_id, expires_at, active_month, clear, presented, full } = record;
   return { id, tenant_id, expires_at, active_month, clear, presented, full };

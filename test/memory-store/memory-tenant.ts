@@ -13,7 +13,7 @@ import type {
 import { Problem } from '../../src/core/problem.ts';
 import type { StoredReply } from '../../src/core/reply-ports.ts';
 
-/** A token with the blind indexes that it is found by. */
+/** A token with its blind indexes. */
 export interface HeldToken {
   readonly record: TokenRecord;
   readonly blinds: ReadonlySet<string>;
@@ -25,18 +25,18 @@ export interface HeldReply {
   readonly subjects: ReadonlySet<string>;
 }
 
-/** Everything that the memory store holds of one tenant; it goes as one. */
+/** The records of one tenant, deleted together. */
 export interface MemoryTenant {
   record: TenantRecord;
   keys: readonly WrappedKey[];
   readonly applications: Map<string, ApplicationRecord>;
   readonly tokens: Map<string, HeldToken>;
   readonly tombstones: Map<string, Tombstone>;
-  /** By application and hash of the key. */
+  /** By application and key hash. */
   readonly replies: Map<string, HeldReply>;
-  /** When the last token of each type was created, deleted ones included. */
+  /** The last creation time of each type, deleted tokens included. */
   readonly lastCreated: Map<TokenType, Instant>;
-  /** Tokens counted as active, by month. */
+  /** The number of active tokens by month. */
   readonly active: Map<number, number>;
 }
 
@@ -53,7 +53,7 @@ export function memoryTenant(record: TenantRecord, keys: readonly WrappedKey[]):
   };
 }
 
-/** Throws `write_conflict` for a record that is not under the tenant's newest keys. */
+/** Throws `write_conflict` unless the record is sealed with the tenant's newest keys. */
 export function requireNewestKeys(
   { keys }: MemoryTenant,
   { key_id, index_key_id }: Pick<KeyIds, 'key_id'> & Partial<KeyIds>,
@@ -68,7 +68,7 @@ export function newestKey(keys: readonly WrappedKey[], purpose: WrappedKey['purp
   return Math.max(...keys.filter((key) => key.purpose === purpose).map((key) => key.key_id));
 }
 
-/** To every reader an expired record does not exist. */
+/** Returns whether a record exists for readers: an expired one does not. */
 export function isLive(record: { readonly expires_at?: Instant | undefined }, now: Instant): boolean {
   return record.expires_at === undefined || record.expires_at > now;
 }
@@ -78,7 +78,7 @@ interface Dated {
   readonly created_at: Instant;
 }
 
-/** `created_at` descending, then `id` ascending by code points, as a database compares text. */
+/** Orders by `created_at` descending, then by the UTF-8 bytes of `id`, like a database. */
 export function newestFirst(a: Dated, b: Dated): number {
   return b.created_at - a.created_at || compareText(a.id, b.id);
 }

@@ -10,7 +10,7 @@ import { checkedClient } from '../checked-client.ts';
 import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
 import { createMemoryStore } from './memory-store.ts';
 
-/** What a test says of a call; `body` goes as JSON, `bodyText` as it is. */
+/** The parts of a call; `body` is sent as JSON, `bodyText` unchanged. */
 export interface CallParts {
   readonly id?: string;
   readonly query?: string;
@@ -25,11 +25,11 @@ export interface Answer {
   readonly text: string;
   readonly replayed?: true | undefined;
   readonly retryAfter?: number | undefined;
-  /** The member at a dotted path of the body (`errors.name`, `data.0.id`, `errors[data.number]`). */
+  /** Returns the member at a dotted path of the body (`errors.name`, `data.0.id`, `errors[data.number]`). */
   at(path: string): unknown;
 }
 
-/** The real core on the memory store with the real keyring: a vault that lives in a test. */
+/** A vault in memory: the real core and keyring on the memory store. */
 export interface MemoryVault {
   readonly vault: Vault;
   readonly client: Client;
@@ -38,11 +38,14 @@ export interface MemoryVault {
   /** The key of the first management application. */
   readonly management: string;
   call(key: string | undefined, operation: OperationId, parts?: CallParts): Promise<Answer>;
-  /** Creates an application and gives its key. */
+  /** Creates an application and resolves to its key. */
   application(body: object): Promise<string>;
 }
 
-/** `keyringOf` changes what the keyring answers, `limits` what is otherwise the default; `storeOf` opens another store. */
+/**
+ * Opens a vault in memory. `keyringOf` replaces methods of the keyring, `limits` replaces defaults, and `storeOf` opens
+ * another store.
+ */
 export async function openMemoryVault(
   seed = 'seed',
   keyringOf: (keyring: Keyring) => Keyring = (keyring) => keyring,
@@ -97,7 +100,7 @@ export async function openMemoryVault(
   return { vault, client, clock, tenantId: tenant.id, management, call, application: application_ };
 }
 
-/** A daemon answers reads by `take`. */
+/** Expects the same reply from `take`, the method by which a daemon answers reads. */
 async function expectSameInTurn(vault: Vault, call: Call, { status, bodyText, traceId }: Reply): Promise<void> {
   await vault.ready();
   const taken = await new Promise<Reply>((resolve) => vault.take({ ...call, traceId }, resolve));
