@@ -26,7 +26,7 @@ function readSources(...folders: readonly string[]): Sources {
       .filter((entry) => entry.isFile() && /\.tsx?$/.test(entry.name) && !entry.name.includes('.generated.'))
       .map((entry) => path.relative(ROOT, path.join(entry.parentPath, entry.name)).split(path.sep).join('/')),
   );
-  // The rules' own texts name what they forbid.
+  // The rules themselves contain the forbidden words.
   const judged = files.filter((file) => !file.startsWith('test/architecture'));
   return new Map(judged.map((file) => [file, readFileSync(path.join(ROOT, file), 'utf8')]));
 }
@@ -36,9 +36,9 @@ const sources = readSources('src', 'test');
 interface Case {
   readonly rule: Rule;
   readonly says: string;
-  /** Files that break the rule, each on its own. */
+  /** Files that each break the rule. */
   readonly broken: readonly (readonly [file: string, text: string])[];
-  /** Files that look like it and keep it. */
+  /** Similar files that keep the rule. */
   readonly kept: readonly (readonly [file: string, text: string])[];
 }
 
@@ -215,7 +215,7 @@ describe.each(CASES)('$says', ({ rule, broken, kept }) => {
   });
 });
 
-/** The packages among what is loaded before the entry point's first `await import()`. */
+/** Returns the packages loaded before the entry point's first `await import()`. */
 function eagerPackages(metafile: Metafile, start: string): ReadonlySet<string> {
   const reached = new Set([start]);
   for (const file of reached) {
@@ -228,14 +228,14 @@ function eagerPackages(metafile: Metafile, start: string): ReadonlySet<string> {
   return new Set(inputs.flatMap((file) => file.split('node_modules/').slice(1)).map(packageName));
 }
 
-describe('what starts with the command line', () => {
+describe('the start of the command line', () => {
   async function start(contents: string): Promise<ReadonlySet<string>> {
     const stdin = { contents, resolveDir: ROOT, sourcefile: 'start.js' };
     const { metafile } = await build({ ...BUNDLE, format: 'esm', splitting: true, stdin, metafile: true });
     return eagerPackages(metafile, 'dist/stdin.js');
   }
 
-  it('holds no heavy package', async () => {
+  it('loads no heavy package', async () => {
     const { metafile } = await bundleProduct();
     const { outputs = {} } = metafile ?? {};
     const starts = Object.keys(outputs).filter((file) => outputs[file]?.entryPoint === 'group:start');
@@ -244,7 +244,7 @@ describe('what starts with the command line', () => {
     expect([...eager].filter((found) => HEAVY.some((heavy) => heavy === found))).toEqual([]);
   });
 
-  it('would be found to hold one', async () => {
+  it('control: a heavy package is found', async () => {
     expect(await start("export const load = () => import('luxon');")).toEqual(new Set());
     const eager =
       "import { DateTime } from 'luxon'; import Database from 'better-sqlite3'; export { DateTime, Database };";

@@ -4,7 +4,7 @@ import { OPERATIONS, type Operation } from '../src/contract/operations.ts';
 import { parseJson } from '../src/core/json/parse.ts';
 import { PROBLEM_VALIDATOR, RESULT_VALIDATORS } from '../src/core/result-validators.generated.js';
 
-/** Holds every reply to its row: the status, and the body against the result schema or the problem schema. */
+/** Checks a reply against its row: the status, and the body against the result or problem schema. */
 function checkReply(call: Call, reply: Reply): Reply {
   const row: Operation = OPERATIONS[call.operation];
   if (reply.status >= 400) {
@@ -22,7 +22,7 @@ function checkReply(call: Call, reply: Reply): Reply {
   return reply;
 }
 
-/** A client whose every reply is held to its row. */
+/** Returns a client that checks every reply against its row. */
 export function checkedClient(client: Client): Client {
   return {
     call: async (call) => checkReply(call, await client.call(call)),

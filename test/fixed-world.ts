@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock, Random } from '../src/core/ports.ts';
 
-/** A clock that stands until it is told to move. */
+/** A clock that only tests move. */
 export interface SteppingClock extends Clock {
   set(instant: number): void;
   advance(milliseconds: number): void;
@@ -21,7 +21,7 @@ export function steppingClock(start = Date.UTC(2026, 2, 1, 9, 30)): SteppingCloc
   };
 }
 
-/** A random source that gives the same bytes for the same seed: SHA-256 in counter mode. */
+/** Returns a random source that repeats its bytes for the same seed: SHA-256 in counter mode. */
 export function seededRandom(seed: string): Random {
   let counter = 0;
   const bytes = (length: number): Uint8Array => {

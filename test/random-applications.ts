@@ -4,7 +4,7 @@ const CONTAINERS = ['/pci/eu/', '/pci/test/', '/bank/high/', '/pcix/', '/general
 const PLACES = ['/', '/pci/', '/pci/test/', '/bank/', '/pcix/', '/none/'];
 export const TRANSFORMS = ['redact', 'mask', 'reveal'] as const;
 const READS = ['token:read', 'token:use'] as const;
-/** The data and the mask of every random token: a read shows by them which transform it had. */
+/** The data and mask of every random token; they show which transform a read used. */
 export const PLAIN = 'plain';
 const MASKED = 'masked';
 
@@ -18,7 +18,7 @@ type Place =
       }[];
     };
 
-/** Makes tokens and applications at random, the same ones for the same seed. */
+/** Creates random tokens and applications that repeat for the same seed. */
 export function createRandomApplications(seed: string) {
   const random = seededRandom(seed);
   const below = (n: number) => (random.bytes(4).reduce((sum, byte) => sum * 256 + byte, 0) >>> 0) % n;

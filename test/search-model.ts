@@ -1,6 +1,6 @@
 import type { Query } from '../src/core/search/query.ts';
 
-/** A token as a query sees it. Times are in milliseconds. */
+/** A token with the properties that queries use. Times are in milliseconds. */
 export interface SearchedToken {
   readonly id: string;
   readonly type: string;
@@ -15,7 +15,7 @@ export interface SearchedToken {
   readonly expires_at?: number | undefined;
 }
 
-/** Whether a token is one that a query asks for: its meaning, written down as plainly as it goes. */
+/** Returns whether a token matches a query, in the plainest code possible. */
 export function matchesQuery(query: Query, token: SearchedToken): boolean {
   if (query.kind === 'and') return query.parts.every((part) => matchesQuery(part, token));
   if (query.kind === 'or') return query.parts.some((part) => matchesQuery(part, token));

@@ -1,11 +1,11 @@
 import path from 'node:path';
 
-/** One import of a source file. `target` is a path below the checkout for a relative import, else the specifier. */
+/** An import of a source file. `target` is a path in the checkout for a relative import, otherwise the specifier. */
 export interface Import {
   readonly from: string;
   readonly target: string;
   readonly relative: boolean;
-  /** Gone at run time: `import type`, or only `type` names. */
+  /** Absent at run time: `import type`, or `type` names only. */
   readonly typeOnly: boolean;
   /** `await import()`. */
   readonly dynamic: boolean;
@@ -14,7 +14,7 @@ export interface Import {
 const STATIC = /^(?:import|export)\s+(type\s+)?([^'"();]*?)\s*\bfrom\s*['"]([^'"]+)['"]/gm;
 const BARE = /^import\s*['"]([^'"]+)['"]/gm;
 const DYNAMIC = /\bimport\(\s*['"]([^'"]+)['"]/g;
-/** `import('x').Name` in the place of a type: a colon, `typeof`, `<` or `|` before, a dot and a capital behind. */
+/** Matches `import('x')` as a type: after a colon, `typeof`, `<`, `|` or `&`. */
 const TYPE_QUERY = /(?:[:<|&]|\btypeof)\s*import\(\s*['"]([^'"]+)['"]\s*\)/g;
 
 function onlyTypes(clause: string): boolean {
@@ -24,7 +24,7 @@ function onlyTypes(clause: string): boolean {
   return names.filter((name) => name !== '').every((name) => name.startsWith('type '));
 }
 
-/** The import statements of one file. Statements begin their line: the formatter sees to that. */
+/** Returns the imports of a file whose statements begin their lines, as the formatter ensures. */
 export function importsOf(from: string, text: string): readonly Import[] {
   const make = (specifier: string, typeOnly: boolean, dynamic: boolean): Import => {
     const relative = specifier.startsWith('.');
@@ -44,7 +44,7 @@ export function importsOf(from: string, text: string): readonly Import[] {
   ];
 }
 
-/** `@scope/name` or `name` of a package's specifier. */
+/** Returns the package of a specifier: `@scope/name` or `name`. */
 export function packageName(specifier: string): string {
   return specifier
     .split('/')

@@ -1,24 +1,24 @@
 import path from 'node:path';
 import { type Import, importsOf, packageName } from './imports.ts';
 
-/** The text of each source file by its path below the checkout, `/` between the parts. */
+/** The text of each source file by its path in the checkout, with `/` between its parts. */
 export type Sources = ReadonlyMap<string, string>;
 
-/** Looks at the sources and says what is wrong: one line each, beginning with the file. */
+/** Checks the sources; returns one line for each violation, beginning with the file. */
 export type Rule = (sources: Sources) => readonly string[];
 
 interface Layer {
   readonly name: string;
   readonly folder: string;
-  /** Folders and files that its files may import beside their own folder. */
+  /** Folders and files that its files may import besides their own folder. */
   readonly may: readonly string[];
-  /** As types only. */
+  /** Only as types. */
   readonly mayAsTypes?: readonly string[];
-  /** Node's own modules and packages that its files must not import. Absent: any. */
+  /** Node modules and packages that its files must not import. Absent: none. */
   readonly refuses?: RegExp;
 }
 
-/** What an adapter gets of the core: its ports, its two errors, and the pure forms that both sides must write alike. */
+/** The parts of the core that an adapter may import: its ports, its two errors and shared pure functions. */
 const PORTS = ['src/contract/', 'src/core/problem.ts', 'src/core/fault.ts', 'src/core/audit/audit-link.ts'];
 const PORT_TYPES = [
   'src/core/ports.ts',
@@ -141,7 +141,7 @@ const LAYERS: readonly Layer[] = [
   },
 ];
 
-/** Where a package may be imported at all. One that is not listed here may not be imported. */
+/** The only folder or file that may import each package. Other packages must not be imported. */
 const PACKAGES: Readonly<Record<string, string>> = {
   'better-sqlite3': 'src/store/sqlite/',
   'libsodium-wrappers': 'src/keyring/',
@@ -165,7 +165,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   uuidv7: 'src/vault/system-random.ts',
 };
 
-/** Too slow to load for a command that may not need them: only `await import()`, or a type. */
+/** Slow packages, which only `await import()` and types may name. */
 export const HEAVY = [
   'better-sqlite3',
   'libsodium-wrappers',
@@ -184,7 +184,7 @@ export const HEAVY = [
   'execa',
 ] as const;
 
-/** A page with these could run injected code, or keep or send what it shows. */
+/** Code that could run injected text, or keep or send shown data. */
 const IN_NO_PAGE = /dangerouslySetInnerHTML|(?:inner|outer)HTML|insertAdjacent|\beval\b|new Function|https?:\/\//;
 
 export const pageHoldsNoDangerousWords: Rule = (sources) =>
@@ -270,10 +270,10 @@ export const noDefaultExports: Rule = (sources) =>
       : undefined,
   );
 
-/** Of the package: what they take and give is imported from them by name. */
+/** Entry points of the package, which re-export the types of their interface. */
 const PUBLIC_ENTRIES = ['src/testing/start-vault.ts', 'src/client/create-client.ts'];
 
-/** Whatever is exported is declared with that word, so a list of exports is one of things from elsewhere. */
+/** Declarations export by keyword, so an export list re-exports another file. */
 export const noBarrels: Rule = (sources) =>
   eachFile(sources, (file, text) =>
     inSources(file) && !PUBLIC_ENTRIES.includes(file) && /^export\s+(?:type\s+)?[*{]/m.test(text)
@@ -281,7 +281,7 @@ export const noBarrels: Rule = (sources) =>
       : undefined,
   );
 
-/** Without comments and the insides of strings: enough to look for words of the language. */
+/** Removes comments and the contents of strings, so that a search finds only keywords. */
 function codeOf(text: string): string {
   return text
     .replace(/\/\*[\s\S]*?\*\//g, '')

@@ -15,14 +15,14 @@ const differencesOf = (played: readonly Scene[]) =>
   played.flatMap(({ id, name, differences }) => differences.map((path) => `${id} ${name} ${path}`));
 
 describe('the examples of the document', () => {
-  it.each(Object.keys(OPERATIONS) as OperationId[])('%s answers what its examples say', (id) => {
+  it.each(Object.keys(OPERATIONS) as OperationId[])('%s returns the results of its examples', (id) => {
     const played = scenes.filter((scene) => scene.id === id);
     expect(played.map(({ name }) => name)).toEqual(Object.keys(EXAMPLES[id]));
     expect(played.length).toBeGreaterThan(0);
     for (const scene of played) expect({ ...scene, status: OPERATIONS[id].status, differences: [] }).toEqual(scene);
   });
 
-  it('stand in it, every one', () => {
+  it('are all in the document', () => {
     const text = JSON.stringify(openApi({ version: '1' }));
     for (const { example } of scenes) {
       if (example.body !== undefined) expect(text).toContain(`"value":${JSON.stringify(example.body)}`);
@@ -31,14 +31,14 @@ describe('the examples of the document', () => {
     }
   });
 
-  it('hold no API key that could be one', () => {
+  it('contain no valid API key', () => {
     const keys = JSON.stringify(EXAMPLES).match(/key_[A-Za-z0-9]+/g) ?? [];
     expect(new Set(keys).size).toBe(4);
     expect(keys.filter(isApiKey)).toEqual([]);
   });
 });
 
-describe('control: an example that drifted is noticed', () => {
+describe('control: a changed example is reported', () => {
   const changed = (id: OperationId, name: string, result: object): Examples => {
     const example = EXAMPLES[id][name];
     if (example === undefined) throw new Error(`no example ${name}`);
@@ -72,7 +72,7 @@ describe('control: an example that drifted is noticed', () => {
 });
 
 describe('problems', () => {
-  it('the example of a 400 is a real answer', async () => {
+  it('the example of a 400 equals a real reply', async () => {
     const world = await openMemoryVault();
     const key = await world.application({ name: 'a', type: 'private', permissions: ['token:create'] });
     const { operation, body, errors } = INVALID_EXAMPLE;

@@ -10,7 +10,7 @@ import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { EXAMPLES } from './openapi-story.ts';
 
 const IDS = Object.keys(OPERATIONS) as OperationId[];
-/** What a store answers `false` to when somebody else has changed the record meanwhile. */
+/** The methods by which a store returns `false` when another caller has changed the record. */
 const SWAPS: ReadonlySet<string | symbol> = new Set<keyof Store>([
   'replaceTenant',
   'replaceApplication',
@@ -21,7 +21,7 @@ const SWAPS: ReadonlySet<string | symbol> = new Set<keyof Store>([
 
 const TAKEN = 'taken';
 
-/** A memory store that, once told to, loses every race. */
+/** Creates a memory store that loses every race after `lose`. */
 function losingStore(): { readonly store: Store; lose(): void } {
   let losing = false;
   const store = new Proxy<Store>(createMemoryStore(), {
@@ -45,10 +45,10 @@ function documented(id: OperationId): readonly string[] {
   return Object.keys(document.paths[path][method.toLowerCase()].responses);
 }
 
-/** The status of each operation that takes an idempotency key with one that another request took. */
+/** The status of each operation that gets the idempotency key of another request. */
 const mismatches: Record<string, number> = {};
 
-/** The status of each operation when it is asked for what its example asks, and others keep changing the same record. */
+/** The status of each operation when other callers keep changing its record. */
 let conflicts: Readonly<Record<string, number>>;
 
 beforeAll(async () => {
@@ -115,7 +115,7 @@ beforeAll(async () => {
 });
 
 describe('409', () => {
-  it.each(IDS)('%s documents it if, and only if, it can answer it', (id) => {
+  it.each(IDS)('%s documents it exactly when it can return it', (id) => {
     const { status } = OPERATIONS[id];
     expect([409, status]).toContain(conflicts[id]);
     expect(mismatches[id] ?? 409).toBe(409);

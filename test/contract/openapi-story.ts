@@ -9,14 +9,14 @@ export const EXAMPLES = Object.fromEntries(
 
 export type Examples = Readonly<Record<OperationId, Readonly<Record<string, Example>>>>;
 
-/** One example, played: what the document says and what the vault answered. */
+/** An example, with its documented and its actual result. */
 export interface Scene {
   readonly id: OperationId;
   readonly name: string;
   readonly example: Example;
   readonly status: number;
   readonly body: unknown;
-  /** Where the answer is not the example's, by path; ids, keys, fingerprints and times count as equal when they are so throughout. */
+  /** Paths at which the reply differs. Ids, keys, fingerprints and times may have other values, used consistently. */
   readonly differences: readonly string[];
 }
 
@@ -29,7 +29,7 @@ const MADE_UP = [
 const TENANT_NAME = 'production';
 const MINUTE = 60_000;
 
-/** The names that the examples and one vault have for the same things; each thing has one name on either side. */
+/** Maps the names of the examples to those of one vault, one to one. */
 class Names {
   private readonly actual = new Map<string, string>();
   private readonly example = new Map<string, string>();
@@ -44,7 +44,7 @@ class Names {
     return same;
   }
 
-  /** A request of the example in the words of the vault. */
+  /** Replaces the names in a request of the example by those of the vault. */
   translate(value: unknown): unknown {
     if (typeof value === 'string') return this.actual.get(value) ?? value;
     if (Array.isArray(value)) return value.map((item) => this.translate(item));
@@ -53,14 +53,14 @@ class Names {
   }
 }
 
-/** Applications first, as a newcomer would; what is deleted is deleted last. */
+/** Sorts operations: applications first, deletions last. */
 function inOrder(examples: Examples): readonly OperationId[] {
   const ids = Object.keys(examples) as OperationId[];
   const rank = (id: OperationId) => (id === 'createApplication' ? 0 : OPERATIONS[id].method === 'DELETE' ? 2 : 1);
   return ids.toSorted((a, b) => rank(a) - rank(b));
 }
 
-/** Plays every example on one vault: the requests of the document, one after the other. */
+/** Runs the requests of all examples in turn on one vault. */
 export async function playExamples(examples: Examples = EXAMPLES): Promise<readonly Scene[]> {
   const world = await openMemoryVault('examples');
   const { application } = await world.vault.createTenant(TENANT_NAME);
@@ -95,7 +95,7 @@ export async function playExample(
   });
 }
 
-/** A query as the document writes it: an array is a repeated parameter, an object one parameter a member. */
+/** Encodes a query as documented: an array repeats its parameter, an object has one parameter per member. */
 function pairs(query: unknown): [string, string][] {
   return Object.entries(query ?? {}).flatMap(([name, value]): [string, string][] => {
     if (Array.isArray(value)) return value.map((item) => [name, String(item)]);

@@ -7,22 +7,22 @@ import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 const VERSION = '1.2.3';
 const ROWS = Object.entries<Operation>(OPERATIONS);
 
-/** What the validators read: the document as it is printed. */
+/** Parses the printed document, which the validators read. */
 const printed = (): Draft => JSON.parse(openApiText({ version: VERSION }));
 
 type Draft = Record<string, Node>;
-/** Any JSON, walked without looking: what is not there is undefined. */
+/** Untyped JSON: a missing member is undefined. */
 interface Node {
   [name: string]: Node;
 }
 
-/** Holds the document to the published schema of OpenAPI 3.1. */
+/** Validates the document against the schema of OpenAPI 3.1. */
 async function seriousme(document: object): Promise<readonly string[]> {
   const { valid, errors } = await new Validator().validate(structuredClone(document) as Record<string, unknown>);
   return valid ? [] : [JSON.stringify(errors)];
 }
 
-/** Walks the document with a type tree and rules of its own: references, names, parameters, and examples against schemas. */
+/** Lints the document: references, names, parameters, and examples against their schemas. */
 async function redocly(document: object): Promise<readonly string[]> {
   const config = await createConfig({
     rules: {
@@ -74,7 +74,7 @@ describe('the document', () => {
       'a security scheme without a name',
       (d) => Reflect.deleteProperty(d['components']?.['securitySchemes']?.['ApiKey'] ?? {}, 'name'),
     ],
-  ])('control: both validators refuse %s', async (_what, damage) => {
+  ])('control: both validators reject %s', async (_what, damage) => {
     const document = printed();
     expect(damage(document)).toBe(true);
     expect(await seriousme(document)).not.toEqual([]);
@@ -112,7 +112,7 @@ describe('the document', () => {
       'no-unused-components',
       (d) => Reflect.set(d['components']?.['schemas'] ?? {}, 'Spare', {}),
     ],
-  ])('control: %s is refused by %s', async (_what, rule, damage) => {
+  ])('control: %s is rejected by %s', async (_what, rule, damage) => {
     const document = printed();
     expect(damage(document)).toBe(true);
     expect((await redocly(document)).join()).toContain(rule);
@@ -128,7 +128,7 @@ describe('each row of the table', () => {
   const document = printed();
   const at = (row: Operation) => document['paths']?.[row.path]?.[row.method.toLowerCase()] ?? {};
 
-  it('is one operation, and there is no other', () => {
+  it('has exactly one operation', () => {
     const found = Object.entries(document['paths'] ?? {}).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, { operationId }]) => [operationId, `${method.toUpperCase()} ${path}`]),
     );
@@ -137,7 +137,7 @@ describe('each row of the table', () => {
     );
   });
 
-  it.each(ROWS)('%s says its permission, body, parameters, results and problems', (_id, row) => {
+  it.each(ROWS)('%s documents its permission, body, parameters, results and problems', (_id, row) => {
     const found = at(row);
     expect(found['x-permission']).toBe(row.permission);
     expect(found['description']).toContain(row.permission ? `\`${row.permission}\`` : 'any valid API key');
@@ -162,7 +162,7 @@ describe('schemas', () => {
   const document = printed();
   const schemas = document['components']?.['schemas'] ?? {};
 
-  it('are named once, and referred to', () => {
+  it('are named once and referenced', () => {
     const wanted = 'AccessRule Application Condition Pagination Problem Tenant TenantSettings Token UsageReport'.split(
       ' ',
     );
@@ -174,21 +174,21 @@ describe('schemas', () => {
       $ref: '#/components/schemas/Condition',
     });
     expect(schemas['TokenPage']?.['properties']?.['pagination']).toEqual({ $ref: '#/components/schemas/Pagination' });
-    // A copy under another description refers, too, and says its own.
+    // A copy with its own description is a reference, too.
     expect(schemas['UpdateTenant']?.['properties']?.['settings']).toEqual({
       $ref: '#/components/schemas/TenantSettings',
       description: 'The new settings; unchanged by default.',
     });
   });
 
-  it('keep null where a merge patch takes it', () => {
+  it('keep null where a merge patch accepts it', () => {
     expect(schemas['UpdateToken']?.['properties']?.['containers']?.['type']).toEqual(['array', 'null']);
     expect(schemas['UpdateToken']?.['properties']?.['containers']?.['items']).toMatchObject({ type: 'string' });
   });
 });
 
 describe('options', () => {
-  it('the header prefix renames the whole family', () => {
+  it('the header prefix renames all headers', () => {
     const text = openApiText({ version: VERSION, headerPrefix: 'Acme' });
     const { securitySchemes, parameters } = JSON.parse(text).components;
     expect(securitySchemes.ApiKey).toMatchObject({ type: 'apiKey', in: 'header', name: 'Acme-API-KEY' });
@@ -197,7 +197,7 @@ describe('options', () => {
     expect(openApiText({ version: VERSION })).toContain('"SVC-API-KEY"');
   });
 
-  it('the server and the version are those given', () => {
+  it('the document has the given server and version', () => {
     const { servers, info } = JSON.parse(openApiText({ version: VERSION, serverUrl: 'https://v.example' }));
     expect(servers).toEqual([{ url: 'https://v.example' }]);
     expect(info.version).toBe(VERSION);
@@ -206,7 +206,7 @@ describe('options', () => {
 });
 
 describe('the metadata filter', () => {
-  it('is an exploded object whose keys are the parameters, prefix and all', () => {
+  it('is an exploded object whose keys include the prefix', () => {
     const parameters = Object.values(printed()['paths']?.['/tokens']?.['get']?.['parameters'] ?? {});
     const metadata = parameters.find(({ name }) => String(name) === 'metadata');
     expect(metadata).toMatchObject({

@@ -17,7 +17,7 @@ const TOKEN = { id: 'abc', tenant_id: ID, type: 'card' };
 const APPLICATION = { id: ID, tenant_id: ID, name: 'n', type: 'private', permissions: [], rules: [] };
 const TENANT = { id: ID, owner_id: ID, name: 'n', settings: { deduplicate_tokens: 'true' } };
 
-/** As the lossless parser gives a number: an instance of a class. */
+/** Wraps a number like the lossless parser does. */
 class Lexeme {
   readonly lexeme: string;
   constructor(lexeme: string) {
@@ -27,7 +27,7 @@ class Lexeme {
 
 interface Samples {
   readonly good: readonly unknown[];
-  /** Each with the keyword that refuses it. */
+  /** Each rejected value with its keyword. */
   readonly bad: readonly (readonly [value: unknown, keyword: string])[];
 }
 
@@ -95,7 +95,7 @@ const TOKEN_RESULT: Samples = {
   ],
 };
 
-/** More than the examples of the rows tell. */
+/** Values beyond the examples of the rows. */
 const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: Samples } } = {
   createToken: {
     body: {
@@ -301,7 +301,7 @@ const SAMPLES: { readonly [Id in OperationId]?: { readonly [P in PartsOf<Id>]?: 
   },
 };
 
-/** As the parser gives objects: they inherit nothing, so that `__proto__` is a member like any other. */
+/** Converts objects to those of the parser, which inherit nothing. */
 function bare(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(bare);
   if (typeof value !== 'object' || value === null || value instanceof Lexeme) return value;
@@ -331,13 +331,13 @@ describe.each(PARTS)('$part of $id', ({ id, part, samples }) => {
     expect(validator(value)).toBe(true);
   });
 
-  it.each(samples.bad)('refuses %j by %s', (value, keyword) => {
+  it.each(samples.bad)('rejects %j by %s', (value, keyword) => {
     expect(validator(bare(value))).toBe(false);
     expect(keywordsOf(validator)).toContain(keyword);
     expect(validator(value)).toBe(false);
   });
 
-  it('leaves the value as it is', () => {
+  it('does not change the value', () => {
     for (const value of samples.good) {
       const given = bare(value);
       validator(given);
@@ -355,7 +355,7 @@ const EXAMPLES = Object.entries<Operation>(OPERATIONS).flatMap(([id, row]) =>
 );
 
 describe.each(EXAMPLES)('the example of $part of $id', ({ id, part, value }) => {
-  it('is accepted, and refused with one member more', () => {
+  it('is accepted, but rejected with an unknown member', () => {
     const validator = validatorOf(id, part);
     expect(validator(bare(value)), JSON.stringify(validator.errors)).toBe(true);
     const [item, wrap] = Array.isArray(value) ? [value[0], (one: object) => [one]] : [value, (one: object) => one];
@@ -365,7 +365,7 @@ describe.each(EXAMPLES)('the example of $part of $id', ({ id, part, value }) => 
 });
 
 describe('the generated tables', () => {
-  it('have a validator for each schema of the contract, and no other', () => {
+  it('have exactly one validator for each schema of the contract', () => {
     const rows: readonly [string, Operation][] = Object.entries<Operation>(OPERATIONS);
     const expected = rows.map(([id, row]) => [id, ['params', 'query'].filter((part) => Object.hasOwn(row, part))]);
     expect(Object.entries(VALIDATORS).map(([id, parts]) => [id, Object.keys(parts)])).toEqual(expected);
@@ -373,7 +373,7 @@ describe('the generated tables', () => {
     expect(Object.keys(RESULT_VALIDATORS)).toEqual(rows.filter(([, row]) => row.result).map(([id]) => id));
   });
 
-  it('have no member that an outside string finds by accident', () => {
+  it('have no inherited members', () => {
     expect(Reflect.get(VALIDATORS, 'constructor')).toBeUndefined();
     expect(Reflect.get(VALIDATORS.createToken, 'constructor')).toBeUndefined();
     expect(Reflect.get(BODY_VALIDATORS, 'toString')).toBeUndefined();
@@ -384,7 +384,7 @@ describe('the generated tables', () => {
 describe('errors', () => {
   const create = validatorOf('createToken', 'body');
 
-  it('name the member, and quote no value', () => {
+  it('name the member and quote no value', () => {
     expect(create(bare({ type: 'token', data: 1, metadata: { 'a/b~c': 4242424242424242 } }))).toBe(false);
     expect(create.errors).toEqual([
       {
@@ -397,7 +397,7 @@ describe('errors', () => {
     expect(JSON.stringify(create.errors)).not.toContain('4242');
   });
 
-  it('are all found at once, and of all rows of an array', () => {
+  it('are complete, also for all items of an array', () => {
     expect(create(bare({ id: 1, containers: ['/a/', 'b', '/c'] }))).toBe(false);
     expect(create.errors?.map(({ instancePath }) => instancePath).sort()).toEqual([
       '',
@@ -408,10 +408,10 @@ describe('errors', () => {
     ]);
   });
 
-  it('are a hundred at most, found in time that grows with the body only', () => {
+  it('are at most a hundred, and validation takes linear time', () => {
     const application = validatorOf('createApplication', 'body');
     const many = Array.from({ length: 200_000 }, (_, index) => index);
-    // Of this process: a machine that is busy takes longer by the clock.
+    // Measure processor time, which other load on the machine does not affect.
     const started = process.cpuUsage();
     expect(application(bare({ name: 'n', type: 'private', permissions: many }))).toBe(false);
     expect(application.errors).toHaveLength(100);
@@ -419,15 +419,15 @@ describe('errors', () => {
       false,
     );
     expect(create.errors).toHaveLength(100);
-    // Comparing each with each takes far longer. In microseconds.
+    // In microseconds; comparing each item with each takes far longer.
     expect(process.cpuUsage(started).user).toBeLessThan(4_000_000);
   });
 });
 
-describe('any JSON at all', () => {
+describe('random JSON', () => {
   const nested = fc.jsonValue().map(bare);
 
-  it.each(PARTS)('is answered, never thrown at, by $part of $id', ({ id, part, samples }) => {
+  it.each(PARTS)('never makes $part of $id throw', ({ id, part, samples }) => {
     const validator = validatorOf(id, part);
     const names = [...new Set(samples.good.flatMap((value) => Object.keys(Object(value)))), '__proto__', 'constructor'];
     const objects = fc.dictionary(fc.constantFrom(...names), nested, { noNullPrototype: false }).map(bare);
@@ -454,12 +454,12 @@ describe('the problem body', () => {
     [{ ...PROBLEM, stack: '' }, 'additionalProperties'],
     [{ ...PROBLEM, errors: { a: 'm' } }, 'type'],
     [{ title: 't' }, 'required'],
-  ] as const)('refuses %j by %s', (value, keyword) => {
+  ] as const)('rejects %j by %s', (value, keyword) => {
     expect(PROBLEM_VALIDATOR(bare(value))).toBe(false);
     expect(keywordsOf(PROBLEM_VALIDATOR)).toContain(keyword);
   });
 
-  it.each(PROBLEM_BODY.required)('needs %s', (name) => {
+  it.each(PROBLEM_BODY.required)('requires %s', (name) => {
     const { [name]: _left, ...others } = PROBLEM;
     expect(PROBLEM_VALIDATOR(bare(others))).toBe(false);
     expect(PROBLEM_VALIDATOR.errors?.map(({ params }) => params)).toEqual([{ missingProperty: name }]);

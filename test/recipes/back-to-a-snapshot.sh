@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Tests that share one vault: each begins with the same tokens, whatever the one before it did. The daemon goes on.
-# back-to-a-snapshot.sh tokens.ndjson 'command' 'command' …
+# Runs commands against one daemon and loads the same snapshot before each:
+#   back-to-a-snapshot.sh tokens.ndjson 'command' 'command' …
 set -euo pipefail
 
 folder=$(mktemp -d)

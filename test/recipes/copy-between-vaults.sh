@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Tokens of one vault into another, sealed on the way: copy-between-vaults.sh from.db to.db. The API key is one of `to`.
+# Copies tokens into another vault, sealed on the way. VAULT_API_KEY is a key of the target vault.
+#   copy-between-vaults.sh from.db to.db
 set -euo pipefail
 
 folder=$(mktemp -d)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What went wrong is in the exit code; nothing has to be read from stderr.
+# Handles errors by exit code, without reading stderr:
 #   exit-codes.sh TOKEN
 set -uo pipefail
 

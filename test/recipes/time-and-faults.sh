@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What a test cannot wait for: a token that ends tomorrow, and a daemon that is busy twice.
+# Simulates a token that expires tomorrow, and a daemon that is busy twice.
 set -euo pipefail
 
 ready=$(mktemp -d)/ready.json

@@ -7,7 +7,7 @@ beforeAll(async () => {
 beforeEach(() => vault.reset());
 afterAll(() => vault.stop());
 
-test('a card comes back as it went in', async () => {
+test('a card survives a round trip', async () => {
   const { id } = await vault.client.createToken({ body: { type: 'card', data: { number: '4242424242424242' } } });
   const { data } = await vault.client.getToken({ params: { id } });
   expect(data).toEqual({ number: '4242424242424242' });

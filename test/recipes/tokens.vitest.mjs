@@ -9,7 +9,7 @@ beforeAll(async () => {
 beforeEach(() => vault.reset());
 afterAll(() => vault.stop());
 
-test('a card comes back as it went in', async () => {
+test('a card survives a round trip', async () => {
   const { id } = await vault.client.createToken({ body: { type: 'card', data: { number: '4242424242424242' } } });
   expect(await vault.client.getToken({ params: { id } })).toMatchObject({ data: { number: '4242424242424242' } });
 });
@@ -21,7 +21,7 @@ test('a token ends', async () => {
   await expect(vault.client.getToken({ params: { id } })).rejects.toThrow(VaultError);
 });
 
-test('what calls the vault tries again', async () => {
+test('a client tries again', async () => {
   await vault.faults.set({ request: 'POST /tokens', status: 429, times: 2, retry_after: 0 });
   const create = () => vault.client.createToken({ body: { type: 'token', data: 1 } });
   await expect(create()).rejects.toMatchObject({ code: 'too_many_requests', retryAfter: 0 });

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# A vault for the time of a command: start, wait, seed, run, stop.
+# Starts a vault, stores a card, runs a command and stops the vault:
 #   with-a-daemon.sh npm test
-# The command finds VAULT_URL, VAULT_API_KEY and CARD_TOKEN in its environment; this script ends with its exit code.
+# The command gets VAULT_URL, VAULT_API_KEY and CARD_TOKEN as variables. This script ends with its exit code.
 set -euo pipefail
 
 ready=$(mktemp -d)/ready.json

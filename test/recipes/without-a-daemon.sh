@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# No daemon at all: a vault file, an application that only masks, a value in and a masked value out.
+# Uses a vault file without a daemon: stores a value and reads it masked.
 set -euo pipefail
 
 folder=$(mktemp -d)

@@ -5,11 +5,11 @@ const PATTERNS = {
 } as const;
 
 const TIME = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})/g;
-/** As a table shows it with TZ=UTC. */
+/** A time in a table, with TZ=UTC. */
 const TABLE_TIME = /\b\d{4}-\d{2}-\d{2} \d{2}:\d{2}(?::\d{2} \+00:00)?(?= |$)/gm;
 const HOUR_MS = 3_600_000;
 
-/** Replaces in the output of one run what differs from run to run. It remembers what it has seen. */
+/** Replaces the varying parts of the output of one run. Equal values get equal placeholders. */
 export function createNormaliser(folder: string): {
   normalise(text: string, variables: ReadonlyMap<string, string>): string;
 } {
@@ -26,7 +26,7 @@ export function createNormaliser(folder: string): {
     normalise(text, variables) {
       let normal = text.replaceAll(folder, '<folder>');
       for (const [name, value] of variables) {
-        // A short value could stand anywhere.
+        // A short value may occur anywhere by chance.
         if (value.length >= 16) normal = normal.replaceAll(value, `<${name}>`);
       }
       for (const [kind, pattern] of Object.entries(PATTERNS)) {

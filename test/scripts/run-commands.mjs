@@ -2,9 +2,8 @@ import { Readable } from 'node:stream';
 import { main } from '../../dist/cli/main.js';
 
 /**
- * Runs the command lines of one transcript, one after the other, in this process: each message holds the words, folder,
- * environment and standard input of one; the reply is what it printed and its exit code. A start of Node for each would
- * take ten times as long.
+ * Runs the command lines of one transcript in turn in this process: a new Node for each would take ten times as long. A
+ * message holds words, folder, environment and standard input; the reply holds output and exit code.
  */
 process.on('message', async ({ words, cwd, env, stdin }) => {
   const printed = { stdout: '', stderr: '' };

@@ -19,14 +19,14 @@ export type TargetName = 'direct' | 'daemon';
 
 export const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 
-/** What a process ended with. */
+/** The result of a process. */
 export interface Ran {
   readonly stdout: string;
   readonly stderr: string;
   readonly exitCode: number;
 }
 
-/** The caller's environment without what would change a vault's behaviour. */
+/** Returns the caller's environment without variables that change a vault's behaviour. */
 export function cleanEnvironment(own: Readonly<Record<string, string>> = {}): NodeJS.ProcessEnv {
   const inherited = Object.entries(process.env).filter(
     ([name]) => !/^(?:VAULT_|NO_COLOR$|NODE_OPTIONS$|NODE_EXTRA_CA_CERTS$)/.test(name),
@@ -34,7 +34,7 @@ export function cleanEnvironment(own: Readonly<Record<string, string>> = {}): No
   return { ...Object.fromEntries(inherited), ...own };
 }
 
-/** The words of a command, or a line that is split as a transcript's: `tokens list --size 5`. */
+/** A list of words, or a line that is split like one of a transcript: `tokens list --size 5`. */
 export type Command = string | readonly string[];
 
 export function wordsOf(command: Command): readonly string[] {
@@ -47,7 +47,7 @@ interface RunOptions {
   readonly stdin?: string;
 }
 
-/** Runs `vault` in a folder with these variables and this standard input, to its end. */
+/** Runs `vault` in a folder with these variables and this standard input; resolves when it ends. */
 export async function runVault(command: Command, options: RunOptions): Promise<Ran> {
   const words = wordsOf(command);
   const { stdout, stderr, exitCode } = await execa(process.execPath, [VAULT, ...words], {
@@ -62,7 +62,7 @@ export async function runVault(command: Command, options: RunOptions): Promise<R
   return { stdout, stderr, exitCode: exitCode ?? -1 };
 }
 
-/** Makes a vault `NAME.db` with its key file in a folder, as `vault init --file NAME.db` does, without a process. */
+/** Creates the vault `NAME.db` with its key file, like `vault init --file NAME.db` but without a process. */
 export async function initVault(
   cwd: string,
   name: string,
@@ -77,10 +77,10 @@ export async function initVault(
   return { tenant: tenant.id, key: application.key ?? '' };
 }
 
-/** Flags whose output is not the body of the reply. */
+/** Flags that print something other than the body of the reply. */
 const OTHER_OUTPUT = /^(?:-q|--quiet|-o|--output|--field|--all|--curl|--dry-run|-h|--help)(?:=|$)/;
 
-/** Every result that a test sees is held to its row's schema, whichever target it came through. */
+/** Throws when the output of a command does not match the result schema of its row. */
 function checkResult(words: readonly string[], stdout: string): void {
   if (words.some((word) => OTHER_OUTPUT.test(word) && !words.includes('json')) || !stdout.startsWith('{')) return;
   const called = words
@@ -96,8 +96,8 @@ function checkResult(words: readonly string[], stdout: string): void {
 }
 
 /**
- * A daemon in a process of its own, on a free port or the socket that is named, that has said that it is ready. `bin` is the
- * `bin/vault.js` of another product than this checkout's.
+ * Starts a daemon on a free port or the given socket; resolves when it is ready. `bin` may be the `bin/vault.js` of
+ * another version.
  */
 export async function startServe(
   cwd: string,
@@ -130,7 +130,7 @@ export async function startServe(
   };
 }
 
-/** Runs commands as `runVault` does, one after the other, all in one process. */
+/** Starts one process that runs commands in turn, with the interface of `runVault`. */
 function startRunner(): { readonly run: typeof runVault; stop(): void } {
   const child = fork(fileURLToPath(new URL('run-commands.mjs', import.meta.url)), { env: cleanEnvironment() });
   const ended: Promise<readonly unknown[]> = once(child, 'exit');
@@ -149,8 +149,8 @@ function startRunner(): { readonly run: typeof runVault; stop(): void } {
 }
 
 /**
- * Runs a script on a fresh vault and answers what each step printed, made the same for every run. Directly each command is
- * a process of its own; over a daemon one process runs them all, because most of a command's time is Node's start.
+ * Runs a script on a new vault; resolves to the normalised output of each step. With the target `direct`, each command
+ * is a process. With `daemon`, one process runs all commands, since most of a command's time is the start of Node.
  */
 export async function runScript(script: Script, target: TargetName): Promise<readonly StepOutput[]> {
   const cwd = mkdtempSync(path.join(tmpdir(), 'vault-script-'));
@@ -199,9 +199,9 @@ async function runSteps(
     if (line.words[0] !== 'vault') throw new Error(`only vault can be run: ${step.command}`);
     const stdin = step.stdin.map((one) => `${one}\n`).join('');
     const words = line.words.slice(1);
-    // What has no endpoint works on the file, and is told which, whatever daemon is named besides.
+    // Commands without an endpoint work on the file, even when a daemon is named.
     const file = isLocal(words) ? { VAULT_FILE: 'vault.db' } : {};
-    // What is set for Node itself is read at the start of a process.
+    // Node reads its own variables when a process starts.
     const runStep = line.env['NODE_OPTIONS'] === undefined ? run : runVault;
     const ran = await runStep(words, { cwd, env: { ...env, ...file, ...line.env }, stdin });
     if (step.capture !== undefined) {

@@ -1,12 +1,12 @@
-/** One command line of a transcript, and what it must print. */
+/** A command line of a transcript, and its expected output. */
 export interface Step {
-  /** As written, `$ ` and `NAME <- ` taken off. */
+  /** The text without `$ ` or `NAME <- `. */
   readonly command: string;
-  /** The variable that takes its output. */
+  /** The variable that stores the output. */
   readonly capture: string | undefined;
   readonly stdin: readonly string[];
   readonly expected: StepOutput;
-  /** Of the command, from 0. */
+  /** The line of the command, counted from 0. */
   readonly line: number;
 }
 
@@ -16,7 +16,7 @@ export interface StepOutput {
   readonly exitCode: number;
 }
 
-/** A transcript, in the format of the README beside this file. */
+/** A transcript in the format that README.md describes. */
 export interface Script {
   readonly lines: readonly string[];
   readonly steps: readonly Step[];
@@ -36,7 +36,7 @@ export function parseScript(text: string): Script {
   return { lines, steps, files: end < 0 ? new Map() : parseFiles(all.slice(end)) };
 }
 
-/** The transcript with `outputs`, one for each step, in place of what it expected. */
+/** Returns the text of the transcript with `outputs`, one for each step, as expected output. */
 export function withOutputs(script: Script, outputs: readonly StepOutput[]): string {
   const kept = [...script.lines];
   for (const [at, step] of [...script.steps.entries()].reverse()) {
@@ -57,7 +57,7 @@ function parseStep(lines: readonly string[], line: number, command: string, capt
   return { command, capture, stdin: marked('< '), expected, line };
 }
 
-/** The lines up to the next step, comment or blank line. */
+/** Returns the lines up to the next step, comment or blank line. */
 function bodyOf(lines: readonly string[], line: number): readonly string[] {
   const rest = lines.slice(line + 1);
   const end = rest.findIndex((one) => /^(?:$|#|\$ |[A-Z_]+ <- )/.test(one));
@@ -80,7 +80,7 @@ function parseFiles(lines: readonly string[]): ReadonlyMap<string, string> {
     if (header !== undefined) name = header;
     files.set(name, header === undefined ? `${files.get(name)}${line}\n` : '');
   }
-  // The line end of the last line of the script is not a line of its own.
+  // Omit the empty string after the last line break.
   files.set(name, (files.get(name) ?? '').replace(/\n\n$/, '\n'));
   return files;
 }

@@ -10,7 +10,7 @@ const SCRIPTS: readonly (readonly [name: string, script: Script])[] = readdirSyn
   .map((name) => [name, parseScript(readFileSync(new URL(name, FOLDER), 'utf8'))]);
 
 describe.each(SCRIPTS)('%s', (name, script) => {
-  it('prints the same through both targets, and what the transcript says', { timeout: 120_000 }, async () => {
+  it('prints the expected output through both targets', { timeout: 120_000 }, async () => {
     const [direct, daemon] = await Promise.all([runScript(script, 'direct'), runScript(script, 'daemon')]);
     expect(daemon).toEqual(direct);
     if (process.env['UPDATE_SCRIPTS'] === '1') writeFileSync(new URL(name, FOLDER), withOutputs(script, direct));
@@ -21,7 +21,7 @@ describe.each(SCRIPTS)('%s', (name, script) => {
 describe('the scripts', () => {
   const commands = SCRIPTS.flatMap(([, script]) => script.steps.map((step) => step.command));
 
-  it.each(Object.entries<Operation>(OPERATIONS))('run the operation %s', (_id, row) => {
+  it.each(Object.entries<Operation>(OPERATIONS))('cover the operation %s', (_id, row) => {
     const words = `vault ${row.cli.command.join(' ')}`;
     expect(commands.some((command) => `${command} `.includes(`${words} `))).toBe(true);
   });

@@ -1,4 +1,4 @@
-/** A command line as words, with the variables of its own environment that stood in front. */
+/** The words of a command line, and the variables set in front of it. */
 export interface CommandLine {
   readonly env: Readonly<Record<string, string>>;
   readonly words: readonly string[];
@@ -7,7 +7,7 @@ export interface CommandLine {
 const PIECE =
   /'(?<single>[^']*)'|"(?<double>(?:[^"\\]|\\.)*)"|\\(?<escaped>.)|\$(?<name>[A-Z_]+)|(?<plain>[^\s'"\\$]+|\$)|(?<space>\s+)/y;
 
-/** Splits like a shell, as far as the README beside this file says. Throws when a variable has no value. */
+/** Splits a line like a shell, as README.md describes. Throws when a variable has no value. */
 export function splitWords(line: string, variables: ReadonlyMap<string, string>): CommandLine {
   const words: string[] = [];
   let word: string | undefined;

@@ -2,7 +2,7 @@ import type { AccessRule, Condition } from '../../src/contract/access-rule.ts';
 import type { ApplicationType, Permission, Transform } from '../../src/contract/permissions.ts';
 import { readTable } from './read-vectors.ts';
 
-/** What a caller sees of a token's `data`: nothing, its masked form, or the plaintext. */
+/** The part of a token's `data` that a caller sees. */
 export type Sight = 'nothing' | 'mask' | 'reveal';
 
 export interface ApplicationVector {
@@ -19,30 +19,32 @@ export interface TokenVector {
   readonly maskless?: boolean;
 }
 
-/** A case as the file has it: what it is, the paragraph that it rests on, who asks, and the fields after that. */
+/** A case of the file: its name, its paragraph, the calling application and further fields. */
 interface Case {
   readonly name: string;
   readonly origin: string;
   readonly application: ApplicationVector;
-  /** What the private application that made it may do by the time it asks. */
+  /** The creator of the application, as it is at the time of the call. */
   readonly creator?: ApplicationVector;
   readonly rest: readonly string[];
 }
 
-/** `read` is `token:read`, `tenant:read` itself, `write` all three that write tokens. */
+/**
+ * Parses permissions: `read` is `token:read`, `tenant:read` stays, and `write` is create, update and delete of tokens.
+ */
 function permissions(text: string): Permission[] {
   const names = text === 'write' ? ['create', 'update', 'delete'] : text.split(',');
   return names.map((name) => (name.includes(':') ? name : `token:${name}`) as Permission);
 }
 
-/** `container^=/pci/`, `id="a b"`. */
+/** Parses a condition: `container^=/pci/`, `id="a b"`. */
 function condition(text: string): Condition {
   const [, attribute, sign, value = ''] = /^(id|container)(\^?=)(.*)$/.exec(text) ?? [];
   const operator = sign === '=' ? 'equals' : 'starts_with';
   return { attribute: attribute as Condition['attribute'], operator, value: value.replace(/^"(.*)"$/, '$1') };
 }
 
-/** `1 /pci/ mask read,create`, `2 id=a & container^=/pci/ reveal read`. */
+/** Parses a rule: `1 /pci/ mask read,create`, `2 id=a & container^=/pci/ reveal read`. */
 function rule(text: string): Omit<AccessRule, 'description'> {
   const [, priority, where = '', transform, granted = ''] = /^(\d+) (.*) (\w+) (\S+)$/.exec(text) ?? [];
   return {
@@ -53,7 +55,10 @@ function rule(text: string): Omit<AccessRule, 'description'> {
   };
 }
 
-/** `private`, `private read creator: 1 / mask read; 2 …`; `creator` and `no-creator` give the flag. */
+/**
+ * Parses an application: `private`, `private read creator: 1 / mask read; 2 …`. `creator` and `no-creator` set the
+ * flag.
+ */
 function application(text: string): ApplicationVector {
   const [head = '', rules] = text.split(': ');
   const [type, ...words] = head.split(' ');
@@ -75,13 +80,16 @@ function casesOf(wanted: string): Case[] {
   });
 }
 
-/** What an application reads of a token; `null` is nothing. */
+/** The transform under which an application reads a token; `null` for none. */
 export const GOVERNING = casesOf('governing').map(({ rest: [token = '', shown], ...one }) => {
   const [id = '', ...containers] = token.split(/ (?=\/)/);
   return { ...one, token: { id, containers }, transform: shown === 'none' ? null : (shown as Transform) };
 });
 
-/** What an application may create, update and delete; an update moves the token `to` containers, or `sets` a member. */
+/**
+ * The tokens that an application may create, update and delete. An update moves a token `to` containers or `sets` a
+ * member.
+ */
 export const WRITING = casesOf('writing').map(({ rest: [act = '', outcome], ...one }) => {
   const [from = '', verb, object] = act.split(/ (to|sets) /);
   const [operation, type = '', ...containers] = from.split(' ');
@@ -95,7 +103,7 @@ export const WRITING = casesOf('writing').map(({ rest: [act = '', outcome], ...o
   };
 });
 
-/** The tokens that lists are made of. */
+/** The tokens in the lists. */
 export const LISTED: readonly TokenVector[] = TABLE.filter(({ part }) => part === 'tokens of lists').map(
   ({ fields: [token = '', containers = ''] }) => {
     const [id = '', maskless] = token.split(' ');
@@ -103,7 +111,7 @@ export const LISTED: readonly TokenVector[] = TABLE.filter(({ part }) => part ==
   },
 );
 
-/** What an application sees of them, by id. */
+/** The sight of each listed token, by id. */
 export const LISTS = casesOf('lists').map(({ rest, ...one }) => {
   const query = rest.find((field) => field.startsWith('?'))?.slice(1);
   const sights = (rest.at(-1) ?? '').split(', ').flatMap((words) => {
@@ -113,7 +121,7 @@ export const LISTS = casesOf('lists').map(({ rest, ...one }) => {
   return { ...one, ...(query && { query }), shows: Object.fromEntries(sights) };
 });
 
-/** What create and update reply with. */
+/** The sight of a token in replies of create and update. */
 export const REPLIES = casesOf('replies').map(({ rest: [act = '', shows], ...one }) => {
   const [operation, ...words] = act.split(' ');
   const containers = words.filter((word) => word !== 'maskless');
@@ -125,7 +133,7 @@ export const REPLIES = casesOf('replies').map(({ rest: [act = '', shows], ...one
   };
 });
 
-/** What a private application may create. */
+/** The expiring applications that a private application may create. */
 export const EXPIRING = casesOf('expiring').map(({ rest: [status], creator, ...one }) => {
   if (!creator) throw new Error(`no creator: ${one.name}`);
   return { ...one, creator, status: Number(status) };

@@ -1,7 +1,7 @@
 /**
- * Freezes a vault file of the format that the built product writes, with its keys and with what it answers, as
- * `vault-files/format-N.vault` and `.jsonl`: what a release has written, every later one has to read. To be run once for
- * each format that is released; a file that is there already is replaced only with `--replace`.
+ * Freezes a vault file of the current format with its keys and replies, as `vault-files/format-N.vault` and `.jsonl`.
+ * Later releases must read it. Run it once for each released format; it replaces an existing file only with
+ * `--replace`.
  *
  *   npm run build && node test/vectors/freeze-vault-file.js [--replace]
  */
@@ -15,7 +15,7 @@ import { promisify } from 'node:util';
 const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 const FILES = fileURLToPath(new URL('./vault-files/', import.meta.url));
 const PASSPHRASE = 'a frozen passphrase: Zoë';
-/** Where SQLite keeps `user_version`: the file format of SQLite, §1.3. */
+/** The offset of `user_version` in the file format of SQLite, §1.3. */
 const USER_VERSION_AT = 60;
 const execute = promisify(execFile);
 const environment = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
@@ -31,7 +31,7 @@ async function vault(words, apiKey = '') {
 const json = async (words, apiKey) => JSON.parse(await vault(words, apiKey));
 const flags = (members) => Object.entries(members).flatMap(([name, value]) => [`--${name}`, value]);
 
-/** One of each type, and what is hard to keep: numbers by lexeme, odd text, own masks, indexes and containers. */
+/** Tokens of every type, with number lexemes, unusual text, and own masks, indexes and containers. */
 const TOKENS = [
   { type: 'card', data: '{"number":"4242424242424242","expiration_month":12,"expiration_year":2099,"cvc":"123"}' },
   { type: 'bank', data: '{"routing_number":"021000021","account_number":"1234567890"}' },
@@ -75,12 +75,12 @@ async function fill() {
   writeFileSync(passphraseFile, PASSPHRASE, { mode: 0o600 });
   await vault(['keys', 'add', '--new-passphrase-file', passphraseFile]);
   await vault(['keys', 'rotate', '--yes']);
-  // One row more under the second key than the rotation saw.
+  // Seal one more row under the second key, after the rotation.
   ids.push((await json(['tokens', 'create', '--type', 'token', '--data', '"after"'], masking.key)).id);
   return { management, revealing: revealing.key, masking: masking.key, ids: ids.filter((id) => id !== 'deleted') };
 }
 
-/** What is asked, as words for the command line and as a call; the answer is the same bytes through both. */
+/** Returns the requests, as words of a command line and as calls. Both must return the same bytes. */
 function questions({ management, revealing, masking, ids }) {
   const get = (apiKey) =>
     ids.map((id) => ({ apiKey, words: ['tokens', 'get', id], operation: 'getToken', params: { id } }));

@@ -5,10 +5,10 @@ import { fileURLToPath } from 'node:url';
 import type { OperationId } from '../../src/contract/operations.ts';
 
 const FOLDER = fileURLToPath(new URL('./vault-files/', import.meta.url));
-/** The clear columns and blind indexes of a row take less; its sealed values take more. */
+/** An offset after the clear columns and blind indexes of a row, but before the end of its sealed values. */
 const BEHIND_ID = 200;
 
-/** One question, as words for the command line and as parts of a call, and the bytes that answer it through both. */
+/** A request, as words of a command line and as a call, and the bytes that both return. */
 export interface FrozenAnswer {
   readonly apiKey: string;
   readonly words: readonly string[];
@@ -18,16 +18,16 @@ export interface FrozenAnswer {
   readonly bodyText: string;
 }
 
-/** What `freeze-vault-file.js` wrote beside a frozen file. */
+/** The contents of the `.jsonl` file beside a frozen file. */
 export interface Frozen {
   readonly format: number;
-  /** Hex of the 32 bytes. */
+  /** The 32 bytes in hex. */
   readonly key_file: string;
   readonly passphrase: string;
   readonly answers: readonly FrozenAnswer[];
 }
 
-/** A copy of a frozen file in a folder of its own, as an owner would have it. */
+/** A copy of a frozen file with its key files in a new folder. */
 export interface ThawedVault extends Frozen {
   readonly file: string;
   readonly keyFile: string;
@@ -35,13 +35,13 @@ export interface ThawedVault extends Frozen {
   remove(): void;
 }
 
-/** The formats that files were frozen of, oldest first. */
+/** Returns the formats of the frozen files, oldest first. */
 export function frozenFormats(): readonly number[] {
   const names = readdirSync(FOLDER).filter((name) => name.endsWith('.vault'));
   return names.map((name) => Number(name.replace(/\D/g, ''))).sort((a, b) => a - b);
 }
 
-/** `change` alters the copy before anybody opens it. */
+/** Copies a frozen file. `change` may alter the copy. */
 export function thaw(
   format: number,
   change: (bytes: Buffer, frozen: Frozen) => Buffer = (bytes) => bytes,
@@ -55,7 +55,7 @@ export function thaw(
   const [keys, ...answers] = lines.map((line) => JSON.parse(line));
   const frozen: Frozen = { ...keys, answers };
   copyFileSync(join(FOLDER, `format-${format}.vault`), file);
-  // A checkout has whatever mode it likes; a vault is its owner's alone.
+  // Restrict the mode: a checkout may have created the file with any.
   chmodSync(file, 0o600);
   writeFileSync(file, change(readFileSync(file), frozen));
   writeFileSync(keyFile, Buffer.from(frozen.key_file, 'hex'), { mode: 0o600 });
@@ -63,7 +63,7 @@ export function thaw(
   return { ...frozen, file, keyFile, passphraseFile, remove: () => rmSync(folder, { recursive: true, force: true }) };
 }
 
-/** For controls: one bit flipped behind each place where `id` stands in clear, so in the sealed values of its row, too. */
+/** For controls: flips a bit after each clear occurrence of `id`, and so also in the sealed values of its row. */
 export function damageRowOf(id: string): (bytes: Buffer) => Buffer {
   return (bytes) => {
     const damaged = Buffer.from(bytes);

@@ -4,20 +4,22 @@ function read(file: string): string {
   return readFileSync(new URL(`./${file}`, import.meta.url), 'utf8');
 }
 
-/** Returns the vectors of one JSON file of this folder. README.md says what each file holds, and its origin. */
+/** Returns the vectors of a JSON file in this folder. README.md describes each file and its origin. */
 export function readVectors<T>(name: string): T {
   const vectors: T = JSON.parse(read(`${name}.json`));
   return vectors;
 }
 
-/** A case of a table: the headings (`#`, `##`) that it stands under, and its fields. */
+/** A case of a table: the headings (`#`, `##`) above it, and its fields. */
 export interface TableRow {
   readonly part: string;
   readonly origin: string;
   readonly fields: readonly string[];
 }
 
-/** Returns the cases of one text file: a case a line, fields separated by ` → `; an indented line continues a case. */
+/**
+ * Returns the cases of a text file: one per line, with fields separated by ` → `; an indented line continues a case.
+ */
 export function readTable(name: string): readonly TableRow[] {
   const rows: TableRow[] = [];
   let part = '';
