@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { CONSOLE_FIELDS } from './console-headers.ts';
 
-/** The page's folder: each folder of dist/ is beside dist/console/. */
+/** The folder of the page. In dist/, every folder is beside console/. */
 const FOLDER = import.meta.filename.endsWith('.ts') ? '../../dist/console' : '../console';
 const PAGE = 'index.html';
 const COMPRESSED = '.br';
@@ -18,15 +18,15 @@ const TYPES: Readonly<Record<string, string>> = {
 interface Asset {
   readonly type: string;
   readonly bytes: Buffer;
-  /** The same under Brotli. */
+  /** The same bytes, compressed with Brotli. */
   readonly compressed: Buffer | undefined;
 }
 
 export type Assets = Awaited<ReturnType<typeof loadAssets>>;
 
 /**
- * Reads the files of the page. They stay in memory: an update of the product may replace them while a daemon runs, and no
- * request names a path of the disk.
+ * Reads the files of the page into memory, because an update of the product may replace them while a daemon runs.
+ * Requests cannot name a path on disk.
  */
 export async function loadAssets() {
   const folder = path.join(import.meta.dirname, FOLDER);
@@ -40,7 +40,10 @@ export async function loadAssets() {
     if (type !== undefined) assets.set(name, { type, bytes, compressed: files.get(`${name}${COMPRESSED}`) });
   }
 
-  /** Answers a path below `/ui/`; the page itself for a path without a file extension. Returns false for no file. */
+  /**
+   * Sends the file for a path below `/ui/`, or the page for a path without an extension. Returns false when there is no
+   * such file.
+   */
   return (request: IncomingMessage, response: ServerResponse, below: string): boolean => {
     const isPage = !below.includes('.');
     const asset = assets.get(isPage ? PAGE : below);

@@ -6,7 +6,7 @@ const POLICY = [
 
 const NO_SENSORS = ['camera', 'microphone', 'geolocation', 'usb', 'clipboard-read'].map((name) => `${name}=()`);
 
-/** The fields of every response below `/ui/` beside those of all replies, names and values in turn. */
+/** Additional fields of every response below `/ui/`: names and values in turn. */
 export const CONSOLE_FIELDS: readonly string[] = [
   ...['Content-Security-Policy', POLICY.join('; ')],
   ...['X-Frame-Options', 'DENY'],

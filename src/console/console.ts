@@ -23,43 +23,46 @@ import { findHolderRequest, type HolderCommands } from './holder-requests.ts';
 import { createIdentities } from './identities.ts';
 import { createSessions, type Opened, type Session, type SessionOptions } from './sessions.ts';
 
-/** Bytes of a body that is not a call of the API. */
+/** The maximum size of a body in bytes, except for calls of the API. */
 const MAX_BODY = 4096;
 const SECRET_HEADER = 'x-vault-console';
 const ACTIVE_HEADER = 'x-vault-active';
 const AS_HEADER = 'x-vault-as';
 
-/** What a console is for. Times are in milliseconds. */
+/** The settings of a console. Times are in milliseconds. */
 export interface ConsoleOptions extends Pick<SessionOptions, 'idleMs' | 'lifeMs' | 'code' | 'confirm'> {
-  /** Where calls go. */
+  /** Receives the calls of the page. */
   readonly client: Client;
-  /** API keys that every session has. */
+  /** The API keys of every session. */
   readonly apiKeys: readonly string[];
-  /** What the page says of the vault. */
+  /** Facts that the page shows about the vault. */
   readonly about: {
-    /** Absent: this daemon. */
+    /** Absent for the daemon that serves the console. */
     readonly url?: string;
     readonly header_prefix: string;
-    /** Absent of a vault behind a daemon. */
+    /** Absent for a vault behind a daemon. */
     readonly audit_level?: string;
   };
-  /** Reaches the dev controls of a vault behind a daemon. */
+  /** Sends requests to the dev controls of a vault behind a daemon. */
   readonly sendToDev?: SendToDev | undefined;
-  /** Runs a command on the vault's file; absent without the file and its key. */
+  /** Runs commands on the vault's file. Absent without the file and its key. */
   readonly holder?: HolderCommands | undefined;
   readonly secure: boolean;
-  /** By default the machine's, which only goes forward. */
+  /** A monotonic clock; `performance.now` by default. */
   readonly now?: (() => number) | undefined;
-  /** Told of every request of a page. */
+  /** Called for every request of a page. */
   readonly onRequest?: (() => void) | undefined;
 }
 
 type Sent = Readonly<Record<string, unknown>>;
 
-/** No page of another origin is answered. */
+/** Rejects pages of other origins. */
 const NO_CORS: Cors = { isFromBrowser: () => false, fields: () => [], preflightFields: () => undefined };
 
-/** The server half of the console: its page, its sessions, and the calls of its page as the session's applications. */
+/**
+ * Creates the server half of the console, which serves the page, keeps its sessions and makes its calls with their
+ * keys.
+ */
 export function createConsole(console: ConsoleOptions, context: ConsoleContext): ConsoleRequests {
   const { client, apiKeys, about, holder, secure, now = () => performance.now(), onRequest } = console;
   const { traceIdOf } = context;
@@ -78,7 +81,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     answer(response, problemReply(problem, traceIdOf(request)), { allow });
   }
 
-  /** Cookies and "same site" ignore ports (RFC 6265 §8.5): consoles on two ports have a name each. */
+  /** Includes the port, because cookies ignore ports (RFC 6265 §8.5) and two consoles may run on one host. */
   const cookieName = ({ socket }: IncomingMessage) =>
     `${secure ? '__Host-' : ''}vault_console_${socket.localPort ?? 'socket'}`;
 
@@ -167,7 +170,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     listener(request, response);
   }
 
-  /** The requests of a page that is open, by path and method. Resolves to a reply; undefined when it was sent. */
+  /** Handles a request of an open page. Resolves to a reply. */
   type Action = (session: Session, request: IncomingMessage, response: ServerResponse) => Promise<Reply>;
   const SESSION: Readonly<Record<string, Action>> = {
     GET: (session, request) => describe(session, request),

@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { ProblemCode } from '../contract/problems.ts';
 
 /**
- * Returns what is wrong with where a request comes from; undefined for the page itself. `same-site` means another port of
- * this host: no page of ours. A browser may leave `Sec-Fetch-Site` out (plain HTTP beyond loopback), and writes `none` for an
- * address that a user typed: that opens the page and nothing else.
+ * Returns the problem with the origin of a request; undefined for the page itself. `same-site` means another port of
+ * this host, so it is rejected. Browsers may omit `Sec-Fetch-Site` on plain HTTP. They send `none` for a typed address,
+ * which may only open the page.
  */
 export function foreignOrigin(request: IncomingMessage, scheme: 'http' | 'https'): ProblemCode | undefined {
   const { method = '', headers } = request;

@@ -1,6 +1,8 @@
 import { Problem } from '../core/problem.ts';
 
-/** Commands on the vault's file, for a console that has the file and its key. Each resolves to what the command prints. */
+/**
+ * Commands on the vault's file, for a console with the file and its key. Each resolves to the output of the command.
+ */
 export interface HolderCommands {
   verify(): Promise<object>;
   doctor(): Promise<object>;

@@ -8,24 +8,24 @@ import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import type { SendToDev } from '../http/endpoints.ts';
 
-/** An API key of a session, and whose it is as far as the vault tells. */
+/** An API key of a session, with its application when the vault shows it. */
 interface Identity {
   readonly n: number;
   readonly apiKey: string;
   applicationId: string | undefined;
   application: Application | undefined;
-  /** Whether its own key was asked for its application. */
+  /** Whether the key has been used to look up its own application. */
   isAsked: boolean;
 }
 
-/** What the page is told of an identity: never the key. */
+/** The identity as the page sees it, without the key. */
 export type ShownIdentity = { readonly n: number } & Partial<
   Pick<Application, 'id' | 'name' | 'type' | 'permissions' | 'rules'>
 >;
 
 export type Identities = ReturnType<typeof createIdentities>;
 
-/** The API keys of a session. They stay here: the page names them by number. */
+/** Keeps the API keys of a session. The page refers to them by number. */
 export function createIdentities(client: Client, apiKeys: readonly string[], sendToDev?: SendToDev | undefined) {
   let next = 0;
   let identities: readonly Identity[] = [];
@@ -49,7 +49,7 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     });
   }
 
-  /** As the identity whose number is sent in the key's place, else as the first that holds the operation's permission. */
+  /** Calls with the identity that the key field names by number, or with the first one that holds the permission. */
   async function call(call: Call): Promise<Reply> {
     if (call.apiKey !== undefined) {
       const chosen = identities.find(({ n }) => String(n) === call.apiKey);
@@ -60,7 +60,7 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     return asFirst(permission, call.traceId ?? '', (identity) => callAs(identity, call));
   }
 
-  /** A denied call is an entry in the audit: identities that are known not to hold the permission are not tried. */
+  /** Skips identities that lack the permission, because a denied call leaves an entry in the audit. */
   async function asFirst(
     permission: Permission | undefined,
     traceId: string,
@@ -75,7 +75,7 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     return problemReply(new Problem('permission_missing', { detail }), traceId);
   }
 
-  /** Sends a request to the dev controls, as the first identity that may read the tenant. */
+  /** Sends a request to the dev controls with the first identity that may read the tenant. */
   async function callDev(request: Omit<DevRequest, 'apiKey'>, traceId: string): Promise<Reply> {
     if (sendToDev === undefined) {
       const detail = 'Only a vault of `vault serve --dev` has dev controls.';
@@ -85,8 +85,8 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
   }
 
   /**
-   * Finds out whose key it is. A key that must not read applications is asked about through one that may: a denied call is an
-   * entry in the audit. Resolves to false when the key is no good.
+   * Looks up the application of a key. Uses another key if this one may not read applications, because a denied call
+   * leaves an entry in the audit. Resolves to false when the key is not valid.
    */
   async function learn(identity: Identity): Promise<boolean> {
     const asks = { params: {}, query: [] };
@@ -108,7 +108,7 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     client: { call, close: async () => undefined } satisfies Client,
     callDev,
 
-    /** Resolves to whose keys these are; a key that was regenerated or deleted is left out. */
+    /** Resolves to the applications of the keys, without keys that are no longer valid. */
     async describe(): Promise<readonly ShownIdentity[]> {
       const shown: ShownIdentity[] = [];
       for (const identity of identities) {
@@ -123,7 +123,7 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
       return shown;
     },
 
-    /** Throws `invalid_request` for a key that the vault does not know. */
+    /** Throws `invalid_request` for an unknown key. */
     async add(apiKey: string): Promise<void> {
       const identity = append(apiKey);
       if (await learn(identity)) return;
@@ -139,14 +139,16 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
   }
 }
 
-/** Whether its application holds the permission, plainly or by a rule; true of one that is unknown. */
+/**
+ * Returns whether the application holds the permission, plainly or by a rule. Returns true for an unknown application.
+ */
 function mayHold({ application }: Identity, permission: Permission | undefined): boolean {
   if (application === undefined || permission === undefined) return true;
   const { permissions, rules } = application;
   return permissions.includes(permission) || rules.some((rule) => rule.permissions.includes(permission));
 }
 
-/** The key is no good, or its application does not hold the permission: another may. */
+/** Returns whether another key may succeed: this one is not valid or lacks the permission. */
 function isNotAllowed({ status, bodyText = '' }: Reply): boolean {
   return status === 401 || (status === 403 && bodyText.includes(`${PROBLEM_TYPE_PREFIX}permission_missing`));
 }

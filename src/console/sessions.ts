@@ -2,25 +2,25 @@ import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto
 import type { Identities } from './identities.ts';
 
 const SECRET_BYTES = 32;
-/** How long a code, and the answer of the terminal, are waited for. */
+/** Milliseconds for which a code or a question to the terminal is valid. */
 const CODE_MS = 2 * 60_000;
-/** A page that waits for the terminal asks again after this time. */
+/** Milliseconds after which a page that waits for the terminal polls again. */
 const POLL_MS = 20_000;
 
 export interface SessionOptions {
-  /** Milliseconds that only go forward. */
+  /** A monotonic clock, in milliseconds. */
   readonly now: () => number;
-  /** Milliseconds without an action of the user, and in all, after which a session ends. */
+  /** Milliseconds after which a session ends: without an action of the user, and in all. */
   readonly idleMs: number;
   readonly lifeMs: number;
-  /** What the address of the page says to open it; with `once` one time, within two minutes. */
+  /** The code in the link of the page. With `once`, it works once within two minutes. */
   readonly code: { readonly text: string; readonly life: 'once' | 'always' };
-  /** Asks whoever sits at the terminal about the number that the page shows; absent: a code is enough. */
+  /** Asks the user at the terminal about the number on the page. Absent: the code suffices. */
   readonly confirm?: ((number: string) => Promise<boolean>) | undefined;
   readonly identities: () => Identities;
 }
 
-/** An open page: two secrets, of which only hashes are kept (design of the console, §5.2). */
+/** An open page. Only hashes of its two secrets are stored (design of the console, §5.2). */
 export interface Session {
   readonly cookie: Buffer;
   readonly secret: Buffer;
@@ -29,7 +29,7 @@ export interface Session {
   readonly identities: Identities;
 }
 
-/** What a page that sent a good code gets: both secrets, or a number to confirm and a word to ask again with. */
+/** The result of a valid code: both secrets, or a number to confirm with a word for polling. */
 export type Opened =
   | { readonly session: Session; readonly cookie: string; readonly secret: string }
   | { readonly number: string; readonly wait: string }
@@ -43,7 +43,7 @@ interface Question {
   readonly answer: Promise<boolean>;
 }
 
-/** The code, questions to the terminal, and sessions: all of them in memory only. */
+/** Keeps the code, the questions to the terminal and the sessions, in memory only. */
 export function createSessions({ now, idleMs, lifeMs, code, confirm, identities }: SessionOptions) {
   const codeHash = hashOf(code.text);
   let codeEndsAt = code.life === 'once' ? now() + CODE_MS : Number.POSITIVE_INFINITY;
@@ -67,21 +67,21 @@ export function createSessions({ now, idleMs, lifeMs, code, confirm, identities 
   function ask(question: (number: string) => Promise<boolean>): Opened {
     const number = String(randomInt(10_000)).padStart(4, '0');
     const wait = randomSecret();
-    // Nobody at the terminal to ask: that is a no.
+    // A failed question counts as a no.
     const answer = question(number).catch(() => false);
     questions = [...questions, { number, wait, hash: hashOf(wait), endsAt: now() + CODE_MS, answer }];
     return { number, wait };
   }
 
   return {
-    /** Returns undefined for a code that is wrong, used or too old. */
+    /** Returns undefined for a code that is wrong, used or expired. */
     open(sent: string): Opened | undefined {
       if (!isSame(codeHash, sent) || now() >= codeEndsAt) return undefined;
       if (code.life === 'once') codeEndsAt = 0;
       return confirm === undefined ? start() : ask(confirm);
     },
 
-    /** Waits for the terminal, 20 s at most. Resolves to undefined when nobody was asked with this word. */
+    /** Waits at most 20 s for the terminal. Resolves to undefined for an unknown or expired word. */
     async awaitAnswer(wait: string): Promise<Opened | undefined> {
       questions = questions.filter(({ endsAt }) => now() < endsAt);
       const question = questions.find(({ hash }) => isSame(hash, wait));
@@ -89,13 +89,13 @@ export function createSessions({ now, idleMs, lifeMs, code, confirm, identities 
       const pending = new Promise<'pending'>((resolve) => setTimeout(resolve, POLL_MS, 'pending').unref());
       const answer = await Promise.race([question.answer, pending]);
       if (answer === 'pending') return { number: question.number, wait };
-      // Of several that asked at once, one gets the session.
+      // Only one of several concurrent polls gets the session.
       if (!questions.includes(question)) return undefined;
       questions = questions.filter((each) => each !== question);
       return answer ? start() : 'refused';
     },
 
-    /** Returns the session that both secrets belong to. `isActive`: the user did something. */
+    /** Returns the session with both secrets. `isActive` extends its idle time. */
     find(cookies: readonly string[], secret: string | undefined, isActive: boolean): Session | undefined {
       const at = now();
       for (const each of sessions) {

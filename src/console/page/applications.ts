@@ -5,10 +5,10 @@ import { isHeld } from './session.ts';
 import { vault } from './vault.ts';
 
 const PAGE_SIZE = 100;
-/** Applications that the page asks for at most. */
+/** The maximum number of applications that the page loads. */
 const MAX_APPLICATIONS = 1_000;
 
-/** The applications of the tenant, newest first. Asks for none without `application:read`. */
+/** Loads the applications of the tenant, newest first. Loads none without `application:read`. */
 export function useApplications(): Loaded<readonly Application[]> {
   return useLoaded(isHeld('application:read') ? 'applications' : undefined, askAll);
 }
@@ -23,18 +23,18 @@ async function askAll(signal: AbortSignal): Promise<readonly Application[]> {
   return all;
 }
 
-/** Returns those that can hold permissions that show tokens, but for an expiring one whose creator is not among all. */
+/** Returns the applications that can read tokens, except expiring ones whose creator is unknown. */
 export function readersOf(all: readonly Application[]): readonly Application[] {
   const ids = new Set(all.map(({ id }) => id));
   return all.filter(({ type, created_by }) => type === 'private' || (type === 'expiring' && ids.has(created_by ?? '')));
 }
 
-/** Returns the grants of an application; of an expiring one that a private one made, within those of its creator. */
+/** Returns the grants of an application. Those of its private creator limit an expiring application. */
 export function grantsOf(application: Application, all: readonly Application[]): Grants {
   const creator = all.find((each) => isCreator(each, application));
   return createGrants(application, creator && createGrants(creator));
 }
 
-/** Whether it made the expiring application, which then ends with it. A management application's are on their own. */
+/** Returns whether an application is the private creator of an expiring one, which ends with it. */
 export const isCreator = ({ id, type }: Application, made: Application): boolean =>
   type === 'private' && made.type === 'expiring' && made.created_by === id;

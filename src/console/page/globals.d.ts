@@ -1,7 +1,7 @@
-/** Of V8; files that the page shares with the vault set it. */
+/** V8 has this member; shared files set it. */
 interface ErrorConstructor {
   stackTraceLimit: number;
 }
 
-/** The parameters of each filter of the expression language: names, and defaults behind `=`. The build writes them here. */
+/** The parameters of each expression filter: names, with defaults after `=`. The build inserts the table. */
 declare const FILTER_PARAMETERS: Readonly<Record<string, readonly string[]>>;

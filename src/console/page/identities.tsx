@@ -3,7 +3,7 @@ import { reload } from './loaded.ts';
 import { Wrong } from './parts/pieces.tsx';
 import { actingAs, addKey, type Identity } from './session.ts';
 
-/** Chooses whose key the page uses, and takes a pasted one. The server half keeps keys in memory. */
+/** Chooses the key for calls, and adds a pasted one. The server half keeps the keys in memory. */
 export function Identities({ identities }: { readonly identities: readonly Identity[] }) {
   const [isAdding, setAdding] = useState(false);
   const [wrong, setWrong] = useState<string>();

@@ -24,7 +24,7 @@ const KEYS = [
   ['Ctrl L', 'lock all tabs'],
 ] as const;
 
-/** All keys, in a dialog. */
+/** Lists all keyboard shortcuts in a dialog. */
 export function KeyList({ screens }: { readonly screens: readonly ScreenRow[] }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [isOn, setOn] = useState(singleKeys.get());

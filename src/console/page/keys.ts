@@ -1,22 +1,22 @@
 import { useLayoutEffect } from 'preact/hooks';
 
-/** What keys do, by `KeyboardEvent.key`, or two keys with a space between. */
+/** Actions by `KeyboardEvent.key`, or by two keys with a space between them. */
 export type Keys = Readonly<Record<string, () => void>>;
 
-/** Milliseconds between the two keys of `g t`. */
+/** The maximum time in milliseconds between the keys of `g t`. */
 const SEQUENCE_MS = 1_000;
 const SETTING = 'single-keys';
 
 const layers: Keys[] = [];
 let first = { key: '', at: 0 };
 
-/** Whether keys without Ctrl do anything (WCAG 2.1.4). */
+/** The setting for shortcuts without Ctrl (WCAG 2.1.4). */
 export const singleKeys = {
   get: () => sessionStorage.getItem(SETTING) !== 'off',
   set: (isOn: boolean) => sessionStorage.setItem(SETTING, isOn ? 'on' : 'off'),
 };
 
-/** Gives keys a meaning while the component is mounted. The component that was mounted last wins. */
+/** Adds shortcuts while the component is mounted. The last mounted component wins. */
 export function useKeys(keys: Keys): void {
   // Before the next key, which may come before the next frame.
   useLayoutEffect(() => {
@@ -25,12 +25,12 @@ export function useKeys(keys: Keys): void {
   });
 }
 
-/** Gives keys their meanings. */
+/** Starts to handle shortcuts. */
 export function startKeys(): void {
   addEventListener('keydown', (event) => {
     const { key, target } = event;
     if (event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
-    // A dialog has keys of its own: Esc closes it, and nothing behind it.
+    // An open dialog handles its own keys; Esc closes only the dialog.
     if (!event.ctrlKey && document.querySelector('dialog[open]') !== null) return;
     const isTyping = target instanceof Element && target.matches('input, textarea, select');
     if (isTyping && key !== 'Escape' && !event.ctrlKey) return;

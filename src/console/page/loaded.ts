@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 
-/** Something that is asked of the vault. The value of the question before stays until the next one is there. */
+/** Data of the vault. An earlier value stays until its replacement arrives. */
 export interface Loaded<T> {
   readonly value?: T;
   readonly error?: string;
@@ -10,12 +10,12 @@ export interface Loaded<T> {
 
 const reloads = signal(0);
 
-/** Asks again for everything that is shown. */
+/** Loads everything on the screen again. */
 export function reload(): void {
   reloads.value += 1;
 }
 
-/** Asks when `question` changes or the page is reloaded. Does not ask while `question` is undefined. */
+/** Loads data when `question` changes or the screen is reloaded. Loads nothing while `question` is undefined. */
 export function useLoaded<T>(question: string | undefined, ask: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [answer, setAnswer] = useState<{ asked?: string; value?: T; error?: string }>({});
   const asked = question === undefined ? undefined : `${reloads.value} ${question}`;
@@ -31,7 +31,7 @@ export function useLoaded<T>(question: string | undefined, ask: (signal: AbortSi
   return { ...answer, isLoading: answer.asked !== asked };
 }
 
-/** Returns the text of an error for people. */
+/** Returns the message of an error. */
 export function messageOf(error: unknown): string {
   if (error instanceof TypeError) return 'The server of the console does not answer.';
   return error instanceof Error ? error.message.replace(/^\w+: /, '') : String(error);

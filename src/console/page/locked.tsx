@@ -1,6 +1,6 @@
 import type { SessionState } from './session.ts';
 
-/** What the page shows without a session. Nothing of the vault is in the document. */
+/** Shows the page without a session. The document contains nothing of the vault. */
 export function Locked({ state }: { readonly state: Exclude<SessionState, { readonly kind: 'open' }> }) {
   if (state.kind === 'opening') return <EmptyShell />;
   return (
@@ -18,7 +18,7 @@ export function Locked({ state }: { readonly state: Exclude<SessionState, { read
   );
 }
 
-/** The same as in index.html. */
+/** Repeats the shell of index.html. */
 function EmptyShell() {
   return (
     <div class="shell">

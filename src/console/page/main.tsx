@@ -9,7 +9,7 @@ startTheme();
 startRouter();
 startKeys();
 const place = document.getElementById('console');
-// The page came with a copy of the empty shell, for the first paint.
+// Remove the empty shell that index.html contains for the first paint.
 place?.replaceChildren();
 if (place !== null) render(<Shell />, place);
 void openSession();

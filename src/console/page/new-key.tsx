@@ -12,16 +12,16 @@ interface Owner {
 
 const owner = signal<Owner | undefined>(undefined);
 
-/** In no signal and no state: those keep the value before. */
+/** Not in a signal or state, which would keep the earlier value. */
 let apiKey = '';
 
-/** Shows the new API key of an application until it is saved. */
+/** Shows the new API key of an application until the user confirms. */
 export function showNewKey({ id, name, key = '' }: Application): void {
   apiKey = key;
   owner.value = { id, name };
 }
 
-/** A new API key: shown once, until "I have saved it", Lock or a reload. */
+/** Shows a new API key once, until "I have saved it", Lock or a reload. */
 export function NewKey() {
   return owner.value === undefined ? null : <ShownKey owner={owner.value} />;
 }
@@ -29,7 +29,7 @@ export function NewKey() {
 function ShownKey({ owner: { id, name } }: { readonly owner: Owner }) {
   const dialog = useRef<HTMLDialogElement>(null);
   const place = useRef<HTMLElement>(null);
-  // Esc would lose the key.
+  // Disable Esc, which would lose the key.
   useKeys({ Escape: () => undefined });
 
   function forget() {
@@ -42,7 +42,7 @@ function ShownKey({ owner: { id, name } }: { readonly owner: Owner }) {
     place.current?.replaceChildren(apiKey);
     return forget;
   }, []);
-  // Before the next key, which would else act on the page behind.
+  // Open before the next key press, which would otherwise reach the page behind.
   useLayoutEffect(() => dialog.current?.showModal(), []);
 
   const copy = () =>

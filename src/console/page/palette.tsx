@@ -8,10 +8,10 @@ import { address, go } from './route.ts';
 import type { ScreenRow } from './screens.ts';
 import { lock } from './session.ts';
 
-/** Lines that are shown at most. */
+/** The maximum number of lines. */
 const MOST = 12;
 
-/** Something to go to or to do. */
+/** A destination or an action. */
 interface Line {
   readonly kind: string;
   readonly text: string;
@@ -26,7 +26,7 @@ const COMMANDS: readonly Line[] = [
 
 const isOpen = signal(false);
 
-/** Finds screens, applications, commands and the token of an id: Ctrl K. */
+/** Finds screens, applications, commands and a token by its id: Ctrl K. */
 export function Palette({ screens }: { readonly screens: readonly ScreenRow[] }) {
   useKeys({ 'Ctrl k': () => (isOpen.value = true) });
   return isOpen.value ? <Finder screens={screens} /> : null;
@@ -107,7 +107,7 @@ function Finder({ screens }: { readonly screens: readonly ScreenRow[] }) {
   );
 }
 
-/** Returns the lines that have the typed text, and that of a token when it could be its id. */
+/** Returns the lines with the typed text, and a line for the token when the text may be an id. */
 function linesFor(typed: string, all: readonly Line[]): readonly Line[] {
   const wanted = typed.toLowerCase();
   const found = all.filter(({ text }) => text.toLowerCase().includes(wanted)).slice(0, MOST - 1);
@@ -115,5 +115,5 @@ function linesFor(typed: string, all: readonly Line[]): readonly Line[] {
   return typed.length >= MIN_ID && !/\s/.test(typed) ? [...found, token] : found;
 }
 
-/** The shortest id of a token (decisions §4). */
+/** The minimum length of a token id (decisions §4). */
 const MIN_ID = 3;

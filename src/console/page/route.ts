@@ -1,6 +1,6 @@
 import { signal } from '@preact/signals';
 
-/** The state that the address holds: ids, types, containers, metadata filters and cursors; never a value of a token. */
+/** The state in the address: ids, types, containers, metadata filters and cursors, but never a value of a token. */
 export interface Route {
   readonly screen: string;
   readonly query: Readonly<Record<string, string>>;
@@ -16,20 +16,20 @@ function read(): Route {
 
 export const route = signal(read());
 
-/** Returns the address of a screen. Members that are undefined or empty are left out. */
+/** Returns the address of a screen, without undefined or empty members. */
 export function address(screen: string, query: Readonly<Record<string, string | undefined>> = {}): string {
   const pairs = Object.entries(query).flatMap(([name, value]) => (value ? [[name, value]] : []));
   const text = new URLSearchParams(pairs).toString();
   return `${BASE}${screen}${text && `?${text}`}`;
 }
 
-/** Goes to an address of this page. */
+/** Changes the address within this page. */
 export function go(to: string, how: 'push' | 'replace' = 'push'): void {
   history[how === 'push' ? 'pushState' : 'replaceState'](null, '', to);
   route.value = read();
 }
 
-/** Follows links and the browser's Back. */
+/** Handles links and the browser's Back. */
 export function startRouter(): void {
   addEventListener('popstate', () => (route.value = read()));
   addEventListener('click', (event) => {

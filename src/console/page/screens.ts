@@ -7,13 +7,13 @@ import type { About } from './session.ts';
 import { Tokens } from './tokens/tokens.tsx';
 import { Usage } from './usage/usage.tsx';
 
-/** A screen, its place in the address and the key behind `g`. */
+/** A screen with its address and its key after `g`. */
 export interface ScreenRow {
   readonly id: string;
   readonly name: string;
   readonly key: string;
   readonly show: () => preact.JSX.Element;
-  /** Absent: every console has it. */
+  /** Absent for screens that every console has. */
   readonly needs?: (about: About) => boolean;
 }
 

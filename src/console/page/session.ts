@@ -2,18 +2,18 @@ import { signal } from '@preact/signals';
 import type { Application } from '../../client/create-client.ts';
 import type { Permission } from '../../contract/permissions.ts';
 
-/** An API key that the server half holds for this session. The page never sees the key. */
+/** An API key that the server half keeps for this session. The page never gets the key. */
 export type Identity = { readonly n: number } & Partial<
   Pick<Application, 'id' | 'name' | 'type' | 'permissions' | 'rules'>
 >;
 
-/** What `GET /ui/session` answers. */
+/** The reply of `GET /ui/session`. */
 export interface About {
   readonly url: string;
   readonly header_prefix: string;
   readonly dev: boolean;
   readonly audit_level?: string;
-  /** Whether the console holds the key of the file. */
+  /** Whether the console has the key of the file. */
   readonly file: boolean;
   readonly identities: readonly Identity[];
 }
@@ -26,13 +26,13 @@ export type SessionState =
 
 export const session = signal<SessionState>({ kind: 'opening' });
 
-/** The identity that is chosen under "Acting as"; undefined: the first with the permission. */
+/** The identity chosen under "Acting as"; undefined for the first one with the permission. */
 export const actingAs = signal<number | undefined>(undefined);
 
 const SECRET = 'vault-console';
 /** Milliseconds to wait for another tab before the page shows that it is locked. */
 const TAB_MS = 200;
-/** Milliseconds between looks at the session, so that the end of the server locks the page. */
+/** Milliseconds between two checks of the session. They lock the page when the server ends. */
 const LOOK_MS = 15_000;
 
 type Message = { readonly kind: 'ask' | 'lock' } | { readonly kind: 'secret'; readonly secret: string };
@@ -51,7 +51,7 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
   return response;
 }
 
-/** Opens the session: by the code in the address, by the secret of this tab, or by that of another tab. */
+/** Opens the session with the code in the address, the secret of this tab, or that of another tab. */
 export async function openSession(): Promise<void> {
   for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => (isActive = true), { passive: true });
   tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
@@ -118,7 +118,7 @@ async function look(): Promise<void> {
   );
 }
 
-/** Adds a pasted API key. Returns what is wrong with it, if anything. */
+/** Adds a pasted API key. Resolves to an error message, if any. */
 export async function addKey(key: string): Promise<string | undefined> {
   const response = await post('session/keys', { key });
   const body: About & { readonly errors?: { readonly key?: readonly string[] }; readonly detail?: string } =
@@ -141,7 +141,7 @@ function close(reason: string): void {
   session.value = { kind: 'locked', reason };
 }
 
-/** Returns whether the console has the file of the vault and its key. */
+/** Returns whether the console has the vault's file and its key. */
 export function hasFile(): boolean {
   const { value } = session;
   return value.kind === 'open' && value.about.file;

@@ -14,7 +14,7 @@ import { SCREENS } from './screens.ts';
 import { type About, lock, session } from './session.ts';
 import { ThemeChoice } from './theme.tsx';
 
-/** The page: the side bar, and the screen that the address names. */
+/** Shows the side bar and the screen in the address. */
 export function Shell() {
   const state = session.value;
   return (
@@ -79,7 +79,7 @@ function Open({ about }: { readonly about: About }) {
   );
 }
 
-/** A screen that fails shows its error in its own place; the side bar stays. */
+/** Shows the error of a failed screen in its place, so that the side bar stays usable. */
 function Screen({ show: Show }: { readonly show: () => preact.JSX.Element }) {
   const [error] = useErrorBoundary();
   return error === undefined ? <Show /> : <Wrong>{String(error)}</Wrong>;

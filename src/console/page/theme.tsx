@@ -3,7 +3,7 @@ const THEMES = ['system', 'light', 'dark'] as const;
 
 const chosen = (): string => localStorage.getItem(SETTING) ?? 'system';
 
-/** Applies the chosen theme. It is the only thing that the page keeps in localStorage. */
+/** Applies the chosen theme, the only setting of the page in localStorage. */
 export function startTheme(): void {
   document.documentElement.dataset['theme'] = chosen();
 }

@@ -21,11 +21,11 @@ import { RulesEditor } from './rules-editor.tsx';
 interface FormOptions {
   readonly all: readonly Application[];
   readonly closed: string;
-  /** The application to change; absent: a new one. */
+  /** The application to edit; absent for a new one. */
   readonly of?: Application;
 }
 
-/** A new application, or changes of one; beside it which tokens it would reach, before anything is stored. */
+/** Edits a new or existing application, and previews the tokens that it would reach. */
 export function ApplicationForm({ all, closed, of }: FormOptions) {
   const [draft, setDraft] = useState(() => draftOf(of));
   const [refused, setRefused] = useState<{ readonly errors: Errors; readonly message?: string }>({ errors: {} });
@@ -122,13 +122,16 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
 
 const isBlank = ({ permissions, rules }: DraftState): boolean => permissions.length + rules.length === 0;
 
-/** Whether every rule says which tokens it is for. */
+/** Returns whether every rule names its containers or conditions. */
 const isComplete = ({ rules }: DraftState): boolean =>
   rules.every(
     ({ rule: { container, conditions = [] } }) => container !== '' && conditions.every(({ value }) => value !== ''),
   );
 
-/** What to measure, once the draft says enough. The vault knows the type of an application that exists. */
+/**
+ * Returns the request that measures the draft, or nothing for an incomplete one. An existing application keeps its
+ * type.
+ */
 function askedOf(draft: DraftState, of: Application | undefined) {
   const { type } = draft;
   if (type === 'management' || isBlank(draft) || !isComplete(draft)) return {};

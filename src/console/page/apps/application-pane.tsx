@@ -18,7 +18,10 @@ interface PaneOptions {
   readonly q: string;
 }
 
-/** One application: its rules in the order of their priority, how many tokens each governs, and its plain permissions. */
+/**
+ * Shows an application with its rules in the order of priority, the tokens that each governs, and its plain
+ * permissions.
+ */
 export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
   const { id, name, type, permissions, rules, created_at, modified_at, expires_at } = application;
   const [ending, setEnding] = useState<'regenerate' | 'delete'>();

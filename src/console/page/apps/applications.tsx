@@ -11,7 +11,7 @@ import { ApplicationPane } from './application-pane.tsx';
 
 const NAME = 'applications';
 
-/** All applications; one of them beside the list, or a form in its place. */
+/** Shows all applications with one of them beside the list, or a form in its place. */
 export function Applications() {
   const { value, error } = useApplications();
   const { q = '', app, draft } = route.value.query;

@@ -7,12 +7,12 @@ import { number, Sees } from '../parts/pieces.tsx';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 
-/** Tokens that are looked at, newest first, and those that are shown. */
+/** The number of newest tokens to compare, and of changed tokens to show. */
 const MAX_LOOKED_AT = 1_000;
 const MAX_SHOWN = 10;
 const PAGE_SIZE = 100;
 
-/** The newest tokens, without data. */
+/** Loads the newest tokens, without data. */
 export function useNewestTokens(): readonly Token[] {
   const { value } = useLoaded(isHeld('token:read') ? 'newest' : undefined, async (signal) => {
     const tokens: Token[] = [];
@@ -30,12 +30,12 @@ export function useNewestTokens(): readonly Token[] {
 
 interface ChangedOptions {
   readonly tokens: readonly Token[];
-  /** Undefined: there is no application yet. */
+  /** Undefined for a new application. */
   readonly before: Grants | undefined;
   readonly after: Grants;
 }
 
-/** Ten tokens that the application would see or change otherwise. The vault decides by the same function. */
+/** Shows tokens that the application would see or change differently. Uses the function by which the vault decides. */
 export function ChangedTokens({ tokens, before, after }: ChangedOptions) {
   const changed = tokens.map((token) => ({ token, changes: changesOf(token, before, after) }));
   const shown = changed.filter(({ changes }) => changes.length > 0);
@@ -78,7 +78,7 @@ export function ChangedTokens({ tokens, before, after }: ChangedOptions) {
 const NO_GRANTS: Grants = { plain: new Set(), rules: [] };
 const SHOWS_DATA = ['token:read', 'token:use'];
 
-/** What each permission was and would be, where that differs. */
+/** Returns the permissions whose outcome differs, with both outcomes. */
 function changesOf({ id, containers = [] }: Token, before: Grants = NO_GRANTS, after: Grants) {
   return TOKEN_PERMISSIONS.map((permission) => {
     const [was, is] = [before, after].map((grants) => explainAccess(grants, permission, { id, containers }));

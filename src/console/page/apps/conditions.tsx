@@ -9,14 +9,14 @@ interface ConditionsOptions {
   readonly onChange: (conditions: Condition[]) => void;
 }
 
-/** The conditions of an expiring application's rule: all must hold. */
+/** Edits the conditions of an expiring application's rule, all of which must hold. */
 export function Conditions({ name, of, onChange }: ConditionsOptions) {
   const change = (at: number, part: Partial<Condition>) =>
     onChange(of.map((each, index) => (index === at ? { ...each, ...part } : each)));
   return (
     <>
       {of.map((condition, at) => (
-        // Conditions have no order and no name: their place is their identity.
+        // Conditions have no id, so their index is their key.
         <div class="rule-row" key={`${name}-${at}`}>
           <select
             aria-label="attribute"

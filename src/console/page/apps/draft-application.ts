@@ -6,13 +6,13 @@ import {
   type PermissionRow,
 } from '../../../contract/permissions.ts';
 
-/** A rule of a draft. `key` stays with it when it moves. */
+/** A rule of a draft. Its `key` does not change when the rule moves. */
 export interface DraftRule {
   readonly key: number;
   readonly rule: AccessRule;
 }
 
-/** What the form holds. The order of the rules decides their priorities. */
+/** The state of the form. The order of the rules determines their priorities. */
 export interface DraftState {
   readonly name: string;
   readonly type: ApplicationType;
@@ -36,7 +36,7 @@ export function draftOf(application?: Application): DraftState {
   };
 }
 
-/** The permissions that applications of the type may hold. Rules grant only those on tokens. */
+/** Returns the permissions that applications of the type may hold. Rules grant only those on tokens. */
 export function permissionsOf(type: ApplicationType): readonly Permission[] {
   return (Object.keys(PERMISSIONS) as Permission[]).filter((permission) => {
     const { types }: PermissionRow = PERMISSIONS[permission];
@@ -44,7 +44,7 @@ export function permissionsOf(type: ApplicationType): readonly Permission[] {
   });
 }
 
-/** Returns a rule for the end of the list. Of an expiring application, it compares containers. */
+/** Returns a new last rule. It compares containers for an expiring application. */
 export function newRule({ type, rules }: DraftState): DraftRule {
   const where =
     type === 'expiring'
@@ -55,7 +55,7 @@ export function newRule({ type, rules }: DraftState): DraftRule {
   return keyed({ description: '', priority, ...where, transform: 'mask', permissions: [first] });
 }
 
-/** Moves a rule. The priorities keep their places. */
+/** Moves a rule. The priorities stay in order. */
 export function moved(rules: readonly DraftRule[], from: number, to: number): readonly DraftRule[] {
   const picked = rules[from];
   if (picked === undefined || to < 0 || to >= rules.length) return rules;
@@ -66,14 +66,14 @@ export function moved(rules: readonly DraftRule[], from: number, to: number): re
     .map(({ key, rule }, index) => ({ key, rule: { ...rule, priority: priorities[index] ?? rule.priority } }));
 }
 
-/** Returns the draft as another type: what that type cannot hold is left out. */
+/** Returns the draft with another type, without the parts that the type cannot have. */
 export function asType(draft: DraftState, type: ApplicationType): DraftState {
   const allowed = permissionsOf(type);
   const permissions = draft.permissions.filter((each) => allowed.includes(each));
   return { ...draft, type, permissions, rules: [], can_create_expiring_applications: false };
 }
 
-/** Returns the members that create, update and a measurement share. */
+/** Returns the grants, which create, update and measure requests share. */
 export function grantedBy({ permissions, rules }: DraftState): Pick<AccessFields, 'permissions' | 'rules'> {
   return {
     ...(permissions.length > 0 && { permissions: [...permissions] }),
@@ -83,7 +83,7 @@ export function grantedBy({ permissions, rules }: DraftState): Pick<AccessFields
 
 type AccessFields = { readonly permissions?: readonly Permission[]; readonly rules?: readonly AccessRule[] };
 
-/** Returns the body of a create, or without the type that of an update. */
+/** Returns the body of an update; a create also needs the type. */
 export function bodyOf(draft: DraftState): Omit<CreateApplication, 'type'> {
   const { name, type, expires_at, can_create_expiring_applications } = draft;
   return {

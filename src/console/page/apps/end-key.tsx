@@ -13,12 +13,12 @@ interface EndKeyOptions {
   readonly how: 'regenerate' | 'delete';
   readonly application: Application;
   readonly all: readonly Application[];
-  /** The address without the application. */
+  /** The address to go to after a deletion. */
   readonly closed: string;
   readonly onClose: () => void;
 }
 
-/** Deletes an application or replaces its key, after its name was typed. Both end the key at once. */
+/** Asks for the application's name, then deletes the application or replaces its key. Both end the key at once. */
 export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions) {
   const { id, name } = application;
   const isDelete = how === 'delete';

@@ -8,7 +8,7 @@ interface KnownOptions {
   readonly tokens: readonly Token[];
 }
 
-/** The containers of token types, of rules and of the newest tokens, and those above them: what fields offer. */
+/** Suggests the containers of token types, of rules and of the newest tokens, with their parents. */
 export function KnownContainers({ all, tokens }: KnownOptions) {
   const found = [
     ...Object.values(TOKEN_TYPES).map(({ container }) => container),
@@ -25,7 +25,7 @@ export function KnownContainers({ all, tokens }: KnownOptions) {
   );
 }
 
-/** `/a/b/`: `/`, `/a/`, `/a/b/`. */
+/** Returns a container and its parents: `/`, `/a/`, `/a/b/` for `/a/b/`. */
 function withParents(container: string): readonly string[] {
   return [...container.matchAll(/\//g)].map(({ index }) => container.slice(0, index + 1));
 }

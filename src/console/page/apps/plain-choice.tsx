@@ -6,7 +6,7 @@ interface PlainOptions {
   readonly change: (part: Partial<DraftState>) => void;
 }
 
-/** The permissions that the type may hold on every token, or for management. */
+/** Chooses plain permissions of the type. */
 export function PlainChoice({ draft, change }: PlainOptions) {
   const { type, permissions, can_create_expiring_applications } = draft;
   const offered = permissionsOf(type);

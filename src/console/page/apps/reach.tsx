@@ -12,13 +12,13 @@ interface Asked {
   readonly application?: DraftApplication;
 }
 
-/** How many tokens each rule governs; of a draft that the vault refuses, what is wrong with it. */
+/** The tokens that each rule governs, or the errors of a draft. */
 export interface Reach {
   readonly parts: readonly ReachPart[];
   readonly errors: Errors;
 }
 
-/** Counts the tokens of an application, or of a draft. Does not ask while `asked` is undefined. */
+/** Counts the tokens of an application or a draft. Does not count while `asked` is undefined. */
 export function useReach(asked: Asked | undefined): Loaded<Reach> {
   const question = asked && isHeld('application:read') ? JSON.stringify(asked) : undefined;
   return useLoaded(question, async (signal) => {
@@ -38,7 +38,7 @@ interface ReachedOptions {
   readonly priority: number;
 }
 
-/** How many tokens a rule governs. */
+/** Shows the number of tokens that a rule governs. */
 export function Reached({ reach: { value, error, isLoading }, priority }: ReachedOptions) {
   const parts = value?.parts.filter((part) => part.priority === priority) ?? [];
   const isUnknown = value === undefined || Object.keys(value.errors).length > 0;
@@ -52,7 +52,7 @@ export function Reached({ reach: { value, error, isLoading }, priority }: Reache
 const countOf = ({ tokens, capped }: ReachPart): string =>
   `${number(tokens)}${capped ? '+' : ''} ${tokens === 1 ? 'token' : 'tokens'}`;
 
-/** Every part of the reach, in the order in which it is decided. */
+/** Shows the parts of the reach in the order in which the vault tries them. */
 export function ReachTable({ parts }: { readonly parts: readonly ReachPart[] }) {
   return (
     <table>

@@ -6,20 +6,20 @@ import { CONTAINERS_LIST } from './known-containers.tsx';
 
 interface RuleEditorOptions {
   readonly rule: AccessRule;
-  /** What the type may hold on tokens. */
+  /** The permissions on tokens that the type may hold. */
   readonly offered: readonly Permission[];
   readonly errors: readonly string[];
   readonly warnings: readonly string[];
   readonly reached: preact.ComponentChildren;
   readonly onChange: (rule: AccessRule) => void;
-  /** By how many places. */
+  /** Moves the rule by one place. */
   readonly onMove: (step: -1 | 1) => void;
   readonly onRemove: () => void;
   readonly isFirst: boolean;
   readonly isLast: boolean;
 }
 
-/** One rule of a draft. Alt ↑ and Alt ↓ move it. */
+/** Edits a rule of a draft. Alt ↑ and Alt ↓ move it. */
 export function RuleEditor(options: RuleEditorOptions) {
   const { rule, offered, errors, warnings, reached, onChange, onMove, onRemove, isFirst, isLast } = options;
   const { priority, container, conditions, transform, permissions, description } = rule;

@@ -3,7 +3,7 @@ import type { Permission } from '../../../contract/permissions.ts';
 
 type Condition = NonNullable<AccessRule['conditions']>[number];
 
-/** Returns what may surprise about a rule, given all rules in the order of their priority and the plain permissions. */
+/** Returns warnings about a rule. `rules` are in the order of priority; `plain` are the plain permissions. */
 export function ruleWarnings(
   rule: AccessRule,
   rules: readonly AccessRule[],
@@ -30,7 +30,7 @@ export function ruleWarnings(
 
 const showsData = (permission: Permission): boolean => permission === 'token:read' || permission === 'token:use';
 
-/** Whether every token that `b` matches is one that `a` matches. Containers that are not complete yet match none. */
+/** Returns whether `a` matches every token that `b` matches. An unfinished container matches none. */
 function covers(a: AccessRule, b: AccessRule): boolean {
   if (a.container !== undefined) {
     return a.container !== '' && (b.container?.toLowerCase().startsWith(a.container.toLowerCase()) ?? false);

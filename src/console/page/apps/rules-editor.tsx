@@ -13,7 +13,7 @@ interface RulesOptions {
   readonly change: (part: Partial<DraftState>) => void;
 }
 
-/** The rules of a draft, in the order in which the vault tries them. */
+/** Edits the rules of a draft, in the order in which the vault tries them. */
 export function RulesEditor({ draft, errors, reach, change }: RulesOptions) {
   const { type, rules, permissions } = draft;
   const place = useRef<HTMLOListElement>(null);
@@ -48,7 +48,7 @@ export function RulesEditor({ draft, errors, reach, change }: RulesOptions) {
               aria-hidden="true"
               draggable
               onDragStart={(event) => {
-                // Firefox drags nothing without data.
+                // Firefox starts no drag without data.
                 event.dataTransfer?.setData('text/plain', '');
                 setDragged(at);
               }}

@@ -12,7 +12,7 @@ import { isFiltered, type LogFilter, queryOf } from './log-filter.ts';
 import { LogFilters } from './log-filters.tsx';
 import { LogRows } from './log-rows.tsx';
 
-/** What happened: the log of the tenant. */
+/** Shows the log of the tenant. */
 export function Audit() {
   const { entity, actor, operation, denied, live } = route.value.query;
   const applications = useApplications().value ?? [];
@@ -29,9 +29,9 @@ export function Audit() {
 
 interface LogOptions {
   readonly filter: LogFilter;
-  /** `off`: new entries are not waited for. */
+  /** `off`: do not wait for new entries. */
   readonly live: string | undefined;
-  /** Of applications, by id. */
+  /** The names of applications, by id. */
   readonly names: ReadonlyMap<string, string>;
 }
 
@@ -46,7 +46,7 @@ function Log({ filter, live, names }: LogOptions) {
   const entries = [...fresh.entries, ...(page?.entries ?? [])];
   const events = eventsOf(entries);
   const query = { ...filter, live };
-  // The open entry may leave the page while others are added.
+  // Keep the open entry, which may leave the page when others are added.
   opened.current = events.find(({ place }) => place === entry) ?? opened.current;
 
   function showHeld() {

@@ -9,12 +9,12 @@ import { Actor, Result } from './log-rows.tsx';
 
 interface EntryPaneOptions {
   readonly event: LogEvent;
-  /** Of applications, by id. */
+  /** The names of applications, by id. */
   readonly names: ReadonlyMap<string, string>;
   readonly closed: string;
 }
 
-/** One call: its caller, its result, and links to the records that it was about. */
+/** Shows a call with its caller, its result, and links to its records. */
 export function EntryPane({ event, names, closed }: EntryPaneOptions) {
   const { place, entities, entity_type: type, actor_id: actor, operation, message, created_at, ...rest } = event;
   const { id: _first, entity_id: _one, ...more } = rest;
@@ -83,7 +83,7 @@ function Entity({ id, type }: { readonly id: string; readonly type: string }) {
   );
 }
 
-/** Leads to the entries that are like this one. */
+/** Links to the entries with the same value. */
 function Only({ filter, of }: { readonly filter: LogFilter; readonly of: string }) {
   return (
     <>

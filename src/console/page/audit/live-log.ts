@@ -4,13 +4,13 @@ import { vault } from '../vault.ts';
 import type { LogEntry } from './log-events.ts';
 import { isFiltered, type LogFilter, queryOf } from './log-filter.ts';
 
-/** Entries of a page. */
+/** The number of entries per page. */
 export const PAGE_SIZE = 50;
-/** New entries that are asked for at once, and those that are shown above the page. */
+/** The maximum number of new entries per request, and above the page. */
 const MAX_NEW = 100;
-/** Seconds that a call waits for new entries. */
+/** Seconds for which a call waits for new entries. */
 const WAIT = 20;
-/** Milliseconds between two calls, and after one that failed. */
+/** Milliseconds between two calls, and after a failed one. */
 const PAUSE_MS = 100;
 const RETRY_MS = 2_000;
 
@@ -19,29 +19,29 @@ export interface LogPage {
   readonly entries: readonly LogEntry[];
   /** The cursor of older entries. */
   readonly next: string | undefined;
-  /** How far the search came before the page was full. */
+  /** The time back to which the search got, when it stopped early. */
   readonly searchedTo: string | undefined;
-  /** No older entry is new. */
+  /** The newest entry of the page; later ones are new. */
   readonly after: string;
 }
 
 interface Fresh {
   readonly page?: LogPage | undefined;
   readonly entries: readonly LogEntry[];
-  /** How many more there are: the list is not at its top. */
+  /** The number of new entries that are not shown, because the list is scrolled. */
   readonly held: number;
   readonly error?: string | undefined;
 }
 
 export interface LiveLog extends Loaded<LogPage> {
   readonly fresh: Omit<Fresh, 'page'>;
-  /** Asks for the page again. */
+  /** Loads the page again. */
   readonly renew: () => void;
 }
 
 const NONE: Fresh = { entries: [], held: 0 };
 
-/** A page of the log, and the entries since. `isAtTop` decides whether new entries may move the rows. */
+/** Loads a page of the log and follows newer entries. `isAtTop` returns whether new entries may be shown at once. */
 export function useLiveLog(
   filter: LogFilter,
   start: string | undefined,
@@ -78,7 +78,7 @@ export function useLiveLog(
 }
 
 async function askLog(filter: LogFilter, start: string | undefined, signal: AbortSignal): Promise<LogPage> {
-  // An entry that is written between the two questions is found twice, and shown once.
+  // An entry written between the two requests is found twice and shown once.
   const newest = isFiltered(filter) || start !== undefined ? await askNewest(signal) : undefined;
   const query = { ...queryOf(filter), size: PAGE_SIZE, ...(start !== undefined && { start }) };
   const { data, pagination } = await vault().listLogs({ query, signal });
@@ -92,18 +92,18 @@ async function askNewest(signal: AbortSignal): Promise<string | undefined> {
 }
 
 interface Follower {
-  /** `isCut`: there are more, older than these. */
+  /** `isCut`: there are further new entries, older than these. */
   readonly found: (entries: readonly LogEntry[], isCut: boolean) => void;
   readonly failed: (error: unknown) => void;
 }
 
-/** Waits for entries newer than `after`, again and again. */
+/** Waits for entries newer than `after` in a loop. */
 async function follow(filter: LogFilter, after: string, stop: AbortSignal, { found, failed }: Follower): Promise<void> {
   let last = after;
   while (!stop.aborted) {
     try {
       await untilVisible();
-      // The next search begins here, though none of the entries before matched.
+      // Continue after the newest entry even when no entry matches the filter.
       const newest = isFiltered(filter) ? await askNewest(stop) : undefined;
       const query = { ...queryOf(filter), after: last, wait: WAIT, size: MAX_NEW };
       const { data, pagination } = await vault().listLogs({ query, signal: stop });
@@ -119,7 +119,7 @@ async function follow(filter: LogFilter, after: string, stop: AbortSignal, { fou
   }
 }
 
-/** A tab that nobody sees asks for nothing: a browser has few connections for all tabs of a console. */
+/** Waits until the tab is visible: a browser limits the connections of all tabs together. */
 function untilVisible(): Promise<unknown> {
   if (!document.hidden) return Promise.resolve();
   return new Promise((resolve) => addEventListener('visibilitychange', resolve, { once: true }));

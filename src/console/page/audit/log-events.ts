@@ -4,17 +4,17 @@ type LogPage = Awaited<ReturnType<VaultClient['listLogs']>>;
 
 export type LogEntry = LogPage['data'][number];
 
-/** A call, with its entries: one for each thing that it was about. */
+/** A call with its entries, one for each record. */
 export interface LogEvent extends LogEntry {
   /** `SEQUENCE.N`. */
   readonly place: string;
   readonly entities: readonly string[];
 }
 
-/** `SEQUENCE.N` of an entry's id: the same for all entries of a call. */
+/** Returns the `SEQUENCE.N` of an entry's id, which all entries of a call share. */
 const placeOf = (id: string): string => id.split('.', 2).join('.');
 
-/** Groups entries by call. The order stays. */
+/** Groups entries by call and keeps their order. */
 export function eventsOf(entries: readonly LogEntry[]): readonly LogEvent[] {
   const events = new Map<string, LogEvent & { readonly entities: string[] }>();
   for (const entry of entries) {

@@ -1,4 +1,4 @@
-/** The filters of the log, as the address holds them. */
+/** The filters of the log, as in the address. */
 export interface LogFilter {
   readonly entity?: string | undefined;
   readonly actor?: string | undefined;
@@ -7,7 +7,7 @@ export interface LogFilter {
   readonly denied?: string | undefined;
 }
 
-/** The members of the list's query; what is empty is left out. */
+/** Returns the query of the list, without empty members. */
 export function queryOf({ entity, actor, operation, denied }: LogFilter) {
   return {
     ...(entity && { entity_id: entity }),

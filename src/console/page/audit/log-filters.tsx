@@ -7,7 +7,7 @@ import { address, go } from '../route.ts';
 import { session } from '../session.ts';
 import type { LogFilter } from './log-filter.ts';
 
-/** What `vault audit verify` prints. */
+/** The output of `vault audit verify`. */
 interface Verified {
   readonly ok: boolean;
   readonly entries?: number;
@@ -22,11 +22,11 @@ const OPERATION_IDS = Object.keys(OPERATIONS).sort();
 interface LogFiltersOptions {
   readonly filter: LogFilter;
   readonly live: string | undefined;
-  /** Of applications, by id. */
+  /** The names of applications, by id. */
   readonly names: ReadonlyMap<string, string>;
 }
 
-/** The filters of the log, and the check of the whole of it. */
+/** Shows the filters of the log, and the button that verifies the whole log. */
 export function LogFilters({ filter, live, names }: LogFiltersOptions) {
   const { entity = '', actor = '', operation = '', denied } = filter;
   const addressOf = (changed: LogFilter & { readonly live?: string }) =>
@@ -86,7 +86,7 @@ interface ChoiceOptions {
   readonly choose: (value: string) => void;
 }
 
-/** A list to choose from. The chosen value may be none of it: of a deleted application, or of an action on the file. */
+/** A select with the given options. It adds a chosen value that is not among them, such as a deleted application. */
 function Choice({ name, chosen, options, choose }: ChoiceOptions) {
   const isOther = chosen !== '' && !options.some(([value]) => value === chosen);
   return (

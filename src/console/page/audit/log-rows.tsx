@@ -10,7 +10,7 @@ interface LogRowsOptions {
   readonly hrefOf: (place: string) => string;
 }
 
-/** The events of the log, a row each. */
+/** Shows one row for each event of the log. */
 export function LogRows({ events, names, open, hrefOf }: LogRowsOptions) {
   return (
     <Rows
@@ -36,7 +36,7 @@ interface ActorOptions {
   readonly names: ReadonlyMap<string, string>;
 }
 
-/** The name of the application, or its id where it is unknown or deleted. */
+/** Shows the name of the application, or its id when the name is unknown. */
 export function Actor({ of: { actor_id: id, actor_type: type }, names }: ActorOptions) {
   if (id === undefined) return <span class="soft">{type}</span>;
   return (
@@ -46,7 +46,7 @@ export function Actor({ of: { actor_id: id, actor_type: type }, names }: ActorOp
   );
 }
 
-/** A narrow column breaks it before a capital. */
+/** Allows a line break before each capital letter. */
 function OperationName({ of: operation }: { readonly of: string }) {
   return (
     <span class="word">
@@ -66,7 +66,7 @@ function Entities({ of: { entities, entity_type: type } }: { readonly of: LogEve
   return entities.length === 1 ? <code>{id}</code> : `${number(entities.length)} ${type}s`;
 }
 
-/** The status of the reply, and what makes it worth a look. */
+/** Shows the status of the reply, and whether it was denied or revealed plaintext. */
 export function Result({ of: { status, revealed } }: { readonly of: LogEntry }) {
   const isDenied = status === 403 || status === 429;
   return (

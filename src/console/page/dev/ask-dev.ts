@@ -5,7 +5,7 @@ import { send } from '../session.ts';
 
 const FIRST_COMMAND = 'vault requests list --follow';
 
-/** The command of the last control that was used. */
+/** The command of the last used control. */
 export const lastCommand = signal(FIRST_COMMAND);
 
 interface ProblemBody {
@@ -13,7 +13,7 @@ interface ProblemBody {
   readonly errors?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Sends a request to the dev controls. `path` begins behind `/dev/`. Throws an error with the problem in words. */
+/** Sends a request to the dev controls. `path` follows `/dev/`. Throws an error with the text of the problem. */
 export async function askDev<Result>(
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   path: string,
@@ -30,7 +30,7 @@ export async function askDev<Result>(
   throw new Error(member === undefined ? (detail ?? `status ${response.status}`) : `${member[0]} ${member[1][0]}`);
 }
 
-/** Returns a function that uses a control, and what went wrong the last time. `command` does the same in a terminal. */
+/** Returns a function that uses a control, and the error of its last use. `command` is the equivalent command line. */
 export function useControl() {
   const [error, setError] = useState<string>();
   async function act(command: string, work: () => Promise<unknown>): Promise<void> {

@@ -1,7 +1,7 @@
 import { address } from '../route.ts';
 import { clock, spanOf, useClock } from './clock-state.ts';
 
-/** Says on every screen that the clock of the vault was moved. */
+/** Shows on every screen that the clock of the vault was moved. */
 export function ClockLine({ isDev }: { readonly isDev: boolean }) {
   useClock(isDev);
   const { offset_ms: offset = 0 } = clock.value ?? {};

@@ -3,22 +3,22 @@ import { useEffect, useState } from 'preact/hooks';
 import { useLoaded } from '../loaded.ts';
 import { askDev } from './ask-dev.ts';
 
-/** What `GET /dev/clock` answers. */
+/** The reply of `GET /dev/clock`. */
 export interface ClockState {
   readonly now: string;
   readonly offset_ms: number;
   readonly next_expiry?: string;
-  /** Records that a move removed. */
+  /** The number of records that the last move removed. */
   readonly removed?: number;
 }
 
-/** Milliseconds between looks: a command may move the clock, too. */
+/** Milliseconds between two polls; commands may move the clock, too. */
 const LOOK_MS = 15_000;
 
-/** The clock of the vault as it was last seen. */
+/** The last known clock of the vault. */
 export const clock = signal<ClockState | undefined>(undefined);
 
-/** Follows the clock of a `--dev` vault while the component is mounted. */
+/** Polls the clock of a `--dev` vault while the component is mounted. */
 export function useClock(isDev: boolean): void {
   const [looks, setLooks] = useState(0);
   useEffect(() => {
@@ -40,7 +40,7 @@ const UNITS = [
   ['s', 1_000],
 ] as const;
 
-/** Returns a duration in its two largest units: `1 d 1 h`. */
+/** Formats a duration in its two largest units: `1 d 1 h`. */
 export function spanOf(ms: number): string {
   let left = Math.round(Math.abs(ms) / 1_000) * 1_000;
   const parts: string[] = [];

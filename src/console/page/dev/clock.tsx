@@ -5,7 +5,7 @@ import { type ClockState, clock, spanOf } from './clock-state.ts';
 
 const HOUR_MS = 3_600_000;
 
-/** The time of the vault, and the buttons that move it. */
+/** Shows the time of the vault and the buttons that move it. */
 export function Clock() {
   const { act, error } = useControl();
   const [now, setNow] = useState(Date.now());

@@ -8,7 +8,7 @@ import { RequestPane } from './request-pane.tsx';
 import { Requests } from './requests.tsx';
 import { Snapshots } from './snapshots.tsx';
 
-/** The controls of a `--dev` vault, and its requests. */
+/** Shows the controls of a `--dev` vault and its requests. */
 export function DevTools() {
   const { request } = route.value.query;
   const chosen = requests.value.find(({ id }) => String(id) === request);

@@ -3,7 +3,7 @@ import { useLoaded } from '../loaded.ts';
 import { Wrong } from '../parts/pieces.tsx';
 import { askDev, useControl } from './ask-dev.ts';
 
-/** What a fault does, and the members and flags that ask for it. */
+/** The kinds of faults, with their request members and flags. */
 const KINDS: Readonly<Record<string, { readonly body: object; readonly flags: string }>> = {
   ...Object.fromEntries(
     [429, 503, 500, 507, 409, 408, 404, 403, 401].map((status) => [
@@ -15,7 +15,7 @@ const KINDS: Readonly<Record<string, { readonly body: object; readonly flags: st
   'only later': { body: {}, flags: '' },
 };
 
-/** The faults of the next requests. */
+/** Shows the faults of the next requests and adds more. */
 export function Faults() {
   const { act, error } = useControl();
   const faults = useLoaded('faults', (signal) =>

@@ -5,17 +5,17 @@ import { messageOf } from '../loaded.ts';
 import { askDev } from './ask-dev.ts';
 
 const MAX_SHOWN = 500;
-/** Seconds that the daemon waits for a request. */
+/** Seconds for which the daemon waits for a request. */
 const WAIT = 20;
-/** Milliseconds between questions: under load each has an answer at once. */
+/** Milliseconds between two polls, because a busy daemon replies at once. */
 const PAUSE_MS = 500;
 /** Milliseconds after a failure. */
 const RETRY_MS = 3_000;
 
-/** The requests, newest first. They stay while other screens are shown. */
+/** The requests, newest first. The list survives a change of screen. */
 export const requests = signal<readonly DevRequestEntry[]>([]);
 
-/** Follows the requests of the daemon while the component is mounted and `isLive`. Returns what went wrong. */
+/** Follows the requests of the daemon while the component is mounted and `isLive`. Returns an error message, if any. */
 export function useRequests(isLive: boolean): string | undefined {
   const [error, setError] = useState<string>();
   useEffect(() => {
@@ -28,7 +28,7 @@ export function useRequests(isLive: boolean): string | undefined {
 }
 
 async function follow(signal: AbortSignal, setError: (error: string | undefined) => void): Promise<void> {
-  // The first question does not wait: a list without requests is an answer.
+  // Do not wait in the first poll, so that an empty list is shown at once.
   for (let wait = 0; !signal.aborted; wait = WAIT) {
     const after = requests.peek()[0]?.id ?? 0;
     let pause = PAUSE_MS;

@@ -11,10 +11,10 @@ import { vault } from '../vault.ts';
 
 type LogEntry = Awaited<ReturnType<VaultClient['listLogs']>>['data'][number];
 
-/** Milliseconds around a request in which its entry of the audit is looked for. */
+/** Milliseconds before and after a request in which to search for its audit entry. */
 const AROUND_MS = 2_000;
 
-/** One request: its facts, and its entry of the audit. */
+/** Shows a request and its audit entry. */
 export function RequestPane({ entry }: { readonly entry: DevRequestEntry }) {
   const applications = useApplications();
   const {
@@ -67,7 +67,7 @@ export function RequestPane({ entry }: { readonly entry: DevRequestEntry }) {
   );
 }
 
-/** The entry that the request made, by its time and application: the list of requests holds no id of a token. */
+/** Finds the entry by time and application, because the list of requests contains no token ids. */
 function AuditEntry({ entry }: { readonly entry: DevRequestEntry }) {
   const { id, method, route, time, status, application_id: app } = entry;
   const [operation] = Object.entries(OPERATIONS).find(([, row]) => row.method === method && row.path === route) ?? [];
@@ -106,7 +106,7 @@ function AuditEntry({ entry }: { readonly entry: DevRequestEntry }) {
   );
 }
 
-/** Its filters narrow the audit to calls like this one; a call has several entries, `SEQUENCE.N.K`. */
+/** Returns the address of the audit with filters for similar calls. Entries of one call share `SEQUENCE.N`. */
 function auditAddress({ id, entity_id: entity, actor_id: actor, operation }: LogEntry): string {
   return address('audit', { entity, actor, operation, entry: id.split('.', 2).join('.') });
 }

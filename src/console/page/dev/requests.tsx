@@ -5,7 +5,7 @@ import { Rows } from '../parts/rows.tsx';
 import { address, route } from '../route.ts';
 import { requests, useRequests } from './live-requests.ts';
 
-/** The last requests of the daemon, newest first. */
+/** Shows the last requests of the daemon, newest first. */
 export function Requests() {
   const [isLive, setLive] = useState(true);
   const error = useRequests(isLive);

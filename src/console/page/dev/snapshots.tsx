@@ -9,11 +9,11 @@ interface Snapshot {
   readonly name: string;
   readonly saved_at?: string;
   readonly tokens?: number;
-  /** Why it cannot be loaded. */
+  /** The reason why the snapshot cannot be loaded. */
   readonly refused?: string;
 }
 
-/** The states that the vault can go back to. */
+/** Shows the saved snapshots; saves, loads and deletes them. */
 export function Snapshots() {
   const { act, error } = useControl();
   const [typed, setTyped] = useState('');
@@ -83,7 +83,7 @@ export function Snapshots() {
   );
 }
 
-/** No command resets a daemon. */
+/** Returns a curl command, because `vault` has no command for a reset. */
 function resetCommand(): string {
   const { value } = session;
   const prefix = value.kind === 'open' ? value.about.header_prefix.toUpperCase() : 'SVC';

@@ -2,13 +2,13 @@ import { useState } from 'preact/hooks';
 
 interface SureOptions {
   readonly label: string;
-  /** What the button says before it acts. */
+  /** The label of the button before it acts. */
   readonly question: string;
   readonly disabled?: boolean;
   readonly act: () => void;
 }
 
-/** A button for something that is lost: the second press acts, and leaving it takes the first one back. */
+/** A button for a destructive action: the second press acts, and leaving the button cancels the first. */
 export function Sure({ label, question, disabled, act }: SureOptions) {
   const [isAsked, setAsked] = useState(false);
   return (

@@ -11,13 +11,13 @@ import { type KeyFacts, Keys } from './keys.tsx';
 interface Ready {
   readonly isReady: boolean;
   readonly version: string;
-  /** Sentences about problems of a vault that still answers, or why it does not. */
+  /** Problems of a running vault, or the reason why it is not ready. */
   readonly notices: readonly string[];
   /** Undefined without `report:read`. */
   readonly tokens: number | undefined;
 }
 
-/** What `GET /ui/holder/file` answers. Sizes are in bytes. */
+/** The reply of `GET /ui/holder/file`. Sizes are in bytes. */
 interface FileFacts {
   readonly file: string;
   readonly bytes: number;
@@ -25,7 +25,7 @@ interface FileFacts {
   readonly format: number;
 }
 
-/** What `vault doctor` prints. */
+/** The output of `vault doctor`. */
 interface Checked {
   readonly ok: boolean;
   readonly checked: {
@@ -40,7 +40,7 @@ interface Checked {
 
 const doctor = holderRun<Checked>('doctor');
 
-/** Whether the vault answers, and the state of its file and keys. */
+/** Shows whether the vault is ready, and the state of its file and keys. */
 export function Health() {
   const ready = useLoaded('ready', askReady);
   const file = useLoaded(hasFile() ? 'file' : undefined, (signal) => askHolder<FileFacts>('file', 'GET', signal));

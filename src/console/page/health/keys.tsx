@@ -1,6 +1,6 @@
 import { CommandLine, number, Time } from '../parts/pieces.tsx';
 
-/** What `vault keys list` and `vault keys status` print. */
+/** The output of `vault keys list` and `vault keys status`. */
 export interface KeyFacts {
   readonly generation: number;
   readonly slots: readonly {
@@ -21,7 +21,7 @@ interface KeysOptions {
   readonly file: string;
 }
 
-/** The ways to open the file, and the keys of each tenant. */
+/** Shows the key slots of the file and the keys of each tenant. */
 export function Keys({ of: { generation, slots, tenants }, file }: KeysOptions) {
   return (
     <>

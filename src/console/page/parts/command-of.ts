@@ -4,14 +4,14 @@ import { session } from '../session.ts';
 
 type Value = string | number | boolean | readonly string[] | Readonly<Record<string, string>> | undefined;
 
-/** A call whose parameters are in its path and query: reads, and calls without a body. */
+/** A call without a body. */
 export interface Shown {
   readonly operation: OperationId;
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, Value>>;
 }
 
-/** Returns the command that makes the call. */
+/** Returns the equivalent command line. */
 export function commandOf({ operation, params = {}, query = {} }: Shown): string {
   const row: Operation = OPERATIONS[operation];
   const { command, flags: names = {} } = row.cli;
@@ -23,7 +23,7 @@ export function commandOf({ operation, params = {}, query = {} }: Shown): string
   return ['vault', ...command, ...(isLikeFlag ? [...flags, '--', ...ids] : [...ids, ...flags])].join(' ');
 }
 
-/** Returns the curl command that makes the call. The shell takes the API key from a variable. */
+/** Returns the equivalent curl command. It takes the API key from a shell variable. */
 export function curlOf({ operation, params = {}, query = {} }: Shown): string {
   const { method, path } = OPERATIONS[operation];
   const { value } = session;
@@ -38,7 +38,7 @@ export function curlOf({ operation, params = {}, query = {} }: Shown): string {
   return `curl -sS${verb} "$VAULT_URL"${address} \\\n  -H "${prefix.toUpperCase()}-API-KEY: $VAULT_API_KEY"`;
 }
 
-/** Returns the call in TypeScript. */
+/** Returns the equivalent TypeScript code. */
 export function typescriptOf({ operation, params, query }: Shown): string {
   const request = JSON.stringify({ params, query }, undefined, 2).replace(/^( *)"(\w+)":/gm, '$1$2:');
   return `import { createClient } from 'token-vault/client';
@@ -61,7 +61,7 @@ function isRecord(value: Value): value is Readonly<Record<string, string>> {
   return typeof value === 'object' && !Array.isArray(value);
 }
 
-/** One word of a POSIX shell. */
+/** Quotes a word for a POSIX shell, if necessary. */
 export function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }

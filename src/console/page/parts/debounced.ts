@@ -1,9 +1,9 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Milliseconds after the last key. */
+/** Milliseconds after the last change. */
 const WAIT_MS = 180;
 
-/** Returns a text as it was when the typing paused last. */
+/** Returns the text as it was at the last pause in typing. */
 export function useDebounced(text: string): string {
   const [settled, setSettled] = useState(text);
   useEffect(() => {

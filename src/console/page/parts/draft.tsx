@@ -16,7 +16,7 @@ interface DraftOptions {
   readonly children: ComponentChildren;
 }
 
-/** A form that takes the place of the list, and beside it what it would make. Ctrl Enter sends it. */
+/** Shows a form in place of the list, with a preview beside it. Ctrl Enter submits it. */
 export function Draft({ title, action, closed, isReady, onSubmit, previewTitle, preview, children }: DraftOptions) {
   const form = useRef<HTMLFormElement>(null);
   const [isSending, setSending] = useState(false);

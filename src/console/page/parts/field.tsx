@@ -5,25 +5,25 @@ interface FieldOptions {
   readonly name: string;
   readonly label: ComponentChildren;
   readonly value: string;
-  /** `caret`: how many characters are before the cursor. */
+  /** `caret`: the number of characters before the cursor. */
   readonly onInput: (value: string, caret: number) => void;
-  /** Lines of a text area; absent: one line of text. */
+  /** The lines of a text area; absent for a single-line input. */
   readonly rows?: number;
   readonly placeholder?: string | undefined;
   readonly note?: ComponentChildren;
   readonly errors?: readonly string[];
   /** The id of a datalist. */
   readonly list?: string;
-  /** Whether the value is code: ids, JSON, expressions. */
+  /** Whether the value is code: an id, JSON or an expression. */
   readonly isCode?: boolean;
-  /** More attributes of the control, and what is below it. */
+  /** More attributes of the control. */
   readonly control?: JSX.HTMLAttributes<HTMLTextAreaElement>;
   readonly children?: ComponentChildren;
 }
 
 type Typed = Pick<HTMLInputElement, 'value' | 'selectionStart'>;
 
-/** A field with its label, its errors and a note. Browsers keep nothing of it. */
+/** Shows a field with its label, errors and a note. Browsers do not store its value. */
 export function Field({
   name,
   label,
@@ -61,7 +61,7 @@ export function Field({
   );
 }
 
-/** The errors of one member. A screen reader announces them once they change. */
+/** Shows the errors of a member. Screen readers announce changes. */
 export function FieldErrors({ id, errors }: { readonly id: string; readonly errors: readonly string[] }) {
   return (
     <p class="field-errors" id={id} aria-live="polite">
@@ -74,7 +74,7 @@ export function FieldErrors({ id, errors }: { readonly id: string; readonly erro
 
 export type Errors = Readonly<Record<string, readonly string[]>>;
 
-/** Returns the errors of a member and of what is in it, which is named. */
+/** Returns the errors of a member and of its descendants, with their names. */
 export function errorsAt(errors: Errors, path: string): readonly string[] {
   return Object.entries(errors).flatMap(([each, messages]) => {
     if (each === path) return messages;

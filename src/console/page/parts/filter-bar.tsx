@@ -6,11 +6,11 @@ import { Key } from './pieces.tsx';
 interface FilterOptions {
   readonly text: string;
   readonly hint: string;
-  /** Returns the address of the list with the filter. */
+  /** Returns the address of the filtered list. */
   readonly apply: (typed: string) => string;
 }
 
-/** The field of a filter: `/` goes there, Enter applies it. */
+/** The input of a filter: `/` focuses it, Enter applies it. */
 export function FilterBar({ text, hint, apply }: FilterOptions) {
   const field = useRef<HTMLInputElement>(null);
   useKeys({ '/': () => field.current?.focus() });

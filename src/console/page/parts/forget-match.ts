@@ -1,4 +1,4 @@
-/** Engines keep the text of the last match (`RegExp.lastMatch`), which may have been plaintext. */
+/** Clears the text of the last match (`RegExp.lastMatch`), which may be plaintext. */
 export function forgetMatch(): void {
   /./.test('.');
 }

@@ -6,13 +6,13 @@ import { CopyButton, Time } from './pieces.tsx';
 interface HolderCommandOptions<T> {
   readonly label: string;
   readonly run: HolderRun<T>;
-  /** The command line that does the same. */
+  /** The equivalent command line. */
   readonly command: string;
   readonly isGood: (result: T) => boolean;
   readonly show: (result: T) => ComponentChildren;
 }
 
-/** Runs a command on the vault's file, and shows what it found. A console without the file shows the command. */
+/** Runs a command on the vault's file and shows its result. Without the file, it shows the command line. */
 export function HolderCommand<T>({ label, run, command, isGood, show }: HolderCommandOptions<T>) {
   const { isRunning, result, error, at } = run.state.value;
   if (!hasFile()) {

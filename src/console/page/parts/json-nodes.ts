@@ -2,8 +2,8 @@ const PART = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const STEP = '  ';
 
 /**
- * Returns JSON as text nodes: one member a line, strings, numbers and names in colours. Works on the text: numbers stay as the
- * vault wrote them.
+ * Returns JSON as coloured text nodes with one member per line. It works on the text, so numbers keep the vault's
+ * notation.
  */
 export function jsonNodes(text: string): DocumentFragment {
   const nodes = document.createDocumentFragment();
@@ -36,7 +36,7 @@ function colored(part: string, isName: boolean): HTMLElement {
   return span;
 }
 
-/** Returns the text of a member of an object, as it is written; undefined without it. */
+/** Returns the text of a member of an object, unchanged; undefined without the member. */
 export function memberText(text: string, name: string): string | undefined {
   let depth = 0;
   let from: number | undefined;

@@ -6,15 +6,15 @@ import { Key } from './pieces.tsx';
 
 interface PaneOptions {
   readonly title: ComponentChildren;
-  /** What it is about: a change moves the focus here. */
+  /** The identity of the contents; a change moves the focus to the pane. */
   readonly subject: string;
-  /** The address without it. */
+  /** The address without the pane. */
   readonly closed: string;
   readonly isWide?: boolean;
   readonly children: ComponentChildren;
 }
 
-/** Shows one row beside the list, or over it where the page is narrow. */
+/** Shows one row beside the list, or over it on a narrow page. */
 export function Pane({ title, subject, closed, isWide, children }: PaneOptions) {
   const place = useRef<HTMLElement>(null);
   useKeys({ Escape: () => go(closed) });

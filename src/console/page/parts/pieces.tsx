@@ -12,7 +12,7 @@ const UNITS = [
   ['minute', 60_000],
 ] as const;
 
-/** A time: relative by the clock of the vault, with the exact one as its title. */
+/** Shows a time relative to the clock of the vault, with the exact time as its title. */
 export function Time({ at }: { readonly at: string | undefined }) {
   if (at === undefined) return null;
   const ms = Date.parse(at) - Date.now() - (clock.value?.offset_ms ?? 0);
@@ -24,7 +24,7 @@ export function Time({ at }: { readonly at: string | undefined }) {
   );
 }
 
-/** How an application sees data. */
+/** Shows the transform of an application. */
 export function Sees({ as = 'nothing' }: { readonly as?: Transform | 'nothing' | undefined }) {
   return <span class={`sees ${as}`}>{as}</span>;
 }
@@ -45,7 +45,7 @@ export function Key({ name }: { readonly name: string }) {
   return <kbd>{name}</kbd>;
 }
 
-/** The command line that shows the same. */
+/** Shows the equivalent command line. */
 export function CommandLine({ text }: { readonly text: string }) {
   return (
     <p class="command">
@@ -54,7 +54,7 @@ export function CommandLine({ text }: { readonly text: string }) {
   );
 }
 
-/** Copies what the page shows anyway. A page on plain HTTP beyond this machine has no clipboard. */
+/** Copies text that the page shows. It is absent on plain HTTP from another machine, where pages have no clipboard. */
 export function CopyButton({ text }: { readonly text: string }) {
   if (!isSecureContext) return null;
   const copy = () =>
@@ -69,7 +69,7 @@ export function CopyButton({ text }: { readonly text: string }) {
   );
 }
 
-/** What went wrong. Screen readers announce it. */
+/** Shows an error. Screen readers announce it. */
 export function Wrong({ children }: { readonly children: ComponentChildren }) {
   return children ? (
     <p class="wrong" role="alert">

@@ -8,13 +8,13 @@ import { jsonNodes, memberText } from './json-nodes.ts';
 import { Key, Wrong } from './pieces.tsx';
 import { toast } from './toast.tsx';
 
-/** Seconds that plaintext is shown, and stays in the clipboard. */
+/** Seconds for which plaintext is shown or stays in the clipboard. */
 const SECONDS = 30;
 
-/** What ends the plaintext: another tab or window, the browser's Back, and printing. */
+/** Events that hide the plaintext: another tab or window, leaving the page, and printing. */
 const ENDS = ['blur', 'visibilitychange', 'pagehide', 'beforeprint'];
 
-/** The buttons that show and copy the plaintext of a token. It is in text nodes of this component, and nowhere else. */
+/** Shows or copies the plaintext of a token, which exists only in text nodes of this component. */
 export function Reveal({ id }: { readonly id: string }) {
   const place = useRef<HTMLPreElement>(null);
   const [left, setLeft] = useState(0);
@@ -33,7 +33,7 @@ export function Reveal({ id }: { readonly id: string }) {
     setError(undefined);
     try {
       const data = await dataOf(id);
-      // The pane may show another token, or be gone, by now.
+      // The pane may have closed or changed in the meantime.
       if (newest.current !== id) return;
       place.current?.replaceChildren(jsonNodes(data));
       forgetMatch();
@@ -55,7 +55,7 @@ export function Reveal({ id }: { readonly id: string }) {
     }
   }
 
-  // Before the next paint: the pane may show another token by then.
+  // Hide before the next paint, because the pane may show another token then.
   useLayoutEffect(() => hide, [id]);
   useEffect(() => {
     if (!isShown) return;
@@ -98,7 +98,7 @@ async function dataOf(id: string): Promise<string> {
   return data;
 }
 
-/** A string is copied as it is, other JSON as its text. */
+/** Returns a string without quotes, and other JSON as text. */
 function copied(data: string): string {
   return data.startsWith('"') ? JSON.parse(data) : data;
 }

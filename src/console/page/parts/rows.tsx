@@ -6,19 +6,19 @@ import { go } from '../route.ts';
 export interface Column<Row> {
   readonly head: string;
   readonly show: (row: Row) => ComponentChildren;
-  /** When it is hidden: `less` in a narrow list, `extra` in a very narrow one. */
+  /** Hides the column: `less` in a narrow list, `extra` in a very narrow one. */
   readonly rank?: 'less' | 'extra';
 }
 
 interface RowsOptions<Row> {
   readonly caption: string;
-  /** The first holds the link of the row. */
+  /** The first column contains the link of the row. */
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly idOf: (row: Row) => string;
-  /** The address that opens a row. */
+  /** Returns the address that opens a row. */
   readonly hrefOf: (row: Row) => string;
-  /** The row that is open. */
+  /** The id of the open row. */
   readonly open?: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open }: RowsOp
   const body = useRef<HTMLTableSectionElement>(null);
   const [current, setCurrent] = useState<string>();
   const before = useRef(open);
-  // By id: rows may be added above.
+  // Find the row by id, since new rows may appear above it.
   const at = Math.max(
     0,
     rows.findIndex((row) => idOf(row) === current),

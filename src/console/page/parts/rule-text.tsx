@@ -1,7 +1,7 @@
 import type { AccessRule } from '../../../client/create-client.ts';
 import { Sees } from './pieces.tsx';
 
-/** A rule in one line: where, how it shows data, and what it is for. */
+/** Shows a rule in one line: its containers or conditions, its transform and its description. */
 export function RuleText({
   rule: { container, conditions = [], transform, description },
 }: {

@@ -2,31 +2,31 @@ import { useKeys } from '../keys.ts';
 import { address, go } from '../route.ts';
 import { CommandLine, Key, number } from './pieces.tsx';
 
-/** A page of a list by cursor. */
+/** A page of a list, by cursor. */
 interface Place {
-  /** How many rows are before it. */
+  /** The number of rows before the page. */
   readonly at: number;
   readonly start: string | undefined;
   readonly next: string | undefined;
   readonly shown: number;
   readonly size: number;
   readonly total: string | undefined;
-  /** The rows are still those of the page before. */
+  /** Whether the list still shows the previous page. */
   readonly isLoading: boolean;
 }
 
 interface TurnerOptions {
   readonly screen: string;
-  /** The members of the address that stay. */
+  /** The parts of the address that stay the same. */
   readonly query: Readonly<Record<string, string | undefined>>;
   readonly place: Place;
   readonly command: string;
 }
 
-/** The cursors of the pages before, by the cursor of the page. A reload loses them: Newer then leads to the first page. */
+/** The cursor of the newer page, by the cursor of a page. After a reload, Newer leads to the first page. */
 const before = new Map<string, string | undefined>();
 
-/** Turns the pages of a list. */
+/** Shows the position in a list and turns its pages. */
 export function Turner({ screen, query, place, command }: TurnerOptions) {
   const { at, start, shown, size, total, isLoading } = place;
   const next = isLoading ? undefined : place.next;

@@ -7,23 +7,23 @@ import { CommandLine, Wrong } from './pieces.tsx';
 
 interface TypedConfirmOptions {
   readonly action: string;
-  /** The text that must be typed. */
+  /** The text that the user must type. */
   readonly word: string;
   readonly command: string;
   readonly onConfirm: () => Promise<unknown>;
   readonly onClose: () => void;
-  /** What it does. */
+  /** A description of the effect. */
   readonly children: ComponentChildren;
 }
 
-/** Asks for a name before something that cannot be undone. */
+/** Asks the user to type a name before an action that cannot be undone. */
 export function TypedConfirm({ action, word, command, onConfirm, onClose, children }: TypedConfirmOptions) {
   const dialog = useRef<HTMLDialogElement>(null);
   const [typed, setTyped] = useState('');
   const [error, setError] = useState<string>();
   const close = () => dialog.current?.close();
   useKeys({ Escape: close });
-  // Before the next key, which would else act on the page behind.
+  // Open before the next key press, which would otherwise reach the page behind.
   useLayoutEffect(() => dialog.current?.showModal(), []);
 
   async function confirm(event: Event) {

@@ -1,6 +1,6 @@
 import type { ExplainedGrant, ExplainedPermission } from '../../../contract/explanation.ts';
 
-/** Returns what decides a permission, in two or three words. */
+/** Returns the reason for a permission in two or three words. */
 export function becauseOf({ own, creator, allowed }: ExplainedPermission): string {
   if (creator !== undefined && own.source !== 'nothing' && creator.transform !== own.transform) {
     return `its creator: ${sourceOf(creator)}`;

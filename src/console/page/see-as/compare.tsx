@@ -1,10 +1,10 @@
 import type { Application } from '../../../client/create-client.ts';
 import { go } from '../route.ts';
 
-/** Applications beside the first one. */
+/** The maximum number of further applications. */
 const MOST = 3;
 
-/** Returns the applications that an address compares with another one. */
+/** Returns the further applications of an address. */
 export function chosenOf(
   ids: string | undefined,
   readers: readonly Application[],
@@ -17,11 +17,11 @@ export function chosenOf(
 interface CompareOptions {
   readonly readers: readonly Application[];
   readonly chosen: readonly Application[];
-  /** The address that compares with these. */
+  /** Returns the address with these applications. */
   readonly hrefOf: (ids: readonly string[]) => string;
 }
 
-/** Adds applications to compare with, and takes them away. */
+/** Adds and removes applications to compare. */
 export function Compare({ readers, chosen, hrefOf }: CompareOptions) {
   const left = readers.filter((each) => !chosen.includes(each));
   const ids = chosen.map(({ id }) => id);

@@ -3,7 +3,7 @@ import { useLoaded } from '../loaded.ts';
 import { CommandLine, number, Sees, Wrong } from '../parts/pieces.tsx';
 import { vault } from '../vault.ts';
 
-/** Counts every token that each rule of an application governs, when it is asked to. */
+/** Counts on request all tokens that each rule of an application governs. */
 export function CountAll({ id }: { readonly id: string }) {
   const [asked, setAsked] = useState<string>();
   const isAsked = asked === id;

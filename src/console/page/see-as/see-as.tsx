@@ -8,7 +8,7 @@ import { Compare, chosenOf } from './compare.tsx';
 import { SeenTokens } from './seen-tokens.tsx';
 import { Why } from './why.tsx';
 
-/** The tokens as an application sees them. */
+/** Shows the tokens as an application sees them. */
 export function SeeAs() {
   const applications = useApplications();
   const { q = '', app, start, at = '0', token } = route.value.query;

@@ -16,7 +16,7 @@ type Outcome = (typeof OUTCOMES)[number];
 
 interface SeenOptions {
   readonly application: Application;
-  /** Those beside it, and how the address names them. */
+  /** The further applications, and their ids in the address. */
   readonly others: readonly Application[];
   readonly compared: string | undefined;
   readonly all: readonly Application[];
@@ -27,7 +27,7 @@ interface SeenOptions {
   readonly token: string | undefined;
 }
 
-/** A page of tokens, and how the application sees each; beside others, a column for each of them. */
+/** Shows a page of tokens with the transform of the application, and one column for each further application. */
 export function SeenTokens({ application, others, compared, all, filter, q, start, at, token }: SeenOptions) {
   const page = useLoaded(`${q} ${start ?? ''}`, (signal) => askPage(filter, start, signal));
   const total = useLoaded(q, (signal) => askTotal(filter, signal));
@@ -76,7 +76,7 @@ export function SeenTokens({ application, others, compared, all, filter, q, star
   );
 }
 
-/** Returns a function that says what the application sees of a token. */
+/** Returns a function that returns the transform of a token. */
 function askerOf(application: Application, all: readonly Application[]): (token: Token) => Outcome {
   const grants = grantsOf(application, all);
   return ({ id, containers = [] }) => explainAccess(grants, 'token:read', { id, containers }).transform ?? 'nothing';

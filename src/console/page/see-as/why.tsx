@@ -28,7 +28,7 @@ interface WhyOptions {
   readonly closed: string;
 }
 
-/** One token as the application sees it, and why. */
+/** Shows a token as the application sees it, with the reason. */
 export function Why({ application, all, id, closed }: WhyOptions) {
   const token = useLoaded(id, (signal) => tokenText(id, '?transform=mask', signal));
   return (
@@ -136,7 +136,7 @@ interface GrantOptions {
   readonly explained: ExplainedGrant;
 }
 
-/** The rules of one application in order, and its plain permission last. */
+/** Shows the rules of an application in order, with its plain permission last. */
 function Grant({ title, of, explained }: GrantOptions) {
   const isPlain = of.permissions.includes('token:read');
   return (

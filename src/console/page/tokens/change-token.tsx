@@ -24,7 +24,7 @@ const NOTES = {
   expires_at: 'Empty removes it.',
 };
 
-/** Changes a token by a merge patch, which is shown before it is sent. */
+/** Changes a token by a merge patch, and shows the patch before it is sent. */
 export function ChangeToken({ id, closed }: { readonly id: string; readonly closed: string }) {
   const { value, error } = useLoaded(id, (signal) => tokenText(id, '?transform=mask', signal));
   if (value === undefined) return <div class="list">{error !== undefined && <Wrong>{error}</Wrong>}</div>;
@@ -89,7 +89,7 @@ function ChangeForm({ id, token, closed }: ChangeOptions) {
   );
 }
 
-/** What can be read of a token, as it would be typed. */
+/** Returns a draft with the readable members of a token. */
 function draftOf({ type, containers = [], metadata = {}, expires_at = '' }: Token): TokenDraft {
   const text = Object.entries(metadata).map((pair) => pair.join('='));
   return { ...EMPTY_DRAFT, type, containers: containers.join('\n'), metadata: text.join('\n'), expires_at };

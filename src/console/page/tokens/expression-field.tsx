@@ -1,13 +1,13 @@
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { Field } from '../parts/field.tsx';
 
-/** Filters that are offered at once. */
+/** The maximum number of suggested filters. */
 const MAX_OFFERED = 8;
 
-/** Behind a `|` inside `{{`: the name of a filter, and its arguments. */
+/** Matches the name and arguments of a filter after a `|` inside `{{`. */
 const FILTER = /\{\{(?:(?!\}\}).)*\|\s*([a-z_0-9]*)(\s*:[^|{}]*)?$/s;
 
-/** A field for expressions. Behind `{{ data |`, it offers filters and names their arguments. */
+/** A field for expressions. After `{{ data |`, it suggests filters and names their arguments. */
 export function ExpressionField(options: Parameters<typeof Field>[0]) {
   const { name, value, onInput } = options;
   const [before, setBefore] = useState('');
@@ -25,7 +25,7 @@ export function ExpressionField(options: Parameters<typeof Field>[0]) {
     caret.current = start.length;
   }
 
-  // A new value puts the cursor at the end. The next key may come before a frame is drawn.
+  // A new value moves the cursor to the end, so restore it before the next key press.
   useLayoutEffect(() => {
     const field = document.activeElement;
     const place = caret.current;
@@ -86,7 +86,7 @@ const KEYS: Readonly<Record<string, 1 | -1 | 'take' | 'close'>> = {
   ...{ ArrowDown: 1, ArrowUp: -1, Enter: 'take', Tab: 'take', Escape: 'close' },
 };
 
-/** Returns the filters that a text in front of the cursor may go on with, or the one that it names. */
+/** Returns the filters that complete the text before the cursor, or the filter that it names. */
 function offersOf(before: string) {
   const [, typed, rest] = FILTER.exec(before) ?? [];
   const known = typed !== undefined && Object.hasOwn(FILTER_PARAMETERS, typed) ? typed : undefined;

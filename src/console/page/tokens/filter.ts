@@ -1,7 +1,7 @@
 import type { TokenType } from '../../../client/create-client.ts';
 import { TOKEN_TYPES } from '../../../contract/token-types.ts';
 
-/** What a filter asks for. `find` is searched in the token's search indexes: it never gets into the address. */
+/** The terms of a filter. `find` searches the search indexes and is never in the address. */
 export interface Filter {
   readonly type: readonly TokenType[];
   readonly container: readonly string[];
@@ -14,7 +14,7 @@ export interface Filter {
 const TERM = /(?:[^\s"]|"[^"]*")+/g;
 const NAMES = { type: 'type', in: 'container', id: 'id', fp: 'fingerprint' } as const;
 
-/** Reads a filter. Returns what is wrong with the first term that is none. */
+/** Parses a filter. Returns an error message for the first invalid term. */
 export function parseFilter(text: string): Filter | string {
   const lists: Record<'container' | 'id' | 'fingerprint' | 'type', string[]> = {
     ...{ type: [], container: [], id: [], fingerprint: [] },
@@ -36,7 +36,7 @@ export function parseFilter(text: string): Filter | string {
   return { ...lists, type, metadata, ...(find !== undefined && { find }) };
 }
 
-/** Returns the terms that may be in the address: all but `find:`. */
+/** Returns the terms that the address may contain: all but `find:`. */
 export function addressable(text: string): string {
   return (text.match(TERM) ?? []).filter((term) => !term.startsWith('find:')).join(' ');
 }

@@ -25,15 +25,15 @@ const NOTES = {
   expires_at: 'ISO 8601, or M/D/YYYY',
 };
 
-/** What the vault would make of a draft, or what is wrong with it. */
+/** The result of a draft, or its errors. */
 export interface Outcome {
   readonly text?: string;
   readonly errors: Errors;
-  /** What is wrong with none of the members. */
+  /** An error that concerns no single member. */
   readonly message?: string;
 }
 
-/** A new token, and beside it what the vault would make of it. What is typed is here only, until the form is left. */
+/** Edits a new token and previews it. The typed text exists only in this form. */
 export function NewToken({ closed }: { readonly closed: string }) {
   const [draft, setDraft] = useState(EMPTY_DRAFT);
   const [refused, setRefused] = useState<Outcome>();
@@ -103,7 +103,7 @@ export function NewToken({ closed }: { readonly closed: string }) {
   );
 }
 
-/** Waits for a reply. A refusal is an outcome, too; rejects with all other errors. */
+/** Resolves to the reply or to its errors; rejects for a 401 and for failures without a reply. */
 export async function outcomeOf(reply: Promise<string>): Promise<Outcome> {
   try {
     return { text: await reply, errors: {} };

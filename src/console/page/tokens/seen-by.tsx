@@ -6,13 +6,13 @@ import { becauseOf } from '../see-as/because-of.ts';
 import { isHeld } from '../session.ts';
 
 interface SeenByOptions {
-  /** The token, as the vault wrote it. */
+  /** The token as JSON text of the vault. */
   readonly text: string;
-  /** It is not stored. */
+  /** Whether the token is not stored yet. */
   readonly isDraft?: boolean;
 }
 
-/** Each application that can read tokens, and how it sees this one. The vault decides by the same function. */
+/** Shows how each application that can read tokens sees this one. Uses the function by which the vault decides. */
 export function SeenBy({ text, isDraft }: SeenByOptions) {
   const { value, error } = useApplications();
   const { id, containers = [] }: { readonly id: string; readonly containers?: readonly string[] } = JSON.parse(text);

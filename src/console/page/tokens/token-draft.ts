@@ -1,7 +1,7 @@
 import type { TokenType } from '../../../client/create-client.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../../contract/token-types.ts';
 
-/** The members of a new token, as they are typed. */
+/** The typed members of a new token. */
 export interface TokenDraft {
   readonly type: TokenType;
   readonly data: string;
@@ -22,7 +22,7 @@ export const EMPTY_DRAFT: TokenDraft = {
 
 type Member = Exclude<keyof TokenDraft, 'type'>;
 
-/** How the text of a member becomes JSON. */
+/** Converts the text of each member to JSON. */
 const WRITTEN: Readonly<Record<Member, (text: string, draft: TokenDraft) => string>> = {
   data: dataText,
   mask: jsonOrText,
@@ -35,10 +35,7 @@ const WRITTEN: Readonly<Record<Member, (text: string, draft: TokenDraft) => stri
   deduplicate_token: (text) => text,
 };
 
-/**
- * Returns the body of a create, as text: `data` goes to the vault as it was typed, its numbers too. Members without text are
- * left out.
- */
+/** Returns the body of a create as text, so that `data` keeps its numbers as typed. Omits empty members. */
 export function createText(draft: TokenDraft): string {
   return objectText([['type', JSON.stringify(draft.type)], ...memberTexts(draft)]);
 }
@@ -53,7 +50,7 @@ export function objectText(members: readonly (readonly [string, string])[]): str
   return `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
 }
 
-/** Whether `data` is read as JSON. Types of texts read digits as a text, too. */
+/** Returns whether `data` is parsed as JSON. Types with text data accept digits as text. */
 export function isReadAsJson({ type, data }: Pick<TokenDraft, 'type' | 'data'>): boolean {
   const row: TokenTypeRow = TOKEN_TYPES[type];
   return isJson(data) && (row.data.kind !== 'text' || data.trimStart().startsWith('"'));
@@ -82,7 +79,7 @@ const lines = (text: string): readonly string[] =>
     .map((line) => line.trim())
     .filter(Boolean);
 
-/** Reads `name=value`, one a line. */
+/** Parses `name=value`, one per line. */
 export function pairs(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     lines(text).map((line) => {

@@ -11,14 +11,14 @@ interface FieldsOptions {
   readonly change: (part: Partial<TokenDraft>) => void;
   /** The members to show, with a note each. */
   readonly notes: Readonly<Partial<Record<keyof TokenDraft, ComponentChildren>>>;
-  /** Whether an empty field takes the default of the type. */
+  /** Whether an empty field means the default of the type. */
   readonly hasDefaults: boolean;
 }
 
 const EXPRESSIONS = ['mask', 'search_indexes', 'fingerprint_expression', 'id'];
 const ROWS: Readonly<Record<string, number>> = { data: 2, mask: 2, search_indexes: 3, containers: 1, metadata: 2 };
 
-/** The fields of a token. The vault's errors are under the field that they are about. */
+/** Shows the fields of a token, with the errors of the vault below them. */
 export function TokenFields({ draft, errors, change, notes, hasDefaults }: FieldsOptions) {
   const defaults = hasDefaults ? defaultsOf(draft.type) : {};
   return (
@@ -58,7 +58,7 @@ export function TokenFields({ draft, errors, change, notes, hasDefaults }: Field
 
 const readAs = (draft: TokenDraft): string => `is read as ${isReadAsJson(draft) ? 'JSON' : 'text'}`;
 
-/** What a new token gets where the field is empty. */
+/** Returns the values that a new token gets for empty fields. */
 function defaultsOf(type: TokenType): Readonly<Partial<Record<keyof TokenDraft, string>>> {
   const { mask, search_indexes = [], container }: TokenTypeRow = TOKEN_TYPES[type];
   return {

@@ -2,7 +2,7 @@ import type { Token } from '../../../client/create-client.ts';
 import { vault } from '../vault.ts';
 import { type Filter, searchQuery } from './filter.ts';
 
-/** Tokens of a page. */
+/** The number of tokens per page. */
 export const PAGE_SIZE = 50;
 
 export interface TokenPage {
@@ -11,7 +11,7 @@ export interface TokenPage {
   readonly next: string | undefined;
 }
 
-/** The members of a list's query; what is empty is left out. */
+/** Returns the query of a list, without empty members. */
 export function queryOf({ type, container, id, fingerprint, metadata }: Filter) {
   return {
     ...(type.length > 0 && { type }),
@@ -22,7 +22,7 @@ export function queryOf({ type, container, id, fingerprint, metadata }: Filter) 
   };
 }
 
-/** Asks for a page behind a cursor. Data is masked, whatever the identity may see. */
+/** Loads a page after a cursor. Data is masked, even when the identity may see more. */
 export async function askPage(filter: Filter, start: string | undefined, signal: AbortSignal): Promise<TokenPage> {
   const paged = { transform: 'mask' as const, size: PAGE_SIZE, ...(start !== undefined && { start }) };
   const { pagination, data } =
@@ -32,7 +32,7 @@ export async function askPage(filter: Filter, start: string | undefined, signal:
   return { tokens: data, next: pagination.next };
 }
 
-/** Asks how many tokens the filter finds: `10,000` or, above the cap, `100,000+`. */
+/** Loads the number of tokens that match the filter: `10,000` or, above the cap, `100,000+`. */
 export async function askTotal(filter: Filter, signal: AbortSignal): Promise<string> {
   const one = { size: 1, transform: 'redact' as const };
   const { pagination } =

@@ -22,11 +22,11 @@ type Form = keyof typeof FORMS;
 interface PaneOptions {
   readonly id: string;
   readonly closed: string;
-  /** The address of the form that changes it. */
+  /** The address of the form that changes the token. */
   readonly change: string;
 }
 
-/** One token: masked, its plaintext on demand, who sees it, and what was done to it. */
+/** Shows a token: masked, its plaintext on request, the applications that see it, and its log. */
 export function TokenPane({ id, closed, change }: PaneOptions) {
   const token = useLoaded(id, (signal) => tokenText(id, '?transform=mask', signal));
   return (
@@ -66,7 +66,7 @@ function Forms({ id, text }: { readonly id: string; readonly text: string }) {
 
 const ENTRIES = 5;
 
-/** The newest entries of the audit about the token. */
+/** Shows the newest audit entries about the token. */
 function TokenLog({ id }: { readonly id: string }) {
   const { value, error } = useLoaded(isHeld('log:read') ? id : undefined, (signal) =>
     vault().listLogs({ query: { entity_id: id, size: ENTRIES }, signal }),

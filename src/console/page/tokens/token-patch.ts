@@ -1,9 +1,9 @@
 import { memberTexts, objectText, pairs, type TokenDraft } from './token-draft.ts';
 
-/** Members that a form shows as they are: what is taken out of these is removed. */
+/** Members that the form can show. Clearing one of them removes it. */
 const READABLE = ['containers', 'metadata', 'expires_at'] as const;
 
-/** Returns the merge patch (RFC 7396) from one draft of a token to another, as text. */
+/** Returns the merge patch (RFC 7396) between two drafts of a token, as text. */
 export function patchText(before: TokenDraft, after: TokenDraft): string {
   const changed = memberTexts(after).filter(
     ([name]) => before[name as keyof TokenDraft] !== after[name as keyof TokenDraft],

@@ -11,13 +11,13 @@ const ID_IS = {
 } as const;
 
 interface PreviewOptions {
-  /** The reply of a preview, as the vault wrote it; empty: there was none yet. */
+  /** The reply of a preview as JSON text; empty before the first one. */
   readonly text: string;
-  /** It belongs to an earlier draft. */
+  /** Whether the reply belongs to an earlier draft. */
   readonly isStale: boolean;
 }
 
-/** What a create would make: the id, the masked form, the texts that the token is found by, and who would see it. */
+/** Shows the result of a create: the id, the masked form, the search values, and the applications that would see it. */
 export function TokenPreview({ text, isStale }: PreviewOptions) {
   return (
     <>

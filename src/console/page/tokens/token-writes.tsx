@@ -12,11 +12,11 @@ import { vault } from '../vault.ts';
 interface WritesOptions {
   readonly id: string;
   readonly closed: string;
-  /** The address of the form that changes it. */
+  /** The address of the form that changes the token. */
   readonly change: string;
 }
 
-/** Changes and deletes a token. */
+/** Shows the buttons that change and delete a token. */
 export function TokenWrites({ id, closed, change }: WritesOptions) {
   const [isDeleting, setDeleting] = useState(false);
   const mayChange = isHeld('token:update');

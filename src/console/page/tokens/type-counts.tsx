@@ -4,7 +4,7 @@ import { address } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 
-/** The numbers of tokens by type, from the usage report, as links to those tokens. */
+/** Shows the number of tokens of each type as links to them. */
 export function TypeCounts({ q }: { readonly q: string }) {
   const { value } = useLoaded(isHeld('report:read') ? 'usage' : undefined, (signal) =>
     vault().getUsageReport({ signal }),

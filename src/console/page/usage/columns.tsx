@@ -2,7 +2,7 @@ import { number } from '../parts/pieces.tsx';
 
 interface ColumnsOptions {
   readonly items: readonly { readonly name: string; readonly value: number }[];
-  /** A line is drawn here when a column reaches it. */
+  /** Draws a line at this value when a column reaches it. */
   readonly limit: number;
 }
 
@@ -10,7 +10,7 @@ const [STEP, WIDTH, HEIGHT, BELOW, ABOVE] = [48, 34, 130, 24, 24];
 const MONTH = new Intl.DateTimeFormat('en', { month: 'short', timeZone: 'UTC' });
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact' });
 
-/** Columns by month, and the same as a table. */
+/** Shows columns by month, and the same numbers as a table. */
 export function Columns({ items, limit }: ColumnsOptions) {
   const top = Math.max(1, ...items.map(({ value }) => value));
   const heightOf = (value: number) => (HEIGHT * value) / top;

@@ -7,7 +7,7 @@ import { Columns } from './columns.tsx';
 
 const MONTHS = 12;
 
-/** How many tokens there are, and how many were active. */
+/** Shows the number of tokens and of active tokens. */
 export function Usage() {
   const isAllowed = isHeld('report:read');
   const { value, error } = useLoaded(isAllowed ? 'usage' : undefined, async (signal) => {
