@@ -244,7 +244,11 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     const foreign = foreignOrigin(request, scheme);
     if (refused !== undefined) return refuse(request, response, new Problem(refused));
     if (foreign !== undefined) {
-      return refuse(request, response, new Problem(foreign, { detail: 'Only the page of this console may ask.' }));
+      return refuse(
+        request,
+        response,
+        new Problem(foreign, { detail: 'Only the page of this console may send requests.' }),
+      );
     }
     if (path === '/ui/session' && method === 'POST') {
       open(request, response).catch((error: unknown) => answer(response, failureReply(error, traceIdOf(request))));

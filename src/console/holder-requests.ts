@@ -24,7 +24,7 @@ interface HolderRequest {
 const REQUESTS = Object.entries(METHODS).map(([name, method]) => {
   const run: HolderRequest['run'] = async (holder) => {
     if (holder !== undefined) return holder[name as keyof HolderCommands]();
-    throw new Problem('route_not_found', { detail: 'This console does not have the file of the vault and its key.' });
+    throw new Problem('route_not_found', { detail: 'This console has no vault file and key.' });
   };
   return [`/ui/holder/${name}`, { method, run }] as const;
 });

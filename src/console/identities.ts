@@ -71,7 +71,7 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
       const reply = await send(identity);
       if (!isNotAllowed(reply)) return reply;
     }
-    const detail = 'No API key of the console holds the permission that this needs.';
+    const detail = 'No API key of the console holds the required permission.';
     return problemReply(new Problem('permission_missing', { detail }), traceId);
   }
 

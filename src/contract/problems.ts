@@ -44,8 +44,8 @@ export const PROBLEMS = {
   token_not_found: { status: 404, detail: 'There is no token with this id.' },
   application_not_found: { status: 404, detail: 'There is no application with this id.' },
   snapshot_not_found: { status: 404, detail: 'There is no snapshot with this name.' },
-  route_not_found: { status: 404, detail: 'There is no such path.' },
-  method_not_allowed: { status: 405, detail: 'The path does not answer this method.' },
+  route_not_found: { status: 404, detail: 'The path does not exist.' },
+  method_not_allowed: { status: 405, detail: 'The path does not support this method.' },
   request_timeout: { status: 408, detail: 'The request did not arrive in time.' },
   token_id_taken: { status: 409, detail: 'A token with this id exists, or existed, in the tenant.' },
   idempotency_mismatch: {

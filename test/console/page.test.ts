@@ -227,9 +227,9 @@ describe('a filter', () => {
   afterAll(() => page.context().close());
 
   it.each([
-    ['nonsense', 'nonsense is no filter'],
-    ['type:nothing', 'nothing is no type'],
-    ['color:red', 'color: is no filter'],
+    ['nonsense', 'nonsense is not a filter'],
+    ['type:nothing', 'nothing is not a type'],
+    ['color:red', 'color: is not a filter'],
     ['in:nowhere', 'container'],
   ])('that is wrong, %s, is refused at once', async (text, message) => {
     await page.fill('.filter input', text);

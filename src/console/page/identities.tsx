@@ -31,7 +31,7 @@ export function Identities({ identities }: { readonly identities: readonly Ident
             reload();
           }}
         >
-          <option value="">any key that may</option>
+          <option value="">any suitable key</option>
           {identities.map(({ n, name, type, id }) => (
             <option key={n} value={n}>
               {name ?? id ?? `key ${n + 1}`} {type && `(${type})`}

@@ -18,7 +18,7 @@ const KEYS = [
   ['[ ]', 'newer or older page'],
   ['v', 'reveal or hide the plaintext'],
   ['n', 'new token or application'],
-  ['e', 'change what is open'],
+  ['e', 'edit the open item'],
   ['Ctrl Enter', 'send the form'],
   ['r', 'reload'],
   ['Ctrl L', 'lock all tabs'],

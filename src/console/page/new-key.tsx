@@ -54,7 +54,7 @@ function ShownKey({ owner: { id, name } }: { readonly owner: Owner }) {
   return (
     <dialog ref={dialog} onCancel={(event) => event.preventDefault()} aria-labelledby="new-key-title">
       <h2 id="new-key-title">New API key of {name}</h2>
-      <p>It is shown once. The vault keeps only a hash of it.</p>
+      <p>It is shown only once. The vault stores only its hash.</p>
       <p>
         <code class="new-key" ref={place} />
       </p>
@@ -69,7 +69,7 @@ function ShownKey({ owner: { id, name } }: { readonly owner: Owner }) {
         </button>
       </div>
       <p class="note">
-        Extensions and clipboard histories can read it. A command writes the next key to a file that only you can read:
+        Browser extensions and clipboard histories can read it. To write the next key to a file that only you can read:
       </p>
       <CommandLine text={`vault apps regenerate ${id} --key-out FILE`} />
     </dialog>

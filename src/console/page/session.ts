@@ -72,14 +72,14 @@ async function openByCode(code: string): Promise<void> {
   let body: object = { code };
   for (;;) {
     const response = await post('session', body).catch(() => undefined);
-    if (response === undefined) return close('The server of the console does not answer.');
+    if (response === undefined) return close('The console server does not answer.');
     const { secret, number, wait }: { readonly [name: string]: string } = response.ok ? await response.json() : {};
     if (response.status === 403) return close('The terminal did not allow this browser.');
     if (secret !== undefined) {
       sessionStorage.setItem(SECRET, secret);
       return describe();
     }
-    if (number === undefined) return close('This link was used already, or is too old. Run vault ui again.');
+    if (number === undefined) return close('This link has expired or was already used. Run vault ui again.');
     session.value = { kind: 'confirm', number };
     body = { wait };
   }
@@ -101,20 +101,20 @@ function askTabs(): void {
   tabs.postMessage({ kind: 'ask' } satisfies Message);
   setTimeout(() => {
     if (session.peek().kind === 'opening' && sessionStorage.getItem(SECRET) === null)
-      close('Open the console by its link: vault ui, or the link that vault serve --dev prints.');
+      close('Open the link that vault ui or vault serve --dev prints.');
   }, TAB_MS);
 }
 
 async function describe(): Promise<void> {
   const response = await send('session');
   if (response.ok) session.value = { kind: 'open', about: await response.json() };
-  else close('The session has ended. Open the console by its link again.');
+  else close('The session has ended. Open a new link.');
 }
 
 async function look(): Promise<void> {
   if (session.peek().kind !== 'open') return;
   await send('session', { method: 'HEAD' }).catch(() =>
-    close('The server of the console has stopped. Start it again, and open its new link.'),
+    close('The console server has stopped. Start it again and open its new link.'),
   );
 }
 

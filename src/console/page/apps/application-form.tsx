@@ -47,7 +47,7 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
         ? vault().createApplication({ body: { ...body, type } })
         : vault().updateApplication({ params: { id: of.id }, body }));
       if (of === undefined) showNewKey(saved);
-      toast(`${saved.name} is saved`);
+      toast(`${saved.name} saved`);
       reload();
       go(address('applications', { app: saved.id }), 'replace');
     } catch (error) {
@@ -63,7 +63,7 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
       closed={closed}
       isReady={draft.name !== ''}
       onSubmit={save}
-      previewTitle="What it would reach"
+      previewTitle="Tokens it would reach"
       preview={
         <>
           {type === 'management' ? (

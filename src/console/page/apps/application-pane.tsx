@@ -73,7 +73,7 @@ export function ApplicationPane({ application, all, closed, q }: PaneOptions) {
       </div>
       {type !== 'management' && (
         <section>
-          <h3>Rules, the first that matches governs</h3>
+          <h3>Rules: the first match governs</h3>
           {rules.length === 0 && <p class="note">No rules: the plain permissions govern every token.</p>}
           <ol class="rules">
             {rules

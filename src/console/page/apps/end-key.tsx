@@ -27,7 +27,7 @@ export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions
   async function confirm() {
     if (isDelete) {
       await vault().deleteApplication({ params: { id } });
-      toast(`${name} is deleted`);
+      toast(`${name} deleted`);
       go(closed, 'replace');
     } else showNewKey(await vault().regenerateApplicationKey({ params: { id } }));
     reload();
@@ -42,12 +42,17 @@ export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions
       onClose={onClose}
     >
       <p>
-        The API key of <b>{name}</b> stops working at once. {isDelete ? 'Its tokens stay.' : 'A new one is shown once.'}
+        The API key of <b>{name}</b> stops working at once.{' '}
+        {isDelete ? 'Its tokens remain.' : 'The new key is shown once.'}
       </p>
-      {isOwn(id) && <p class="warning">This console uses the key, and loses it.</p>}
+      {isOwn(id) && <p class="warning">This console uses the key and will lose its access.</p>}
       {children.length > 0 && (
         <>
-          <p>{isDelete ? 'These expiring applications end with it:' : 'These expiring applications go on:'}</p>
+          <p>
+            {isDelete
+              ? 'These expiring applications are deleted, too:'
+              : 'These expiring applications keep their keys:'}
+          </p>
           <ul>
             {children.map((child) => (
               <li key={child.id}>

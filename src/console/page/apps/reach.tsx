@@ -43,8 +43,11 @@ export function Reached({ reach: { value, error, isLoading }, priority }: Reache
   const parts = value?.parts.filter((part) => part.priority === priority) ?? [];
   const isUnknown = value === undefined || Object.keys(value.errors).length > 0;
   return (
-    <span class={isLoading ? 'reached loading' : 'reached'} title={error ?? 'tokens that it governs for token:read'}>
-      {isUnknown ? '…' : parts.length === 0 ? 'reads none' : parts.map(countOf).join(' + ')}
+    <span
+      class={isLoading ? 'reached loading' : 'reached'}
+      title={error ?? 'tokens that the rule governs for token:read'}
+    >
+      {isUnknown ? '…' : parts.length === 0 ? 'reads no tokens' : parts.map(countOf).join(' + ')}
     </span>
   );
 }
@@ -56,7 +59,7 @@ const countOf = ({ tokens, capped }: ReachPart): string =>
 export function ReachTable({ parts }: { readonly parts: readonly ReachPart[] }) {
   return (
     <table>
-      <caption class="unseen">Tokens by what governs them</caption>
+      <caption class="unseen">Tokens by governing grant</caption>
       <thead>
         <tr>
           <th scope="col">Because of</th>

@@ -24,7 +24,9 @@ export function ruleWarnings(
     ...(rule.transform === 'reveal' && isEverywhere(rule) && rule.permissions.some(showsData)
       ? ['Reveals every token.']
       : []),
-    ...(mayRead && isBlind ? ['Grants token:update without token:read: it changes tokens that it cannot see.'] : []),
+    ...(mayRead && isBlind
+      ? ['Grants token:update without token:read: the application changes tokens that it cannot see.']
+      : []),
   ];
 }
 

@@ -31,7 +31,9 @@ export function RulesEditor({ draft, errors, reach, change }: RulesOptions) {
   return (
     <section>
       <h2>Rules</h2>
-      <p class="note">The first that matches a token governs. Drag, or Alt ↑ and Alt ↓, to order.</p>
+      <p class="note">
+        The first rule that matches a token governs. To reorder rules, drag them or press Alt ↑ and Alt ↓.
+      </p>
       <ol class="rule-list" ref={place}>
         {rules.map(({ key, rule }, at) => (
           <li

@@ -48,7 +48,7 @@ export function EntryPane({ event, names, closed }: EntryPaneOptions) {
         </dd>
         <dt>{entities.length > 1 ? `${number(entities.length)} ${type}s` : type}</dt>
         <dd>
-          {entity === undefined && 'named none'}
+          {entity === undefined && 'none'}
           {entities.map((id) => (
             <div key={id}>
               <Entity id={id} type={type} />

@@ -50,7 +50,7 @@ export function Clock() {
           Until next expiry
         </button>
         <form class="buttons" onSubmit={setTyped}>
-          <input name="time" type="datetime-local" step="1" required aria-label="New time, of your time zone" />
+          <input name="time" type="datetime-local" step="1" required aria-label="New time in your time zone" />
           <button type="submit">Set</button>
         </form>
         <button type="button" disabled={offset === 0} onClick={() => move('reset', 'DELETE')}>

@@ -12,7 +12,7 @@ const KINDS: Readonly<Record<string, { readonly body: object; readonly flags: st
     ]),
   ),
   'no reply': { body: { drop: true }, flags: ' --drop' },
-  'only later': { body: {}, flags: '' },
+  'delay only': { body: {}, flags: '' },
 };
 
 /** Shows the faults of the next requests and adds more. */
@@ -49,7 +49,7 @@ export function Faults() {
       </ul>
       <form class="buttons" onSubmit={add}>
         <input name="request" required defaultValue="POST /tokens" spellcheck={false} aria-label="Method and path" />
-        <select name="kind" aria-label="What happens">
+        <select name="kind" aria-label="Effect">
           {Object.keys(KINDS).map((kind) => (
             <option key={kind}>{kind}</option>
           ))}

@@ -90,7 +90,7 @@ function AuditEntry({ entry }: { readonly entry: DevRequestEntry }) {
       <h3>Audit</h3>
       <Wrong>{error}</Wrong>
       {!isKnown && <p class="note">{reasonOf(app, operation)}</p>}
-      {value?.length === 0 && <p class="note">The audit holds no entry of this request.</p>}
+      {value?.length === 0 && <p class="note">The audit has no entry for this request.</p>}
       {found !== undefined && (
         <p>
           <a href={auditAddress(found)}>{found.message}</a>{' '}
@@ -112,6 +112,6 @@ function auditAddress({ id, entity_id: entity, actor_id: actor, operation }: Log
 }
 
 function reasonOf(app: string | undefined, operation: string | undefined): string {
-  if (operation === undefined) return 'The request was for no operation.';
-  return app === undefined ? 'The request had no valid API key.' : 'No key here holds log:read.';
+  if (operation === undefined) return 'The request matched no operation.';
+  return app === undefined ? 'The request had no valid API key.' : 'No key of the console holds log:read.';
 }

@@ -19,7 +19,7 @@ export function Requests() {
         </button>
       </header>
       <Wrong>{error}</Wrong>
-      {requests.value.length === 0 && <p class="empty">No requests yet. Those of this page are not shown.</p>}
+      {requests.value.length === 0 && <p class="empty">No requests yet. Requests of this page are not listed.</p>}
       <div>
         <Rows
           caption="Requests, newest first"

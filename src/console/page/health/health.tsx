@@ -91,7 +91,7 @@ export function Health() {
         <section class="card">
           <h2>Keys</h2>
           <Wrong>{keys.error}</Wrong>
-          {!hasFile() && <p class="note">The keys need the file.</p>}
+          {!hasFile() && <p class="note">Listing the keys requires the vault's file.</p>}
           {keys.value === undefined ? (
             <CommandLine text={`vault keys status --file ${path}`} />
           ) : (

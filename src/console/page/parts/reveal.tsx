@@ -86,7 +86,7 @@ export function Reveal({ id }: { readonly id: string }) {
         {isShown && <progress max={SECONDS} value={left} aria-label="Seconds until the plaintext is hidden" />}
       </div>
       <pre class="json plain" ref={place} hidden={!isShown} />
-      <p class="note">{auditNote()} Extensions and clipboard histories can read what is shown or copied.</p>
+      <p class="note">{auditNote()} Browser extensions and clipboard histories can read plaintext.</p>
       <Wrong>{error}</Wrong>
     </section>
   );
@@ -110,5 +110,5 @@ function clearClipboard(): void {
 function auditNote(): string {
   const { value } = session;
   const level = value.kind === 'open' ? value.about.audit_level : undefined;
-  return level === 'mutations' ? 'This vault does not record reads.' : 'Each is an entry in the audit.';
+  return level === 'mutations' ? 'This vault does not record reads.' : 'The audit records each reveal and copy.';
 }

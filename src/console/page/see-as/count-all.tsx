@@ -22,7 +22,7 @@ export function CountAll({ id }: { readonly id: string }) {
   return (
     <>
       <span role="status">
-        Of all:
+        In total:
         {value.reach.map(({ source, priority, transform, tokens, capped }) => (
           <span class="count" key={`${priority} ${transform}`}>
             {source === 'rule' ? `rule ${priority}` : source === 'permission' ? 'plain' : ''} <Sees as={transform} />{' '}

@@ -37,7 +37,7 @@ export function SeenTokens({ application, others, compared, all, filter, q, star
   return (
     <>
       <div class="counts">
-        Of the {tokens.length} below:
+        On this page:
         {OUTCOMES.map((outcome) => (
           <span key={outcome}>
             <Sees as={outcome} /> <b>{tokens.filter((each) => seesOf(each) === outcome).length}</b>
@@ -98,5 +98,5 @@ const columnsOf = (compared: readonly Application[], all: readonly Application[]
 function SeenData({ as, masked }: { readonly as: Outcome; readonly masked: string }) {
   if (as === 'reveal') return <span title="plaintext: open the row to reveal it">••••••••</span>;
   if (as === 'mask') return <code>{masked}</code>;
-  return as === 'redact' ? <i>left out</i> : null;
+  return as === 'redact' ? <i>omitted</i> : null;
 }

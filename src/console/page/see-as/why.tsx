@@ -62,7 +62,7 @@ function Explained({ application, all, id, text }: Omit<WhyOptions, 'closed'> & 
           no <code>data</code>
         </Shown>
         <Shown as="mask" gets={read} name={application.name}>
-          {masked === undefined ? 'no mask: data is left out' : <JsonView text={masked} />}
+          {masked === undefined ? 'no mask: data is omitted' : <JsonView text={masked} />}
         </Shown>
         <Shown as="reveal" gets={read} name={application.name}>
           <Reveal id={id} />
@@ -79,7 +79,7 @@ function Explained({ application, all, id, text }: Omit<WhyOptions, 'closed'> & 
         </div>
       </section>
       <section>
-        <h3>May it do more?</h3>
+        <h3>Other permissions</h3>
         <table>
           <caption class="unseen">Other permissions on the token</caption>
           <thead>
@@ -123,7 +123,7 @@ function Shown({ as, gets, name, children }: ShownOptions) {
   return (
     <div class={isIt ? 'form gets' : 'form'}>
       <p>
-        <Sees as={as} /> {isIt && <b>{name} gets this</b>}
+        <Sees as={as} /> {isIt && <b>{name} sees this</b>}
       </p>
       {children}
     </div>
@@ -158,7 +158,7 @@ function Grant({ title, of, explained }: GrantOptions) {
           <br />
           {isPlain
             ? explained.source === 'permission'
-              ? 'governs: no rule does'
+              ? 'governs, because no rule does'
               : 'not reached: a rule governs'
             : 'not held'}
         </li>

@@ -12,16 +12,16 @@ import { EMPTY_DRAFT, type TokenDraft } from './token-draft.ts';
 import { TokenFields } from './token-fields.tsx';
 import { patchText } from './token-patch.ts';
 
-const KEPT = 'Empty keeps it; null removes it. It cannot be read here, so what you type replaces it.';
+const KEPT = 'Leave empty to keep it; null removes it. This form cannot show the current value.';
 
 const NOTES = {
-  data: 'Empty keeps it. JSON is merged into it, and a null removes a member; a text replaces it.',
+  data: 'Leave empty to keep it. JSON is merged, and a null removes a member. Text replaces it.',
   mask: KEPT,
-  search_indexes: `One a line. ${KEPT}`,
+  search_indexes: `One per line. ${KEPT}`,
   fingerprint_expression: KEPT,
-  containers: 'One a line. Empty takes it back to the default of the type.',
-  metadata: 'name=value, one a line',
-  expires_at: 'Empty removes it.',
+  containers: 'One per line. Clear the field to restore the default of the type.',
+  metadata: 'name=value, one per line',
+  expires_at: 'Clear the field to remove it.',
 };
 
 /** Changes a token by a merge patch, and shows the patch before it is sent. */
@@ -50,7 +50,7 @@ function ChangeForm({ id, token, closed }: ChangeOptions) {
       message: messageOf(wrong),
     }));
     if (!('text' in outcome)) return setRefused(outcome);
-    toast('The token is changed');
+    toast('Token changed');
     reload();
     go(closed, 'replace');
   }
@@ -66,10 +66,10 @@ function ChangeForm({ id, token, closed }: ChangeOptions) {
       closed={closed}
       isReady={patch !== '{}'}
       onSubmit={save}
-      previewTitle="The merge patch that is sent"
+      previewTitle="Merge patch"
       preview={
         <>
-          {patch === '{}' ? <p class="note">Nothing is changed yet.</p> : <JsonView text={patch} />}
+          {patch === '{}' ? <p class="note">No changes yet.</p> : <JsonView text={patch} />}
           <CommandLine text={`vault tokens patch ${id} --body @FILE`} />
         </>
       }

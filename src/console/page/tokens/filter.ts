@@ -24,14 +24,14 @@ export function parseFilter(text: string): Filter | string {
   for (const [term] of text.matchAll(TERM)) {
     const [, name = '', sign = '', quoted = ''] = /^([^:=]*)([:=]?)(.*)$/s.exec(term) ?? [];
     const value = quoted.replaceAll('"', '');
-    if (sign === '' || value === '') return `${term} is no filter. Use type:, in:, id:, fp:, find: or name=value.`;
+    if (sign === '' || value === '') return `${term} is not a filter. Use type:, in:, id:, fp:, find: or name=value.`;
     if (sign === '=') metadata[name] = value;
     else if (name === 'find') find = value;
     else if (isName(name)) lists[NAMES[name]].push(value);
-    else return `${name}: is no filter. Use type:, in:, id:, fp: or find:.`;
+    else return `${name}: is not a filter. Use type:, in:, id:, fp: or find:.`;
   }
   const strange = lists.type.find((type) => !isType(type));
-  if (strange !== undefined) return `${strange} is no type. Types are ${Object.keys(TOKEN_TYPES).join(', ')}.`;
+  if (strange !== undefined) return `${strange} is not a type. Types are ${Object.keys(TOKEN_TYPES).join(', ')}.`;
   const type = lists.type.filter(isType);
   return { ...lists, type, metadata, ...(find !== undefined && { find }) };
 }

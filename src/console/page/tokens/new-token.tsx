@@ -16,12 +16,12 @@ import { TokenPreview } from './token-preview.tsx';
 
 const NOTES = {
   data: 'JSON, or text',
-  mask: 'what others see: JSON or an expression',
-  search_indexes: 'expressions, one a line',
+  mask: 'shown by masked reads: JSON or an expression',
+  search_indexes: 'expressions, one per line',
   fingerprint_expression: '',
-  id: 'a text, or an expression',
-  containers: 'one a line',
-  metadata: 'name=value, one a line; not sensitive',
+  id: 'text or an expression',
+  containers: 'one per line',
+  metadata: 'name=value, one per line; not for sensitive values',
   expires_at: 'ISO 8601, or M/D/YYYY',
 };
 
@@ -62,7 +62,7 @@ export function NewToken({ closed }: { readonly closed: string }) {
     }));
     if (!('text' in outcome) || outcome.text === undefined) return setRefused(outcome);
     const { id }: { readonly id: string } = JSON.parse(outcome.text);
-    toast('The token is created');
+    toast('Token created');
     reload();
     go(address('tokens', { token: id }), 'replace');
   }
@@ -76,7 +76,7 @@ export function NewToken({ closed }: { readonly closed: string }) {
       onSubmit={create}
       previewTitle={
         <>
-          What would be made{' '}
+          Preview{' '}
           {!isBlank && value !== undefined && (
             <span class={isValid ? 'state valid' : 'state invalid'}>{isValid ? 'valid' : 'not valid'}</span>
           )}

@@ -21,7 +21,7 @@ export function SeenBy({ text, isDraft }: SeenByOptions) {
     <section>
       <h3>{isDraft ? 'Would be seen by' : 'Seen by'}</h3>
       <Wrong>{error}</Wrong>
-      {!isHeld('application:read') && <p class="note">No key here holds application:read.</p>}
+      {!isHeld('application:read') && <p class="note">No key of the console holds application:read.</p>}
       {value !== undefined && (
         <table>
           <caption class="unseen">How applications see the token</caption>

@@ -47,8 +47,8 @@ export function TokenFields({ draft, errors, change, notes, hasDefaults }: Field
           value={draft.deduplicate_token}
           onChange={({ currentTarget: { value } }) => change({ deduplicate_token: value })}
         >
-          <option value="">as the tenant's setting</option>
-          <option value="true">yes: answer with the token that has the same fingerprint</option>
+          <option value="">the tenant's setting</option>
+          <option value="true">yes: return the token with the same fingerprint</option>
           <option value="false">no</option>
         </select>
       </div>

@@ -76,7 +76,7 @@ function TokenLog({ id }: { readonly id: string }) {
       <h3>Log</h3>
       <Wrong>{error}</Wrong>
       {value === undefined && error === undefined && !isHeld('log:read') && (
-        <p class="note">No key here holds log:read.</p>
+        <p class="note">No key of the console holds log:read.</p>
       )}
       {value?.data.length === 0 && <p class="note">No entries.</p>}
       <ul class="log">

@@ -6,8 +6,8 @@ import { SeenBy } from './seen-by.tsx';
 
 const ID_IS = {
   given: 'as given',
-  sample: 'a sample: a random part is drawn again when it is created',
-  assigned: 'a sample: another one is assigned when it is created',
+  sample: 'a sample: creating the token draws a new random part',
+  assigned: 'a sample: creating the token assigns another id',
 } as const;
 
 interface PreviewOptions {
@@ -21,11 +21,7 @@ interface PreviewOptions {
 export function TokenPreview({ text, isStale }: PreviewOptions) {
   return (
     <>
-      {text === '' ? (
-        <p class="note">Type data: the vault then shows what it would make of it.</p>
-      ) : (
-        <Made {...{ text, isStale }} />
-      )}
+      {text === '' ? <p class="note">Type data to see a preview.</p> : <Made {...{ text, isStale }} />}
       <CommandLine text="vault tokens create --body @FILE" />
     </>
   );
@@ -42,7 +38,7 @@ function Made({ text, isStale }: PreviewOptions) {
       <code>{id}</code>
       <h3>Masked</h3>
       {masked === undefined || mask === undefined ? (
-        <p class="note">no mask: data is left out where it would be masked</p>
+        <p class="note">no mask: masked reads omit the data</p>
       ) : (
         <JsonView text={masked} />
       )}

@@ -25,7 +25,7 @@ export function TokenWrites({ id, closed, change }: WritesOptions) {
 
   async function remove() {
     await vault().deleteToken({ params: { id } });
-    toast('The token is deleted');
+    toast('Token deleted');
     reload();
     go(closed, 'replace');
   }
@@ -50,7 +50,7 @@ export function TokenWrites({ id, closed, change }: WritesOptions) {
           onConfirm={remove}
           onClose={() => setDeleting(false)}
         >
-          <p>Its data is gone for good. A backup may still hold it.</p>
+          <p>The data cannot be restored. A backup may still contain it.</p>
         </TypedConfirm>
       )}
     </div>
