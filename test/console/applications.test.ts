@@ -61,7 +61,7 @@ const reads = (apiKey: string) =>
       ({ code }) => code,
     );
 
-/** Everything of the page that could hold a key, but for its heap. */
+/** Returns all text of the page that could contain a key, except its heap. */
 const holdings = (page: Page): Promise<string> =>
   page.evaluate(() =>
     [
@@ -74,7 +74,7 @@ const holdings = (page: Page): Promise<string> =>
   );
 
 describe('an application', () => {
-  it('is shown with the reach of its rules, in the order of their priority', async () => {
+  it('shows its rules in the order of priority with their reach', async () => {
     const page = await open(`app=${payments.id}`);
     await page.waitForSelector('.reached:has-text("tokens")');
     expect(await page.locator('.rules li').allInnerTexts()).toEqual([
@@ -86,7 +86,7 @@ describe('an application', () => {
     await page.context().close();
   });
 
-  it('is created by the keyboard alone, as its preview says', async () => {
+  it('is created by keyboard alone, as previewed', async () => {
     const page = await open('');
     await page.keyboard.press('n');
     await page.waitForSelector('.draft');
@@ -113,7 +113,7 @@ describe('an application', () => {
     ['public', 'token:create'],
     ['management', 'application:read'],
     ['expiring', 'token:read'],
-  ])('of the type %s is offered the permissions of that type only', async (type, permission) => {
+  ])('of the type %s is offered only permissions of that type', async (type, permission) => {
     const page = await open('draft=new');
     await page.selectOption('#field-type', type);
     await page.fill('[name=name]', `a ${type} one`);
@@ -128,7 +128,7 @@ describe('an application', () => {
     await page.context().close();
   });
 
-  it('is changed: rules move with Alt, and the preview shows what changes', async () => {
+  it('can be edited: Alt moves rules, and the preview shows the changes', async () => {
     const { id } = await create('moving', [rule(3, '/pci/test/', 'redact'), rule(7, '/pci/', 'reveal')]);
     const page = await open(`app=${id}`);
     await page.keyboard.press('e');
@@ -149,7 +149,7 @@ describe('an application', () => {
     await page.context().close();
   });
 
-  it('that the vault refuses shows why under the rule', async () => {
+  it('shows the error of a rejected rule below it', async () => {
     const page = await open('draft=new');
     await page.fill('[name=name]', 'refused');
     await page.click('text=+ rule');
@@ -162,7 +162,7 @@ describe('an application', () => {
     await page.context().close();
   });
 
-  it('is deleted once its name is typed, and lists those that end with it', async () => {
+  it('is deleted after its name is typed, with a list of those that end with it', async () => {
     const page = await open(`app=${payments.id}`);
     await page.click('.pane button:has-text("Delete")');
     expect(await page.locator('dialog[open]').innerText()).toContain('receipts, ends');

@@ -26,7 +26,7 @@ afterAll(async () => {
 const ROWS = '.list tbody tr';
 const firstRow = (page: Page) => page.textContent(`${ROWS} >> nth=0`);
 
-/** Goes to the screen, and waits until it waits for new entries. */
+/** Opens the screen and waits for its long poll. */
 async function openAudit(query = '', of: Pick<DevVault, 'ui' | 'url'> = vault, options = {}) {
   const { page, complaints, asked } = await openConsole(browser, of, options);
   await page.goto(`${of.url}/ui/audit${query}`);
@@ -37,7 +37,7 @@ async function openAudit(query = '', of: Pick<DevVault, 'ui' | 'url'> = vault, o
 const waits = (address: string) => address.includes('/ui/api/logs') && address.includes('wait=');
 
 describe('the list', () => {
-  it('shows a row for a call, and opens it', async () => {
+  it('shows one row for a call and opens it', async () => {
     const { page, complaints } = await openAudit();
     expect(await firstRow(page)).toContain('denied');
     await page.waitForSelector(`${ROWS}:has-text("revealed")`);
@@ -55,7 +55,7 @@ describe('the list', () => {
     await page.context().close();
   });
 
-  it('shows the tokens of one call in one row', async () => {
+  it('shows all tokens of a call in one row', async () => {
     const { page } = await openAudit('?operation=tokenize');
     await page.waitForSelector(`${ROWS}:has-text("20 tokens")`);
     await page.click(`${ROWS}:has-text("20 tokens") a.row`);
@@ -95,7 +95,7 @@ describe('the list', () => {
     await page.context().close();
   });
 
-  it('has no horizontal scroll bar at 320 pixels, whatever the operation', async () => {
+  it('has no horizontal scroll bar at 320 pixels for any operation', async () => {
     const { page } = await openAudit('?live=off', vault, { viewport: { width: 320, height: 640 } });
     const created_at = new Date(Date.now() - 59 * 60_000).toISOString();
     const entry = { tenant_id: 't', actor_type: 'vault', entity_type: 'application', message: '', created_at };
@@ -114,7 +114,7 @@ describe('the list', () => {
     await page.context().close();
   });
 
-  it('shows how far a search came, and goes further', async () => {
+  it('shows how far a search got, and continues it', async () => {
     const { page } = await openAudit();
     const pagination = { page_size: 50, next: 'MTAuMC4w', searched_to: '2020-01-01T00:00:00.000+00:00' };
     await page.route(/\/ui\/api\/logs\?.*denied=true/, (route) =>
@@ -130,8 +130,8 @@ describe('the list', () => {
   });
 });
 
-describe('live', () => {
-  it('shows a new entry above, and leaves the focus on its row', async () => {
+describe('live mode', () => {
+  it('shows a new entry at the top and keeps the focus on its row', async () => {
     const { page } = await openAudit();
     for (const key of ['j', 'j', 'j']) await page.keyboard.press(key);
     const focused = () => page.evaluate(() => document.activeElement?.closest('tr')?.textContent);
@@ -146,7 +146,7 @@ describe('live', () => {
     await page.context().close();
   });
 
-  it('counts new entries away from the top', async () => {
+  it('counts new entries while the list is scrolled', async () => {
     const { page } = await openAudit();
     await page.evaluate(() => document.querySelector('.list .scroller')?.scrollTo(0, 300));
     await vault.client.getToken({ params: { id: 'item-0101' } });
@@ -160,7 +160,7 @@ describe('live', () => {
     await page.context().close();
   });
 
-  it('waits only while its screen is shown, and is no act of the user', async () => {
+  it('polls only while its screen is shown, and does not extend the session', async () => {
     const { page } = await openAudit();
     const active: string[] = [];
     const sent: string[] = [];
@@ -191,7 +191,7 @@ describe('live', () => {
     await page.context().close();
   });
 
-  it('is off when it is turned off', async () => {
+  it('can be turned off', async () => {
     const { page, asked } = await openAudit('?live=off');
     await vault.client.getToken({ params: { id: 'item-0109' } });
     await page.waitForTimeout(500);
@@ -200,7 +200,7 @@ describe('live', () => {
     await page.context().close();
   });
 
-  it('shows what a command writes to the file, and lets a signal end the daemon', async () => {
+  it('shows entries of commands on the file, and does not delay the end of the daemon', async () => {
     const file = path.join(vault.folder, 'kept.db');
     const kept = await startDev(['--file', file]);
     const { page } = await openAudit('', kept);
@@ -236,7 +236,7 @@ describe('Verify', () => {
     await page.context().close();
   });
 
-  it('names the first bad entry', async () => {
+  it('names the first damaged entry', async () => {
     const { page } = await openAudit();
     const json = { ok: false, entries: 9, first_bad: { sequence: 7, what: 'was altered' } };
     await page.route('**/ui/holder/verify', (route) => route.fulfill({ json }));

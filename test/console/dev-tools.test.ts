@@ -39,17 +39,17 @@ const button = (name: string | RegExp) => page.getByRole('button', { name, exact
 const ask = (path: string, key: string, init: RequestInit = {}) =>
   fetch(vault.url + path, { ...init, headers: { 'svc-api-key': key, 'content-type': 'application/json' } });
 
-/** What a command prints about the vault of the page. */
+/** Returns the output of a command on the page's vault. */
 async function command(...args: readonly string[]) {
   const env = { ...bareEnvironment(vault.folder), VAULT_URL: vault.url, VAULT_API_KEY: vault.management_key };
   return cli(args, env);
 }
 
-/** The command that the screen shows. */
+/** Returns the command that the screen shows. */
 const shown = () => page.textContent('footer .command code');
 
 describe('the clock', () => {
-  it('moves, and every screen says so', async () => {
+  it('moves, and every screen shows it', async () => {
     await button('+1 h').click();
     await page.waitForSelector('.clock-line:has-text("Clock 1 h ahead")');
     expect(await shown()).toBe('vault clock advance 1h');
@@ -65,7 +65,7 @@ describe('the clock', () => {
     expect(await command('clock', 'show')).toMatchObject({ offset_ms: 0 });
   });
 
-  it('goes to the next expiry, and says how many records it removed', async () => {
+  it('moves to the next expiry and reports the number of removed records', async () => {
     expect(await button('Until next expiry').isDisabled()).toBe(true);
     const expires_at = new Date(Date.now() + 3 * HOUR).toISOString();
     for (const data of ['a', 'b']) await vault.client.createToken({ body: { type: 'token', data, expires_at } });
@@ -78,7 +78,7 @@ describe('the clock', () => {
     await page.waitForSelector('.controls:has-text("removed 0")');
   });
 
-  it('goes to a time that is typed', async () => {
+  it('moves to a typed time', async () => {
     await page.getByLabel('New time').fill('2030-01-31T12:00:00');
     await button('Set').click();
     await page.waitForFunction(() => document.querySelector('.now')?.textContent?.startsWith('2030-01-'));
@@ -87,7 +87,7 @@ describe('the clock', () => {
     await page.waitForFunction(() => document.querySelector('.clock-line')?.textContent === '');
   });
 
-  it('that a command moved is shown after a reload', async () => {
+  it('shows after a reload a move by a command', async () => {
     await command('clock', 'advance', '2h');
     await page.keyboard.press('r');
     await page.waitForSelector('.clock-line:has-text("2 h ahead")');
@@ -97,7 +97,7 @@ describe('the clock', () => {
 });
 
 describe('faults', () => {
-  it('are added, happen, and are cleared', async () => {
+  it('are added, take effect and are cleared', async () => {
     await page.getByLabel('Times').fill('2');
     await page.getByLabel('Delay in ms').fill('5');
     await button('Add').click();
@@ -113,7 +113,7 @@ describe('faults', () => {
     expect((await command('faults', 'list')).data).toEqual([]);
   });
 
-  it('that are wrong are refused in words', async () => {
+  it('that are invalid show an error', async () => {
     await page.getByLabel('Method and path').fill('BREW /tokens');
     await button('Add').click();
     await page.waitForSelector('.controls .wrong:has-text("request must be")');
@@ -144,7 +144,7 @@ describe('snapshots', () => {
     expect((await command('snapshot', 'list')).data).toEqual([]);
   });
 
-  it('are kept when the second press does not follow', async () => {
+  it('survive when the second press does not follow', async () => {
     await page.getByLabel('Name of the snapshot').fill('kept');
     await button('Save').click();
     await button('Delete').click();
@@ -153,7 +153,7 @@ describe('snapshots', () => {
     expect((await command('snapshot', 'list')).data).toMatchObject([{ name: 'kept' }]);
   });
 
-  it('and all tokens are gone after a reset of a temporary vault', async () => {
+  it('and all tokens are removed by a reset of a temporary vault', async () => {
     const own = await startDev();
     await fill(own, 3);
     const { page: other } = await openConsole(browser, own);
@@ -166,7 +166,7 @@ describe('snapshots', () => {
     await own.end();
   });
 
-  it('of a kept vault have no reset, and the screen says so', async () => {
+  it('of a permanent vault cannot be reset, and the screen shows the error', async () => {
     const own = await startDev(['--file', path.join(vault.folder, 'kept.db')]);
     const { page: other } = await openConsole(browser, own);
     await other.goto(`${own.url}/ui/dev`);
@@ -182,7 +182,7 @@ describe('requests', () => {
   const rows = () =>
     page.$$eval('.list tbody tr', (all) => all.map((row) => [...row.children].map(({ textContent }) => textContent)));
 
-  it('come live, with no path, query value or body, and are those of the command', async () => {
+  it('appear live without path, query values or body, like those of the command', async () => {
     await page.waitForSelector('.dev footer');
     await ask(`/tokens/${SECRET}`, vault.private_key);
     await ask(`/tokens?metadata.x=${SECRET}`, vault.private_key);
@@ -206,7 +206,7 @@ describe('requests', () => {
     expect(JSON.stringify(printed)).not.toContain(SECRET);
   });
 
-  it('would show an id that the daemon sent', async () => {
+  it('control: an id that the daemon sends is shown', async () => {
     await page.route('**/ui/dev/requests*', (route) =>
       route.fulfill({
         json: { data: [{ id: 1e9, method: 'GET', route: `/${SECRET}`, status: 200, time: '2030-01-01' }] },
@@ -218,7 +218,7 @@ describe('requests', () => {
     await page.unroute('**/ui/dev/requests*');
   });
 
-  it('stand still while Live is off', async () => {
+  it('stop while Live is off', async () => {
     await page.waitForSelector('tbody tr');
     await button('Live').click();
     const before = (await rows()).length;
@@ -229,7 +229,7 @@ describe('requests', () => {
     await page.waitForSelector('tbody tr:first-child:has-text("GET /livez")');
   });
 
-  it('do not show those of the page', async () => {
+  it('exclude those of the page', async () => {
     const newest = async () => (await command('requests', 'list')).data[0]?.id;
     const before = await newest();
     for (const screen of ['tokens', 'see-as', 'dev']) {
@@ -241,7 +241,7 @@ describe('requests', () => {
     expect(await newest()).toBe(before + 1);
   });
 
-  it('lead to their entry of the audit, and a denied one to the reason', async () => {
+  it('link to their audit entry, and denied ones to the reason', async () => {
     await ask('/tokens/item-0006', payments.key);
     await page.click('tbody tr:has-text("403") a.row');
     await page.waitForSelector('.pane:has-text("Denied: get a token")');
@@ -259,7 +259,7 @@ describe('requests', () => {
     expect(new URL(page.url()).searchParams.get('app')).toBe(payments.id);
   });
 
-  it('that succeeded have an entry, and no reason', async () => {
+  it('that succeeded have an entry and no reason', async () => {
     await ask('/tokens/item-0000', payments.key);
     await page.click('tbody tr:has-text("GET /tokens/{id}"):has-text("200") a.row');
     await page.waitForSelector('.pane:has-text("item-0000")');
@@ -268,7 +268,7 @@ describe('requests', () => {
     await page.waitForSelector('.pane', { state: 'detached' });
   });
 
-  it('without an application say why there is no entry', async () => {
+  it('without an application explain why they have no entry', async () => {
     await ask('/tokens', 'key_wrong');
     await page.click('tbody tr:has-text("401") a.row');
     await page.waitForSelector('.pane:has-text("The request had no valid API key.")');
@@ -313,7 +313,7 @@ describe('vault ui --url', () => {
     return { other, child };
   }
 
-  it('has the dev tools of a --dev daemon, whose list leaves its requests out', async () => {
+  it('has the dev tools of a --dev daemon, without its own requests in the list', async () => {
     const newest = async () => (await command('requests', 'list')).data[0]?.id;
     const before = await newest();
     const { other, child } = await openUi(vault.url, vault.management_key);
@@ -332,7 +332,7 @@ describe('vault ui --url', () => {
     await other.context().close();
   });
 
-  it('has none of a private key', async () => {
+  it('has no dev tools with a private key', async () => {
     const { other } = await openUi(vault.url, vault.private_key);
     expect(await other.textContent('nav ul')).not.toContain('Dev tools');
     await other.context().close();

@@ -17,11 +17,11 @@ export interface DevVault {
   readonly ui: string;
   readonly management_key: string;
   readonly private_key: string;
-  /** With the private key, and with the management key. */
+  /** Clients with the private and the management key. */
   readonly client: VaultClient;
   readonly management: VaultClient;
   readonly folder: string;
-  /** Resolves to the exit code. */
+  /** Stops the daemon; resolves to its exit code. */
   end(): Promise<unknown>;
 }
 
@@ -43,16 +43,16 @@ export async function startDev(args: readonly string[] = []): Promise<DevVault> 
   };
 }
 
-/** A page, and what it did. */
+/** A page with the record of its requests and errors. */
 export interface Watched {
   readonly page: Page;
-  /** The addresses that it asked for. */
+  /** The addresses of its requests. */
   readonly asked: readonly string[];
-  /** Errors of the console, and violations of its policy. */
+  /** Errors of the page and violations of its policy. */
   readonly complaints: readonly string[];
 }
 
-/** Opens an address in a fresh profile. */
+/** Opens an address in a new profile. */
 export async function watch(browser: Browser, address: string, options: BrowserContextOptions = {}): Promise<Watched> {
   const context = await browser.newContext(options);
   const page = await context.newPage();
@@ -64,7 +64,7 @@ export async function watch(browser: Browser, address: string, options: BrowserC
   return { page, asked: asked ?? [], complaints: complaints ?? [] };
 }
 
-/** Opens the console of a dev vault, and waits for its tokens. */
+/** Opens the console of a dev vault and waits for its screens. */
 export async function openConsole(browser: Browser, { ui }: Pick<DevVault, 'ui'>, options: BrowserContextOptions = {}) {
   const watched = await watch(browser, ui, options);
   await watched.page.waitForSelector('nav[aria-label=Screens] a');
@@ -73,7 +73,7 @@ export async function openConsole(browser: Browser, { ui }: Pick<DevVault, 'ui'>
 
 const PLACES = ['/pci/high/', '/pci/eu/', '/pci/test/'];
 
-/** Makes tokens of four types, `count` in all. Returns their ids. */
+/** Creates `count` tokens of three types. Resolves to their ids. */
 export async function fill({ client }: DevVault, count: number): Promise<readonly string[]> {
   const items = Array.from({ length: count }, (_, n) => {
     const metadata = { customer: String(1000 + n), env: n % 3 === 0 ? 'staging' : 'test' };
@@ -129,7 +129,7 @@ export async function findFaults(page: Page): Promise<readonly string[]> {
   ];
 }
 
-/** Returns what a garbage collected heap snapshot of the page holds. */
+/** Returns a heap snapshot of the page after a garbage collection. */
 export async function heapOf(page: Page): Promise<string> {
   const session = await page.context().newCDPSession(page);
   const chunks: string[] = [];

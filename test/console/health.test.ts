@@ -24,7 +24,7 @@ async function openHealth(prepare: (page: Page) => Promise<unknown> = async () =
   return watched;
 }
 
-it('shows whether the vault is ready, its file and its keys', async () => {
+it('shows readiness, file and keys of the vault', async () => {
   const { page, complaints } = await openHealth();
   expect(await page.textContent('.figure')).toBe('ready');
   await page.waitForSelector('.card:nth-child(2) dd:has-text("vault.db")');
@@ -37,7 +37,7 @@ it('shows whether the vault is ready, its file and its keys', async () => {
   await page.context().close();
 });
 
-it('runs the doctor, and keeps its report', async () => {
+it('runs doctor and keeps its report', async () => {
   const { page } = await openHealth();
   await page.click('button:has-text("Doctor")');
   await page.waitForSelector('.holder .good:has-text("ok: 1 tenant, 2 applications, 120 tokens")');
@@ -58,14 +58,14 @@ describe('a vault in trouble', () => {
     await page.context().close();
   });
 
-  it('shows the notices of a vault that answers', async () => {
+  it('shows the notices of a running vault', async () => {
     const json = { status: 'ready', notices: ['the file has 1 finding: run `vault doctor`'] };
     const { page } = await openHealth((page) => page.route('**/ui/api/readyz', (route) => route.fulfill({ json })));
     await page.waitForSelector('.wrong:has-text("the file has 1 finding")');
     await page.context().close();
   });
 
-  it('lists findings without a barrier', async () => {
+  it('lists findings without accessibility violations', async () => {
     const checked = { tenants: 1, applications: 2, tokens: 120, audit_entries: 9 };
     const findings = [{ table: 'token', id: 'item-0001', what: 'does not open' }];
     const json = { ok: false, checked, findings, notices: ['the clock is in doubt'] };
@@ -79,7 +79,7 @@ describe('a vault in trouble', () => {
   });
 });
 
-it('without the file shows the commands instead', async () => {
+it('shows the commands instead when the console has no file', async () => {
   const { page, asked } = await openHealth((page) =>
     page.route('**/ui/session', async (route) => {
       const response = await route.fetch();

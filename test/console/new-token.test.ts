@@ -20,7 +20,7 @@ afterAll(async () => {
 async function open(query: string, options = {}): Promise<Page> {
   const { page } = await openConsole(browser, vault, options);
   await page.goto(`${vault.url}/ui/tokens?${query}`);
-  // A handle of an element would keep the form in memory.
+  // Evaluate by selector: a handle would keep the form in memory.
   await page.locator('.draft').waitFor();
   await page.waitForLoadState('networkidle');
   return page;
@@ -38,7 +38,7 @@ async function draft(page: Page, fields: Readonly<Record<string, string>>): Prom
 }
 
 describe('a new token', () => {
-  it('is created by the keyboard alone, as its preview says', async () => {
+  it('is created by keyboard alone, as previewed', async () => {
     const { page } = await openConsole(browser, vault);
     await page.waitForSelector('a.row');
     const before = await total();
@@ -67,7 +67,7 @@ describe('a new token', () => {
     await page.context().close();
   });
 
-  it('has what each field says', async () => {
+  it('has the value of each field', async () => {
     const page = await open('draft=new');
     await draft(page, {
       data: '{"n": 9007199254740993, "name": "Ann"}',
@@ -95,7 +95,7 @@ describe('a new token', () => {
     await page.context().close();
   });
 
-  it('shows each broken expression under its field, stores nothing, and gets no fingerprint', async () => {
+  it('shows each broken expression below its field, stores nothing and gets no fingerprint', async () => {
     const page = await open('draft=new');
     const answers: object[] = [];
     await page.route('**/tokens/preview', async (route) => {
@@ -133,7 +133,7 @@ describe('a new token', () => {
     await page.context().close();
   });
 
-  it.each(['Cancel', 'Create', 'Lock'])('leaves no trace of what was typed after %s', async (end) => {
+  it.each(['Cancel', 'Create', 'Lock'])('leaves no typed text after %s', async (end) => {
     const page = await open('draft=new');
     const value = `plaintext before ${end}`;
     await page.click('[name=data]');
@@ -150,7 +150,7 @@ describe('a new token', () => {
     await page.context().close();
   });
 
-  it('completes filters, and names their arguments', async () => {
+  it('suggests filters and names their arguments', async () => {
     const page = await open('draft=new');
     await page.click('[name=mask]');
     await page.keyboard.type('{{ data | rev');
@@ -220,7 +220,7 @@ describe('a token', () => {
     await page.context().close();
   });
 
-  it('whose change is refused shows why under the field', async () => {
+  it('shows the error of a rejected change below its field', async () => {
     const page = await open('token=item-0002&draft=change');
     await page.fill('[name=mask]', '{{ data | reveal_lst: 4 }}');
     await page.keyboard.press('Control+Enter');
@@ -230,7 +230,7 @@ describe('a token', () => {
     await page.context().close();
   });
 
-  it('is deleted once its id is typed', async () => {
+  it('is deleted after its id is typed', async () => {
     const { page } = await openConsole(browser, vault);
     await page.goto(`${vault.url}/ui/tokens?token=item-0003`);
     await page.click('.writes >> text=Delete');

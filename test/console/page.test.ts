@@ -16,7 +16,7 @@ import {
 
 // Design of the console, §10: checks 1, 2, 7 to 11, 14 to 17 and 24.
 
-/** Every screen, and every state with a pane. */
+/** Every screen, also with an open pane. */
 const SCREENS = [
   'tokens',
   'tokens?token=item-0000',
@@ -107,7 +107,7 @@ describe('the keyboard', () => {
     await page.context().close();
   });
 
-  it('reaches every control, and leaves it again', async () => {
+  it('reaches and leaves every control', async () => {
     const { page } = await openConsole(browser, vault);
     await page.goto(`${vault.url}/ui/tokens?token=item-0000`);
     await page.waitForSelector('.reveal button');
@@ -129,7 +129,7 @@ describe('the keyboard', () => {
     await page.context().close();
   });
 
-  it('changes the screen, the page and the filter, unless the setting is off', async () => {
+  it('changes screen, page and filter unless the setting is off', async () => {
     const { page } = await openConsole(browser, vault);
     await page.waitForSelector('footer:has-text("1–50 of 120")');
     await page.keyboard.press(']');
@@ -165,7 +165,7 @@ describe('the keyboard', () => {
 });
 
 describe('Compare', () => {
-  it('shows applications beside each other, and leaves one out', async () => {
+  it('shows applications side by side and removes one', async () => {
     const { page } = await openConsole(browser, vault);
     await page.goto(`${vault.url}/ui/see-as`);
     const heads = () => page.$$eval('.list thead th', (all) => all.map(({ textContent }) => textContent));
@@ -246,7 +246,7 @@ describe('a filter', () => {
   });
 });
 
-it('shows markup, quotes and odd characters as text', async () => {
+it('shows markup, quotes and unusual characters as text', async () => {
   const odd = `<img src=x onerror=alert(1)>"'&lt;${'x'.repeat(300)}`;
   const id = `id-"'(!)$*,;:@~\u05d0${'x'.repeat(300)}`;
   const metadata = { note: odd.slice(0, 60) };
@@ -267,8 +267,8 @@ it('shows markup, quotes and odd characters as text', async () => {
   await page.context().close();
 });
 
-describe('injected', () => {
-  /** Each returns whether it was blocked. */
+describe('injected code', () => {
+  /** Each expression returns whether the attack was blocked. */
   const ATTACKS: readonly (readonly [string, string])[] = [
     [
       'a script element',
@@ -308,7 +308,7 @@ describe('injected', () => {
     await expect.poll(() => page.evaluate(() => Reflect.get(globalThis, 'reports').length)).toBeGreaterThan(0);
   });
 
-  it('a style is not, under a weaker policy', async () => {
+  it('control: a style element works under a weaker policy', async () => {
     const context = await browser.newContext();
     const page = await context.newPage();
     await page.route('**/ui/', async (route) => {
@@ -325,14 +325,14 @@ describe('injected', () => {
 });
 
 describe('a session', () => {
-  it('takes the code out of the address and the history', async () => {
+  it('removes the code from the address and the history', async () => {
     const { page } = await openConsole(browser, vault);
     expect(page.url()).not.toContain('code');
     expect(await page.evaluate(() => history.length)).toBeLessThanOrEqual(2);
     await page.context().close();
   });
 
-  it('is shared by tabs, and locked in all of them', async () => {
+  it('is shared by tabs and locked in all of them', async () => {
     const { page } = await openConsole(browser, vault);
     const second = await page.context().newPage();
     await second.goto(`${vault.url}/ui/see-as`);
@@ -345,13 +345,13 @@ describe('a session', () => {
     await page.context().close();
   });
 
-  it('is not open to another profile', async () => {
+  it('is closed to another profile', async () => {
     const { page } = await watch(browser, `${vault.url}/ui/tokens`);
     await page.waitForSelector('main.locked');
     await page.context().close();
   });
 
-  it('of two consoles on one host stay open', async () => {
+  it('stays open beside a second console on the same host', async () => {
     const other = await startDev();
     const { page } = await openConsole(browser, vault);
     const second = await page.context().newPage();
@@ -363,7 +363,7 @@ describe('a session', () => {
     await other.end();
   });
 
-  it('is locked when the daemon is gone', async () => {
+  it('is locked when the daemon ends', async () => {
     const other = await startDev();
     const { page } = await openConsole(browser, other);
     await page.clock.install();
@@ -418,7 +418,7 @@ describe('a page of another port', () => {
   });
 });
 
-it('is not served to another host name', async () => {
+it('the console is not served under another host name', async () => {
   const named = await launch(['--host-resolver-rules=MAP evil.test 127.0.0.1']);
   const page = await (await named.newContext()).newPage();
   const response = await page.goto(vault.ui.replace('127.0.0.1', 'evil.test'));
@@ -426,7 +426,7 @@ it('is not served to another host name', async () => {
   await named.close();
 });
 
-it('is not there without --dev, nor with --no-ui', async () => {
+it('the console does not exist without --dev or with --no-ui', async () => {
   const plain = await startDev(['--no-ui']);
   const response = await fetch(`${plain.url}/ui/`);
   expect([response.status, (await response.json()).type]).toEqual([404, expect.stringContaining('route_not_found')]);
@@ -434,7 +434,7 @@ it('is not there without --dev, nor with --no-ui', async () => {
   await plain.end();
 });
 
-it('holds no key in what it serves', async () => {
+it('the console serves no key', async () => {
   const page = await (await fetch(`${vault.url}/ui/`)).text();
   const assets = [...page.matchAll(/\/ui\/[\w.-]+/g)].map(([name]) => name);
   expect(assets).toHaveLength(3);

@@ -27,7 +27,7 @@ async function openToken(reused?: Page): Promise<Page> {
   return page;
 }
 
-/** Everything of the page that could hold plaintext, but for its heap. */
+/** Returns all text of the page that could contain plaintext, except its heap. */
 const holdings = (page: Page): Promise<string> =>
   page.evaluate(() =>
     [
@@ -54,7 +54,7 @@ const ENDS: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = [
 ];
 
 describe('plaintext', () => {
-  it('is nowhere in the page before Reveal', async () => {
+  it('is absent from the page before Reveal', async () => {
     const page = await openToken();
     expect((await holdings(page)).includes(NUMBER)).toBe(false);
     expect((await heapOf(page)).includes(NUMBER)).toBe(false);
@@ -122,7 +122,7 @@ it('records a reveal in the audit, and no list', async () => {
   await page.context().close();
 });
 
-it('keeps no key where scripts read, and no cookie', async () => {
+it('API keys are in no script storage and in no readable cookie', async () => {
   const { page } = await openConsole(browser, vault);
   expect(await page.evaluate(() => document.cookie)).toBe('');
   const kept = await page.evaluate(() => JSON.stringify([{ ...sessionStorage }, { ...localStorage }]));
@@ -133,10 +133,10 @@ it('keeps no key where scripts read, and no cookie', async () => {
   await page.context().close();
 });
 
-it('copies without showing', async () => {
+it('a copy does not show the plaintext', async () => {
   const { page } = await openConsole(browser, vault);
   await page.clock.install();
-  // The policy of the page forbids it to read the clipboard, so its writes are noted.
+  // Record writes to the clipboard, because the policy of the page forbids reading it.
   await page.addInitScript(() => {
     const written: string[] = [];
     Object.assign(globalThis, { written });

@@ -16,7 +16,7 @@ type Seen = Readonly<Record<string, string>>;
 
 let browser: Browser;
 let vault: DevVault;
-/** What each application sees of each token, by the id of the application. */
+/** The transform of each token for each application, by ids. */
 const truth = new Map<string, Seen>();
 
 beforeAll(async () => {
@@ -29,7 +29,7 @@ beforeAll(async () => {
     const parent = await vault.management.createApplication({ body: random.private(`private ${n}`) });
     truth.set(parent.id, await readAll(parent.key));
     const body = random.expiring(`expiring ${n}`, inAnHour);
-    // Refused when a rule is beyond those of its creator.
+    // The vault rejects rules that exceed those of the creator.
     const child = await createClient({ url: vault.url, apiKey: parent.key })
       .createApplication({ body })
       .catch(() => undefined);
@@ -56,7 +56,7 @@ async function readAll(apiKey: string): Promise<Seen> {
   return seen;
 }
 
-/** Returns how many answers of the page are not those of the vault. */
+/** Returns the number of tokens whose transform on the page differs from the vault's. */
 async function differences(page: Page, ids: readonly string[]): Promise<number> {
   let different = 0;
   for (const id of ids) {
@@ -75,7 +75,7 @@ async function differences(page: Page, ids: readonly string[]): Promise<number> 
 const PAGE_SIZE = 50;
 const FIRSTS = Array.from({ length: Math.ceil(TOKENS / PAGE_SIZE) }, (_, n) => 1 + n * PAGE_SIZE);
 
-/** Reads every page of the screen, from the first to the last or back. */
+/** Reads every page of the screen in either direction. */
 async function walk(page: Page): Promise<Seen> {
   const told: Record<string, string> = {};
   const isLast = await page.isVisible(`footer:has-text("${FIRSTS.at(-1)}–")`);
@@ -98,7 +98,7 @@ async function openSeeAs(): Promise<Page> {
 }
 
 describe('See as', () => {
-  it('equals the vault, expiring applications included', { timeout: 120_000 }, async () => {
+  it('equals the vault, also for expiring applications', { timeout: 120_000 }, async () => {
     const page = await openSeeAs();
     const names = await page.$$eval('header select option', (all) => all.map(({ textContent }) => textContent));
     expect(names.filter((name) => name?.includes('expiring')).length).toBeGreaterThan(5);
@@ -106,7 +106,7 @@ describe('See as', () => {
     await page.context().close();
   });
 
-  it('control: another order of the rules is found', async () => {
+  it('control: another order of the rules is reported', async () => {
     const page = await openSeeAs();
     await page.route('**/ui/api/applications*', async (route) => {
       const response = await route.fetch();
@@ -120,7 +120,7 @@ describe('See as', () => {
     await page.context().close();
   });
 
-  it('counts all tokens as vault apps reach does, and as it shows them', async () => {
+  it('counts all tokens like vault apps reach and like its own list', async () => {
     const page = await openSeeAs();
     for (const [id, seen] of [...truth].slice(0, 6)) {
       await page.selectOption('header select', id);

@@ -16,7 +16,7 @@ afterAll(async () => {
   await vault.end();
 });
 
-it('shows tokens by type and active tokens by month, as pictures and tables', async () => {
+it('shows tokens by type and active tokens by month, as charts and tables', async () => {
   const { page, complaints } = await openConsole(browser, vault);
   await page.keyboard.press('g');
   await page.keyboard.press('u');
@@ -35,7 +35,7 @@ it('shows tokens by type and active tokens by month, as pictures and tables', as
   await page.context().close();
 });
 
-it('leads to the tokens of a type', async () => {
+it('links to the tokens of a type', async () => {
   const { page } = await openConsole(browser, vault);
   await page.goto(`${vault.url}/ui/usage`);
   await page.click('.card a:has-text("card")');
@@ -43,7 +43,7 @@ it('leads to the tokens of a type', async () => {
   await page.context().close();
 });
 
-it('asks for a key without report:read', async () => {
+it('asks for a key with report:read', async () => {
   const { page } = await openConsole(browser, vault);
   await page.route('**/ui/session', async (route) => {
     const response = await route.fetch();

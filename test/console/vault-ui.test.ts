@@ -56,7 +56,7 @@ async function startUi(args: readonly string[], more: Readonly<Record<string, st
   return started;
 }
 
-/** What the first page shows, but for times. */
+/** Returns the rows of the first page, without times. */
 async function firstPage(link: string): Promise<readonly string[]> {
   const { page, complaints } = await watch(browser, link);
   await page.waitForSelector('tbody tr');
@@ -121,7 +121,7 @@ describe('a link of vault ui', () => {
     await end();
   });
 
-  it('without a key lets a key be pasted', async () => {
+  it('without a key accepts a pasted one', async () => {
     const { link, end } = await startUi(['--file', FILE]);
     const { page } = await watch(browser, link);
     await page.waitForSelector('text=No API key of the console holds');
@@ -134,7 +134,7 @@ describe('a link of vault ui', () => {
 });
 
 describe('on a terminal', () => {
-  /** Starts `vault ui`, whose browser is a program that writes the link into a file. */
+  /** Starts `vault ui` with a fake browser that writes the link to a file. */
   async function openOnTerminal(answer: string): Promise<{ page: Page; ended: ReturnType<typeof startOnTerminal> }> {
     const [bin, link] = [inside(answer), inside(`${answer}.link`)];
     await run(['-e', `require('fs').mkdirSync('${bin}')`], env);
@@ -160,14 +160,14 @@ describe('on a terminal', () => {
       () => false,
     );
 
-  it('a yes to the number opens the page', async () => {
+  it('opens the page after a yes', async () => {
     const { page, ended } = await openOnTerminal('y');
     await page.waitForSelector('tbody tr');
     await page.context().close();
     expect((await ended)?.stdout).toMatch(/A browser shows \d{4}\. Allow it\?/);
   });
 
-  it('a no leaves it locked', async () => {
+  it('keeps the page locked after a no', async () => {
     const { page, ended } = await openOnTerminal('n');
     const { stdout } = (await ended) ?? { stdout: '' };
     await page.waitForSelector('[role=alert]');

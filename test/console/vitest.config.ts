@@ -5,7 +5,7 @@ export default defineConfig({
     include: ['test/console/**/*.test.ts'],
     globalSetup: 'test/console/require-chromium.ts',
     pool: 'forks',
-    // A test mostly waits for the browser.
+    // Each test mostly waits for the browser.
     maxWorkers: 3,
     expect: { poll: { timeout: 15_000 } },
     // A browser on a busy machine may be late once.
