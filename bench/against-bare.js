@@ -2,7 +2,7 @@ import { bareServer } from './bare-server.js';
 import { median, percentile, processorSeconds } from './figures.js';
 import { inTurn, load, once } from './load.js';
 
-/** More requests than any server answers in a second: a round has so many of those that are sent once. */
+/** More requests than a server answers in a second, so that no round runs out of requests that are sent only once. */
 const MAX_PER_SECOND = 30_000;
 
 /** Sends the requests of one round to one server. */
@@ -17,7 +17,7 @@ async function measure({ port, pid }, { requests, most, expected, seconds }) {
 /** Returns the median, or undefined when nothing was measured. */
 const medianIfKnown = (values) => (values.length === 0 || values.some(Number.isNaN) ? undefined : median(values));
 
-/** Adds up all rounds: the processor time of a few tokens is too short to measure. */
+/** Sums all rounds, because the processor time of a few tokens is too short to measure. */
 function rawProcessor(inserted, processor) {
   if (inserted.length === 0 || processor === undefined) return undefined;
   const sum = (member) => inserted.reduce((all, each) => all + each[member], 0);
@@ -25,10 +25,10 @@ function rawProcessor(inserted, processor) {
 }
 
 /**
- * Measures one case: each round sends the same requests to the daemon and to the bare server, the first of them in turn.
- * Ratios are of one round; all figures are medians of the rounds. The round before them warms up: with the same size, or
- * with at most `warmUp.most` requests in `warmUp.seconds`. `cpu_ratio` compares the processor time of the two servers for
- * each request, which other load on the machine affects less.
+ * Measures one case. Each round sends the same requests to the daemon and to the bare server, in alternating order.
+ * Ratios are computed per round; all figures are medians. One warm-up round comes first: with the same size, or with at
+ * most `warmUp.most` requests in `warmUp.seconds`. `cpu_ratio` compares the processor time per request, which depends
+ * less on other load on the machine.
  */
 export async function againstBare(row, { vault, daemon, rounds, seconds, warmUp, rawCopy }) {
   const { requests: makeRequests, once: isOnce = false, expected = 200 } = row;

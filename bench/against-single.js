@@ -1,7 +1,7 @@
 import { median, processorSeconds } from './figures.js';
 import { CONNECTIONS, inTurn, load } from './load.js';
 
-/** Items of one request of a batch. */
+/** The number of items in a batch. */
 export const BATCH = 100;
 
 async function measure({ port, pid }, seconds, { requests, items, connections, expected }) {
@@ -12,8 +12,8 @@ async function measure({ port, pid }, seconds, { requests, items, connections, e
 }
 
 /**
- * Measures batches and the same work in single requests, over all connections and over one, in turns. Ratios are of items a
- * second in one round; all figures are medians of the rounds.
+ * Measures batches and the same work in single requests, in turn, over all connections and over one. Ratios compare
+ * items per second within a round; all figures are medians of the rounds.
  */
 export async function againstSingle({ batch, single, expected }, { vault, daemon, rounds, seconds }) {
   const done = [];

@@ -1,13 +1,13 @@
 /**
- * The baseline of `npm run bench -- http`: a bare `node:http` server in a process of its own that reads all bytes of a
- * request and returns the same response each time.
+ * The baseline of `npm run bench -- http`: a bare `node:http` server in its own process, which reads each request
+ * completely and always returns the same response.
  */
 import { fork } from 'node:child_process';
 import { once as messageOf } from 'node:events';
 import { createServer } from 'node:http';
 import { once } from './load.js';
 
-/** Headers that Node adds by itself, in both servers. */
+/** Headers that Node adds in both servers. */
 const NODE_HEADERS = new Set(['connection', 'keep-alive', 'date']);
 
 function headersOf(head) {
@@ -19,7 +19,7 @@ function headersOf(head) {
 
 const fixed = ({ status, head, body }) => ({ status, headers: headersOf(head).flat(), body: body.toString() });
 
-/** Starts a server that responds like the daemon. Throws when it does not write the same bytes for `request`. */
+/** Starts a server that responds like the daemon. Throws when its response to `request` has other bytes. */
 export async function bareServer(response, request) {
   const wanted = JSON.stringify(fixed(response));
   const child = fork(import.meta.filename, [wanted], { execArgv: [] });

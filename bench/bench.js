@@ -1,4 +1,7 @@
-/** Measures the built product. A slow machine is no failure: `quick`, `compare` and `statements` alone exit with 1. */
+/**
+ * Measures the built product. Slow results do not fail, except in `quick`, `compare` and `statements`, which then exit
+ * with 1.
+ */
 import { writeFile } from 'node:fs/promises';
 import { parseFlags } from '../scripts/parse-flags.js';
 import { compareLines, DEFAULT_LIMIT, isFailure, readLines } from './compare.js';
@@ -11,7 +14,7 @@ import { BASELINE, quick } from './quick.js';
 import { startup } from './startup.js';
 import { statements } from './statements.js';
 
-/** Each takes the options and resolves to `{ title, rows, failed? }`. A row is flat; its members are the columns. */
+/** Each case resolves to `{ title, rows, failed? }`. A row is flat; its members are the columns. */
 const CASES = {
   startup: { measure: startup, rounds: 30 },
   http: { measure: http, rounds: 5, seconds: 2, tokens: 100_000 },
@@ -22,7 +25,7 @@ const CASES = {
   console: { measure: consolePage, rounds: 10, tokens: 1_000_000 },
 };
 
-/** The cases that run when none is named. */
+/** The cases that run by default. */
 const DEFAULT_CASES = ['startup', 'http', 'import'];
 
 const USAGE = `npm run bench -- [${Object.keys(CASES).join('|')} …] [--json] [--rounds N] [--seconds S] [--tokens N]
@@ -53,7 +56,7 @@ function fail(message) {
   process.exit(2);
 }
 
-/** Returns the numbers of these flags that were given; `seconds` and `limit` may have a fraction. */
+/** Returns the given numeric flags. `seconds` and `limit` may have a fraction. */
 function numbersOf(...names) {
   const given = names.filter((name) => values[name] !== undefined).map((name) => [name, Number(values[name])]);
   for (const [name, number] of given) {

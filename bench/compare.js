@@ -1,12 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { rounded } from './figures.js';
 
-/** The percentage of a ratio that may be lost. */
+/** The percentage by which a ratio may worsen. */
 export const DEFAULT_LIMIT = 40;
 
 export const nameOf = ({ bench, case: name }) => `${bench}/${name}`;
 
-/** Reads the lines that `npm run bench -- --json` writes. Throws when a line has no `bench` or no `case`. */
+/** Parses the output of `npm run bench -- --json`. Throws when a line has no `bench` or no `case`. */
 export function readLines(file) {
   const lines = readFileSync(file, 'utf8')
     .trim()
@@ -18,13 +18,16 @@ export function readLines(file) {
   return lines;
 }
 
-/** Returns by how many percent a ratio became worse; negative when it became better. */
+/** Returns the percentage by which a ratio worsened; negative when it improved. */
 export function lossOf(before, after) {
   const kept = before.better === 'lower' ? before.ratio / after.ratio : after.ratio / before.ratio;
   return (1 - kept) * 100;
 }
 
-/** Returns a row for each case of the two results. A case without a ratio never fails; a lost ratio is `missing`. */
+/**
+ * Returns a row for each case of the two results. A case without a ratio never fails; a ratio that is gone is
+ * `missing`.
+ */
 export function compareLines(before, after, limit = DEFAULT_LIMIT) {
   const later = new Map(after.map((each) => [nameOf(each), each]));
   const earlier = new Set(before.map(nameOf));
@@ -45,15 +48,15 @@ export function compareLines(before, after, limit = DEFAULT_LIMIT) {
 
 export const isFailure = ({ verdict }) => verdict === 'fell' || verdict === 'missing';
 
-/** Formats a change; a plus means better, whichever way the ratio goes. */
+/** Formats a change in percent. A plus is always an improvement. */
 const percent = (change) => `${change > 0 ? '+' : ''}${rounded(Number(change.toFixed(1)))} %`;
 
 const twiceAsGood = (one) => ({ ...one, ratio: one.better === 'lower' ? one.ratio / 2 : one.ratio * 2 });
 
 /**
- * Measures and compares with a baseline. A failing case is measured once more and the better result counts, because a busy
- * machine rarely spoils the same figure twice. `measure` gets the names of the cases to measure again, at first none,
- * which means all. Throws when the comparison would miss a baseline that is twice as good.
+ * Measures and compares with a baseline. A failing case is measured once more and the better result counts, since other
+ * load rarely spoils the same figure twice. `measure` gets the names of the cases to repeat, or undefined for all.
+ * Throws when the comparison would miss a baseline that is twice as good.
  */
 export async function judge({ baseline, limit, measure }) {
   let lines = (await measure()).filter(({ ratio }) => ratio !== undefined);

@@ -10,7 +10,7 @@ import { withFolder } from './vault.js';
 const TARGETS = { paint_ms: 200, cold_ms: 500, cached_ms: 250, turn_ms: 300, livez_ms: 50, nodes: 1000, heap_mb: 10 };
 const TURNS = 10;
 
-/** Runs in the page: the milliseconds from the start of the navigation to the first row. */
+/** Runs in the page: returns the milliseconds from the start of the navigation to the first row. */
 function watchRows() {
   const observer = new MutationObserver(() => {
     if (document.querySelector('tbody tr') === null) return;
@@ -32,7 +32,7 @@ const firstPaint = (page) =>
       }),
   );
 
-/** Returns first paint, and rows, of a fresh profile and of a reload. */
+/** Returns the times of the first paint and the first rows, in a new profile and after a reload. */
 async function openOnce(browser, link) {
   const page = await (await browser.newContext()).newPage();
   await page.addInitScript(watchRows);
@@ -45,7 +45,7 @@ async function openOnce(browser, link) {
   return { page, paint_ms, cold_ms, cached_ms };
 }
 
-/** Serves a page of one word: the least that a browser takes to paint. */
+/** Serves a page of one word, the minimum that a browser can paint. */
 async function openBare() {
   const server = createServer((_request, response) => {
     response.setHeader('content-type', 'text/html').end('<!doctype html><title>bare</title><p>bare');
@@ -62,7 +62,7 @@ async function paintBare(browser, url) {
   return ms;
 }
 
-/** Runs in the page: turns a page or filters, and returns the milliseconds until the new rows are there. */
+/** Runs in the page: turns a page or filters; returns the milliseconds until the new rows appear. */
 function turn(act) {
   const started = performance.now();
   return new Promise((resolve) => {
@@ -85,7 +85,7 @@ function turn(act) {
   });
 }
 
-/** Turns pages and filters; `/livez` is asked all the while. */
+/** Turns pages and filters while it polls `/livez`. */
 async function turnLines(page, { port, filters, stated }) {
   const next = inTurn([requestBytes({ method: 'GET', path: '/livez' }, `127.0.0.1:${port}`)]);
   const older = [];

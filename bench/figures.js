@@ -5,7 +5,7 @@ export function percentile(values, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
 
-/** Returns the middle value; of an even number of values, the mean of the two in the middle. */
+/** Returns the median; the mean of the two middle values for an even number. */
 export function median(values) {
   const sorted = Float64Array.from(values).sort();
   const middle = sorted.length >> 1;
@@ -17,7 +17,7 @@ export function rounded(value) {
   return Math.abs(value) >= 1000 ? Math.round(value) : Number(value.toPrecision(3));
 }
 
-/** Returns at most `count` values from all over a list, in a random order. */
+/** Returns at most `count` values from the whole list, in random order. */
 export function sample(values, count) {
   const step = Math.max(1, values.length / count);
   const kept = Array.from({ length: Math.min(count, values.length) }, (_, at) => values[Math.floor(at * step)]);
@@ -29,8 +29,8 @@ export function sample(values, count) {
 }
 
 /**
- * Returns a line of the results. `bench` and `case` are its stable name. Lines with a `ratio` are compared; `better` is
- * the direction in which the ratio improves. Members that are undefined are left out.
+ * Returns a result line. `bench` and `case` are its stable name. Lines with a `ratio` are compared; `better` is the
+ * direction of improvement. Undefined members are omitted.
  */
 export function line(bench, name, { ratio, better = 'higher', target, ...figures }) {
   const judged = ratio === undefined ? {} : { ratio: rounded(ratio), better };
@@ -40,11 +40,11 @@ export function line(bench, name, { ratio, better = 'higher', target, ...figures
   return { bench, case: name, ...judged, ...(target && { target, reached }), ...Object.fromEntries(rest) };
 }
 
-/** Clock ticks per second in `/proc`: the same on every architecture that Node supports. */
+/** Clock ticks per second in `/proc`, equal on every architecture that Node supports. */
 const TICKS = 100;
 const onLinux = process.platform === 'linux';
 
-/** Reads a file of `/proc`. A thread that has just ended has none. */
+/** Reads a file of `/proc`; empty for a thread that has just ended. */
 function read(file) {
   try {
     return readFileSync(file, 'utf8');
@@ -67,7 +67,7 @@ export function processorSeconds(pid) {
 /** Returns the processor seconds of this process's ended children, to a hundredth. Undefined outside Linux. */
 export function endedChildrenSeconds() {
   if (!onLinux) return undefined;
-  // cutime and cstime of proc(5) are counted from behind the name, which may hold spaces.
+  // In proc(5), cutime and cstime follow the name, which may contain spaces.
   const fields = read('/proc/self/stat')
     .replace(/^.*\) /s, '')
     .split(' ');

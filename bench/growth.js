@@ -7,7 +7,7 @@ import { CONNECTIONS, inTurn, load, requestBytes } from './load.js';
 import { schemaName, tokenIds } from './raw-sqlite.js';
 import { benchRequests, DIFFERENT, importCards, makeBenchVault, withFolder } from './vault.js';
 
-/** Few, so that the small vault stays small. */
+/** Few tokens, so that the small vault stays small. */
 const CREATES_PER_ROUND = 320;
 
 const MAX_RESIDENT_MB = 180;
@@ -19,9 +19,9 @@ const PAGE = 100;
 
 const FILES = ['vault.db', 'vault.db.key'];
 
-/** The cases; `target` is the most that p50 of the large vault may be, as a multiple of p50 of the small one. */
+/** The cases. `target` is the maximum p50 of the large vault, as a multiple of p50 of the small one. */
 const CASES = [
-  // The log of a vault has as many entries as it has tokens, before other cases add reads.
+  // The log has one entry per token until other cases add reads.
   { case: 'entity-history', target: 3, requests: ({ request, ids }) => ids.map((id) => request.history(id)) },
   { case: 'get-masked', target: 1.3, requests: ({ request, ids }) => ids.map((id) => request.get('mask', id)) },
   {
@@ -37,8 +37,8 @@ const CASES = [
 ];
 
 /**
- * Returns the folder and keys of a closed vault of so many cards; imports them when the cache has no such folder. Its name
- * holds a digest of the schema. Remove a cached vault that no longer opens for another reason by hand.
+ * Returns the folder and keys of a closed vault with so many cards. Imports them when the cache has no folder for this
+ * digest of the schema. Remove a cached vault by hand when it no longer opens for another reason.
  */
 async function cachedVault(tokens, { cache, environment }) {
   const fresh = path.join(cache, `making-${process.pid}-${tokens}`);
@@ -58,7 +58,7 @@ async function cachedVault(tokens, { cache, environment }) {
   }
 }
 
-/** Copies a vault into `place`, where it may change. */
+/** Copies a vault into `place`, where cases may change it. */
 export async function openCopy(tokens, { cache, place, environment }) {
   const { folder, keys } = await cachedVault(tokens, { cache, environment });
   const own = path.join(place, String(tokens));
@@ -70,7 +70,7 @@ export async function openCopy(tokens, { cache, place, environment }) {
   return { tokens, keys, size, ids, made: tokens, env: { ...environment, VAULT_FILE: file } };
 }
 
-/** Returns the milliseconds from the command until the daemon listens. */
+/** Returns the milliseconds from the start of the command until the daemon listens. */
 async function timeToReady({ env }) {
   const started = performance.now();
   const daemon = await serve([], env);
@@ -87,7 +87,7 @@ async function roundOf({ expected = 200, once = false, requests }, vault, second
   return percentile(times, 0.5);
 }
 
-/** Measures both vaults in each round, the first of them in turn. The round before them warms up. */
+/** Measures both vaults in each round, in alternating order, after one warm-up round. */
 async function inRounds(rounds, [small, large], measure) {
   const done = [];
   for (let round = -1; round < rounds; round += 1) {
@@ -105,7 +105,7 @@ async function inRounds(rounds, [small, large], measure) {
   };
 }
 
-/** Creates applications that read every token. Each has a page in the making of its own. */
+/** Creates applications that read every token. Each can compute a page of its own at the same time. */
 async function makeCallers({ env, keys }) {
   const made = [];
   while (made.length < CALLERS) {
@@ -116,7 +116,7 @@ async function makeCallers({ env, keys }) {
   return made.map(({ key }) => key);
 }
 
-/** Returns the line about `/livez` while each of the callers asks for the last page. The page costs the most. */
+/** Returns the result line of `/livez` while each caller requests the last page, the most expensive one. */
 async function farPageLine({ daemon: { port }, tokens }, keys, seconds, stated) {
   const host = `127.0.0.1:${port}`;
   const ask = (request) => {
@@ -143,9 +143,9 @@ function sizeLines({ size, tokens, daemon }, stated) {
 }
 
 /**
- * Measures a vault of `from` tokens beside one of `tokens`: what becomes slower as a vault grows, `/livez` while
- * far pages are made, the daemon's memory under
- * load and the bytes of the file for each card. `cache` is a folder that keeps the vaults for the next run.
+ * Compares a vault of `from` tokens with one of `tokens`: operations that slow down as a vault grows, `/livez` during
+ * far pages, the daemon's memory under load, and the bytes of the file per card. `cache` is a folder that keeps the
+ * vaults for the next run.
  */
 export async function growth({ rounds, seconds, tokens, from, cache }) {
   if (cache !== undefined) await mkdir(cache, { recursive: true });

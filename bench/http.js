@@ -27,15 +27,16 @@ function tokenizes(vault, most) {
 const detokenizes = ({ request, ids }, most) =>
   Array.from({ length: most }, () => request.detokenize(sample(ids, BATCH)));
 
-/** Spreads the tokens that are left over the rounds that are left. */
+/** Spreads the remaining tokens over the remaining rounds. */
 function deletes({ request, ids }, most, roundsLeft) {
   const count = Math.max(1, Math.ceil(Math.min(ids.length / roundsLeft, most)));
   return ids.splice(0, count).map((id) => request.delete(id));
 }
 
 /**
- * The cases, in this order on one vault. Those with a `batch` compare with single requests, the others with a bare server. `requests` makes those of a round: `most` of those that are sent `once`; others
- * are sent again after the last. `raw` names a second line that compares with the same rows put into SQLite.
+ * The cases, in this order on one vault. Cases with a `batch` compare with single requests, the others with a bare
+ * server. `requests` makes the requests of a round: `most` of those that are sent `once`; others start again after the
+ * last. `raw` names a second line that compares with the same rows inserted into SQLite.
  */
 const CASES = [
   {
@@ -92,7 +93,7 @@ const CASES = [
 
 export const HTTP_CASES = CASES.map((row) => row.case);
 
-/** Returns whether one of a case's lines has this name. */
+/** Returns whether a line of the case has this name. */
 export const hasLine = (name, wanted) =>
   name === wanted || CASES.some((row) => row.case === name && [row.raw?.case, row.one?.case].includes(wanted));
 
@@ -112,9 +113,9 @@ function linesOf(
 }
 
 /**
- * Measures operations over keep-alive connections, each as a ratio to a bare `node:http` server with the same bytes, and
- * creates as a ratio to raw SQLite with the same rows. `only` names some of the cases, `inMemory` a folder in memory,
- * where a sync costs nothing, and `workers` the number of serving processes.
+ * Measures operations over keep-alive connections as ratios to a bare `node:http` server with the same bytes, and
+ * creates as a ratio to raw SQLite with the same rows. `only` selects cases. `inMemory` is a folder in memory, where a
+ * sync costs nothing. `workers` is the number of serving processes.
  */
 export async function http({ rounds, seconds, warmUp, tokens, only = HTTP_CASES, inMemory, workers = 1 }) {
   const cases = CASES.filter((row) => only.includes(row.case));

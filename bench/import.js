@@ -3,7 +3,10 @@ import { line, median } from './figures.js';
 import { openRawCopy } from './raw-sqlite.js';
 import { importCards, makeBenchVault, withFolder } from './vault.js';
 
-/** Measures `vault import` on the file, start of Node included, as a ratio to the same rows put into raw SQLite. */
+/**
+ * Measures `vault import` on the file, including the start of Node, as a ratio to inserting the same rows into raw
+ * SQLite.
+ */
 export async function importing({ rounds, tokens }) {
   const measured = [];
   for (let round = 0; round < rounds; round += 1) {

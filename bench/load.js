@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** The number of connections that the README states. */
+/** The number of connections in the README. */
 export const CONNECTIONS = 32;
 
 const HEAD_END = '\r\n\r\n';
@@ -14,7 +14,7 @@ export function requestBytes({ method, path, headers = {}, body }, host) {
   return Buffer.from(`${lines.join('\r\n')}${HEAD_END}${body ?? ''}`);
 }
 
-/** Returns the response that the bytes hold, or undefined while a part of it is missing. */
+/** Returns the complete response in the bytes, or undefined when a part is missing. */
 function parseResponse(bytes) {
   const end = bytes.indexOf(HEAD_END);
   if (end < 0) return undefined;
@@ -25,8 +25,8 @@ function parseResponse(bytes) {
 }
 
 /**
- * A keep-alive connection with one request at a time. undici's Pool needs twice the processor time of this client, and
- * the benchmark would measure the client: a bare server answered 7,000 requests a second to it and 15,000 to this one.
+ * A keep-alive connection with one request at a time. It needs half the processor time of undici's Pool, which would
+ * limit the benchmark: a bare server answered 7,000 requests a second to the Pool and 15,000 to this client.
  */
 function openConnection(port) {
   const socket = connect({ port, host: '127.0.0.1', noDelay: true });
@@ -49,7 +49,7 @@ function openConnection(port) {
   return { send, close: () => socket.destroy() };
 }
 
-/** Sends one request on a connection of its own; resolves to `{ status, head, body }`. */
+/** Sends one request on a new connection; resolves to `{ status, head, body }`. */
 export async function once(port, bytes) {
   const connection = openConnection(port);
   try {
@@ -59,7 +59,7 @@ export async function once(port, bytes) {
   }
 }
 
-/** Returns a function that gives one request after the other, `most` in all, and starts again after the last. */
+/** Returns a function that yields the requests in turn, `most` in all, and starts again after the last. */
 export function inTurn(requests, { most = Number.POSITIVE_INFINITY } = {}) {
   let given = 0;
   return () => (given < most ? requests[given++ % requests.length] : undefined);
@@ -67,11 +67,11 @@ export function inTurn(requests, { most = Number.POSITIVE_INFINITY } = {}) {
 
 /**
  * Sends requests over keep-alive connections until `next` returns undefined or `seconds` have passed. `next` returns
- * finished bytes, so that the client does the same little work for every server. Throws when a status is not expected.
+ * complete bytes, so that the client does the same little work for every server. Throws on an unexpected status.
  *
- * The clock starts when each connection has had an answer: a server accepts one connection a turn.
+ * The clock starts after the first response on each connection, because a server accepts one connection per turn.
  *
- * Resolves to the number of answers, the seconds, the milliseconds of each request and the client's share of a processor.
+ * Resolves to the number of responses, the seconds, the milliseconds of each request and the client's processor share.
  */
 export async function load({ port, connections = CONNECTIONS, seconds = Number.POSITIVE_INFINITY, next, expected }) {
   const times = [];

@@ -5,7 +5,7 @@ import { BIN, run, serve } from '../scripts/run-vault.js';
 import { line } from './figures.js';
 import { makeBenchVault, withFolder, writeCardLines } from './vault.js';
 
-/** The rows of the small transfer: what the process needs at least. */
+/** The rows of the small transfer, which shows the minimum memory of the process. */
 const FEW = 1_000;
 
 /** Writes the peak of the resident set, in KiB, when the process ends. */
@@ -36,7 +36,9 @@ function peaksOf(rows, { overDaemon }) {
   });
 }
 
-/** Measures the peak memory of `vault import` and `vault export`, on the file and over a daemon, for few and many rows. */
+/**
+ * Measures the peak memory of `vault import` and `vault export`, on the file and over a daemon, for few and many rows.
+ */
 export async function memory({ tokens }) {
   const rows = [];
   for (const target of ['file', 'daemon']) {

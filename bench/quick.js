@@ -5,12 +5,12 @@ import { HTTP_CASES, hasLine, http, WRITE_CASES } from './http.js';
 import { startup } from './startup.js';
 import { folderInMemory } from './vault.js';
 
-/** The ratios that `quick --write-baseline` keeps with the sources. */
+/** The ratios that `quick --write-baseline` stores in the repository. */
 export const BASELINE = path.join(ROOT, 'bench', 'baseline.ndjson');
 
 /**
- * Many short rounds, so that other load falls on both servers of most of them. The warm-up is longer, because code that is
- * not yet compiled costs several times as much.
+ * Short rounds in large numbers spread other load over both servers. The warm-up is longer, since uncompiled code costs
+ * several times as much.
  */
 const HTTP = { rounds: 9, seconds: 0.12, warmUp: { most: 5000, seconds: 8 }, tokens: 4000 };
 const STARTUP = { rounds: 7 };
@@ -26,9 +26,10 @@ const byProcessor = ({ bench, case: name, ratio, cpu_ratio, better }) => ({
 });
 
 /**
- * Measures for a minute whether a ratio fell by more than `limit` percent against the baseline. The vault is in memory where
- * possible, so that the baseline holds on machines with other disks; elsewhere writes are not judged. `only` names cases
- * of http, instead of all and the start-up; `sizes` may hold other `rounds`, `seconds` and `tokens`.
+ * Measures for a minute whether a ratio worsened by more than `limit` percent against the baseline. The vault is in
+ * memory if possible, so that the baseline applies to machines with other disks; otherwise writes are not judged.
+ * `only` selects cases of http, instead of all with the start-up. `sizes` may contain other `rounds`, `seconds` and
+ * `tokens`.
  */
 export async function quick({ limit, baseline: file, only, ...sizes }) {
   const inMemory = await folderInMemory();

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import Database from 'better-sqlite3';
 
-/** The tokens of a transaction: one for each connection. */
+/** The tokens of a transaction: one per connection. */
 const GROUP = 32;
 
 const PRAGMAS = [
@@ -14,17 +14,17 @@ const PRAGMAS = [
   'trusted_schema = OFF',
 ];
 
-/** The changes of a commit besides its rows; here once for each group. */
+/** The changes of a commit besides its rows, made once per group. */
 const COUNTERS = [
   'UPDATE counter SET count = count + @tokens, mark = randomblob(16) WHERE tenant = 0',
   'UPDATE counter SET count = count + @tokens WHERE type > 0',
   'UPDATE counter SET count = count + @tokens WHERE month > 0',
 ];
 
-/** Tables with rows before the first token, which the tokens' rows refer to. */
+/** Tables with rows that the tokens refer to. */
 const BEFORE = ['tenant', 'counter'];
 
-/** Opens an empty copy of a vault's tables: raw SQLite with the same settings. */
+/** Opens an empty copy of a vault's tables in raw SQLite with the same settings. */
 export function openRawCopy(from, to) {
   const target = new Database(to);
   const statements = withVault(from, (source) => {
@@ -56,7 +56,7 @@ export function openRawCopy(from, to) {
     for (const counter of counters) counter.run({ tokens: group.length });
   });
 
-  /** Reads the tokens that the copy lacks, each with its index rows and one row of the audit with its own. */
+  /** Reads the tokens that the copy lacks, each with its index rows, its audit row and the index rows of that. */
   function newTokens() {
     return withVault(from, (source) => {
       for (const table of BEFORE) {
@@ -94,7 +94,10 @@ export function openRawCopy(from, to) {
   };
 }
 
-/** Reads a file that another process serves. Closes it at once: an open reader keeps the log from being emptied. */
+/**
+ * Reads a file that another process serves. Closes it at once, because an open reader prevents the log from being
+ * emptied.
+ */
 function withVault(file, read) {
   const source = new Database(file, { readonly: true });
   try {
@@ -104,7 +107,7 @@ function withVault(file, read) {
   }
 }
 
-/** Returns the ids of a vault's tokens: all, oldest first, or about `most` from all over the vault. */
+/** Returns the ids of a vault's tokens: all, oldest first, or about `most` from the whole vault. */
 export function tokenIds(file, most) {
   return withVault(file, (source) => {
     if (most === undefined) return source.prepare('SELECT id FROM token ORDER BY token').pluck().all();

@@ -3,7 +3,7 @@ import { BIN, run, serve, vault } from '../scripts/run-vault.js';
 import { endedChildrenSeconds, line, median } from './figures.js';
 import { makeBenchVault, withFolder } from './vault.js';
 
-/** Each command with the most that it may take, as a multiple of `node -e 0`. */
+/** Each command with its maximum, as a multiple of `node -e 0`. */
 const TARGETS = { version: 1.6, help: 1.6, 'tokens-get-http': 2.2, 'tokens-get-file': 3.2, 'serve-ready': 5 };
 
 /** Measures the cases in turn, so that other load on the machine affects all of them. */
@@ -26,8 +26,8 @@ async function measure(cases, rounds) {
 }
 
 /**
- * Measures whole commands as ratios to a bare `node -e 0` of the same rounds (README, "Speed"). `cpu_ratio` compares the
- * processor time of the processes until they end.
+ * Measures whole commands as ratios to a bare `node -e 0` in the same round (README, "Speed"). `cpu_ratio` compares the
+ * processor time of the processes.
  */
 export function startup({ rounds }) {
   return withFolder(async (folder, bare) => {

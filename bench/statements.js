@@ -9,10 +9,10 @@ const TOKENS = 1000;
 const ROUNDS = 200;
 const CALLS = 100;
 
-/** The most that a read of one row may cost, as a multiple of the same columns by rowid without a join. */
+/** The maximum cost of a read of one row, as a multiple of reading the same columns by rowid without a join. */
 const MAX_RATIO = 1.5;
 
-/** A read of one row of these tables, whatever it joins. */
+/** Matches a read of one row of these tables, with any joins. */
 const ROW_READ =
   /^SELECT (?<columns>(?:[at]\.)?(?:id|token|tenant), [\s\S]*?)\s+FROM (?:tenant n CROSS JOIN )?(?<table>token|application|tenant)\b(?: (?<alias>[at])\b)?/;
 
@@ -42,7 +42,7 @@ async function recordStatements(work) {
   return recorded;
 }
 
-/** Makes a vault of `TOKENS` cards and performs each kind of request; returns the statements that read one row. */
+/** Creates a vault of `TOKENS` cards and performs each kind of request; returns the statements that read one row. */
 async function recordRequests(folder) {
   const file = path.join(folder, 'vault.db');
   const credential = { kind: 'key_file', key: randomBytes(32) };
@@ -64,7 +64,10 @@ async function recordRequests(folder) {
   return { file, statements: [...recorded].filter(([sql]) => ROW_READ.test(sql)) };
 }
 
-/** Returns the microseconds of a call of each statement, in its quickest round. Short rounds in turn: few are disturbed. */
+/**
+ * Returns the microseconds per call of each statement, in its quickest round. The rounds are short and alternate, so
+ * that other load disturbs few of them.
+ */
 function microseconds(statements) {
   const quickest = statements.map(() => Number.POSITIVE_INFINITY);
   for (let round = 0; round < ROUNDS; round += 1) {
@@ -77,7 +80,7 @@ function microseconds(statements) {
   return quickest.map((ms) => (ms / CALLS) * 1000);
 }
 
-/** Measures a statement beside a read of the same columns by rowid; those of a joined table are left out there. */
+/** Measures a statement and a read of the same columns by rowid, without the columns of joined tables. */
 function compare(connection, sql, args) {
   const { columns, table, alias = '' } = sql.match(ROW_READ).groups;
   const own = columns.replace(alias === 'a' ? /\bt\.id AS / : '', alias === 'a' ? 'NULL AS ' : '');
@@ -91,8 +94,8 @@ function compare(connection, sql, args) {
 }
 
 /**
- * Measures each statement with which a request reads one row, beside the same columns read by rowid without a join. A
- * statement that SQLite prepares again at each run costs several times as much (src/store/sqlite/file/driver.ts).
+ * Measures each statement by which a request reads one row, against the same columns read by rowid without a join. A
+ * statement that SQLite prepares again on each run costs several times as much (src/store/sqlite/file/driver.ts).
  */
 export function statements() {
   return withFolder(async (folder) => {

@@ -7,10 +7,10 @@ import { requestBytes } from './load.js';
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 
-/** The number of tokens with the same customer: a page of the default size. */
+/** The number of tokens per customer: a page of the default size. */
 const TOKENS_PER_CUSTOMER = 20;
 
-/** Different requests of a case: more than a cache of a few entries answers. */
+/** The number of different requests per case, more than a small cache holds. */
 export const DIFFERENT = 8192;
 
 /** A file system in memory, used when it has this much room. */
@@ -23,15 +23,15 @@ const PATCH_BODY = { 'content-type': 'application/merge-patch+json' };
 const padded = (number) => String(number).padStart(8, '0');
 const customer = (number) => `customer-${padded(number)}`;
 
-/** Returns the body of a request that creates a card with its defaults and two members of metadata. */
+/** Returns the body of a create request: a card with its defaults and two members of metadata. */
 export function cardBody(n) {
   const metadata = { customer: customer(Math.floor(n / TOKENS_PER_CUSTOMER)), order: `order-${padded(n)}` };
   return JSON.stringify({ type: 'card', data: CARD, metadata });
 }
 
 /**
- * Makes a vault with one application for each way to present a token. `keys.wrong` is the key of a deleted application;
- * `env` selects the vault and has no API key.
+ * Creates a vault with one application for each way to present a token. `keys.wrong` is the key of a deleted
+ * application. `env` selects the vault but contains no API key.
  */
 export async function makeBenchVault(folder, bare) {
   const file = path.join(folder, 'vault.db');
@@ -49,7 +49,7 @@ export async function makeBenchVault(folder, bare) {
   return { file, env, keys };
 }
 
-/** Writes a file of cards, one request body a line, for `vault import`. */
+/** Writes a file of cards for `vault import`, one request body per line. */
 export async function writeCardLines(file, count) {
   function* lines() {
     for (let n = 0; n < count; n += 1) yield `${cardBody(n)}\n`;
@@ -68,14 +68,14 @@ export async function importCards({ file, env, keys }, count) {
   return seconds;
 }
 
-/** Returns functions that make requests with a vault's keys. `host` is the daemon's: it rejects other hosts. */
+/** Returns functions that make requests with a vault's keys. `host` is the host name that the daemon accepts. */
 export function benchRequests(keys, host) {
   const request = (who, method, path, { headers, body } = {}) =>
     requestBytes({ method, path, headers: { 'svc-api-key': keys[who], ...headers }, body }, host);
   return {
     get: (who, id) => request(who, 'GET', `/tokens/${id}`),
     list: () => request('reveal', 'GET', '/tokens?size=20'),
-    /** Lists by one metadata value, for customers from all over a vault of so many tokens. */
+    /** Lists tokens by one metadata value, for customers from the whole vault. */
     byCustomer: (tokens) => {
       const customers = Array.from({ length: Math.floor(tokens / TOKENS_PER_CUSTOMER) }, (_, number) => number);
       const numbers = sample(customers, DIFFERENT);
@@ -100,7 +100,7 @@ export function benchRequests(keys, host) {
   };
 }
 
-/** Works in a temporary folder; `bare` is the environment of its commands. */
+/** Runs `work` in a temporary folder; `bare` is the environment of its commands. */
 export async function withFolder(work, parent = os.tmpdir()) {
   const folder = await mkdtemp(path.join(parent, 'vault-bench-'));
   try {
@@ -110,7 +110,7 @@ export async function withFolder(work, parent = os.tmpdir()) {
   }
 }
 
-/** Returns a folder in memory, or undefined when there is none with room. */
+/** Returns a folder in memory, or undefined when there is none with enough room. */
 export async function folderInMemory() {
   const space = await statfs(MEMORY).catch(() => undefined);
   return space !== undefined && space.bavail * space.bsize >= MEMORY_NEEDED ? MEMORY : undefined;

@@ -13,13 +13,13 @@ const DIST = path.join(ROOT, 'dist');
 /** The command. */
 const PRODUCT = ['cli/main.ts'];
 
-/** Programs on Node import it. */
+/** The modules for programs on Node. */
 const REMOTE = ['client/remote.ts'];
 
-/** Programs and web pages import these: no modules of Node. */
+/** The modules for programs and web pages, without Node modules. */
 const LIBRARY = ['client/create-client.ts', 'contract/operations.ts'];
 
-/** Test runners load these as CommonJS: one file each, and no `import()`, which some runners lack. */
+/** The modules for test runners that load CommonJS: one file each, without `import()`, which some runners lack. */
 const COMMON = ['client/create-client.ts', 'library/open-vault.ts', 'testing/start-vault.ts'];
 
 const LICENCE_FILE = /^(licen[cs]e|copying)(-mit)?(\.md|\.txt)?$/i;
@@ -34,7 +34,7 @@ export const BUNDLE = {
   bundle: true,
   platform: 'node',
   target: 'node22',
-  // Prefers ES modules: their export names survive `await import()` of a chunk.
+  // Prefer ES modules: their export names survive `await import()` of a chunk.
   mainFields: ['module', 'main'],
   external: Object.keys(manifest.dependencies),
   outbase: SOURCES,
@@ -50,7 +50,7 @@ export const BUNDLE = {
 
 const sources = (names) => names.map((name) => path.join(SOURCES, name));
 
-/** Every command loads the files of `start`. A command that opens a vault loads those of `open` by `await import()`. */
+/** Groups of modules: every command loads `start`; a command that opens a vault loads `open` by `await import()`. */
 const GROUPS = {
   start: ['cli/program.ts', 'cli/run-operation.ts', 'cli/report-failure.ts', 'cli/credential.ts'],
   open: [
@@ -63,13 +63,13 @@ const GROUPS = {
   ],
 };
 
-/** Files that commands without a vault load. */
+/** The files that commands without a vault load. */
 const WITHOUT_VAULT = /^(client|cli\/(?!commands))/;
 
 /**
- * Keeps chunks few. esbuild puts two files into one chunk when the same entry points reach both, and each `import()` is an
- * entry point: left alone, a command loads forty chunks, a millisecond each. So a group is one entry point, and each other
- * entry point imports the groups that are loaded before it.
+ * Keeps the number of chunks small. esbuild puts two files into one chunk only when the same entry points reach both,
+ * and each `import()` is an entry point: a command would load forty chunks, a millisecond each. So each group is one
+ * entry point, and later entry points import the groups before them.
  */
 const FEW_CHUNKS = {
   name: 'few-chunks',
@@ -97,12 +97,12 @@ const FEW_CHUNKS = {
   },
 };
 
-/** Modules of Node that take a tenth of a command's time to load. */
+/** Node modules that take a tenth of a command's time to load. */
 const SLOW = /^(node:)?(child_process|crypto|fs|fs\/promises|os|path|timers\/promises|url|util)$/;
 
 /**
- * Loads `SLOW` at the first call of a function, other modules of Node by `require`: `import` runs all their lazy getters.
- * Exports that nobody imports are pure, so that esbuild drops them.
+ * Loads `SLOW` on the first call of a function, and other Node modules by `require`, because `import` runs all their
+ * lazy getters. Unused exports are marked pure, so that esbuild drops them.
  */
 const LAZY_BUILTINS = {
   name: 'lazy-builtins',
@@ -129,17 +129,17 @@ const LAZY_BUILTINS = {
   },
 };
 
-/** Defines `require`, which bundled CommonJS packages call. */
+/** Defines `require` for bundled CommonJS packages. */
 const REQUIRE = {
   banner: { js: "import{createRequire as $require}from'node:module';const require=$require(import.meta.url);" },
 };
 
-/** Keeps line breaks in libraries: Node prints the source line of an uncaught error. */
+/** Keeps line breaks in libraries, because Node prints the source line of an uncaught error. */
 const READABLE = { minifyWhitespace: false };
 
 const SHARED = { splitting: true, chunkNames: 'shared/[name]-[hash]', ...READABLE };
 
-/** Wraps a CommonJS file that contains most of the product: one copy is enough. */
+/** Wraps a CommonJS file that contains most of the product, so that there is only one copy. */
 const wrap = (file, name) => `import common from './${file}';\n\nexport const { ${name} } = common;\n`;
 
 const bundleModules = (names, options) => build({ ...BUNDLE, entryPoints: sources(names), format: 'esm', ...options });
@@ -164,7 +164,7 @@ const bundleCommon = () =>
     define: { 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
   });
 
-/** The folders of the packages that are installed with the product: `dependencies` and their dependencies. */
+/** The folders of the packages installed with the product: `dependencies` and theirs. */
 const INSTALLED = Object.keys(lockfile.packages).filter((folder) => folder !== '' && !lockfile.packages[folder].dev);
 
 /** Returns the folders of the packages whose files are in a bundle. */
@@ -221,7 +221,7 @@ export async function bundle() {
   const installed = await Promise.all(INSTALLED.map(readPackage));
   const { manPages } = await import('../src/cli/man-pages.ts');
   const files = new Map([
-    // Write chunks first: a command that starts during the build finds every file that its entry point imports.
+    // Write chunks first, so that a command started during the build finds every file that its entry point imports.
     ...builds.flatMap(({ outputFiles }) => outputFiles.map(({ path: file, contents }) => [file, contents])),
     ...page.files,
     [path.join(DIST, 'library/open-vault.js'), wrap('open-vault.cjs', 'openVault')],

@@ -9,11 +9,14 @@ import { ROOT } from './build-output.js';
 const PAGE = path.join(ROOT, 'src/console/page');
 const OUT = path.join(ROOT, 'dist/console');
 
-/** Bytes that the page may have: its scripts and styles compressed, and each file as it is. */
+/** The maximum sizes of the page in bytes: its compressed scripts and styles, and each uncompressed file. */
 const MAX_GZIP = 64 * 1024;
 const MAX_FILE = 200 * 1024;
 
-/** Bundles the page. Returns its files by path, with their Brotli forms, and the inputs of the bundle. Throws above the budget. */
+/**
+ * Bundles the page. Resolves to its files by path, with Brotli versions, and the inputs of the bundle. Throws when the
+ * page is too large.
+ */
 export async function bundleConsole() {
   const { outputFiles, metafile } = await build({
     absWorkingDir: ROOT,
@@ -47,7 +50,7 @@ export async function bundleConsole() {
   return { files: new Map(all), inputs: Object.keys(metafile.inputs) };
 }
 
-/** The page completes filters by their table; the filters themselves stay out of it. */
+/** Returns the parameters of each filter, so that the page can suggest filters without bundling them. */
 function filterParameters() {
   const parametersOf = ({ parameters }) =>
     Object.entries(parameters).map(([name, { fallback }]) => (fallback === undefined ? name : `${name}=${fallback}`));

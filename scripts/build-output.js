@@ -1,10 +1,10 @@
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 
-/** The checkout. */
+/** The path of the checkout. */
 export const ROOT = path.dirname(import.meta.dirname);
 
-/** Writes `content` unless the file has it already. A reader sees the old file or the new one, never a part. */
+/** Writes `content` unless the file already has it. Readers see the old or the new file, never a part. */
 export async function writeIfChanged(file, content) {
   const bytes = Buffer.from(content);
   const current = await readFile(file).catch(() => undefined);

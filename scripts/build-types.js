@@ -3,7 +3,7 @@ import path from 'node:path';
 import { ROOT, writeIfChanged } from './build-output.js';
 import { API_TYPES } from './client-types.js';
 
-/** Declarations for programs that `require` a module: `export type`s, and values as the module has them. */
+/** Returns declarations for programs that `require` a module: types and values as the module exports them. */
 function commonTypes(module, values, types) {
   const member = (name) => `typeof import('${module}', { with: { 'resolution-mode': 'import' } }).${name}`;
   return [
@@ -23,7 +23,7 @@ const COMMON_TYPES = {
   'testing/start-vault.d.cts': commonTypes('./start-vault.js', ['startVault'], ['StartOptions', 'TestVault']),
 };
 
-/** Emits the declarations of what package.json exports. */
+/** Emits the declarations of the modules that package.json exports. */
 export async function emitTypes() {
   const compiler = path.join(ROOT, 'node_modules/typescript/bin/tsc');
   const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], {

@@ -5,16 +5,16 @@ import { OPERATIONS } from '../src/contract/operations.ts';
 import { PROBLEM_BODY } from '../src/contract/problems.ts';
 import { ROOT, writeIfChanged } from './build-output.js';
 
-/** The schemas of a row that the product checks; results are checked by tests only. */
+/** The parts of a row that the product validates; only tests validate results. */
 const URL_PARTS = ['params', 'query'];
 
-/** A body of 1 MiB can be wrong in 500,000 places. A caller needs a few of them. */
+/** A body of 1 MiB may have 500,000 errors, and a caller needs only a few. */
 const MAX_ERRORS = 100;
 
 const ESBUILD = { bundle: true, write: false, format: 'esm', platform: 'node', target: 'node22' };
 const BANNER = '// Made by scripts/build-validators.js. Do not edit.\n';
 
-/** A JSON object: of a prototype that has none. A number that is kept by its lexeme is an instance of a class that inherits. */
+/** Defines a check for JSON objects. Number lexemes are instances of a class, so their prototype chain is longer. */
 const PRELUDE = `
 const isJsonObject = (value) => {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return false;
@@ -37,8 +37,8 @@ async function newAjv() {
     code: { source: true, esm: true, lines: true },
   });
   addFormats.default(ajv, ['date-time', 'uuid']);
-  // Ajv's own compares each item with each, with a function that throws on objects without a prototype; and goes on to
-  // do so when the array is longer than `maxItems`. Only strings are ever unique here.
+  // Ajv's own check compares every pair, throws on objects without a prototype and ignores `maxItems`. This one only
+  // compares strings.
   ajv.removeKeyword('uniqueItems');
   ajv.addKeyword({
     keyword: 'uniqueItems',
@@ -63,7 +63,7 @@ function replaceAll(code, pattern, replacement, forbidden) {
   return replaced;
 }
 
-/** Compiles the schemas to one self-contained module; `exportsOf` writes its exports from the names that they got. */
+/** Compiles the schemas to one self-contained module. `exportsOf` returns its exports, given the generated names. */
 async function compile(schemas, exportsOf) {
   const { default: standaloneCode } = await import('ajv/dist/standalone/index.js');
   const { Ajv2020 } = await import('ajv/dist/2020.js');
@@ -90,10 +90,10 @@ async function compile(schemas, exportsOf) {
   return `${BANNER}${outputFiles[0].text}`;
 }
 
-/** Returns the text of an object without a prototype: names from outside are looked up in it. */
+/** Returns the text of an object without a prototype, because callers look up untrusted names in it. */
 const table = (members) => `{ __proto__: null, ${members.join(', ')} }`;
 
-/** Returns the text that exports the validators of one part of each row that has it. */
+/** Returns the export of the validators of one part, for the rows that have it. */
 function exportPart(name, part) {
   const rows = Object.entries(OPERATIONS).filter(([, row]) => row[part]);
   return (nameOf) => `export const ${name} = ${table(rows.map(([id, row]) => `${id}: ${nameOf(row[part])}`))};`;
@@ -108,7 +108,7 @@ const exportUrls = (nameOf) => {
 const schemasOf = (...parts) =>
   parts.flatMap((part) => Object.values(OPERATIONS).map((row) => row[part])).filter(Boolean);
 
-/** Each generated file with its schemas, and how it exports them. Its declarations, beside it, are written by hand. */
+/** Each generated file with its schemas and its exports. The declarations beside it are written by hand. */
 const FILES = {
   'core/validators': [schemasOf(...URL_PARTS), exportUrls],
   'core/body-validators': [schemasOf('body'), exportPart('BODY_VALIDATORS', 'body')],

@@ -24,7 +24,7 @@ const TESTS = ['test/unit', 'test/contract', 'test/vectors', 'test/scripts'];
 const SMALL_HEAP = ['--max-old-space-size=48', '--max-semi-space-size=1', '--expose-gc', '--import'];
 const COLLECT = 'data:text/javascript,setInterval(globalThis.gc, 20).unref()';
 
-/** Runs a command. Throws when it ends by a signal or with another exit code than 0. */
+/** Runs a command. Throws when a signal ends it or when its exit code is not 0. */
 function run(command, args, options) {
   const { status, signal, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8', ...options });
   if (error !== undefined) throw error;
@@ -44,7 +44,7 @@ function control(node) {
   throw new Error('the control did not fail: a command that aborts was not found');
 }
 
-/** Commands that once aborted. `n` makes each file name new. */
+/** Returns commands that once aborted. `n` makes file names unique. */
 const COMMANDS = {
   doctor: () => ['doctor'],
   backup: (n) => ['backup', `backup-${n}.db`],
@@ -59,7 +59,10 @@ function runCommands(node, bin, { cwd, env }) {
   }
 }
 
-/** Creates and reads cards until `until` (ms). Returns the number of requests. Throws on any status but 201 and 200. */
+/**
+ * Creates and reads cards until `until` (ms). Returns the number of requests. Throws on a status other than 201 and
+ * 200.
+ */
 async function call(url, apiKey, until) {
   const headers = { 'svc-api-key': apiKey, 'content-type': 'application/json' };
   const body = JSON.stringify({ type: 'card', data: { number: '4242424242424242' } });

@@ -1,13 +1,12 @@
 /**
- * Runs the checks of test/checks/: claims about the product that figures show, each with a negative control. Prints one
- * JSON line each and one for the whole. Exits 1 when a check fails, or when a control does not.
+ * Runs the checks of test/checks/, which measure claims about the product and have a negative control each. Prints one
+ * JSON line per check and one for the whole run. Exits with 1 when a check fails or its control passes.
  *
  *   npm run check:quick [-- --seed 7] [-- --only 7,9]      the quick ones, on a sample: under 60 s
  *   npm run check:full                                     all of them, whole: under 45 min
- *   --jobs N                                               how many at a time; 2, or 1 where there is one core
+ *   --jobs N                                               how many at a time; 2, or 1 on one core
  *
- * The checks drive the built product, each in a process of its own. Checks whose figures are times run after the others,
- * one at a time.
+ * The checks run the built product, each in its own process. Checks that measure time run alone after the others.
  */
 import { fork } from 'node:child_process';
 import { readdirSync } from 'node:fs';
@@ -18,7 +17,7 @@ import { ROOT } from './build-output.js';
 import { parseFlags } from './parse-flags.js';
 
 const CHECKS = path.join(ROOT, 'test', 'checks');
-/** Seconds for one check, control included. A check that hangs is a failure, not a job that never ends. */
+/** Seconds for one check with its control. A check that exceeds them fails. */
 const LIMITS = { quick: 300, full: 3600 };
 const BUDGETS = { quick: 60, full: 2700 };
 
@@ -53,14 +52,14 @@ async function loadChecks() {
     .sort((a, b) => a.number - b.number);
 }
 
-/** What the check's own process answers; why there is no answer when it ends without one, or not in time. */
+/** Runs a check in its own process. Resolves to its result, or to a failure when the process sends none in time. */
 function runApart({ module }) {
   return new Promise((resolve) => {
     const child = fork(path.join(ROOT, 'scripts', 'run-check.js'), [], { stdio: ['ignore', 2, 2, 'ipc'] });
     const fail = (error) => resolve({ ok: false, figures: {}, control: 'not run', error });
     const timer = setTimeout(() => {
       fail(`did not end within ${LIMITS[mode]} s`);
-      // It ends what it has started.
+      // The process ends everything that it started.
       child.kill('SIGTERM');
     }, LIMITS[mode] * 1000);
     child.once('message', resolve);
@@ -84,7 +83,7 @@ async function runCheck(check) {
 
 const secondsSince = (started) => Math.round((performance.now() - started) / 100) / 10;
 
-/** In the order of the list, `width` at a time. */
+/** Runs checks in the order of the list, `width` at a time. */
 async function runLanes(checks, width) {
   const waiting = [...checks];
   const lane = async () => {
@@ -94,8 +93,8 @@ async function runLanes(checks, width) {
 }
 
 /**
- * Long ones first, so that no lane is left with one of them at the end; those that mostly wait take no lane. A sample is
- * not judged by its times, so none of the quick ones needs the machine for itself.
+ * Runs long checks first, so that none is left over at the end. Checks that mostly wait run beside the others. Quick
+ * runs do not judge times, so none of them runs alone.
  */
 async function runAll(checks) {
   const runs = (wanted) => checks.filter((check) => check.runs === wanted);

@@ -5,7 +5,7 @@ import { ROOT, writeIfChanged } from './build-output.js';
 
 const FILE = path.join(ROOT, 'src/client/api.generated.ts');
 
-/** Results with an API key: these operations always show it. */
+/** The results that always contain an API key. */
 const WITH_KEY = 'ApplicationWithKey';
 
 const HEADER = `// Made by scripts/client-types.js. Do not edit.
@@ -13,12 +13,12 @@ import type { Json } from '../contract/json.ts';
 import type { CallOptions } from './call-options.ts';
 `;
 
-/** The types of a client's requests and results. */
+/** The types of requests and results. */
 export const API_TYPES = [...Object.keys(namedSchemas()), WITH_KEY, 'VaultClient'];
 
 const docs = (indent, text) => (text === undefined ? '' : `${indent}/** ${text.replaceAll('*/', '*\\/')} */\n`);
 
-/** The type of a schema as `printSchema` gives it. Where any JSON may stand, a request takes what `JSON.stringify` takes. */
+/** Returns the TypeScript type of a schema as `printSchema` prints it. `any` is the type of arbitrary JSON. */
 function typeOf(node, any, indent = '') {
   const { $ref, type, const: only, enum: words, items, properties, additionalProperties: others } = node;
   if ($ref !== undefined) return $ref.split('/').at(-1);
@@ -49,7 +49,7 @@ function namedType([name, node]) {
   return `${docs('', node.description)}export ${declaration}\n`;
 }
 
-/** `body` is any JSON for some operations: then every value is one. */
+/** Returns the method of an operation. A `body` of arbitrary JSON has the type `unknown`. */
 function callOf([id, row]) {
   const parts = ['params', 'query', 'body'].filter((part) => row[part] !== undefined);
   const members = parts.map((part) => {
@@ -66,7 +66,7 @@ function callOf([id, row]) {
   return `${docs('  ', about)}  readonly ${id}: (request${isOptional ? '?' : ''}: ${request}) => Promise<${result}>;\n`;
 }
 
-/** Writes the types of the API as editors show them: interfaces, with the descriptions of the contract above each member. */
+/** Generates the types of the API as interfaces that show the descriptions of the contract in editors. */
 export async function generateClientTypes() {
   const withKey = `/** An application with its API key, which is shown once. */
 export interface ${WITH_KEY} extends Application {

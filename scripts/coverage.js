@@ -1,6 +1,6 @@
 /**
- * Branch coverage of the folders that decide who sees what, as V8 counts blocks in the unit, contract, conformance and
- * vector tests. Prints the share of each file and the blocks that never ran; exits 1 when a folder has less than 98 %.
+ * Measures the branch coverage of access control by V8's block counts in the unit, contract, conformance and vector
+ * tests. Prints the share of each file and the blocks that never ran. Exits with 1 when a folder has less than 98 %.
  *
  *   npm run coverage [-- --folder src/core/access …]
  */
@@ -20,12 +20,12 @@ const { values } = parseFlags('coverage', 'node scripts/coverage.js [--folder FO
   options: { folder: { type: 'string', multiple: true, default: FOLDERS } },
 });
 
-/** Runs the tests. Types are stripped in place, so that V8's offsets are those of the sources. */
+/** Runs the tests. Types are stripped in place, so that V8's offsets match the sources. */
 async function runTests() {
   const vitest = await startVitest('test', TESTS, {
     root: ROOT,
     watch: false,
-    // None of them reaches more of these folders, and some look at how they were started.
+    // These tests reach no more of the folders, and some depend on how they were started.
     exclude: ['test/unit/cli-*'],
     reporters: ['dot'],
     maxWorkers: 1,
@@ -33,11 +33,11 @@ async function runTests() {
     experimental: { viteModuleRunner: false },
   });
   await vitest.close();
-  // Tests that measure time may fail while V8 counts. They are judged by `npm test`; here by what they reach.
+  // Tests that measure time may fail while V8 counts. `npm test` judges them.
   process.exitCode = 0;
 }
 
-/** The functions that each report has of each file. */
+/** Reads the functions of each file from every report. */
 function readReports(folder) {
   const files = new Map();
   const wanted = values.folder.map((name) => `${pathToFileURL(path.join(ROOT, name)).href}/`);
@@ -49,7 +49,7 @@ function readReports(folder) {
   return files;
 }
 
-/** How often each character ran in one report: the innermost block counts. */
+/** Returns how often each character ran in one report. The innermost block counts. */
 function countsOf(functions, length) {
   const counts = new Float64Array(length);
   for (const { ranges } of functions) {
@@ -58,14 +58,14 @@ function countsOf(functions, length) {
   return counts;
 }
 
-/** The blocks of a file, and those of them that never ran. */
+/** Returns the blocks of a file and those that never ran. */
 function measure(url, reports) {
   const text = readFileSync(new URL(url), 'utf8');
   const total = new Float64Array(text.length);
   const blocks = new Set();
   for (const functions of reports) {
     for (const [at, count] of countsOf(functions, text.length).entries()) total[at] += count;
-    // A closing brace behind a return is a block to V8.
+    // V8 counts a closing brace after a return as a block.
     const ranges = functions.flatMap((each) => each.ranges).filter((range) => /\w/.test(textOf(text, range)));
     for (const { startOffset, endOffset } of ranges) blocks.add(`${startOffset}:${endOffset}`);
   }

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
 
 /**
- * The flags of a script, as `parseArgs` reads them. `--help` prints `usage` and ends the process with 0; a word that the
- * script does not know ends it with 2, and says so in a line, not by a stack trace.
+ * Parses the flags of a script with `parseArgs`. `--help` prints `usage` and exits with 0; an unknown flag prints one
+ * line and exits with 2.
  */
 export function parseFlags(name, usage, config) {
   let parsed;

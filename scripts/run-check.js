@@ -1,10 +1,12 @@
 /**
- * One check in a process of its own, for `scripts/check.js`: what it leaves running or uses up does not reach the next
- * one. Is told which by a message, and answers with what its line says.
+ * Runs one check in its own process for `scripts/check.js`, so that its leftovers do not affect the next one. A message
+ * names the check; the reply is its result.
  */
 import { pathToFileURL } from 'node:url';
 
-/** What came of the control: it must throw a CheckFailure. Each is bundled apart, so the name tells. */
+/**
+ * Runs the control, which must throw a CheckFailure. Recognizes it by name, because each check is bundled separately.
+ */
 async function control(check, options) {
   try {
     await check.control(options);
@@ -30,9 +32,9 @@ async function run(check, options) {
 process.once('message', async ({ module, options }) => {
   const { CHECK } = await import(pathToFileURL(module).href);
   const result = await run(CHECK, options);
-  // Not left to end by itself: what a failed check left running must not keep the runner.
+  // Exit explicitly, because a failed check may have left something running.
   process.send(result, () => process.exit(0));
 });
-// The runner is gone; what the check started ends with this process.
+// Exit when the runner has ended; everything that the check started ends, too.
 process.once('disconnect', () => process.exit(1));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));

@@ -5,7 +5,7 @@ import { ROOT } from './build-output.js';
 
 export const BIN = path.join(ROOT, 'bin/vault.js');
 
-/** Variables without which a process does not start. */
+/** The variables that a process needs to start. */
 const INHERITED = ['PATH', 'SystemRoot', 'TEMP', 'TMP', 'TMPDIR'];
 const LISTENING = /^vault: listening on (\S+)/m;
 
@@ -16,7 +16,7 @@ export function bareEnvironment(folder) {
   return { ...Object.fromEntries([...inherited, ...homes]), NO_COLOR: '1' };
 }
 
-/** Starts Node with these arguments. `output` grows until `ended` resolves to exit code and signal. */
+/** Starts Node with these arguments. `output` grows until `ended` resolves to the exit code and signal. */
 function start(args, env, node = process.execPath) {
   const child = spawn(node, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = { stdout: '', stderr: '' };
@@ -28,7 +28,7 @@ function start(args, env, node = process.execPath) {
   return { child, output, ended: once(child, 'close') };
 }
 
-/** Runs Node to its end and returns its standard output. Throws when the exit code is not 0. */
+/** Runs Node until it ends and returns its standard output. Throws when the exit code is not 0. */
 export async function run(args, env) {
   const { output, ended } = start(args, env);
   const [code, signal] = await ended;
@@ -40,8 +40,8 @@ export async function run(args, env) {
 export const vault = async (args, env) => JSON.parse(await run([BIN, ...args, '--output', 'json'], env));
 
 /**
- * Starts `vault serve` on a free port. Resolves when it listens; rejects when it ends before. `end` sends a signal and
- * resolves to the exit code, or to the signal that ended the daemon.
+ * Starts `vault serve` on a free port. Resolves when it listens; rejects when it ends earlier. `end` sends a signal and
+ * resolves to the exit code or signal of the daemon.
  */
 export async function serve(args, env, { node, flags = [], bin = BIN } = {}) {
   const words = [...flags, bin, 'serve', '--port', '0', '--no-log', ...args];

@@ -1,6 +1,6 @@
 /**
- * Lists what a thief learns: makes a vault with known content, takes its file and log, and reads them with SQLite and
- * without any key. Writes docs/stolen-file.md, or prints it; exits with 1 when it finds anything that is sealed.
+ * Shows what a stolen file reveals: creates a vault with known content, copies its file and log, and reads them with
+ * SQLite but without keys. Writes docs/stolen-file.md or prints it. Exits with 1 when it finds anything that is sealed.
  *
  *   npm run build && node scripts/stolen-file.js [--print]
  */
@@ -15,13 +15,13 @@ const { values: flags } = parseFlags('stolen-file', 'node scripts/stolen-file.js
   options: { print: { type: 'boolean', default: false } },
 });
 const PAGE = path.join(ROOT, 'docs', 'stolen-file.md');
-/** A sealed value begins with its suite; a key id, a nonce and a tag surround it. */
+/** A sealed value starts with its suite, key id and nonce, and ends with its tag. */
 const SUITE = 1;
 const SEALED_OVERHEAD = 1 + 4 + 24 + 16;
-/** Columns that begin like sealed values and are none. */
+/** Columns that resemble sealed values. */
 const NOT_SEALED = new Set(['slot.bytes']);
 
-/** The meaning of columns whose names do not give it. */
+/** The meaning of columns whose names do not show it. */
 const NOTES = {
   'counter.count': 'commits of the file; tokens of each type and key; tokens that were active in each month',
   'counter.at': 'when a token of the type was last created; when what had expired was last removed',
@@ -64,7 +64,7 @@ const cell = (text) => String(text).replaceAll('|', '\\|');
 const table = (head, rows) =>
   [head, head.map(() => '---'), ...rows].map((row) => `| ${row.map(cell).join(' | ')} |`).join('\n');
 
-/** Returns a row of the page for every column, with what it shows without a key. */
+/** Returns a table row for every column, with the values that are readable without a key. */
 function columnsOf(database) {
   const tables = database
     .prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name <> 'sqlite_sequence' ORDER BY name")
@@ -103,7 +103,7 @@ const SHARED_INDEX = `(SELECT DISTINCT item FROM (SELECT group_concat(id, ', ') 
   FROM token_index i JOIN token t ON t.token = i.token LEFT JOIN container_set s ON s.tenant = i.tenant AND s.name = i.blind
   ORDER BY t.created_at, t.token) GROUP BY blind HAVING count(*) > 1) ORDER BY item)`;
 
-/** The conclusions from the clear columns, each with the source of its items and what separates them. */
+/** Returns conclusions from the clear columns, with the source and separator of their items. */
 const LESSONS = [
   ['Tenants', '(SELECT count(*) AS item FROM tenant)'],
   ['Applications by type (a number for each)', BY_TYPE('application')],
@@ -129,7 +129,7 @@ const LESSONS = [
   ['Size of each value, in steps', `(SELECT id || ': ' || (length(full) - 45) AS item ${IN_ORDER})`],
 ];
 
-/** Returns the Base64 of a text that starts at any of the three alignments, without the characters of its neighbours. */
+/** Returns the Base64 of a text at each of the three alignments, without characters that depend on its neighbours. */
 const inBase64 = (value) =>
   [0, 1, 2].map((before) => {
     const text = Buffer.concat([Buffer.alloc(before), value]).toString('base64');
@@ -140,7 +140,7 @@ const formsOf = (value) => {
   return [value, Buffer.from(value.toString('utf8'), 'utf16le'), hex, hex.toUpperCase(), ...inBase64(value)];
 };
 
-/** Returns how many of the values the bytes hold, in any form. */
+/** Counts the values that the bytes contain in any form. */
 const found = (bytes, values) => values.filter((value) => formsOf(value).some((form) => bytes.includes(form))).length;
 
 function pageOf({ columns, lessons, searched, control }) {
@@ -191,7 +191,7 @@ As a control the ids of tokens, which are clear, were looked for in the same way
 
 const stolen = await stealVault();
 try {
-  // Read before SQLite opens the file, which changes file and log.
+  // Read the bytes first, since SQLite changes file and log when it opens them.
   const bytes = Buffer.concat(['', '-wal'].map((end) => readFileSync(stolen.file + end)));
   const searched = stolen.secrets.map(({ kind, values }) => ({ kind, hits: found(bytes, values), of: values.length }));
   const ids = CONTENT.map(([, { id }]) => Buffer.from(id));

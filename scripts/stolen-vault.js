@@ -1,4 +1,4 @@
-/** Makes a vault with known content and takes what a thief gets of it: the file and its log, without the key. */
+/** Creates a vault with known content and copies its file and log, as a thief would get them without the key. */
 import { randomUUID } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ const PERMISSIONS = ['token:create', 'token:read', 'token:update', 'token:delete
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030 };
 const OTHER_CARD = { number: '5555555555554444', expiration_month: 1, expiration_year: 2031 };
 
-/** The tokens: a description for the page, and the body. `SECRETS` repeats every text that is sealed. */
+/** The tokens, each with its description for the page. `SECRETS` repeats every sealed text. */
 export const CONTENT = [
   ['a card', { id: 'order-1-card', type: 'card', data: CARD }],
   ['the same card again', { id: 'order-2-card', type: 'card', data: CARD }],
@@ -32,20 +32,20 @@ export const CONTENT = [
     },
   ],
   [
-    'a text of 3,000 characters with one of the same metadata',
+    'a text of 3,000 characters that shares one metadata value',
     { id: 'diary-2', type: 'token', data: 'Zanzibar01 '.repeat(273), metadata: { patient: 'Vogelsang' } },
   ],
   [
-    'a text that was changed once, and ends in 2099',
+    'a text that was changed once and expires in 2099',
     { id: 'changed-1', type: 'token', data: 'Before-Change', expires_at: '2099-01-01T00:00:00Z' },
   ],
-  ['a text that was deleted', { id: 'deleted-1', type: 'token', data: 'Gone-For-Good' }],
+  ['a deleted text', { id: 'deleted-1', type: 'token', data: 'Gone-For-Good' }],
 ];
 const CHANGED = 'After-Change';
 const RETRY = 'Retry-Key';
 const NAMES = { tenant: 'Kingfisher-Clinic', application: 'Payroll-Backend', reader: 'Payroll-Report' };
 
-/** The sealed texts by kind. The API keys are added when they exist. */
+/** The sealed texts by kind. The API keys are added later. */
 const SECRETS = {
   'card numbers': ['4242424242424242', '5555555555554444'],
   'other data': [
@@ -66,8 +66,8 @@ const SECRETS = {
 };
 
 /**
- * Makes the vault in a temporary folder and kills its daemon, so that the log is not emptied. Resolves to the stolen file,
- * the secrets that it must not hold, and `remove`, which deletes the folder.
+ * Creates the vault in a temporary folder and kills its daemon, so that the log is not emptied. Resolves to the stolen
+ * file, the secrets that it must not contain, and `remove`, which deletes the folder.
  */
 export async function stealVault() {
   const folder = mkdtempSync(path.join(tmpdir(), 'vault-stolen-'));
@@ -94,7 +94,7 @@ export async function stealVault() {
 async function fill(url, management) {
   const call = async (key, method, path, body) => {
     const type = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
-    // Ignored by DELETE.
+    // DELETE ignores this header.
     const headers = {
       'svc-api-key': key,
       'svc-idempotency-key': `${RETRY}-${randomUUID()}`,

@@ -1,7 +1,7 @@
 /**
- * Tries the main job with real input: posts mixed tokens over HTTP, reads all of them back as a masking and as a revealing
- * application on both targets while the daemon runs, searches the file for what was posted, and kills the daemon during
- * writes. Exits with 1 when anything differs.
+ * Tests the main purpose with realistic input: posts mixed tokens over HTTP and reads all of them as a masking and as a
+ * revealing application on both targets while the daemon runs. Then searches the file for the input, and kills the
+ * daemon during writes. Exits with 1 on any difference.
  *
  *   node scripts/thousand-tokens.js [--count 1000]
  */
@@ -34,7 +34,7 @@ const letters = (count) => Array.from({ length: count }, () => LETTERS[randomInt
 const withCheckDigit = (body, passes) => [...'0123456789'].map((digit) => body + digit).find(passes);
 const lastFour = (text) => 'X'.repeat([...text].length - 4) + [...text].slice(-4).join('');
 
-/** The kinds of tokens, with the masked form worked out here and not by the vault, and the secret to search for. */
+/** The kinds of tokens, with a masked form computed here instead of by the vault, and a secret to search for. */
 const KINDS = [
   () => {
     const number = withCheckDigit(`424242${digits(9)}`, passesLuhn);
@@ -82,7 +82,7 @@ async function request({ pool }, key, method, path, body) {
   return JSON.parse(text);
 }
 
-/** Runs `work` over all items, `width` at a time. */
+/** Runs `work` on all items, `width` at a time. */
 async function inParallel(items, work, width = 16) {
   const queue = items.entries();
   const results = [];
@@ -98,7 +98,7 @@ function report(what, right, of) {
   console.log(`${right === of ? 'ok ' : 'NOT'}  ${what.padEnd(62)} ${right} of ${of}`);
 }
 
-/** Reports how many of the posted tokens came back with their metadata and the wanted data. */
+/** Reports the number of posted tokens that were returned with their metadata and the expected data. */
 function compare(what, tokens, posted, wanted) {
   const byId = new Map(tokens.map((token) => [token?.id, token]));
   const right = posted.filter((one) => {
@@ -117,7 +117,7 @@ async function listAll(readPage) {
   }
 }
 
-/** Reports how many of the texts the vault's files hold in plain. */
+/** Reports the number of texts that the vault's files contain in the clear. */
 function search(what, texts, wanted) {
   const names = ['', '-wal', '-shm'].map((end) => file + end).filter((name) => existsSync(name));
   const bytes = Buffer.concat(names.map((name) => readFileSync(name)));
@@ -137,7 +137,7 @@ async function readBack(daemon, posted, { name, key, wanted }) {
   same(`file  ${name} application gets each while the daemon runs`, await inParallel(posted, getFromFile, 4));
 }
 
-/** Posts until the daemon is killed; returns the tokens that it acknowledged. */
+/** Posts until the daemon is killed; returns the acknowledged tokens. */
 async function killWhilePosting(daemon, post) {
   const acknowledged = [];
   const posting = inParallel(Array.from({ length: COUNT }, makeToken), async (input) => {
