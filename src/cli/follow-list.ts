@@ -10,7 +10,7 @@ import { reportProblem } from './report-failure.ts';
 
 type Query = Call['query'];
 
-/** Seconds. A daemon allows no longer wait. */
+/** The maximum wait of a daemon, in seconds. */
 const WAIT = '25';
 const LARGEST_PAGE = '100';
 

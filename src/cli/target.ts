@@ -55,12 +55,12 @@ export function chooseOwnFile(flags: GlobalFlags, env: Environment): string {
   return chooseFile(flags, { ...env, VAULT_URL: undefined });
 }
 
-/** For a command that reads many tokens: as many as a group of writes has. */
+/** The cache of a command that reads many tokens, in KiB, as large as that of a group of writes. */
 const CACHE_KIB = 4 * 1024;
 
 /**
- * `calls`: whether a connection is worth keeping; the console makes many, too. The rest is for the file: a daemon has its
- * own random source, and a credential that is given is not read again.
+ * Opens the target. `calls` determines whether to keep the connection. The `given` values apply to a file only: they
+ * replace its randomness, and the credential of the flags.
  */
 export async function openTarget(
   target: Target,

@@ -371,6 +371,6 @@ describe('vault serve --workers', () => {
   it('rejects a passphrase that can be read only once', async () => {
     const ended = await place.vault('serve --workers 2 --passphrase-file -', { VAULT_FILE: 'v.db' }, 'x');
     expect(ended).toMatchObject({ exitCode: 2 });
-    expect(ended.stderr).toContain('--passphrase-file: each of several --workers reads it, and - can be read once');
+    expect(ended.stderr).toContain('--passphrase-file: several --workers cannot all read -');
   });
 });

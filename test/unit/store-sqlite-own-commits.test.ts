@@ -28,7 +28,7 @@ describe('commits of a writer thread', () => {
       noted.note(counter);
       return { counter, mark };
     };
-    expect(read.include(5, commit(6, false))).toBe(false); // the first: somebody else may have been here
+    expect(read.include(5, commit(6, false))).toBe(false); // the first commit: another process may have written before
     const marks = [7, 8, 9].map((counter) => commit(counter, true));
     const [seventh = NONE, , ninth = NONE] = marks;
     expect(marks.map((mark) => read.include(6, mark))).toEqual([true, true, true]);
@@ -39,7 +39,7 @@ describe('commits of a writer thread', () => {
     expect(read.include(10, ninth)).toBe(false);
     expect(read.include(9, commit(11, false))).toBe(false); // commit 10
     expect(read.include(11, commit(12, true))).toBe(true);
-    expect(read.include(12, commit(13, false))).toBe(false); // what did not count
+    expect(read.include(12, commit(13, false))).toBe(false); // another change without a count
 
     // Edits of the file.
     expect(read.include(8, { ...seventh, counter: 9 })).toBe(false);

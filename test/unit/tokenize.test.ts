@@ -224,7 +224,7 @@ describe('a rule for token:use', () => {
   it.each([
     ['containers', { containers: ['/pci/'] }],
     ['mask', { mask: '{{ data }}' }],
-  ])('lets nobody change %s so that it shows more', async (_member, body) => {
+  ])('prevents a change of %s that would show more', async (_member, body) => {
     const core = await openCore();
     const id = await core.token(request('secret', { containers: ['/general/'], mask: 'masked' }));
     const rules = [

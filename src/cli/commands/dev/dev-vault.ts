@@ -19,7 +19,7 @@ import { closing } from '../on-file.ts';
 import { holderCommands } from '../ui/holder-commands.ts';
 import { makeTemporaryFolder, removeFolder } from './temporary-folder.ts';
 
-/** The facts that a new user needs. */
+/** The tenant and the two API keys of a new vault. */
 export interface DevKeys {
   readonly tenant_id: string;
   /** All management permissions. */
@@ -33,25 +33,25 @@ export interface DevVault {
   readonly keys: DevKeys;
   readonly clock: DevClock;
   readonly snapshots: Pick<VaultSnapshots, 'list' | 'save' | 'load' | 'delete'>;
-  /** For its console. */
+  /** Runs the commands of the console. */
   readonly holder: HolderCommands;
-  /** Back to how it was at its start, with the same keys. Absent of a vault that is kept. */
+  /** Restores the start of the vault, with the same keys. Absent for a persistent vault. */
   readonly reset?: () => Promise<void>;
   /** Makes the current contents the target of `reset`. Absent for a persistent vault. */
   readonly keepAsStart?: () => Promise<void>;
 }
 
-/** A vault without its clock. */
+/** A new vault and its keys. */
 type MadeVault = Pick<DevVault, 'vault' | 'keys'>;
 
-/** The vault as it is opened again after a reset or a load. */
+/** The parameters for opening the vault again after a reset or a load. */
 interface Reopening {
   readonly file: string;
   readonly credential: () => Promise<Credential>;
   readonly settings: VaultSettings & { readonly clock: MovableClock };
 }
 
-/** A vault that disappears when it is closed or the process exits; its key was never on a disk. */
+/** Creates a vault that is removed when it is closed or the process exits. Its key is never on disk. */
 export async function temporaryDevVault(settings: VaultSettings): Promise<DevVault> {
   const folder = makeTemporaryFolder('dev');
   const remove = () => removeFolder(folder);
@@ -61,7 +61,7 @@ export async function temporaryDevVault(settings: VaultSettings): Promise<DevVau
   const [file, start] = [path.join(folder, 'vault.db'), path.join(folder, 'start.db')];
   const all = { ...settings, clock: movableClock() };
   const made = await makeDevVault(file, await credential(), all, async () => undefined);
-  // Closed while it is copied: SQLite's locks do not outlive another reader of the file in the same process.
+  // Close it before the copy: reading the file drops SQLite's locks in this process.
   await made.vault.close();
   await copyFile(file, start);
   const { reopen, vault, during, ...controls } = await controlled(undefined, { file, credential, settings: all });
@@ -70,7 +70,7 @@ export async function temporaryDevVault(settings: VaultSettings): Promise<DevVau
     process.off('exit', remove);
     remove();
   };
-  // Snapshots are of a past that the vault of the start does not have.
+  // Remove the snapshots: the restored vault lacks the history that they refer to.
   const goBack = async () => {
     await rm((await import('../../../vault/snapshots.ts')).folderOf(file), { recursive: true, force: true });
     await copyFile(start, file);

@@ -14,7 +14,7 @@ interface ShellRow {
   readonly unset: (name: string) => string;
 }
 
-/** The shells of `vault env`. Names are our own; quotes keep values from being anything else. */
+/** The syntax of each shell for `vault env`. The names are fixed, and the values are quoted. */
 export const SHELLS = {
   sh: {
     set: (name, value) => `export ${name}='${value.replaceAll("'", `'\\''`)}'`,
@@ -25,7 +25,7 @@ export const SHELLS = {
     unset: (name) => `set -e ${name}`,
   },
   powershell: {
-    // To PowerShell the typographic ones are quotation marks, too.
+    // PowerShell treats typographic quotes as quotation marks, too.
     set: (name, value) => `$env:${name} = '${value.replace(/['\u2018-\u201b]/g, '$&$&')}'`,
     unset: (name) => `Remove-Item Env:${name} -ErrorAction Ignore`,
   },
@@ -79,7 +79,7 @@ const RIVALS: Readonly<Record<string, readonly string[]>> = {
 };
 
 function rivalsOf(variables: Readonly<Record<string, string>>, env: Environment): readonly string[] {
-  // Both together would be two targets.
+  // A URL and a file together would be an error.
   const otherTarget = variables['VAULT_URL'] === undefined ? 'VAULT_URL' : 'VAULT_FILE';
   const rivals = Object.keys(variables).flatMap((name) => RIVALS[name] ?? []);
   return [otherTarget, ...rivals.filter((name) => variables[name] === undefined && env[name] !== undefined)];

@@ -10,7 +10,7 @@ import { defineOnDevDaemon, type Send } from './dev-daemon.ts';
 
 const path = DEV_PATHS.requests;
 
-/** Seconds. A daemon lets no request wait longer. */
+/** The maximum wait of a daemon, in seconds. */
 const WAIT = 25;
 
 /** `vault requests list`: the last requests that the daemon answered. */

@@ -80,7 +80,7 @@ function namesIn(folder: string): readonly string[] {
 
 function isOurs(folder: string): boolean {
   const found = lstatSync(folder);
-  // Windows keeps owners and permissions elsewhere; its temporary folder belongs to the user.
+  // Windows has no Unix owners and modes; its temporary folder belongs to the user.
   const user = process.getuid?.();
   const isClosed = user === undefined || (found.uid === user && (found.mode & 0o022) === 0);
   return found.isDirectory() && isClosed && readFileSync(path.join(folder, MARK), 'utf8') === ownMachine();

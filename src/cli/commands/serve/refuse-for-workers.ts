@@ -46,7 +46,7 @@ function refuseStream(flag: string, path: string | undefined): void {
   if (path === undefined) return;
   const found = path === '-' ? undefined : statSync(path, { throwIfNoEntry: false });
   if (path !== '-' && (found === undefined || found.isFile())) return;
-  throw new Fault('usage', `${flag}: each of several --workers reads it, and ${path} can be read once`, {
+  throw new Fault('usage', `${flag}: several --workers cannot all read ${path}`, {
     hint: `name a regular file with ${flag}`,
   });
 }

@@ -144,7 +144,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
   };
 }
 
-/** Whether to serve the console; undefined when nobody said so. */
+/** Returns whether to serve the console; undefined when it is not set. */
 function uiOf({ ui }: ServeFlags, env: Environment, dev: boolean): boolean | undefined {
   if (ui && !dev) throw new Fault('usage', '--ui needs --dev', { hint: '`vault ui` shows any vault' });
   const word = env[SERVE_FLAGS.ui.env] ?? '';

@@ -59,11 +59,14 @@ const DEV_OUTPUT = {
 
 const DEV_SESSION_MS = 8 * 60 * 60 * 1000;
 
-/** Only this machine reaches them. */
+/** Addresses that only this machine reaches. */
 const OWN_ADDRESSES: readonly string[] = ['127.0.0.1', 'localhost', '::1'];
 const NOT_FOR_DEV = { keyFile: '--key-file', passphraseFile: '--passphrase-file', anchor: '--anchor' } as const;
 
-/** A --dev vault creates its own key and stores it where it looks for it. */
+/**
+ * Rejects flags that --dev excludes: it creates its own key. Also rejects predictable keys on an address that others
+ * reach.
+ */
 function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket }: ServeOptions): void {
   const seeded = flagValue(flags.seed, process.env, SERVE_FLAGS.seed) !== undefined;
   if (seeded && socket === undefined && !OWN_ADDRESSES.includes(host)) {
@@ -74,7 +77,7 @@ function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket }: ServeOp
   if (given !== undefined) throw new Fault('usage', `only one of --dev and ${NOT_FOR_DEV[given]} can be given`);
 }
 
-/** A variable may be meant for other commands; a typed flag is meant for this one. */
+/** Rejects typed --seed flags without --dev. Ignores their variables, which may be meant for other commands. */
 function refuseSeed({ seedFile, seed }: ServeFlags): void {
   if (seedFile === undefined && seed === undefined) return;
   throw new Fault('usage', `${seedFile === undefined ? '--seed' : '--seed-file'} needs --dev`, {
@@ -82,7 +85,7 @@ function refuseSeed({ seedFile, seed }: ServeFlags): void {
   });
 }
 
-/** The same command line runs in the supervisor, which starts the workers, and in each of them. */
+/** Serves with several workers. The same command line runs in the supervisor and in each worker. */
 async function serveByWorkers(
   flags: ServeFlags & GlobalFlags,
   options: ServeOptions,
@@ -159,13 +162,13 @@ async function putReadyFile({ readyFile }: ServeOptions, ready: Ready): Promise<
   if (readyFile !== undefined) await writeReadyFile(readyFile, ready);
 }
 
-/** The part that every ready file has. Readers need the header prefix if it is not the default. */
+/** Returns the contents that every ready file has. Readers need the header prefix if it is not the default. */
 function readyOf(url: string, { headerPrefix }: ServeOptions): Ready {
   const prefix = headerPrefix === DEFAULT_HEADER_PREFIX ? {} : { header_prefix: headerPrefix };
   return { url, pid: process.pid, version: VERSION, ...prefix };
 }
 
-/** Members that only a `--dev` vault has are absent for others. */
+/** The opened vault. The optional members exist only with `--dev`. */
 type ServedVault = Pick<DevVault, 'vault'> &
   Partial<Pick<DevVault, 'keys' | 'clock' | 'snapshots' | 'reset' | 'holder'>> & {
     readonly seeded?: { readonly seed: JsonObject };
@@ -226,7 +229,10 @@ async function listen(
   return { daemon, link: link?.link };
 }
 
-/** The console of a --dev vault. Its page is of this machine, unless --ui says otherwise; a browser reaches no socket. */
+/**
+ * Returns the console of a --dev vault; undefined on a socket, which browsers cannot reach, and, unless --ui is given,
+ * on an address that others reach.
+ */
 async function devConsole(
   client: Client,
   options: ServeOptions,

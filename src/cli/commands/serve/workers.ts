@@ -55,11 +55,11 @@ async function startAll(crew: Crew, workers: number): Promise<string> {
 
 type Crew = ReturnType<typeof createCrew>;
 
-/** The workers that live. */
+/** Keeps track of the running workers. */
 function createCrew() {
   // On Windows Node's default differs: all workers accept, and one usually gets most connections.
   cluster.schedulingPolicy = cluster.SCHED_RR;
-  // Messages carry bytes.
+  // Allow bytes in messages.
   cluster.setupPrimary({ serialization: 'advanced' });
   const living = new Set<Worker>();
   const serving = new Set<Worker>();

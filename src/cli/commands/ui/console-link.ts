@@ -4,22 +4,22 @@ import type { DaemonOptions } from '../../../http/daemon-options.ts';
 
 const CODE_BYTES = 32;
 
-/** A console for a daemon, and the link that opens it. The console is loaded at the first request for its page. */
+/** A console and the link that opens it. The console is loaded on the first request for its page. */
 export interface ConsoleLink {
   readonly console: NonNullable<DaemonOptions['console']>;
   readonly link: (url: string) => string;
 }
 
-/** What a console is for, but the code in its link. */
+/** The options of a console without the code of its link. */
 export interface LinkedConsole extends Omit<ConsoleOptions, 'code'> {
-  /** How often the link opens a page. */
+  /** Whether the link works once or always. */
   readonly life: ConsoleOptions['code']['life'];
 }
 
 export function createConsoleLink({ life, ...options }: LinkedConsole): ConsoleLink {
   const text = randomBytes(CODE_BYTES).toString('base64url');
   return {
-    // The code is in the fragment: no request and no log has it.
+    // The code is in the fragment, so no request or log contains it.
     link: (url) => `${url}/ui/#code=${text}`,
     console: async (context) => {
       const { createConsole } = await import('../../../console/console.ts');

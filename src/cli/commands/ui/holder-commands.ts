@@ -2,8 +2,8 @@ import type { HolderCommands } from '../../../console/holder-requests.ts';
 import type { Credential } from '../../credential.ts';
 
 /**
- * The commands of the console on a vault's file that this process has open. Loads them at the first one. `credential` returns
- * a copy each time; `hold` keeps the vault from being reset during a command.
+ * Returns the console's commands on a vault's file that this process has open. Loads them on first use. `credential`
+ * returns a copy each time; `hold` prevents a reset of the vault during a command.
  */
 export function holderCommands(
   file: string,

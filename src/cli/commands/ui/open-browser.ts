@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
 
-/** The program that opens an address in the user's browser, and what stands before the address. */
+/** The program that opens an address in the user's browser, with its first arguments. */
 const OPENERS: Partial<Readonly<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
   darwin: ['open'],
-  // An empty title: `start` takes the first quoted word for one.
+  // The empty title: `start` takes the first quoted argument as one.
   win32: ['cmd', '/c', 'start', '""'],
 };
 
-/** Opens the address in the user's browser. Resolves to false when there is nothing that could. */
+/** Opens the address in the user's browser. Resolves to false when that fails. */
 export function openBrowser(url: string): Promise<boolean> {
   const [program, ...words] = OPENERS[process.platform] ?? ['xdg-open'];
   return new Promise((resolve) => {

@@ -25,11 +25,11 @@ import { createConsoleLink } from './console-link.ts';
 import { holderCommands } from './holder-commands.ts';
 
 const MINUTE_MS = 60_000;
-/** A session ends after this time without an action of its user, and after the second one in all. */
+/** The maximum time of a session without an action of its user, and its maximum life. */
 export const SESSION_IDLE_MS = 15 * MINUTE_MS;
 export const SESSION_LIFE_MS = 8 * 60 * MINUTE_MS;
 
-/** A live view of a daemon elsewhere waits 20 s: the end of the command cuts it. */
+/** Milliseconds to wait on exit: a live view of another daemon may be in a request of 20 s. */
 const STOP_MS = 1_000;
 
 const UI_FLAGS = {
@@ -51,7 +51,7 @@ const UI_FLAGS = {
 /** `open` is false when `--no-open` was given. */
 type UiFlags = Omit<FlagsOf<typeof UI_FLAGS>, 'noOpen'> & { readonly open?: boolean };
 
-/** `vault ui`: the console for any vault, until Ctrl-C or until nobody looks. */
+/** `vault ui`: serves the console of any vault until Ctrl-C or until the page is idle. */
 export function defineUi(command: Command, finish: Finish): void {
   addFlags(command, UI_FLAGS);
   command.action(async () => {
@@ -80,7 +80,7 @@ async function showConsole(
   try {
     for (const apiKey of apiKeys.length > 0 ? apiKeys : [undefined]) {
       const reply = await client.call({ operation: 'listPermissions', apiKey, params: {}, query: [] });
-      // Without a key the vault only has to answer.
+      // Without a key it is enough that the vault answers.
       if (apiKey !== undefined && reply.status >= 400) return reportProblem(reply);
     }
     let ask: () => void = () => undefined;
@@ -109,7 +109,7 @@ async function showConsole(
       idleMs: SESSION_IDLE_MS,
       lifeMs: SESSION_LIFE_MS,
       life: 'once',
-      // A link on a terminal is typed or clicked by who reads it; one that a browser is given may be seen by others.
+      // The user copies a printed link. A link passed to a browser may be seen by others, so ask for confirmation.
       confirm: opens ? (number) => askYes(`A browser shows ${number}. Allow it?`) : undefined,
       onRequest: () => idle.refresh(),
     });
@@ -119,7 +119,7 @@ async function showConsole(
       port,
       headerPrefix: 'SVC',
       limits: DEFAULT_LIMITS,
-      // The first call that any key may make: it reaches the store of the vault.
+      // Use a call that any key may make and that reaches the store.
       ready: async () => {
         const { status } = await client.call({
           operation: 'listPermissions',
@@ -157,7 +157,7 @@ async function show(link: string, opens: boolean): Promise<void> {
   await writeOut(`${link}\n`);
 }
 
-/** None is no mistake: a key can be pasted into the page. */
+/** Reads the API keys. There may be none, since the page accepts a pasted key. */
 async function readApiKeys(files: readonly string[], flags: GlobalFlags, env: Environment): Promise<readonly string[]> {
   if (files.length > 0) return Promise.all(files.map((apiKeyFile) => readApiKey({ ...flags, apiKeyFile }, env)));
   const isNamed = env['VAULT_API_KEY'] || env[UI_FLAGS.apiKeyFile.env];
