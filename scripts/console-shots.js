@@ -12,13 +12,9 @@ const WIDE = { width: 1360, height: 800 };
 const TOKENS = 240;
 const PLACES = ['/pci/high/', '/pci/eu/', '/pci/test/'];
 
-<<<<<<< HEAD
 const CARD = '{"number": "4242424242424242", "expiration_month": 12, "expiration_year": 2030}';
 
-/** Each picture: its name, the screen below /ui/, what is done there, and what it waits for. */
-=======
 /** Each screenshot: its name, its address below /ui/, its actions, and the selector to wait for. */
->>>>>>> 2ad9832 (Reword the comments of scripts and benchmarks)
 const PICTURES = [
   { name: 'tokens', screen: 'tokens?token=card-0000235' },
   { name: 'new-token', screen: 'tokens?draft=new', act: typeToken, wait: '.state.valid' },

@@ -203,7 +203,7 @@ describe('a new key', () => {
   });
 });
 
-it('meets no barrier on the screen and in its panes', async () => {
+it('has no accessibility violation on the screen and in its panes', async () => {
   const long = 'place'.repeat(40);
   const { id } = await create(`long ${long}`.slice(0, 160), [rule(1, '/', 'reveal'), rule(2, `/${long}/`, 'mask')]);
   const page = await open('');

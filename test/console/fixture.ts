@@ -94,7 +94,7 @@ export const rule = (priority: number, container: string, transform: string, per
 
 const STANDARDS = ['wcag2a', 'wcag2aa', 'wcag21a', 'wcag21aa', 'wcag22a', 'wcag22aa', 'best-practice'];
 
-/** Returns what axe finds wrong with the page in its present colours, by all rules or by one. */
+/** Returns the accessibility violations that axe finds in the present colours, by all rules or by one. */
 export async function findBarriers(page: Page, rule?: string): Promise<readonly string[]> {
   await page.evaluate(axe.source);
   const runOnly = rule === undefined ? { type: 'tag', values: STANDARDS } : { type: 'rule', values: [rule] };
@@ -109,7 +109,7 @@ export async function findBarriers(page: Page, rule?: string): Promise<readonly 
 export const overflow = (page: Page): Promise<number> =>
   page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
 
-/** Returns what is wrong with the page in light, dark and forced colours, and in a window of 320 pixels. */
+/** Returns the accessibility violations in light, dark and forced colours, and whether 320 pixels are too narrow. */
 export async function findFaults(page: Page): Promise<readonly string[]> {
   const light = await findBarriers(page);
   await page.emulateMedia({ colorScheme: 'dark' });

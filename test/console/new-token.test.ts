@@ -29,7 +29,7 @@ async function open(query: string, options = {}): Promise<Page> {
 const errorsOf = (page: Page, name: string) => page.locator(`#field-${name}-errors span`).allInnerTexts();
 const total = async () => (await vault.client.listTokens({ query: { size: 1 } })).pagination.total_items;
 
-/** Types into fields, and waits for a preview. */
+/** Fills the fields and waits for a preview. */
 async function draft(page: Page, fields: Readonly<Record<string, string>>): Promise<void> {
   const reply = page.waitForResponse((response) => response.url().endsWith('/tokens/preview'));
   for (const [name, text] of Object.entries(fields)) await page.fill(`[name=${name}]`, text);
@@ -124,7 +124,7 @@ describe('a new token', () => {
     await page.context().close();
   }, 180_000);
 
-  it('that the vault refuses at the end keeps the form', async () => {
+  it('keeps the form when the vault rejects it', async () => {
     const page = await open('draft=new');
     await draft(page, { data: 'x', id: 'item-0000' });
     await page.keyboard.press('Control+Enter');
@@ -177,7 +177,7 @@ describe('a new token', () => {
   });
 });
 
-describe('a new token that is wrong in', () => {
+describe('an error of a new token', () => {
   let page: Page;
   beforeAll(async () => {
     page = await open('draft=new');
@@ -192,7 +192,7 @@ describe('a new token that is wrong in', () => {
     ['containers', 'x', '0: has characters'],
     ['metadata', `${'x'.repeat(200)}=1`, 'has a member whose name is'],
     ['expires_at', 'soon', 'must'],
-  ])('%s says so there', async (name, text, message) => {
+  ])('in %s is shown below its field', async (name, text, message) => {
     await page.goto(`${vault.url}/ui/tokens?draft=new`);
     await page.selectOption('#field-type', 'card');
     await draft(page, { data: '{"number":"4242424242424242"}', [name]: text });
@@ -242,7 +242,7 @@ describe('a token', () => {
   });
 });
 
-it('meets no barrier in its forms', async () => {
+it('has no accessibility violation in its forms', async () => {
   const page = await open('draft=new');
   const look = async (form: string) => expect([form, ...(await findFaults(page))]).toEqual([form]);
   for (const form of ['token=item-0000&draft=change', 'draft=new']) {

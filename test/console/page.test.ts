@@ -52,7 +52,7 @@ async function settle(page: Page): Promise<void> {
 }
 
 describe('a walk through every screen', () => {
-  it('meets no barrier, asks this origin only, and breaks no policy', async () => {
+  it('has no accessibility violation, sends requests to its own origin only and violates no policy', async () => {
     const { page, asked, complaints } = await openConsole(browser, vault);
     for (const screen of SCREENS) {
       await page.goto(`${vault.url}/ui/${screen}`);
@@ -73,7 +73,7 @@ describe('a walk through every screen', () => {
     await page.context().close();
   });
 
-  it('notices barriers', async () => {
+  it('control: reports violations', async () => {
     const { page } = await openConsole(browser, vault);
     await settle(page);
     await page.evaluate(() => {
@@ -145,7 +145,7 @@ describe('the keyboard', () => {
     await page.waitForSelector('footer:has-text("1–1 of 1")');
     expect(page.url()).toContain('q=type%3Acard+customer%3D1002');
     await page.keyboard.press('Escape');
-    // The second key counts for one second, which a busy machine may take. A key before them does not matter.
+    // The second key must follow within a second, which a busy machine may miss. A key before both has no effect.
     await page.keyboard.press('s');
     const pressBoth = async () => {
       await page.keyboard.press('g');
@@ -192,7 +192,7 @@ describe('Ctrl K', () => {
   });
   afterAll(() => page.context().close());
 
-  it('opens a list that Esc closes, and nothing behind it', async () => {
+  it('opens a dialog; Esc closes only the dialog', async () => {
     await page.goto(`${vault.url}/ui/tokens?token=item-0000`);
     await page.waitForSelector('.pane');
     await page.keyboard.press('Control+k');
@@ -207,7 +207,7 @@ describe('Ctrl K', () => {
     ['item-0003', '.pane:has-text("item-0003")'],
     ['show all keys', 'dialog[open]:has-text("Keys")'],
     ['lock', 'main.locked'],
-  ])('%s leads to %s', async (typed, wanted) => {
+  ])('finds %s at %s', async (typed, wanted) => {
     await page.goto(`${vault.url}/ui/tokens`);
     await page.waitForSelector('a.row');
     await page.keyboard.press('Control+k');
@@ -231,13 +231,13 @@ describe('a filter', () => {
     ['type:nothing', 'nothing is not a type'],
     ['color:red', 'color: is not a filter'],
     ['in:nowhere', 'container'],
-  ])('that is wrong, %s, is refused at once', async (text, message) => {
+  ])('that is invalid (%s) shows an error at once', async (text, message) => {
     await page.fill('.filter input', text);
     await page.keyboard.press('Enter');
     await page.waitForSelector(`.wrong:has-text("${message}")`);
   });
 
-  it('by a value finds its token, and keeps the value out of the address', async () => {
+  it('by a value finds its token and keeps the value out of the address', async () => {
     await page.fill('.filter input', 'find:123-45-1009 type:social_security_number');
     await page.keyboard.press('Enter');
     await page.waitForSelector('footer:has-text("1–1 of 1")');

@@ -61,7 +61,7 @@ describe('plaintext', () => {
     await page.context().close();
   });
 
-  it('that a script keeps is found', async () => {
+  it('control: finds plaintext that a script keeps', async () => {
     const page = await openToken();
     await page.evaluate((number) => Object.assign(globalThis, { kept: `it is ${number}` }), NUMBER);
     expect((await heapOf(page)).includes(NUMBER)).toBe(true);
@@ -93,7 +93,7 @@ describe('plaintext', () => {
   });
   afterAll(() => page.context().close());
 
-  it.each(ENDS)('is shown, and is gone after %s', async (_, end) => {
+  it.each(ENDS)('is shown, and removed by %s', async (_, end) => {
     await openToken(page);
     await page.keyboard.press('v');
     await page.waitForSelector('.plain .json-text');
@@ -106,7 +106,7 @@ describe('plaintext', () => {
   });
 });
 
-it('records a reveal in the audit, and no list', async () => {
+it('a reveal leaves an audit entry, but a list does not', async () => {
   const before = await vault.management.listLogs({ query: { size: 100 } });
   const page = await openToken();
   await page.goto(`${vault.url}/ui/see-as?token=${ID}`);
