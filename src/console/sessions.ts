@@ -13,8 +13,8 @@ export interface SessionOptions {
   /** Milliseconds after which a session ends: without an action of the user, and in all. */
   readonly idleMs: number;
   readonly lifeMs: number;
-  /** The code in the link of the page. With `once`, it works once within two minutes. */
-  readonly code: { readonly text: string; readonly life: 'once' | 'always' };
+  /** The code in the link of the page. With `once`, it works once, within two minutes of `madeAt`. */
+  readonly code: { readonly text: string; readonly life: 'once' | 'always'; readonly madeAt: number };
   /** Asks the user at the terminal about the number on the page. Absent: the code suffices. */
   readonly confirm?: ((number: string) => Promise<boolean>) | undefined;
   readonly identities: () => Identities;
@@ -46,7 +46,7 @@ interface Question {
 /** Keeps the code, the questions to the terminal and the sessions, in memory only. */
 export function createSessions({ now, idleMs, lifeMs, code, confirm, identities }: SessionOptions) {
   const codeHash = hashOf(code.text);
-  let codeEndsAt = code.life === 'once' ? now() + CODE_MS : Number.POSITIVE_INFINITY;
+  let codeEndsAt = code.life === 'once' ? code.madeAt + CODE_MS : Number.POSITIVE_INFINITY;
   let questions: readonly Question[] = [];
   const sessions = new Set<Session>();
 

@@ -11,19 +11,20 @@ export interface ConsoleLink {
 }
 
 /** The options of a console without the code of its link. */
-export interface LinkedConsole extends Omit<ConsoleOptions, 'code'> {
+export interface LinkedConsole extends Omit<ConsoleOptions, 'code' | 'now'> {
   /** Whether the link works once or always. */
   readonly life: ConsoleOptions['code']['life'];
 }
 
 export function createConsoleLink({ life, ...options }: LinkedConsole): ConsoleLink {
-  const text = randomBytes(CODE_BYTES).toString('base64url');
+  // The first request creates the console, which may be much later.
+  const code = { text: randomBytes(CODE_BYTES).toString('base64url'), life, madeAt: performance.now() };
   return {
     // The code is in the fragment, so no request or log contains it.
-    link: (url) => `${url}/ui/#code=${text}`,
+    link: (url) => `${url}/ui/#code=${code.text}`,
     console: async (context) => {
       const { createConsole } = await import('../../../console/console.ts');
-      return createConsole({ ...options, code: { text, life } }, context);
+      return createConsole({ ...options, code }, context);
     },
   };
 }
