@@ -1,8 +1,9 @@
-import type { Call, Client, Reply } from '../contract/call.ts';
+import type { Call, Client, Reply, SentBody } from '../contract/call.ts';
 import type { DevRequest } from '../contract/dev-paths.ts';
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
 import { HEADER_PREFIX, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/patterns.ts';
 import { Fault } from '../core/fault.ts';
+import { Problem } from '../core/problem.ts';
 import { decodeProblem } from './decode-problem.ts';
 import { type HttpRequest, type HttpResponse, type HttpTransport, httpTransport, notAVault } from './http-transport.ts';
 import { oneShotTransport } from './one-shot-transport.ts';
@@ -37,7 +38,7 @@ export function remoteClient(options: RemoteOptions): Client {
   const transport: HttpTransport = open(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   return {
     async call(call) {
-      const request = requestOf(call, prefix);
+      const request = requestOf({ ...call, bodyText: await bodyTextOf(call) }, prefix);
       const headers = userAgent === undefined ? request.headers : { ...request.headers, 'user-agent': userAgent };
       return replyOf(await transport.send({ ...request, headers }), prefix, options.url);
     },
@@ -68,6 +69,13 @@ export async function sendToDev(
 export function devSender(options: RemoteOptions) {
   const transport = httpTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   return { send: (request: DevRequest) => sendToDev(options, request, transport), close: () => transport.close() };
+}
+
+/** Throws the problems `body_too_large` and `malformed_json`, and those of `Call.readBody`. */
+async function bodyTextOf(call: Call): Promise<string | undefined> {
+  const { bodyText, bodyFault }: SentBody = (await call.readBody?.()) ?? call;
+  if (bodyFault === undefined) return bodyText;
+  throw new Problem(bodyFault === 'too_large' ? 'body_too_large' : 'malformed_json');
 }
 
 /** Returns the prefix of the header names, in lower case. Throws the fault `usage`. */

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { remoteClient } from '../../src/client/remote.ts';
 import { type ConsoleOptions, createConsole } from '../../src/console/console.ts';
 import { CONSOLE_FIELDS } from '../../src/console/console-headers.ts';
 import { Problem } from '../../src/core/problem.ts';
@@ -257,6 +258,31 @@ describe('a session', () => {
     const wrong = await post('/ui/session/keys', { key: `${writer.slice(0, -1)}!` }, fields);
     expect(JSON.parse(wrong.body).errors).toEqual({ key: ['is not an API key of this vault'] });
     expect(wrong.body).not.toContain(writer.slice(4, 20));
+  });
+});
+
+describe('a console of a vault behind a daemon', () => {
+  const JSON_BODY = { 'Content-Type': 'application/json' };
+
+  async function serveRemote() {
+    const { origin } = await serve();
+    return serve({ client: remoteClient({ url: origin }) });
+  }
+
+  test('sends the body of the page', async () => {
+    const { post, open } = await serveRemote();
+    const fields = { ...(await open()), ...JSON_BODY };
+    const { status, body } = await post('/ui/api/tokens', { id: 'item-1', type: 'token', data: 'a' }, fields);
+    expect([status, JSON.parse(body).id]).toEqual([201, 'item-1']);
+  });
+
+  test('refuses a body that it cannot send', async () => {
+    const { send, open } = await serveRemote();
+    const fields = { ...(await open()), ...JSON_BODY };
+    const large = await send('POST /ui/api/tokens', { ...fields, 'Content-Length': '2000000' });
+    expect(codeOf(large)).toBe('body_too_large');
+    const garbled = await send('POST /ui/api/tokens', fields, '\xff');
+    expect(codeOf(garbled)).toBe('malformed_json');
   });
 });
 
