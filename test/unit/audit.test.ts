@@ -205,6 +205,7 @@ describe('the audit', () => {
   });
 
   const SEARCH = { query: 'id:first' };
+  const DRAFT = { type: 'private', permissions: ['token:read'] };
   /** Each read, and the levels at which it leaves an entry. */
   const READS: readonly (readonly [
     what: string,
@@ -228,6 +229,9 @@ describe('the audit', () => {
     ['the tenant denied', 'masking', 'getTenant', ['reveal', 'all']],
     ['the tenant', 'management', 'getTenant', ['all']],
     ['the applications', 'management', 'listApplications', ['all']],
+    ['a preview', 'revealing', 'previewToken', ['all'], { body: { type: 'token', data: 'SECRET' } }],
+    ['an explanation', 'management', 'explainAccess', ['all'], { body: { application: DRAFT, token_id: 'first' } }],
+    ['a reach', 'management', 'measureReach', ['all'], { body: { application: DRAFT } }],
     ['the log', 'management', 'listLogs', []],
     ['the log denied', 'masking', 'listLogs', ['reveal', 'all']],
   ];
@@ -243,7 +247,7 @@ describe('the audit', () => {
           found.map(({ action }) => action),
           what,
         ).toEqual(levels.includes(level) ? [operation] : []);
-        const isToken = /Tokens?(?:ByCursor)?$/.test(operation);
+        const isToken = /^(?:get|list|search)Tokens?/.test(operation);
         if (found.length > 0 && isToken) expect(found[0]?.entities, what).toEqual(['first']);
         expect(
           found.map(({ revealed }) => revealed ?? false),

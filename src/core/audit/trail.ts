@@ -42,7 +42,7 @@ export function createTrail(
   { id, tenant_id }: Pick<ApplicationRecord, 'id' | 'tenant_id'>,
 ): Trail {
   const { operation, peer } = call;
-  const { status, method, audit: facts }: Operation = OPERATIONS[operation];
+  const { status, audit: facts }: Operation = OPERATIONS[operation];
   // Name each member: V8 takes microseconds to add one to a spread object.
   const event = (status: number, entities: readonly string[], revision?: number, revealed?: boolean): AuditEvent => ({
     action: operation,
@@ -70,7 +70,7 @@ export function createTrail(
 
     finish() {
       // A change has already written its entry. A call without a change reports the presented data.
-      if (method !== 'GET' && !seen) return undefined;
+      if (facts.effect !== 'none' && !seen) return undefined;
       if (!isWritten(seen?.revealed ? 'revealed' : 'other')) return undefined;
       return audit.record(event(status, seen?.entities ?? named(), undefined, seen?.revealed));
     },
