@@ -53,11 +53,19 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
   async function call(call: Call): Promise<Reply> {
     if (call.apiKey !== undefined) {
       const chosen = identities.find(({ n }) => String(n) === call.apiKey);
-      if (chosen !== undefined) return callAs(chosen, call);
+      if (chosen !== undefined) return asChosen(chosen, call);
       return problemReply(invalid('X-Vault-As', 'is no identity of this session'), call.traceId ?? '');
     }
     const { permission }: Operation = OPERATIONS[call.operation];
     return asFirst(permission, call.traceId ?? '', (identity) => callAs(identity, call));
+  }
+
+  /** The page takes a 401 for the end of its session. */
+  async function asChosen(chosen: Identity, call: Call): Promise<Reply> {
+    const reply = await callAs(chosen, call);
+    if (reply.status !== 401) return reply;
+    const detail = 'The vault no longer accepts the API key of this identity.';
+    return problemReply(new Problem('permission_missing', { detail }), reply.traceId);
   }
 
   /** Skips identities that lack the permission, because a denied call leaves an entry in the audit. */

@@ -240,6 +240,21 @@ describe('a session', () => {
     expect(codeOf(await send('GET /ui/api/tenants/self/x', fields))).toBe('route_not_found');
   });
 
+  test('stays open when the key of the application that is named ends', async () => {
+    const { send, open } = await serve();
+    const fields = { ...(await open()), 'X-Vault-As': '0' };
+    const { body } = await send('GET /ui/session', fields);
+    const id = JSON.parse(body).identities[0].id;
+    expect((await send(`POST /ui/api/applications/${id}/regenerate`, fields)).status).toBe(200);
+    // The page takes a 401 for the end of its session, and forgets the new key that it shows.
+    const { status, body: refused } = await send('GET /ui/api/applications', fields);
+    expect([status, JSON.parse(refused).detail]).toEqual([
+      403,
+      'The vault no longer accepts the API key of this identity.',
+    ]);
+    expect((await send('GET /ui/session', fields)).status).toBe(200);
+  });
+
   test('ignores a key in a request', async () => {
     const { send, open } = await serve({ apiKeys: [] });
     const fields = { ...(await open()), 'SVC-API-KEY': writer };
