@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import type { ReachPart } from '../../src/contract/reach.ts';
 import { seededRandom } from '../fixed-world.ts';
 import { createMemoryStore } from '../memory-store/memory-store.ts';
@@ -95,4 +95,23 @@ it('the measured reach counts at most 10,000 tokens', async () => {
     { source: 'rule', priority: 1, tokens: 10_000, capped: false },
     { source: 'permission', transform: 'mask', tokens: 10_000, capped: true },
   ]);
+});
+
+it('gives up after 20 seconds', async () => {
+  const world = await openMemoryVault('reach');
+  const draft = (place: string) => ({ application: { type: 'expiring', rules: [rule(1, condition(place))] } });
+  const measure = (place: string) => world.call(world.management, 'measureReach', { body: draft(place) });
+  let now = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 1));
+  onTestFinished(() => clock.mockRestore());
+  // Rules that are opened, and rules that an index answers.
+  for (const place of ['/pc', '/pci/']) expect((await measure(place)).status).toBe(200);
+  clock.mockImplementation(() => (now += 15_000));
+  for (const place of ['/pc', '/pci/']) {
+    const { status, text } = await measure(place);
+    expect([status, JSON.parse(text).detail]).toEqual([
+      503,
+      'Counting took longer than 20 seconds; use fewer conditions.',
+    ]);
+  }
 });

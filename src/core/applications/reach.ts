@@ -4,11 +4,17 @@ import type { Caller, Handler, World } from '../handler.ts';
 import { createLines } from '../in-line.ts';
 import { ownTurn } from '../own-turn.ts';
 import type { Instant } from '../ports.ts';
+import { Problem } from '../problem.ts';
 import { findPage } from '../tokens/find-page.ts';
 import { askedGrants } from './asked-grants.ts';
 
 /** How long a measurement waits for others of its application. */
 const MAX_WAIT_MS = 5_000;
+
+/** How long a measurement takes. With many conditions, a count of many tokens would take hours. */
+const MAX_MEASURE_MS = 20_000;
+
+const TOO_LONG = 'Counting took longer than 20 seconds; use fewer conditions.';
 
 const inLine = createLines(MAX_WAIT_MS);
 
@@ -21,10 +27,15 @@ export const measureReach: Handler<'measureReach'> = async ({ body }, caller, wo
   const parts = governedParts(grants, 'token:read', caller.tenant.keyring);
   return inLine(caller.application.record.id, async () => {
     const now = world.clock.now();
+    const endsAt = performance.now() + MAX_MEASURE_MS;
+    const onTurn = () => {
+      if (performance.now() > endsAt) throw new Problem('vault_busy', { detail: TOO_LONG });
+    };
     const counted: ReachPart[] = [];
     for (const part of parts) {
       await ownTurn();
-      counted.push(present(part, await countTokens(part, now, caller, world)));
+      onTurn();
+      counted.push(present(part, await countTokens(part, onTurn, now, caller, world)));
     }
     return { reach: merged(counted) };
   });
@@ -33,12 +44,13 @@ export const measureReach: Handler<'measureReach'> = async ({ body }, caller, wo
 /** Counts up to `MAX_REACH` tokens and one. */
 async function countTokens(
   { all, isExact, has }: GovernedPart,
+  onTurn: () => void,
   now: Instant,
   caller: Caller,
   world: World,
 ): Promise<number> {
   if (all === undefined) return 0;
-  const sought = { filter: { tenant_id: caller.tenant.record.id, all }, isExact, reaches: has };
+  const sought = { filter: { tenant_id: caller.tenant.record.id, all }, isExact, reaches: has, onTurn };
   const { total } = await findPage(sought, { offset: 0, limit: 0 }, now, caller, world, MAX_REACH);
   return total;
 }

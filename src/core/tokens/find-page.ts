@@ -19,6 +19,8 @@ export interface Sought {
   /** Whether the filter finds exactly those. Otherwise each token is opened and `reaches` decides. */
   readonly isExact: boolean;
   readonly reaches: (token: TokenFacts) => boolean;
+  /** Called in each turn of the event loop; throws to end the search. */
+  readonly onTurn?: (() => void) | undefined;
 }
 
 /** Tokens of a page by number. */
@@ -48,6 +50,7 @@ export async function findPage(
     skip,
     take: found === undefined ? request.limit - records.length : 0,
   }))) {
+    sought.onTurn?.();
     records.push(...slice.records);
     counted += slice.found;
     skip = Math.max(0, skip - slice.found);
@@ -134,7 +137,7 @@ async function findGoverned(
  * slices, unless the indexes leave few.
  */
 async function* reachable(
-  { filter, reaches }: Sought,
+  { filter, reaches, onTurn }: Sought,
   from: ScanPosition | undefined,
   now: Instant,
   { tenant }: Caller,
@@ -145,6 +148,7 @@ async function* reachable(
   let after = from;
   do {
     await ownTurn();
+    onTurn?.();
     const slice = { after, limit: SCANNED_AT_ONCE };
     const { records, next }: ScanSlice = isFew
       ? await store.walkTokens(filter, { ...slice, skip: 0, take: total }, now)
