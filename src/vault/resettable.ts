@@ -10,7 +10,7 @@ export interface ResettableVault {
    * meanwhile. Resolves to the result of `between`, or rejects as it does.
    */
   reopen<T>(between: () => Promise<T>): Promise<T>;
-  /** Runs `work` on the file while the vault is open, as one of its calls. */
+  /** Runs `work` on the file while the vault is open, as one of its calls. Rejects when the file was moved. */
   during<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -93,6 +93,10 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
       await current;
       return outcome.promise;
     },
-    during: (work) => use(work),
+    during: (work) =>
+      use(async (vault) => {
+        await vault.ready();
+        return work();
+      }),
   };
 }

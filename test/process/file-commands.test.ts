@@ -1,4 +1,4 @@
-import { readFile, writeFile } from 'node:fs/promises';
+import { copyFile, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { BIN, bareEnvironment, run, serve, vault } from '../../scripts/run-vault.js';
@@ -105,6 +105,21 @@ test('calls are answered while doctor checks the file', async () => {
 test('two requests at once share one run', async () => {
   const [first, second] = await Promise.all([ask('POST', 'verify'), ask('POST', 'verify')]);
   expect(first.text).toBe(second.text);
+});
+
+test('a file that took the place of the vault is not opened: SQLite would end the log of the vault', async () => {
+  const aside = path.join(folder, 'aside.db');
+  await rename(file, aside);
+  await copyFile(aside, file);
+  // The vault looks at the path ten times a second.
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const moved = [await ask('GET', 'keys'), await ask('POST', 'verify'), await ask('POST', 'doctor')];
+  await rename(aside, file);
+  expect(moved.map(({ status, body }) => [status, body.type])).toEqual(
+    moved.map(() => [503, 'urn:token-vault:problem:vault_moved']),
+  );
+  const { status } = await fetch(`${ready.url}/tokens`, { headers: { 'svc-api-key': ready.private_key } });
+  expect([status, (await ask('POST', 'doctor')).body.checked.tokens]).toEqual([200, 3000]);
 });
 
 test('a removed key no longer opens the file, and the reply reports it', async () => {

@@ -27,5 +27,5 @@ test('a reset waits for other work on the file, and later work waits for the res
   const second = during(async () => void notes.push('second'));
   resolve();
   await Promise.all([first, reset, second]);
-  expect(notes).toEqual(['first', 'close', 'reset', 'open', 'second']);
+  expect(notes).toEqual(['open', 'first', 'close', 'reset', 'open', 'open', 'second']);
 });

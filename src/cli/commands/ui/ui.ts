@@ -93,6 +93,11 @@ async function showConsole(
       report(`nobody used the page for ${flags.idle ?? '30m'}`);
       ask();
     }, idleMs);
+    // The first call that any key may make: it reaches the store of the vault.
+    const ready = async () => {
+      const { status } = await client.call({ operation: 'listPermissions', apiKey: apiKeys[0], params: {}, query: [] });
+      if (status >= 500) throw new Problem('vault_busy');
+    };
     const { console, link } = createConsoleLink({
       client,
       sendToDev: dev?.send,
@@ -103,7 +108,11 @@ async function showConsole(
       },
       holder:
         target.kind === 'direct' && credential !== undefined
-          ? holderCommands(target.file, async () => structuredClone(credential))
+          ? holderCommands(
+              target.file,
+              async () => structuredClone(credential),
+              (work) => ready().then(work),
+            )
           : undefined,
       secure: false,
       idleMs: SESSION_IDLE_MS,
@@ -119,16 +128,7 @@ async function showConsole(
       port,
       headerPrefix: 'SVC',
       limits: DEFAULT_LIMITS,
-      // Use a call that any key may make and that reaches the store.
-      ready: async () => {
-        const { status } = await client.call({
-          operation: 'listPermissions',
-          apiKey: apiKeys[0],
-          params: {},
-          query: [],
-        });
-        if (status >= 500) throw new Problem('vault_busy');
-      },
+      ready,
       log: false,
       version: VERSION,
       console,
