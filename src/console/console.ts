@@ -238,7 +238,6 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
   }
 
   return (request, response, refused) => {
-    onRequest?.();
     const { url = '', method = '' } = request;
     const path = url.replace(/\?.*$/, '');
     const foreign = foreignOrigin(request, scheme);
@@ -250,6 +249,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
         new Problem(foreign, { detail: 'Only the page of this console may send requests.' }),
       );
     }
+    onRequest?.();
     if (path === '/ui/session' && method === 'POST') {
       open(request, response).catch((error: unknown) => answer(response, failureReply(error, traceIdOf(request))));
       return;

@@ -133,6 +133,16 @@ describe('the origin of a request', () => {
     expect(codeOf(response)).toBe(code);
   });
 
+  test('a refused request does not keep the console alive', async () => {
+    let count = 0;
+    const { send } = await serve({ onRequest: () => ++count });
+    await send('GET /ui/', { Origin: 'http://evil.test' });
+    await send('GET /ui/', { Host: 'evil.test' });
+    expect(count).toBe(0);
+    await send('GET /ui/');
+    expect(count).toBe(1);
+  });
+
   test('a preflight is not allowed', async () => {
     const { send, open } = await serve();
     const asked = {
