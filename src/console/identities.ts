@@ -93,23 +93,24 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
   }
 
   /**
+   * Finds out whose key it is. A key that must not read applications is asked about through one that may: a denied call is an
    * Looks up the application of a key. Uses another key if this one may not read applications, because a denied call
    * leaves an entry in the audit. Resolves to false when the key is not valid.
    */
-  async function learn(identity: Identity): Promise<boolean> {
+  async function learn(identity: Identity): Promise<number> {
     const asks = { params: {}, query: [] };
     const first = await callAs(identity, { operation: 'listPermissions', ...asks });
-    if (first.status === 401) return false;
+    if (first.status !== 200) return first.status;
     const { applicationId: id } = identity;
     const reader = identities.find(({ application }) => application?.permissions.includes('application:read'));
-    if (reader === undefined && identity.isAsked) return true;
+    if (reader === undefined && identity.isAsked) return first.status;
     identity.isAsked = true;
     const found =
       reader === undefined || id === undefined
         ? await callAs(identity, { operation: 'getApplicationByKey', ...asks })
         : await callAs(reader, { operation: 'getApplication', params: { id }, query: [] });
     if (found.status === 200) identity.application = JSON.parse(found.bodyText ?? '');
-    return true;
+    return first.status;
   }
 
   return {
@@ -120,7 +121,7 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     async describe(): Promise<readonly ShownIdentity[]> {
       const shown: ShownIdentity[] = [];
       for (const identity of identities) {
-        if (!(await learn(identity))) continue;
+        if ((await learn(identity)) === 401) continue;
         const { n, applicationId: id, application } = identity;
         if (application === undefined) shown.push({ n, ...(id !== undefined && { id }) });
         else {
@@ -134,9 +135,14 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     /** Throws `invalid_request` for an unknown key. */
     async add(apiKey: string): Promise<void> {
       const identity = append(apiKey);
-      if (await learn(identity)) return;
-      remove(identity.n);
-      throw invalid('key', 'is not an API key of this vault');
+      let status: number | undefined;
+      try {
+        status = await learn(identity);
+      } finally {
+        if (status !== 200) remove(identity.n);
+      }
+      if (status === 401) throw invalid('key', 'is not an API key of this vault');
+      if (status !== 200) throw new Problem('vault_busy');
     },
 
     remove,

@@ -2,6 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { remoteClient } from '../../src/client/remote.ts';
 import { type ConsoleOptions, createConsole } from '../../src/console/console.ts';
 import { CONSOLE_FIELDS } from '../../src/console/console-headers.ts';
+import type { Call, Reply } from '../../src/contract/call.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { problemReply } from '../../src/core/problem-reply.ts';
 import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
@@ -283,6 +284,22 @@ describe('a session', () => {
     const wrong = await post('/ui/session/keys', { key: `${writer.slice(0, -1)}!` }, fields);
     expect(JSON.parse(wrong.body).errors).toEqual({ key: ['is not an API key of this vault'] });
     expect(wrong.body).not.toContain(writer.slice(4, 20));
+  });
+
+  test.each<[what: string, answer: () => Promise<Reply>, status: number]>([
+    ['is busy', async () => problemReply(new Problem('too_many_requests'), ''), 503],
+    ['is gone', () => Promise.reject(new Error('unreachable')), 500],
+  ])('does not keep a pasted key while the vault %s', async (_what, answer, status) => {
+    let call = answer;
+    const client = {
+      ...world.client,
+      call: (sent: Call) => (sent.apiKey === writer ? call() : world.client.call(sent)),
+    };
+    const { post, send, open } = await serve({ apiKeys: [], client });
+    const fields = await open();
+    expect((await post('/ui/session/keys', { key: writer }, fields)).status).toBe(status);
+    call = async () => ({ status: 200, bodyText: '{}', traceId: '' });
+    expect(JSON.parse((await send('GET /ui/session', fields)).body).identities).toEqual([]);
   });
 });
 
