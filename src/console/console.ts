@@ -14,13 +14,14 @@ import {
   type SendToDev,
 } from '../http/endpoints.ts';
 import { createFailureLimit, FAILURES_A_SECOND } from '../http/failure-limit.ts';
-import { announcedLength, readBody } from '../http/read-body.ts';
+import { readBody } from '../http/read-body.ts';
 import { failureReply } from '../http/request-log.ts';
 import { type Assets, loadAssets } from './assets.ts';
 import { CONSOLE_FIELDS } from './console-headers.ts';
 import { foreignOrigin } from './guard.ts';
-import { findHolderRequest, type HolderCommands } from './holder-requests.ts';
+import type { HolderCommands } from './holder-requests.ts';
 import { createIdentities } from './identities.ts';
+import { createPageActions, type PageActions, type Sent } from './page-actions.ts';
 import { createSessions, type Opened, type Session, type SessionOptions } from './sessions.ts';
 
 /** The maximum size of a body in bytes, except for calls of the API. */
@@ -53,8 +54,6 @@ export interface ConsoleOptions extends Pick<SessionOptions, 'idleMs' | 'lifeMs'
   /** Called for every request of a page. */
   readonly onRequest?: (() => void) | undefined;
 }
-
-type Sent = Readonly<Record<string, unknown>>;
 
 /** Rejects pages of other origins. */
 const NO_CORS: Cors = { isFromBrowser: () => false, fields: () => [], preflightFields: () => undefined };
@@ -170,61 +169,9 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     listener(request, response);
   }
 
-  /** Handles a request of an open page. Resolves to a reply. */
-  type Action = (session: Session, request: IncomingMessage, response: ServerResponse) => Promise<Reply>;
-  const SESSION: Readonly<Record<string, Action>> = {
-    GET: (session, request) => describe(session, request),
-    HEAD: async (_session, request) => ({ status: 204, traceId: traceIdOf(request) }),
-    DELETE: async (session, request) => {
-      sessions.lock(session);
-      return { status: 204, traceId: traceIdOf(request) };
-    },
-  };
-  const KEYS: Readonly<Record<string, Action>> = {
-    POST: async (session, request, response) => {
-      const { key } = await bodyOf(request, response);
-      if (typeof key !== 'string') throw invalid('key', 'is required');
-      await session.identities.add(key.trim());
-      return describe(session, request);
-    },
-  };
-  const ONE_KEY: Readonly<Record<string, Action>> = {
-    DELETE: async (session, request) => {
-      session.identities.remove(Number(request.url?.split('/').at(-1)));
-      return describe(session, request);
-    },
-  };
+  const actionsAt = createPageActions({ describe, lock: sessions.lock, bodyOf, holder, traceIdOf });
 
-  async function callDev(session: Session, request: IncomingMessage, response: ServerResponse): Promise<Reply> {
-    const { method = '', url = '' } = request;
-    const path = `/dev/${url.slice('/ui/dev/'.length)}` as const;
-    const body = announcedLength(request) === 0 ? undefined : await bodyOf(request, response);
-    return session.identities.callDev({ method, path, body }, traceIdOf(request));
-  }
-  const DEV: Readonly<Record<string, Action>> = { GET: callDev, POST: callDev, PUT: callDev, DELETE: callDev };
-
-  function actionsAt(path: string): Readonly<Record<string, Action>> | undefined {
-    if (path === '/ui/session') return SESSION;
-    if (path === '/ui/session/keys') return KEYS;
-    if (/^\/ui\/dev\/[\w/-]+$/.test(path)) return DEV;
-    const { method, run } = findHolderRequest(path) ?? {};
-    if (method !== undefined && run !== undefined) {
-      return {
-        [method]: async (_session, request) => {
-          const result = await run(holder);
-          return { status: 200, bodyText: JSON.stringify(result), traceId: traceIdOf(request) };
-        },
-      };
-    }
-    return /^\/ui\/session\/keys\/\d{1,6}$/.test(path) ? ONE_KEY : undefined;
-  }
-
-  function act(
-    actions: Readonly<Record<string, Action>>,
-    session: Session,
-    request: IncomingMessage,
-    response: ServerResponse,
-  ): void {
+  function act(actions: PageActions, session: Session, request: IncomingMessage, response: ServerResponse): void {
     const { method = '' } = request;
     const action = Object.hasOwn(actions, method) ? actions[method] : undefined;
     if (action === undefined) {

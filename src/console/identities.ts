@@ -60,7 +60,7 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     return asFirst(permission, call.traceId ?? '', (identity) => callAs(identity, call));
   }
 
-  /** The page takes a 401 for the end of its session. */
+  /** Answers 403 for an identity that ended: a 401 would lock the page. */
   async function asChosen(chosen: Identity, call: Call): Promise<Reply> {
     const reply = await callAs(chosen, call);
     if (reply.status !== 401) return reply;
@@ -93,9 +93,8 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
   }
 
   /**
-   * Finds out whose key it is. A key that must not read applications is asked about through one that may: a denied call is an
    * Looks up the application of a key. Uses another key if this one may not read applications, because a denied call
-   * leaves an entry in the audit. Resolves to false when the key is not valid.
+   * leaves an entry in the audit. Resolves to the status of the first call: 401 when the key is not valid.
    */
   async function learn(identity: Identity): Promise<number> {
     const asks = { params: {}, query: [] };
@@ -132,7 +131,7 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
       return shown;
     },
 
-    /** Throws `invalid_request` for an unknown key. */
+    /** Throws `invalid_request` for an unknown key, and `vault_busy` when the vault cannot confirm it. */
     async add(apiKey: string): Promise<void> {
       const identity = append(apiKey);
       let status: number | undefined;
