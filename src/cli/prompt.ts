@@ -21,6 +21,16 @@ export async function askYes(message: string): Promise<boolean> {
   return confirm({ message, default: false }, { output: process.stderr });
 }
 
+/** Milliseconds in which keys that were pressed earlier arrive. */
+const TYPED_AHEAD_MS = 50;
+
+/** Drops what was typed before a question, so that it does not answer the question. */
+export async function dropTypedAhead(): Promise<void> {
+  process.stdin.resume();
+  await new Promise((resolve) => setTimeout(resolve, TYPED_AHEAD_MS));
+  process.stdin.pause();
+}
+
 /** Asks before something is lost. Throws the fault `usage` when the answer is no, or without a terminal. */
 export async function confirmLoss(loss: string): Promise<void> {
   if (!canPrompt()) throw new Fault('usage', 'confirmation required', { hint: `pass --yes to confirm. ${loss}` });

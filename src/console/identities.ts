@@ -4,6 +4,7 @@ import type { DevRequest } from '../contract/dev-paths.ts';
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
 import type { Permission } from '../contract/permissions.ts';
 import { PROBLEM_TYPE_PREFIX } from '../contract/problems.ts';
+import { Fault } from '../core/fault.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import type { SendToDev } from '../http/endpoints.ts';
@@ -37,16 +38,19 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     return identity;
   }
 
-  function callAs(identity: Identity, call: Call): Promise<Reply> {
-    return client.call({
-      ...call,
-      apiKey: identity.apiKey,
-      fromBrowser: undefined,
-      peer: 'console',
-      onCaller: (id) => {
-        identity.applicationId = id;
-      },
-    });
+  async function callAs(identity: Identity, call: Call): Promise<Reply> {
+    const { apiKey } = identity;
+    const onCaller = (id: string | undefined) => {
+      identity.applicationId = id;
+    };
+    try {
+      return await client.call({ ...call, apiKey, fromBrowser: undefined, peer: 'console', onCaller });
+    } catch (cause) {
+      const isGone = cause instanceof Fault && cause.code === 'unreachable';
+      throw isGone
+        ? new Problem('vault_busy', { detail: `The vault does not answer: ${cause.message}.`, cause })
+        : cause;
+    }
   }
 
   /** Calls with the identity that the key field names by number, or with the first one that holds the permission. */

@@ -102,8 +102,13 @@ export function createSessions({ now, idleMs, lifeMs, code, confirm, identities 
         if (at - each.activeAt >= idleMs || at - each.startedAt >= lifeMs) sessions.delete(each);
       }
       if (secret === undefined) return undefined;
+      // Hashed once: a console may have thousands of sessions.
+      const [secretHash, ...cookieHashes] = [secret, ...cookies].map(hashOf);
       const found = [...sessions].find(
-        (each) => isSame(each.secret, secret) && cookies.some((cookie) => isSame(each.cookie, cookie)),
+        (each) =>
+          secretHash !== undefined &&
+          timingSafeEqual(each.secret, secretHash) &&
+          cookieHashes.some((hash) => timingSafeEqual(each.cookie, hash)),
       );
       if (found !== undefined && isActive) found.activeAt = at;
       return found;

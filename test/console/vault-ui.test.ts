@@ -135,8 +135,11 @@ describe('a link of vault ui', () => {
 
 describe('on a terminal', () => {
   /** Starts `vault ui` with a fake browser that writes the link to a file. */
-  async function openOnTerminal(answer: string): Promise<{ page: Page; ended: ReturnType<typeof startOnTerminal> }> {
-    const [bin, link] = [inside(answer), inside(`${answer}.link`)];
+  async function openOnTerminal(
+    name: string,
+    answer: string,
+  ): Promise<{ page: Page; ended: ReturnType<typeof startOnTerminal> }> {
+    const [bin, link] = [inside(name), inside(`${name}.link`)];
     await run(['-e', `require('fs').mkdirSync('${bin}')`], env);
     await writeFile(
       path.join(bin, 'xdg-open'),
@@ -147,7 +150,8 @@ describe('on a terminal', () => {
     );
     const PATH = `${bin}:${process.env['PATH']}`;
     const ended = startOnTerminal(`ui --file '${FILE}' ${KEYS.join(' ')} --idle 3s`, { cwd: folder, env: { PATH } }, [
-      ['Allow it?', `${answer}\r`],
+      ['Ctrl-C ends it', 'y\r'],
+      ['Allow it?', answer],
     ]);
     for (let n = 0; n < 100 && !(await isThere(link)); n += 1) await delay(100);
     const { page } = await watch(browser, await readFile(link, 'utf8'));
@@ -161,18 +165,25 @@ describe('on a terminal', () => {
     );
 
   it('opens the page after a yes', async () => {
-    const { page, ended } = await openOnTerminal('y');
+    const { page, ended } = await openOnTerminal('yes', 'y\r');
     await page.waitForSelector('tbody tr');
     await page.context().close();
     expect((await ended)?.stdout).toMatch(/A browser shows \d{4}\. Allow it\?/);
   });
 
-  it('keeps the page locked after a no', async () => {
-    const { page, ended } = await openOnTerminal('n');
-    const { stdout } = (await ended) ?? { stdout: '' };
-    await page.waitForSelector('[role=alert]');
+  it('ends on Ctrl-C at the question', async () => {
+    const { page, ended } = await openOnTerminal('stop', '\u0003');
+    const start = performance.now();
+    expect((await ended)?.exitCode).toBe(0);
+    expect(performance.now() - start).toBeLessThan(2_500);
+    await page.context().close();
+  });
+
+  it('keeps the page locked after a no, which keys pressed before the question do not change', async () => {
+    const { page, ended } = await openOnTerminal('no', '\r');
+    await page.waitForSelector('[role=alert]:has-text("did not allow")');
     expect(await page.$('tbody tr')).toBeNull();
-    expect(stdout).toMatch(/A browser shows \d{4}/);
+    expect((await ended)?.stdout).toMatch(/A browser shows \d{4}/);
     await page.context().close();
   });
 });

@@ -318,6 +318,12 @@ describe('a console of a vault behind a daemon', () => {
     expect([status, JSON.parse(body).id]).toEqual([201, 'item-1']);
   });
 
+  test('answers 503 while the daemon is gone', async () => {
+    const { send, open } = await serve({ client: remoteClient({ url: 'http://127.0.0.1:1' }) });
+    const response = await send('GET /ui/api/tokens', await open());
+    expect([codeOf(response), response.body]).toEqual(['vault_busy', expect.stringContaining('127.0.0.1:1')]);
+  });
+
   test('refuses a body that it cannot send', async () => {
     const { send, open } = await serveRemote();
     const fields = { ...(await open()), ...JSON_BODY };

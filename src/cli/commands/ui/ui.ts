@@ -15,7 +15,7 @@ import {
 } from '../../global-flags.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
-import { askYes, canPrompt } from '../../prompt.ts';
+import { askYes, canPrompt, dropTypedAhead } from '../../prompt.ts';
 import { parseDuration, parseWhole } from '../../quantities.ts';
 import { report, reportProblem } from '../../report-failure.ts';
 import { chooseTarget, openTarget } from '../../target.ts';
@@ -83,15 +83,15 @@ async function showConsole(
       // Without a key it is enough that the vault answers.
       if (apiKey !== undefined && reply.status >= 400) return reportProblem(reply);
     }
-    let ask: () => void = () => undefined;
-    const untilStopped = createStopper((stop) => {
-      ask = stop;
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => stop(130));
+    let stop: () => void = () => undefined;
+    const untilStopped = createStopper((request) => {
+      stop = request;
+      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => request(130));
     });
     const opens = flags.open !== false && canPrompt();
     const idle = setTimeout(() => {
       report(`nobody used the page for ${flags.idle ?? '30m'}`);
-      ask();
+      stop();
     }, idleMs);
     // The first call that any key may make: it reaches the store of the vault.
     const ready = async () => {
@@ -119,7 +119,13 @@ async function showConsole(
       lifeMs: SESSION_LIFE_MS,
       life: 'once',
       // The user copies a printed link. A link passed to a browser may be seen by others, so ask for confirmation.
-      confirm: opens ? (number) => askYes(`A browser shows ${number}. Allow it?`) : undefined,
+      confirm: opens
+        ? (number) =>
+            confirmBrowser(number).catch((error: unknown) => {
+              stop();
+              throw error;
+            })
+        : undefined,
       onRequest: () => idle.refresh(),
     });
     const { startDaemon } = await import('../../../http/daemon.ts');
@@ -143,6 +149,12 @@ async function showConsole(
   } finally {
     await Promise.all([client.close(), dev?.close()]);
   }
+}
+
+/** Rejects on Ctrl-C. */
+async function confirmBrowser(number: string): Promise<boolean> {
+  await dropTypedAhead();
+  return askYes(`A browser shows ${number}. Allow it?`);
 }
 
 async function show(link: string, opens: boolean): Promise<void> {
