@@ -86,11 +86,11 @@ describe('a body from flags', () => {
   });
 
   it.each([
-    ['one line loses its end', 'secret\n', 'secret'],
-    ['and a Windows end', 'secret\r\n', 'secret'],
-    ['several lines keep theirs', 'two\nlines\n', 'two\nlines\n'],
-    ['nothing is lost of an unfinished line', 'secret', 'secret'],
-    ['a byte order mark goes', '\ufeffsecret', 'secret'],
+    ['one line loses its line end', 'secret\n', 'secret'],
+    ['also a Windows line end', 'secret\r\n', 'secret'],
+    ['several lines keep their line ends', 'two\nlines\n', 'two\nlines\n'],
+    ['an unfinished line is unchanged', 'secret', 'secret'],
+    ['a byte order mark is removed', '\ufeffsecret', 'secret'],
   ])('reads --text from a file and from standard input: %s', async (_what, content, data) => {
     expect(JSON.parse((await bodyOf({ text: [file('text', content)] })) ?? '')).toMatchObject({ data });
     expect(JSON.parse((await bodyOf({ text: ['-'] }, content)) ?? '')).toMatchObject({ data });
@@ -119,9 +119,9 @@ describe('a body from flags', () => {
   });
 
   it.each([
-    ['what is not JSON', { type: ['token'], data: ['{"pan":4242,}'] }, /^--data is not JSON: .* at character 13$/],
+    ['invalid JSON', { type: ['token'], data: ['{"pan":4242,}'] }, /^--data is not JSON: .* at character 13$/],
     ['half an expression as data', { type: ['token'], data: ['{{ 4242 }}'] }, /^--data is not JSON/],
-    ['a boolean that is none', { type: ['token'], data: ['1'], 'deduplicate-token': ['4242'] }, /^--deduplicate-token/],
+    ['an invalid boolean', { type: ['token'], data: ['1'], 'deduplicate-token': ['4242'] }, /^--deduplicate-token/],
     ['a pair without a name', { type: ['token'], data: ['1'], metadata: ['=4242'] }, /^--metadata must be name=value$/],
     ['the same name twice', { type: ['token'], data: ['1'], metadata: ['a=4242', 'a=2'] }, /^--metadata/],
     [
@@ -185,7 +185,7 @@ describe('--clear', () => {
   });
 
   it.each([
-    ['a member that is not there', ['metdata'], {}, '--clear: unknown member metdata', 'did you mean metadata?'],
+    ['an unknown member', ['metdata'], {}, '--clear: unknown member metdata', 'did you mean metadata?'],
     ['a part of data', ['data.cvc'], {}, '--clear cannot name a part of data', `--data '{"cvc":null}'`],
     ['a part of a list', ['container.0'], {}, '--clear cannot name a part of containers', '--clear container'],
     ['a pair without a name', ['metadata.'], {}, '--clear cannot name a part of metadata', ''],

@@ -18,7 +18,7 @@ describe('chooseTarget', () => {
     ['--file before VAULT_URL', { file: 'a.db' }, { VAULT_URL: URL }, true, direct],
     ['a flag before two variables', { file: 'a.db' }, { VAULT_URL: URL, VAULT_FILE: 'b.db' }, true, direct],
     ['an empty variable is none', {}, { VAULT_URL: '', VAULT_FILE: 'a.db' }, false, direct],
-    ['./vault.db, when it is there', {}, {}, true, here],
+    ['./vault.db, if it exists', {}, {}, true, here],
   ])('%s', (_what, flags, env, exists, target) => {
     expect(chooseTarget(flags, env, () => exists)).toEqual(target);
   });

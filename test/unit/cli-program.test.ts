@@ -228,7 +228,7 @@ describe('the command line', () => {
     ['a missing argument', ['tokens', 'get'], "vault: missing required argument 'id'\n"],
     ['a word too many', ['tokens', 'list', '4242'], 'vault: too many arguments'],
     ['a flag without its value', ['tokens', 'get', 'x', '--url'], "vault: option '--url <url>' argument missing\n"],
-    ['a format that is none', ['tokens', 'get', 'x', '-o', 'xml'], 'vault: --output (VAULT_OUTPUT) must be one of'],
+    ['an unknown format', ['tokens', 'get', 'x', '-o', 'xml'], 'vault: --output (VAULT_OUTPUT) must be one of'],
   ])('rejects %s with exit code 2 and a one-line error', async (_what, argv, told) => {
     const { stdout, stderr, exitCode } = await run(...argv);
     expect({ stdout, exitCode }).toEqual({ stdout: '', exitCode: 2 });

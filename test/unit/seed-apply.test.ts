@@ -354,9 +354,9 @@ tokens:
   });
 
   it.each([
-    ['its own application: it goes on', undefined, counts(30, 0, 5)],
-    ['another application: it ends', 'this seed did not make it', undefined],
-  ])('looks again when a token was made since it looked by %s', async (_, refusal, expected) => {
+    ['its own application, and continues', undefined, counts(30, 0, 5)],
+    ['another application, and fails', 'this seed did not make it', undefined],
+  ])('looks again when a token was made after its plan by %s', async (_, refusal, expected) => {
     // Simulate the last call of an apply that lost its key: it was running when the next apply looked.
     let isFirst = true;
     const client: Client = {

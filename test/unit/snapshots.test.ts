@@ -199,7 +199,7 @@ it.each([
   ['an altered fact', (path: string) => tamperFile(path, (c) => c.exec('UPDATE facts SET sequence = sequence - 1'))],
   ['another name', (path: string) => tamperFile(path, (c) => c.exec("UPDATE facts SET name = 'other'"))],
   ['a trigger in it', (path: string) => tamperFile(path, (c) => c.exec('CREATE VIEW token2 AS SELECT 1'))],
-  ['a file that is none', async (path: string) => tamperFile(path, (c) => c.pragma('application_id = 1'))],
+  ['another application_id', async (path: string) => tamperFile(path, (c) => c.pragma('application_id = 1'))],
 ])('a snapshot with %s is rejected and changes nothing', async (_what, alter) => {
   const made = await fileVault(2);
   await save(made.file);

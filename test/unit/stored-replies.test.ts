@@ -127,9 +127,13 @@ describe('stored replies of a vault file', () => {
     ['another key', `UPDATE reply SET key_hash = randomblob(32) WHERE ${TOKENS_REPLY}`, 'does not open'],
     ['another request', `UPDATE reply SET request_hash = randomblob(32) WHERE ${TOKENS_REPLY}`, 'does not open'],
     ['another time', `UPDATE reply SET created_at = created_at + 1 WHERE ${TOKENS_REPLY}`, 'does not open'],
-    ['a time that is none', `UPDATE reply SET created_at = -1 WHERE ${TOKENS_REPLY}`, 'clear columns'],
+    ['an invalid time', `UPDATE reply SET created_at = -1 WHERE ${TOKENS_REPLY}`, 'clear columns'],
     ['another reply', 'UPDATE reply SET sealed = (SELECT sealed FROM reply ORDER BY reply DESC)', 'does not open'],
-    ['a cut one', `UPDATE reply SET sealed = CAST(substr(sealed, 2) AS BLOB) WHERE ${TOKENS_REPLY}`, 'does not open'],
+    [
+      'a truncated reply',
+      `UPDATE reply SET sealed = CAST(substr(sealed, 2) AS BLOB) WHERE ${TOKENS_REPLY}`,
+      'does not open',
+    ],
     ['no tenant', `PRAGMA foreign_keys = OFF; UPDATE reply SET tenant = 9 WHERE ${TOKENS_REPLY}`, 'does not exist'],
     ['no reply', 'PRAGMA foreign_keys = OFF; UPDATE reply_subject SET reply = 9', 'leads to no stored reply'],
   ])('are found by doctor with %s', async (_what, sql, what) => {

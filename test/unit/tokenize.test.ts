@@ -17,11 +17,11 @@ describe('tokenize', () => {
   });
 
   it.each<readonly [string, unknown, number, readonly string[]]>([
-    ['data that is wrong', request('4242', { type: 'card_number' }), 400, ['last.data']],
-    ['a member that is unknown', request(1, { nope: 1 }), 400, ['last.nope']],
+    ['invalid data', request('4242', { type: 'card_number' }), 400, ['last.data']],
+    ['an unknown member', request(1, { nope: 1 }), 400, ['last.nope']],
     ['an expression that fails', request({}, { id: '{{ data.x }}' }), 400, ['last.id']],
-    ['an id that is taken', request(1, { id: 'taken' }), 409, ['last.id']],
-    ['an id that stands twice in it', request(1, { id: 'first' }), 409, ['last.id']],
+    ['a taken id', request(1, { id: 'taken' }), 409, ['last.id']],
+    ['an id that is used twice', request(1, { id: 'first' }), 409, ['last.id']],
     ['a leaf that is no request', 'text', 400, ['last']],
     ['a structure without a request', { deep: [[]] }, 400, ['last.deep.0']],
   ])('creates nothing when one has %s', async (_what, last, status, paths) => {
