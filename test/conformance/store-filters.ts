@@ -161,7 +161,7 @@ export function storeFilters(store: () => Store): void {
       );
     });
 
-    it('lists by a container in one set, in some and in very many, until the last token has left', async () => {
+    it('lists tokens of a container in one, some or many sets until the last one leaves', async () => {
       const { id } = await addTenant(store());
       const tokens: { readonly names: readonly string[]; readonly record: TokenRecord }[] = [];
       for (let n = 0; n < 60; n += 1) {

@@ -177,7 +177,7 @@ describe('an event', () => {
 });
 
 describe('the audit', () => {
-  it('has who, what and which of every change, with the revision after it, at any level', async () => {
+  it('has the caller, record and new revision of every change at any level', async () => {
     const { revealing, management, call, events, tenant_id } = await openAudited('mutations');
     const who = { application_id: revealing.id, tenant_id };
     const changes = await events(async () => {

@@ -5,7 +5,7 @@ import { END_SIGNALS } from '../../interrupt.ts';
 import { report } from '../../report-failure.ts';
 import type { Stopper, StopRequests } from './stopper.ts';
 
-/** From the order to stop until a hanging worker is killed; others end before that. */
+/** Milliseconds after the order to stop until a hanging worker is killed. */
 const KILL_MS = 10_000;
 
 /** The number of the worker that starts first: `cluster` counts from 1. */
@@ -24,7 +24,7 @@ export async function supervise(
   announce: (url: string) => Promise<void>,
 ): Promise<ExitCode> {
   const crew = createCrew();
-  // Runs however this process ends: second signal, error or timeout.
+  // Kill the workers however this process ends: by a second signal, an error or a timeout.
   process.on('exit', () => crew.kill());
   const url = await Promise.race([startAll(crew, workers), crew.lost]);
   if (typeof url === 'number') {
@@ -139,7 +139,7 @@ function createCrew() {
   };
 }
 
-/** Never 0: a worker that ended without an order cannot report success. */
+/** Returns whether a code is an exit code other than 0: a worker that ends without an order cannot report success. */
 function isExitCode(code: number | null): code is ExitCode {
   return code !== null && code !== 0 && Object.hasOwn(EXIT_CODES, code);
 }
