@@ -1,6 +1,6 @@
-"""Makes the keyring's vectors (envelope, fingerprint, blind-index, slot, api-key) from the layouts drawn in src/keyring,
-sharing no code with it: Python's hashlib, the `cryptography` package for ChaCha20-Poly1305 and Argon2id,
-HChaCha20 by hand. Run it in this folder after a change of format; it writes the JSON files."""
+"""Generates the keyring's vectors (envelope, fingerprint, blind-index, slot, api-key) from the layouts in src/keyring.
+Shares no code with it: uses hashlib, the package `cryptography` for ChaCha20-Poly1305 and Argon2id, and its own
+HChaCha20. Run it in this folder after a change of format; it writes the JSON files."""
 
 import hashlib, json, struct, zlib
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
@@ -33,7 +33,7 @@ def xchacha(key, nonce, aad, plaintext):
     return ChaCha20Poly1305(hchacha20(key, nonce[:16])).encrypt(bytes(4) + nonce[16:], plaintext, aad)
 
 
-# draft-irtf-cfrg-xchacha-03, 2.2.1: the hand-made part is right before anything is made with it.
+# Check HChaCha20 against draft-irtf-cfrg-xchacha-03, section 2.2.1, before its first use.
 assert hchacha20(bytes(range(32)), bytes.fromhex('000000090000004a0000000031415927')).hex() == (
     '82413b4227b27bfed30e42508a877d73a0f9e4d58a74a853c12ec41326d3ecdc')
 
@@ -95,7 +95,7 @@ def fixed(label, size):
 
 
 def layout(value, indent='', room=108):
-    """A value on one line where that fits, as `biome check --write` leaves it."""
+    """Prints a value on one line if it fits, like `biome check --write`."""
     line = json.dumps(value)
     if len(indent + line) <= room or not isinstance(value, (dict, list)):
         return line
