@@ -1,4 +1,4 @@
-"""One vault for all tests of a run, put back before each of them. Needs `vault` on the PATH and nothing but pytest."""
+"""Shares one vault between all tests of a run and resets it before each. Needs only pytest and `vault` on the PATH."""
 
 import json
 import subprocess
