@@ -7,7 +7,7 @@ import { askDev } from './ask-dev.ts';
 const MAX_SHOWN = 500;
 /** Seconds for which the daemon waits for a request. */
 const WAIT = 20;
-/** Milliseconds between two polls, because a busy daemon replies at once. */
+/** Milliseconds between two polls, since each poll returns at once under load. */
 const PAUSE_MS = 500;
 /** Milliseconds after a failure. */
 const RETRY_MS = 3_000;
