@@ -5,12 +5,12 @@ import { announcedLength } from '../http/read-body.ts';
 import { findHolderRequest, type HolderCommands } from './holder-requests.ts';
 import type { Session } from './sessions.ts';
 
-/** The members of a body. */
+/** The parsed body of a request. */
 export type Sent = Readonly<Record<string, unknown>>;
 
 type Action = (session: Session, request: IncomingMessage, response: ServerResponse) => Promise<Reply>;
 
-/** Handlers of the requests of an open page, by method. */
+/** Handlers of one path by method. */
 export type PageActions = Readonly<Record<string, Action>>;
 
 interface ActionContext {
@@ -21,7 +21,7 @@ interface ActionContext {
   readonly traceIdOf: (request: IncomingMessage) => string;
 }
 
-/** Returns the lookup of handlers by path, for all paths below /ui/ but /ui/api/ and the assets. */
+/** Returns a function that finds the handlers of a path below /ui/, except /ui/api/ and the assets. */
 export function createPageActions({ describe, lock, bodyOf, holder, traceIdOf }: ActionContext) {
   const SESSION: PageActions = {
     GET: describe,

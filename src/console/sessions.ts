@@ -13,7 +13,7 @@ export interface SessionOptions {
   /** Milliseconds after which a session ends: without an action of the user, and in all. */
   readonly idleMs: number;
   readonly lifeMs: number;
-  /** The code in the link of the page. With `once`, it works once, within two minutes of `madeAt`. */
+  /** The code in the link of the page. With `once`, it opens one session, at most two minutes after `madeAt`. */
   readonly code: { readonly text: string; readonly life: 'once' | 'always'; readonly madeAt: number };
   /** Asks the user at the terminal about the number on the page. Absent: the code suffices. */
   readonly confirm?: ((number: string) => Promise<boolean>) | undefined;

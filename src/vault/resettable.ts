@@ -10,7 +10,7 @@ export interface ResettableVault {
    * meanwhile. Resolves to the result of `between`, or rejects as it does.
    */
   reopen<T>(between: () => Promise<T>): Promise<T>;
-  /** Runs `work` on the file while the vault is open, as one of its calls. Rejects when the file was moved. */
+  /** Runs `work` on the file and keeps the vault open until it ends. Rejects when the file was moved. */
   during<T>(work: () => Promise<T>): Promise<T>;
 }
 
@@ -87,7 +87,7 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
     vault,
     async reopen<T>(between: () => Promise<T>) {
       const outcome = Promise.withResolvers<T>();
-      // A vault that does not open is the worse failure.
+      // If reopening fails too, nothing else handles this rejection.
       outcome.promise.catch(() => undefined);
       current = reopened(current, () => between().then(outcome.resolve, outcome.reject));
       await current;

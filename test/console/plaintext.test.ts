@@ -49,7 +49,7 @@ const ENDS: readonly (readonly [string, (page: Page) => Promise<unknown>])[] = [
   ['printing', (page) => page.evaluate(() => dispatchEvent(new Event('beforeprint')))],
   ['another screen', (page) => page.click('nav a[href="/ui/see-as"]')],
   ['another token', (page) => page.click('a.row >> nth=3')],
-  // The last one: it ends the session.
+  // Must be last, because it ends the session.
   ['Lock', (page) => page.keyboard.press('Control+l')],
 ];
 

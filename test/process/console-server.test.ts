@@ -257,7 +257,7 @@ describe('a session', () => {
     const { body } = await send('GET /ui/session', fields);
     const id = JSON.parse(body).identities[0].id;
     expect((await send(`POST /ui/api/applications/${id}/regenerate`, fields)).status).toBe(200);
-    // The page takes a 401 for the end of its session, and forgets the new key that it shows.
+    // A 401 would lock the page, which would then lose the new key that it shows.
     const { status, body: refused } = await send('GET /ui/api/applications', fields);
     expect([status, JSON.parse(refused).detail]).toEqual([
       403,
@@ -460,7 +460,7 @@ describe('a code', () => {
 
   test('opens nothing two minutes after it was made', async () => {
     const { post } = await serve(once);
-    // The first request creates the console.
+    // The console does not exist before the first request.
     now = 2 * MINUTE;
     expect((await post('/ui/session', { code: CODE })).status).toBe(401);
   });

@@ -236,7 +236,7 @@ describe('the audit', () => {
     ['the log denied', 'masking', 'listLogs', ['reveal', 'all']],
   ];
   it.each(['mutations', 'reveal', 'all'] as const)(
-    'at the level %s has the reads that it says, and no other',
+    'at the level %s records exactly the reads of that level',
     async (level) => {
       const opened = await openAudited(level);
       for (const [what, reader, operation, levels, parts] of READS) {

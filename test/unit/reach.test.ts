@@ -104,7 +104,7 @@ it('gives up after 20 seconds', async () => {
   let now = 0;
   const clock = vi.spyOn(performance, 'now').mockImplementation(() => (now += 1));
   onTestFinished(() => clock.mockRestore());
-  // Rules that are opened, and rules that an index answers.
+  // The vault opens tokens for the first rule; an index answers the second.
   for (const place of ['/pc', '/pci/']) expect((await measure(place)).status).toBe(200);
   clock.mockImplementation(() => (now += 15_000));
   for (const place of ['/pc', '/pci/']) {

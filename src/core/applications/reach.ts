@@ -8,10 +8,10 @@ import { Problem } from '../problem.ts';
 import { findPage } from '../tokens/find-page.ts';
 import { askedGrants } from './asked-grants.ts';
 
-/** How long a measurement waits for others of its application. */
+/** The longest time that a measurement waits for others of its application. */
 const MAX_WAIT_MS = 5_000;
 
-/** How long a measurement takes. With many conditions, a count of many tokens would take hours. */
+/** The longest time of a measurement. With many conditions, a count of many tokens would take hours. */
 const MAX_MEASURE_MS = 20_000;
 
 const TOO_LONG = 'Counting took longer than 20 seconds; use fewer conditions.';
@@ -20,7 +20,7 @@ const inLine = createLines(MAX_WAIT_MS);
 
 /**
  * Counts the tokens that an application reads, by what governs them (design of the console, §7). Opens tokens only for
- * rules that compare a part of a container's segment. Each count has a turn of the event loop, as each slice of a walk.
+ * rules that compare a part of a container's segment. Each count runs in its own turn of the event loop.
  */
 export const measureReach: Handler<'measureReach'> = async ({ body }, caller, world) => {
   const grants = await askedGrants(body, caller, world);
@@ -41,7 +41,7 @@ export const measureReach: Handler<'measureReach'> = async ({ body }, caller, wo
   });
 };
 
-/** Counts up to `MAX_REACH` tokens and one. */
+/** Counts the tokens of a part, at most `MAX_REACH` + 1. */
 async function countTokens(
   { all, isExact, has }: GovernedPart,
   onTurn: () => void,
@@ -60,7 +60,7 @@ function present({ rule, transform }: GovernedPart, tokens: number): ReachPart {
   return { source, ...(rule && { priority: rule.priority }), ...(transform && { transform }), tokens, capped: false };
 }
 
-/** Adds the parts of a rule that show the same. Of a rule that governs no token, keeps the first. */
+/** Adds up the parts of a rule that have the same transform. Keeps the first part of a rule that governs no token. */
 function merged(parts: readonly ReachPart[]): readonly ReachPart[] {
   const sums = new Map<string, ReachPart>();
   for (const part of parts) {

@@ -19,7 +19,7 @@ export interface Sought {
   /** Whether the filter finds exactly those. Otherwise each token is opened and `reaches` decides. */
   readonly isExact: boolean;
   readonly reaches: (token: TokenFacts) => boolean;
-  /** Called in each turn of the event loop; throws to end the search. */
+  /** Called for each slice; throws to end the search. */
   readonly onTurn?: (() => void) | undefined;
 }
 
@@ -30,7 +30,10 @@ interface NumberedPage {
   readonly total: number;
 }
 
-/** Finds a page by number, and counts up to `most` tokens and one. A page that the store cannot find at once is walked to, so that other calls wait for one slice only. */
+/**
+ * Finds a page by number, and counts at most `most` + 1 tokens. If the store cannot find the page at once, reads tokens
+ * in slices up to it, so that other calls wait for one slice only.
+ */
 export async function findPage(
   sought: Sought,
   request: PageRequest,
@@ -60,7 +63,7 @@ export async function findPage(
   return { records, total: total ?? counted };
 }
 
-/** Finds the `limit` tokens after a position; `next` is the place of the last one if there are more. */
+/** Finds the `limit` tokens after a position; `next` is the position of the last token if more follow. */
 export async function findBehind(
   sought: Sought,
   { after, limit }: { readonly after: ScanPosition | undefined; readonly limit: number },

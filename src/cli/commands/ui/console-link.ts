@@ -17,7 +17,7 @@ export interface LinkedConsole extends Omit<ConsoleOptions, 'code' | 'now'> {
 }
 
 export function createConsoleLink({ life, ...options }: LinkedConsole): ConsoleLink {
-  // The first request creates the console, which may be much later.
+  // `madeAt` is now: the first request creates the console, perhaps much later.
   const code = { text: randomBytes(CODE_BYTES).toString('base64url'), life, madeAt: performance.now() };
   return {
     // The code is in the fragment, so no request or log contains it.

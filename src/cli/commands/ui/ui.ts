@@ -93,7 +93,7 @@ async function showConsole(
       report(`nobody used the page for ${flags.idle ?? '30m'}`);
       stop();
     }, idleMs);
-    // The first call that any key may make: it reaches the store of the vault.
+    // Any key may make this call, and the vault reads its store to answer.
     const ready = async () => {
       const { status } = await client.call({ operation: 'listPermissions', apiKey: apiKeys[0], params: {}, query: [] });
       if (status >= 500) throw new Problem('vault_busy');
