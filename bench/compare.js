@@ -25,8 +25,8 @@ export function lossOf(before, after) {
 }
 
 /**
- * Returns a row for each case of the two results. A case without a ratio never fails; a ratio that is gone is
- * `missing`.
+ * Returns a row for each case of the two results. A case without a ratio never fails. A case that has lost its ratio
+ * is `missing`.
  */
 export function compareLines(before, after, limit = DEFAULT_LIMIT) {
   const later = new Map(after.map((each) => [nameOf(each), each]));

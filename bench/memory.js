@@ -13,7 +13,7 @@ const PROBE = `import { writeFileSync } from 'node:fs';
 process.on('exit', () => writeFileSync(process.env.PEAK_FILE, String(process.resourceUsage().maxRSS)));
 `;
 
-/** Imports and exports so many rows; resolves to the peak of each command in MB. */
+/** Imports and exports `rows` rows; resolves to the peak of each command in MB. */
 function peaksOf(rows, { overDaemon }) {
   return withFolder(async (folder, bare) => {
     const at = (name) => path.join(folder, name);

@@ -94,7 +94,7 @@ function compare(connection, sql, args) {
 }
 
 /**
- * Measures each statement by which a request reads one row, against the same columns read by rowid without a join. A
+ * Measures each statement that reads one row for a request, as a ratio to a read of the same columns by rowid. A
  * statement that SQLite prepares again on each run costs several times as much (src/store/sqlite/file/driver.ts).
  */
 export function statements() {

@@ -93,7 +93,7 @@ async function compile(schemas, exportsOf) {
 /** Returns the text of an object without a prototype, because callers look up untrusted names in it. */
 const table = (members) => `{ __proto__: null, ${members.join(', ')} }`;
 
-/** Returns the export of the validators of one part, for the rows that have it. */
+/** Exports the validators of one part of a request, for the operations that have the part. */
 function exportPart(name, part) {
   const rows = Object.entries(OPERATIONS).filter(([, row]) => row[part]);
   return (nameOf) => `export const ${name} = ${table(rows.map(([id, row]) => `${id}: ${nameOf(row[part])}`))};`;

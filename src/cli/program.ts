@@ -21,7 +21,7 @@ export interface Entry {
 
 /**
  * Builds the command line. Creates only the noun or command in `called`, the first word; nouns create their verbs and
- * verbs their flags on demand. So a start pays for one subcommand.
+ * verbs their flags on demand. A start then defines one subcommand only.
  */
 export function createProgram(finish: Finish, called?: string): Command {
   const root = new Command('vault')

@@ -432,7 +432,7 @@ function duplicateOf(held: MemoryTenant, { fingerprint, former = [] }: TokenInde
   return [fingerprint, ...former].map((blind) => oldestWith(held, blind, undefined, now)).find(Boolean);
 }
 
-/** Returns a copy that shares no map which a create changes. */
+/** Returns a copy with its own maps of tokens, creation times and active tokens. */
 function copyOf(held: MemoryTenant): MemoryTenant {
   const { tokens, lastCreated, active } = held;
   return { ...held, tokens: new Map(tokens), lastCreated: new Map(lastCreated), active: new Map(active) };

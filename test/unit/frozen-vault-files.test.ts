@@ -43,7 +43,7 @@ describe.each(frozenFormats())('a frozen vault file of format %i', (format) => {
     );
   });
 
-  it('is sound for doctor', async () => {
+  it('passes doctor', async () => {
     const frozen = thawed(format);
     const { ok, checked } = await checkVaultFile({ file: frozen.file, credential: keyFile(frozen) });
     expect(ok).toBe(true);

@@ -62,7 +62,7 @@ describe('a call with an idempotency key', () => {
     expect((await core.own('updateToken', keyed({ id: b, body: { data: 'x' } }))).status).toBe(409);
   });
 
-  it('counts in its application: another one never sees the reply', async () => {
+  it('is stored by application: another application never gets the reply', async () => {
     const other = await core.application({ name: 'o', type: 'private', rules: [rule({ permissions: PRIVATE })] });
     const first = await core.own('createToken', keyed());
     const second = await core.call(other, 'createToken', keyed());

@@ -85,7 +85,7 @@ describe('create, get and list show data as the caller may see it', () => {
     expect((await world.call(key, 'getToken', { id })).at('data')).toEqual(CARD);
   });
 
-  it('a list contains only what the caller reads, newest first, and counts only that', async () => {
+  it('a list contains and counts only the tokens that the caller may read, newest first', async () => {
     const ids: string[] = [];
     for (const container of ['/a/', '/b/', '/a/c/', '/ab/']) {
       world.clock.advance(1);

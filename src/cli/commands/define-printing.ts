@@ -18,7 +18,7 @@ import { withProfile } from '../profiles/with-profile.ts';
 
 /** A parsed command line of a subcommand. */
 export interface CommandLine {
-  /** Its arguments. */
+  /** The arguments of the subcommand. */
   readonly words: readonly string[];
   /** Flags from the command line. */
   readonly flags: GlobalFlags;

@@ -35,7 +35,7 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
   };
 }
 
-/** Like `preparePrinting` for the items of a list, `endless` or not. A field is a path of an item. */
+/** Like `createPrinter`, for the items of a list. A field is a path within an item. */
 export async function createListPrinter(
   flags: GlobalFlags,
   env: Environment,

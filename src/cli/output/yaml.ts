@@ -4,7 +4,7 @@ import { JsonNumber } from '../../core/json/kind.ts';
 import { memberNames } from '../../core/json/member-names.ts';
 import { asObject, type Rendered } from './result-view.ts';
 
-/** Prints a number that a double would change by its lexeme, as a plain scalar. */
+/** Prints the lexeme of a number that a double would change, as a plain scalar. */
 const LEXEME: ScalarTag = {
   tag: 'tag:yaml.org,2002:float',
   default: true,

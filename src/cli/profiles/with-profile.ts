@@ -6,7 +6,7 @@ import { type Profile, variablesOf } from './profile.ts';
 type Named = Pick<GlobalFlags, 'url' | 'file'>;
 
 /**
- * Returns the environment, with the profile's values for unset variables; typed flags win, too. A named profile
+ * Returns the environment, with the profile's values for unset variables. Flags still override both. A named profile
  * (`--profile`, `VAULT_PROFILE`) fills every gap. The default one (`vault profile use`) does not apply when a vault is
  * named elsewhere: its API key must not go to another vault. An empty name means no profile.
  */

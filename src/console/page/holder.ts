@@ -14,7 +14,7 @@ interface RunState<T> {
   readonly isRunning: boolean;
   readonly result?: T;
   readonly error?: string;
-  /** The end of the run. */
+  /** The time at which the run ended. */
   readonly at?: string;
 }
 

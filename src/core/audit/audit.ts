@@ -52,8 +52,8 @@ export interface AuditParts {
 }
 
 /**
- * The audit fails closed. After a failed write, audited calls fail until the entries are written: each caller tries to
- * write them with its own.
+ * The audit fails closed. After a failed write, each audited call tries to write the waiting entries with its own, and
+ * fails if it cannot.
  */
 export function createAudit({ store, keyring, clock, level, strict }: AuditParts): Audit {
   let waiting: TimedEvent[] = [];

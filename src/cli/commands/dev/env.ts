@@ -33,7 +33,7 @@ export const SHELLS = {
 
 const SHELL_NAMES = Object.keys(SHELLS) as (keyof typeof SHELLS)[];
 
-/** Which key of a `--dev` daemon to use. */
+/** The names of the keys of a `--dev` daemon. */
 export const KEY_NAMES = ['private', 'management'] as const;
 
 export const ENV_FLAGS = {

@@ -52,7 +52,7 @@ export interface SeedApplication {
 export const NO_RECORD: SeedRecord = { apps: new Map(), hidden: new Map() };
 
 const nameOf = (seed: string): string => `seed: ${seed}`;
-/** Begins the description of its first rule: other applications may have its name. */
+/** Begins the description of the first rule, because a user's application may have the same name. */
 const MARK = 'kept by vault seed apply: ';
 
 /**

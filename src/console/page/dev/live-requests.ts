@@ -9,7 +9,7 @@ const MAX_SHOWN = 500;
 const WAIT = 20;
 /** Milliseconds between two polls, since each poll returns at once under load. */
 const PAUSE_MS = 500;
-/** Milliseconds after a failure. */
+/** Milliseconds to wait after a failure. */
 const RETRY_MS = 3_000;
 
 /** The requests, newest first. The list survives a change of screen. */
