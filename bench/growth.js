@@ -37,7 +37,7 @@ const CASES = [
 ];
 
 /**
- * Returns the folder and keys of a closed vault with so many cards. Imports them when the cache has no folder for this
+ * Returns the folder and keys of a closed vault of `tokens` cards. Imports them when the cache has no folder for this
  * digest of the schema. Remove a cached vault by hand when it no longer opens for another reason.
  */
 async function cachedVault(tokens, { cache, environment }) {

@@ -157,7 +157,8 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
 }
 
 /**
- * Returns whether the application holds the permission, plainly or by a rule. Returns true for an unknown application.
+ * Returns whether the application holds the permission, directly or through a rule. Returns true for an unknown
+ * application.
  */
 function mayHold({ application }: Identity, permission: Permission | undefined): boolean {
   if (application === undefined || permission === undefined) return true;

@@ -11,7 +11,7 @@ const MAX_CACHED = 10_000;
 
 interface Entry {
   readonly identity: Identity;
-  /** When the application or its creator expires, whichever comes first. */
+  /** The time at which the application or its creator expires, whichever is earlier. */
   readonly expires_at: Instant;
 }
 
@@ -26,7 +26,7 @@ export interface Authenticator {
 }
 
 /**
- * Step 1 of the one path: the key names the application and, through it, the tenant (§5). Every invalid key gets the
+ * Step 1 of each call: the key names the application and, through it, the tenant (§5). Every invalid key gets the
  * same 401. Identities are cached until the store reports a change of authority. A regenerated key therefore fails on
  * the next call, whichever process regenerated it.
  */

@@ -11,11 +11,11 @@ import type { FoundPage, SearchCondition, SnapshotReads, TokenScan } from './sca
 export type Instant = number;
 
 export interface Clock {
-  /** Never smaller than an earlier answer of the same clock, unless a test moved it back: then what had expired is gone. */
+  /** Never goes back, unless a test moves the clock back, which first removes expired records. */
   now(): Instant;
   /**
-   * The latest instant that is beyond doubt: a forward jump of over an hour counts after it has stood for an hour. Only what
-   * had expired by then may be removed. 0 before there is one.
+   * The latest instant that is beyond doubt; 0 before there is one. A forward jump of over an hour counts after an hour.
+   * Only records that had expired by this instant may be removed.
    */
   settled(): Instant;
 }
@@ -119,7 +119,7 @@ export interface IndexKey {
   fingerprint(type: string, value: string): string;
 }
 
-/** The keys that a record is sealed and found under. */
+/** The keys of a record: for its sealed content and for its blind indexes. */
 export interface KeyIds {
   readonly key_id: number;
   readonly index_key_id: number;
@@ -228,7 +228,7 @@ export interface ApplicationFilter {
 }
 
 export interface PageRequest {
-  /** How many to pass over. */
+  /** The number of matches to skip. */
   readonly offset: number;
   readonly limit: number;
 }

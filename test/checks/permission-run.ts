@@ -235,7 +235,7 @@ async function otherTenant({ other, do: perform }: MatrixWorld): Promise<string>
   return [tokens, applications, tenant].map(({ bodyText }) => bodyText).join('\n');
 }
 
-/** Tries to create each application type with each permission, plainly and in a rule (decisions §6). */
+/** Tries to create each application type with each permission, directly and in a rule (decisions §6). */
 export async function runCatalogue(seed: number): Promise<MatrixResult> {
   const world = await openMatrixWorld(seed);
   const { management } = await world.prepare({ type: 'public', permissions: ['token:create'], rules: [] });

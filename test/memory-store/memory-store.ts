@@ -62,7 +62,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
     state.authorityChanges += 1;
   }
 
-  /** Returns the ids of all removed applications, its own first. */
+  /** Removes an application and its children. Returns the removed ids, its own first. */
   function removeApplication(held: MemoryTenant, id: string): readonly string[] {
     const children = [...held.applications.values()].filter((other) => other.parent_id === id);
     const removed = [id, ...children.map((child) => child.id)];

@@ -100,7 +100,7 @@ describe('rotation', () => {
     await healthy();
   });
 
-  /** Returns a store that fails after so many writes, as if the process had been killed. */
+  /** Returns a store that fails after `writes` writes, as if the process had been killed. */
   function dyingAfter(writes: number): Store {
     let left = writes;
     const guarded = new Set<string | symbol>([

@@ -54,7 +54,7 @@ export async function callVault(
   return { status: reply.status, body: JSON.parse(reply.bodyText ?? 'null') as never, replayed: reply.replayed };
 }
 
-/** Creates a closed vault with so many tokens: `token-0`, `token-1`, … with their number as data. */
+/** Creates a closed vault with this number of tokens: `token-0`, `token-1`, … with their number as data. */
 export async function fileVault(tokens: number): Promise<FileVault> {
   const folder = await mkdtemp(join(tmpdir(), 'vault-admin-'));
   onTestFinished(() => rm(folder, { recursive: true, force: true }));

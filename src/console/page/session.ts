@@ -147,7 +147,7 @@ export function hasFile(): boolean {
   return value.kind === 'open' && value.about.file;
 }
 
-/** Returns whether one of the identities holds the permission, plainly or by a rule. */
+/** Returns whether one of the identities holds the permission, directly or through a rule. */
 export function isHeld(permission: Permission): boolean {
   const { value } = session;
   const identities = value.kind === 'open' ? value.about.identities : [];

@@ -20,7 +20,7 @@ export function createGrants(
   };
 }
 
-/** Step 2 of the one path: held plainly or by any rule, for whatever token. */
+/** Returns whether the permission is held, directly or through any rule. This is step 2 of each call. */
 export function holds(grants: Grants, permission: Permission): boolean {
   const own = grants.plain.has(permission) || grants.rules.some((rule) => rule.permissions.includes(permission));
   return own && (!grants.within || holds(grants.within, permission));

@@ -19,7 +19,7 @@ export interface ChangeResult {
   readonly besides?: readonly string[];
 }
 
-/** The audit's part of one call: the handler reports records, the one path reports the end. */
+/** The audit of one call: the handler reports the records, and the dispatcher reports the end. */
 export interface Trail {
   /** Returns the row of a change, for the store. `revision` is the record's after the change. */
   changed(entities: readonly string[], revision?: number, result?: ChangeResult): AuditDraft;
