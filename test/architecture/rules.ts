@@ -76,7 +76,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'console',
     folder: 'src/console/',
-    may: ['src/contract/', 'src/core/problem.ts', 'src/core/problem-reply.ts', 'src/http/'],
+    may: ['src/contract/', 'src/core/fault.ts', 'src/core/problem.ts', 'src/core/problem-reply.ts', 'src/http/'],
   },
   {
     name: 'cli',

@@ -9,7 +9,7 @@ import { passesLuhn } from '../../src/core/tokens/check-digits.ts';
 import { CHROMIUM } from './require-chromium.ts';
 
 export const launch = (args: readonly string[] = []): Promise<Browser> =>
-  chromium.launch({ executablePath: CHROMIUM, args: ['--no-sandbox', ...args] });
+  chromium.launch({ ...(CHROMIUM !== undefined && { executablePath: CHROMIUM }), args: ['--no-sandbox', ...args] });
 
 export interface DevVault {
   readonly url: string;

@@ -52,7 +52,9 @@ async function settle(page: Page): Promise<void> {
 }
 
 describe('a walk through every screen', () => {
-  it('has no accessibility violation, sends requests to its own origin only and violates no policy', async () => {
+  it('has no accessibility violation, sends requests to its own origin only and violates no policy', {
+    timeout: 120_000,
+  }, async () => {
     const { page, asked, complaints } = await openConsole(browser, vault);
     for (const screen of SCREENS) {
       await page.goto(`${vault.url}/ui/${screen}`);
