@@ -2,7 +2,8 @@ import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../core/fault.ts';
 import type { OpenVaultOptions } from '../vault/vault.ts';
-import { type Environment, FLAGS, type GlobalFlags } from './global-flags.ts';
+import type { FlagsOf } from './flags-of.ts';
+import { type Environment, FLAGS, type FlagRow, flagName, type GlobalFlags } from './global-flags.ts';
 import { canPrompt, isTypedByHand, promptSecret } from './prompt.ts';
 import { readSecretFile } from './secret-file.ts';
 import { createTextReader, decodeText } from './text-reader.ts';
@@ -12,18 +13,25 @@ export const KEY_BYTES = 32;
 /** The secret that opens a vault's file. */
 export type Credential = OpenVaultOptions['credential'];
 
-/** Returns the named credential of the two: a typed value overrides the environment. */
-export interface NamedCredential {
-  readonly keyFile?: string;
-  readonly passphraseFile?: string;
+/** Where a credential comes from: at most one member. */
+export type NamedCredential = FlagsOf<typeof FLAGS.credential>;
+
+/** Returns the named credential; typed flags override the environment. Throws `usage` for two at one level. */
+export function namedCredential(flags: GlobalFlags, env: Environment): NamedCredential {
+  const rows = Object.entries(FLAGS.credential) as [keyof NamedCredential, FlagRow][];
+  const typed = rows.map(([name, row]) => [name, flagName(row), flags[name]] as const);
+  return onlyOne(typed) ?? onlyOne(rows.map(([name, row]) => [name, row.env, env[row.env]])) ?? {};
 }
 
-/** Throws the fault `usage` when a key file and a passphrase are named at one level. */
-export function namedCredential(flags: GlobalFlags, env: Environment): NamedCredential {
-  const typed = oneOf(flags.keyFile, flags.passphraseFile, '--key-file and --passphrase-file');
-  if (typed !== undefined) return typed;
-  const { keyFile, passphraseFile } = FLAGS.file;
-  return oneOf(env[keyFile.env], env[passphraseFile.env], `${keyFile.env} and ${passphraseFile.env}`) ?? {};
+/** Returns the source that has a value. Throws the fault `usage` when several have one. */
+export function onlyOne(
+  sources: readonly (readonly [name: keyof NamedCredential, typedAs: string, value: string | undefined])[],
+): NamedCredential | undefined {
+  const given = sources.filter(([, , value]) => value);
+  if (given.length > 1) {
+    throw new Fault('usage', `${given.map(([, typedAs]) => typedAs).join(' and ')} cannot be given together`);
+  }
+  return given.length === 0 ? undefined : Object.fromEntries(given.map(([name, , value]) => [name, value]));
 }
 
 /** The default key file of a vault: the file's name and `.key`. */
@@ -31,10 +39,10 @@ export function keyFileBeside(file: string): string {
   return `${file}.key`;
 }
 
-/** Returns the key file in the vault's own folder that opens it; undefined for a passphrase, a pipe or a key elsewhere. */
+/** Returns the key file in the vault's own folder that opens it; undefined for other keys. */
 export function adjacentKeyFile(file: string, flags: GlobalFlags, env: Environment): string | undefined {
-  const { passphraseFile, keyFile = keyFileBeside(file) } = namedCredential(flags, env);
-  const isKey = passphraseFile === undefined && lstatSync(keyFile, { throwIfNoEntry: false })?.isFile();
+  const { passphraseFile, keyCommand, keyFile = keyFileBeside(file) } = namedCredential(flags, env);
+  const isKey = (passphraseFile ?? keyCommand) === undefined && lstatSync(keyFile, { throwIfNoEntry: false })?.isFile();
   const folderOf = (name: string) => realpathSync(path.dirname(name));
   return isKey && folderOf(keyFile) === folderOf(file) ? keyFile : undefined;
 }
@@ -55,10 +63,11 @@ export async function readCredential(file: string, flags: GlobalFlags, env: Envi
   const named = namedCredential(flags, env);
   if (named.keyFile !== undefined) return readKeyFile(named.keyFile);
   if (named.passphraseFile !== undefined) return readPassphraseFile(named.passphraseFile);
-  if (existsSync(keyFileBeside(file))) return readKeyFile(keyFileBeside(file));
+  if (named.keyCommand === undefined && existsSync(keyFileBeside(file))) return readKeyFile(keyFileBeside(file));
   if (!existsSync(file)) throw new Fault('file_missing', `there is no file ${file}`);
   const { checkUnopenedVault } = await import('../vault/vault.ts');
   await checkUnopenedVault(file);
+  if (named.keyCommand !== undefined) return readKeyCommand(named.keyCommand);
   if (!canPrompt()) {
     throw new Fault('credential_missing', `no key for ${file}: ${keyFileBeside(file)} does not exist`);
   }
@@ -84,14 +93,14 @@ export async function readKeyFile(path: string, flag = '--key-file'): Promise<Cr
   throw new Fault('wrong_credential', `${path} is not a key file: it does not hold ${KEY_BYTES} bytes`);
 }
 
+/** Runs a program for the key, on top of what `readKeyFile` accepts: 64 hex or 44 base64 characters. */
+export async function readKeyCommand(command: string, flag = '--key-command'): Promise<Credential> {
+  const { runKeyCommand } = await import('./key-command.ts');
+  return { kind: 'key_file', key: await runKeyCommand(command, flag) };
+}
+
 export async function readPassphraseFile(path: string, flag = '--passphrase-file'): Promise<Credential> {
   if (isTypedByHand(path)) return { kind: 'passphrase', passphrase: await promptSecret('Passphrase') };
   const text = path === '-' ? await createTextReader()(flag, path) : decodeText(flag, await readSecretFile(flag, path));
   return { kind: 'passphrase', passphrase: text.replace(/\r?\n$/, '') };
-}
-
-function oneOf(key: string | undefined, passphrase: string | undefined, both: string): NamedCredential | undefined {
-  if (key && passphrase) throw new Fault('usage', `${both} cannot be given together`);
-  if (key) return { keyFile: key };
-  return passphrase ? { passphraseFile: passphrase } : undefined;
 }

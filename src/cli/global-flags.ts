@@ -21,24 +21,35 @@ const PERMISSIONS = {
   },
 } as const;
 
+/** What opens a vault's file: at most one of these. */
+const CREDENTIAL = {
+  keyFile: {
+    flag: '--key-file <path>',
+    env: 'VAULT_KEY_FILE',
+    help: 'the key that opens the file (default: FILE.key)',
+  },
+  keyCommand: {
+    flag: '--key-command <command>',
+    env: 'VAULT_KEY_COMMAND',
+    help: 'a program that prints the key, with arguments; no shell',
+  },
+  passphraseFile: {
+    flag: '--passphrase-file <path>',
+    env: 'VAULT_PASSPHRASE_FILE',
+    help: 'the passphrase that opens the file; - for standard input',
+  },
+} as const;
+
 /** The flags that several commands share, by purpose. The keys are commander's attribute names. */
 export const FLAGS = {
   permissions: PERMISSIONS,
   /** Flags that open a vault's file. */
   file: {
     file: { flag: '--file <path>', env: 'VAULT_FILE', help: 'the encrypted file (default: ./vault.db)' },
-    keyFile: {
-      flag: '--key-file <path>',
-      env: 'VAULT_KEY_FILE',
-      help: 'the key that opens the file (default: FILE.key)',
-    },
-    passphraseFile: {
-      flag: '--passphrase-file <path>',
-      env: 'VAULT_PASSPHRASE_FILE',
-      help: 'the passphrase that opens the file; - for standard input',
-    },
+    ...CREDENTIAL,
     ...PERMISSIONS,
   },
+  credential: CREDENTIAL,
   /** Detects an older copy of the file. */
   anchor: {
     anchor: {
@@ -147,6 +158,11 @@ export function addFlags(command: Command, rows: FlagRows): void {
   if (Object.hasOwn(rows, 'color')) command.on('option:no-color', () => Object.assign(process.env, { NO_COLOR: '1' }));
   const { env } = PERMISSIONS.allowInsecurePermissions;
   command.on('option:allow-insecure-permissions', () => Object.assign(process.env, { [env]: '1' }));
+}
+
+/** Returns the flag as typed: `--key-file`. */
+export function flagName({ flag }: FlagRow): string {
+  return flag.replace(/ .*/, '');
 }
 
 function describeFlag({ help, env }: FlagRow): string {

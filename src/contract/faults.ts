@@ -21,7 +21,7 @@ export const FAULTS = {
   wrong_credential: { exit: 10, hint: 'pass the key file or the passphrase of the vault' },
   credential_missing: {
     exit: 2,
-    hint: 'set --key-file (VAULT_KEY_FILE) or --passphrase-file (VAULT_PASSPHRASE_FILE)',
+    hint: 'set --key-file (VAULT_KEY_FILE), --key-command (VAULT_KEY_COMMAND) or --passphrase-file (VAULT_PASSPHRASE_FILE)',
   },
   weak_passphrase: { exit: 2, hint: 'use at least 12 characters, or pass --weak-passphrase' },
   locked_by_other: { exit: 8, hint: 'try again: another process holds the file' },

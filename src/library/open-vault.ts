@@ -8,7 +8,7 @@ import {
   provideKeyFile,
 } from '../cli/commands/keys/new-credential.ts';
 import { startSweeper } from '../cli/commands/serve/sweeper.ts';
-import { keyFileBeside, readKeyFile } from '../cli/credential.ts';
+import { keyFileBeside, readKeyCommand, readKeyFile } from '../cli/credential.ts';
 import { checkOptions, isText, type OptionRow } from '../client/check-options.ts';
 import { type ClientOptions, typedClient, type VaultClient } from '../client/create-client.ts';
 import { directClient } from '../client/direct.ts';
@@ -16,12 +16,14 @@ import type { Call, Reply } from '../contract/call.ts';
 import { Fault } from '../core/fault.ts';
 import { checkUnopenedVault, createVault, openVault as openFile } from '../vault/vault.ts';
 
-/** At most one of `keyFile`, `key` and `passphrase` may be given. */
+/** At most one of `keyFile`, `keyCommand`, `key` and `passphrase` may be given. */
 export interface OpenVaultOptions {
   /** The path of the vault file. */
   readonly file: string;
   /** The path of a key file: 32 bytes, mode 0600. Default: `FILE.key`. */
   readonly keyFile?: string | undefined;
+  /** A program that prints the key, and its arguments, split at blanks, as for `vault --key-command`. */
+  readonly keyCommand?: string | undefined;
   /** The 32 bytes of a key file. The vault works on a copy. */
   readonly key?: Uint8Array | undefined;
   readonly passphrase?: string | undefined;
@@ -47,6 +49,7 @@ const isBoolean = (value: unknown) => typeof value === 'boolean';
 const OPTIONS = {
   file: { is: isText, said: 'a path' },
   keyFile: { is: isText, said: 'a path' },
+  keyCommand: { is: isText, said: 'a program and its arguments' },
   key: { is: (value) => value instanceof Uint8Array, said: 'a Uint8Array of 32 bytes' },
   passphrase: { is: isText, said: 'a string' },
   anchor: { is: isText, said: 'a path' },
@@ -65,7 +68,9 @@ const PAUSE_MS = 50;
 export async function openVault(options: OpenVaultOptions): Promise<OpenedVault> {
   checkOptions('openVault', OPTIONS, options);
   if (options.file === undefined) throw new TypeError('openVault: file is required: a path');
-  const openers = (['keyFile', 'key', 'passphrase'] as const).filter((name) => options[name] !== undefined);
+  const openers = (['keyFile', 'keyCommand', 'key', 'passphrase'] as const).filter(
+    (name) => options[name] !== undefined,
+  );
   if (openers.length > 1) throw new TypeError(`openVault: only one of ${openers.join(' and ')} can be given`);
   for (let tries = 1; ; tries += 1) {
     try {
@@ -113,11 +118,12 @@ async function openOrCreate(options: OpenVaultOptions): Promise<OpenedVault> {
 }
 
 async function credentialOf(options: OpenVaultOptions, isNew: boolean): Promise<NewCredential> {
-  const { file, key, passphrase, keyFile } = options;
+  const { file, key, passphrase, keyFile, keyCommand } = options;
   if (passphrase !== undefined) return keptCredential({ kind: 'passphrase', passphrase });
   if (key !== undefined) return keptCredential({ kind: 'key_file', key: key.slice() });
+  if (!isNew) await checkUnopenedVault(file);
+  if (keyCommand !== undefined) return keptCredential(await readKeyCommand(keyCommand, 'keyCommand'));
   if (!isNew) {
-    await checkUnopenedVault(file);
     return keptCredential(await readKeyFile(keyFile ?? keyFileBeside(file), 'keyFile'));
   }
   return keyFile === undefined ? makeKeyFileBeside(file, 'keyFile') : provideKeyFile(keyFile, 'keyFile');

@@ -6,6 +6,8 @@ export interface Profile {
   readonly header_prefix?: string;
   readonly file?: string;
   readonly key_file?: string;
+  /** A command line whose program is an absolute path or a name in PATH. */
+  readonly key_command?: string;
   readonly passphrase_file?: string;
   readonly api_key_file?: string;
   /** The API key itself, so the profile's file is closed to others. */
@@ -18,6 +20,7 @@ export const PROFILE_VARIABLES = {
   header_prefix: 'VAULT_HEADER_PREFIX',
   file: 'VAULT_FILE',
   key_file: 'VAULT_KEY_FILE',
+  key_command: 'VAULT_KEY_COMMAND',
   passphrase_file: 'VAULT_PASSPHRASE_FILE',
   api_key_file: 'VAULT_API_KEY_FILE',
   api_key: 'VAULT_API_KEY',

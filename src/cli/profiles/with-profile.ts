@@ -35,7 +35,8 @@ export function fillFromProfile(profile: Profile, named: Named, env: Environment
   if (!isVaultNamed(named, env)) {
     give('VAULT_URL', 'VAULT_FILE');
     if (!isSet('VAULT_HEADER_PREFIX')) give('VAULT_HEADER_PREFIX');
-    if (!isSet('VAULT_KEY_FILE', 'VAULT_PASSPHRASE_FILE')) give('VAULT_KEY_FILE', 'VAULT_PASSPHRASE_FILE');
+    const credentials = Object.values(FLAGS.credential).map((row) => row.env);
+    if (!isSet(...credentials)) give(...credentials);
   }
   if (!isSet('VAULT_API_KEY', 'VAULT_API_KEY_FILE')) give('VAULT_API_KEY', 'VAULT_API_KEY_FILE');
   return filled;

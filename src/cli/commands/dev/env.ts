@@ -70,11 +70,12 @@ export function defineEnv(command: Command, finish: Finish): void {
   });
 }
 
+const CREDENTIALS = Object.values(FLAGS.credential).map((row) => row.env);
+
 /** Variables that would override the printed ones, select another vault, or conflict with them. */
 const RIVALS: Readonly<Record<string, readonly string[]>> = {
   VAULT_URL: ['VAULT_HEADER_PREFIX'],
-  VAULT_KEY_FILE: ['VAULT_PASSPHRASE_FILE'],
-  VAULT_PASSPHRASE_FILE: ['VAULT_KEY_FILE'],
+  ...Object.fromEntries(CREDENTIALS.map((name) => [name, CREDENTIALS])),
   VAULT_API_KEY_FILE: ['VAULT_API_KEY'],
 };
 

@@ -86,9 +86,8 @@ export function defineExec(command: Command, finish: Finish): void {
  * variables with this prefix, too.
  */
 const SELECTING: ReadonlySet<string> = new Set([
-  ...Object.values({ ...FLAGS.daemon, ...FLAGS.anchor, ...FLAGS.key }).map((row) => row.env),
-  ...['VAULT_FILE', 'VAULT_KEY_FILE', 'VAULT_PASSPHRASE_FILE', 'VAULT_PROFILE', 'VAULT_DEV_FILE'],
-  ...['VAULT_READY_FILE', 'VAULT_TENANT_ID'],
+  ...Object.values({ ...FLAGS.daemon, ...FLAGS.credential, ...FLAGS.anchor, ...FLAGS.key }).map((row) => row.env),
+  ...['VAULT_FILE', 'VAULT_PROFILE', 'VAULT_DEV_FILE', 'VAULT_READY_FILE', 'VAULT_TENANT_ID'],
 ]);
 
 function variablesFor({ url, keys, ids }: DevDaemon, env: Environment): Readonly<Record<string, string>> {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
-import { keyFileBeside, readCredential } from '../../credential.ts';
+import { keyFileBeside, namedCredential, readCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import { FLAGS } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
@@ -43,7 +43,8 @@ export function defineRestore(command: Command, finish: Finish): void {
     // The missing file is a backup, so do not suggest `vault init`.
     if (!existsSync(backup)) throw new Fault('file_missing', `there is no file ${backup}`, { hint: 'name a backup' });
     // The key file may be beside the old vault or beside the backup.
-    const credential = await readCredential(existsSync(keyFileBeside(file)) ? file : backup, flags, env);
+    const isBeside = existsSync(keyFileBeside(file)) && namedCredential(flags, env).keyCommand === undefined;
+    const credential = await readCredential(isBeside ? file : backup, flags, env);
     const { restoreVault } = await import('../../../vault/admin.ts');
     const line = progressLine('checking the copy');
     const { checked } = await restoreVault(

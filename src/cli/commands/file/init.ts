@@ -9,7 +9,6 @@ import {
   type Credential,
   keyFileBeside,
   namedCredential,
-  readPassphraseFile,
 } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import { FLAGS } from '../../global-flags.ts';
@@ -17,7 +16,7 @@ import { withKeyFile } from '../../key-out.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { filePath } from '../../output-path.ts';
 import { describeStrength } from '../../passphrase-strength.ts';
-import { canPrompt, isTypedByHand, promptSecret } from '../../prompt.ts';
+import { canPrompt, promptSecret } from '../../prompt.ts';
 import { report } from '../../report-failure.ts';
 import { chooseOwnFile } from '../../target.ts';
 import { type CommandLine, definePrinting } from '../define-printing.ts';
@@ -26,7 +25,7 @@ import {
   keptCredential,
   makeKeyFileBeside,
   type NewCredential,
-  provideKeyFile,
+  provideNamed,
   WEAK_PASSPHRASE_FLAGS,
 } from '../keys/new-credential.ts';
 import { checkTenantName } from '../tenants/check-tenant.ts';
@@ -78,8 +77,9 @@ async function init(line: CommandLine): Promise<string> {
 }
 
 function madeBy(line: CommandLine, file: string, { kind }: Credential): MadeVault {
-  const { keyFile = keyFileBeside(file) } = namedCredential(line.flags, line.env);
-  return { file, keyFile: kind === 'key_file' ? keyFile : undefined, keyOut: line.read(FLAGS.keyOut).keyOut };
+  const { keyCommand, keyFile = keyFileBeside(file) } = namedCredential(line.flags, line.env);
+  const isFile = kind === 'key_file' && keyCommand === undefined;
+  return { file, keyFile: isFile ? keyFile : undefined, keyCommand, keyOut: line.read(FLAGS.keyOut).keyOut };
 }
 
 /**
@@ -88,11 +88,9 @@ function madeBy(line: CommandLine, file: string, { kind }: Credential): MadeVaul
  */
 async function newCredential(file: string, { flags, env }: CommandLine, allowWeak: boolean): Promise<NewCredential> {
   const named = namedCredential(flags, env);
-  if (named.keyFile !== undefined) return provideKeyFile(named.keyFile);
-  const isTyped = named.passphraseFile !== undefined && isTypedByHand(named.passphraseFile);
-  if (named.passphraseFile !== undefined && !isTyped) {
-    return keptCredential(await readPassphraseFile(named.passphraseFile));
-  }
+  const provided = await provideNamed(named, '--');
+  if (provided !== undefined) return provided;
+  const isTyped = named.passphraseFile !== undefined;
   const question = isTyped ? 'Passphrase' : `Passphrase (leave it empty for the key file ${keyFileBeside(file)})`;
   const passphrase = canPrompt() ? await promptSecret(question) : '';
   if (passphrase !== '') return confirmPassphrase(passphrase, allowWeak, (chosen) => report(describeStrength(chosen)));

@@ -1,27 +1,26 @@
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
-import { readPassphraseFile } from '../../credential.ts';
+import { onlyOne } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import { addFlags, FLAGS, type FlagValues } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { canPrompt, confirmLoss, isTypedByHand, promptSecret } from '../../prompt.ts';
+import { canPrompt, confirmLoss, promptSecret } from '../../prompt.ts';
 import { report } from '../../report-failure.ts';
 import { defineWithAdmin } from '../on-file.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
-import {
-  confirmPassphrase,
-  keptCredential,
-  type NewCredential,
-  provideKeyFile,
-  WEAK_PASSPHRASE_FLAGS,
-} from './new-credential.ts';
+import { confirmPassphrase, type NewCredential, provideNamed, WEAK_PASSPHRASE_FLAGS } from './new-credential.ts';
 
 const ADD_FLAGS = {
   newKeyFile: {
     flag: '--new-key-file <path>',
     env: 'VAULT_NEW_KEY_FILE',
     help: 'the key file to add; one that does not exist is made (0600)',
+  },
+  newKeyCommand: {
+    flag: '--new-key-command <command>',
+    env: 'VAULT_NEW_KEY_COMMAND',
+    help: 'a program that prints the key to add, with arguments; no shell',
   },
   newPassphraseFile: {
     flag: '--new-passphrase-file <path>',
@@ -84,20 +83,19 @@ function parseSlot(text: string | undefined): number {
 }
 
 async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewCredential> {
-  const { newKeyFile: keyFile, newPassphraseFile: passphraseFile, weakPassphrase } = values;
-  if (keyFile !== undefined && passphraseFile !== undefined) {
-    throw new Fault('usage', '--new-key-file and --new-passphrase-file cannot be given together');
-  }
-  if (keyFile !== undefined) return provideKeyFile(keyFile, '--new-key-file');
-  if (passphraseFile !== undefined && !isTypedByHand(passphraseFile)) {
-    return keptCredential(await readPassphraseFile(passphraseFile, '--new-passphrase-file'));
-  }
+  const named = onlyOne([
+    ['keyFile', '--new-key-file', values.newKeyFile],
+    ['keyCommand', '--new-key-command', values.newKeyCommand],
+    ['passphraseFile', '--new-passphrase-file', values.newPassphraseFile],
+  ]);
+  const provided = await provideNamed(named ?? {}, '--new-');
+  if (provided !== undefined) return provided;
   if (!canPrompt()) {
     throw new Fault('usage', 'no new key is given', {
-      hint: 'set --new-key-file (VAULT_NEW_KEY_FILE) or --new-passphrase-file (VAULT_NEW_PASSPHRASE_FILE)',
+      hint: 'set --new-key-file (VAULT_NEW_KEY_FILE), --new-key-command (VAULT_NEW_KEY_COMMAND) or --new-passphrase-file (VAULT_NEW_PASSPHRASE_FILE)',
     });
   }
-  return confirmPassphrase(await promptSecret('New passphrase'), weakPassphrase);
+  return confirmPassphrase(await promptSecret('New passphrase'), values.weakPassphrase);
 }
 
 /** `vault keys status`: reports the generation of the master key, and each tenant's keys. */

@@ -2,9 +2,17 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
-import { type Credential, KEY_BYTES, keyFileBeside, readKeyFile } from '../../credential.ts';
+import {
+  type Credential,
+  KEY_BYTES,
+  keyFileBeside,
+  type NamedCredential,
+  readKeyCommand,
+  readKeyFile,
+  readPassphraseFile,
+} from '../../credential.ts';
 import { filePath } from '../../output-path.ts';
-import { promptSecret } from '../../prompt.ts';
+import { isTypedByHand, promptSecret } from '../../prompt.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 
 /** The credential of a new vault. */
@@ -21,6 +29,17 @@ export const WEAK_PASSPHRASE_FLAGS = {
     help: 'allow a passphrase of less than 12 characters',
   },
 } as const;
+
+/** Returns the named credential; undefined for none and for a passphrase to prompt for. Creates a missing key file. */
+export async function provideNamed(
+  { keyFile, keyCommand, passphraseFile }: NamedCredential,
+  dashes: '--' | '--new-',
+): Promise<NewCredential | undefined> {
+  if (keyFile !== undefined) return provideKeyFile(keyFile, `${dashes}key-file`);
+  if (keyCommand !== undefined) return keptCredential(await readKeyCommand(keyCommand, `${dashes}key-command`));
+  if (passphraseFile === undefined || isTypedByHand(passphraseFile)) return undefined;
+  return keptCredential(await readPassphraseFile(passphraseFile, `${dashes}passphrase-file`));
+}
 
 /** Returns the key file at `path`, which `flag` names. Creates a missing one: 32 random bytes, mode 0600. */
 export async function provideKeyFile(path: string, flag = '--key-file'): Promise<NewCredential> {

@@ -87,10 +87,11 @@ async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> 
     const prefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
     return { url: target.url, ...(prefix !== undefined && { header_prefix: prefix }), ...keys };
   }
-  const { keyFile, passphraseFile } = namedCredential(flags, env);
+  const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
   return {
     file: path.resolve(target.file),
     ...(keyFile !== undefined && { key_file: path.resolve(keyFile) }),
+    ...(keyCommand !== undefined && { key_command: checkKeyCommand(keyCommand) }),
     ...(passphraseFile !== undefined && { passphrase_file: absolute('--passphrase-file', passphraseFile) }),
     ...keys,
   };
@@ -122,6 +123,15 @@ function checkApiKey(text: string): string {
   const key = text.trim();
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new Fault('usage', '--api-key is not an API key: it must be one word of printable characters');
+}
+
+/** A relative path would run whatever program the current folder has under that name. */
+function checkKeyCommand(command: string): string {
+  const [program = ''] = command.trim().split(/\s/);
+  if (path.isAbsolute(program) || path.basename(program) === program) return command;
+  throw new Fault('usage', `--key-command: a profile cannot keep the relative path ${program}`, {
+    hint: 'name the program by its absolute path, or by its name in PATH',
+  });
 }
 
 /** A relative path would name different files in different folders. */

@@ -1,4 +1,5 @@
 import { existsSync, statSync } from 'node:fs';
+import { FAULTS } from '../../../contract/faults.ts';
 import { Fault } from '../../../core/fault.ts';
 import { keyFileBeside, namedCredential } from '../../credential.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../../global-flags.ts';
@@ -25,8 +26,8 @@ export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: Serve
     const hint = 'variables count, too: VAULT_WORKERS is --workers';
     throw new Fault('usage', `only one of --workers and ${flag} can be given`, isTyped ? {} : { hint });
   }
-  const { keyFile, passphraseFile } = namedCredential(flags, env);
-  if (keyFile === undefined && passphraseFile === undefined) refuseTyped(chooseOwnFile(flags, env));
+  const { keyFile, passphraseFile, keyCommand } = namedCredential(flags, env);
+  if ((keyFile ?? passphraseFile ?? keyCommand) === undefined) refuseTyped(chooseOwnFile(flags, env));
   refuseStream('--key-file', keyFile);
   refuseStream('--passphrase-file', passphraseFile);
   refuseStream('--tls-cert', options.tls?.cert);
@@ -37,7 +38,7 @@ export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: Serve
 function refuseTyped(file: string): void {
   if (existsSync(keyFileBeside(file)) || !existsSync(file) || !canPrompt()) return;
   throw new Fault('usage', 'several --workers cannot share a typed passphrase', {
-    hint: 'set --key-file (VAULT_KEY_FILE) or --passphrase-file (VAULT_PASSPHRASE_FILE)',
+    hint: FAULTS.credential_missing.hint,
   });
 }
 
