@@ -9,7 +9,7 @@ export type Credential =
 export type CredentialKind = Credential['kind'];
 
 /** The names of credentials in messages. */
-export const CREDENTIAL_NAMES = { key_file: 'key file', passphrase: 'passphrase' } as const satisfies Record<
+export const CREDENTIAL_NAMES = { key_file: 'key', passphrase: 'passphrase' } as const satisfies Record<
   CredentialKind,
   string
 >;

@@ -196,6 +196,10 @@ export async function useLocalCommands(place: Place, canaries: Canaries): Promis
   await place.vault(['doctor', '--file', file, '--key-file', strange], { exit: 10 });
   await place.vault(['keys', 'rotate', ...opened, '--indexes', '--yes']);
   await place.vault(['keys', 'remove', ...opened, '--slot', '2', '--yes']);
+  const printed = place.given('printed.key', canaries.word('key of a command', 'key').padEnd(32, 'x'));
+  await place.vault(['keys', 'add', ...opened, '--new-key-command', `cat ${printed}`]);
+  await place.vault(['keys', 'list', '--file', file, '--key-command', `cat ${printed}`]);
+  await place.vault(['doctor', '--file', file, '--key-command', `cat ${passphrase}`], { exit: 10 });
   const tenant = JSON.parse(
     await place.vault(['tenant', 'create', ...opened, '--name', canaries.word('second tenant'), '-o', 'json'], {
       shows: 'key',

@@ -1,4 +1,4 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { type Ended, makePlace, type Place, startOnTerminal } from './cli-fixture.ts';
 
@@ -103,6 +103,16 @@ describe('on a terminal', () => {
     expect(`${made.stdout}${added?.stdout}`).not.toMatch(/orchid|marble/);
     const empty = await ask('init --file b.db --passphrase-file -', [['Passphrase', '\r']]);
     expect(empty).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('the passphrase is empty') });
+  });
+
+  it('the program of --key-command asks', async () => {
+    writeFileSync(place.inside('ask.sh'), 'printf "Question: " > /dev/tty; read -r key; echo "$key"');
+    const made = await ask("init --file a.db --key-command 'sh ask.sh' --key-out m", [
+      ['Question: ', `${'0f'.repeat(32)}\r`],
+    ]);
+    if (made === undefined) return;
+    expect(made).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('the key of the command opens it') });
+    expect(existsSync(place.inside('a.db.key'))).toBe(false);
   });
 
   it('prompts have no colours with --no-color', async () => {

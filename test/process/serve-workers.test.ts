@@ -368,6 +368,12 @@ describe('vault serve --workers', () => {
     ]);
   });
 
+  it.skipIf(process.platform === 'win32')('each worker runs the key command', async () => {
+    writeFileSync(place.inside('key.sh'), 'echo run >> runs; cat v.db.key');
+    await serveWith(['--key-command', 'sh key.sh', '--ready-file', 'no-folder/r.json']);
+    expect(readFileSync(place.inside('runs'), 'utf8')).toBe('run\n'.repeat(3));
+  });
+
   it('rejects a passphrase that can be read only once', async () => {
     const ended = await place.vault('serve --workers 2 --passphrase-file -', { VAULT_FILE: 'v.db' }, 'x');
     expect(ended).toMatchObject({ exitCode: 2 });

@@ -54,6 +54,7 @@ describe('namedCredential', () => {
   it.each([
     ['a flag beats the environment', { keyFile: 'k' }, { VAULT_PASSPHRASE_FILE: 'p' }, { keyFile: 'k' }],
     ['the environment', {}, { VAULT_PASSPHRASE_FILE: 'p' }, { passphraseFile: 'p' }],
+    ['a command', { keyCommand: 'c' }, { VAULT_KEY_COMMAND: 'd', VAULT_KEY_FILE: 'k' }, { keyCommand: 'c' }],
     ['nothing', {}, {}, {}],
   ])('%s', (_what, flags, env, named) => {
     expect(namedCredential(flags, env)).toEqual(named);

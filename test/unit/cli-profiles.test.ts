@@ -147,6 +147,13 @@ describe('fillFromProfile', () => {
       { VAULT_FILE: '/p.db', VAULT_API_KEY_FILE: '/p.api' },
     ],
     [
+      'a command in the environment',
+      LOCAL,
+      {},
+      { VAULT_KEY_COMMAND: 'c' },
+      { VAULT_FILE: '/p.db', VAULT_API_KEY_FILE: '/p.api' },
+    ],
+    [
       'a prefix in the environment',
       REMOTE,
       {},

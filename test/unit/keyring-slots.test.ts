@@ -174,7 +174,7 @@ describe('slots', () => {
     const two = await addSlot(keyHeader, master, PASSPHRASE, { now: NOW });
     const again = (credential: Credential) => addSlot(two, master, credential, { now: NOW });
     const [key, text] = [await faultOf(again(KEY)), await faultOf(again(PASSPHRASE))];
-    expect([key.code, key.message]).toEqual(['conflict', 'the key file opens this vault already: slot 0']);
+    expect([key.code, key.message]).toEqual(['conflict', 'the key opens this vault already: slot 0']);
     expect([text.code, text.message]).toEqual(['conflict', 'the passphrase opens this vault already: slot 1']);
   });
 

@@ -33,6 +33,7 @@ describe('openVault', () => {
       {},
       { keyFile: at('other.key') },
       { key: new Uint8Array(32).fill(7) },
+      ...(posix ? [{ keyCommand: `cat ${at('other.key')}` }] : []),
       { passphrase: 'correct horse battery' },
       { anchor: at('anchor') },
     ];
@@ -78,6 +79,8 @@ describe('openVault', () => {
     ['another key', 'wrong_credential', () => ({ key: new Uint8Array(32) })],
     ['a short key', 'wrong_credential', () => ({ key: new Uint8Array(31) })],
     ['a passphrase in place of a key', 'wrong_credential', () => ({ passphrase: 'correct horse battery' })],
+    ['a command that prints no key', 'wrong_credential', () => ({ keyCommand: 'node --version' })],
+    ['a command that fails', 'usage', () => ({ keyCommand: 'node no-such-file.js' })],
     ['a key file that is missing', 'usage', (file) => ({ keyFile: `${file}.none` })],
     ['a key file that others can read', 'file_unsafe', (file) => chmodSync(`${file}.key`, 0o644)],
     ['a key file of another length', 'wrong_credential', (file) => truncateSync(`${file}.key`, 31)],
@@ -122,7 +125,7 @@ describe('openVault', () => {
 
   it('reads no file or key from the environment', async () => {
     const { file } = await makeVault();
-    for (const name of ['VAULT_FILE', 'VAULT_KEY_FILE', 'VAULT_PASSPHRASE_FILE', 'VAULT_API_KEY']) {
+    for (const name of ['FILE', 'KEY_FILE', 'KEY_COMMAND', 'PASSPHRASE_FILE', 'API_KEY'].map((end) => `VAULT_${end}`)) {
       vi.stubEnv(name, '/nowhere');
     }
     onTestFinished(() => void vi.unstubAllEnvs());
@@ -132,7 +135,7 @@ describe('openVault', () => {
 
 /** A row that names a key or passphrase replaces the key file. */
 function withoutKeyFile(options: Partial<OpenVaultOptions>): Partial<OpenVaultOptions> {
-  const namesOther = options.key !== undefined || options.passphrase !== undefined;
+  const namesOther = (options.key ?? options.passphrase ?? options.keyCommand) !== undefined;
   return namesOther ? { ...options, keyFile: undefined } : options;
 }
 

@@ -148,6 +148,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'keys list': ['vault keys list'],
   'keys add': [
     'vault keys add --new-key-file spare.key',
+    "vault keys add --new-key-command 'pass show vault'",
     'vault keys add --passphrase-file old.txt --new-passphrase-file new.txt',
   ],
   'keys remove': ['vault keys remove --slot 1'],

@@ -1,0 +1,61 @@
+import { writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { runKeyCommand } from '../../src/cli/key-command.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+const KEY = Buffer.from('canary-key, 32 bytes to look for');
+const ending = (byte: number) => Buffer.from([...KEY.subarray(0, 31), byte]);
+
+async function run(script: string, ...printed: readonly (Buffer | string)[]): Promise<Uint8Array> {
+  const folder = temporaryFolder(onTestFinished);
+  writeFileSync(path.join(folder, 'out'), Buffer.concat(printed.map((one) => Buffer.from(one))));
+  writeFileSync(
+    path.join(folder, 'key.mjs'),
+    `import { readFileSync } from 'node:fs';\nprocess.chdir('${folder}');${script}`,
+  );
+  return runKeyCommand(`node ${path.join(folder, 'key.mjs')}`, '--key-command');
+}
+
+const PRINT = "process.stdout.write(readFileSync('out'));";
+
+describe('a key that a program prints', () => {
+  it.each<readonly [string, readonly (Buffer | string)[], Buffer]>([
+    ['raw', [KEY], KEY],
+    ['raw, with a line end', [KEY, '\n'], KEY],
+    ['raw, that ends like a line', [ending(10)], ending(10)],
+    ['raw, that ends like half a line', [ending(13), '\n'], ending(13)],
+    ['raw, with the line end of Windows', [KEY, '\r\n'], KEY],
+    ['hex', [KEY.toString('hex')], KEY],
+    ['base64', [KEY.toString('base64'), '\r\n'], KEY],
+  ])('is read: %s', async (_form, printed, key) => {
+    expect(Buffer.from(await run(PRINT, ...printed))).toEqual(key);
+  });
+
+  it.each<readonly [string, readonly (Buffer | string)[], string]>([
+    ['two line ends', [KEY, '\n\n'], '34 bytes that are not a key'],
+    ['hex of another alphabet', [KEY.toString('hex').replace(/.$/, 'g')], '64 bytes that are not a key'],
+    ['base64 of another alphabet', [KEY.toString('base64').replace(/^./, '-')], '44 bytes that are not a key'],
+    ['base64 without its end', [KEY.toString('base64').replace('=', 'A')], '44 bytes that are not a key'],
+    ['a key and more', [KEY.toString('hex'), KEY.toString('hex')], 'more than 66 bytes'],
+    ['much', [KEY.toString('hex').repeat(10_000)], 'more than 66 bytes'],
+  ])('is refused, and not repeated: %s', async (_form, printed, what) => {
+    const error: unknown = await run(PRINT, ...printed).catch((reason: unknown) => reason);
+    expect(error).toMatchObject({
+      code: 'wrong_credential',
+      message: `--key-command: node printed ${what}`,
+      cause: undefined,
+    });
+  });
+
+  it('ends with its time', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    onTestFinished(() => void vi.useRealTimers());
+    const refused = expect(run(`${PRINT}setInterval(() => {}, 1000);`, KEY)).rejects.toMatchObject({
+      code: 'usage',
+      message: '--key-command: node took longer than 30 s',
+    });
+    vi.advanceTimersByTime(30_000);
+    await refused;
+  });
+});
