@@ -3,7 +3,7 @@ import path from 'node:path';
 import { Fault } from '../core/fault.ts';
 import type { OpenVaultOptions } from '../vault/vault.ts';
 import type { FlagsOf } from './flags-of.ts';
-import { type Environment, FLAGS, type FlagRow, flagName, type GlobalFlags } from './global-flags.ts';
+import { type Environment, FLAGS, type FlagRow, type GlobalFlags } from './global-flags.ts';
 import { canPrompt, isTypedByHand, promptSecret } from './prompt.ts';
 import { readSecretFile } from './secret-file.ts';
 import { createTextReader, decodeText } from './text-reader.ts';
@@ -19,7 +19,7 @@ export type NamedCredential = FlagsOf<typeof FLAGS.credential>;
 /** Returns the named credential; typed flags override the environment. Throws `usage` for two at one level. */
 export function namedCredential(flags: GlobalFlags, env: Environment): NamedCredential {
   const rows = Object.entries(FLAGS.credential) as [keyof NamedCredential, FlagRow][];
-  const typed = rows.map(([name, row]) => [name, flagName(row), flags[name]] as const);
+  const typed = rows.map(([name, row]) => [name, row.flag.replace(/ .*/, ''), flags[name]] as const);
   return onlyOne(typed) ?? onlyOne(rows.map(([name, row]) => [name, row.env, env[row.env]])) ?? {};
 }
 

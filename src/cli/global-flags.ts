@@ -160,11 +160,6 @@ export function addFlags(command: Command, rows: FlagRows): void {
   command.on('option:allow-insecure-permissions', () => Object.assign(process.env, { [env]: '1' }));
 }
 
-/** Returns the flag as typed: `--key-file`. */
-export function flagName({ flag }: FlagRow): string {
-  return flag.replace(/ .*/, '');
-}
-
 function describeFlag({ help, env }: FlagRow): string {
   return `${help} [env: ${env}]`;
 }

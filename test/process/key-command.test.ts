@@ -27,11 +27,14 @@ describe('the key that a command prints is in no output', () => {
     ['node print.mjs key0 key2', 10],
     ['node then-fail.mjs', 2],
   ])('%s', async (command, exitCode) => {
-    for (const words of [['doctor'], ['keys', 'list'], ['keys', 'add', '--new-key-command', command]]) {
-      const env = { VAULT_DEBUG: '1', VAULT_FILE: 'v.db', VAULT_KEY_COMMAND: command };
-      const ended = await place.vault(words, env);
+    const opening = ['--key-command', 'node print.mjs key0'];
+    for (const [words, exit] of [
+      [['doctor', '--key-command', command], exitCode],
       // A key has one slot.
-      expect([exitCode, 6]).toContain(ended.exitCode);
+      [['keys', 'add', ...opening, '--new-key-command', command], exitCode || 6],
+    ] as const) {
+      const ended = await place.vault(words, { VAULT_DEBUG: '1', VAULT_FILE: 'v.db' });
+      expect(ended.exitCode).toBe(exit);
       for (const form of FORMS) expect(ended.stdout + ended.stderr).not.toContain(form.slice(0, 16));
     }
   });

@@ -7,15 +7,7 @@ import { isLoopback } from '../../../http/own-hosts.ts';
 import type { Vault } from '../../../vault/vault.ts';
 import { readCredential } from '../../credential.ts';
 import type { ExitCode, Finish } from '../../exit-codes.ts';
-import {
-  addFlags,
-  type Environment,
-  FLAGS,
-  flagName,
-  flagValue,
-  type GlobalFlags,
-  typedFlags,
-} from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
 import { chooseFormat } from '../../output/result-view.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
@@ -69,7 +61,12 @@ const DEV_SESSION_MS = 8 * 60 * 60 * 1000;
 
 /** Addresses that only this machine reaches. */
 const OWN_ADDRESSES: readonly string[] = ['127.0.0.1', 'localhost', '::1'];
-const NOT_FOR_DEV = { ...FLAGS.credential, ...FLAGS.anchor } as const;
+const NOT_FOR_DEV = {
+  keyFile: '--key-file',
+  keyCommand: '--key-command',
+  passphraseFile: '--passphrase-file',
+  anchor: '--anchor',
+} as const;
 
 /**
  * Rejects flags that --dev excludes: it creates its own key. Also rejects predictable keys on an address that others
@@ -82,8 +79,7 @@ function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket }: ServeOp
   }
   const names = Object.keys(NOT_FOR_DEV) as (keyof typeof NOT_FOR_DEV)[];
   const given = names.find((name) => flags[name] !== undefined);
-  if (given !== undefined)
-    throw new Fault('usage', `only one of --dev and ${flagName(NOT_FOR_DEV[given])} can be given`);
+  if (given !== undefined) throw new Fault('usage', `only one of --dev and ${NOT_FOR_DEV[given]} can be given`);
 }
 
 /** Rejects typed --seed flags without --dev. Ignores their variables, which may be meant for other commands. */
