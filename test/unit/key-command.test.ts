@@ -12,7 +12,7 @@ async function run(script: string, ...printed: readonly (Buffer | string)[]): Pr
   writeFileSync(path.join(folder, 'out'), Buffer.concat(printed.map((one) => Buffer.from(one))));
   writeFileSync(
     path.join(folder, 'key.mjs'),
-    `import { readFileSync } from 'node:fs';\nprocess.chdir('${folder}');${script}`,
+    `import { readFileSync } from 'node:fs';\nprocess.chdir(${JSON.stringify(folder)});${script}`,
   );
   return runKeyCommand(`node ${path.join(folder, 'key.mjs')}`, '--key-command');
 }
@@ -46,6 +46,15 @@ describe('a key that a program prints', () => {
       message: `--key-command: node printed ${what}`,
       cause: undefined,
     });
+  });
+
+  it('is wiped where it was read', async () => {
+    const alloc = vi.spyOn(Buffer, 'alloc');
+    onTestFinished(() => alloc.mockRestore());
+    await run(PRINT, KEY);
+    await run(PRINT, KEY, KEY).catch(() => undefined);
+    const read = alloc.mock.results.map(({ value }) => value as Buffer).filter(({ length }) => length === 67);
+    expect(read).toEqual([Buffer.from(new Uint8Array(67)), Buffer.from(new Uint8Array(67))]);
   });
 
   it('ends with its time', async () => {
