@@ -107,7 +107,7 @@ test('two requests at once share one run', async () => {
   expect(first.text).toBe(second.text);
 });
 
-test('a file that took the place of the vault is not opened: SQLite would end the log of the vault', async () => {
+test('does not open a file that replaced the vault: SQLite would end the vault's log', async () => {
   const aside = path.join(folder, 'aside.db');
   await rename(file, aside);
   await copyFile(aside, file);
@@ -132,7 +132,7 @@ test('a removed key no longer opens the file, and the reply reports it', async (
   const own = data.find(({ current }) => current)?.slot;
   await run([BIN, 'keys', 'remove', String(own), '--yes', '--file', file, '--key-file', added], env);
   const { status, body } = await ask('GET', 'keys');
-  expect([status, body.detail]).toEqual([500, expect.stringMatching(/key file/)]);
+  expect([status, body.detail]).toEqual([500, expect.stringMatching(/the key does not open/)]);
   await writeFile(`${file}.key`, await readFile(added));
   expect((await ask('GET', 'keys')).status).toBe(200);
 });
