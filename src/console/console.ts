@@ -101,6 +101,9 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
   }
 
   async function bodyOf(request: IncomingMessage, response: ServerResponse): Promise<Sent> {
+    // A form of another site can send other types.
+    if (!/^application\/json\b/i.test(request.headers['content-type'] ?? ''))
+      throw new Problem('unsupported_media_type');
     const { bodyText = '', bodyFault } = await readBody(request, response, { limit: MAX_BODY, budget });
     if (bodyFault === 'too_large') throw new Problem('body_too_large');
     try {

@@ -75,7 +75,8 @@ function site(port: number) {
     return response;
   }
 
-  const post = (path: string, body: object, fields?: Fields) => send(`POST ${path}`, fields, JSON.stringify(body));
+  const post = (path: string, body: object, fields?: Fields) =>
+    send(`POST ${path}`, { 'Content-Type': 'application/json', ...fields }, JSON.stringify(body));
 
   async function open(): Promise<Fields> {
     const { body, headers } = await post('/ui/session', { code: CODE });
@@ -142,6 +143,12 @@ describe('the origin of a request', () => {
     expect(count).toBe(0);
     await send('GET /ui/');
     expect(count).toBe(1);
+  });
+
+  test('a form cannot open a session', async () => {
+    const { post } = await serve();
+    const response = await post('/ui/session', { code: CODE }, { 'Content-Type': 'text/plain' });
+    expect(codeOf(response)).toBe('unsupported_media_type');
   });
 
   test('a preflight is not allowed', async () => {

@@ -107,7 +107,7 @@ test('two requests at once share one run', async () => {
   expect(first.text).toBe(second.text);
 });
 
-test('does not open a file that replaced the vault: SQLite would end the vault's log', async () => {
+test('does not open a file that replaced the vault, because SQLite would end the log of the vault', async () => {
   const aside = path.join(folder, 'aside.db');
   await rename(file, aside);
   await copyFile(aside, file);
