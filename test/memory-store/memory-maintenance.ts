@@ -1,6 +1,6 @@
 import { REPLY_LIFE_MS } from '../../src/contract/limits.ts';
 import { NO_LINK } from '../../src/core/audit/audit-link.ts';
-import type { AuditDraft, AuditEntry, AuditStore, IndexedSubject } from '../../src/core/audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuditPlace, AuditStore, IndexedSubject } from '../../src/core/audit/ports.ts';
 import type {
   InspectedRecords,
   InspectedRow,
@@ -20,6 +20,8 @@ export class MemoryState {
   readonly entries: AuditEntry[] = [];
   /** The subjects of each row. */
   readonly subjects: (readonly string[])[] = [];
+  /** The places of the entries about a subject, oldest first, by its blind index. */
+  readonly places = new Map<string, AuditPlace[]>();
   /** The log index as `<sequence> <blind>`, and its end. */
   readonly logged = new Set<string>();
   logEnd = 0;
@@ -39,6 +41,11 @@ export class MemoryState {
     const link = draft.link(this.entries.at(-1)?.link ?? NO_LINK, sequence);
     this.entries.push({ sequence, at: draft.at, sealed: draft.sealed, link });
     this.subjects.push(draft.subjects.map(subjectKey));
+    for (const { blind, n } of draft.subjects.toSorted((a, b) => a.n - b.n)) {
+      const places = this.places.get(bytesKey(blind)) ?? [];
+      places.push({ sequence, n });
+      this.places.set(bytesKey(blind), places);
+    }
     if (draft.reply === undefined) return;
     const shown = [...draft.subjects.map(({ blind }) => blind), ...(draft.shows ?? [])];
     const subjects = new Set(shown.map(bytesKey));
@@ -229,17 +236,10 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
 
     async findAudited(subjects, before) {
       state.assertOpen();
-      const wanted = subjects.map(bytesKey);
-      const places = state.subjects.slice(0, before).flatMap((keys, index) =>
-        keys.map((key) => ({
-          sequence: index + 1,
-          n: Number(key.split(' ', 1)),
-          blind: key.slice(key.indexOf(' ') + 1),
-        })),
+      const found = subjects.flatMap(
+        (blind) => state.places.get(bytesKey(blind))?.findLast(({ sequence }) => sequence <= before) ?? [],
       );
-      const found = places.filter(({ blind }) => wanted.includes(blind));
-      const last = found.sort((a, b) => a.sequence - b.sequence || a.n - b.n).at(-1);
-      return last && { sequence: last.sequence, n: last.n };
+      return found.sort((a, b) => a.sequence - b.sequence || a.n - b.n).at(-1);
     },
 
     async logIndexEnd() {

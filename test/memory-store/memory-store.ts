@@ -119,10 +119,9 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
 
     async findAuthority(keyHash, now) {
       state.assertOpen();
-      const wanted = bytesKey(keyHash);
       for (const { record, keys, applications } of state.tenants.values()) {
         for (const application of applications.values()) {
-          if (bytesKey(application.key_hash) === wanted && isLive(application, now)) {
+          if (Buffer.compare(application.key_hash, keyHash) === 0 && isLive(application, now)) {
             return { application, tenant: record, keys };
           }
         }
