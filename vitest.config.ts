@@ -15,6 +15,7 @@ class SlowFirst extends BaseSequencer {
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
+    globalSetup: 'test/postgres/global-setup.ts',
     // They need a browser: npm run check:console.
     exclude: ['test/console/**'],
     // Processes, not threads: each opens files and starts daemons of its own, and a native module is loaded in most.

@@ -63,6 +63,8 @@ const CASES: readonly Case[] = [
       ['src/keyring/keyring.ts', "import { connect } from '../store/sqlite/connect.ts';"],
       ['src/store/sqlite/commit/session.ts', "import { parseJson } from '../../../core/json/parse.ts';"],
       ['src/store/sqlite/commit/session.ts', "import { auditChain } from '../../../keyring/audit-chain.ts';"],
+      ['src/store/postgres/schema.ts', "import { SCHEMA } from '../sqlite/file/schema.ts';"],
+      ['src/store/postgres/connect.ts', "import { systemClock } from '../../vault/system-clock.ts';"],
       ['src/maintenance/check-vault.ts', "import { connect } from '../store/sqlite/file/connect.ts';"],
       ['src/maintenance/check-vault.ts', "import { readFileSync } from 'node:fs';"],
       ['src/http/routes.ts', "import { openVault } from '../vault/vault.ts';"],
@@ -91,6 +93,8 @@ const CASES: readonly Case[] = [
     broken: [
       ['src/core/dispatch.ts', "const { default: sodium } = await import('libsodium-wrappers');"],
       ['src/vault/vault.ts', "import type Database from 'better-sqlite3';"],
+      ['src/vault/vault.ts', "const { Client } = await import('pg');"],
+      ['src/store/sqlite/file/connect.ts', "import type { Client } from 'pg';"],
       ['src/vault/vault.ts', "import { createRequire } from 'node:module';"],
       ['src/maintenance/check-vault.ts', "const x = await import('better-sqlite3');"],
       ['src/http/routes.ts', "import { Command } from 'commander';"],
@@ -100,6 +104,7 @@ const CASES: readonly Case[] = [
     kept: [
       ['src/keyring/sodium.ts', "import { createRequire } from 'node:module';"],
       ['src/cli/output/csv.ts', "const { stringify } = await import('csv-stringify/sync');"],
+      ['src/store/postgres/connect.ts', "const { Client } = await import('pg');"],
     ],
   },
   {
@@ -107,6 +112,7 @@ const CASES: readonly Case[] = [
     rule: heavyPackagesAreLazy,
     broken: [
       ['src/http/routes.ts', "import { Pool } from 'undici';"],
+      ['src/store/postgres/connect.ts', "import { Client } from 'pg';"],
       ['src/http/routes.ts', "import undici, {\n  type Dispatcher,\n} from 'undici';"],
       ['src/cli/output/csv.ts', "import { stringify } from 'csv-stringify/sync';"],
       ['src/cli/ask.ts', "import * as prompts from '@inquirer/prompts';"],

@@ -50,6 +50,12 @@ const LAYERS: readonly Layer[] = [
     mayAsTypes: PORT_TYPES,
   },
   {
+    name: 'PostgreSQL store',
+    folder: 'src/store/postgres/',
+    may: PORTS,
+    mayAsTypes: PORT_TYPES,
+  },
+  {
     name: 'http',
     folder: 'src/http/',
     may: [...PORTS, 'src/core/problem-reply.ts', 'src/core/time.ts'],
@@ -144,6 +150,7 @@ const LAYERS: readonly Layer[] = [
 /** The only folder or file that may import each package. Other packages must not be imported. */
 const PACKAGES: Readonly<Record<string, string>> = {
   'better-sqlite3': 'src/store/sqlite/',
+  pg: 'src/store/postgres/',
   'libsodium-wrappers': 'src/keyring/',
   'libsodium-wrappers-sumo': 'src/keyring/',
   'json-p3': 'src/core/expressions/',
@@ -168,6 +175,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
 /** Slow packages, which only `await import()` and types may name. */
 export const HEAVY = [
   'better-sqlite3',
+  'pg',
   'libsodium-wrappers',
   'libsodium-wrappers-sumo',
   'libsodium',

@@ -1,0 +1,39 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import type { TestProject } from 'vitest/node';
+import { startPostgres, type TestServer } from './start-postgres.ts';
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** A port that answers each connection with the URL of this run's server. */
+    readonly postgres: number;
+  }
+}
+
+/** A URL, or the folder of the binaries to start. */
+const GIVEN = process.env['VAULT_TEST_POSTGRES'];
+
+/** Starts the server of a run when the first test asks for it; `createDatabase` does. Returns the end of the run. */
+export async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
+  let server: Promise<TestServer> | undefined;
+  async function url(): Promise<string> {
+    if (GIVEN?.startsWith('postgres://')) return GIVEN;
+    server ??= startPostgres({ binaries: GIVEN });
+    return `postgres://postgres@127.0.0.1:${(await server).port}/postgres`;
+  }
+  const replies = net.createServer((socket) => {
+    url().then(
+      (text) => socket.end(text),
+      (error: Error) => socket.destroy(error),
+    );
+  });
+  replies.listen(0, '127.0.0.1');
+  await once(replies, 'listening');
+  const address = replies.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  provide('postgres', address.port);
+  return async () => {
+    replies.close();
+    await (await server?.catch(() => undefined))?.stop();
+  };
+}

