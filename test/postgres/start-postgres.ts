@@ -14,10 +14,6 @@ export interface TestServer {
   readonly port: number;
   /** The folder of its Unix socket. */
   readonly folder: string;
-  /** The folder of its data; `postmaster.pid` in it begins with the id of its process. */
-  readonly data: string;
-  /** Applies changed settings of `postgresql.auto.conf` and files. */
-  reload(): void;
   stop(): Promise<void>;
 }
 
@@ -73,12 +69,9 @@ export async function startPostgres({ binaries, settings, files = {} }: ServerOp
     });
     const closed = once(server, 'close');
     await isReady(server.stderr);
-    const processId = Number.parseInt(await readFile(path.join(data, 'postmaster.pid'), 'utf8'), 10);
     return {
       port,
       folder,
-      data,
-      reload: () => process.kill(processId, 'SIGHUP'),
       async stop() {
         server.stdin.end();
         await closed;

@@ -1,0 +1,124 @@
+import { Socket } from 'node:net';
+import type { ConnectionOptions } from 'node:tls';
+import { Fault } from '../../core/fault.ts';
+import { findPassword, readOwnFile } from './find-password.ts';
+import { toPgError, treatmentOf } from './pg-error.ts';
+import { type SqlClient, type Statement, sqlClient } from './sql-client.ts';
+import { hostText, type StoreHost, type StoreUrl } from './store-url.ts';
+
+const CONNECT_TIMEOUT_MS = 5000;
+const MIN_VERSION = 140_000;
+
+/** Asks the function, not the parameter status: behind a connection pooler that may be old. */
+const SERVER: Statement = {
+  text: `SELECT current_setting('server_encoding'), pg_is_in_recovery(), current_setting('transaction_read_only'),
+    current_setting('server_version_num', true)::int, current_setting('fsync', true), current_setting('full_page_writes', true)`,
+};
+
+export interface ConnectOptions {
+  /** The limit of one statement in milliseconds. Exceeding it cuts the connection. */
+  readonly timeout: number;
+  /** Allows a server that loses commits when the power fails. */
+  readonly insecure?: boolean;
+  readonly environment?: Readonly<Record<string, string | undefined>>;
+}
+
+/**
+ * Connects to the first host that accepts writes. Reads the password and the certificates anew each time. Rejects with
+ * the faults `store_unreachable`, also when all hosts are standbys, `store_refused` and `store_insecure`. No fault
+ * repeats a message of PostgreSQL.
+ */
+export async function connectStore(store: StoreUrl, options: ConnectOptions): Promise<SqlClient> {
+  const reasons: string[] = [];
+  for (const host of store.hosts) {
+    try {
+      const client = await open(store, host, options);
+      try {
+        const reason = await refusal(client, store, options);
+        if (reason === undefined) return client;
+        reasons.push(`${hostText(host)}: ${reason}`);
+        client.destroy();
+      } catch (error) {
+        client.destroy();
+        throw error;
+      }
+    } catch (error) {
+      if (error instanceof Fault) throw error;
+      const failure = toPgError(error);
+      const { fault } = treatmentOf(failure, 'read');
+      if (fault !== 'store_unreachable') {
+        throw new Fault(fault, `${store.shown} cannot be used: ${hostText(host)} failed with ${failure.code}`, {
+          cause: failure,
+        });
+      }
+      reasons.push(`${hostText(host)}: ${failure.code}`);
+    }
+  }
+  throw new Fault('store_unreachable', `no server of ${store.shown} accepts writes`, { details: reasons });
+}
+
+async function open(store: StoreUrl, host: StoreHost, options: ConnectOptions): Promise<SqlClient> {
+  const { timeout, environment = process.env } = options;
+  const { Client } = await import('pg');
+  const ssl = store.tls === 'disable' ? false : await tlsOptions(store);
+  const socket = new Socket();
+  const client = new Client({
+    ...host,
+    user: store.user,
+    database: store.database,
+    password: () => findPassword(store, host, environment),
+    ssl,
+    enableChannelBinding: ssl !== false,
+    application_name: 'vault',
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: timeout,
+    keepAlive: true,
+    pipeline: true,
+    sslnegotiation: 'postgres',
+    stream: () => socket,
+  });
+  try {
+    await client.connect();
+  } catch (error) {
+    const answer = socket.bytesRead;
+    socket.destroy();
+    // A server without TLS answers one byte, and the driver reports no code.
+    if (ssl !== false && answer === 1) {
+      throw new Fault('store_insecure', `${hostText(host)} offers no TLS`, { hint: 'set ssl = on in postgresql.conf' });
+    }
+    throw error;
+  }
+  return sqlClient(client);
+}
+
+/** Names the options that environment variables of Node could weaken. */
+async function tlsOptions({ tls, sslrootcert, sslcert, sslkey }: StoreUrl): Promise<ConnectionOptions> {
+  return {
+    rejectUnauthorized: true,
+    minVersion: 'TLSv1.2',
+    ...(tls === 'verify-ca' && { checkServerIdentity: () => undefined }),
+    ...(sslrootcert !== undefined && { ca: await readOwnFile(sslrootcert) }),
+    ...(sslcert !== undefined && { cert: await readOwnFile(sslcert) }),
+    ...(sslkey !== undefined && { key: await readOwnFile(sslkey, { isSecret: true }) }),
+  };
+}
+
+/** Returns why another host must be tried. Rejects with a fault when this server must not hold a vault. */
+async function refusal(client: SqlClient, { shown }: StoreUrl, { insecure }: ConnectOptions) {
+  const [row = []] = await client.run(SERVER);
+  const [encoding, isStandby, readOnly, version, ...durable] = row;
+  if (isStandby !== false) return 'is a standby';
+  if (readOnly !== 'off') return 'is read-only';
+  if (encoding !== 'UTF8') {
+    throw new Fault('store_refused', `${shown} does not store UTF-8`, { hint: 'create a database with ENCODING UTF8' });
+  }
+  if (typeof version === 'number' && version < MIN_VERSION) {
+    throw new Fault('store_refused', `${shown} is older than PostgreSQL 14`, { hint: 'update the server' });
+  }
+  if (durable.includes('off') && insecure !== true) {
+    throw new Fault('store_insecure', `${shown} loses commits when the power fails`, {
+      hint: 'set fsync and full_page_writes to on, or pass --insecure-store',
+    });
+  }
+  return undefined;
+}

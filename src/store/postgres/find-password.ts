@@ -1,0 +1,47 @@
+import { readFile, stat } from 'node:fs/promises';
+import { homedir } from 'node:os';
+import path from 'node:path';
+import { Fault } from '../../core/fault.ts';
+import type { StoreHost, StoreUrl } from './store-url.ts';
+
+/** The access of other users, in the mode of a file. */
+const OTHERS = 0o077;
+
+/**
+ * Returns the password for a server: PGPASSWORD, or that of the first fitting line of the password file. Rejects with
+ * the faults `store_refused` without one, and `store_insecure`.
+ */
+export async function findPassword(
+  { user, database, passfile }: StoreUrl,
+  { host, port }: StoreHost,
+  environment: Readonly<Record<string, string | undefined>>,
+): Promise<string> {
+  const { PGPASSWORD, PGPASSFILE } = environment;
+  if (PGPASSWORD !== undefined && PGPASSWORD !== '') return PGPASSWORD;
+  const file = passfile ?? (PGPASSFILE || path.join(homedir(), '.pgpass'));
+  const wanted = [host.startsWith('/') ? 'localhost' : host, String(port), database, user];
+  for (const line of (await readOwnFile(file, { isSecret: true })).split(/\r?\n/)) {
+    const fields = line.startsWith('#') ? [] : fieldsOf(line);
+    const fits = wanted.every((value, at) => fields[at] === '*' || fields[at] === value);
+    if (fits && fields[4] !== undefined) return fields[4];
+  }
+  throw new Fault('store_refused', `${file} has no password for ${user} on ${host}:${port}`, {
+    hint: 'write one line host:port:database:user:password, or set PGPASSWORD',
+  });
+}
+
+/** Splits a line at its colons; a backslash takes the next character literally. */
+function fieldsOf(line: string): readonly string[] {
+  return [...line.matchAll(/(?:^|:)((?:[^:\\]|\\.)*)/g)].map(([, field = '']) => field.replace(/\\(.)/g, '$1'));
+}
+
+/** Reads a file of the user; a secret one must be closed to other users. */
+export async function readOwnFile(file: string, { isSecret = false } = {}): Promise<string> {
+  try {
+    const { mode } = await stat(file);
+    if (!isSecret || (mode & OTHERS) === 0 || process.platform === 'win32') return await readFile(file, 'utf8');
+  } catch (cause) {
+    throw new Fault('store_refused', `the connection to the store needs ${file}, which cannot be read`, { cause });
+  }
+  throw new Fault('store_insecure', `other users can read ${file}`, { hint: `chmod 600 ${file}` });
+}

@@ -1,0 +1,83 @@
+import type { FaultCode } from '../../contract/faults.ts';
+import type { ProblemCode } from '../../contract/problems.ts';
+import { Problem } from '../../core/problem.ts';
+
+/**
+ * An error of PostgreSQL, or of a connection to it. Leaves out the original message and its details: they may quote
+ * stored values.
+ */
+export class PgError extends Error {
+  /** The SQLSTATE, or the code of a socket or certificate error; `LOST` for errors of the driver, which have none. */
+  readonly code: string;
+  /** The table of a violated constraint. */
+  readonly table: string | undefined;
+
+  constructor(code: string, table?: string) {
+    super(`PostgreSQL or its connection failed: ${code}`);
+    this.name = 'PgError';
+    this.code = code;
+    this.table = table;
+  }
+}
+
+/** Returns the error without its message. */
+export function toPgError(error: unknown): PgError {
+  if (error instanceof PgError) return error;
+  const { code, table } = error instanceof Error ? { code: undefined, table: undefined, ...error } : {};
+  return new PgError(typeof code === 'string' ? code : 'LOST', typeof table === 'string' ? table : undefined);
+}
+
+/** What the store does after an error, before the caller receives the problem. */
+export interface Treatment {
+  /**
+   * - `reconnect`: the connection is lost. Repeat reads on a new one; find out whether writes were committed.
+   * - `again`: nothing was written. Repeat after growing pauses; `again_once` at once.
+   * - `new_chain`: the chain is closed, or another process writes it. Repeat on a new chain.
+   * - `new_hosts`: the server became read-only. Drop all connections and try the hosts again.
+   */
+  readonly reaction: 'reconnect' | 'again' | 'again_once' | 'new_chain' | 'new_hosts' | 'fail';
+  readonly problem: ProblemCode;
+  /** The fault when a command connects. */
+  readonly fault: FaultCode;
+}
+
+const LOST: Treatment = { reaction: 'reconnect', problem: 'vault_busy', fault: 'store_unreachable' };
+const BUSY: Treatment = { reaction: 'again', problem: 'vault_busy', fault: 'store_unreachable' };
+const NEW_CHAIN: Treatment = { reaction: 'new_chain', problem: 'vault_busy', fault: 'store_refused' };
+const DAMAGED: Treatment = { reaction: 'fail', problem: 'integrity_failure', fault: 'damaged' };
+const UNEXPECTED: Treatment = { reaction: 'fail', problem: 'internal_error', fault: 'store_refused' };
+
+/** By the code of the error; the first match counts. */
+const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
+  // Certificates: Node and OpenSSL.
+  [
+    /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_)/,
+    { reaction: 'fail', problem: 'vault_busy', fault: 'store_insecure' },
+  ],
+  // Connections: 25P03, 25P04 and 57P05 are timeouts that end the session.
+  [/^(E[A-Z_]+|LOST|08...|57P0[1235]|25P0[34])$/, LOST],
+  [/^(53300|40...|55P03)$/, BUSY],
+  [/^57014$/, { ...BUSY, reaction: 'again_once' }],
+  [/^(53200|53400)$/, { ...BUSY, reaction: 'fail' }],
+  [/^25006$/, { ...BUSY, reaction: 'new_hosts' }],
+  [/^53100$/, { reaction: 'fail', problem: 'no_space', fault: 'no_space' }],
+  [/^22012$/, NEW_CHAIN],
+  [/^XX00[12]$/, DAMAGED],
+  // 57P04: the database was dropped.
+  [/^(28...|3D000|57P04)$/, { reaction: 'fail', problem: 'vault_busy', fault: 'store_refused' }],
+];
+
+/** Returns what the store does about an error of a read or a write. Only `lockLane` divides by zero (22012). */
+export function treatmentOf({ code, table }: PgError, use: 'read' | 'write'): Treatment {
+  if (code === '23505' && table === 'audit') return NEW_CHAIN;
+  // A stored value that a statement cannot convert.
+  if (use === 'read' && code.startsWith('22')) return DAMAGED;
+  return TREATMENTS.find(([pattern]) => pattern.test(code))?.[1] ?? UNEXPECTED;
+}
+
+/** Returns the problem for the caller, after `reaction` has not helped. */
+export function toProblem(error: PgError, use: 'read' | 'write'): Problem {
+  const { problem } = treatmentOf(error, use);
+  const isTemporary = problem === 'vault_busy' || problem === 'no_space';
+  return new Problem(problem, { cause: error, ...(isTemporary && { retryAfter: 1 }) });
+}

@@ -1,0 +1,94 @@
+import type { Client } from 'pg';
+import { PgError, toPgError } from './pg-error.ts';
+
+/** A statement with parameters $1, $2, …; the server prepares a named one once for each connection. */
+export interface Statement {
+  readonly name?: string | undefined;
+  readonly text: string;
+}
+
+type Scalar = string | number | boolean | Uint8Array | null | undefined;
+/** `undefined` is NULL. */
+export type Parameter = Scalar | readonly Scalar[];
+
+/** The columns in order: text, numbers (`bigint`, too), booleans, Buffers, null, arrays of them. Other types as text. */
+export type Row = readonly unknown[];
+
+/** A connection whose statements do not wait for each other's answers. */
+export interface SqlClient {
+  /** Sends a statement; resolves to its rows, to none for several statements. Rejects with a `PgError`. */
+  run(statement: Statement, values?: readonly Parameter[]): Promise<readonly Row[]>;
+  /** Runs `send`, and sends all its statements in one write. */
+  together<T>(send: () => T): T;
+  /**
+   * Sends COMMIT. Rejects with 40000 when an earlier statement of the transaction failed: the server then answers
+   * without an error, but rolls back.
+   */
+  commit(): Promise<void>;
+  /** Resolves when the connection has ended: to the error, or to undefined after `close`. */
+  readonly ended: Promise<PgError | undefined>;
+  /** Waits for the answers under way, then ends the connection. */
+  close(): Promise<void>;
+  /** Cuts the connection; waiting statements reject. */
+  destroy(): void;
+}
+
+/** The type id of `bigint`. A number that a double cannot hold is rejected where it is read (`storedNumber`). */
+const INT8 = 20;
+const COMMIT: Statement = { text: 'COMMIT' };
+const TRANSACTION_ROLLED_BACK = '40000';
+
+interface Answer {
+  readonly command: string;
+  readonly rows: readonly Row[];
+}
+
+/** Wraps a connected client in pipeline mode. It must have a `query_timeout`, which ends the connection. */
+export function sqlClient(client: Client): SqlClient {
+  const ended = Promise.withResolvers<PgError | undefined>();
+  const { stream } = client.connection;
+  let closing = false;
+  let failure: PgError | undefined;
+  client.setTypeParser(INT8, Number);
+  client.on('error', (error) => {
+    failure ??= toPgError(error);
+  });
+  client.on('end', () => ended.resolve(closing ? undefined : (failure ?? toPgError(undefined))));
+
+  function ask({ name, text }: Statement, values: readonly Parameter[] = []): Promise<Answer> {
+    const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+    const query = { text, values: [...values], rowMode: 'array' as const, ...(name !== undefined && { name }) };
+    // By callback: the driver's promises rewrite the stack of each error.
+    client.query(query, (error: Error | null, answer: Answer) => (error ? reject(toPgError(error)) : resolve(answer)));
+    return promise;
+  }
+
+  return {
+    ended: ended.promise,
+
+    async run(statement, values) {
+      return (await ask(statement, values)).rows ?? [];
+    },
+
+    together(send) {
+      stream.cork();
+      try {
+        return send();
+      } finally {
+        stream.uncork();
+      }
+    },
+
+    async commit() {
+      const { command } = await ask(COMMIT);
+      if (command !== 'COMMIT') throw new PgError(TRANSACTION_ROLLED_BACK);
+    },
+
+    async close() {
+      closing = true;
+      await client.end();
+    },
+
+    destroy: () => void stream.destroy(),
+  };
+}

@@ -1,0 +1,11 @@
+import { onTestFinished } from 'vitest';
+import { connectStore } from '../../src/store/postgres/connect.ts';
+import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
+import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+
+/** Connects until the end of the test. */
+export async function openClient(url: string, timeout = 5000): Promise<SqlClient> {
+  const client = await connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout });
+  onTestFinished(() => client.close());
+  return client;
+}
