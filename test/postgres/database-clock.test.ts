@@ -1,0 +1,53 @@
+import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
+import { readClock, startDatabaseClock } from '../../src/store/postgres/database-clock.ts';
+import { createDatabase } from './create-database.ts';
+import { openClient } from './open-client.ts';
+
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+});
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+/** A clock whose database is `ahead` of the running time; `trip` is the round trip, of which the answer takes all of the way back. */
+async function fakeClock() {
+  const world = { running: 1000, ahead: 5000, trip: 0, fails: false };
+  const clock = await startDatabaseClock(
+    async () => {
+      if (world.fails) throw new Error('lost');
+      const answer = world.running + world.ahead;
+      world.running += world.trip;
+      return answer;
+    },
+    () => world.running,
+  );
+  onTestFinished(() => clock.stop());
+  return { world, clock };
+}
+
+it("is the database's, by the sample with the shortest round trip of the last eight", async () => {
+  const { world, clock } = await fakeClock();
+  expect(clock.now()).toBe(6000);
+  world.trip = 400;
+  for (let second = 0; second < 7; second++) await vi.advanceTimersByTimeAsync(1000);
+  expect(clock.now() - world.running).toBe(5000);
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(clock.now() - world.running).toBe(4800);
+});
+
+it('goes on without samples, and shows their age', async () => {
+  const { world, clock } = await fakeClock();
+  world.fails = true;
+  world.running += 40_000;
+  await vi.advanceTimersByTimeAsync(5000);
+  expect([clock.now(), clock.age()]).toEqual([46_000, 40_000]);
+  world.fails = false;
+  await vi.advanceTimersByTimeAsync(1000);
+  expect(clock.age()).toBe(0);
+});
+
+it('reads milliseconds', async () => {
+  const client = await openClient(await createDatabase());
+  expect(Math.abs((await readClock(client)) - Date.now())).toBeLessThan(1000);
+});
