@@ -1,0 +1,135 @@
+/** The format that this code reads and writes, and the oldest format of a daemon that may serve it. */
+const FORMAT = { format: 1, serves_from: 1 } as const;
+
+/** The number of rows in `gate`. */
+const GATES = 4096;
+
+/**
+ * The tables, in the schema that statements call `vault`. They carry the same port as the tables of SQLite
+ * (src/store/sqlite/file/schema.ts); the differences serve writers in several processes.
+ *
+ * - UUIDs and blind indexes, which have 16 bytes, are `uuid`: as short as bytes, and arrays of them need no escapes.
+ *   Ids of tokens order by their bytes, as in SQLite, whatever the database's locale. Times are milliseconds.
+ * - There are no foreign keys: each costs a locking query for each row. `doctor` looks for orphans.
+ * - `format` has a negative number while the vault is moved away. `header` is written last: without its row there is no
+ *   vault.
+ * - `sweep` has what SQLite keeps in the file's own row of `counter`: the last claim to remove expired records, and the
+ *   clock note. The counter of commits has no place here: each commit would wait for the one before. `tenant.authority`
+ *   serves its purpose.
+ * - `chain` holds the chains of the audit: 0 is the root, each other belongs to one process. Its rows stay, so that no
+ *   number is used again. `recorded_at` is set when the root contains the end of the chain. `logged` is the last
+ *   sequence that `audit_index` covers; SQLite keeps it as a row of that table.
+ * - `gate` rows are locked by creates that look for duplicates, by a hash of the fingerprint.
+ * - `tenant.authority` is random and new after each change of the tenant, its applications or keys. `data_key_id` and
+ *   `index_key_id` are the newest keys, so that a write compares them without reading `tenant_key`.
+ * - A deleted token stays a row of `token`, so that `token_id` keeps its id taken in every race: `deleted_at` and `mac`
+ *   are set, and nothing sealed is left. `created_by` is set only then, since the clear columns of a live token are
+ *   packed in `clear`. `revealed` is the port's `full`, a word that SQL reserves.
+ * - `token_id` is the only other index of `token` without a condition: a generic plan that finds a token by its id can
+ *   choose no other. `token_newest` leaves out the id, which doubles an entry: few tokens share a time. Key ids need no
+ *   index, since `token_count` counts the tokens under each key.
+ * - `token_index` and `container_set` are as in SQLite.
+ * - `token_count` has a row for each chain, so that processes do not wait for each other: a sum is the number, and the
+ *   `live` of one row may be negative. `live` counts the rows of live tokens under these keys, expired ones included;
+ *   `active` counts tokens in `month`. One row for both, so that a create changes one counter.
+ * - `audit` rows may contain several entries. Sequence 0 of a chain has no entries: its link is that of the root's entry
+ *   that opened it. `audit_subject` and `audit_index` find rows by keyed hashes.
+ * - `reply_subject` rows are removed with their reply by the same statement.
+ * - `purge` lists deleted tenants whose tokens the sweeper still removes.
+ */
+const TABLES: readonly string[] = [
+  `CREATE TABLE vault.format (one smallint PRIMARY KEY CHECK (one = 1), format integer NOT NULL,
+  serves_from integer NOT NULL, migrated_at bigint NOT NULL)`,
+  `CREATE TABLE vault.header (one smallint PRIMARY KEY CHECK (one = 1), vault_id text COLLATE "C" NOT NULL,
+  format integer NOT NULL, created_at bigint NOT NULL, generation integer NOT NULL, carried bytea,
+  slot_numbers smallint[] NOT NULL, slot_bytes bytea[] NOT NULL, mac bytea NOT NULL)`,
+  `CREATE TABLE vault.sweep (one smallint PRIMARY KEY CHECK (one = 1), swept_at bigint NOT NULL, clock_note text NOT NULL)`,
+  `CREATE TABLE vault.chain (chain bigint PRIMARY KEY, opened_at bigint NOT NULL, heartbeat_at bigint NOT NULL,
+  closed_at bigint, recorded_at bigint, logged bigint NOT NULL)`,
+  'CREATE TABLE vault.gate (gate smallint PRIMARY KEY)',
+  `CREATE TABLE vault.tenant (tenant integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id uuid NOT NULL UNIQUE,
+  owner_id uuid NOT NULL, created_by uuid, created_at bigint NOT NULL, modified_by uuid, modified_at bigint,
+  revision bigint NOT NULL, key_id integer NOT NULL, data_key_id integer NOT NULL, index_key_id integer NOT NULL,
+  authority uuid NOT NULL, details bytea NOT NULL)`,
+  `CREATE TABLE vault.tenant_key (tenant integer NOT NULL, key_id integer NOT NULL, purpose smallint NOT NULL,
+  generation integer NOT NULL, wrapped bytea NOT NULL, created_at bigint NOT NULL, PRIMARY KEY (tenant, key_id))`,
+  `CREATE TABLE vault.application (application bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant integer NOT NULL,
+  id uuid NOT NULL, type smallint NOT NULL, key_hash bytea NOT NULL UNIQUE, parent_id uuid, created_by uuid,
+  created_at bigint NOT NULL, modified_by uuid, modified_at bigint, expires_at bigint, revision bigint NOT NULL,
+  key_id integer NOT NULL, details bytea NOT NULL)`,
+  'CREATE UNIQUE INDEX application_id ON vault.application (tenant, id)',
+  'CREATE INDEX application_newest ON vault.application (tenant, created_at DESC, id)',
+  'CREATE INDEX application_parent ON vault.application (tenant, parent_id) WHERE parent_id IS NOT NULL',
+  'CREATE INDEX application_expiry ON vault.application (expires_at) WHERE expires_at IS NOT NULL',
+  `CREATE TABLE vault.token (token bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant integer NOT NULL,
+  type smallint NOT NULL, active_month integer NOT NULL, created_at bigint NOT NULL, expires_at bigint, deleted_at bigint,
+  revision bigint NOT NULL, key_id integer NOT NULL, index_key_id integer NOT NULL, created_by uuid, deleted_by uuid,
+  id text COLLATE "C" NOT NULL, mac bytea, blinds uuid[], clear bytea, presented bytea, revealed bytea,
+  CHECK (CASE WHEN deleted_at IS NULL THEN num_nulls(blinds, clear, presented, revealed) = 0
+    AND num_nonnulls(mac, created_by, deleted_by) = 0
+    ELSE num_nonnulls(blinds, clear, presented, revealed, expires_at) = 0 AND num_nulls(mac, created_by) = 0 END))`,
+  'CREATE UNIQUE INDEX token_id ON vault.token (tenant, id)',
+  'CREATE INDEX token_newest ON vault.token (tenant, created_at, type) WHERE deleted_at IS NULL',
+  `CREATE INDEX token_expiry ON vault.token (expires_at, tenant, type)
+  WHERE expires_at IS NOT NULL AND deleted_at IS NULL`,
+  `CREATE TABLE vault.token_index (tenant integer NOT NULL, blind uuid NOT NULL, created_at bigint NOT NULL,
+  token bigint NOT NULL, PRIMARY KEY (tenant, blind, created_at, token))`,
+  `CREATE TABLE vault.container_set (tenant integer NOT NULL, container uuid NOT NULL, name uuid NOT NULL,
+  PRIMARY KEY (tenant, container, name))`,
+  'CREATE INDEX container_set_name ON vault.container_set (tenant, name)',
+  `CREATE TABLE vault.token_count (tenant integer NOT NULL, type smallint NOT NULL, month integer NOT NULL,
+  key_id integer NOT NULL, index_key_id integer NOT NULL, chain bigint NOT NULL, live bigint NOT NULL,
+  active bigint NOT NULL, last_created_at bigint NOT NULL, PRIMARY KEY (tenant, type, month, key_id, index_key_id, chain))`,
+  'CREATE TABLE vault.purge (tenant integer PRIMARY KEY, since bigint NOT NULL)',
+  `CREATE TABLE vault.audit (chain bigint NOT NULL, sequence bigint NOT NULL, at bigint NOT NULL, link bytea NOT NULL,
+  sealed bytea NOT NULL, PRIMARY KEY (chain, sequence))`,
+  `CREATE TABLE vault.audit_subject (blind uuid NOT NULL, chain bigint NOT NULL, sequence bigint NOT NULL,
+  n integer NOT NULL, PRIMARY KEY (blind, chain, sequence, n))`,
+  `CREATE TABLE vault.audit_index (blind uuid NOT NULL, chain bigint NOT NULL, sequence bigint NOT NULL,
+  PRIMARY KEY (blind, chain, sequence))`,
+  `CREATE TABLE vault.reply (reply bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant integer NOT NULL,
+  application_id uuid NOT NULL, key_hash bytea NOT NULL, request_hash bytea NOT NULL, created_at bigint NOT NULL,
+  sealed bytea NOT NULL)`,
+  'CREATE UNIQUE INDEX reply_key ON vault.reply (tenant, application_id, key_hash)',
+  'CREATE INDEX reply_age ON vault.reply (created_at)',
+  'CREATE TABLE vault.reply_subject (reply bigint NOT NULL, blind uuid NOT NULL, PRIMARY KEY (reply, blind))',
+  'CREATE INDEX reply_subject_blind ON vault.reply_subject (blind)',
+];
+
+/**
+ * How PostgreSQL stores them. Sealed bytes do not compress. Rows of `token`, `tenant`, `chain` and counters change in
+ * place, which needs room in their page; tables that grow fast are vacuumed and analyzed early. After a key was
+ * destroyed its row is vacuumed soon.
+ */
+const STORAGE: readonly string[] = [
+  `ALTER TABLE vault.token ALTER clear SET STORAGE EXTERNAL, ALTER presented SET STORAGE EXTERNAL,
+  ALTER revealed SET STORAGE EXTERNAL`,
+  'ALTER TABLE vault.audit ALTER sealed SET STORAGE EXTERNAL',
+  'ALTER TABLE vault.reply ALTER sealed SET STORAGE EXTERNAL',
+  'ALTER TABLE vault.tenant SET (fillfactor = 50)',
+  'ALTER TABLE vault.chain SET (fillfactor = 50)',
+  `ALTER TABLE vault.token SET (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02,
+  autovacuum_vacuum_insert_scale_factor = 0.02)`,
+  'ALTER TABLE vault.token_index SET (autovacuum_vacuum_insert_scale_factor = 0.02)',
+  `ALTER TABLE vault.token_count SET (fillfactor = 50, autovacuum_vacuum_scale_factor = 0,
+  autovacuum_vacuum_threshold = 5000)`,
+  'ALTER TABLE vault.tenant_key SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 0)',
+];
+
+/** The rows of a new vault, before its root chain begins and its header is written. */
+const ROWS: readonly string[] = [
+  `INSERT INTO vault.format VALUES (1, ${FORMAT.format}, ${FORMAT.serves_from}, 0)`,
+  "INSERT INTO vault.sweep VALUES (1, 0, '')",
+  'INSERT INTO vault.chain VALUES (0, 0, 0, NULL, NULL, 0)',
+  `INSERT INTO vault.gate SELECT generate_series(0, ${GATES - 1})`,
+];
+
+/** Names the schema in a statement that is written for `vault`. */
+export function inSchema(text: string, schema: string): string {
+  return text.replaceAll('vault.', `"${schema}".`);
+}
+
+/** The statements that create the tables and their first rows, for one transaction. */
+export function schemaStatements(schema: string): readonly string[] {
+  return [`CREATE SCHEMA "${schema}"`, ...[...TABLES, ...STORAGE, ...ROWS].map((text) => inSchema(text, schema))];
+}

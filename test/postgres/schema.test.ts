@@ -1,0 +1,102 @@
+import { existsSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { connectStore } from '../../src/store/postgres/connect.ts';
+import { inSchema, schemaStatements } from '../../src/store/postgres/schema.ts';
+import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
+import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+import { createDatabase } from './create-database.ts';
+import { openClient } from './open-client.ts';
+import { startPostgres } from './start-postgres.ts';
+
+/** Debian's PostgreSQL, tested where it is installed; CI also runs all tests with it. */
+const OLDER = '/usr/lib/postgresql/15/bin';
+const stops: (() => Promise<void>)[] = [];
+afterAll(async () => {
+  for (const stop of stops) await stop();
+});
+
+async function olderServer(): Promise<string> {
+  const { port, stop } = await startPostgres({ binaries: OLDER });
+  stops.push(stop);
+  return `postgres://postgres@127.0.0.1:${port}/postgres`;
+}
+
+async function apply(client: SqlClient, schema: string): Promise<void> {
+  const texts = ['BEGIN', ...schemaStatements(schema)];
+  await client.together(() => Promise.all([...texts.map((text) => client.run({ text })), client.commit()]));
+}
+
+const SERVERS: readonly (readonly [string, () => Promise<string>])[] = [
+  ['of this run', createDatabase],
+  ...(existsSync(OLDER) ? [['of Debian', olderServer] as const] : []),
+];
+
+describe.each(SERVERS)('the server %s', (_, server) => {
+  it('accepts the schema, under any name', async () => {
+    const client = await openClient(await server());
+    await apply(client, 'user');
+    const text = `SELECT (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'user' AND relkind = 'r'),
+      (SELECT count(*) FROM "user".gate), (SELECT max(format) FROM "user".format), (SELECT count(*) FROM "user".header)`;
+    expect(await client.run({ text })).toEqual([[18, 4096, 1, 0]]);
+  });
+});
+
+describe('a row of token', () => {
+  let url = '';
+  beforeAll(async () => {
+    url = await createDatabase();
+    const client = await connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout: 5000 });
+    await apply(client, 'vault');
+    await client.close();
+  });
+
+  const live = { blinds: ['00000000-0000-0000-0000-000000000001'], clear: 'c', presented: 'p', revealed: 'r' };
+  const deleted = { deleted_at: 5, mac: 'm', created_by: '00000000-0000-0000-0000-000000000002' };
+
+  it.each([
+    ['live', live, true],
+    ['live, without a sealed value', { ...live, revealed: null }, false],
+    ['live, with a creator in clear', { ...live, created_by: deleted.created_by }, false],
+    ['deleted', deleted, true],
+    ['deleted, without its MAC', { ...deleted, mac: null }, false],
+    ['deleted, with a sealed value', { ...deleted, presented: 'p' }, false],
+    ['deleted, with blind indexes', { ...deleted, blinds: live.blinds }, false],
+  ])('may be %s: %o %s', async (_, columns, isAllowed) => {
+    const client = await openClient(url);
+    await client.run({ text: inSchema('DELETE FROM vault.token', 'vault') });
+    const outcome = await insertToken(client, 'x', columns).then(
+      () => true,
+      ({ code }) => code,
+    );
+    expect(outcome).toBe(isAllowed || '23514');
+  });
+
+  it('keeps the id of a deleted token, and orders ids by their bytes', async () => {
+    const client = await openClient(url);
+    await client.run({ text: inSchema('DELETE FROM vault.token', 'vault') });
+    await insertToken(client, 'B', deleted);
+    await insertToken(client, 'a', live);
+    await expect(insertToken(client, 'B', live)).rejects.toMatchObject({ code: '23505', table: 'token' });
+    expect(await client.run({ text: inSchema('SELECT id FROM vault.token ORDER BY id', 'vault') })).toEqual([
+      ['B'],
+      ['a'],
+    ]);
+  });
+});
+
+async function insertToken(client: SqlClient, id: string, columns: object): Promise<void> {
+  const row = {
+    tenant: 1,
+    type: 1,
+    active_month: 1,
+    created_at: 1,
+    revision: 1,
+    key_id: 1,
+    index_key_id: 1,
+    id,
+    ...columns,
+  };
+  const names = Object.keys(row);
+  const text = `INSERT INTO vault.token (${names}) VALUES (${names.map((_, at) => `$${at + 1}`)})`;
+  await client.run({ text: inSchema(text, 'vault') }, Object.values(row));
+}
