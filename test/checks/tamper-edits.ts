@@ -102,7 +102,7 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
     'an application of another parent': `UPDATE application SET parent_id = (SELECT min(id) FROM application)
      WHERE application = (SELECT max(application) FROM application)`,
   }),
-  ...edits('application', '', /made by an application that is gone/, {
+  ...edits('application', '', /created by an application that no longer exists/, {
     'an orphaned application':
       'UPDATE application SET parent_id = zeroblob(16) WHERE application = (SELECT max(application) FROM application)',
   }),

@@ -21,7 +21,7 @@ import { tokenIndex } from './tables/token-index.ts';
 import { tokenLists } from './tables/token-lists.ts';
 import { isExpired, tokenRows } from './tables/token-rows.ts';
 
-/** How many expired records one transaction removes. */
+/** The maximum number of expired records that one transaction removes. */
 const SWEEP_BATCH = 100;
 
 /**
@@ -50,7 +50,7 @@ export function sqliteStore(session: Session): FileStore {
     replies.insert(audit);
   }
 
-  /** Also writes them, but only if the change was made. */
+  /** Writes the entry and the reply only if the change was made. Returns `changed`. */
   function audited(changed: boolean, audit: AuditDraft | undefined): boolean {
     if (changed && audit !== undefined) record(audit);
     return changed;
@@ -69,7 +69,10 @@ export function sqliteStore(session: Session): FileStore {
     });
   }
 
-  /** Empties the write-ahead log before this resolves, unless another process keeps reading it for seconds. */
+  /**
+   * Runs a change that destroys data. Resolves after emptying the write-ahead log, unless another process reads the log
+   * until the deadline.
+   */
   async function destroy(write: () => boolean): Promise<boolean> {
     const changed = await changeAuthority('removed', write);
     if (changed) await session.emptyLog();
@@ -93,7 +96,7 @@ export function sqliteStore(session: Session): FileStore {
     return record === undefined || isExpired(record, now) ? undefined : record;
   }
 
-  /** The reads of one snapshot, in which a tenant keeps its number. */
+  /** Returns the reads of one snapshot. Finds a tenant's number once, since it cannot change within the snapshot. */
   function readsOf(authorityVersion: string): SnapshotReads {
     let last: { readonly id: string; readonly tenant: number | undefined } | undefined;
     return {
@@ -214,7 +217,7 @@ export function sqliteStore(session: Session): FileStore {
     },
     removeOldReplies: (now, limit) => session.write('removed', () => replies.removeOld(now, limit)),
     async claimSweep(now, interval) {
-      // Most callers do not get the claim: they only read and wait for no commit.
+      // Most callers do not get the claim; a read shows them so without a commit.
       if (!(await session.read(() => change.isSweepDue(now, interval)))) return false;
       return session.write('added', () => change.claimSweep(now, interval));
     },

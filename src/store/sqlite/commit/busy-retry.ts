@@ -7,8 +7,8 @@ export const BUSY_DEADLINE_MS = 5000;
 const MAX_PAUSE_MS = 40;
 
 /**
- * Waits before attempt number `attempt` (from 1). The pauses grow, so that a long lock costs little; they grow slowly,
- * since most locks last some milliseconds. They are random, so that two processes do not keep colliding.
+ * Waits before attempt number `attempt` (from 1). The pause grows slowly, since most locks last a few milliseconds. It
+ * is random, so that two processes do not keep colliding.
  */
 export async function busyPause(attempt: number): Promise<void> {
   const longest = Math.min(MAX_PAUSE_MS, 2 ** Math.min(attempt / 2, 6));
@@ -16,8 +16,8 @@ export async function busyPause(attempt: number): Promise<void> {
 }
 
 /**
- * Repeats `attempt` while a lock blocks it. SQLite's own waiting is synchronous and would stop the event loop, so all
- * waiting happens here. Throws the error of the last attempt after the deadline.
+ * Calls `attempt` until no other connection's lock blocks it, and returns its result. Throws the last error after the
+ * deadline. SQLite's own waiting is synchronous and would stop the event loop, so callers wait here.
  */
 export async function retryBusy<T>(attempt: () => T, deadlineMs: number = BUSY_DEADLINE_MS): Promise<T> {
   const deadline = performance.now() + deadlineMs;

@@ -1,22 +1,25 @@
 import { sqliteCode } from '../file/sqlite-error.ts';
 
-/** The delay of emptying the log after the last write, in milliseconds: short when it contains old sealed values. */
+/**
+ * How long after the last write the log is emptied, in milliseconds. The time is shorter when the log contains removed
+ * values.
+ */
 const QUIET_MS = { removed: 200, added: 2000 } as const;
 
-/** A write that finds no space empties the log, but at most once in this many milliseconds. */
+/** The minimum time between two attempts to empty the log on a full disk, in milliseconds. */
 const NO_SPACE_PAUSE_MS = 500;
 
-/** Under constant writing the log is emptied this long after the first write that asked for it. */
+/** The maximum time between a write and the next emptying of the log under constant writing, in milliseconds. */
 const MAX_WAIT_MS = 5000;
 
 /**
- * Empties the write-ahead log some time after writes. `secure_delete` cleans the file, but the log keeps the old pages
- * until it is truncated, and truncating it at every delete would cost three syncs each. After writes that removed
- * nothing the log may keep its length: the next write then overwrites it, which is faster than appending.
+ * Empties the write-ahead log some time after writes. `secure_delete` cleans the file, but the log keeps old pages
+ * until it is truncated. Truncating it after every delete would cost three syncs each time. After writes that removed
+ * nothing, the log may keep its length: overwriting is faster than appending.
  */
 export class Checkpointer {
   readonly #empty: (keepLength: boolean) => boolean;
-  /** The log holds old sealed values. */
+  /** Whether the log contains removed values. */
   #hasRemoved = false;
   /** Set while the log waits to be emptied. */
   #waiting: { readonly turn?: NodeJS.Immediate; readonly timer?: NodeJS.Timeout } | undefined;
@@ -39,12 +42,12 @@ export class Checkpointer {
     this.#wait(this.#quiet);
   }
 
-  /** The log itself may fill the disk: much of it is obsolete and no longer needs space in the file. */
+  /** Tries to empty the log after a write found no space: the log itself may fill the disk. */
   afterNoSpace(): void {
     if (performance.now() - this.#attemptedAt >= NO_SPACE_PAUSE_MS) this.attempt();
   }
 
-  /** Empties the log now if nothing blocks it; otherwise it stays scheduled. */
+  /** Tries to empty the log now and returns whether it succeeded. Otherwise schedules another attempt. */
   attempt(keepLength = false): boolean {
     let done = false;
     this.#attemptedAt = performance.now();
@@ -52,7 +55,7 @@ export class Checkpointer {
       done = this.#empty(keepLength);
       if (done && !keepLength) this.#hasRemoved = false;
     } catch (error) {
-      // A full disk or a lock: the log stays without loss, and the next attempt follows later.
+      // The disk is full or another connection holds a lock. The log loses nothing; the next attempt follows later.
       if (sqliteCode(error) === undefined) throw error;
     }
     if (done) this.stop();
@@ -66,7 +69,9 @@ export class Checkpointer {
     this.#waiting = undefined;
   }
 
-  /** Timers must not keep the process alive: close() empties the log as well. */
+  /**
+   * Schedules the next attempt. The timers do not keep the process alive, since `Session.close` also empties the log.
+   */
   #wait(ms: number): void {
     this.stop();
     // A command closes the file in the turn of its write, so it needs no timer.

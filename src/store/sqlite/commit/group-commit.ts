@@ -3,11 +3,11 @@ import { isBusy, vaultBusy } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, busyPause } from './busy-retry.ts';
 import type { WriteTurns } from './write-turns.ts';
 
-/** One transaction at a time on one connection; each call is synchronous. */
+/** Runs one transaction at a time on one connection. Each call is synchronous. */
 export interface Transactions {
   begin(): void;
   commit(): void;
-  /** Harmless when there is no transaction. */
+  /** Does nothing when there is no transaction. */
   rollback(): void;
 }
 
@@ -20,16 +20,20 @@ export interface GroupCommitOptions {
 
 interface Write {
   readonly deadline: number;
-  /** Does the write inside a transaction; returns a function that resolves its caller after the commit. */
+  /**
+   * Performs the write inside a transaction. Returns a function that resolves the caller's promise after the commit.
+   */
   readonly execute: () => () => void;
   readonly reject: (error: unknown) => void;
 }
 
-/** Limits one group's time on the event loop to some milliseconds. */
+/**
+ * The default maximum number of writes in a commit. A group of this size takes a few milliseconds of the event loop.
+ */
 const GROUP_SIZE = 128;
 
 /**
- * Commits writes in groups: a commit waits for the disk, and writes that arrive meanwhile share the next one.
+ * Commits writes in groups: a commit waits for the disk, and writes that arrive meanwhile share the next commit.
  *
  *     run(a) run(b) ─┐ settled promises have run
  *                    └─ BEGIN a b COMMIT ─ resolve a, b
@@ -37,9 +41,9 @@ const GROUP_SIZE = 128;
  *
  * Invariants:
  *
- * - A caller is answered only after the commit of its write. Writes happen in the order of their arrival.
- * - A write that throws is undone alone: the group is rolled back, and its members run again one by one. A write must
- *   therefore depend on the database only.
+ * - A caller's promise resolves only after the commit of its write. Writes run in the order of their arrival.
+ * - A write that throws undoes only itself: the group is rolled back, and its writes run again one by one. A write must
+ *   therefore depend only on the database.
  * - While another process holds the lock the event loop is free. A write that misses its deadline rejects with
  *   `vault_busy`.
  */
@@ -70,12 +74,12 @@ export class GroupCommit {
     });
   }
 
-  /** From now on this connection alternates with another writing connection of this process. */
+  /** Makes this connection alternate with another writing connection of this process. */
   takeTurns(turns: WriteTurns): void {
     this.#turns = turns;
   }
 
-  /** Accepts no more writes; resolves when the accepted ones are answered. */
+  /** Stops accepting writes. Resolves when all accepted writes are settled. */
   async close(): Promise<void> {
     this.#closed = true;
     await this.#draining;
@@ -96,18 +100,18 @@ export class GroupCommit {
   }
 
   async #pause(refusals: number): Promise<void> {
-    // Waits for the process whose turn it is: a longer pause would leave the lock unused.
+    // With turns, the lock is free again soon; a growing pause would leave it unused.
     if (refusals > 0) return busyPause(this.#turns === undefined ? refusals : 1);
-    // Concurrent callers arrive in one run of promises, so a lone write need not wait longer.
+    // Concurrent callers call in one run of promises, so a single tick collects their writes.
     if (this.#turns === undefined) return nextTick();
     await this.#turns.otherFirst();
-    // Under load from another connection, one turn of the event loop lets all its messages arrive first.
+    // Under load, wait one turn of the event loop, so that all messages that have arrived join this group.
     await nextTurn();
   }
 
   /**
-   * Runs one transaction around the group. Answers the writes that another process's lock blocked; the others are
-   * settled.
+   * Runs the group in one transaction and settles its writes. Returns the writes that another process's lock blocked;
+   * they are not settled.
    */
   #commit(group: readonly Write[]): readonly Write[] {
     const settle: (() => void)[] = [];
@@ -149,14 +153,14 @@ export class GroupCommit {
   }
 }
 
-/** Resolves after all settled promises have run. */
+/** Resolves after the callbacks of all settled promises have run. */
 function nextTick(): Promise<void> {
   return new Promise((resolve) => process.nextTick(resolve));
 }
 
 /**
- * Resolves after this turn of the event loop. Avoids node:timers/promises, which a command with a single write would
- * load only for this.
+ * Resolves after this turn of the event loop. Does not use node:timers/promises, which a command with a single write
+ * would load only for this.
  */
 export function nextTurn(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));

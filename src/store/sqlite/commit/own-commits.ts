@@ -23,7 +23,10 @@ export class OwnCommits {
     this.#chain = chain;
   }
 
-  /** Returns the mark of the thread's next commit. Null after a change by another process, whose number is unknown. */
+  /**
+   * Returns the mark of the thread's next commit. Returns null for its first commit and after a commit by another
+   * process (`alone` is false), since the number of the next commit is then unknown.
+   */
   nextMark(alone: boolean): Buffer | null {
     if (!alone) this.#to = -1;
     return this.#to === -1 ? null : this.#markOf(randomBytes(RANDOM_BYTES), this.#from, this.#to + 1);
@@ -35,7 +38,10 @@ export class OwnCommits {
     this.#to = counter;
   }
 
-  /** Returns whether there are commits after `from`, up to the one with this mark, and all belong to a thread. */
+  /**
+   * Returns whether all commits after number `from`, up to the commit with this mark, belong to a writer thread.
+   * Returns false if there are none.
+   */
   include(from: number, { counter, mark }: ChangeMark): boolean {
     if (from >= counter || mark.length <= RANDOM_BYTES + FROM_BYTES) return false;
     const own = Number(Buffer.from(mark).readBigUInt64BE(RANDOM_BYTES));

@@ -4,7 +4,7 @@ import type { WriteReply } from './serve-writes.ts';
 import { putCall, type WriteName } from './write-calls.ts';
 import { errorOf, Outbox, type WriteMessage } from './write-messages.ts';
 
-/** A message of the writer. */
+/** A message from the writer. */
 export type WriterMessage = 'ready' | { readonly replies: readonly WriteReply[] };
 
 interface Call {
@@ -12,9 +12,9 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
-/** The channel to a writing thread or process. It closes after it has answered all calls. */
+/** The channel to a writing thread or process. The message `close` ends the thread or the connection to the process. */
 export interface WriterPort {
-  /** Whether it leads to another process: two writing processes invalidate each other's page cache. */
+  /** Whether the writer is another process. Two writing processes invalidate each other's page cache. */
   readonly leavesProcess?: boolean;
   on(event: 'message', listener: (message: WriterMessage) => void): unknown;
   on(event: 'error', listener: (error: Error) => void): unknown;
@@ -22,9 +22,9 @@ export interface WriterPort {
   postMessage(message: WriteMessage | 'close', transfer: readonly ArrayBuffer[]): void;
 }
 
-/** A thread or another process that writes, seen from the thread that answers calls. */
+/** The calling side of a writer, which is a thread or another process. */
 export class Writer {
-  /** Resolves when the other side serves. Rejects when it cannot start. */
+  /** Resolves when the other side is ready. Rejects when it cannot start. */
   readonly ready: Promise<this>;
   readonly #port: WriterPort;
   readonly #gone: Promise<void>;
@@ -33,7 +33,7 @@ export class Writer {
   #last = 0;
   #outbox: Outbox | undefined;
 
-  /** Calls `lost` when the other side fails while it serves. */
+  /** Calls `lost` when the other side fails after it was ready. */
   constructor(port: WriterPort, lost: (error: Error) => void) {
     this.#port = port;
     this.#gone = new Promise((resolve) => port.on('exit', resolve));
@@ -48,7 +48,7 @@ export class Writer {
         const served = this.#state === 'serves';
         this.#state = 'closes';
         reject(error);
-        // These writes may or may not be done.
+        // It is unknown whether these writes were committed.
         for (const call of this.#calls.values()) call.reject(error);
         this.#calls.clear();
         if (served) lost(error);
@@ -58,17 +58,17 @@ export class Writer {
     });
   }
 
-  /** Whether a write that could be made here belongs there: two writing sides wait for each other's lock. */
+  /** Whether every write must go to the other side. Two writing sides would wait for each other's lock. */
   get takesAll(): boolean {
     return this.#port.leavesProcess === true || this.#calls.size > 0;
   }
 
-  /** Resolves or rejects as the call does on the other thread. */
+  /** Calls the store's method `name` on the other side. Resolves or rejects as that call does. */
   write<Name extends WriteName>(name: Name, ...call: Parameters<Store[Name]>) {
     type Result = Awaited<ReturnType<Store[Name]>>;
     return new Promise<Result>((resolve, reject) => {
       if (this.#state === 'closes') throw new Problem('vault_stopping', { retryAfter: 1 });
-      // Runs after all calls of this turn: one message for each call would take longer than the calls.
+      // Sends all calls of this turn in one message: a message for each call would take longer than the calls.
       if (this.#outbox === undefined) process.nextTick(() => this.#post());
       this.#outbox ??= new Outbox();
       const number = this.#last + 1;
@@ -81,7 +81,10 @@ export class Writer {
     });
   }
 
-  /** Resolves when the other side has answered all calls and a thread has closed the file, or is gone. */
+  /**
+   * Ends the writer after it has answered all calls. Resolves when the thread or the connection to the process has
+   * ended.
+   */
   close(): Promise<void> {
     this.#post();
     const isOpen = this.#state !== 'closes';

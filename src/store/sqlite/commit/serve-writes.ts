@@ -2,10 +2,13 @@ import type { Store } from '../../../core/ports.ts';
 import { type Chain, makeCall } from './write-calls.ts';
 import { failureOf, Inbox, type Outcome, type WriteMessage } from './write-messages.ts';
 
-/** The answer to a call, by its number. */
+/** The number of a call and its outcome. */
 export type WriteReply = readonly [number, Outcome];
 
-/** Runs the calls of a message. Calls that end together share one answer. */
+/**
+ * Returns a function that runs the calls of a message on `store`. Calls that end in the same tick share one call of
+ * `answer`.
+ */
 export function createWriteServer(store: Store, chain: Chain, answer: (replies: readonly WriteReply[]) => void) {
   let ended: WriteReply[] = [];
 

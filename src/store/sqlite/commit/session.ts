@@ -11,16 +11,19 @@ import { GroupCommit, nextTurn } from './group-commit.ts';
 import type { OwnCommits } from './own-commits.ts';
 import type { WriteTurns } from './write-turns.ts';
 
-/** The content of the log after a write: nothing special, or old sealed values that must be removed. */
+/**
+ * What a write leaves in the log: only new pages (`added`), or also old sealed values that must not stay there
+ * (`removed`).
+ */
 export type Residue = 'added' | 'removed';
 
-/** The maximum length of the log of an idle file. */
+/** The maximum length of an idle file's log, in bytes. A longer log is truncated. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 
 /**
- * One connection and the rules for using it. Reads use one snapshot; writes go through the group commit. Waiting for
- * other processes' locks does not stop the event loop. Errors of SQLite become problems, and nothing runs after
- * `close`. Callbacks are synchronous, so a read never sees an uncommitted write.
+ * Reads and writes on one connection. Writes run in group commits. Waiting for another process's lock does not stop the
+ * event loop. Errors of SQLite become problems. Reads and writes after `close` reject with `vault_stopping`. Callbacks
+ * are synchronous, so a read never sees an uncommitted write.
  */
 export class Session {
   readonly connection: Connection;
@@ -31,23 +34,23 @@ export class Session {
   readonly #statements: Readonly<Record<'begin' | 'commit' | 'rollback' | 'beginRead', () => void>>;
   #closing: Promise<void> | undefined;
   /**
-   * Raised by this connection's own changes to tenants, applications and keys: `data_version` shows only those of
-   * others.
+   * Counts this connection's own changes to tenants, applications and keys. `data_version` only shows changes by other
+   * connections.
    */
   #authorityChanges = 0;
   #authority: Promise<string> | undefined;
-  /** The file's state at the last check, and the number of commits by others. */
+  /** The file's `data_version` and commit number at the last check. */
   #seen = { version: -1, counter: -1 };
   #othersChanges = 0;
   readonly #dataVersion;
   readonly #lastChange;
-  /** Set in a writer thread's session. */
+  /** Creates the marks of this session's commits. Set only in a writer thread. */
   #noted: OwnCommits | undefined;
   /** `data_version` in the open transaction and in the last committed one. */
   #begunAt: number | undefined;
   #committedAt: number | undefined;
   #ownCommits: OwnCommits | undefined;
-  /** `data_version` before the log was last truncated. */
+  /** `data_version` when the log was last emptied. */
   #truncatedAt: number | undefined;
 
   /** `busyDeadlineMs` is the longest wait for another process's lock, in milliseconds. */
@@ -79,7 +82,7 @@ export class Session {
         if (this.#noted !== undefined) this.#begunAt = this.#dataVersion().get();
       },
       commit: () => {
-        // Own commits do not change the version.
+        // `data_version` only changes when another connection has committed.
         const counter = count().get(this.#noted?.nextMark(this.#begunAt === this.#committedAt) ?? null);
         this.#statements.commit();
         this.#committed(counter ?? 0);
@@ -88,11 +91,15 @@ export class Session {
     };
     this.#group = new GroupCommit(transactions, { deadlineMs: busyDeadlineMs });
     this.#checkpointer = new Checkpointer((keepLength) => this.#emptyLog(keepLength));
-    // A killed process left its log with old sealed values in it; without this, only the next write would empty it.
+    // A killed process may have left removed values in the log. Without this, they would stay there until the next
+    // write.
     if (logSize(connection.name) > 0) this.#checkpointer.afterWrite('removed');
   }
 
-  /** Runs `query`, which is one statement, or several that need no common snapshot. */
+  /**
+   * Runs `query`, whose statements need no common snapshot. Retries it while a lock blocks it; rejects with
+   * `vault_busy` after the deadline.
+   */
   async read<T>(query: () => T): Promise<T> {
     if (this.#closing !== undefined) throw new Problem('vault_stopping', { retryAfter: 1 });
     try {
@@ -103,7 +110,7 @@ export class Session {
     }
   }
 
-  /** Runs `query` on one snapshot. */
+  /** Runs `query` on one snapshot of the file. */
   readSnapshot<T>(query: () => T): Promise<T> {
     return this.read(() => {
       if (this.connection.inTransaction) return query();
@@ -116,7 +123,10 @@ export class Session {
     });
   }
 
-  /** Runs `query` on one snapshot at once, with the version of `authorityVersion`. Returns undefined when it must wait. */
+  /**
+   * Runs `query` synchronously on one snapshot and passes it that snapshot's `authorityVersion`. Returns undefined when
+   * this fails or a transaction is open.
+   */
   readNow<T>(query: (authorityVersion: string) => T): T | undefined {
     if (this.#closing !== undefined || this.connection.inTransaction) return undefined;
     try {
@@ -131,7 +141,7 @@ export class Session {
     }
   }
 
-  /** Runs `change` in a transaction that it may share with others. Resolves when it is on disk. */
+  /** Runs `change` in a transaction that other writes may share. Resolves when the transaction is on disk. */
   async write<T>(residue: Residue, change: () => T): Promise<T> {
     try {
       const result = await this.#group.run(change);
@@ -146,12 +156,12 @@ export class Session {
     }
   }
 
-  /** Identifies the open file. */
+  /** Returns a text that identifies the open file. */
   get identity(): string {
     return this.#watch.identity;
   }
 
-  /** Marks this session as the writer thread's: it marks its commits and alternates with the main session. */
+  /** Makes this the session of a writer thread: it marks its commits and alternates with the main session. */
   writeAsThread(commits: OwnCommits, turns: WriteTurns): void {
     this.#noted = commits;
     this.#group.takeTurns(turns);
@@ -173,9 +183,9 @@ export class Session {
   }
 
   /**
-   * Checks the file once for all callers of one turn of the event loop, after the last of them has called. Each caller
-   * therefore sees every change that was committed before its call. Callers of one turn continue together and are
-   * answered together.
+   * Resolves to a text that differs whenever a tenant, an application or a key may have changed. Checks the file once
+   * for all callers of one turn of the event loop, after the last call, so each caller sees every change that was
+   * committed before its call.
    */
   authorityVersion(): Promise<string> {
     this.#authority ??= nextTurn().then(() => {
@@ -191,11 +201,14 @@ export class Session {
   #committed(counter: number): void {
     this.#noted?.note(counter);
     this.#committedAt = this.#begunAt;
-    // No other process has committed since the last check, so the next check finds no change from this one.
+    // No other process has committed since the last check. Note this commit, so that the next check does not count it.
     if (counter === this.#seen.counter + 1) this.#seen = { version: this.#seen.version, counter };
   }
 
-  /** Commits of a writer thread do not count as others': they touch no authority. */
+  /**
+   * Returns the current authority version. Ignores commits of a writer thread, which change no tenant, application or
+   * key.
+   */
   #authorityNow(): string {
     const version = this.#dataVersion().get() ?? 0;
     if (version !== this.#seen.version) {
@@ -207,8 +220,8 @@ export class Session {
   }
 
   /**
-   * Callers read right after the version check, so they share one snapshot. SQLite locks and unlocks the file once for
-   * all of them; that takes longer than finding a row.
+   * Opens one snapshot for all callers, which read right after the version check. For SQLite, locking and unlocking the
+   * file takes longer than finding a row.
    */
   #shareSnapshot(): void {
     if (this.connection.inTransaction) return;
@@ -225,7 +238,7 @@ export class Session {
     });
   }
 
-  /** Throws `vault_moved` when the path no longer leads to the open file. */
+  /** Reads from the file. Rejects with `vault_moved` when the path no longer leads to the open file. */
   ping(): Promise<void> {
     return this.read(() => {
       this.#watch.check();
@@ -234,7 +247,8 @@ export class Session {
   }
 
   /**
-   * Empties the write-ahead log. Returns false when other connections used it until the deadline: it stays scheduled.
+   * Empties the write-ahead log. Resolves to false when other connections use the log until the deadline; another
+   * attempt is then scheduled.
    */
   async emptyLog(): Promise<boolean> {
     try {
@@ -275,12 +289,15 @@ export class Session {
     }
   }
 
-  /** Undoes the writes of this transaction; ends a read. Harmless without a transaction. */
+  /** Rolls back the open transaction, which also ends a read. Does nothing without a transaction. */
   #endTransaction(): void {
     if (this.connection.open && this.connection.inTransaction) this.#statements.rollback();
   }
 
-  /** The log keeps its length only without other writers: they may have removed data and been killed. */
+  /**
+   * Empties the log and returns whether it succeeded. The log keeps its length only if no other connection has written
+   * since it was last emptied: a killed writer may have left removed values in it.
+   */
   #emptyLog(keepLength: boolean): boolean {
     this.#endTransaction();
     const version = this.#dataVersion().get();
@@ -292,12 +309,12 @@ export class Session {
   }
 }
 
-/** Only `stat`: reading the log's bytes would drop SQLite's locks. */
+/** Returns the length of the log in bytes. Uses only `stat`, since reading the log would drop SQLite's locks. */
 function logSize(file: string): number {
   return statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 }
 
-/** Another connection still reads from the log. The error has SQLite's code, so it is retried like any other lock. */
+/** Thrown while another connection reads from the log. Has SQLite's code, so that `retryBusy` tries again. */
 class LogInUse extends Error {
   readonly code = 'SQLITE_BUSY';
 }

@@ -6,17 +6,20 @@ import type { Session } from './session.ts';
 import type { Chain } from './write-calls.ts';
 
 export interface ThreadedStore extends FileStore {
-  /** Starts the writer. Also resolves when it cannot start: the store then writes without it. */
+  /** Starts the writer. Also resolves when the writer cannot start; the store then writes on this thread. */
   startThread(): Promise<void>;
 }
 
-/** Starts the thread or finds the process that writes. `lost` makes the store write without it from then on. */
+/**
+ * Starts the writer thread or connects to the writing process. Calls `lost` when that writer fails; the store then
+ * writes on its own thread.
+ */
 export type StartWriter = (lost: () => void) => Promise<Writer>;
 
 /**
- * A store that writes tokens and the audit in another thread, once several writes arrive at a time: a commit waits for
- * the disk and would block this thread and its readers. Lone writes and all other writes use `sqliteStore`, which ends
- * sooner here. If another process writes, all tokens and the audit go there at once.
+ * Returns a store that writes tokens and the audit in another thread once several writes arrive at a time: a commit
+ * waits for the disk and would block this thread. Single writes and all other methods use `sqliteStore` on this thread,
+ * which is faster for them. If the writer is another process, it gets all writes of tokens and the audit.
  */
 export function threadedStore(session: Session, chain: Chain, start: StartWriter): ThreadedStore {
   session.recognize(new OwnCommits(chain));

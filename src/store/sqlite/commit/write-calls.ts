@@ -6,7 +6,7 @@ import { REPLY } from '../tables/reply-rows.ts';
 import { TOKEN, TOMBSTONE } from '../tables/token-rows.ts';
 import type { Cell, Inbox, Outbox } from './write-messages.ts';
 
-/** Computes the link of an entry: `Keyring.auditLink`. */
+/** Returns the link that chains an audit entry to the previous one, as `Keyring.auditLink` does. */
 export type Chain = (
   previous: Uint8Array,
   entry: { readonly sequence: number; readonly at: number; readonly sealed: Uint8Array },
@@ -23,7 +23,7 @@ const text: Argument<string> = { put: (out, value) => out.put(value), take: (fro
 const flag: Argument<boolean> = { put: (out, value) => out.put(value ? 1 : 0), take: (from) => from.number() === 1 };
 const bytes: Argument<Uint8Array> = { put: (out, value) => out.putBytes(value), take: (from) => from.bytes() };
 
-/** An absent list arrives as an empty one. */
+/** Encodes a list. An absent list arrives as an empty list. */
 function listOf<T>({ put, take }: Argument<T>): Argument<readonly T[]> {
   return {
     put(out, values: readonly T[] = []) {
@@ -79,7 +79,7 @@ const indexedSubjects = listOf(object<IndexedSubject>({ n: number, blind: bytes 
 
 const storedReplies = listOf(record<StoredReply>(REPLY));
 
-/** Omits the function `link`; the receiving thread adds it. */
+/** Encodes an audit draft without its function `link`, which the receiving thread creates. */
 const draft: Argument<AuditDraft> = {
   put(out, { at, sealed, subjects, reply, shows = [] }) {
     out.put(at);
@@ -128,7 +128,7 @@ export function putCall<Name extends WriteName>(out: Outbox, name: Name, values:
 /** Decodes the next call of a message and runs it. */
 export function makeCall(store: Store, from: Inbox, chain: Chain): Promise<unknown> {
   const name = from.text();
-  if (!isWrite(name)) throw new TypeError('there is no such write');
+  if (!isWrite(name)) throw new TypeError('unknown write call');
   const members: readonly Argument<unknown>[] = WRITES[name];
   const write = store[name] as (...values: readonly unknown[]) => Promise<unknown>;
   return write(...members.map((member) => member.take(from, chain)));

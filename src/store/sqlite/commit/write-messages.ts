@@ -3,9 +3,9 @@ import { Problem } from '../../../core/problem.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
 /**
- * The messages between the thread that answers calls and the one that writes. A message has the calls of one turn of
- * the event loop: their members in one array, their bytes in one buffer. Passing the objects themselves takes several
- * times as long, and would send the whole memory behind each view of bytes.
+ * A message from the thread that answers calls to the thread that writes. It contains all calls of one turn of the
+ * event loop: their texts and numbers in one array, their bytes in one buffer. Sending the objects themselves takes
+ * several times as long and would copy the whole buffer behind each byte array.
  */
 export interface WriteMessage {
   readonly cells: readonly Cell[];
@@ -14,7 +14,7 @@ export interface WriteMessage {
 
 export type Cell = string | number | undefined;
 
-/** Collects the members of calls. */
+/** Collects the values of calls for one message. */
 export class Outbox {
   readonly #cells: Cell[] = [];
   readonly #parts: Uint8Array[] = [];
@@ -31,7 +31,10 @@ export class Outbox {
     this.#size += bytes.length;
   }
 
-  /** Appends everything of `call`, or nothing if it throws: other calls must find their parts in place. */
+  /**
+   * Runs `call`, which appends the values of one call. If it throws, removes these values again, so that the message
+   * stays readable.
+   */
   whole(call: (out: Outbox) => void): void {
     const [cells, parts, size] = [this.#cells.length, this.#parts.length, this.#size];
     try {
@@ -56,8 +59,8 @@ export class Outbox {
 }
 
 /**
- * Reads the members in the same order. Throws for a member of the wrong kind, which is a bug: both ends have the same
- * build.
+ * Reads the values of a message in the order in which the outbox collected them. Throws for a value of the wrong type,
+ * which is a bug: both ends have the same build.
  */
 export class Inbox {
   readonly #cells: readonly Cell[];
@@ -102,7 +105,7 @@ export class Inbox {
     return bytes;
   }
 
-  /** Text, number or absent. */
+  /** Returns the next text or number, or undefined for an absent value. */
   cell(): Cell {
     if (this.isEmpty) throw new TypeError('another member was expected');
     const cell = this.#cells[this.#cell];
@@ -121,7 +124,7 @@ export type Outcome =
       readonly cause: Thrown | undefined;
     };
 
-/** The parts of an error to send: cloning one drops its name and its code. */
+/** The parts of an error that a message carries. Structured cloning would drop the error's name and code. */
 interface Thrown {
   readonly name: string;
   readonly message: string;

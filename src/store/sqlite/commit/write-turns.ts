@@ -3,18 +3,22 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** The memory that two threads share through `WriteTurns`. */
 export type TurnCells = Int32Array<SharedArrayBuffer>;
 
-/** Gives up after this time. The other side tries every few milliseconds, unless its event loop is busy. */
+/**
+ * The maximum wait for the other side's turn, in milliseconds. The other side tries for the lock every few
+ * milliseconds, unless its event loop is busy.
+ */
 const MAX_WAIT_MS = 80;
 
 /**
- * Alternates two writing connections of one process. SQLite gives a free lock to the first that asks, usually the
- * connection that has just released it. Without turns, the other would wait for seconds when syncs are slow.
+ * Alternates two writing connections of one process. SQLite gives a free lock to the first connection that asks,
+ * usually the one that has just released it. Without turns, the other connection would wait for seconds when syncs are
+ * slow.
  */
 export class WriteTurns {
   readonly cells: TurnCells;
   readonly #own: 0 | 1;
 
-  /** Both sides share the cells; each has its own position in them. */
+  /** Both sides share `cells`; `side` is the index of this side's cell. */
   constructor(side: 0 | 1, cells: TurnCells = new Int32Array(new SharedArrayBuffer(8))) {
     this.cells = cells;
     this.#own = side;
@@ -30,7 +34,7 @@ export class WriteTurns {
     Atomics.store(this.cells, this.#own, 0);
   }
 
-  /** Resolves when the waiting other side has had its turn, or has not used it in time. */
+  /** Resolves at once if the other side does not want the lock, else after its turn or after MAX_WAIT_MS. */
   async otherFirst(): Promise<void> {
     if (!this.#otherWaits) return;
     this.wait();

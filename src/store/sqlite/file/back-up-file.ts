@@ -8,7 +8,7 @@ import { type Connection, loadDriver } from './driver.ts';
 import { placeFile } from './place-file.ts';
 import { sqliteCode, toFileFault } from './sqlite-error.ts';
 
-/** Damage and locks belong to the file that is read; all other errors belong to the file that is written. */
+/** Matches the errors of the file that is read: damage and locks. All other errors concern the file that is written. */
 const OF_THE_SOURCE = /^SQLITE_(CORRUPT|NOTADB|BUSY|IOERR_READ|IOERR_SHORT_READ)/;
 
 /**
@@ -30,7 +30,7 @@ export async function backUpFile(
   });
 }
 
-/** Does this for a file that this process, or another one, may have open. */
+/** Backs up the vault `file`, which this or another process may have open, as `backUpFile` does. */
 export async function backUpVaultFile(
   file: string,
   target: string,
@@ -49,8 +49,8 @@ export async function backUpVaultFile(
 
 /**
  * Copies a backup to a new vault file. `verify` checks the copy before it gets its name; if it throws, no copy remains.
- * Only reads the backup: opening it would leave a log beside it. Throws `file_missing`, `conflict` for a file in use,
- * and the faults of `placeFile`.
+ * Copies the backup's bytes: opening it with SQLite would leave a log beside it. Throws the faults `file_missing`,
+ * `file_unsafe`, `file_exists`, `conflict` for a backup in use, and those of `placeFile`.
  */
 export async function restoreVaultFile(
   backup: string,
@@ -67,7 +67,7 @@ export async function restoreVaultFile(
       hint: 'pass --move-aside to rename it, together with its log',
     });
   }
-  // A log would be missing from the copy.
+  // The copy would lack the writes in the backup's log.
   if ((lstatSync(`${source}-wal`, { throwIfNoEntry: false })?.size ?? 0) > 0) {
     throw new Fault('conflict', `${source} is in use, or was not closed`, {
       hint: 'copy it with `vault backup`',

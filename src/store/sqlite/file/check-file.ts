@@ -8,7 +8,7 @@ import { APPLICATION_ID } from './schema.ts';
 /** The files that SQLite keeps beside the vault while it is open, or after a crash. */
 export const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
 
-/** Other users may read it: its contents are sealed. */
+/** The permission bits that let other users write the file. Others may read it, since its contents are sealed. */
 const WRITTEN_BY_OTHERS = 0o022n;
 
 /** The header of a database file (SQLite's "Database File Format", §1.3) and the offset of `application_id` in it. */
@@ -16,9 +16,10 @@ const HEAD_BYTES = 100;
 const APPLICATION_ID_AT = 68;
 
 /**
- * Checks that `path` may be opened as a vault: a regular file of this user or root that no one else can write, in a
- * writable folder. Throws `file_missing`, `file_unsafe`, `not_a_vault` (an empty file), `file_unwritable`. Reads no
- * byte of a file that this process has open (`isOpenHere`).
+ * Checks that `path` may be opened as a vault, and returns its `stat`. It must be a regular file in a writable folder,
+ * belong to this user or root, and not be writable by other users. Throws `file_missing`, `file_unsafe`,
+ * `file_unwritable`, and `not_a_vault` for an empty file or an unsafe file that is not a vault. Reads no byte of a file
+ * that this process has open (`isOpenHere`).
  */
 export function checkFile(path: string, isOpenHere = false): BigIntStats {
   const found = look(path);
@@ -44,8 +45,8 @@ export function checkFile(path: string, isOpenHere = false): BigIntStats {
 }
 
 /**
- * Checks that `path` may be a vault before any secret is requested. Only for a file that this process does not have
- * open.
+ * Checks `path` as `checkFile` does, and throws `not_a_vault` for the file of another program. Call it before
+ * requesting a secret, and only for a file that this process does not have open.
  */
 export function checkUnopenedFile(path: string): void {
   checkFile(path);
@@ -73,7 +74,7 @@ function assertSafe(path: string, found: BigIntStats): void {
   if (found.isSymbolicLink()) throw new Fault('file_unsafe', `${path} is a symbolic link`);
   if (found.isDirectory()) throw new Fault('file_unsafe', `${path} is a directory`);
   if (!found.isFile()) throw new Fault('file_unsafe', `${path} is not a regular file`);
-  // Windows keeps owners and permissions elsewhere: these values mean nothing there.
+  // These values mean nothing on Windows, which stores owners and permissions elsewhere.
   const user = process.getuid?.();
   if (user === undefined) return;
   if (found.uid !== BigInt(user) && found.uid !== 0n) throw new Fault('file_unsafe', `${path} belongs to another user`);
@@ -82,8 +83,8 @@ function assertSafe(path: string, found: BigIntStats): void {
 }
 
 /**
- * Returns whether an inaccessible file is no vault at all; then its permissions do not matter. It reads the file, which
- * would drop SQLite's locks on an open database, so use it only for files that were never opened.
+ * Returns whether a file is not a vault; false if it cannot be read. Call it only for a file that this process does not
+ * have open: reading the file would drop SQLite's locks on it.
  */
 function isForeign(path: string): boolean {
   let file: number | undefined;
@@ -125,12 +126,12 @@ export class PathWatch {
     return statSync(`${this.#path}-wal`, { bigint: true, throwIfNoEntry: false })?.ino;
   }
 
-  /** Identifies the open file: equal for two paths, or two openings, of one file. */
+  /** Returns a text that identifies the open file, whatever path it was opened by. */
   get identity(): string {
     return `${this.#device}:${this.#inode}`;
   }
 
-  /** Throws `vault_moved`. */
+  /** Throws `vault_moved` when the path leads to another file or to none. */
   check(): void {
     const found = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
     if (found === undefined || found.dev !== this.#device || found.ino !== this.#inode) {
@@ -142,7 +143,7 @@ export class PathWatch {
     this.#checkedAt = performance.now();
   }
 
-  /** Accepts a recent check instead of a new one. */
+  /** Calls `check` unless the last check is still fresh. */
   checkNowAndThen(): void {
     if (performance.now() - this.#checkedAt > FRESH_MS) this.check();
   }

@@ -2,12 +2,12 @@ import { Fault } from '../../../core/fault.ts';
 import type { Connection, Driver } from './driver.ts';
 
 /**
- * SQLite itself never waits for a lock, in milliseconds: its waiting would stop the event loop, and every read with it,
- * although reads need no lock. `retryBusy` and the group commit wait instead.
+ * How long SQLite itself waits for a lock, in milliseconds. Its waiting would stop the event loop, and with it reads
+ * that need no lock. `retryBusy` and the group commit wait instead.
  */
 const BUSY_TIMEOUT_MS = 0;
 
-/** The settings of every connection, with the values that a later read must return. */
+/** The settings of every connection: the pragma, the value to set, and the value that a later read must return. */
 const PRAGMAS = [
   ['journal_mode', 'WAL', 'wal'],
   // better-sqlite3 runs a log at NORMAL by default, which loses acknowledged writes when the power fails.
@@ -20,12 +20,15 @@ const PRAGMAS = [
   ['mmap_size', '0', 0],
 ] as const;
 
-/** Connects to an existing file. Reads nothing from it yet. `path` is absolute. */
+/**
+ * Connects to the existing file at `path`, which is absolute. Reads nothing from it yet. Throws `file_unwritable` when
+ * the driver cannot access the folder.
+ */
 export function connect(Database: Driver, path: string): Connection {
   try {
     return new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
   } catch (cause) {
-    // The driver checks the folder first, and throws this error for any failure there.
+    // The driver checks the folder first and throws a TypeError if that fails.
     if (!(cause instanceof TypeError)) throw cause;
     throw new Fault('file_unwritable', `the folder of ${path} cannot be read`, { cause });
   }
@@ -33,7 +36,7 @@ export function connect(Database: Driver, path: string): Connection {
 
 const SET_PRAGMAS = PRAGMAS.map(([name, value]) => `PRAGMA ${name} = ${value};`).join('');
 
-/** Sets the pragmas and checks each: a silently ignored setting would weaken the file unnoticed. */
+/** Sets the pragmas and reads each back: SQLite may ignore a setting silently. Throws `file_unwritable`. */
 export function setPragmas(connection: Connection): void {
   connection.exec(SET_PRAGMAS);
   for (const [name, value, answer] of PRAGMAS) {

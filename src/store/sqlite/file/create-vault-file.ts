@@ -7,8 +7,8 @@ import { placeFile } from './place-file.ts';
 import { APPLICATION_ID, FORMAT, SCHEMA } from './schema.ts';
 
 /**
- * Creates a vault at `path` that contains `header` and the rows of `fill`. It appears whole, closed to other users, or
- * not at all; never changes an existing file. Throws the faults `file_exists`, `file_unwritable`, `no_space`,
+ * Creates a vault at `path` that contains `header` and the rows of `fill`. The file appears complete and with mode
+ * 0600, or not at all. Never changes an existing file. Throws the faults `file_exists`, `file_unwritable`, `no_space`,
  * `binding_missing`.
  */
 export async function createVaultFile(

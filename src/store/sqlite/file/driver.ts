@@ -5,10 +5,10 @@ import { Fault } from '../../../core/fault.ts';
 export type Connection = BetterSqlite3.Database;
 export type Driver = typeof BetterSqlite3;
 
-/** The Node-API that better-sqlite3 13 calls. On an older Node.js the process would crash without a message. */
+/** The Node-API version that better-sqlite3 13 needs. On an older Node.js the process would crash without a message. */
 const MIN_NODE_API = 10;
 
-/** Returns whether the binding loads on a Node.js with this Node-API. */
+/** Returns whether the binding loads on a Node.js with this Node-API version. */
 export function bindingRuns(nodeApi: string | undefined): boolean {
   return Number(nodeApi ?? 0) >= MIN_NODE_API;
 }
@@ -18,9 +18,10 @@ let driver: Driver | undefined;
 /**
  * Loads better-sqlite3 and proves that its binding works. Rejects with the fault `binding_missing`.
  *
- * Statements write an equality as `= +?` and a limit as `LIMIT +?`. Since 3.54 SQLite's planner reads the value of a
- * bare parameter there (whereLoopOutputAdjust) and prepares the statement again after each sqlite3_clear_bindings.
- * better-sqlite3 calls that after each run, which costs 5 to 50 µs. The planner ignores a parameter after a sign.
+ * All SQL here writes an equality as `= +?` and a limit as `LIMIT +?`. Since version 3.54, SQLite's planner reads the
+ * value of a bare parameter in these places (whereLoopOutputAdjust) and prepares the statement again after each
+ * sqlite3_clear_bindings. better-sqlite3 calls that function after each run, which costs 5 to 50 µs. The planner
+ * ignores a parameter with a sign.
  */
 export async function loadDriver(): Promise<Driver> {
   driver ??= load();
@@ -34,7 +35,7 @@ function load(): Driver {
     });
   }
   try {
-    // Loads faster than by `import`, which first searches CommonJS files for the names that they export.
+    // `require` is faster than `import`, which first searches a CommonJS file for the names that it exports.
     const Database: Driver = createRequire(import.meta.filename)('better-sqlite3');
     new Database(':memory:').close();
     return Database;
@@ -67,7 +68,8 @@ interface Statements {
 }
 
 /**
- * Returns a function that prepares a statement on its first run: a command pays only for the statements that it runs.
+ * Returns functions that prepare a statement on its first run, so that a command prepares only the statements that it
+ * runs.
  */
 export function statements(connection: Connection): Statements {
   const prepared =

@@ -10,7 +10,9 @@ interface HeaderRow {
   readonly mac: Buffer;
 }
 
-/** Returns the file's header unchecked: the keyring checks it. Returns undefined when there is none in a valid form. */
+/**
+ * Returns the file's header, which only the keyring verifies. Returns undefined if the header is missing or malformed.
+ */
 export function readHeader(connection: Connection): VaultHeader | undefined {
   const row = connection
     .prepare<[], HeaderRow>('SELECT vault_id, format, created_at, generation, carried, mac FROM header')

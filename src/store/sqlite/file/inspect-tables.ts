@@ -4,14 +4,14 @@ import { splitBlinds } from '../tables/token-index.ts';
 import type { Connection } from './driver.ts';
 import { BLIND_LENGTH, FILE_ROW } from './schema.ts';
 
-/** A statement that returns the ids of wrong rows, and the finding. */
+/** A check of one table. `sql` selects the ids of wrong rows; `what` says what is wrong with them. */
 interface Check {
   readonly table: string;
   readonly what: string;
   readonly sql: string;
 }
 
-/** Returns a tenant's name for people: its UUID, or its number if it has no row. */
+/** Returns an SQL expression for a tenant's UUID, or for its number if the tenant has no row. */
 const TENANT = (column: string) =>
   `coalesce((SELECT lower(hex(id)) FROM tenant WHERE tenant = ${column}), 'number ' || ${column})`;
 
@@ -40,7 +40,7 @@ const CHECKS: readonly Check[] = [
   },
   {
     table: 'application',
-    what: 'was made by an application that is gone',
+    what: 'was created by an application that no longer exists',
     sql: `SELECT lower(hex(a.id)) AS id FROM application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
       (SELECT 1 FROM application p WHERE p.tenant = a.tenant AND p.id = a.parent_id)`,
   },
@@ -114,13 +114,14 @@ interface TokenRow {
 }
 
 /**
- * Selects the ids of tokens with more entries in the index than they list. The last part of a truncated list counts.
+ * Selects the ids of tokens with more entries in the index than their own lists name. The rest of a truncated list
+ * counts as one entry.
  */
 const SUPERFLUOUS_ENTRIES = `SELECT t.id FROM token t
   JOIN (SELECT token, count(*) AS entries FROM token_index GROUP BY token) i ON i.token = t.token
   WHERE i.entries > (length(t.blinds) + ${BLIND_LENGTH - 1}) / ${BLIND_LENGTH} ORDER BY t.token`;
 
-/** Runs every check of the tables that needs no key. Call it on one snapshot. */
+/** Runs every check of the tables that needs no key and returns the findings. Call it inside one read transaction. */
 export function inspectTables(connection: Connection): readonly Finding[] {
   const structure = connection.pragma('integrity_check(20)') as readonly { readonly integrity_check: string }[];
   const damage = structure.map((row) => row.integrity_check).filter((text) => text !== 'ok');

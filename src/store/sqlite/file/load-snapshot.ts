@@ -10,14 +10,18 @@ import { FORMAT } from './schema.ts';
 import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA } from './snapshot-layout.ts';
 import { toFileFault } from './sqlite-error.ts';
 
-/** The replaced tables, children last; the numbers of tenants never change inside a vault. */
+/**
+ * The tables whose rows a load replaces, children last. Rows of `tenant` stay, since a tenant's number never changes.
+ */
 const REPLACED = ['application', ...TABLES_OF_TOKENS] as const;
 
-/** Tenants of the snapshot that the vault no longer has. */
+/** Counts the tenants of the snapshot that the vault no longer has. */
 const GONE_TENANTS = `SELECT count(*) FROM snapshot.tenant s
   WHERE NOT EXISTS (SELECT 1 FROM main.tenant t WHERE t.tenant = s.tenant AND t.id = s.id)`;
 
-/** Keys that seal records of the snapshot and no longer exist in the vault. Reads its tokens once. */
+/**
+ * Counts the keys that seal records of the snapshot but no longer exist in the vault. Reads the snapshot's tokens once.
+ */
 const LOST_KEYS = `WITH used AS MATERIALIZED (SELECT DISTINCT tenant, key_id, index_key_id FROM snapshot.token)
   SELECT count(*) FROM (
     SELECT tenant, key_id FROM snapshot.tenant UNION SELECT tenant, key_id FROM snapshot.application
@@ -26,7 +30,7 @@ const LOST_KEYS = `WITH used AS MATERIALIZED (SELECT DISTINCT tenant, key_id, in
 
 type Options<Method extends 'loadSnapshot' | 'inspectSnapshot'> = Parameters<FileStore[Method]>[1];
 
-/** Implements `FileStore.loadSnapshot`: other processes see the old records or the new ones. */
+/** Implements `FileStore.loadSnapshot`: other processes see either all old records or all new ones. */
 export async function loadSnapshot(
   session: Session,
   path: string,
@@ -76,7 +80,7 @@ async function withAttached<T>(connection: Connection, path: string, work: () =>
   } catch (error) {
     const fault = toFileFault(path, error);
     if (!(fault instanceof Fault) || fault.code !== 'not_a_vault') throw fault;
-    // SQLite cannot read this file, although it was once written as a database.
+    // A snapshot was written as a database, so it is damaged if SQLite does not recognize it.
     throw new Fault('damaged', `${path} is damaged`, { cause: error });
   }
 }
@@ -88,7 +92,7 @@ function checkedFacts(connection: Connection, path: string, verify: Options<'loa
   return facts;
 }
 
-/** Reads the attached snapshot. Undefined when it is not of this format. */
+/** Returns the facts of the attached snapshot, or undefined if the file is not a snapshot of this format. */
 function readFacts(connection: Connection): SignedFacts | undefined {
   if (connection.pragma('snapshot.application_id', { simple: true }) !== SNAPSHOT_APPLICATION_ID) return undefined;
   if (connection.pragma('snapshot.user_version', { simple: true }) !== FORMAT) return undefined;
@@ -102,11 +106,14 @@ function readFacts(connection: Connection): SignedFacts | undefined {
   const facts = connection
     .prepare<[], SignedFacts>('SELECT vault_id, name, saved_at, sequence, link, mac FROM snapshot.facts')
     .get();
-  // A damaged row may hold anything, whatever the table declares.
+  // The values of a damaged row may have other types than the table declares.
   return Buffer.isBuffer(facts?.link) && Buffer.isBuffer(facts.mac) ? facts : undefined;
 }
 
-/** A snapshot of this vault, but of a state that this file never had, or with keys that no longer exist. */
+/**
+ * Throws `conflict` for a snapshot of a state that this file never had, or with a tenant or a key that no longer
+ * exists.
+ */
 function refuseForeign(connection: Connection, { sequence, link }: AuditHead): void {
   const count = (sql: string) => connection.prepare<[], number>(sql).pluck().get() ?? 0;
   const entry = auditRows(connection).read(sequence - 1, 1)[0];
@@ -137,11 +144,11 @@ function highest(connection: Connection, table: 'token' | 'application'): number
 }
 
 function replaceRecords(connection: Connection): void {
-  // A reply may predate the snapshot although its change was committed later, so no time separates them.
+  // Remove all replies: a reply may have an earlier time than the snapshot although its change was committed later.
   for (const table of [...REPLACED, 'reply']) {
     connection.exec(`DELETE FROM main.${table} WHERE tenant IN (SELECT tenant FROM snapshot.tenant)`);
   }
-  // Rows of later tenants may have the numbers of the snapshot's rows, so renumber the latter.
+  // Renumber the snapshot's rows: tenants that are newer than the snapshot may have rows with the same numbers.
   const behind = {
     token: highest(connection, 'token'),
     application: highest(connection, 'application'),

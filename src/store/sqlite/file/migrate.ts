@@ -6,9 +6,9 @@ import type { Connection } from './driver.ts';
 import type { Layout } from './schema.ts';
 
 /**
- * Brings the file to the layout's format: first makes a backup beside it (`FILE.v1.backup`, 0600), then runs all steps
- * in one transaction. A second process finds the work done. Throws `file_exists` when such a backup already exists: it
- * is never overwritten.
+ * Migrates the file to the layout's format. First writes a backup beside it (`FILE.v1.backup`, mode 0600), then runs
+ * all steps in one transaction. Runs no step if another process has migrated the file meanwhile. Throws `file_exists`
+ * if the backup already exists.
  */
 export async function migrate(
   connection: Connection,

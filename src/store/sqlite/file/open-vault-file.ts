@@ -16,7 +16,7 @@ import { toFileFault } from './sqlite-error.ts';
 export interface OpenedVaultFile {
   readonly header: VaultHeader;
   readonly store: FileStore;
-  /** For a second connection that writes; closed with the store. */
+  /** The session of the store, for the writer thread and relay. Closed with the store. */
   readonly session: Session;
 }
 
@@ -24,14 +24,14 @@ interface OpenOptions {
   /** How long this and later calls wait for another process's lock, in milliseconds. */
   readonly busyDeadlineMs?: number | undefined;
   readonly layout?: Layout;
-  /** This process has the file open already: no byte of it is read but on the new connection. */
+  /** Whether this process already has the file open. If so, only the new connection reads it. */
   readonly isOpenHere?: boolean | undefined;
 }
 
 /**
- * Opens the vault at `path`, still locked. Migrates a file of an older format. Throws the faults `file_missing`,
- * `file_unsafe`, `file_unwritable`, `not_a_vault`, `newer_format`, `damaged`, `locked_by_other`, `no_space`,
- * `binding_missing`.
+ * Opens the file of the vault at `path` without unlocking the vault. Migrates a file of an older format. Throws the
+ * faults `file_missing`, `file_unsafe`, `file_unwritable`, `not_a_vault`, `newer_format`, `damaged`, `locked_by_other`,
+ * `no_space`, `binding_missing`.
  */
 export async function openVaultFile(
   path: string,
@@ -61,7 +61,8 @@ export async function openVaultFile(
 }
 
 /**
- * Identifies the file before any setting: setting the journal mode writes, and the file may belong to another program.
+ * Returns the format of the file. Call it before any pragma: setting the journal mode writes, and the file may belong
+ * to another program.
  */
 function identify(connection: Connection, file: string, { format, migrations }: Layout): number {
   if (connection.pragma('application_id', { simple: true }) !== APPLICATION_ID) {
@@ -97,7 +98,7 @@ function assertSchema(connection: Connection, file: string, { schema }: Layout):
   }
 }
 
-/** Another process could have replaced the file between the check and the opening. */
+/** Throws `file_unsafe` if the file was replaced between the check and the opening. */
 function assertSameFile(file: string, checked: BigIntStats): void {
   const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
   if (now === undefined || now.dev !== checked.dev || now.ino !== checked.ino) {

@@ -7,10 +7,10 @@ import { COMPANIONS } from './check-file.ts';
 import { errorCode, NO_SPACE_CODES } from './sqlite-error.ts';
 
 /**
- * Puts a database file from `build` at `path`. Builds it under another name in the same folder, from an empty file of
- * mode 0600. It appears complete and synced, or not at all. Keeps an existing file by default; replaces it whole with
- * `replace`; renames it with its log with `moveAside`. Throws the faults `file_exists`, `file_unwritable`, `no_space`,
- * and what `build` throws.
+ * Places a database file at `path`. `build` fills an empty file of mode 0600 that has a temporary name in the same
+ * folder. The file appears at `path` complete and synced, or not at all. An existing file is an error by default;
+ * `replace` replaces it; `moveAside` renames it together with its log. Throws the faults `file_exists`,
+ * `file_unwritable`, `no_space`, and what `build` throws.
  */
 export async function placeFile(
   path: string,
@@ -22,7 +22,7 @@ export async function placeFile(
   const folder = dirname(target);
   const building = join(folder, `.${basename(target).slice(0, 64)}.${randomBytes(8).toString('hex')}.new`);
   const parts = ['', ...COMPANIONS].map((suffix) => building + suffix);
-  // A signal may end the process at any point.
+  // A signal may end the process at any point, so also remove the parts on exit.
   const removeAll = () => {
     try {
       for (const part of parts) rmSync(part, { force: true });
@@ -47,7 +47,7 @@ export async function placeFile(
   }
 }
 
-/** SQLite would apply a left-over log to the new file, so a log blocks the name, too. */
+/** Throws `file_exists` if the file or its log exists: SQLite would apply a left-over log to the new file. */
 function assertFree(target: string): void {
   if (target !== target.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
   for (const suffix of ['', ...COMPANIONS]) {
@@ -61,7 +61,7 @@ function assertFree(target: string): void {
   }
 }
 
-/** Keep the file and its log together: the log may hold writes that the file lacks. */
+/** Renames the file together with its log, which may contain writes that the file lacks. */
 function moveFilesAside(target: string): void {
   const aside = `${target}.aside-${new Date().toISOString().replace(/[-:.]/g, '')}`;
   for (const suffix of ['', ...COMPANIONS]) {
@@ -83,8 +83,9 @@ async function makeEmpty(path: string): Promise<void> {
 const NO_HARD_LINKS: ReadonlySet<string | undefined> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
 
 /**
- * Gives the finished file its name. A link, unlike a rename, never replaces a file that appeared meanwhile. File
- * systems without links replace our own placeholder, without a signal in between.
+ * Gives the finished file its name. A link, unlike a rename, never replaces a file that appeared meanwhile. On a file
+ * system without hard links, renames the file over a placeholder of its own, synchronously, so that no signal handler
+ * runs in between.
  */
 async function publish(building: string, target: string): Promise<void> {
   try {

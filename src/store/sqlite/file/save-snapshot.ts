@@ -8,7 +8,7 @@ import { placeFile } from './place-file.ts';
 import { FORMAT } from './schema.ts';
 import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA, SNAPSHOT_TABLES } from './snapshot-layout.ts';
 
-/** No other process has the new file yet, and `placeFile` syncs it. */
+/** The settings of the new file, which no other process has open and which `placeFile` syncs. */
 const SETTINGS = `PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA temp_store = MEMORY;
   PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON`;
 
@@ -34,7 +34,7 @@ export async function saveSnapshot(file: string, target: string, { replace, sign
   );
 }
 
-/** One transaction: it sees one state of the vault. */
+/** Copies the attached vault in one transaction, which sees one state of it. */
 function copy(connection: Connection, sign: Options['sign']): void {
   connection.exec('BEGIN');
   try {
@@ -43,7 +43,7 @@ function copy(connection: Connection, sign: Options['sign']): void {
     if (head.sequence === 0) throw new Problem('integrity_failure');
     for (const statement of SNAPSHOT_SCHEMA) connection.exec(statement);
     for (const table of SNAPSHOT_TABLES) {
-      // Keeps the counters of the file, which have no tenant: they never go back.
+      // Omits the row of `counter` that belongs to the whole file: a load must not set it back.
       connection.exec(`INSERT INTO main.${table} SELECT * FROM vault.${table} WHERE tenant > 0`);
     }
     const { vault_id, name, saved_at, sequence, link, mac } = sign(head);

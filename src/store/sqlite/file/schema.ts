@@ -18,13 +18,14 @@ export const BLIND_LENGTH = 16;
  * - `token_index` holds one entry for each blind index of a token: a list by one index walks backwards, and its total
  *   counts entries. New entries follow the old ones, here and in `token_newest`, so pages fill up and stay full.
  *   `token.blinds` repeats them, so that the entries of a token are found without another index.
- * - `container_set` holds sets of containers that tokens share: for each blind index of a container or prefix a row with
- *   the set's name, 16 bytes made of all of them. A token of the set has one entry in `token_index`, for that name,
- *   instead of theirs. A list by a container walks the entries of its sets besides its own. The number of sets of a
- *   container is limited; beyond the limit, tokens have their own entries. A set without tokens is removed.
- * - `token.clear` holds all clear columns of a token, in the bytes that its seals are bound to. The other columns repeat
- *   those that a statement searches, sorts or compares by. `presented` and `full` are sealed.
- * - `counter` holds the values that each create changes, in one page. The columns of the key that do not apply are 0:
+ * - `container_set` holds sets of containers that tokens share: for each blind index of a container or prefix a row
+ *   with the set's name, 16 bytes made of all of them. A token of the set has one entry in `token_index`, for that
+ *   name, instead of theirs. A list by a container walks the entries of its sets besides its own. The number of sets of
+ *   a container is limited; beyond the limit, tokens have their own entries. A set without tokens is removed.
+ * - `token.clear` holds all clear columns of a token, in the bytes that its seals are bound to. The other columns
+ *   repeat those that a statement searches, sorts or compares by. `presented` and `full` are sealed.
+ * - `counter` holds the values that change whenever a token is created, together in one page. The columns of the key
+ *   that do not apply are 0:
  *   - tenant, type, key_id, index_key_id: `count` is the number of rows in `token` under these keys, expired ones
  *     included; `at` is the last time of creation and never decreases.
  *   - tenant, month: `count` is the number of active tokens in the month.
@@ -32,16 +33,16 @@ export const BLIND_LENGTH = 16;
  *     touched only tokens and the audit, a keyed hash follows them (40 bytes). `at` is the last time when the file target
  *     removed expired records; `clock` is the vault's clock note, with a MAC. Count and mark only distinguish commits: an
  *     edit makes caches read again, and an anchor detects a count that decreased.
- * - `audit` only grows: all actions in order. A keyed hash chains each entry to the previous one.
- * - `audit_subject` finds the entries of the audit by a keyed hash of the records that they changed; `n` is the position
- *   of the event in its entry.
- * - `audit_index` finds the rows of the audit by a keyed hash of the caller, and of the records that were read, denied or
- *   tried. It is written later than the audit; the row with an empty `blind` has the last sequence that it covers.
- * - `reply` holds the replies to changes with an idempotency key, for 24 hours. `sealed` is bound to the other columns; it
- *   is empty once a record in the reply was removed. `reply_subject` finds the replies by these records, each named as in
- *   `audit_subject`.
- * - `key_id` and `index_key_id` are the tenant's keys of a row. A rotation walks the tokens and reseals those under older
- *   keys. A key without tokens in `counter` can be destroyed.
+ * - `audit` holds all actions in order and only grows. A keyed hash chains each entry to the previous one.
+ * - `audit_subject` finds the entries of the audit by a keyed hash of the records that they changed; `n` is the
+ *   position of the event in its entry.
+ * - `audit_index` finds the rows of the audit by a keyed hash of the caller, and of the records that were read, denied
+ *   or tried. It is written later than the audit; the row with an empty `blind` has the last sequence that it covers.
+ * - `reply` holds the replies to changes with an idempotency key, for 24 hours. `sealed` is bound to the other columns;
+ *   it is empty once a record in the reply was removed. `reply_subject` finds the replies by these records, each named
+ *   as in `audit_subject`.
+ * - `key_id` and `index_key_id` are the tenant's keys of a row. A rotation walks the tokens and reseals those under
+ *   older keys. A key without tokens in `counter` can be destroyed.
  */
 export const SCHEMA: readonly string[] = [
   `CREATE TABLE counter (
@@ -200,7 +201,7 @@ type Migration = (connection: Connection) => void;
 export interface Layout {
   readonly format: number;
   readonly schema: readonly string[];
-  /** The steps by the format that each starts from. */
+  /** The migrations, each under the format that it starts from. */
   readonly migrations: Readonly<Record<number, Migration>>;
 }
 

@@ -14,14 +14,15 @@ export function sqliteCode(error: unknown): string | undefined {
   return code?.startsWith('SQLITE_') ? code : undefined;
 }
 
-/** Returns whether another connection holds a needed lock: try again later. */
+/** Returns whether the error means that another connection holds a needed lock. */
 export function isBusy(error: unknown): boolean {
   const code = sqliteCode(error);
   return code !== undefined && (code === 'SQLITE_BUSY' || code.startsWith('SQLITE_BUSY_'));
 }
 
 /**
- * A full disk, in the words of SQLite and the system. A quota or a full shared-memory file appears as a failed write.
+ * The error codes of a full disk, from SQLite and the system. SQLite reports an exceeded quota or a full shared-memory
+ * file as a failed write.
  */
 export const NO_SPACE_CODES: ReadonlySet<string> = new Set([
   'SQLITE_FULL',
@@ -31,14 +32,15 @@ export const NO_SPACE_CODES: ReadonlySet<string> = new Set([
   'EDQUOT',
 ]);
 
-/** The error for a result code, or for its first two words. */
+/** The problems by result code, or by the first two words of one. */
 const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode | undefined>> = {
   SQLITE_CORRUPT: 'integrity_failure',
   SQLITE_NOTADB: 'integrity_failure',
   SQLITE_IOERR_SHORT_READ: 'integrity_failure',
   SQLITE_IOERR_CORRUPTFS: 'integrity_failure',
   SQLITE_IOERR_DATA: 'integrity_failure',
-  // Rows that the tables' declarations exclude, and a header that requires a newer SQLite: our code writes neither.
+  // These mean rows that violate the tables' declarations, or a header that requires a newer SQLite. This code writes
+  // neither.
   SQLITE_CONSTRAINT_NOTNULL: 'integrity_failure',
   SQLITE_CONSTRAINT_CHECK: 'integrity_failure',
   SQLITE_CONSTRAINT_DATATYPE: 'integrity_failure',
@@ -66,7 +68,7 @@ export function vaultBusy(cause: unknown): Problem {
   return new Problem('vault_busy', { cause, retryAfter: 1 });
 }
 
-/** By the first two words of the result code. */
+/** The faults and their messages, by the first two words of the result code. */
 const FAULT_BY_CODE: Readonly<Record<string, readonly [FaultCode, string]>> = {
   SQLITE_NOTADB: ['not_a_vault', 'is not a vault'],
   SQLITE_CORRUPT: ['damaged', 'is damaged'],

@@ -39,7 +39,7 @@ export interface ApplicationRow extends StoredRow<ApplicationColumns> {
   readonly tenant_id: Buffer;
 }
 
-/** A removed application, followed by those that it created. */
+/** The ids of a removed application and of the applications that it created. */
 export interface RemovedApplications {
   readonly tenant_id: string;
   readonly ids: readonly string[];
@@ -49,12 +49,12 @@ export const SELECT_APPLICATION = `SELECT a.tenant, t.id AS tenant_id, ${APPLICA
 FROM application a CROSS JOIN tenant t ON t.tenant = a.tenant`;
 const LIVE = '(a.expires_at IS NULL OR a.expires_at > ?)';
 
-/** Binds each of `values`. */
+/** Returns the SQL that limits the column to `values`, with a parameter for each value. */
 function among(column: 'id' | 'type', values: readonly string[] | undefined): string {
   return values === undefined ? '' : `AND a.${column} IN (${values.map(() => '?').join()})`;
 }
 
-/** The table `application`. All functions are synchronous; writes need a transaction. */
+/** Returns the functions for the table `application`. All are synchronous; writes need a transaction. */
 export function applicationRows(connection: Connection, tenants: TenantRows) {
   const { rows, value } = statements(connection);
   const byKeyHash = rows<[Uint8Array, number], ApplicationRow>(
@@ -113,7 +113,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
     insert(record: ApplicationRecord): void {
       const tenant = tenants.need(record.tenant_id);
       tenants.requireNewestKeys(tenant, record);
-      // An application that outlived its creator would be a key that cannot be revoked.
+      // Reject an application whose creator is gone: deleting the creator would no longer revoke it.
       if (record.parent_id !== undefined && exists().get(tenant, uuidKey(record.parent_id)) === undefined) {
         throw new Problem('unauthenticated');
       }
@@ -134,7 +134,8 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
     },
 
     /**
-     * Returns the removed ids: its own and those of its children; undefined when it is missing or at another revision.
+     * Removes the application and its children and returns their ids. Returns undefined if the application is missing
+     * or has another revision.
      */
     remove(tenantId: string, id: string, expectedRevision: number): readonly string[] | undefined {
       const tenant = tenants.find(tenantId);
@@ -143,11 +144,11 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       return [id, ...removeChildren().all(tenant, key).map(uuidText)];
     },
 
-    /** Removes at most `limit` expired ones, earliest expiry first, and their children. */
+    /** Removes at most `limit` expired applications, earliest expiry first, and their children. */
     removeExpired(now: Instant, limit: number): readonly RemovedApplications[] {
       const ended: RemovedApplications[] = [];
       for (const row of expired().all(now, limit)) {
-        // Its creator was removed just before, and it with the creator.
+        // The row may be gone already: an earlier turn of this loop removes the children of its application.
         if (removeRow().run(row.application).changes === 0) continue;
         const ids = [row.id, ...removeChildren().all(row.tenant, row.id)].map(uuidText);
         ended.push({ tenant_id: uuidText(row.tenant_id), ids });

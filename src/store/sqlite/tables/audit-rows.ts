@@ -11,9 +11,7 @@ import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
-/**
- * A damaged row may hold anything. Return nothing for a value that the table excludes, so that the chain breaks there.
- */
+/** Replaces values of a damaged row that the table does not allow, so that the chain breaks at this entry. */
 function asEntry({ sequence, at, sealed, link }: AuditEntry): AuditEntry {
   return {
     sequence,
@@ -26,8 +24,8 @@ function asEntry({ sequence, at, sealed, link }: AuditEntry): AuditEntry {
 const NO_BYTES = new Uint8Array();
 
 /**
- * The tables `audit`, `audit_subject` and `audit_index` of `schema`. Synchronous; `append` needs the transaction of the
- * change.
+ * The tables `audit`, `audit_subject` and `audit_index` of `schema`. All functions are synchronous; `append` runs in
+ * the transaction of the change.
  */
 export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'main') {
   const { rows, value } = statements(connection);
@@ -75,7 +73,10 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
   return {
     head,
 
-    /** Reads the head each time: another process, or a rolled-back group, may have moved it. */
+    /**
+     * Appends entries to the chain. Reads the last entry each time: another process, or a rolled-back group, may have
+     * changed it.
+     */
     append(...drafts: readonly AuditDraft[]): void {
       let before = head();
       for (const { at, sealed, subjects, link } of drafts) {
@@ -85,7 +86,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
           insert().run(sequence, at, sealed, own);
           for (const { blind, n } of subjects) index().run(blind, sequence, n);
         } catch (cause) {
-          // The next place is free, unless the table is damaged.
+          // The next sequence number is free unless the table is damaged.
           throw sqliteCode(cause)?.startsWith('SQLITE_CONSTRAINT')
             ? new Problem('integrity_failure', { cause })
             : cause;
@@ -94,7 +95,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
       }
     },
 
-    /** Returns the last place at or before `before` with one of the subjects. */
+    /** Returns the last place of one of `subjects` in an entry up to number `before`. */
     findLast(subjects: readonly Uint8Array[], before: number): AuditPlace | undefined {
       const places = subjects.map((subject) => lastOf().get(subject, before)).filter((place) => place !== undefined);
       return places.sort((a, b) => b.sequence - a.sequence || b.n - a.n)[0];

@@ -3,11 +3,14 @@ import { type Connection, statements } from '../file/driver.ts';
 import { FILE_ROW } from '../file/schema.ts';
 import { storedText } from './columns.ts';
 
-/** The times that all processes share, in the file's row of `counter`. Synchronous; writes need a transaction. */
+/**
+ * Reads and writes the times that all processes share, in the file's row of `counter`. All functions are synchronous;
+ * writes need a transaction.
+ */
 export function changeRow(connection: Connection) {
   const { rows, value } = statements(connection);
-  // Checks the interval in both directions: a sweep under a clock far ahead must not stop all sweeps. This column has
-  // no MAC: an edit only delays one sweep by an hour, or starts it at once.
+  // Compares in both directions: after a sweep under a clock far ahead, sweeps must go on. This column has no MAC: by
+  // editing it, one can only delay one sweep by an hour, or start it at once.
   const isDue = value<[number, number], number>(`SELECT at NOT BETWEEN ? AND ? FROM counter WHERE ${FILE_ROW}`);
   const claim = rows<[number, number, number]>(
     `UPDATE counter SET at = ? WHERE ${FILE_ROW} AND at NOT BETWEEN ? AND ?`,
@@ -25,7 +28,7 @@ export function changeRow(connection: Connection) {
   return {
     isSweepDue: (now: Instant, interval: number): boolean => isDue().get(now - interval + 1, now + interval - 1) === 1,
 
-    /** Returns false when another process was faster. */
+    /** Returns whether this call has claimed the sweep; false if another process was faster. */
     claimSweep: (now: Instant, interval: number): boolean =>
       claim().run(now, now - interval + 1, now + interval - 1).changes === 1,
 

@@ -7,8 +7,8 @@ import { uuidBytes, uuidText } from './uuid-bytes.ts';
 type Stored = string | number | Uint8Array | null;
 
 /**
- * How a column stores a value. A damaged row may hold anything, whatever the table declares: `read` throws
- * `integrity_failure` for a value that the declaration excludes.
+ * Converts the values of a column. A damaged row may hold any value; `read` throws `integrity_failure` for a value that
+ * the table does not allow.
  */
 export interface Kind<Value> {
   readonly store: (value: Value) => Stored;
@@ -34,14 +34,14 @@ export function storedNumber(value: unknown): number {
 /** The latest time of a `Date`, in milliseconds. */
 export const LAST_INSTANT = 8.64e15;
 
-/** For times outside the sealed data: a wrong one would appear only in the output. */
+/** Returns a stored time that is not part of the sealed data, or throws `integrity_failure` if it is out of range. */
 export function storedInstant(value: unknown): number {
   const instant = storedNumber(value);
   if (instant < 0 || instant > LAST_INSTANT) throw new Problem('integrity_failure');
   return instant;
 }
 
-/** A lone surrogate would become U+FFFD in the file and match other texts. */
+/** Returns whether SQLite can store the text. It would store a lone surrogate as U+FFFD, which matches other texts. */
 export function isStorableText(value: string): boolean {
   return value.isWellFormed();
 }
@@ -65,7 +65,7 @@ export function optional<Value>({ store, read, isBlob }: Kind<Value>): Kind<Valu
   };
 }
 
-/** A name stored as a number. An unknown number means that the file was altered. */
+/** Stores a name as a number. `read` throws `integrity_failure` for an unknown number. */
 function coded<Name extends string>(codes: Readonly<Record<Name, number>>): Kind<Name> {
   const names = new Map<unknown, Name>();
   for (const name in codes) names.set(codes[name], name);
@@ -79,12 +79,12 @@ function coded<Name extends string>(codes: Readonly<Record<Name, number>>): Kind
   };
 }
 
-/** A row of columns that `read` converts to a `Row`. */
+/** A row as SQLite returns it, which `read` converts to a `Row`. */
 export type StoredRow<Row> = { readonly [Name in keyof Row]-?: unknown };
 
 /**
- * The columns of a table for the members of `Row`, by name. This one list, in one order, defines SELECT, INSERT and
- * UPDATE, and the values that they bind. `fixed` columns never change.
+ * Describes the columns of a table, one for each member of `Row`. This one list defines SELECT, INSERT and UPDATE and
+ * the order of their values. `fixed` columns never change.
  */
 export function columns<Row>(
   kinds: { readonly [Name in keyof Row]-?: Kind<Row[Name]> },
@@ -101,21 +101,21 @@ export function columns<Row>(
     changing,
     blobs: new Set<string>(names.filter((name) => kinds[name].isBlob)),
 
-    /** The list after SELECT. */
+    /** Returns the column list of a SELECT. */
     of: (table: string) => names.map((name) => `${table}.${name}`).join(', '),
 
-    /** The statement that inserts `values`, followed by the values of `more` columns. */
+    /** Returns the statement that inserts `values`, followed by the values of the columns `more`. */
     insertInto(table: string, ...more: readonly string[]): string {
       const all = [...names, ...more];
       return `INSERT INTO ${table} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`;
     },
     values: (row: Row): Stored[] => pairs.map(({ name, kind }) => kind.store(row[name])),
 
-    /** The list after SET, for `changes` followed by the values of `more` columns. */
+    /** Returns the assignments after SET, for `changes` followed by the values of the columns `more`. */
     assigned: (...more: readonly string[]) => [...changing, ...more].map((name) => `${name} = ?`).join(', '),
     changes: (row: Row): Stored[] => changingPairs.map(({ name, kind }) => kind.store(row[name])),
 
-    /** A row with the members of `more`, which no column holds. */
+    /** Converts a row and adds the members of `more`, which have no column. */
     read<More extends object>(stored: StoredRow<Row>, more: More): Row & More {
       const row = { ...more } as { -readonly [Name in keyof Row]: Row[Name] } & More;
       for (const { name, kind } of pairs) (row as Row)[name] = kind.read(stored[name]);

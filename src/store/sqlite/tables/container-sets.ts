@@ -3,10 +3,13 @@ import { type Connection, statements } from '../file/driver.ts';
 import { BLIND_LENGTH } from '../file/schema.ts';
 import { storedBytes } from './columns.ts';
 
-/** The maximum number of sets of one container: a list by it walks the entries of each. */
+/** The maximum number of sets that contain one container. A list by the container walks the entries of each set. */
 const MAX_SETS = 16;
 
-/** The table `container_set`: sets of containers that tokens share. Synchronous; writes need a transaction. */
+/**
+ * The functions for the table `container_set`, the sets of containers that tokens share. All are synchronous; writes
+ * need a transaction.
+ */
 export type ContainerSets = ReturnType<typeof containerSets>;
 
 export function containerSets(connection: Connection) {
@@ -31,7 +34,7 @@ export function containerSets(connection: Connection) {
     'SELECT EXISTS (SELECT 1 FROM token_index WHERE tenant = +? AND blind = +?)',
   );
 
-  /** Expands a blind index of a token: replaces the name of a set with its members. */
+  /** Returns the members of the set with this name, or the blind index itself if it is not a set's name. */
   function members(tenant: number, blind: Uint8Array): readonly Uint8Array[] {
     const found = membersOf().all(tenant, blind).map(storedBytes);
     return found.length === 0 ? [blind] : found;
@@ -41,8 +44,8 @@ export function containerSets(connection: Connection) {
     members,
 
     /**
-     * Returns the blind indexes under which a token with these containers has entries: the name of their set, which may
-     * be new, or their own.
+     * Returns the blind indexes for the index entries of a token with these containers: the name of their set, which is
+     * added if it is new, or the containers themselves.
      */
     entriesOf(tenant: number, containers: readonly Uint8Array[]): readonly Uint8Array[] {
       if (containers.length < 2) return containers;
@@ -53,13 +56,14 @@ export function containerSets(connection: Connection) {
       return [name];
     },
 
-    /** Removes the set of this name, if it is one, after its last token. */
+    /** Removes the set with this name if it has no more tokens. Does nothing for other blind indexes. */
     removeUnused(tenant: number, blind: Uint8Array): void {
       removeUnused().run(tenant, blind, tenant, blind);
     },
 
     /**
-     * Returns the blind indexes under which tokens with this one have entries. No token has entries under two of them.
+     * Returns all blind indexes whose entries must be searched for this one: itself and the sets that contain it. No
+     * token has entries under two of them.
      */
     searched(tenant: number, blind: Uint8Array): readonly Uint8Array[] {
       const sets = setsOf().all(tenant, blind).map(storedBytes);

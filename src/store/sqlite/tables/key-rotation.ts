@@ -8,20 +8,20 @@ import type { TenantRows } from './tenant-rows.ts';
 import type { TokenChanges } from './token-changes.ts';
 import type { TokenRows } from './token-rows.ts';
 
-/** The sealed bytes of one batch of tokens: the batch is read, opened, sealed and written as a whole. */
+/** The maximum number of sealed bytes in a batch of tokens. A batch is read, opened, sealed and written as a whole. */
 const BATCH_BYTES = 1024 * 1024;
 
-/** How many tokens one step of the walk examines; it takes some milliseconds. */
+/** The number of tokens that one step of the walk examines. A step takes a few milliseconds. */
 const WALKED_AT_ONCE = 500;
 
-/** Key ids only grow, so older rows have a lower id. */
+/** Key ids only grow, so a row under an older key has a lower key id. */
 const IS_STALE = '(key_id < @key_id OR index_key_id < @index_key_id)';
 
 interface StaleQuery extends KeyIds {
   readonly tenant: number;
 }
 
-/** The table changes of `vault keys`. Synchronous; writes need a transaction around them. */
+/** Returns the reads and writes of `vault keys`. All are synchronous; writes need a transaction. */
 export function keyRotation(connection: Connection, tenants: TenantRows, tokens: TokenRows, changes: TokenChanges) {
   const { rows, value } = statements(connection);
   const walk = rows<[StaleQuery & { readonly after: string }], { readonly id: string; readonly isStale: number }>(
@@ -71,7 +71,7 @@ export function keyRotation(connection: Connection, tenants: TenantRows, tokens:
         const found =
           tenant !== undefined &&
           rewrap().run(key.wrapped, key.generation, tenant, key.key_id, expected.generation).changes === 1;
-        // Undoes the transaction: another process added and removed keys in between.
+        // Another process has replaced keys since they were read. The error undoes the transaction.
         if (!found) throw new KeysChanged();
       }
       return true;
@@ -131,5 +131,5 @@ export function keyRotation(connection: Connection, tenants: TenantRows, tokens:
   };
 }
 
-/** Thrown inside a transaction to undo it. */
+/** Thrown inside a transaction to undo it when the tenant keys have changed. */
 export class KeysChanged extends Error {}

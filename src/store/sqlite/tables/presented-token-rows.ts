@@ -4,7 +4,7 @@ import type { ScannedToken } from '../../../core/scan-ports.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { isStorableText, number, optional, storedBytes, storedNumber, storedText } from './columns.ts';
 
-/** The columns of a read, in the order of `PRESENTED_COLUMNS`. The driver creates lists faster than objects. */
+/** A row with the columns of `PRESENTED_COLUMNS`. The driver creates lists faster than objects. */
 type PresentedRow = readonly [
   id: string,
   expires_at: number | null,
@@ -15,16 +15,16 @@ type PresentedRow = readonly [
   bytes: Buffer,
 ];
 
-/** SQLite returns one blob faster than three. A damaged length moves the later values, and then none of them opens. */
+/** SQLite returns one blob faster than three. A damaged length shifts the values after it, so they fail to decrypt. */
 const PRESENTED_COLUMNS = `t.id, t.expires_at, t.active_month, length(t.clear), length(t.presented),
   CAST(t.clear || t.presented || t.full AS BLOB)`;
 
-/** The columns without the data. */
+/** The same columns, but without `full`. */
 const SCANNED_COLUMNS = PRESENTED_COLUMNS.replace(' || t.full', '');
 
 const optionalNumber = optional(number);
 
-/** The table `token` for reads. Synchronous. */
+/** The read functions for the table `token`. All are synchronous. */
 export type PresentedTokenRows = ReturnType<typeof presentedTokenRows>;
 
 export function presentedTokenRows(connection: Connection) {
@@ -46,24 +46,24 @@ export function presentedTokenRows(connection: Connection) {
     numbers: readonly number[],
   ): PresentedToken[] {
     const rows = query().all(JSON.stringify(numbers), tenant);
-    // An index entry has no row: the file was altered.
+    // An index entry without a row means that the file was altered.
     if (rows.length !== numbers.length) throw new Problem('integrity_failure');
     return rows.map((row) => toPresentedToken(tenantId, row));
   }
 
   return {
-    /** Includes expired rows, here and below: the caller decides. */
+    /** Returns the token with this id. Like `getAll` and `scanAll`, also returns expired tokens. */
     find(tenantId: string, tenant: number, id: string): PresentedToken | undefined {
       if (!isStorableText(id)) return undefined;
       const row = byId().get(tenant, id);
       return row && toPresentedToken(tenantId, row);
     },
 
-    /** Returns the rows of these numbers, in order. Throws `integrity_failure` for a missing row. */
+    /** Returns the tokens with these numbers, in the same order. Throws `integrity_failure` for a missing row. */
     getAll: (tenantId: string, tenant: number, numbers: readonly number[]) =>
       getRows(presented, tenantId, tenant, numbers),
 
-    /** Returns these rows without the data. */
+    /** Returns the tokens with these numbers without their data. */
     scanAll: (tenantId: string, tenant: number, numbers: readonly number[]): readonly ScannedToken[] =>
       getRows(scanned, tenantId, tenant, numbers),
   };

@@ -16,8 +16,8 @@ export const REPLY = columns<Omit<StoredReply, 'tenant_id'>>(
 export type ReplyRow = StoredRow<Omit<StoredReply, 'tenant_id'>>;
 
 /**
- * The tables `reply` and `reply_subject`; removing a reply removes its subjects. Synchronous; writes need the
- * transaction of the change.
+ * The tables `reply` and `reply_subject`; removing a reply also removes its subjects. All functions are synchronous;
+ * writes run in the transaction of the change.
  */
 export function replyRows(connection: Connection, tenants: TenantRows) {
   const { rows } = statements(connection);
@@ -49,7 +49,10 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
     return row && REPLY.read(row, { tenant_id: tenantId });
   }
 
-  /** Throws `write_conflict` when the key is taken. Call it before a change that fails when it is repeated. */
+  /**
+   * Throws `write_conflict` if the idempotency key already has a reply. Call it before a change that would fail when
+   * repeated.
+   */
   function requireFree({ reply }: AuditDraft): void {
     if (reply === undefined) return;
     const { tenant_id, application_id, key_hash, created_at } = reply;
@@ -61,7 +64,7 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
 
     requireFree,
 
-    /** Throws `write_conflict` when the key is taken. */
+    /** Stores the draft's reply. Throws `write_conflict` if the idempotency key already has one. */
     insert(draft: AuditDraft): void {
       const { reply, subjects, shows = [] } = draft;
       if (reply === undefined) return;
@@ -74,7 +77,7 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
       }
     },
 
-    /** Empties the replies that show a removed record. */
+    /** Empties the stored replies that show a removed record. */
     empty({ subjects }: AuditDraft): void {
       for (const { blind } of subjects) emptyRows().run(blind);
     },

@@ -20,7 +20,7 @@ type Readers = {
   ) => readonly InspectedRow<InspectedRecords[Table]>[];
 };
 
-/** Walks the stored rows of a tenant, in order of id. Synchronous. */
+/** Returns a synchronous function that reads a tenant's rows after the id `after`, in order of id. */
 export function rowInspection(connection: Connection, tenants: TenantRows, sets: ContainerSets) {
   const { rows } = statements(connection);
   const tokens = rows<[number, string, number], TokenRow>(
@@ -76,13 +76,13 @@ export function rowInspection(connection: Connection, tenants: TenantRows, sets:
   };
 }
 
-/** The id of a stored reply: its application and the hash of its key. */
+/** Splits the id of a stored reply into its application's id and the hash of its idempotency key. */
 function splitReplyId(id: string): [Buffer, Buffer] {
   const [application = '', key = ''] = id.split(' ');
   return [uuidKey(application) ?? Buffer.alloc(0), Buffer.from(key, 'hex')];
 }
 
-/** Returns undefined for a number without a type. */
+/** Returns the decoded record, or undefined if a stored value is not valid. */
 function decoded<T>(decode: () => T): T | undefined {
   try {
     return decode();

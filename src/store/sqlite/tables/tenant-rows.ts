@@ -40,13 +40,13 @@ interface TenantRow extends StoredRow<TenantRecord> {
 
 const SELECT_TENANT = `SELECT tenant, ${TENANT.of('tenant')} FROM tenant`;
 
-/** The tables of tokens and their counters. */
+/** The tables that hold tokens and their counters. */
 export const TABLES_OF_TOKENS = ['token_index', 'container_set', 'token', 'tombstone', 'counter'] as const;
 
 /** All tables with a tenant's rows, children first. */
 const TABLES_OF_TENANT = [...TABLES_OF_TOKENS, 'reply', 'application', 'tenant_key', 'tenant'] as const;
 
-/** The tables `tenant` and `tenant_key`. All functions are synchronous; writes need a transaction. */
+/** The functions for the tables `tenant` and `tenant_key`. All are synchronous; writes need a transaction. */
 export type TenantRows = ReturnType<typeof tenantRows>;
 
 export function tenantRows(connection: Connection) {
@@ -66,7 +66,7 @@ export function tenantRows(connection: Connection) {
     'SELECT max(key_id) FROM tenant_key WHERE tenant = +? AND purpose = +?',
   );
 
-  /** Returns the tenant's number inside the file; undefined when it is gone. */
+  /** Returns the tenant's number inside the file, or undefined if the tenant does not exist. */
   function find(id: string): number | undefined {
     return numberOf().get(uuidKey(id));
   }
@@ -81,12 +81,15 @@ export function tenantRows(connection: Connection) {
   }
 
   function addKey(tenant: number | bigint, key: WrappedKey): void {
-    // Rejects keys wrapped with a former master key: nobody could unwrap them.
+    // Reject a key that is wrapped with a former master key: the current one cannot unwrap it.
     if (key.generation !== generation().get()) throw new Problem('write_conflict');
     insertKey().run(...KEY.values(key), tenant);
   }
 
-  /** A record under an older key would be lost with that key, so its writer must read the keys again. */
+  /**
+   * Throws `write_conflict` if the record does not use the tenant's newest keys. Older keys may be destroyed, and the
+   * record with them.
+   */
   function requireNewestKeys(tenant: number, { key_id, index_key_id }: Pick<KeyIds, 'key_id'> & Partial<KeyIds>): void {
     const current = newestKey().get(tenant, KEY_PURPOSE_CODES.data) === key_id;
     const found = index_key_id === undefined || newestKey().get(tenant, KEY_PURPOSE_CODES.index) === index_key_id;
@@ -98,7 +101,10 @@ export function tenantRows(connection: Connection) {
     addKey,
     requireNewestKeys,
 
-    /** Returns the number for a write. A removed tenant has no callers (decisions §8). */
+    /**
+     * Returns the tenant's number for a write. Throws `unauthenticated` if the tenant was removed, since its API keys
+     * are then invalid.
+     */
     need(id: string): number {
       const tenant = find(id);
       if (tenant === undefined) throw new Problem('unauthenticated');
@@ -133,7 +139,10 @@ export function tenantRows(connection: Connection) {
       return changes > 0;
     },
 
-    /** Removes all its tokens and empties its stored replies; returns the number of tokens. */
+    /**
+     * Removes all tokens of a tenant and empties its stored replies. Returns the number of tokens, or undefined without
+     * the tenant.
+     */
     empty(id: string): number | undefined {
       const tenant = find(id);
       if (tenant === undefined) return undefined;

@@ -17,7 +17,7 @@ interface Tables {
   readonly counts: TokenCounts;
 }
 
-/** Undoes the transaction of a group of tokens. */
+/** Thrown to undo the transaction of a group of tokens that cannot all be inserted. */
 export class InsertRefused extends Error {
   readonly obstacles: readonly InsertObstacle[];
 
@@ -27,7 +27,7 @@ export class InsertRefused extends Error {
   }
 }
 
-/** The changes to a token that touch several tables. Synchronous; each needs a transaction. */
+/** The changes to a token that touch several tables. All are synchronous and need a transaction. */
 export type TokenChanges = ReturnType<typeof tokenChanges>;
 
 export function tokenChanges(connection: Connection, { tenants, tokens, index, counts }: Tables) {
@@ -56,7 +56,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
     return number === undefined ? undefined : tokens.get(tenantId, tenant, number)?.record;
   }
 
-  /** Searches under each index key. */
+  /** Returns a token with the same fingerprint under any of the index keys. */
   function findAnyDuplicate({ tenant_id }: TokenRecord, tenant: number, indexes: TokenIndexes, now: Instant) {
     for (const fingerprint of [indexes.fingerprint, ...(indexes.former ?? [])]) {
       const token = duplicate(tenant_id, tenant, fingerprint, '', now);
@@ -65,7 +65,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
     return undefined;
   }
 
-  /** Returns false when the id is taken. */
+  /** Inserts a token and its index entries. Returns false if the id is taken. */
   function insertRow(tenant: number, record: TokenRecord, indexes: TokenIndexes): boolean {
     if (taken().get(tenant, record.id, tenant, record.id) === 1) return false;
     const blinds = index.blindsOf(tenant, indexes);
@@ -83,7 +83,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
   }
 
   return {
-    /** Search for a duplicate first: if there is one, nothing is stored and the id does not matter. */
+    /** Inserts a token. Searches for a duplicate first: if there is one, nothing is stored, even if the id is taken. */
     insert(
       record: TokenRecord,
       indexes: TokenIndexes,
@@ -98,7 +98,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       return { outcome: 'inserted' };
     },
 
-    /** Throws `InsertRefused`. */
+    /** Inserts all tokens, or throws `InsertRefused` with the tokens that cannot be inserted. */
     insertAll(members: readonly NewToken[], now: Instant): void {
       const obstacles: InsertObstacle[] = [];
       const byTenant = new Map<string, (NewToken & { readonly at: number })[]>();
@@ -145,7 +145,9 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       return true;
     },
 
-    /** Stores the same token under newer keys. Returns false when it has changed since it was read. */
+    /**
+     * Stores a token that was sealed again under newer keys. Returns false if the token has changed since it was read.
+     */
     reseal(tenantId: string, tenant: number, { before, after, indexes }: ResealedToken): boolean {
       const stored = tokens.find(tenantId, tenant, before.id);
       if (stored === undefined || stored.record.revision !== before.revision) return false;
@@ -166,7 +168,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       return true;
     },
 
-    /** Removes at most `limit` expired tokens, earliest expiry first; returns an entry for each. */
+    /** Removes at most `limit` expired tokens, earliest expiry first. Returns an audit entry for each. */
     removeExpired(
       now: Instant,
       limit: number,

@@ -5,22 +5,25 @@ import type { ContainerSets } from './container-sets.ts';
 
 export type Value = string | number | Uint8Array;
 
-/** A piece of SQL over the row `t` of `token`, with the values of its question marks. */
+/** A piece of SQL about the row `t` of `token`, with the values of its parameters. */
 export interface Fragment {
   readonly sql: string;
   readonly params: readonly Value[];
 }
 
-/** A condition on blind indexes may be disjoint: no token has two of them. */
+/** A condition as planned. If `isDisjoint` is set, no token has entries under two of the blind indexes. */
 export type PlannedCondition = TokenCondition | { readonly index_in: readonly Uint8Array[]; readonly isDisjoint: true };
 
-/** A filter ready for planning: all of `all`, and one of `anyOf` if it is given. */
+/**
+ * A filter that is ready for planning. A token matches if it meets all of `all` and, if given, all conditions of one
+ * list in `anyOf`.
+ */
 export interface TokenQuery {
   readonly all: readonly PlannedCondition[];
   readonly anyOf?: readonly (readonly PlannedCondition[])[];
 }
 
-/** Adds the sets of containers to each blind index. */
+/** Returns the query with the container sets of each blind index added to its conditions. */
 export function withSets({ all, anyOf }: TokenQuery, tenant: number, sets: ContainerSets): TokenQuery {
   const expanded = (condition: PlannedCondition): PlannedCondition => {
     if ('every' in condition) return { every: condition.every.map(expanded) };
@@ -35,8 +38,8 @@ export function withSets({ all, anyOf }: TokenQuery, tenant: number, sets: Conta
 }
 
 /**
- * Moves visibility into `all` if that is equivalent, so that an application with container rules only, or with one
- * rule, is searched by index. Returns undefined when nothing can match.
+ * Converts a filter to a query. Moves the conditions of visibility into `all` if that is equivalent, so that the index
+ * also serves an application with only container rules or a single rule. Returns undefined if no token can match.
  */
 export function toQuery(filter: TokenFilter): TokenQuery | undefined {
   const { all, visible } = filter;
@@ -47,7 +50,7 @@ export function toQuery(filter: TokenFilter): TokenQuery | undefined {
   return lists.length === 1 ? { all: [...all, ...first] } : { all, anyOf: lists };
 }
 
-/** Alternatives of the same kind become one condition: (id a) or (id b) is id in (a, b). */
+/** Merges alternatives of the same kind into one condition: `id = a OR id = b` becomes `id IN (a, b)`. */
 function mergeSingles(lists: readonly (readonly TokenCondition[])[]): readonly (readonly TokenCondition[])[] {
   const rest: (readonly TokenCondition[])[] = [];
   const ids: string[] = [];
@@ -64,7 +67,7 @@ function mergeSingles(lists: readonly (readonly TokenCondition[])[]): readonly (
   return rest;
 }
 
-/** Returns all conditions of the query as one condition; `TRUE` when there is none. */
+/** Returns the SQL of the whole query, or `TRUE` if it has no conditions. */
 export function whereQuery(query: TokenQuery): Fragment {
   const parts = query.all.map(whereCondition);
   if (query.anyOf !== undefined) {
@@ -78,7 +81,10 @@ export function whereQuery(query: TokenQuery): Fragment {
   return join(parts, ' AND ');
 }
 
-/** Returns roughly how many tests a token needs, at least 1: with many, statements examine fewer tokens. */
+/**
+ * Returns roughly how many tests the query makes on a token, at least 1. Statements with many tests examine fewer
+ * tokens.
+ */
 export function weightOf({ all, anyOf = [] }: TokenQuery): number {
   return Math.max(1, sum([...all, ...anyOf.flat()]));
 }
@@ -132,7 +138,8 @@ function whereBetween(column: string, { from, to }: TimeRange): Fragment {
 }
 
 /**
- * Rounds a list's length up to a power of two by repeating its last value, so that few statements serve all lengths.
+ * Returns `column IN (…)`. Repeats the last value until the number of values is a power of two, so that few statements
+ * serve all lengths.
  */
 export function whereIn(column: string, values: readonly Value[]): Fragment {
   const last = values.at(-1);
@@ -142,7 +149,7 @@ export function whereIn(column: string, values: readonly Value[]): Fragment {
   return { sql: `${column} IN (${params.map(() => '?').join()})`, params };
 }
 
-/** A range, not LIKE: LIKE folds case, has wildcards, and cannot walk the index. */
+/** Returns a range of ids for a prefix. LIKE would ignore case, interpret wildcards, and not use the index. */
 function wherePrefix(prefix: string): Fragment {
   if (!isStorableText(prefix)) return FALSE;
   const end = successor(prefix);
@@ -154,15 +161,15 @@ function wherePrefix(prefix: string): Fragment {
 const LAST_CODE_POINT = 0x10ffff;
 
 /**
- * Returns the least text after all texts that start with `prefix`, in SQLite's order by UTF-8 bytes, which is by code
- * points. Returns undefined when there is none: the prefix is empty or all U+10FFFF.
+ * Returns the first text after all texts that start with `prefix`, in SQLite's order (UTF-8 bytes, equal to code
+ * points). Returns undefined if there is none, because the prefix is empty or contains only U+10FFFF.
  */
 export function successor(prefix: string): string | undefined {
   const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
   while (points.at(-1) === LAST_CODE_POINT) points.pop();
   const last = points.pop();
   if (last === undefined) return undefined;
-  // U+D800 to U+DFFF are surrogates, which are no code points of a text.
+  // Skip U+D800 to U+DFFF: a well-formed text has no surrogates.
   return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1);
 }
 

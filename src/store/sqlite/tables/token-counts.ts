@@ -9,10 +9,13 @@ interface CountRow {
   readonly last_created_at: number;
 }
 
-/** The columns of the token counters. */
+/** The members of a token that select its counter. */
 type Counted = Pick<TokenRecord, 'type' | 'created_at' | keyof KeyIds>;
 
-/** The counters of tokens: those of each type and key, and those that were active in each month. Synchronous. */
+/**
+ * The functions for the token counters: tokens of each type and key, and active tokens of each month. All are
+ * synchronous.
+ */
 export type TokenCounts = ReturnType<typeof tokenCounts>;
 
 export function tokenCounts(connection: Connection, tenants: TenantRows) {
@@ -63,14 +66,14 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
 
     removed: remove,
 
-    /** Counts a token under its new keys. */
+    /** Moves a token from the counter of its old keys to that of its new keys. */
     replaced(tenant: number, before: Counted, after: Counted): void {
       if (before.key_id === after.key_id && before.index_key_id === after.index_key_id) return;
       remove(tenant, before);
       add(tenant, after);
     },
 
-    /** Counts each token once in a month, using the month in its row. */
+    /** Counts tokens as active in a month. The month in a token's row ensures that it is counted once. */
     markActive(tenantId: string, ids: readonly string[], month: number): void {
       const tenant = tenants.find(tenantId);
       if (tenant === undefined) return;
@@ -102,7 +105,7 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
 const countedBy = ({ type, key_id, index_key_id }: TokenRecord): string => `${type} ${key_id} ${index_key_id}`;
 const monthOf = ({ active_month }: TokenRecord): number => active_month;
 
-/** Groups the records by a name. */
+/** Returns the records in groups of equal `nameOf`. */
 function groupsOf<T>(records: readonly T[], nameOf: (record: T) => string | number): Iterable<[T, ...T[]]> {
   const groups = new Map<string | number, [T, ...T[]]>();
   for (const one of records) {

@@ -4,7 +4,7 @@ import { type Connection, statements } from '../file/driver.ts';
 import { BLIND_LENGTH } from '../file/schema.ts';
 import type { ContainerSets } from './container-sets.ts';
 
-/** The table `token_index`: one entry for each blind index of a token. */
+/** The functions for the table `token_index`, which has an entry for each blind index of a token. */
 export type TokenIndex = ReturnType<typeof tokenIndex>;
 
 interface Entry {
@@ -28,11 +28,11 @@ export function tokenIndex(connection: Connection, sets: ContainerSets) {
   }
 
   return {
-    /** Returns `token.blinds`: the fingerprint's index, then the others, each once. */
+    /** Returns the value of `token.blinds`: the fingerprint's blind index, then the others, without repetitions. */
     blindsOf: (tenant: number, { fingerprint, containers = [], others }: TokenIndexes): Buffer =>
       joinBlinds([fingerprint, ...sets.entriesOf(tenant, containers), ...others]),
 
-    /** Changes the entries from `before` to `after`, touching only the differences. */
+    /** Replaces the entries of `before` with those of `after`. Writes only the differences. */
     replace(entry: Entry, before: Buffer, after: Buffer): void {
       const kept = new Set(splitBlinds(after).map(bytesKey));
       const had = new Set(splitBlinds(before).map(bytesKey));
@@ -58,7 +58,7 @@ function joinBlinds(blinds: readonly Uint8Array[]): Buffer {
   const joined = Buffer.allocUnsafe(blinds.length * BLIND_LENGTH);
   const distinct = new Set<string>();
   for (const blind of blinds) {
-    if (blind.length !== BLIND_LENGTH) throw new RangeError(`a blind index has ${BLIND_LENGTH} bytes`);
+    if (blind.length !== BLIND_LENGTH) throw new RangeError(`a blind index must have ${BLIND_LENGTH} bytes`);
     const end = distinct.size * BLIND_LENGTH;
     joined.set(blind, end);
     distinct.add(joined.toString('latin1', end, end + BLIND_LENGTH));
@@ -66,7 +66,7 @@ function joinBlinds(blinds: readonly Uint8Array[]): Buffer {
   return joined.subarray(0, distinct.size * BLIND_LENGTH);
 }
 
-/** Throws `integrity_failure` for a damaged row. */
+/** Splits `token.blinds` into blind indexes. Throws `integrity_failure` if the value is not a blob. */
 export function splitBlinds(blinds: Buffer): readonly Buffer[] {
   if (!Buffer.isBuffer(blinds)) throw new Problem('integrity_failure');
   const parts: Buffer[] = [];

@@ -9,13 +9,16 @@ import type { TenantRows } from './tenant-rows.ts';
 import { type Fragment, toQuery, type Value, weightOf, withSets } from './token-conditions.ts';
 import { planScan, planTokens, planWalk } from './token-plan.ts';
 
-/** The number of statements that stay prepared. */
+/** The maximum number of statements that stay prepared. */
 const CACHED = 64;
 
-/** A count has the first column only, a list the first three. */
+/** A result row. A count has only the first column, a list the first three. */
 type Row = readonly [token: number, created_at: number, id: string, isFound: number];
 
-/** Finds pages of tokens. Synchronous; needs one snapshot, so that page and total agree. */
+/**
+ * Returns the functions that find pages of tokens. All are synchronous. Call them inside a read transaction, so that
+ * page and total agree.
+ */
 export function tokenLists(
   connection: Connection,
   tenants: TenantRows,
@@ -45,7 +48,7 @@ export function tokenLists(
     return { tenant, query: withSets(query, tenant, sets) };
   }
 
-  /** Runs the plan of a walk. */
+  /** Runs a planned walk. Returns the numbers of the matching tokens, and the position after `limit` rows. */
   function walk({ sql, params }: Fragment, limit: number) {
     const rows = cached(`${sql} LIMIT +?`).all(...params, limit);
     const last = rows.at(-1);
@@ -63,7 +66,7 @@ export function tokenLists(
       const { tenant, query } = found;
       const plan = planTokens(tenant, query, now, offset + limit, count);
       const total = plan.total && count(plan.total);
-      // A limit equal to the number of matches lets a walk stop at the last one.
+      // With a limit no greater than the number of matches, the walk stops at the last match.
       const wanted = total === undefined || total > MAX_TOTAL ? limit : Math.min(limit, total - offset);
       if (wanted <= 0) return { records: [], total };
       if (plan.list === undefined) return { records: undefined, total };

@@ -14,17 +14,17 @@ import {
 } from './token-conditions.ts';
 
 /**
- * The statements of a list. Each is absent if it would read more than a few thousand tokens: then the list is walked in
- * slices.
+ * The statements of a list. A statement is absent if it would read more than a few thousand tokens; the list is then
+ * read in slices.
  */
 export interface TokenPlan {
-  /** Selects the numbers of all tokens of the query. Ends with the order; LIMIT and OFFSET follow later. */
+  /** Selects the numbers of the matching tokens, in order. The caller adds LIMIT and OFFSET. */
   readonly list?: Fragment | undefined;
-  /** Counts them. */
+  /** Counts the matching tokens. */
   readonly total?: Fragment | undefined;
 }
 
-/** The start of a search. `rest` is what remains to be tested of each row. */
+/** The rows that a search examines. `rest` holds the conditions that remain to be tested on each row. */
 interface Start {
   readonly from: string;
   readonly where: Fragment;
@@ -33,23 +33,23 @@ interface Start {
   readonly rest: TokenQuery;
 }
 
-/** The start of a query, and its cost. */
+/** The chosen starts of a query, and their cost. */
 interface Choice {
-  /** Walks without common tokens; usually one. */
+  /** Usually one start. Several starts have no tokens in common. */
   readonly starts: readonly Start[];
-  /** Whether it reads few tokens, whatever the page number. */
+  /** Whether the search reads few tokens, whatever the page number. */
   readonly isFew: boolean;
   /** Whether rows are read in the order of the list. */
   readonly isOrdered: boolean;
 }
 
-/** A start with fewer matches than this is searched as a whole and sorted; others are walked newest first. */
+/** If a start has fewer matches than this, all are read and sorted. Otherwise they are walked newest first. */
 const FEW = 5000;
 
-/** Larger than a page: the tokens of a page are always found by their ids. */
+/** The minimum of the limit. It is larger than a page, so a page's tokens can always be found by their ids. */
 const MIN_FEW = 128;
 
-/** The limit for a start that leaves more than one test of each token. */
+/** Returns the limit for a start whose rows must still be tested: the more tests, the lower the limit. */
 const fewOf = (rest: TokenQuery) => Math.max(MIN_FEW, Math.ceil(FEW / weightOf(rest)));
 
 /**
@@ -73,8 +73,8 @@ export function planTokens(tenant: number, query: TokenQuery, now: Instant, reac
 }
 
 /**
- * Plans a part of a list. Its rows are the next tokens of the start after `after`, in the order of the list: number,
- * time of creation, id, and whether the query matches. LIMIT follows later.
+ * Plans a slice of a list. The statement returns the tokens that follow `after` in the order of the list, with four
+ * columns: number, time of creation, id, and whether the query matches. The caller adds LIMIT.
  */
 export function planWalk(
   tenant: number,
@@ -119,7 +119,10 @@ interface OrderedCondition {
   readonly index_in: readonly Uint8Array[];
 }
 
-/** Returns whether its blind indexes, each walked newest first, have no common tokens. */
+/**
+ * Returns whether the condition can be searched by walking each of its blind indexes newest first: it has only one, or
+ * they have no tokens in common.
+ */
 function isOrdered(condition: PlannedCondition): condition is OrderedCondition {
   return 'index_in' in condition && (condition.index_in.length === 1 || 'isDisjoint' in condition);
 }
@@ -131,11 +134,11 @@ function mostSelective(
   count: Count,
 ): readonly [PlannedCondition, number] | undefined {
   const [only] = query.all;
-  // A single condition needs no choice and no further test.
+  // With a single condition there is no choice, and no other test remains.
   if (only !== undefined && query.all.length === 1 && query.anyOf === undefined && isOrdered(only)) return [only, FEW];
   let best: readonly [PlannedCondition, number] | undefined;
   for (const condition of query.all) {
-    // Counting many conditions this far would take longer than the list.
+    // With more conditions the limit is lower: counting up to FEW for each would take longer than the list itself.
     const most = fewOf(without(query, condition));
     const expected = expectation(tenant, condition, most, count);
     if (expected !== undefined && (best === undefined || expected < best[1])) best = [condition, expected];
@@ -156,7 +159,10 @@ function expectation(tenant: number, condition: PlannedCondition, most: number, 
     : bounded('token_index t', whereIn('t.blind', condition.index_in));
 }
 
-/** `walked` are the blind indexes that the search starts from: one if the condition is ordered. */
+/**
+ * Returns the start from `condition`. `walked` are the blind indexes to start from; it is a single one if the condition
+ * is ordered.
+ */
 function startFrom(
   tenant: number,
   query: TokenQuery,
@@ -237,7 +243,7 @@ function walkOf(starts: readonly Start[], after: ScanPosition | undefined, now: 
   );
 }
 
-/** Merges walks. Each selects the time of creation second and the id third. */
+/** Merges walks into one statement, newest first. The time of creation is their second column, the id the third. */
 function inOrder(walks: readonly (Fragment & { readonly start: Start })[]): Fragment {
   const [only, ...others] = walks;
   if (only !== undefined && others.length === 0) {
@@ -258,8 +264,8 @@ function bodyOf(start: Start, now: Instant): Fragment {
 }
 
 /**
- * Returns the count from the counters, less expired tokens that are still stored. Returns undefined when the counters
- * do not answer this query.
+ * Returns a statement that computes the total from the counters, without expired tokens. Returns undefined if the query
+ * has conditions other than types.
  */
 function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
   if (query.anyOf !== undefined || query.all.some((condition) => !('type_in' in condition))) return undefined;
@@ -275,7 +281,10 @@ function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fra
   );
 }
 
-/** For a single blind index, count its entries up to the cap and read no token. */
+/**
+ * Returns a statement that computes the total of a single blind index from its entries, up to the cap, without reading
+ * tokens. Returns undefined for other queries.
+ */
 function totalFromIndex(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
   const [only] = query.all;
   if (query.anyOf !== undefined || query.all.length !== 1 || only === undefined || !isOrdered(only)) return undefined;

@@ -4,9 +4,7 @@ import { bytes, columns, isStorableText, number, optional, type StoredRow, text,
 
 type TokenColumns = Omit<TokenRecord, 'tenant_id'>;
 
-/**
- * The columns of `token` that hold a record. The month is fixed here: a patch must not undo the count of `markActive`.
- */
+/** The columns of `token` that hold a record. The month is fixed: a change of the token must not undo `markActive`. */
 export const TOKEN = columns<TokenColumns>(
   {
     id: text,
@@ -44,7 +42,7 @@ export interface TokenRow extends StoredRow<TokenColumns> {
 
 export const SELECT_TOKEN = `SELECT token, blinds, ${TOKEN.of('token')} FROM token`;
 
-/** A row of `token` with the columns that the record lacks. */
+/** A stored token: its record and the columns that the record lacks. */
 export interface StoredToken {
   /** The token's number inside the file. */
   readonly token: number;
@@ -52,7 +50,7 @@ export interface StoredToken {
   readonly record: TokenRecord;
 }
 
-/** The table `token`, row by row. All functions are synchronous; writes need a transaction. */
+/** The functions for the rows of the table `token`. All are synchronous; writes need a transaction. */
 export type TokenRows = ReturnType<typeof tokenRows>;
 
 export function tokenRows(connection: Connection) {
@@ -64,7 +62,7 @@ export function tokenRows(connection: Connection) {
   const removeRow = rows<[number]>('DELETE FROM token WHERE token = +?');
 
   return {
-    /** Includes expired rows: the caller decides. */
+    /** Returns the token with this id, even if it has expired. */
     find(tenantId: string, tenant: number, id: string): StoredToken | undefined {
       if (!isStorableText(id)) return undefined;
       const row = byId().get(tenant, id);

@@ -3,7 +3,10 @@ import { Problem } from '../../../core/problem.ts';
 /** The length of a UUID in bytes. */
 const UUID_LENGTH = 16;
 
-/** The cache size in each direction. A vault has few tenants and applications, and every row names some. */
+/**
+ * The maximum number of entries in each of the two caches. A vault has few tenants and applications, and every row
+ * refers to some.
+ */
 const REMEMBERED = 1_000;
 
 const keys = new Map<string, Buffer>();
@@ -18,8 +21,8 @@ function remember<T>(known: Map<string, T>, name: string, value: T): T {
 const CANONICAL = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
 /**
- * Returns the 16 bytes of a UUID for a lookup, read-only. Returns null, which no column equals, for anything but
- * canonical lower case.
+ * Returns the 16 bytes of a UUID for a lookup; do not write to them. Returns null, which equals no column, unless the
+ * text is canonical and lower-case.
  */
 export function uuidKey(id: string): Buffer | null {
   const known = keys.get(id);
@@ -27,14 +30,17 @@ export function uuidKey(id: string): Buffer | null {
   return CANONICAL.test(id) ? remember(keys, id, Buffer.from(id.replaceAll('-', ''), 'hex')) : null;
 }
 
-/** Returns the 16 bytes for storing a UUID, in the order of the canonical texts. Throws for any other text. */
+/**
+ * Returns the 16 bytes of a UUID for storing; their order is that of the texts. Throws unless the text is canonical and
+ * lower-case.
+ */
 export function uuidBytes(id: string): Buffer {
   const bytes = uuidKey(id);
   if (bytes === null) throw new RangeError('an id of a tenant or an application must be a canonical lower-case UUID');
   return bytes;
 }
 
-/** Throws `integrity_failure` for a stored value that is no UUID: a damaged row may hold anything. */
+/** Returns the text of a stored UUID. Throws `integrity_failure` for any other value, as in a damaged row. */
 export function uuidText(bytes: unknown): string {
   if (!Buffer.isBuffer(bytes) || bytes.length !== UUID_LENGTH) throw new Problem('integrity_failure');
   const name = bytes.toString('latin1');
