@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import path from 'node:path';
 import { CONSOLE_FIELDS } from './console-headers.ts';
 
-/** The folder of the page. In dist/, every folder is beside console/. */
+/** The folder with the page's built files: in the sources, dist/console; in the build, the folder beside this one. */
 const FOLDER = import.meta.filename.endsWith('.ts') ? '../../dist/console' : '../console';
 const PAGE = 'index.html';
 const COMPRESSED = '.br';
@@ -18,7 +18,7 @@ const TYPES: Readonly<Record<string, string>> = {
 interface Asset {
   readonly type: string;
   readonly bytes: Buffer;
-  /** The same bytes, compressed with Brotli. */
+  /** The file's bytes, compressed with Brotli. */
   readonly compressed: Buffer | undefined;
 }
 
@@ -26,7 +26,7 @@ export type Assets = Awaited<ReturnType<typeof loadAssets>>;
 
 /**
  * Reads the files of the page into memory, because an update of the product may replace them while a daemon runs.
- * Requests cannot name a path on disk.
+ * Returns a function that serves them; a request cannot name a path on disk.
  */
 export async function loadAssets() {
   const folder = path.join(import.meta.dirname, FOLDER);
@@ -41,8 +41,8 @@ export async function loadAssets() {
   }
 
   /**
-   * Sends the file for a path below `/ui/`, or the page for a path without an extension. Returns false when there is no
-   * such file.
+   * Sends the file for a path below `/ui/`, or the page for a path without an extension. Returns false if the file does
+   * not exist.
    */
   return (request: IncomingMessage, response: ServerResponse, below: string): boolean => {
     const isPage = !below.includes('.');

@@ -6,7 +6,7 @@ const POLICY = [
 
 const NO_SENSORS = ['camera', 'microphone', 'geolocation', 'usb', 'clipboard-read'].map((name) => `${name}=()`);
 
-/** Additional fields of every response below `/ui/`: names and values in turn. */
+/** The header fields of every response below `/ui/`, as names and values in turn. */
 export const CONSOLE_FIELDS: readonly string[] = [
   ...['Content-Security-Policy', POLICY.join('; ')],
   ...['X-Frame-Options', 'DENY'],

@@ -38,10 +38,10 @@ export interface ConsoleOptions extends Pick<SessionOptions, 'idleMs' | 'lifeMs'
   readonly apiKeys: readonly string[];
   /** Facts that the page shows about the vault. */
   readonly about: {
-    /** Absent for the daemon that serves the console. */
+    /** The address of the vault. Absent when the daemon itself serves the console. */
     readonly url?: string;
     readonly header_prefix: string;
-    /** Absent for a vault behind a daemon. */
+    /** The audit level of the vault. Absent for a vault behind a daemon. */
     readonly audit_level?: string;
   };
   /** Sends requests to the dev controls of a vault behind a daemon. */
@@ -55,12 +55,12 @@ export interface ConsoleOptions extends Pick<SessionOptions, 'idleMs' | 'lifeMs'
   readonly onRequest?: (() => void) | undefined;
 }
 
-/** Rejects pages of other origins. */
+/** The CORS rules of a console: no other origin may read its responses. */
 const NO_CORS: Cors = { isFromBrowser: () => false, fields: () => [], preflightFields: () => undefined };
 
 /**
- * Creates the server half of the console, which serves the page, keeps its sessions and makes its calls with their
- * keys.
+ * Creates the server half of the console. It serves the page, keeps the sessions, and makes the page's calls with the
+ * API keys of the session.
  */
 export function createConsole(console: ConsoleOptions, context: ConsoleContext): ConsoleRequests {
   const { client, apiKeys, about, holder, secure, now = () => performance.now(), onRequest } = console;
@@ -80,7 +80,10 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     answer(response, problemReply(problem, traceIdOf(request)), { allow });
   }
 
-  /** Includes the port, because cookies ignore ports (RFC 6265 §8.5) and two consoles may run on one host. */
+  /**
+   * Returns the name of the session cookie. It contains the port, because cookies ignore ports (RFC 6265 §8.5) and two
+   * consoles may run on one host.
+   */
   const cookieName = ({ socket }: IncomingMessage) =>
     `${secure ? '__Host-' : ''}vault_console_${socket.localPort ?? 'socket'}`;
 

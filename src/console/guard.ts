@@ -2,9 +2,9 @@ import type { IncomingMessage } from 'node:http';
 import type { ProblemCode } from '../contract/problems.ts';
 
 /**
- * Returns the problem with the origin of a request; undefined for the page itself. `same-site` means another port of
- * this host, so it is rejected. Browsers may omit `Sec-Fetch-Site` on plain HTTP. They send `none` for a typed address,
- * which may only open the page.
+ * Returns the problem with the origin of a request, or undefined for a request of the page itself. Rejects `same-site`,
+ * which means another port of this host. Browsers may omit `Sec-Fetch-Site` on plain HTTP. They send `none` for a typed
+ * address, which may only open the page.
  */
 export function foreignOrigin(request: IncomingMessage, scheme: 'http' | 'https'): ProblemCode | undefined {
   const { method = '', headers } = request;

@@ -1,8 +1,6 @@
 import { Problem } from '../core/problem.ts';
 
-/**
- * Commands on the vault's file, for a console with the file and its key. Each resolves to the output of the command.
- */
+/** Commands on the vault's file, for a console with the file and its key. Each command resolves to its output. */
 export interface HolderCommands {
   verify(): Promise<object>;
   doctor(): Promise<object>;
@@ -17,7 +15,7 @@ const METHODS = { verify: 'POST', doctor: 'POST', keys: 'GET', file: 'GET' } as 
 
 interface HolderRequest {
   readonly method: (typeof METHODS)[keyof HolderCommands];
-  /** Throws `route_not_found` for a console without the file. */
+  /** Runs the command. Throws `route_not_found` without `holder`, in a console that does not have the file. */
   readonly run: (holder: HolderCommands | undefined) => Promise<object>;
 }
 

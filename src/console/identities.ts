@@ -9,7 +9,7 @@ import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import type { SendToDev } from '../http/endpoints.ts';
 
-/** An API key of a session, with its application when the vault shows it. */
+/** An API key of a session, with its application if the key may read it. */
 interface Identity {
   readonly n: number;
   readonly apiKey: string;
@@ -19,14 +19,14 @@ interface Identity {
   isAsked: boolean;
 }
 
-/** The identity as the page sees it, without the key. */
+/** An identity as the page sees it, without the key. */
 export type ShownIdentity = { readonly n: number } & Partial<
   Pick<Application, 'id' | 'name' | 'type' | 'permissions' | 'rules'>
 >;
 
 export type Identities = ReturnType<typeof createIdentities>;
 
-/** Keeps the API keys of a session. The page refers to them by number. */
+/** Creates the store of a session's API keys. The page refers to a key by its number. */
 export function createIdentities(client: Client, apiKeys: readonly string[], sendToDev?: SendToDev | undefined) {
   let next = 0;
   let identities: readonly Identity[] = [];
@@ -53,7 +53,10 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     }
   }
 
-  /** Calls with the identity that the key field names by number, or with the first one that holds the permission. */
+  /**
+   * Makes a call as the identity whose number is in `call.apiKey`, or without a number as the first identity that holds
+   * the permission.
+   */
   async function call(call: Call): Promise<Reply> {
     if (call.apiKey !== undefined) {
       const chosen = identities.find(({ n }) => String(n) === call.apiKey);
@@ -64,7 +67,9 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     return asFirst(permission, call.traceId ?? '', (identity) => callAs(identity, call));
   }
 
-  /** Answers 403 for an identity that ended: a 401 would lock the page. */
+  /**
+   * Makes a call as the chosen identity. Returns 403 if its key is no longer valid, since a 401 would lock the page.
+   */
   async function asChosen(chosen: Identity, call: Call): Promise<Reply> {
     const reply = await callAs(chosen, call);
     if (reply.status !== 401) return reply;
@@ -72,7 +77,10 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     return problemReply(new Problem('permission_missing', { detail }), reply.traceId);
   }
 
-  /** Skips identities that lack the permission, because a denied call leaves an entry in the audit. */
+  /**
+   * Makes a call as the first identity that may hold the permission. Skips the others, because a denied call leaves an
+   * entry in the audit.
+   */
   async function asFirst(
     permission: Permission | undefined,
     traceId: string,
@@ -97,8 +105,8 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
   }
 
   /**
-   * Looks up the application of a key. Uses another key if this one may not read applications, because a denied call
-   * leaves an entry in the audit. Resolves to the status of the first call: 401 when the key is not valid.
+   * Looks up the application of an identity, with another key if its own may not read applications: a denied call
+   * leaves an entry in the audit. Resolves to the status of the first call, which is 401 when the key is not valid.
    */
   async function learn(identity: Identity): Promise<number> {
     const asks = { params: {}, query: [] };
@@ -120,7 +128,7 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     client: { call, close: async () => undefined } satisfies Client,
     callDev,
 
-    /** Resolves to the applications of the keys, without keys that are no longer valid. */
+    /** Resolves to all identities whose keys are still valid, with their applications. */
     async describe(): Promise<readonly ShownIdentity[]> {
       const shown: ShownIdentity[] = [];
       for (const identity of identities) {
@@ -135,7 +143,10 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
       return shown;
     },
 
-    /** Throws `invalid_request` for an unknown key, and `vault_busy` when the vault cannot confirm it. */
+    /**
+     * Adds an API key. Throws `invalid_request` for a key that is not valid, and `vault_busy` when the vault cannot
+     * check it.
+     */
     async add(apiKey: string): Promise<void> {
       const identity = append(apiKey);
       let status: number | undefined;
@@ -166,7 +177,9 @@ function mayHold({ application }: Identity, permission: Permission | undefined):
   return permissions.includes(permission) || rules.some((rule) => rule.permissions.includes(permission));
 }
 
-/** Returns whether another key may succeed: this one is not valid or lacks the permission. */
+/**
+ * Returns whether the vault rejected the key itself: it is invalid or lacks the permission. Another key may succeed.
+ */
 function isNotAllowed({ status, bodyText = '' }: Reply): boolean {
   return status === 401 || (status === 403 && bodyText.includes(`${PROBLEM_TYPE_PREFIX}permission_missing`));
 }

@@ -10,7 +10,7 @@ export type Sent = Readonly<Record<string, unknown>>;
 
 type Action = (session: Session, request: IncomingMessage, response: ServerResponse) => Promise<Reply>;
 
-/** Handlers of one path by method. */
+/** The handlers of one path, by method. */
 export type PageActions = Readonly<Record<string, Action>>;
 
 interface ActionContext {

@@ -2,20 +2,20 @@ import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto
 import type { Identities } from './identities.ts';
 
 const SECRET_BYTES = 32;
-/** Milliseconds for which a code or a question to the terminal is valid. */
+/** How long a code or a question to the terminal is valid, in milliseconds. */
 const CODE_MS = 2 * 60_000;
-/** Milliseconds after which a page that waits for the terminal polls again. */
+/** How long a poll of a page waits for the answer of the terminal, in milliseconds. */
 const POLL_MS = 20_000;
 
 export interface SessionOptions {
   /** A monotonic clock, in milliseconds. */
   readonly now: () => number;
-  /** Milliseconds after which a session ends: without an action of the user, and in all. */
+  /** How long a session lasts without an action of the user, and in total, in milliseconds. */
   readonly idleMs: number;
   readonly lifeMs: number;
   /** The code in the link of the page. With `once`, it opens one session, at most two minutes after `madeAt`. */
   readonly code: { readonly text: string; readonly life: 'once' | 'always'; readonly madeAt: number };
-  /** Asks the user at the terminal about the number on the page. Absent: the code suffices. */
+  /** Asks the user at the terminal to confirm the number that the page shows. If absent, the code suffices. */
   readonly confirm?: ((number: string) => Promise<boolean>) | undefined;
   readonly identities: () => Identities;
 }
@@ -29,7 +29,10 @@ export interface Session {
   readonly identities: Identities;
 }
 
-/** The result of a valid code: both secrets, or a number to confirm with a word for polling. */
+/**
+ * The result of a valid code: a session with its two secrets, or a number to confirm at the terminal with a secret for
+ * polling, or `refused`.
+ */
 export type Opened =
   | { readonly session: Session; readonly cookie: string; readonly secret: string }
   | { readonly number: string; readonly wait: string }
@@ -43,7 +46,7 @@ interface Question {
   readonly answer: Promise<boolean>;
 }
 
-/** Keeps the code, the questions to the terminal and the sessions, in memory only. */
+/** Creates the store of the code, the questions to the terminal, and the sessions. It is in memory only. */
 export function createSessions({ now, idleMs, lifeMs, code, confirm, identities }: SessionOptions) {
   const codeHash = hashOf(code.text);
   let codeEndsAt = code.life === 'once' ? code.madeAt + CODE_MS : Number.POSITIVE_INFINITY;
@@ -74,14 +77,14 @@ export function createSessions({ now, idleMs, lifeMs, code, confirm, identities 
   }
 
   return {
-    /** Returns undefined for a code that is wrong, used or expired. */
+    /** Opens a session, or asks the terminal first. Returns undefined for a code that is wrong, used or expired. */
     open(sent: string): Opened | undefined {
       if (!isSame(codeHash, sent) || now() >= codeEndsAt) return undefined;
       if (code.life === 'once') codeEndsAt = 0;
       return confirm === undefined ? start() : ask(confirm);
     },
 
-    /** Waits at most 20 s for the terminal. Resolves to undefined for an unknown or expired word. */
+    /** Waits at most 20 s for the answer of the terminal. Resolves to undefined for an unknown or expired `wait`. */
     async awaitAnswer(wait: string): Promise<Opened | undefined> {
       questions = questions.filter(({ endsAt }) => now() < endsAt);
       const question = questions.find(({ hash }) => isSame(hash, wait));
@@ -95,14 +98,16 @@ export function createSessions({ now, idleMs, lifeMs, code, confirm, identities 
       return answer ? start() : 'refused';
     },
 
-    /** Returns the session with both secrets. `isActive` extends its idle time. */
+    /**
+     * Returns the session with one of the cookies and the secret, if there is one. `isActive` restarts its idle time.
+     */
     find(cookies: readonly string[], secret: string | undefined, isActive: boolean): Session | undefined {
       const at = now();
       for (const each of sessions) {
         if (at - each.activeAt >= idleMs || at - each.startedAt >= lifeMs) sessions.delete(each);
       }
       if (secret === undefined) return undefined;
-      // Hashed once: a console may have thousands of sessions.
+      // Hash the secrets once, since a console may have thousands of sessions.
       const [secretHash, ...cookieHashes] = [secret, ...cookies].map(hashOf);
       const found = [...sessions].find(
         (each) =>

@@ -1,6 +1,6 @@
 /** A limit on the bytes of one kind that a daemon holds in memory at a time. */
 export interface ByteBudget {
-  /** Returns false, and reserves nothing, when `bytes` more would exceed the limit. */
+  /** Reserves `bytes`. Returns false, and reserves nothing, if that would exceed the limit. */
   take(bytes: number): boolean;
   giveBack(bytes: number): void;
 }

@@ -8,19 +8,27 @@ import type { LogFormat } from './request-log.ts';
 
 /** Timeouts for slow clients, in milliseconds. */
 export interface Timeouts {
-  /** From the first byte of a request, or from the connection, to the end of its headers. */
+  /**
+   * The maximum time from the first byte of a request to the end of its headers. For the first request of a connection,
+   * the time starts with the connection.
+   */
   readonly headers: number;
-  /** From the first byte of a request to the end of its body. */
+  /** The maximum time from the first byte of a request to the end of its body. */
   readonly request: number;
-  /** The interval of checking the two above; Node's 30 s would let a slow header live that long. */
+  /**
+   * The interval of checking `headers` and `request`. Node's default of 30 s would let a slow header live that long.
+   */
   readonly check: number;
-  /** An idle connection between two requests. */
+  /** How long a connection may be idle between two requests. */
   readonly keepAlive: number;
-  /** A connection without any traffic, such as a client that does not read its reply. */
+  /** How long a connection may be without traffic, for example when a client does not read its reply. */
   readonly stalled: number;
-  /** From `stop()` until connections with open requests are cut. */
+  /** How long `stop()` waits for open requests before it cuts their connections. */
   readonly stop: number;
-  /** For a client that keeps sending after a rejection, so that it reads the rejection instead of a reset. */
+  /**
+   * How long to read from a client that keeps sending after a rejection, so that it reads the rejection instead of a
+   * reset.
+   */
   readonly linger: number;
 }
 
@@ -38,19 +46,19 @@ export const DEFAULT_TIMEOUTS: Timeouts = {
 export interface DevControls {
   readonly clock: {
     now(): number;
-    /** The offset ahead of the machine's clock. */
+    /** Returns how far this clock is ahead of the machine's clock. */
     offset(): number;
-    /** Each resolves to the number of expired records that it removed. */
+    /** Sets the clock. Like `advance` and `reset`, resolves to the number of expired records that were removed. */
     set(at: number): Promise<number>;
     advance(by: number): Promise<number>;
     reset(): Promise<number>;
     nextExpiry(): Promise<number | undefined>;
   };
-  /** The states that the vault can go back to. Each rejects with a fault. */
+  /** The snapshots of the vault. Each function rejects with a fault. */
   readonly snapshots: {
     list(): Promise<readonly object[]>;
     save(name: string, options: { readonly replace: boolean }): Promise<object>;
-    /** Calls under way end before it, others continue after it. */
+    /** Loads a snapshot after the calls in progress have ended; new calls wait until it is loaded. */
     load(name: string): Promise<object>;
     delete(name: string): Promise<void>;
   };
@@ -58,44 +66,44 @@ export interface DevControls {
   readonly reset?: (() => Promise<void>) | undefined;
 }
 
-/** The address of a daemon. */
+/** The options of `startDaemon`. */
 export interface DaemonOptions {
-  /** Ignored when `socket` is given. */
+  /** The address or name to listen on. Ignored when `socket` is given. */
   readonly host: string;
-  /** 0 means a free port. */
+  /** The port to listen on; 0 chooses a free port. */
   readonly port: number;
   /** Path of a Unix socket, or name of a Windows pipe. */
   readonly socket?: string | undefined;
-  /** `SVC` makes `SVC-API-KEY` and `SVC-TRACE-ID` (decisions §1). */
+  /** The prefix of the header names: `SVC` gives `SVC-API-KEY` and `SVC-TRACE-ID` (decisions §1). */
   readonly headerPrefix: string;
   readonly limits: Limits;
-  /** Rejects, best with a 503 problem, while the vault cannot answer. */
+  /** Checks the vault for `/readyz`. Rejects, preferably with a 503 problem, while the vault cannot answer. */
   readonly ready: () => Promise<void>;
-  /** Sentences about paused or faulty parts, for the body of `/readyz`. */
+  /** Resolves to sentences about paused or faulty parts, which `/readyz` returns. */
   readonly notices?: (() => Promise<readonly string[]>) | undefined;
-  /** Prints one line for each request on stderr. */
+  /** The format of the line that each request prints on stderr; false prints nothing. */
   readonly log: LogFormat | false;
   readonly version: string;
-  /** Names that `Host` may have besides the loopback ones. */
+  /** Names that a request's `Host` may have besides the loopback names. */
   readonly hostNames?: readonly string[] | undefined;
-  /** Allows other addresses than loopback in clear text. */
+  /** Allows HTTP without TLS on an address that is not loopback. */
   readonly allowInsecureHost?: boolean | undefined;
-  /** PEM texts. */
+  /** The certificate and its private key, as PEM texts. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly timeouts?: Partial<Timeouts> | undefined;
   /** Origins of web pages that may call, exactly as browsers write them (`https://shop.example`). */
   readonly corsOrigins?: readonly string[] | undefined;
-  /** The number of processes on this address: the limits of a peer are divided among them. Default: 1. */
+  /** The number of processes that share this address; per-peer limits are divided among them. Default: 1. */
   readonly processes?: number | undefined;
-  /** Makes the web console, at the first request below `/ui/`. */
+  /** Creates the web console. Called at the first request below `/ui/`. */
   readonly console?: ((context: ConsoleContext) => Promise<ConsoleRequests>) | undefined;
-  /** There is nothing but the console. */
+  /** Whether to serve only the console. All other paths then return `route_not_found`. */
   readonly isConsoleOnly?: boolean | undefined;
-  /** Further controls for a management key, in tests. */
+  /** The controls of a `--dev` daemon; absent for other daemons. */
   readonly dev?: DevControls | undefined;
 }
 
-/** Throws the fault `usage`. */
+/** Throws the fault `usage` if the header prefix is not valid. */
 export function checkHeaderPrefix(prefix: string): void {
   if (new RegExp(HEADER_PREFIX).test(prefix)) return;
   throw new Fault('usage', 'the header prefix must be letters, digits and `-`, beginning with a letter');
@@ -107,7 +115,7 @@ export function checkDaemonOptions(options: DaemonOptions): void {
   const stray = options.corsOrigins?.find((origin) => !isOrigin(origin));
   if (stray !== undefined) {
     throw new Fault('usage', `--cors-origin ${stray} is not an origin`, {
-      hint: 'write scheme, host and port as browsers do: https://shop.example, http://localhost:3000; there is no `*`',
+      hint: 'write scheme, host and port as browsers do: https://shop.example, http://localhost:3000; `*` is not allowed',
     });
   }
   const exposed = options.socket === undefined && !isLoopback(options.host);

@@ -19,25 +19,25 @@ import { createServer, createStop, listenOnPort, listenOnSocket } from './server
 import { takeTurns } from './take-turns.ts';
 import { writeReply } from './write-reply.ts';
 
-/** The bytes of unread replies that all processes of a daemon hold at a time. */
+/** The maximum number of bytes of unread replies that all processes of a daemon hold together. */
 const MAX_UNSENT_BYTES = 128 * 1024 * 1024;
 /** Replies up to this size do not count toward `MAX_UNSENT_BYTES`. */
 const SMALL_REPLY = 64 * 1024;
 const CONSOLE_PATH = /^\/ui(?:[/?]|$)/;
 const TRACE_ID = /^[\x20-\x7e]{1,200}$/;
 
-/** A daemon that accepts requests. */
+/** A running daemon. */
 export interface Daemon {
-  /** `http://127.0.0.1:8484`, or `unix:/path.sock`. */
+  /** The daemon's address, such as `http://127.0.0.1:8484` or `unix:/path.sock`. */
   readonly url: string;
   readonly port?: number;
-  /** Stops accepting, lets open requests finish, and resolves within 10 s. The client stays open. */
+  /** Stops accepting connections, lets open requests finish, and resolves within 10 s. Does not close the client. */
   stop(): Promise<void>;
 }
 
 /**
- * Serves a client over HTTP. Converts requests to calls and replies to responses; all other decisions belong to the
- * vault. Throws the faults `address_in_use` and `usage`.
+ * Starts a daemon that serves `client` over HTTP. The daemon only converts requests to calls and replies to responses;
+ * all other decisions belong to the vault. Rejects with the faults `address_in_use` and `usage`.
  */
 export async function startDaemon(client: Client, options: DaemonOptions): Promise<Daemon> {
   checkDaemonOptions(options);
@@ -141,7 +141,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     else if (dev === undefined) dispatch(request, response);
     else dev.take(request, response, () => dispatch(request, response));
   }
-  // Ignores an unknown expectation, as any unknown header; the reader of the body answers 100-continue.
+  // Requests with `Expect` are received like any other; `readBody` answers `100-continue`.
   const turns = takeTurns(receive);
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, turns.receive);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));
@@ -166,7 +166,7 @@ function isBrowserAtRoot({ method, url, headers }: IncomingMessage): boolean {
 
 /**
  * Returns the request's trace id: its header's value if that is printable ASCII of at most 200 characters, else a new
- * one. Stores it in the header, so that later calls return the same. `header` is in lower case.
+ * one. Stores it in the header, so that later calls return the same id. `header` is in lower case.
  */
 function traceIdOf(request: IncomingMessage, header: string): string {
   const sent = request.headers[header];

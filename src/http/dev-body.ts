@@ -7,7 +7,10 @@ const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d))?$
 
 export type Sent = Readonly<Record<string, unknown>>;
 
-/** Reads the body of a request for a control; none is an object without members. */
+/**
+ * Parses the body of a request to a control. Returns an empty object for an absent body. Throws `malformed_json`, or
+ * `invalid_request` for another value than an object.
+ */
 export function parseDevBody(text: string | undefined): Sent {
   if (text === undefined || text === '') return {};
   let value: unknown;
@@ -22,7 +25,7 @@ export function parseDevBody(text: string | undefined): Sent {
 
 function onlyMember(sent: Sent, name: string): unknown {
   const stray = Object.keys(sent).find((each) => each !== name);
-  if (stray !== undefined) throw invalid(stray, `is not known; the body is { ${name} }`);
+  if (stray !== undefined) throw invalid(stray, `is not a member; the only member is ${name}`);
   return sent[name];
 }
 
@@ -36,5 +39,8 @@ export function timeOf(sent: Sent): number {
 export function advanceOf(sent: Sent, now: number): number {
   const by = onlyMember(sent, 'advance_ms');
   if (typeof by === 'number' && Number.isInteger(by) && by >= 0 && now + by <= LAST_INSTANT) return by;
-  throw invalid('advance_ms', 'must be a whole number of milliseconds, at least 0 and to no later year than 9999');
+  throw invalid(
+    'advance_ms',
+    'must be a whole number of milliseconds, at least 0; the clock must stay before the year 10000',
+  );
 }

@@ -3,7 +3,7 @@ import { PROBLEMS, type ProblemCode } from '../contract/problems.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import { allowedMethods } from './routes.ts';
 
-/** The faults that a test has set, in order; the first match happens. */
+/** Creates the list of faults that a test sets. The first match applies. */
 export function createDevFaults() {
   let faults: readonly DevFault[] = [];
   return {
@@ -14,7 +14,7 @@ export function createDevFaults() {
     clear(): void {
       faults = [];
     },
-    /** Returns the fault of this request and counts it down. */
+    /** Returns the first fault that matches a request, and reduces its remaining times by one. */
     take(method: string, url: string): DevFault | undefined {
       const found = faults.find(({ request }) => matches(request, method, url));
       if (found === undefined) return undefined;
@@ -26,12 +26,12 @@ export function createDevFaults() {
 }
 
 const MAX_TIMES = 1_000_000;
-/** An unread body may take 30 s to arrive. */
+/** The maximum delay. It leaves time to read the body within the timeout of a request, 30 s. */
 const MAX_DELAY_MS = 25_000;
 const REQUEST = /^(\*|GET|HEAD|POST|PUT|PATCH|DELETE) (\/[!-~]*)$/;
 const MEMBERS: readonly string[] = ['request', 'status', 'retry_after', 'delay_ms', 'drop', 'times'];
 
-/** Checks a received fault. Throws the problem `invalid_request`. */
+/** Returns the fault in a request's body. Throws `invalid_request` if it is not valid. */
 export function readDevFault(sent: Readonly<Record<string, unknown>>): DevFault {
   const stray = Object.keys(sent).find((name) => !MEMBERS.includes(name));
   if (stray !== undefined) throw invalid(stray, `is not one of ${MEMBERS.join(', ')}`);
@@ -45,12 +45,13 @@ export function readDevFault(sent: Readonly<Record<string, unknown>>): DevFault 
     const known = new Set(Object.values(PROBLEMS).map((problem) => problem.status));
     throw invalid('status', `must be one of ${[...known].sort((a, b) => a - b).join(', ')}`);
   }
-  if (drop && status !== undefined) throw invalid('drop', 'must not be given with status: there is no answer');
+  if (drop && status !== undefined)
+    throw invalid('drop', 'must not be given with status: a dropped connection has no answer');
   if (!drop && status === undefined && delay_ms === undefined) {
     throw invalid('status', 'is required, unless delay_ms or drop is given');
   }
   if (retry_after !== undefined && status !== 429 && status !== 503) {
-    throw invalid('retry_after', 'must only be given with a status of 429 or 503');
+    throw invalid('retry_after', 'is allowed only with status 429 or 503');
   }
   return {
     request: readRequest(sent['request']),
@@ -62,15 +63,15 @@ export function readDevFault(sent: Readonly<Record<string, unknown>>): DevFault 
   };
 }
 
-/** Returns the problem that a fault answers with. */
+/** Returns the problem that a fault answers with, or undefined if the fault has no status. */
 export function problemOfFault({ status, retry_after: retryAfter }: DevFault): Problem | undefined {
   const code = status === undefined ? undefined : problemOf(status);
   if (code === undefined) return undefined;
-  const options = { detail: `${PROBLEMS[code].detail} (A fault of \`vault faults set\`.)` };
+  const options = { detail: `${PROBLEMS[code].detail} (Injected by \`vault faults set\`.)` };
   return new Problem(code, { ...options, ...(retryAfter !== undefined && { retryAfter }) });
 }
 
-/** Uses the registry's first problem of the status, the most general one. */
+/** Returns the registry's first problem with this status, which is the most general one. */
 function problemOf(status: number): ProblemCode | undefined {
   return (Object.keys(PROBLEMS) as ProblemCode[]).find((code) => PROBLEMS[code].status === status);
 }
@@ -78,9 +79,10 @@ function problemOf(status: number): ProblemCode | undefined {
 function readRequest(sent: unknown): string {
   const [, method = '', path = ''] = (typeof sent === 'string' && REQUEST.exec(sent)) || [];
   const allowed = method === '' ? undefined : allowedMethods(path);
-  if (allowed === undefined) throw invalid('request', 'must be a method or * and a path of the API: POST /tokens');
+  if (allowed === undefined)
+    throw invalid('request', 'must be a method (or *) and a path of the API, such as POST /tokens');
   if (method === '*' || allowed.split(', ').includes(method)) return `${method} ${path}`;
-  throw invalid('request', `must be a method that the path answers: ${allowed}`);
+  throw invalid('request', `must be a method of this path: ${allowed}`);
 }
 
 function wholeNumber(sent: Readonly<Record<string, unknown>>, name: string, least: number, most: number, unit = '') {

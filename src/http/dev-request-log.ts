@@ -6,13 +6,16 @@ import { parseQuery } from './parse-query.ts';
 import { problemCodeOf, type RequestRecord } from './request-log.ts';
 
 const MAX_KEPT = 500;
-/** Seconds. */
+/** The maximum wait for a new request, in seconds. */
 const MAX_WAIT = 25;
-/** A caller chooses the names of unknown members. */
+/** The maximum number of member names in an entry. A caller can send any number of unknown names, of any length. */
 const MAX_MEMBERS = 10;
 const MAX_MEMBER_NAME = 100;
 
-/** The last requests of a `--dev` daemon, in memory. `now` is the clock of the vault, which dates its audit, too. */
+/**
+ * Creates the log of a `--dev` daemon's last requests, in memory. `now` returns the time of the vault's clock, which
+ * the audit also uses.
+ */
 export function createDevRequestLog(now: () => number) {
   const kept: DevRequestEntry[] = [];
   const waiting = new Set<() => void>();
@@ -35,7 +38,10 @@ export function createDevRequestLog(now: () => number) {
       wake();
     },
 
-    /** Resolves to the requests after the one with the id `after`, newest first; without any at the latest after `wait` seconds. */
+    /**
+     * Resolves to the requests after the id `after`, newest first. If there are none, waits at most `wait` seconds for
+     * one.
+     */
     async newer({ after, wait }: Readonly<Record<'after' | 'wait', number>>): Promise<readonly DevRequestEntry[]> {
       if (newest <= after && wait > 0 && !isEnded) {
         const { promise, resolve } = Promise.withResolvers<void>();
@@ -48,7 +54,7 @@ export function createDevRequestLog(now: () => number) {
       return kept.filter(({ id }) => id > after).reverse();
     },
 
-    /** Ends all waits, those to come included. */
+    /** Ends all waits. Later calls of `newer` do not wait. */
     end(): void {
       isEnded = true;
       wake();
@@ -62,7 +68,8 @@ export function readDevRequestsQuery(url: string): Readonly<Record<'after' | 'wa
   const { pairs, fault } = parseQuery(url);
   if (fault !== undefined) throw invalid(fault, 'is not validly percent-encoded');
   for (const [name, value] of pairs) {
-    if (name !== 'after' && name !== 'wait') throw invalid(name, 'is not known; known are after and wait');
+    if (name !== 'after' && name !== 'wait')
+      throw invalid(name, 'is not a parameter; the parameters are after and wait');
     read[name] = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
   }
   if (!(read.after >= 0)) throw invalid('after', 'must be the id of a request');

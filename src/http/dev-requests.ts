@@ -18,48 +18,52 @@ import { failureReply, type RequestRecord } from './request-log.ts';
 import { findRoute } from './routes.ts';
 
 const MAX_BODY = 64 * 1024;
-/** Bytes of all bodies together. */
+/** The maximum number of bytes of all bodies together. */
 const MAX_BODIES = 1024 * 1024;
 
-/** The parts of the daemon that these requests use. */
+/** The parts of the daemon that requests below `/dev/` use. */
 export interface DevContext extends RequestContext {
   readonly controls: DevControls;
   readonly client: Client;
-  /** The request comes from a web page. */
+  /** Returns whether a web page sent the request. */
   readonly isFromBrowser: (request: IncomingMessage) => boolean;
 }
 
-/** These are not shown among the requests. */
+/** Matches the paths that `GET /dev/requests` omits. */
 const OWN_REQUESTS = /^\/dev\//;
 
-/** A request for a control, from a connection or from the console of this daemon. */
+/** A request to a control, from a connection or from the console of this daemon. */
 interface DevCall {
   readonly url: string;
   readonly apiKey: string | undefined;
   readonly fromBrowser: boolean;
-  /** Whose wrong keys are counted. */
+  /** The address whose failed authentications are counted. */
   readonly peer: string;
   readonly traceId: string;
   readonly readBody: () => SentBody | Promise<SentBody>;
 }
 
-/** Resolves to the body of the reply; undefined: 204. `name` is the one in the path. */
+/**
+ * Answers a request to a control. Resolves to the body of the reply, or to undefined for a 204. `name` is the name in
+ * the path.
+ */
 type Action = (sent: Sent, url: string, name: string) => Promise<object | undefined>;
 
 export interface DevRequests {
-  /** Takes a request before the router does. `next` hands it on. */
+  /** Handles a request before the router. Calls `next` to pass it on to the router. */
   readonly take: (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
   /** Answers a request of the console. */
   readonly ask: SendToDev;
   /** Keeps an answered request for `GET /dev/requests`. */
   readonly note: (record: RequestRecord, reply: Reply, request: IncomingMessage | undefined) => void;
-  /** Answers the requests that wait, now and later. */
+  /** Answers the requests that wait for `GET /dev/requests`. Later requests do not wait. */
   readonly end: () => void;
 }
 
 /**
- * Handles requests before the router of a `--dev` daemon: the paths below `/dev/`, for management keys on this machine,
- * and the faults that they have set. A fault precedes every other check of a request, even of its key.
+ * Creates the handler of requests before the router of a `--dev` daemon. It serves the paths below `/dev/` to
+ * management keys on this machine, and applies the faults that they have set. A fault applies before every other check
+ * of a request, even of its key.
  */
 export function createDevRequests({ controls, client, ...context }: DevContext): DevRequests {
   const { keyHeader, traceIdOf, isFromBrowser, answer } = context;
@@ -139,7 +143,10 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
     }
   }
 
-  /** Only management keys pass: no other type of application may read the tenant. */
+  /**
+   * Returns the reply that rejects a call, or undefined for a management key. Tries `getTenant`, which no other type of
+   * application may call.
+   */
   async function refusalOf({ apiKey, fromBrowser, peer, traceId }: DevCall): Promise<Reply | undefined> {
     const asked = await client.call({ operation: 'getTenant', apiKey, params: {}, query: [], fromBrowser, traceId });
     if (asked.status === 200) return undefined;
@@ -214,7 +221,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
   };
 }
 
-/** Only the paths of snapshots have a name. */
+/** Returns the route of a path, and the snapshot's name in it, or `''` for other paths. */
 function devRouteOf(path: string): { readonly route: string; readonly name: string } {
   const [, name, load] = /^\/dev\/snapshots\/([^/]+)(\/load)?$/.exec(path) ?? [];
   if (name === undefined) return { route: path, name: '' };
@@ -226,7 +233,7 @@ function routeOf(method: string, url: string): { readonly route?: string } {
   return typeof match === 'object' ? { route: match.route.path } : {};
 }
 
-/** A Unix socket has none. */
+/** Returns the remote address of a connection, or `''` for a Unix socket. */
 function addressOf({ socket }: IncomingMessage): string {
   return socket.remoteAddress ?? '';
 }

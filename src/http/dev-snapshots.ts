@@ -3,7 +3,10 @@ import { Fault } from '../core/fault.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import type { DevControls } from './daemon-options.ts';
 
-/** The problems of work on snapshots. The message of a fault may name a path of this machine. */
+/**
+ * The problem for each fault of a snapshot. A fault's own message may contain a path of this machine, so it is not
+ * sent.
+ */
 const PROBLEM_OF: Readonly<Partial<Record<FaultCode, () => Problem>>> = {
   usage: () => invalid('name', 'must be 1 to 64 lower-case letters, digits, - and _'),
   not_found: () => new Problem('snapshot_not_found'),
@@ -15,7 +18,7 @@ const PROBLEM_OF: Readonly<Partial<Record<FaultCode, () => Problem>>> = {
   no_space: () => new Problem('no_space'),
 };
 
-/** The actions of a `--dev` daemon on the snapshots of its vault. */
+/** Returns the actions of a `--dev` daemon on the snapshots of its vault. */
 export function createDevSnapshots(snapshots: DevControls['snapshots']) {
   async function asProblem<T>(work: Promise<T>): Promise<T> {
     try {
@@ -30,7 +33,7 @@ export function createDevSnapshots(snapshots: DevControls['snapshots']) {
     save: async (sent: Readonly<Record<string, unknown>>) => {
       const { name, replace = false, ...others } = sent;
       const [stray] = Object.keys(others);
-      if (stray !== undefined) throw invalid(stray, 'is not known; known are name and replace');
+      if (stray !== undefined) throw invalid(stray, 'is not a member; the members are name and replace');
       if (typeof replace !== 'boolean') throw invalid('replace', 'must be true or false');
       return asProblem(snapshots.save(typeof name === 'string' ? name : '', { replace }));
     },

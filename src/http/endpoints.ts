@@ -15,12 +15,12 @@ import { announcedLength, readBody } from './read-body.ts';
 import { failureReply } from './request-log.ts';
 import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
 
-/** The bytes of request bodies that all processes of a daemon hold at a time. */
+/** The maximum number of bytes of request bodies that all processes of a daemon hold together. */
 const MAX_BODY_BYTES = 64 * 1024 * 1024;
 
 /** The parts of the daemon that answer requests. */
 export interface RequestContext {
-  /** In lower case. */
+  /** The name of the header with the API key, in lower case. */
   readonly keyHeader: string;
   readonly traceIdOf: (request: IncomingMessage) => string;
   readonly answer: (response: ServerResponse, reply: Reply, more?: AnswerOptions) => void;
@@ -29,39 +29,41 @@ export interface RequestContext {
 export interface EndpointContext extends RequestContext {
   readonly options: Pick<DaemonOptions, 'limits' | 'ready' | 'notices' | 'version' | 'headerPrefix' | 'processes'>;
   readonly cors: Cors;
-  /** In lower case. */
+  /** The name of the header with the idempotency key, in lower case. */
   readonly idempotencyHeader: string;
 }
 
 export interface AnswerOptions {
-  /** For the log. */
+  /** The route's pattern, for the log. */
   readonly route?: string;
-  /** For the log: the calling application, if the key was valid. */
+  /** The id of the calling application if the key was valid, for the log. */
   readonly applicationId?: string | undefined;
   readonly allow?: string | undefined;
-  /** Further fields, names and values in turn. */
+  /** Further header fields, as names and values in turn. */
   readonly fields?: readonly string[];
-  /** Leaves no line in the log. */
+  /** Whether to omit the request from the log. */
   readonly isUnlogged?: boolean;
 }
 
-/** What answers requests below `/ui/`. `refused` is what the daemon found wrong with one already. */
+/** Answers a request below `/ui/`. `refused` is the problem that the daemon has already found with the request. */
 export type ConsoleRequests = (
   request: IncomingMessage,
   response: ServerResponse,
   refused: ProblemCode | undefined,
 ) => void;
 
-/** Sends a request to the controls of a `--dev` daemon. A daemon without them answers `route_not_found`. */
+/**
+ * Sends a request to the controls of a `--dev` daemon. Resolves to the reply, `route_not_found` for an unknown path.
+ */
 export type SendToDev = (request: DevRequest, traceId: string) => Promise<Reply>;
 
-/** What a console gets of its daemon. */
+/** The parts of a daemon that its console uses. */
 export interface ConsoleContext extends RequestContext, Pick<EndpointContext, 'options'> {
   /** Absent without `--dev`. */
   readonly sendToDev?: SendToDev | undefined;
 }
 
-/** Turns a request into a call and its reply into a response. */
+/** Returns a listener that turns a request into a call and the call's reply into a response. */
 export function createEndpoints(client: Client, context: EndpointContext): RequestListener {
   const { options, keyHeader, idempotencyHeader, cors, traceIdOf, answer } = context;
   const { processes = 1 } = options;
@@ -70,7 +72,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
   const { body: limit } = options.limits;
   const budget = createByteBudget(Math.max(limit, Math.floor(MAX_BODY_BYTES / processes)));
 
-  /** Returns a function that reads the body of a request once, at its first call. */
+  /** Returns a function that reads the body of a request at its first call, and later returns the same result. */
   function bodyReader(request: IncomingMessage, response: ServerResponse) {
     let reading: SentBody | Promise<SentBody> | undefined;
     return () => {
@@ -126,7 +128,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     ownAnswers[name]().then(
       (bodyText) => answer(response, { status: 200, bodyText, traceId }, { route }),
       (error: unknown) => {
-        // Returns 503 for every reason: this is the answer of `/readyz`, not of an operation.
+        // `/readyz` returns 503 for every error.
         const isOther = name === 'readyz' && !(error instanceof Problem && error.status === 503);
         const reply = failureReply(isOther ? new Problem('vault_busy') : error, traceId);
         answer(response, reply, { route });
@@ -160,15 +162,17 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
   };
 }
 
-/** `name` is in lower case. */
+/**
+ * Returns the value of the header `name`, which must be in lower case, or undefined if the request has no such header.
+ */
 export function headerOf({ headers }: IncomingMessage, name: string): string | undefined {
   const sent = headers[name];
   return typeof sent === 'string' ? sent : undefined;
 }
 
 /**
- * Returns the Content-Type, except under a Content-Encoding: the daemon does not decode it, so the bytes are not of
- * that type. The dispatcher then answers 415, in its order after 401 and 403.
+ * Returns the Content-Type of the body. The daemon does not decode a Content-Encoding, so it returns
+ * `application/octet-stream` for an encoded body. The dispatcher then answers 415, after its checks for 401 and 403.
  */
 function mediaTypeOf(request: IncomingMessage): string | undefined {
   const coding = request.headers['content-encoding'];
@@ -176,7 +180,10 @@ function mediaTypeOf(request: IncomingMessage): string | undefined {
   return 'application/octet-stream';
 }
 
-/** The bodies of the daemon's own paths, as JSON text. `readyz` rejects while the vault cannot answer. */
+/**
+ * Returns functions that resolve to the bodies of the daemon's own paths, as JSON text. `readyz` rejects while the
+ * vault cannot answer.
+ */
 function createOwnAnswers(options: EndpointContext['options']): Readonly<Record<OwnPath, () => Promise<string>>> {
   const { version, headerPrefix, ready, notices } = options;
   const root = JSON.stringify({

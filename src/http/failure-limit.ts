@@ -1,6 +1,6 @@
 import { Problem } from '../core/problem.ts';
 
-/** Failed authentications in a second, after which a peer gets 429. */
+/** The number of failed authentications in a second after which a peer gets 429. */
 export const FAILURES_A_SECOND = 20;
 
 const WINDOW_MS = 1_000;
@@ -12,8 +12,9 @@ const PEERS_BEFORE_PRUNING = 1_024;
 export type CountFailure = (peer: string) => Problem | undefined;
 
 /**
- * After `failures` within a second of a peer's first failure, further failures get 429 until that second has passed.
- * Valid keys always pass: all callers of one machine are one peer, and none may lock the others out.
+ * Creates a counter of failed authentications. After `failures` within a second of a peer's first failure, the peer's
+ * further failures get 429 until that second has passed. Valid keys always pass: all callers on one machine count as
+ * one peer, and no caller may lock the others out.
  */
 export function createFailureLimit(failures: number): CountFailure {
   const windows = new Map<string, { readonly start: number; count: number }>();

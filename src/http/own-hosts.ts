@@ -7,20 +7,20 @@ export function isLoopback(host: string): boolean {
   return LOOPBACK.test(host);
 }
 
-/** Returns the remote address of a connection, or `''` for a Unix socket, which only this machine reaches. */
+/** Returns whether a connection's remote address is this machine: loopback, or `''` for a Unix socket. */
 export function isOwnMachine(address: string): boolean {
   return address === '' || isLoopback(address);
 }
 
-/** Returns an address or a name in the form of URLs and of `Host`. */
+/** Returns a host as URLs and `Host` contain it: an IPv6 address in brackets, a name in lower case. */
 export function urlHost(host: string): string {
   return host.includes(':') ? `[${host}]` : host.toLowerCase();
 }
 
 /**
- * Returns whether a `Host` value names this daemon. A page that rebinds its own name to 127.0.0.1 still sends its own
- * name, and is rejected here. The port may be absent only if it is the scheme's default (RFC 9110 §7.2). A Unix socket
- * has no port and accepts every Host, because the client invents the name in the URL.
+ * Returns a function that checks whether a `Host` value names this daemon. A page that rebinds its own name to
+ * 127.0.0.1 still sends that name, and is rejected. The port may be absent only if it is the scheme's default (RFC 9110
+ * §7.2). A Unix socket has no port, so it accepts its names with any port.
  */
 export function createHostCheck(
   { host: ownHost, tls, hostNames = [] }: Pick<DaemonOptions, 'host' | 'tls' | 'hostNames'>,

@@ -1,6 +1,6 @@
 type Pair = readonly [name: string, value: string];
 
-/** `fault` is the name, as sent, of the first parameter with broken percent-encoding. */
+/** The parameters of a query. `fault` is the name, as sent, of the first parameter with broken percent-encoding. */
 export interface ParsedQuery {
   readonly pairs: readonly Pair[];
   readonly fault?: string | undefined;
@@ -10,8 +10,8 @@ const NONE: ParsedQuery = { pairs: [] };
 
 /**
  * Parses the query of a request target into pairs in the order sent (`application/x-www-form-urlencoded`: `+` is a
- * space). Unlike `URLSearchParams` it reports percent-encoding that is not UTF-8: replacement characters would search
- * for something else.
+ * space). Unlike `URLSearchParams`, reports percent-encoding that is not UTF-8: with replacement characters, the query
+ * would search for another text.
  */
 export function parseQuery(url: string): ParsedQuery {
   const start = url.indexOf('?');

@@ -26,14 +26,17 @@ interface ConnectionError extends Error {
 interface RefusalOptions {
   readonly traceHeader: string;
   readonly urlLimit: number;
-  /** Milliseconds. */
+  /** How long to read from a client that keeps sending after a rejection, in milliseconds. */
   readonly linger: number;
-  /** The response to the newest request on the connection. */
+  /** Returns the response to the newest request on the connection. */
   readonly current: (socket: Duplex) => ServerResponse | undefined;
   readonly onRefused: (reply: Reply) => void;
 }
 
-/** Answers bytes that form no request, on the socket itself, then closes the connection. */
+/**
+ * Creates the handlers for connections whose bytes are not a valid request. They answer on the socket itself and then
+ * close the connection.
+ */
 export function createRawRefusal(options: RefusalOptions) {
   // Node reports the same broken connection again for every further packet.
   const refused = new WeakSet<Duplex>();
@@ -56,7 +59,7 @@ export function createRawRefusal(options: RefusalOptions) {
       if (error.code === 'ECONNRESET' || !socket.writable || isSilent(socket)) socket.destroy();
       else if (current === undefined || current.writableFinished) refuse(socket, code, allow);
       else if (current.req.complete) {
-        // Pipelining: the faulty bytes follow a request that is still in progress, and must not answer it.
+        // With pipelining, the faulty bytes follow a request that is still in progress. Answer that request first.
         current.once('finish', () => (socket.writable ? refuse(socket, code, allow) : socket.destroy()));
       } else if (current.headersSent) {
         // Node corks its writes until the next tick; destroying the socket now would lose the reply.
@@ -64,7 +67,7 @@ export function createRawRefusal(options: RefusalOptions) {
       } else if (current.socket === null) socket.destroy();
       else refuse(socket, code, allow);
     },
-    /** CONNECT asks for a tunnel, and Node creates no response object for it. */
+    /** Rejects a CONNECT request, for which Node creates no response object. */
     connect(socket: Duplex): void {
       socket.on('error', () => undefined);
       refuse(socket, 'method_not_allowed', ALL_METHODS);
@@ -72,7 +75,7 @@ export function createRawRefusal(options: RefusalOptions) {
   };
 }
 
-/** Writes the rest, then closes; after `linger` milliseconds at the latest. */
+/** Writes `text` and closes the connection, after `linger` milliseconds at the latest. */
 function endSoon(socket: Duplex, linger: number, text = ''): void {
   const timer = setTimeout(() => socket.destroy(), linger);
   socket.once('close', () => clearTimeout(timer));
@@ -80,7 +83,9 @@ function endSoon(socket: Duplex, linger: number, text = ''): void {
   socket.end(text);
 }
 
-/** A connection without any bytes (a browser's spare one) gets no answer. */
+/**
+ * Returns whether the client has sent nothing, as on a browser's spare connection. Such a connection gets no answer.
+ */
 function isSilent(socket: Duplex): boolean {
   return 'bytesRead' in socket && socket.bytesRead === 0;
 }

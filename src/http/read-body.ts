@@ -8,7 +8,7 @@ const EMPTY: SentBody = {};
 const TOO_LARGE: SentBody = { bodyFault: 'too_large' };
 const NOT_UTF8: SentBody = { bodyFault: 'not_utf8' };
 
-/** The announced length in bytes; undefined for a chunked body, 0 for none (RFC 9112 §6.3). */
+/** Returns the announced length of a body in bytes: 0 without a body, undefined for a chunked body (RFC 9112 §6.3). */
 export function announcedLength(request: IncomingMessage): number | undefined {
   if (request.headers['transfer-encoding'] !== undefined) return undefined;
   const length = request.headers['content-length'];
@@ -16,16 +16,17 @@ export function announcedLength(request: IncomingMessage): number | undefined {
 }
 
 export interface ReadOptions {
-  /** Bytes of one body. */
+  /** The maximum length of one body, in bytes. */
   readonly limit: number;
   /** Shared by all bodies of the daemon; a body holds its bytes until its response is sent. */
   readonly budget: ByteBudget;
 }
 
 /**
- * Reads the body as text, up to `limit` bytes; the rest of a larger one stays unread. Returns no promise when the body
- * has arrived. Throws `vault_busy` when the daemon holds too many bodies, and `request_timeout` when the client leaves
- * before the end. A byte order mark stays in the text; the JSON parser rejects it (RFC 8259 §8.1).
+ * Returns the body as text, or as a fault if it is larger than `limit` or not UTF-8; the rest of a larger body stays
+ * unread. Returns the body itself, not a promise, when it has already arrived. Throws `vault_busy` when the daemon
+ * holds too many bodies, and `request_timeout` when the client leaves before the end. A byte order mark stays in the
+ * text; the JSON parser rejects it (RFC 8259 §8.1).
  */
 export function readBody(
   request: IncomingMessage,
@@ -40,7 +41,7 @@ export function readBody(
     // Marks the body as requested: see `leavesBody` in write-reply.ts.
     request.headers.expect = undefined;
   }
-  // No 'close' event follows to release the bytes.
+  // A destroyed response emits no further 'close' event, so the bytes would never be released.
   if (response.destroyed) throw gone();
   let held = 0;
   response.once('close', () => budget.giveBack(held));
@@ -53,7 +54,7 @@ export function readBody(
 
   if (!request.complete) return collect(request, limit, hold);
   if (request.readableLength > limit) return TOO_LARGE;
-  // Checked before the bytes are reserved, so the call may be repeated.
+  // Reserve the bytes before reading them, so that the call may be repeated after an error.
   if (!hold(request.readableLength)) throw busy();
   const bytes: Buffer | null = request.read();
   return bytes === null ? EMPTY : textOf(bytes);
@@ -71,7 +72,7 @@ function textOf(bytes: Buffer): SentBody {
   return bytes.length === 0 ? EMPTY : isUtf8(bytes) ? { bodyText: bytes.toString('utf8') } : NOT_UTF8;
 }
 
-/** `hold` returns false when the bytes exceed the limit. */
+/** Reads a body that has not fully arrived. `hold` reserves bytes; it returns false when the daemon holds too many. */
 function collect(request: IncomingMessage, limit: number, hold: (bytes: number) => boolean): Promise<SentBody> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];

@@ -7,7 +7,7 @@ import { problemReply } from '../core/problem-reply.ts';
 export interface Answered {
   /** Absent when the request was not valid HTTP. */
   readonly method?: string | undefined;
-  /** The pattern of the table, never the path: paths contain token ids. */
+  /** The route's pattern (`/tokens/{id}`), never the path, which may contain a token id. */
   readonly route?: string | undefined;
   /** The calling application; absent when the key was not valid. */
   readonly applicationId?: string | undefined;
@@ -35,7 +35,10 @@ process.on('exit', () => {
   if (waiting !== '') writeWaiting();
 });
 
-/** An answered request as logs show it. Nothing else of a request: a path, a header or a body may hold a secret. */
+/**
+ * An answered request as logs show it. It has no other parts of the request: a path, a header or a body may contain a
+ * secret.
+ */
 export type RequestRecord = ReturnType<typeof requestRecord>;
 
 export function requestRecord(reply: Reply, { method, route, applicationId, start }: Answered) {
@@ -44,12 +47,12 @@ export function requestRecord(reply: Reply, { method, route, applicationId, star
   return { time, trace_id, method, route, status: reply.status, application_id, ms };
 }
 
-/** Returns the code of a reply that is a problem. */
+/** Returns the code of the problem in a reply, or undefined for any other reply. */
 export function problemCodeOf({ status, bodyText = '' }: Reply): string | undefined {
   return status >= 400 ? /"type":"([^"]*)"/.exec(bodyText)?.[1]?.slice(PROBLEM_TYPE_PREFIX.length) : undefined;
 }
 
-/** Writes a request to stderr in one line. */
+/** The functions that return the line of a request, by format. */
 const LINES = {
   json: ({ time, trace_id, method, route, status, application_id, ms }) => {
     const level = status >= 500 ? 'error' : 'info';
@@ -66,7 +69,7 @@ const LINES = {
 /** `json` for machines, `text` for people. */
 export type LogFormat = keyof typeof LINES;
 
-/** Logs a request that is answered. */
+/** Writes the line of an answered request to stderr. */
 export function logRequest(format: LogFormat, record: RequestRecord, reply: Reply): void {
   writeLine(LINES[format](record, reply));
 }

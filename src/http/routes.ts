@@ -6,7 +6,7 @@ export const OWN_PATHS = { root: '/', openapi: '/openapi.json', livez: '/livez',
 
 export type OwnPath = keyof typeof OWN_PATHS;
 
-/** The operation or the daemon's own page at a path. `path` is the pattern of the table: `/tokens/{id}`. */
+/** A path and what answers it: an operation, or the daemon itself. `path` is a pattern, such as `/tokens/{id}`. */
 export type Route =
   | { readonly path: string; readonly operation: OperationId }
   | { readonly path: string; readonly own: OwnPath };
@@ -14,7 +14,7 @@ export type Route =
 export interface RouteMatch {
   readonly route: Route;
   readonly params: Readonly<Record<string, string>>;
-  /** The parameter with broken percent-encoding; `params` then holds the text as sent. */
+  /** The name of the parameter with broken percent-encoding; `params` then holds the text as sent. */
   readonly paramFault?: string | undefined;
 }
 
@@ -45,7 +45,10 @@ for (const operation of Object.keys(OPERATIONS) as OperationId[]) {
 }
 for (const own of Object.keys(OWN_PATHS) as OwnPath[]) add('GET', { path: OWN_PATHS[own], own });
 
-/** Returns the route of a request; `bad_path` when the percent-encoding is broken outside the parameters of a route. */
+/**
+ * Returns the route of a request, or undefined without one, or `bad_path` if the percent-encoding is broken outside the
+ * parameters of a route.
+ */
 export function findRoute(method: string, url: string): RouteMatch | 'bad_path' | undefined {
   const found = find(method, url);
   if (found === 'bad_path') {
@@ -53,11 +56,14 @@ export function findRoute(method: string, url: string): RouteMatch | 'bad_path' 
     const [paramFault] = Object.keys(match?.params ?? {});
     return match === undefined || paramFault === undefined ? found : { ...match, paramFault };
   }
-  // The router decodes no path for a method without routes.
+  // For a method without routes, the router does not decode the path, so look it up with GET.
   return found ?? (find('GET', url) === 'bad_path' ? 'bad_path' : undefined);
 }
 
-/** Returns the `Allow` of a URL, with or without a query (RFC 9110 §10.2.1); undefined when no route has its path. */
+/**
+ * Returns the value of `Allow` for a URL, with or without a query (RFC 9110 §10.2.1), or undefined if its path has no
+ * route.
+ */
 export function allowedMethods(url: string): string | undefined {
   const allowed = METHODS.filter((method) => findEncoded(method, url) !== undefined);
   return allowed.length === 0 ? undefined : allowed.join(', ');
@@ -78,7 +84,7 @@ function find(method: string, url: string): RouteMatch | 'bad_path' | undefined 
   return isWhole(params) ? { route, params } : undefined;
 }
 
-/** Rejects empty parameters: `/tokens//` is not in the table. */
+/** Returns whether no parameter is empty: `/tokens//` has no route. */
 function isWhole(params: Readonly<Record<string, string | undefined>>): params is Readonly<Record<string, string>> {
   return Object.values(params).every((value) => value);
 }

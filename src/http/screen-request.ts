@@ -6,8 +6,9 @@ import type { ProblemCode } from '../contract/problems.ts';
 const ORIGIN_FORM = /^\/[\x21\x22\x24-\x7e]*$/;
 
 /**
- * Returns the error in the request line and the headers, before routing; undefined when there is none. Node checks the
- * grammar; this checks the rules that Node leaves to the application. `keyHeader` is in lower case.
+ * Returns a function that checks the request line and the headers before routing. It returns the first problem, or
+ * undefined. Node checks the grammar; this function checks the rules that Node leaves to the application. `keyHeader`
+ * is in lower case.
  */
 export function createScreen(
   limits: Limits,
@@ -19,7 +20,7 @@ export function createScreen(
     let [hosts, keys, types, size] = [0, 0, 0, 0];
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const name = (rawHeaders[i] ?? '').toLowerCase();
-      // Colon, space and line end.
+      // Four bytes more for colon, space and line end.
       size += name.length + (rawHeaders[i + 1] ?? '').length + 4;
       if (name === 'host') hosts += 1;
       else if (name === keyHeader) keys += 1;

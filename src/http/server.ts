@@ -7,11 +7,11 @@ import type { DaemonOptions, Timeouts } from './daemon-options.ts';
 
 /** Room for the version and the spaces of the request line, which Node counts as header bytes. */
 const REQUEST_LINE_SLACK = 64;
-/** The interval of closing idle connections. */
+/** The interval of closing idle connections while stopping, in milliseconds. */
 const SWEEP_MS = 50;
 const IS_WINDOWS = process.platform === 'win32';
 
-/** Creates a server of node:http or node:https with the daemon's limits, without an address. */
+/** Creates a server of node:http or node:https with the daemon's limits. It does not listen yet. */
 export async function createServer({ limits, tls }: DaemonOptions, timeouts: Timeouts): Promise<Server> {
   const options = {
     // URL and headers have their own limits (screen-request.ts); this one only stops an endless header.
@@ -20,7 +20,7 @@ export async function createServer({ limits, tls }: DaemonOptions, timeouts: Tim
     requestTimeout: timeouts.request,
     connectionsCheckingInterval: timeouts.check,
     keepAliveTimeout: timeouts.keepAlive,
-    // Node's own answer to a missing Host has no body.
+    // Otherwise Node itself would answer a missing Host, without a body.
     requireHostHeader: false,
     insecureHTTPParser: false,
   };
@@ -42,8 +42,8 @@ export async function createServer({ limits, tls }: DaemonOptions, timeouts: Tim
 }
 
 /**
- * Resolves to the port; if `port` was 0, to the one that the system chose. Throws the fault `address_in_use`, or
- * `usage`.
+ * Listens on a port; the system chooses one if `port` is 0. Resolves to its number. Rejects with the fault
+ * `address_in_use` or `usage`.
  */
 export async function listenOnPort(server: Server, host: string, port: number): Promise<number> {
   await listen(server, { host, port }, `port ${port} on ${host}`);
@@ -100,7 +100,10 @@ async function isAnswered(path: string): Promise<boolean> {
   }
 }
 
-/** Starts to listen before it returns. */
+/**
+ * Listens, and resolves when the server is ready. Starts to listen before it returns. Rejects with the fault
+ * `address_in_use` or `usage`.
+ */
 async function listen(server: Server, options: ListenOptions, place: string): Promise<void> {
   server.listen(options);
   try {
@@ -113,8 +116,8 @@ async function listen(server: Server, options: ListenOptions, place: string): Pr
 }
 
 /**
- * Returns a function that stops the server and ends waits. Call it before the server listens, so that it knows every
- * connection.
+ * Returns a function that stops the server and calls `endWaits`. Call `createStop` before the server listens, so that
+ * it knows every connection.
  */
 export function createStop(server: Server, graceMs: number, endWaits?: () => void): () => Promise<void> {
   const sockets = new Set<Socket>();

@@ -1,16 +1,16 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
 
-/** How many requests may wait on one connection; a client that pipelines more is cut off. */
+/** The maximum number of requests that wait on one connection. A client that pipelines more is cut off. */
 const MAX_WAITING = 100;
 
 /**
- * Passes on one request of a connection at a time: a pipelined one waits until the system has the response before it.
- * So a connection holds one reply, and a client that does not read causes no further ones.
+ * Passes the requests of a connection to `receive` one at a time. A pipelined request waits until the previous response
+ * has been handed to the system. A connection thus holds one reply at most, even if its client does not read.
  */
 export function takeTurns(receive: RequestListener) {
   const newest = new WeakMap<Duplex, ServerResponse>();
-  /** The number of waiting requests. */
+  /** The number of waiting requests of each connection. */
   const waiting = new WeakMap<Duplex, number>();
 
   function wait(request: IncomingMessage, response: ServerResponse, before: ServerResponse): void {
@@ -42,7 +42,7 @@ export function takeTurns(receive: RequestListener) {
       if (before === undefined || before.writableFinished || before.destroyed) receive(request, response);
       else wait(request, response, before);
     },
-    /** The response to the newest request of a connection. */
+    /** Returns the response to the newest request of a connection. */
     newest: (socket: Duplex): ServerResponse | undefined => newest.get(socket),
   };
 }

@@ -2,13 +2,13 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reply } from '../contract/call.ts';
 import { announcedLength } from './read-body.ts';
 
-/** The parts of a header section besides the reply. */
+/** The parts of the header section that the reply itself does not determine. */
 export interface ReplyHeaderOptions {
   /** The trace header's name in its original case. */
   readonly traceHeader: string;
-  /** The methods of a 405. */
+  /** The value of `Allow`, for a 405. */
   readonly allow?: string | undefined;
-  /** Further fields, names and values in turn. */
+  /** Further header fields, as names and values in turn. */
   readonly fields?: readonly string[];
   /** Closes the connection after this reply. */
   readonly close?: boolean;
@@ -18,9 +18,9 @@ export interface ReplyHeaderOptions {
 const MAX_DRAINED = 64 * 1024;
 
 export interface WriteOptions extends ReplyHeaderOptions {
-  /** Bytes of a body. */
+  /** The maximum length of a request's body, in bytes. */
   readonly bodyLimit: number;
-  /** Milliseconds. */
+  /** How long to read an unread body before the connection is closed, in milliseconds. */
   readonly linger: number;
 }
 
@@ -39,7 +39,7 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
 /** Returns whether the request has a body that will stay unread, so that the connection cannot be reused. */
 function leavesBody(request: IncomingMessage, limit: number): boolean {
   const length = announcedLength(request);
-  // Ignores whether it has already arrived: each too large body gets the same answer.
+  // A body that is too large gets the same answer, whether it has arrived or not.
   if (length !== undefined && length > limit) return true;
   if (request.complete) return false;
   if (length === undefined || length > MAX_DRAINED || request.readableDidRead) return true;

@@ -4,7 +4,10 @@ import type { Keyring } from '../core/ports.ts';
 import { encodeFields, FieldEncoder } from './field-encoder.ts';
 import type { Sodium } from './sodium.ts';
 
-/** Chains the entries of a vault's audit: each link is a keyed hash of the entry and the previous link. */
+/**
+ * Returns the function that chains the entries of a vault's audit. Each link is a keyed hash of the entry and the
+ * previous link.
+ */
 export function auditChain(sodium: Sodium, { vault_id, key }: AuditChainKey): Keyring['auditLink'] {
   const encoder = new FieldEncoder(encodeFields('token-vault audit', vault_id));
   return (previous, { sequence, at, sealed }) => {

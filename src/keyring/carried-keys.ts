@@ -7,9 +7,8 @@ import type { Sodium } from './sodium.ts';
 import { deriveFromMaster, KEY_BYTES } from './sub-keys.ts';
 
 /**
- * The keys that outlive a master key. API keys are known only by their hashes, tombstones and an anchor by their MACs,
- * and the audit is one chain of sealed and indexed entries. None of them can be recomputed, so a new master key keeps
- * the keys of the first one.
+ * The keys that a new master key takes over from the first one. The hashes of API keys, the MACs of tombstones and of
+ * an anchor, and the sealed chain of the audit cannot be recomputed, so their keys must stay the same.
  */
 const CARRIED = ['api_key_hash', 'audit_chain', 'audit_sealing', 'tombstone', 'anchor', 'audit_index'] as const;
 
@@ -19,8 +18,8 @@ export type CarriedKeys = Readonly<Record<(typeof CARRIED)[number], Uint8Array>>
 export type KeyHeader = VaultIdentity & Pick<VaultHeader, 'carried'>;
 
 /**
- * Returns the carried keys: derived from the first master key, or opened from `header.carried` under a later one. The
- * caller wipes them.
+ * Returns the carried keys, derived from the first master key or opened from `header.carried` under a later one. The
+ * caller wipes the keys.
  */
 export function openCarriedKeys(sodium: Sodium, master: Uint8Array, header: KeyHeader): CarriedKeys {
   if (header.carried === undefined) return carriedKeys((name) => deriveFromMaster(sodium, master, name));
@@ -38,7 +37,8 @@ function carriedKeys(make: (name: (typeof CARRIED)[number], index: number) => Ui
 }
 
 /**
- * Seals the carried keys for the header of a later generation. The key id of the envelope is the generation; it holds
+ * Seals the carried keys for the header of a later generation. The key id of the envelope is the generation. The
+ * envelope holds
  *
  *     offset  0                32              64                96            128        160
  *             API-key hash 32  audit chain 32  audit sealing 32  tombstone 32  anchor 32  audit index 32

@@ -14,8 +14,8 @@ export interface CreateKeyringOptions {
 }
 
 /**
- * Creates a new vault's keys: a random master key, wrapped for the credential in slot 0. Throws `weak_passphrase`,
- * `usage`.
+ * Creates a new vault's keys: a random master key, wrapped for the credential in slot 0. Throws `weak_passphrase`, or
+ * `usage` for a key of the wrong length.
  */
 export async function createKeyring(
   credential: Credential,

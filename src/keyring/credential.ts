@@ -16,7 +16,10 @@ export const CREDENTIAL_NAMES = { key_file: 'key', passphrase: 'passphrase' } as
 
 const MIN_CHARACTERS = 12;
 
-/** Throws `weak_passphrase` for fewer than 12 characters, unless that is allowed; an empty one is never a passphrase. */
+/**
+ * Throws `weak_passphrase` for fewer than 12 characters, unless `allowWeak` is set. An empty passphrase is never
+ * allowed.
+ */
 export function requireStrongPassphrase(passphrase: string, allowWeak: boolean): void {
   const characters = [...passphrase.normalize('NFC')].length;
   if (characters === 0) {
@@ -27,8 +30,9 @@ export function requireStrongPassphrase(passphrase: string, allowWeak: boolean):
   }
 }
 
-/** Throws `usage` or `weak_passphrase` for a credential that cannot have a slot. */
+/** Throws `usage` or `weak_passphrase` for a credential that cannot be given a slot. */
 export function checkNewCredential(credential: Credential, allowWeak: boolean): void {
   if (credential.kind === 'passphrase') requireStrongPassphrase(credential.passphrase, allowWeak);
-  else if (credential.key.length !== KEY_BYTES) throw new Fault('usage', `a key file has exactly ${KEY_BYTES} bytes`);
+  else if (credential.key.length !== KEY_BYTES)
+    throw new Fault('usage', `a key file must have exactly ${KEY_BYTES} bytes`);
 }

@@ -32,7 +32,7 @@ const NONCE_AT = 5;
 const CIPHERTEXT_AT = NONCE_AT + NONCE_BYTES;
 const TAG_BYTES = 16;
 
-/** The bytes of an envelope beyond its sealed text. */
+/** The number of bytes that an envelope adds to the sealed bytes. */
 export const ENVELOPE_OVERHEAD = CIPHERTEXT_AT + TAG_BYTES;
 
 /**
@@ -41,7 +41,7 @@ export const ENVELOPE_OVERHEAD = CIPHERTEXT_AT + TAG_BYTES;
  *     offset  0      1           5          29
  *             suite  key id u32  nonce 24   ciphertext ‖ tag 16
  *
- * bound to `context`, which must name the key id too.
+ * The ciphertext is bound to `context`, which must also contain the key id.
  */
 export function sealEnvelope(
   sodium: Sodium,
@@ -65,16 +65,19 @@ export function sealEnvelope(
 }
 
 function requireKey({ length }: Uint8Array): void {
-  if (length !== KEY_BYTES) throw new RangeError(`a key has ${KEY_BYTES} bytes`);
+  if (length !== KEY_BYTES) throw new RangeError(`a key must have ${KEY_BYTES} bytes`);
 }
 
 function requireEnvelope(bytes: Uint8Array): void {
-  // A damaged row may hold another type here.
+  // In a damaged row, the value may have another type.
   const isEnvelope = bytes instanceof Uint8Array && bytes.length >= ENVELOPE_OVERHEAD && bytes[0] === SUITE;
   if (!isEnvelope) throw new Problem('integrity_failure');
 }
 
-/** Returns the id of the key that an envelope was sealed with. Throws `integrity_failure` for other bytes. */
+/**
+ * Returns the id of the key that an envelope was sealed with. Throws `integrity_failure` for bytes that are not an
+ * envelope.
+ */
 export function envelopeKeyId(envelope: Uint8Array): number {
   requireEnvelope(envelope);
   return (
@@ -87,8 +90,8 @@ function byteAt(bytes: Uint8Array, at: number): number {
 }
 
 /**
- * Returns the bytes in an envelope; the caller wipes them. Throws `integrity_failure` when key, context or bytes differ
- * from those of the seal.
+ * Returns the bytes in an envelope; the caller wipes them. Throws `integrity_failure` unless key, context and envelope
+ * are those of the sealing.
  */
 export function openEnvelope(sodium: Sodium, key: Uint8Array, context: Uint8Array, envelope: Uint8Array): Uint8Array {
   requireEnvelope(envelope);
@@ -119,7 +122,7 @@ export function sealText(
 /** Returns the text that `sealText` sealed. Throws `integrity_failure` as `openEnvelope` does. */
 export function openText(sodium: Sodium, key: Uint8Array, context: Uint8Array, envelope: Uint8Array): string {
   const padded = openEnvelope(sodium, key, context, envelope);
-  // Copies into Buffer's pool: V8 takes three times as long to give a small array its own buffer.
+  // Copy into Buffer's pool: creating an own buffer for a small array takes V8 three times as long.
   const copy = Buffer.from(padded);
   const text = unpadText(copy);
   padded.fill(0);

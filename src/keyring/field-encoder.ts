@@ -1,7 +1,7 @@
 const TAG = { absent: 0, ascii: 1, utf16: 2, number: 3, bytes: 4, list: 5 } as const;
 
 const INITIAL_CAPACITY = 256;
-/** The initial capacity of the encoder of `encodeFields`, in bytes. */
+/** The maximum capacity that the encoder of `encodeFields` keeps between calls, in bytes. */
 const MAX_KEPT = 64 * 1024;
 
 /** A value that a context can contain. */
@@ -13,12 +13,12 @@ export type Field = string | number | Uint8Array | undefined;
  *
  *     00                          absent
  *     01 ‖ length u32 ‖ bytes     text whose code units are all below 0x80, one byte each
- *     02 ‖ length u32 ‖ bytes     any other text, UTF-16LE: lone surrogates stay apart from each other and from U+FFFD
+ *     02 ‖ length u32 ‖ bytes     any other text, UTF-16LE: lone surrogates stay distinct from each other and from U+FFFD
  *     03 ‖ IEEE 754 double        number
  *     04 ‖ length u32 ‖ bytes     bytes
  *     05 ‖ count u32              a list: this many fields follow
  *
- * An encoder with a prefix starts with it, and `reset` returns to it.
+ * With a prefix, the bytes start with it; `reset` removes everything after it.
  */
 export class FieldEncoder {
   readonly #start: number;
@@ -27,7 +27,7 @@ export class FieldEncoder {
   #length: number;
 
   constructor(prefix: Uint8Array = new Uint8Array(0)) {
-    // Not from Buffer's shared pool: `#view` spans the whole of it.
+    // `Buffer.alloc` does not use the shared pool, so this buffer can be wiped and replaced as a whole.
     this.#bytes = Buffer.alloc(prefix.length + INITIAL_CAPACITY);
     this.#view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.length);
     this.#bytes.set(prefix);
@@ -85,7 +85,7 @@ export class FieldEncoder {
 
   /** Returns a view of the bytes written so far, valid until the next write or reset. */
   written(): Uint8Array {
-    // Faster than Buffer.subarray.
+    // This is faster than Buffer.subarray.
     return new Uint8Array(this.#bytes.buffer, this.#bytes.byteOffset, this.#length);
   }
 
@@ -93,13 +93,13 @@ export class FieldEncoder {
     this.#length = this.#start;
   }
 
-  /** Returns to the start, and wipes the written bytes. */
+  /** Resets the encoder and wipes the written bytes. */
   wipe(): void {
     this.#bytes.fill(0, this.#start, this.#length);
     this.#length = this.#start;
   }
 
-  /** The capacity in bytes. */
+  /** The current capacity, in bytes. */
   get capacity(): number {
     return this.#bytes.length;
   }
@@ -119,7 +119,7 @@ export class FieldEncoder {
     if (this.#length + more <= this.#bytes.length) return;
     const grown = Buffer.alloc(2 * (this.#length + more));
     grown.set(this.#bytes);
-    // The written bytes may be the value that a keyed hash hides.
+    // Wipe the old buffer: it may contain a secret value.
     this.#bytes.fill(0);
     this.#bytes = grown;
     this.#view = new DataView(grown.buffer, grown.byteOffset, grown.length);
@@ -128,7 +128,7 @@ export class FieldEncoder {
 
 let shared = new FieldEncoder();
 
-/** Returns the encoding of one sequence. The caller owns the bytes, and wipes them when they are secret. */
+/** Returns the encoding of a sequence of fields. The caller owns the bytes and must wipe them if they are secret. */
 export function encodeFields(...fields: readonly Field[]): Uint8Array {
   const encoder = shared;
   try {

@@ -5,9 +5,9 @@ import type { Credential } from './credential.ts';
 import { unlockKeyring } from './unlock-master-key.ts';
 
 /**
- * A keyring that keeps its credential. A served vault thereby survives `vault keys rotate --master` by another process:
- * `refresh` unlocks again when the header shows another generation. Opened tenants stay open, since their keys do not
- * change. The credential in memory reveals no more than the master key does.
+ * Returns a keyring that keeps its credential. A served vault thus survives `vault keys rotate --master` by another
+ * process: `refresh` unlocks the vault again when the header shows another generation. Opened tenants stay open, since
+ * their keys do not change. In memory, the credential reveals no more than the master key does.
  */
 export async function followMasterKey(
   header: VaultHeader,

@@ -11,10 +11,10 @@ export const MAX_SLOTS = 8;
 
 const MAC_BYTES = 32;
 
-/** The part of a header to which everything under its master key is bound. */
+/** The part of a header to which all values sealed under its master key are bound. */
 export type VaultIdentity = Pick<VaultHeader, 'vault_id' | 'format' | 'generation'>;
 
-/** Keyed BLAKE2b-256 over every field but `mac`. */
+/** Returns the header's MAC: a keyed BLAKE2b-256 hash of every field except `mac`. */
 export function headerMac(sodium: Sodium, header: Omit<VaultHeader, 'mac'>, master: Uint8Array): Uint8Array {
   const encoder = new FieldEncoder();
   encoder.text('token-vault header');
@@ -31,7 +31,7 @@ export function headerMac(sodium: Sodium, header: Omit<VaultHeader, 'mac'>, mast
   return mac;
 }
 
-/** Throws the fault `damaged` when the header was not made with this master key. */
+/** Throws the fault `damaged` when the header's MAC was not created with this master key. */
 export function verifyHeader(sodium: Sodium, header: VaultHeader, master: Uint8Array): void {
   const expected = headerMac(sodium, header, master);
   if (header.mac.length !== expected.length || !sodium.memcmp(header.mac, expected)) {
@@ -39,7 +39,10 @@ export function verifyHeader(sodium: Sodium, header: VaultHeader, master: Uint8A
   }
 }
 
-/** Throws `newer_format` or `damaged` for a header that is not of this version, before it is used. */
+/**
+ * Throws `newer_format` for a header of a newer version, and `damaged` for an invalid one. Call it before using the
+ * header.
+ */
 export function checkHeaderShape(header: VaultHeader): void {
   if (Number.isInteger(header.format) && header.format > FORMAT) {
     throw new Fault('newer_format', `the vault has format ${header.format}; this version knows ${FORMAT}`);

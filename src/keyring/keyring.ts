@@ -17,13 +17,16 @@ const TOMBSTONE_MAC_BYTES = 16;
 const AUDIT_SUBJECT_BYTES = 16;
 const REPLY_HASH_BYTES = 32;
 
-/** An id of `Random.timeOrderedId`: it begins with 48 bits of time (RFC 9562 §5.7). */
+/** Matches an id of `Random.timeOrderedId`, which begins with 48 bits of time (RFC 9562 §5.7). */
 const TIME_ORDERED = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** One key serves the audit and the stored replies for the whole life of a vault. */
+/** The key id in the envelopes of audit entries and stored replies. Their key never changes in the life of a vault. */
 const AUDIT_KEY_ID = 1;
 
-/** The context of an audit entry. It contains the vault's format, not the master key's: an entry outlives the key. */
+/**
+ * Returns a function that creates the context of an audit entry. The context contains no generation of the master key,
+ * because a new master key does not reseal entries.
+ */
 function auditContexts({ format, vault_id }: VaultIdentity): (at: Instant) => Uint8Array {
   const encoder = new FieldEncoder(encodeFields('token-vault audit event', format, vault_id, AUDIT_KEY_ID));
   return (at) => {
@@ -37,7 +40,7 @@ function wipe(keys: readonly Uint8Array[]): void {
   for (const key of keys) key.fill(0);
 }
 
-/** Creates the keys under a master key. Derives the keys that it needs at once; the caller wipes the master key. */
+/** Returns the keyring of a master key. Derives all keys from it at once, so the caller can wipe the master key. */
 export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array): Keyring {
   const identity = { vault_id: vault.vault_id, format: vault.format, generation: vault.generation };
   const carried = openCarriedKeys(sodium, master, vault);
@@ -119,9 +122,9 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
       // One field is encoded faster than three. No id contains a line end.
       subjects.text(`${kind}\n${tenant_id}\n${id}`);
       const blind = sodium.crypto_generichash(AUDIT_SUBJECT_BYTES, subjects.written(), carried.audit_index);
-      // Puts the time first: tokens that were created together are neighbours in the index, and a commit writes fewer
-      // pages. The time is no secret, since the entry of the creation shows it. Which records are read, and by whom, is
-      // secret.
+      // Put the time first: tokens that were created together are then neighbours in the index, and a commit writes
+      // fewer pages. The time is not secret, since the entry of the creation shows it. Only which records are read, and
+      // by whom, is secret.
       if ((kind === 'token' || kind === 'application') && TIME_ORDERED.test(id))
         blind.set(Buffer.from(id.slice(0, 8) + id.slice(9, 13), 'hex'));
       return blind;
@@ -140,7 +143,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
 
     replyHash(...fields) {
       lock.requireUnlocked();
-      // The first field separates it from the audit subjects, which the same key indexes.
+      // The first field distinguishes these hashes from those of audit subjects, which use the same key.
       const message = encodeFields('token-vault reply hash', ...fields);
       const hash = sodium.crypto_generichash(REPLY_HASH_BYTES, message, carried.audit_index);
       message.fill(0);
@@ -158,8 +161,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
       return openText(sodium, carried.audit_sealing, replyContext(reply), reply.sealed);
     },
 
-    // These keys belong to one master key. A process that can unlock another one wraps this object
-    // (follow-master-key.ts).
+    // This keyring has one master key. `followMasterKey` wraps it for processes that can also unlock a later one.
     refresh: async () => lock.requireUnlocked(),
 
     close() {

@@ -1,7 +1,7 @@
 const STEP = 64;
 const STEPS_END = 1024;
 
-/** The marker ends the text and names its encoding. Zeros follow. */
+/** The byte that follows the text and shows its encoding. Zeros follow the marker. */
 const MARKER = { utf8: 0x80, utf16: 0x81 } as const;
 
 /**
@@ -32,7 +32,7 @@ export function padText(text: string): Uint8Array {
   return padded;
 }
 
-/** Returns the text of bytes from `padText`; undefined for any other bytes. */
+/** Returns the text in bytes from `padText`, or undefined for other bytes. */
 export function unpadText(padded: Buffer): string | undefined {
   let length = padded.length - 1;
   while (length >= 0 && padded[length] === 0) length--;

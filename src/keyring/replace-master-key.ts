@@ -13,8 +13,8 @@ import { openSlot } from './unlock-master-key.ts';
 /**
  * Creates a new random master key with the next generation. Wraps all tenants' keys under it and keeps the carried
  * keys. Keeps only the credential's slot, because the other slots' key-encryption keys are unknown here; `addSlot` adds
- * them again. Throws `wrong_credential`, `damaged`, and the problem `integrity_failure` when a tenant's key does not
- * unwrap.
+ * them again. Throws `wrong_credential`, `damaged`, and the problem `integrity_failure` when a tenant's key cannot be
+ * unwrapped.
  */
 export async function replaceMasterKey(
   header: VaultHeader,

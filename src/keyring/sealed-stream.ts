@@ -6,7 +6,7 @@ import type { LargeSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 import type { TransferKey } from './transfer-key.ts';
 
-/** "VLTX", the start of a sealed export. No JSON text and no CSV of ours begins with it. */
+/** "VLTX", the first bytes of a sealed export. No JSON or CSV export begins with them. */
 export const SEALED_MAGIC = Buffer.from('VLTX');
 
 const LAYOUT = 0x01;
@@ -16,7 +16,7 @@ const LENGTH_BYTES = 4;
 const BOX_BYTES = 48 + KEY_BYTES;
 const PASSPHRASE_BYTES = 4 + 4 + SALT_BYTES + KEY_BYTES;
 
-/** The recipient of a sealed export. */
+/** What an export is sealed for: a recipient's public key, or a passphrase. */
 export type Seal = { readonly kind: 'recipient'; readonly public_key: Uint8Array } | Passphrase;
 
 /** The secret that opens a sealed export. */
@@ -34,8 +34,8 @@ type Passphrase = Extract<Credential, { readonly kind: 'passphrase' }>;
  *     kind 2 (passphrase)  passes u32 ‖ memory KiB u32 ‖ salt 16 ‖ commitment 32; the stream key is Argon2id's (slot-kdf.ts)
  *     chunk                length u32 ‖ that many bytes of crypto_secretstream_xchacha20poly1305, at most 64 KiB + 17
  *
- * `layout` is 0x01. The additional data of the first chunk is everything before it, which protects the head. Only the
- * last chunk has the tag FINAL, and nothing follows it, so a truncated file does not open to its end.
+ * `layout` is 0x01. The additional data of the first chunk is everything before it, so the chunk also authenticates the
+ * head. Only the last chunk has the tag FINAL, and nothing follows it, so a truncated file is detected at its end.
  */
 export async function* sealStream(
   sodium: LargeSodium,
@@ -67,8 +67,8 @@ export async function* sealStream(
 }
 
 /**
- * Yields the original bytes. Verifies each chunk before it yields it; only the end of the iteration proves that the
- * file is complete. Throws the fault `wrong_credential`, and `damaged` for altered bytes.
+ * Yields the bytes that were sealed, and verifies each chunk before yielding it. Only the end of the iteration proves
+ * that the file is complete. Throws the fault `wrong_credential`, or `damaged` for altered bytes.
  */
 export async function* openStream(
   sodium: LargeSodium,
@@ -78,7 +78,7 @@ export async function* openStream(
   const source = byteSource(pieces);
   const fixed = await source.exactly(SEALED_MAGIC.length + 2);
   if (!fixed.subarray(0, SEALED_MAGIC.length).equals(SEALED_MAGIC) || fixed[SEALED_MAGIC.length] !== LAYOUT) {
-    throw new Fault('damaged', 'this is not a sealed export, or it was made by a newer vault');
+    throw new Fault('damaged', 'this is not a sealed export, or a newer version created it');
   }
   const kind = fixed[SEALED_MAGIC.length + 1];
   if (kind !== KIND.recipient && kind !== KIND.passphrase) throw damaged();
@@ -146,7 +146,7 @@ async function reachStreamKey(sodium: LargeSodium, opener: Opener, reached: Buff
     }
   }
   const cost: PassphraseCost = { passes: reached.readUInt32BE(0), memory_kib: reached.readUInt32BE(4) };
-  // Do not trust the file before it is opened: its cost must not exhaust this machine's memory or take hours.
+  // The file is not trusted until it is opened: its cost must not exhaust this machine's memory or take hours.
   if (!isWithinBounds(cost)) throw damaged();
   const salt = reached.subarray(8, 8 + SALT_BYTES);
   const { kek, commitment } = await deriveSlotKeys(sodium, opener, salt, cost);

@@ -14,8 +14,8 @@ export interface PassphraseCost {
 export const PASSPHRASE_COST: PassphraseCost = { passes: 3, memory_kib: 64 * 1024 };
 
 /**
- * The accepted cost of a slot. Do not trust a file before it is unlocked: a lower cost makes guessing too cheap, a
- * higher one would exhaust this machine's memory or take hours.
+ * The accepted cost of a slot. The file is not trusted until it is unlocked: a lower cost would make guessing too
+ * cheap, a higher one would exhaust this machine's memory or take hours.
  */
 const COST_BOUNDS = {
   passes: { min: 2, max: 16 },
@@ -23,11 +23,12 @@ const COST_BOUNDS = {
 } as const satisfies Record<keyof PassphraseCost, { readonly min: number; readonly max: number }>;
 
 /**
- * The limit of all slots together, in KiB times passes; the same as for one slot. A wrong passphrase runs each slot.
+ * The maximum cost of all slots together, in passes times KiB, since a wrong passphrase is tried on each slot. It
+ * equals the maximum of one slot.
  */
 const MAX_WORK = COST_BOUNDS.passes.max * COST_BOUNDS.memory_kib.max;
 
-/** The two halves of the derivation: the commitment may be stored, the KEK may not. */
+/** The two halves of the derived bytes. The commitment may be stored; the key-encryption key (KEK) may not. */
 export interface SlotKeys {
   readonly commitment: Uint8Array;
   readonly kek: Uint8Array;
@@ -40,14 +41,14 @@ export function isWithinBounds(cost: PassphraseCost): boolean {
   });
 }
 
-/** Returns whether slots that are each within bounds may be tried in sequence. */
+/** Returns whether slots of these costs, each within bounds, may all be tried in sequence. */
 export function isBearable(costs: readonly PassphraseCost[]): boolean {
   return costs.reduce((work, { passes, memory_kib }) => work + passes * memory_kib, 0) <= MAX_WORK;
 }
 
 /**
- * Derives a slot's KEK and its commitment: 64 bytes of keyed BLAKE2b over the salt for a key file, of Argon2id for a
- * passphrase. The caller has checked `cost`, which does not matter for a key file, and wipes the KEK.
+ * Returns a slot's KEK and its commitment, the halves of 64 derived bytes: keyed BLAKE2b over the salt for a key file,
+ * Argon2id for a passphrase. The caller checks `cost`, which only a passphrase uses, and wipes the KEK.
  */
 export async function deriveSlotKeys(
   sodium: Pick<Sodium, 'crypto_generichash'>,

@@ -24,14 +24,15 @@ const SLOT_BYTES = CHECKSUM_AT + CHECKSUM_BYTES;
 const NO_COST: PassphraseCost = { passes: 0, memory_kib: 0 };
 
 /**
- * A slot's bytes, 147 of them, integers big endian:
+ * A decoded slot. A slot has 147 bytes, with integers in big endian:
  *
  *     offset  0       1     2           6               10              18       34             66           143
  *             layout  kind  passes u32  memory KiB u32  created_at u64  salt 16  commitment 32  envelope 77  checksum u32
  *
  * `layout` is 0x01, `kind` 0x01 (key file; passes and memory are 0) or 0x02 (passphrase). The bytes up to the envelope
- * are the slot's clear part. The envelope holds the master key; its key id is the generation. The checksum, a CRC-32
- * of all bytes before it, stops no attacker: it distinguishes an accidentally damaged slot from a wrong credential.
+ * are the slot's clear part. The envelope holds the master key; its key id is the generation. The checksum is a CRC-32
+ * of all bytes before it. It only distinguishes an accidentally damaged slot from a wrong credential, and does not stop
+ * an attacker.
  */
 export interface Slot {
   readonly kind: CredentialKind;
@@ -48,7 +49,7 @@ function viewOf(bytes: Uint8Array): DataView {
 
 const checksum = (bytes: Uint8Array) => crc32(bytes.subarray(0, CHECKSUM_AT));
 
-/** The clear part, to which the envelope is bound. */
+/** Returns the clear part of a slot, to which the envelope is bound. */
 function encodeSlotClear(slot: Omit<Slot, 'envelope'>): Uint8Array {
   const bytes = new Uint8Array(ENVELOPE_AT);
   const view = viewOf(bytes);
@@ -70,7 +71,9 @@ export function encodeSlot(slot: Slot): Uint8Array {
   return bytes;
 }
 
-/** Throws the fault `damaged` for bytes that are no version 1 slot, and for a cost out of bounds. */
+/**
+ * Decodes a slot. Throws the fault `damaged` for bytes that are not a slot of version 1, and for a cost out of bounds.
+ */
 export function decodeSlot(number: number, bytes: Uint8Array): Slot {
   const view = viewOf(bytes);
   const intact = bytes.length === SLOT_BYTES && view.getUint32(CHECKSUM_AT) === checksum(bytes);
@@ -83,7 +86,7 @@ export function decodeSlot(number: number, bytes: Uint8Array): Slot {
     kind === 'passphrase'
       ? isWithinBounds(cost)
       : cost.passes === NO_COST.passes && cost.memory_kib === NO_COST.memory_kib;
-  if (!sound) throw new Fault('damaged', `key slot ${number} asks for a key derivation out of bounds`);
+  if (!sound) throw new Fault('damaged', `key slot ${number} has a key derivation cost that is out of range`);
   return {
     kind,
     cost,
@@ -98,7 +101,7 @@ function slotContext(vault: VaultIdentity, number: number, clear: Uint8Array): U
   return encodeFields('token-vault slot', vault.format, vault.vault_id, vault.generation, number, clear);
 }
 
-/** Wraps the master key for a credential. */
+/** Returns a new slot that holds the master key, wrapped for the credential. */
 export async function wrapMasterKey(
   sodium: Sodium,
   vault: VaultIdentity,
@@ -118,9 +121,8 @@ export async function wrapMasterKey(
 }
 
 /**
- * Returns the master key in a slot, or undefined when the credential is not this slot's. Only the commitment decides
- * that. A slot with a matching commitment that does not unwrap is therefore damaged (the fault), never a wrong
- * credential.
+ * Returns the master key in a slot, or undefined when the credential does not match the slot's commitment. If it
+ * matches but the master key cannot be unwrapped, throws the fault `damaged`.
  */
 export async function unwrapMasterKey(
   sodium: Sodium,

@@ -15,8 +15,8 @@ export interface SlotSummary {
 }
 
 /**
- * Lists the slots in order of number. Needs no key: until the vault is unlocked, the result is only as reliable as the
- * file.
+ * Returns the slots in order of number. Needs no key, so the result is only as reliable as the file until the vault is
+ * unlocked.
  */
 export function listSlots(header: VaultHeader): readonly SlotSummary[] {
   return header.slots
@@ -32,8 +32,8 @@ async function withSlots(header: VaultHeader, master: Uint8Array, slots: VaultHe
 }
 
 /**
- * Returns the header with a slot for one more credential. `master` is from `unlockMasterKey`. Changes no record.
- * Rejects a credential that already opens a slot (`conflict`): after `removeSlot` it would still open the other one.
+ * Returns the header with a slot for one more credential. `master` is from `unlockMasterKey`. Throws `conflict` for a
+ * credential that already opens a slot: after `removeSlot`, it would still open the other slot.
  */
 export async function addSlot(
   header: VaultHeader,
@@ -57,7 +57,7 @@ export async function addSlot(
   return withSlots(header, master, [...header.slots, added]);
 }
 
-/** Returns the slot that the credential opens, if any. */
+/** Returns the number of the slot that the credential opens, or undefined. */
 export async function findSlot(header: VaultHeader, credential: Credential): Promise<number | undefined> {
   try {
     const { master, slot } = await openSlot(header, credential);
@@ -70,8 +70,8 @@ export async function findSlot(header: VaultHeader, credential: Credential): Pro
 }
 
 /**
- * Returns the header without a slot: its credential no longer opens the vault. It still opens older copies of the file;
- * only a new master key helps against those. The last slot cannot be removed.
+ * Returns the header without a slot, whose credential then no longer opens the vault. The credential still opens older
+ * copies of the file; only a new master key prevents its use on later ones. Throws `conflict` for the last slot.
  */
 export async function removeSlot(header: VaultHeader, master: Uint8Array, number: number): Promise<VaultHeader> {
   verifyHeader(await loadSodium(), header, master);

@@ -8,12 +8,12 @@ export type Sodium = typeof sodium;
 /** The larger libsodium, for passphrases, sealed exports and their keys. */
 export type LargeSodium = typeof sumo;
 
-/** libsodium's CommonJS build loads a quarter faster: it needs no Web Crypto. */
+/** Loads libsodium's CommonJS build, which loads a quarter faster because it needs no Web Crypto. */
 const require = createRequire(import.meta.filename);
 
 let loading: Promise<Sodium> | undefined;
 
-/** Loads libsodium once, on the first call of the process. */
+/** Loads libsodium at the first call of the process. Later calls resolve to the same library. */
 export function loadSodium(): Promise<Sodium> {
   loading ??= load<Sodium>('libsodium-wrappers');
   return loading;

@@ -5,8 +5,8 @@ import type { Sodium } from './sodium.ts';
 export const KEY_BYTES = 32;
 
 /**
- * The keys derived from the vault's master key with `crypto_kdf_derive_from_key`. Each has one id, which is never
- * reused.
+ * The keys derived from the vault's master key with `crypto_kdf_derive_from_key`. Each key has its own id, which is
+ * never reused.
  */
 export const MASTER_SUB_KEYS = {
   header_mac: 1,
@@ -33,7 +33,7 @@ export const INDEX_SUB_KEYS = {
   client_fingerprint: 6,
 } as const satisfies Record<IndexPurpose | 'client_fingerprint', number>;
 
-/** The `ctx` of the derivation, 8 bytes; it separates the two tables. */
+/** The `ctx` of the derivation, 8 bytes. It keeps the keys of the two tables apart. */
 const CONTEXT = { master: 'vaultmst', index: 'vaultidx' } as const;
 
 export function deriveFromMaster(sodium: Sodium, master: Uint8Array, name: keyof typeof MASTER_SUB_KEYS): Uint8Array {

@@ -7,7 +7,7 @@ import type { VaultIdentity } from './header-mac.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveIndexKeys, type IndexKeys, KEY_BYTES } from './sub-keys.ts';
 
-/** The description of a wrapped key, to which its wrapping is bound. */
+/** The description of a key, to which its wrapped bytes are bound. */
 export type KeyLabel = Omit<WrappedKey, 'wrapped' | 'generation'>;
 
 function wrapContext(vault: VaultIdentity, tenantId: string, key: KeyLabel): Uint8Array {
@@ -23,7 +23,9 @@ function wrapContext(vault: VaultIdentity, tenantId: string, key: KeyLabel): Uin
   );
 }
 
-/** Creates a random key under the wrapping key, as an envelope whose key id is the master key's generation. */
+/**
+ * Creates a random key and wraps it under the wrapping key, in an envelope whose key id is the master key's generation.
+ */
 export function createTenantKey(
   sodium: Sodium,
   wrappingKey: Uint8Array,
@@ -51,7 +53,7 @@ export function wrapTenantKey(
   return { key_id, purpose, generation: vault.generation, wrapped, created_at };
 }
 
-/** Returns the bytes of a wrapped key. Throws `integrity_failure` when any part of it was altered. */
+/** Returns the bytes of a wrapped key. Throws `integrity_failure` when any part of the key was altered. */
 export function unwrapTenantKey(
   sodium: Sodium,
   wrappingKey: Uint8Array,
@@ -72,7 +74,7 @@ export interface TenantKeys {
   readonly data: ReadonlyMap<number, Uint8Array>;
   /** The id of the newest data key, which seals. */
   readonly sealing: number;
-  /** Newest first. A rotation in progress keeps older ones until no token uses them. */
+  /** The index keys, newest first. A rotation in progress keeps an older key until no token uses it. */
   readonly index: readonly OpenedIndexKey[];
 }
 
@@ -81,7 +83,10 @@ export interface OpenedIndexKey {
   readonly keys: IndexKeys;
 }
 
-/** Throws `integrity_failure` unless every key unwraps, all ids differ and both purposes have a key. */
+/**
+ * Returns a tenant's keys, unwrapped. Throws `integrity_failure` unless every key can be unwrapped, all ids differ, and
+ * both purposes have a key.
+ */
 export function openTenantKeys(
   sodium: Sodium,
   wrappingKey: Uint8Array,
@@ -103,7 +108,7 @@ export function openTenantKeys(
     }
   }
   if (data.size === 0 || index.length === 0) throw new Problem('integrity_failure');
-  // Ids only grow.
+  // Ids only grow, so the newest key has the highest id.
   return { data, sealing: Math.max(...data.keys()), index: index.sort((a, b) => b.key_id - a.key_id) };
 }
 

@@ -9,7 +9,7 @@ import type { OpenedIndexKey, TenantKeys } from './tenant-key.ts';
 
 const BLIND_INDEX_BYTES = 16;
 const FINGERPRINT_BYTES = 32;
-/** The number of cached blind indexes of containers. */
+/** The maximum number of cached blind indexes of containers. */
 const MAX_CONTAINERS = 1000;
 
 /** One lock for all tenants of a keyring. Locking is final. */
@@ -22,8 +22,8 @@ export class Lock {
 }
 
 /**
- * Writes the context of a sealed value. Encodes the fixed vault and tenant once; the rest overwrites that of the last
- * call. The result is valid until the next call.
+ * Returns a function that creates the context of a sealed value. It encodes the vault and the tenant once, and reuses
+ * the buffer: a context is valid until the next call.
  */
 function contextWriter(vault: VaultIdentity, tenantId: string): (context: SealContext, keyId: number) => Uint8Array {
   const encoder = new FieldEncoder(encodeFields('token-vault value', SUITE, vault.format, vault.vault_id, tenantId));
@@ -39,7 +39,7 @@ function contextWriter(vault: VaultIdentity, tenantId: string): (context: SealCo
   };
 }
 
-/** Seals and opens for one tenant. Throws `vault_locked` once the vault is locked. */
+/** Returns the keyring of one tenant. Its functions throw `vault_locked` once the vault is locked. */
 export function tenantKeyring(
   sodium: Sodium,
   vault: VaultIdentity,
@@ -78,7 +78,7 @@ export function tenantKeyring(
 }
 
 function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readonly<Lock>): IndexKey {
-  /** A tenant has few containers, and every token has one, so cache them. */
+  /** Caches the blind indexes of containers: a tenant has few containers, and every token has one. */
   const containers = new Map<string, Uint8Array>();
 
   function hash(purpose: IndexPurpose, value: string): Uint8Array {

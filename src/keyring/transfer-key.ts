@@ -3,7 +3,7 @@ import { Fault } from '../core/fault.ts';
 import type { LargeSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
-/** The prefixes of both halves of a transfer key; they identify the half in a file or a flag. */
+/** The prefixes of the two halves of a transfer key. They show which half a file or a flag contains. */
 const SECRET_PREFIX = 'vault-transfer-secret-1:';
 const PUBLIC_PREFIX = 'vault-transfer-1:';
 
@@ -15,7 +15,10 @@ export interface TransferKey {
   readonly secret_key: Uint8Array;
 }
 
-/** Returns a new key pair as texts of one line: the secret half for a file, the public half for senders. */
+/**
+ * Creates a key pair and returns each half as a text of one line: the secret half for a file, the public half for
+ * senders.
+ */
 export function newTransferKey(sodium: LargeSodium): { readonly secret: string; readonly recipient: string } {
   const secret = randomBytes(KEY_BYTES);
   const text = {
@@ -26,7 +29,7 @@ export function newTransferKey(sodium: LargeSodium): { readonly secret: string; 
   return text;
 }
 
-/** Throws the fault `wrong_credential` for a text that is no secret half. */
+/** Returns the key pair of a secret half. Throws the fault `wrong_credential` for a text that is not a secret half. */
 export function parseTransferKey(sodium: LargeSodium, text: string): TransferKey {
   const secret_key = parse(SECRET_PREFIX, text);
   if (secret_key === undefined) throw new Fault('wrong_credential', 'this is not a secret key of `vault keygen`');
@@ -34,8 +37,8 @@ export function parseTransferKey(sodium: LargeSodium, text: string): TransferKey
 }
 
 /**
- * Throws the fault `usage` for a text that is no public half, and for a point that belongs to no secret key (RFC 7748
- * §6.1).
+ * Returns the key of a public half. Throws the fault `usage` for a text that is not a public half, and for a point
+ * without a secret key (RFC 7748 §6.1).
  */
 export function parseRecipient(sodium: LargeSodium, text: string): Uint8Array {
   const key = parse(PUBLIC_PREFIX, text);
@@ -45,7 +48,10 @@ export function parseRecipient(sodium: LargeSodium, text: string): Uint8Array {
   });
 }
 
-/** libsodium rejects points of low order: anyone could open data sealed for one. */
+/**
+ * Returns whether data can be sealed for a key. libsodium rejects points of low order, because anyone could open data
+ * sealed for them.
+ */
 function canBeSealedFor(sodium: LargeSodium, key: Uint8Array): boolean {
   try {
     sodium.crypto_box_seal(new Uint8Array(0), key);

@@ -9,16 +9,16 @@ import { loadSodium } from './sodium.ts';
 import { KEY_BYTES } from './sub-keys.ts';
 
 /**
- * Returns the master key of a vault, 32 bytes; the caller wipes them. Changes of slots need it (slots.ts); everything
- * else unlocks a keyring. Throws the faults `wrong_credential`, `damaged`, `newer_format`.
+ * Returns the master key of a vault, 32 bytes; the caller wipes it. Use it only for changes of slots (slots.ts), else
+ * `unlockKeyring`. Throws the faults `wrong_credential`, `damaged`, `newer_format`.
  */
 export async function unlockMasterKey(header: VaultHeader, credential: Credential): Promise<Uint8Array> {
   return (await openSlot(header, credential)).master;
 }
 
 /**
- * Also returns the number of the slot that the credential opened. Checks every slot before any derivation runs, and
- * tries only slots of the credential's kind.
+ * Returns the master key and the number of the slot that the credential opened; the caller wipes the key. Checks every
+ * slot before any derivation runs, and tries only slots of the credential's kind. Throws as `unlockMasterKey` does.
  */
 export async function openSlot(
   header: VaultHeader,
@@ -33,10 +33,10 @@ export async function openSlot(
     throw new Fault('wrong_credential', `no ${name} opens this vault`, { hint: `use a ${other}` });
   }
   if (credential.kind === 'key_file' && credential.key.length !== KEY_BYTES) {
-    throw new Fault('wrong_credential', `a key file has exactly ${KEY_BYTES} bytes`);
+    throw new Fault('wrong_credential', `a key file must have exactly ${KEY_BYTES} bytes`);
   }
   if (!isBearable(candidates.map(({ slot }) => slot.cost))) {
-    throw new Fault('damaged', 'the key slots together ask for a key derivation out of bounds');
+    throw new Fault('damaged', 'the key slots together have a key derivation cost that is out of range');
   }
   const sodium = await loadSodium();
   for (const { number, slot } of candidates) {
@@ -53,7 +53,7 @@ export async function openSlot(
   throw new Fault('wrong_credential', `the ${name} does not open this vault`);
 }
 
-/** Returns the keys of an existing vault. Throws the faults `wrong_credential`, `damaged`, `newer_format`. */
+/** Returns the keyring of an existing vault. Throws the faults `wrong_credential`, `damaged`, `newer_format`. */
 export async function unlockKeyring(header: VaultHeader, credential: Credential): Promise<Keyring> {
   const master = await unlockMasterKey(header, credential);
   try {

@@ -8,7 +8,7 @@ import { compareWithAnchor } from './keep-anchor.ts';
 import type { KeyHolder } from './key-holder.ts';
 import type { Progress } from './rotate-tenant.ts';
 
-/** Opens a vault's store, still locked. Rejects with the fault `damaged`. */
+/** Opens a vault's store without its keys; `unlock` opens the keyring. Both reject with a fault such as `damaged`. */
 export type OpenLocked = () => Promise<{ readonly store: Store; unlock(): Promise<Keyring> }>;
 
 export interface FileReport extends CheckReport {
@@ -23,7 +23,7 @@ export interface FileCheck {
   readonly progress?: Progress | undefined;
 }
 
-/** Runs all checks of `vault doctor`. Reports a vault that does not open as a finding, too. */
+/** Runs all checks of `vault doctor`. A damaged vault that cannot be opened is a finding, too. */
 export async function checkFile(open: OpenLocked, { anchor, wall, progress }: FileCheck): Promise<FileReport> {
   const findings: Finding[] = [];
   let notices: readonly string[] = [];
@@ -62,8 +62,9 @@ async function compareClock({ store, keyring }: Pick<KeyHolder, 'store' | 'keyri
 }
 
 /**
- * Copies `from` and runs `check` on the copy before it gets its name. Rejects with the fault `damaged`, and keeps no
- * copy, when there are findings. Errors name `from`, because the temporary name means nothing to the user.
+ * Calls `copy`, and runs `check` on the new file before it gets its name. Resolves to the report. If there are
+ * findings, rejects with the fault `damaged` and keeps no copy. Errors name `from`, because the temporary name means
+ * nothing to the user.
  */
 export async function checkedCopy(
   from: string,

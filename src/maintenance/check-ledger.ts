@@ -5,28 +5,28 @@ import { headerMark } from './header-event.ts';
 import type { KeyHolder } from './key-holder.ts';
 import { createLedger, everythingOf, type LedgerParts, type LedgerTable, readLedger, subjectOf } from './ledger.ts';
 
-const PUT_BACK = 'has another revision than in the audit: an older row was put back';
-const REMOVED = 'is in the audit, but its row is gone: it was removed outside the vault';
-const REVIVED = 'was removed according to the audit: its row was put back';
-const OUTLIVED = 'is older than the removal of all tokens in the audit: its row was put back';
-const LATE = 'was put back: it is older than this check, and was missing when the check began';
-const UNSURE = 'tokens were reset or a snapshot was loaded during the check: run it again';
-const MISCOUNTED = 'has another number of tokens than in the audit: rows were put back or removed outside the vault';
-const UNKNOWN = 'is not in the audit: its row was copied in, or the audit was cut';
+const PUT_BACK = 'differs from its last change in the audit: an older row was restored';
+const REMOVED = 'is in the audit, but has no row: the row was removed outside the vault';
+const REVIVED = 'was removed according to the audit, but has a row: the row was restored';
+const OUTLIVED = 'is older than the last reset of all tokens: its row was restored';
+const LATE = 'is older than this check, but was missing when the check began: the entry was removed and restored';
+const UNSURE = 'cannot be compared: tokens were reset or a snapshot was loaded during the check; run the check again';
+const MISCOUNTED = 'has a token count that differs from the audit: rows were restored or removed outside the vault';
+const UNKNOWN = 'is not in the audit: its row was added outside the vault, or the audit was cut';
 
-/** How often to try to read the counters between two changes of the audit. */
+/** The maximum number of attempts to read the counters without a change of the audit in between. */
 const MAX_TRIES = 20;
 
-/** The longest time from a write's timestamp to its commit, in milliseconds: it waits for other processes. */
+/** The maximum time from a write's timestamp to its commit, in milliseconds. A write may wait for other processes. */
 const SLACK_MS = 15_000;
 
-/** The parts of a row that the audit covers; a sealed value is bound to both. */
+/** The columns of a row that are compared with the audit. The row's sealed values are bound to both columns. */
 type RowFacts = Pick<TokenRecord, 'revision' | 'created_at'>;
 
 /**
- * Compares the rows with the audit. Finds rows that were restored, removed or added outside the vault, although they
- * open well. Reads the audit up to now, and the rows afterwards; a row that changes meanwhile has a later entry and is
- * skipped. A broken audit is a finding and then covers nothing.
+ * Compares the rows with the audit. Finds rows restored, removed or added outside the vault, even if they decrypt.
+ * Reads the audit up to now; the caller then passes the rows. Skips a row that changes meanwhile, since it has a later
+ * entry. Reports a broken audit as one finding and then compares no rows.
  */
 export async function startLedgerCheck(
   parts: Pick<KeyHolder, 'store' | 'keyring'> & Pick<LedgerParts, 'rest' | 'tokens'>,
@@ -68,8 +68,8 @@ export async function startLedgerCheck(
   }
 
   /**
-   * Compares the counters with the ledger while the audit does not change. Gives up when a snapshot is loaded
-   * meanwhile.
+   * Compares the counters with the ledger; tries again if the audit changes meanwhile. Gives up after MAX_TRIES or when
+   * a snapshot is loaded.
    */
   async function checkCounts(): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES && broken === undefined; tries++) {
@@ -98,7 +98,7 @@ export async function startLedgerCheck(
     entries,
     checkCounts,
 
-    /** A stored row. Its facts are undefined when it has none or they are unreadable. */
+    /** Compares a stored row with the ledger. `facts` is undefined if the row has none or they are unreadable. */
     saw(table: LedgerTable, tenantId: string, id: string, facts: RowFacts | undefined): void {
       if (table === 'tenant') tenants.add(id);
       const expected = ledger.take(table, tenantId, id);
@@ -114,7 +114,7 @@ export async function startLedgerCheck(
       if (ledger.take('token', tenantId, id) !== 'removed') report('tombstone', tenantId, id, UNKNOWN);
     },
 
-    /** Returns the findings after the last row. */
+    /** Returns all findings. Call it after the last row. */
     async findings(): Promise<readonly Finding[]> {
       if (broken) return [broken];
       await checkHeader();
@@ -128,7 +128,7 @@ export async function startLedgerCheck(
           const { at, sequence } = placed;
           const subjects = ledger.apply(placed);
           for (const one of subjects) touched.add(one);
-          // Otherwise a tail of the audit that was cut off and restored would excuse its subjects.
+          // An old entry must not excuse its subjects: the end of the audit may have been cut off and restored.
           if (subjects.length > 0 && at < startedAt - SLACK_MS) late.add(sequence);
         }
       } catch (error) {

@@ -9,7 +9,7 @@ import { underIndexKey } from '../core/tokens/indexes.ts';
 import { openToken } from '../core/tokens/token-codec.ts';
 
 const UNREADABLE = 'has clear columns that the vault never writes';
-const CLOSED = 'does not open: a sealed value or a clear column was altered, moved or copied';
+const CLOSED = 'cannot be decrypted: a sealed value or a clear column was altered, moved or copied';
 
 /** Returns the findings about one application. */
 export function checkApplication(keyring: TenantKeyring, row: InspectedRow<ApplicationRecord>): Promise<Finding[]> {
@@ -23,11 +23,11 @@ export function checkApplication(keyring: TenantKeyring, row: InspectedRow<Appli
 export function checkTombstone(keyring: Keyring, row: InspectedRow<Tombstone>): Promise<Finding[]> {
   return checkRow('tombstone', row, async (record) => {
     if (Buffer.compare(keyring.tombstoneMac(record), record.mac) === 0) return [];
-    return ['is not as it was written: a clear column was altered, or the row copied'];
+    return ['has a wrong MAC: a clear column was altered, or the row was copied'];
   });
 }
 
-/** Returns the findings about one stored reply. An empty one has nothing to open. */
+/** Returns the findings about one stored reply. An emptied reply has none. */
 export function checkReply(keyring: Keyring, row: InspectedRow<StoredReply>): Promise<Finding[]> {
   return checkRow('reply', row, async (record) => {
     if (record.sealed.length > 0) keyring.openReply(record);
@@ -57,7 +57,10 @@ export function checkToken(keyring: TenantKeyring, row: InspectedRow<TokenRecord
   });
 }
 
-/** `look` returns the findings of a readable record; its errors are findings, too, unless the vault is locked. */
+/**
+ * Returns the findings that `look` reports about a readable record. An error of `look` is also a finding, unless the
+ * vault is locked.
+ */
 async function checkRow<T>(
   table: string,
   { id, record }: InspectedRow<T>,
@@ -67,14 +70,17 @@ async function checkRow<T>(
   return wrong.map((what) => ({ table, id, what }));
 }
 
-/** The first index is the fingerprint's; the others have no order. */
+/** Returns whether both lists have the same first index (the fingerprint's) and the same others, in any order. */
 function sameIndexes(found: readonly Uint8Array[], expected: readonly Uint8Array[]): boolean {
   const text = (bytes: Uint8Array | undefined) => (bytes === undefined ? '' : Buffer.from(bytes).toString('hex'));
   const [left, right] = [found, expected].map((list) => [...new Set(list.map(text))].sort());
   return text(found[0]) === text(expected[0]) && left?.join() === right?.join() && found.length === left?.length;
 }
 
-/** Any other failure means that a record contains something that the vault never writes. */
+/**
+ * Returns the finding for an error of `look`. An error other than `integrity_failure` means that the record contains
+ * something that the vault never writes. Throws `vault_locked` on.
+ */
 function whatOf(error: unknown): string {
   if (error instanceof Problem && error.code === 'vault_locked') throw error;
   return error instanceof Problem && error.code === 'integrity_failure'

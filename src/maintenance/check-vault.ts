@@ -11,7 +11,7 @@ import type { Progress } from './rotate-tenant.ts';
 /** The number of rows in one read. */
 const PAGE = 200;
 
-/** The maximum number of listed findings: beyond it the whole file is damaged. */
+/** The maximum number of reported findings. With more, the whole file is damaged. */
 const MAX_FINDINGS = 1000;
 
 /** The report of `vault doctor`. */
@@ -28,10 +28,10 @@ export interface CheckReport {
 }
 
 /**
- * Opens every record with the keys and compares it with its indexes. First reports what the store finds without a key,
- * and last what the audit shows. Changes nothing. Reads each record as one state, so a concurrent change is no finding.
- * With `tokens: false` it opens no token and reads no whole table: it compares the header, tenants, applications and
- * the numbers of tokens with the audit, in short slices, with a `rest` between two.
+ * Returns the findings in the whole vault: those of the store, which need no key; those of each record, decrypted and
+ * compared with its indexes; and those of the audit. Changes nothing. Reads each record as one state, so a concurrent
+ * change is not a finding. With `tokens: false`, opens no token and reads no whole table: it only compares the header,
+ * tenants, applications and token counts with the audit, in short slices, and awaits `rest` between two.
  */
 export async function checkVault(
   { store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>,
@@ -50,12 +50,12 @@ export async function checkVault(
       for (const { key_id } of keys) ledger.saw('tenant_key', tenant.id, String(key_id), undefined);
       const opened = attempt(() => keyring.openTenant(tenant.id, keys));
       if (opened === undefined) {
-        findings.push({ table: 'tenant_key', id: tenant.id, what: 'the keys of the tenant do not unwrap' });
+        findings.push({ table: 'tenant_key', id: tenant.id, what: 'the keys of the tenant cannot be unwrapped' });
         continue;
       }
       checked.tenants += 1;
       if (attempt(() => openTenant(opened, tenant.id, tenant)) === undefined) {
-        findings.push({ table: 'tenant', id: tenant.id, what: 'does not open' });
+        findings.push({ table: 'tenant', id: tenant.id, what: 'cannot be decrypted' });
       }
       for await (const rows of pagesOf(store, 'application', tenant.id)) {
         checked.applications += rows.length;
@@ -107,18 +107,18 @@ async function* pagesOf<Table extends keyof InspectedRecords>(store: Store, tabl
     yield rows;
     const last = rows.at(-1);
     if (last === undefined) return;
-    // A corrupt index could lead to the same page again, without end.
+    // A corrupt index could return the same page forever.
     if (compareBytes(last.id, after) <= 0) throw new Problem('integrity_failure');
     after = last.id;
   }
 }
 
-/** Compares as the store does: by the bytes of UTF-8. */
+/** Compares two ids as the store does, by their UTF-8 bytes. */
 function compareBytes(left: string, right: string): number {
   return Buffer.compare(Buffer.from(left), Buffer.from(right));
 }
 
-/** Returns undefined when a part differs from what was sealed. */
+/** Returns the result of `open`, or undefined if it throws `integrity_failure`. */
 function attempt<T>(open: () => T): T | undefined {
   try {
     return open();

@@ -4,11 +4,13 @@ import { Problem } from '../core/problem.ts';
 const HOUR = 60 * 60 * 1000;
 const DAY = 24 * HOUR;
 
-/** How far the clock may differ from the note without doubt, in either direction. */
+/** The maximum difference between a trusted clock and the note, in either direction. */
 const MAX_DISTANCE = DAY;
-/** How long a doubtful clock must show the new time. */
+/** How long a doubtful clock must show the new time before the vault trusts it. */
 const DOUBT_MS = HOUR;
-/** A later sight of the new time starts the hour again, so that a weekly command can end a doubt. */
+/**
+ * The hour starts again if no process sees the new time for longer than this. A weekly command can thus end a doubt.
+ */
 const MAX_STANDING = 31 * DAY;
 
 /**
@@ -16,10 +18,10 @@ const MAX_STANDING = 31 * DAY;
  *
  * - `expired_at`: the latest expiry that passed. The vault's clock never starts before it, so expired records never
  *   return when the machine's clock goes back. Only a settled time raises it, and it never decreases.
- * - `settled_at`: the last settled time. The vault trusts a clock within a day of it. It follows the machine's clock
- *   back.
- * - `doubted_at`: the first time of a more distant clock; 0 without a doubt. The vault trusts such a clock after an hour.
- *   A long-lived process counts the hour itself; others compare with this time.
+ * - `settled_at`: the last settled time. The vault trusts a clock within a day of it. When the machine's clock goes
+ *   back, this time does, too.
+ * - `doubted_at`: the time that a more distant clock first showed; 0 without a doubt. The vault trusts such a clock
+ *   after an hour. A long-lived process counts the hour itself; other processes compare with this time.
  *
  * A process with a clock in doubt hides expired records, but removes and raises nothing. One command with a clock 20
  * years ahead changes only `doubted_at`, and the next command with the right clock resets it.
@@ -35,14 +37,17 @@ interface NoteParts {
   readonly vault_id: string;
 }
 
-/** `<expired_at> <settled_at> <doubted_at> <MAC over the vault's id and the three, hex>` */
+/**
+ * Returns the note as the text `<expired_at> <settled_at> <doubted_at> <MAC, hex>`. The MAC covers the vault's id and
+ * the three times.
+ */
 export function sealClockNote({ keyring, vault_id }: NoteParts, note: ClockNote): string {
   const times = `${note.expired_at} ${note.settled_at} ${note.doubted_at}`;
   const mac = keyring.anchorMac(`token-vault clock\n${vault_id}\n${times}`);
   return `${times} ${Buffer.from(mac).toString('hex')}`;
 }
 
-/** Throws the problem `integrity_failure` for a note that this vault did not write. */
+/** Parses a clock note. Throws `integrity_failure` for a note that this vault did not write. */
 export function openClockNote(parts: NoteParts, text: string): ClockNote {
   const [expired_at = 0, settled_at = 0, doubted_at = 0] = text.split(' ', 3).map(Number);
   const note = { expired_at, settled_at, doubted_at };
@@ -50,14 +55,17 @@ export function openClockNote(parts: NoteParts, text: string): ClockNote {
   return note;
 }
 
-/** Returns for how many milliseconds a clock that shows `wall` must purge nothing; 0 when the vault trusts it. */
+/**
+ * Returns how long the vault must not purge, in milliseconds, when the machine's clock shows `wall`. Returns 0 for a
+ * trusted clock.
+ */
 export function doubtOf({ settled_at, doubted_at }: ClockNote, wall: Instant): number {
   if (Math.abs(wall - settled_at) <= MAX_DISTANCE) return 0;
   const stood = doubted_at === 0 ? -1 : wall - doubted_at;
   return stood < 0 || stood > MAX_STANDING ? DOUBT_MS : Math.max(0, DOUBT_MS - stood);
 }
 
-/** Writes and returns the note after a process has first read a clock that shows `wall`. */
+/** Updates the note when a process opens the vault and the machine's clock shows `wall`. Returns the new note. */
 export async function noteOpening(parts: NoteParts & { readonly store: Store }, wall: Instant): Promise<ClockNote> {
   return update(parts, async (note) => {
     const doubt = doubtOf(note, wall);
@@ -66,7 +74,7 @@ export async function noteOpening(parts: NoteParts & { readonly store: Store }, 
   });
 }
 
-/** Writes the note after a certain time. */
+/** Updates the note with a settled time, which is no longer in doubt. */
 export async function noteSettled(parts: NoteParts & { readonly store: Store }, settled: Instant): Promise<void> {
   await update(parts, (note) => settle(parts.store, note, settled));
 }
@@ -86,13 +94,13 @@ async function update(
     const note = openClockNote(parts, text);
     const after = await next(note);
     if (after === note) return note;
-    // A full or busy disk must not stop a reader; the next process writes the note.
+    // Ignore a full or busy disk, which must not stop a reader. The next process writes the note.
     const written = await parts.store.replaceClockNote(sealClockNote(parts, after), text).catch(() => true);
     if (written) return after;
   }
 }
 
-/** Returns a sentence: the vault purges nothing before the machine's clock shows `until`. */
+/** Returns the notice that the vault purges nothing until the machine's clock shows `until`. */
 export function pauseNotice(until: Instant): string {
   const time = new Date(until).toISOString();
   return `the clock is in doubt: expired tokens are hidden, but not removed before ${time}`;

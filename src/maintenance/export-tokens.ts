@@ -7,7 +7,7 @@ import { recordColumns } from '../core/tokens/clear-columns.ts';
 import { decodeDefinition, openFull, openPresented } from '../core/tokens/token-codec.ts';
 import { type KeyHolder, onlyTenant } from './key-holder.ts';
 
-/** How many rows are read and opened at once. */
+/** The number of rows that are read and decrypted at once. */
 const PAGE = 200;
 
 /** The contents of an export: tokens as they are, or only their masked forms for sharing. */
@@ -17,8 +17,9 @@ export type ExportView = 'full' | 'masked';
 export type ExportedToken = Readonly<Record<string, Printable | undefined>>;
 
 /**
- * Exports the tokens of one tenant. `total` is the number of tokens, for a progress bar; it changes while others write.
- * Throws `not_found` for an unknown tenant, `usage` when none is named and there are several.
+ * Returns the export of a tenant's tokens: `total`, their current number for a progress bar, and `pages`, which yields
+ * them. Throws `not_found` for an unknown tenant, and `usage` without `tenantId` unless the vault has exactly one
+ * tenant.
  */
 export async function exportTokens(
   parts: KeyHolder,
@@ -31,9 +32,10 @@ export async function exportTokens(
 }
 
 /**
- * Yields all live tokens of a tenant by id, page by page; concurrent writes neither move nor hide one. A `full` row is
- * a Create Token body that makes the same token again: same id, data, definition, containers, metadata and expiry. The
- * audit entry is on disk before the first row. Throws `integrity_failure` for a token that does not open.
+ * Yields all live tokens of a tenant by id, page by page. Concurrent writes make it neither skip nor repeat a token. A
+ * `full` row is a Create Token body that creates the same token again: same id, data, definition, containers, metadata
+ * and expiry. The audit entry is on disk before the first row. Throws `integrity_failure` for a token that cannot be
+ * decrypted.
  */
 async function* exportPages(
   { store, keyring, clock, audit }: KeyHolder,
@@ -45,7 +47,7 @@ async function* exportPages(
   let after = '';
   for (;;) {
     const page = await readPage(after).catch(async (error: unknown) => {
-      // The keys were rotated between the two reads; the next attempt gets matching rows and keys.
+      // The keys may have been rotated between the two reads. The next attempt gets matching rows and keys.
       if (!(error instanceof Problem) || error.code !== 'integrity_failure') throw error;
       await keyring.refresh();
       return readPage(after);
@@ -85,7 +87,7 @@ function exportRow(
       id,
       type: record.type,
       data: new JsonText(openFull(keyring, id, record, columns).data),
-      // An absent mask means the type's, so a token without one must state null if the type has one.
+      // An import without `mask` uses the mask of the type. A token without a mask therefore needs an explicit null.
       mask: mask === undefined && defaults.mask !== undefined ? null : mask,
       search_indexes,
       fingerprint_expression,

@@ -2,8 +2,8 @@ import type { AuditEvent } from '../core/audit/audit-event.ts';
 import type { VaultHeader } from '../core/ports.ts';
 
 /**
- * Returns the event of a change of the header: its slots and their master key. Contains its MAC and that of the header
- * `before`, so that doctor detects a restored header, and with it a removed slot.
+ * Returns the audit event for a change of the header, which holds the slots and the master key. The event contains the
+ * MACs of the new header and of `before`, so that `vault doctor` detects a restored header.
  */
 export function headerEvent(
   action: 'createVault' | 'addSlot' | 'removeSlot' | 'replaceMasterKey',

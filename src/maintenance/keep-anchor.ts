@@ -7,7 +7,7 @@ import type { KeyHolder } from './key-holder.ts';
 
 const HEADING = 'token-vault anchor 1';
 
-const RESTORED = 'after an intended restore, remove the anchor: the next command makes a new one';
+const RESTORED = 'after an intended restore, remove the anchor; the next command writes a new one';
 
 /** The commit and audit entry that a vault has reached. */
 interface Reached {
@@ -16,9 +16,9 @@ interface Reached {
 }
 
 /**
- * Writes the anchor: a file outside the vault with the number and mark of a commit and the end of the audit's chain,
- * under a MAC. The next open detects an older copy of the vault's file, or a cut log, unless the attacker can also
- * replace the anchor.
+ * Returns the text of the anchor, a file outside the vault that holds the number and mark of a commit and the end of
+ * the audit's chain, under a MAC. The next open detects an older copy of the vault's file, or a cut log, unless the
+ * attacker can also replace the anchor.
  *
  *     token-vault anchor 1
  *     <vault id>
@@ -35,8 +35,8 @@ function writeAnchor(keyring: Keyring, vaultId: string, { change, audit }: Reach
 }
 
 /**
- * Parses the entries that the vault must still contain. Throws the fault `damaged` for a text that is not an anchor of
- * this vault.
+ * Returns the commit and the audit entry that an anchor names. Throws the fault `damaged` for a text that is not an
+ * anchor of this vault.
  */
 function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
   const [, id = '', counter, mark = '', sequence, link = ''] = text.split('\n');
@@ -46,7 +46,7 @@ function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
   };
   if (writeAnchor(keyring, id, said) !== text) {
     throw new Fault('damaged', 'the anchor is damaged, or belongs to another vault', {
-      hint: 'if the vault is right, remove the anchor: the next command makes a new one',
+      hint: 'if this is the right vault and its latest copy, remove the anchor; the next command writes a new one',
     });
   }
   if (id !== vaultId)
@@ -55,9 +55,9 @@ function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
 }
 
 /**
- * Throws the fault `damaged` when the vault is behind its anchor, or has another history. Later commits are fine: the
- * anchor is written from time to time, and not by every process. `found` is the vault's state, its audit at the entry
- * that the anchor names.
+ * Throws the fault `damaged` when the vault is behind its anchor, or has another history. A vault that is ahead is
+ * fine: the anchor is written from time to time, and not by every process. `found` is the vault's last commit, and its
+ * audit entry with the number that the anchor names.
  */
 function checkAnchor(said: Reached, found: Reached): void {
   const behind = found.change.counter < said.change.counter;
@@ -78,12 +78,18 @@ function hex(bytes: Uint8Array): string {
   return Buffer.from(bytes).toString('hex');
 }
 
-/** The interval of writing the anchor, in milliseconds: after a crash, this much can be cut unnoticed. */
+/**
+ * The interval of writing the anchor, in milliseconds. After a crash, the commits of this time can be cut off
+ * unnoticed.
+ */
 const EVERY_MS = 1000;
 
 type AnchorParts = Pick<KeyHolder, 'store' | 'keyring'>;
 
-/** Throws `damaged` when the vault is behind its anchor. Resolves to the anchor, if there is one. */
+/**
+ * Resolves to the text of the anchor, or to undefined without one. Throws `damaged` when the vault is behind its
+ * anchor.
+ */
 async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNote): Promise<string | undefined> {
   const text = await note.read();
   const { vault_id } = await store.header();
@@ -95,11 +101,13 @@ async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNot
   return text;
 }
 
-/** Also throws `damaged` when there is no anchor: without one, an older copy would look valid. */
+/**
+ * Throws `damaged` when the vault is behind its anchor or has none: without an anchor, an older copy would look valid.
+ */
 export async function compareWithAnchor(parts: AnchorParts, note: AnchorNote): Promise<void> {
   if ((await compareIfPresent(parts, note)) !== undefined) return;
   throw new Fault('damaged', `there is no anchor at ${note.place}: an older copy of the vault cannot be detected`, {
-    hint: 'open the vault once with --anchor to make one',
+    hint: 'open the vault once with --anchor to create it',
   });
 }
 
@@ -109,12 +117,12 @@ export async function compareWithAnchor(parts: AnchorParts, note: AnchorNote): P
  */
 export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<{ close(): Promise<void> }> {
   const { store, keyring } = parts;
-  // Writes only a changed anchor: on a full disk, reads go on.
+  // Only a changed anchor is written, so reads continue on a full disk.
   let written = await compareIfPresent(parts, note);
   const { vault_id } = await store.header();
 
   async function follow(): Promise<void> {
-    // Reads the audit first and the commit second, so that the anchor never claims too much.
+    // Read the audit before the commit, so that the anchor never names an entry that is newer than its commit.
     const audit = await store.auditHead();
     const text = writeAnchor(keyring, vault_id, { audit, change: await store.lastChange() });
     if (text === written) return;
@@ -125,7 +133,7 @@ export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<
   await follow();
   let following: Promise<void> = Promise.resolve();
   const timer = setInterval(() => {
-    // An anchor that cannot be written only gets older; the next turn tries again.
+    // If the anchor cannot be written, the older one remains valid. The next turn tries again.
     following = following.then(follow).catch(() => undefined);
   }, EVERY_MS);
   timer.unref();

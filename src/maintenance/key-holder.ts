@@ -3,7 +3,9 @@ import { Fault } from '../core/fault.ts';
 import type { Clock, Keyring, Store } from '../core/ports.ts';
 import { noSuchTenant } from '../core/tenants/no-such-tenant.ts';
 
-/** The parts of an opened vault for the holder of its key, below the API. Other processes may use the store. */
+/**
+ * The parts of an opened vault that a holder of its key uses without the API. Other processes may use the store, too.
+ */
 export interface KeyHolder {
   readonly store: Store;
   readonly keyring: Keyring;
@@ -11,7 +13,10 @@ export interface KeyHolder {
   readonly audit: Pick<Audit, 'draft' | 'record'>;
 }
 
-/** Returns the named tenant's id, or all ids. Throws the fault `not_found` for an unknown id. */
+/**
+ * Returns the id of the given tenant, or the ids of all tenants if none is given. Throws the fault `not_found` for an
+ * unknown id.
+ */
 export async function tenantIds(store: Store, tenantId: string | undefined): Promise<readonly string[]> {
   const ids = (await store.listTenants()).map(({ tenant }) => tenant.id);
   if (tenantId === undefined) return ids;
@@ -20,7 +25,10 @@ export async function tenantIds(store: Store, tenantId: string | undefined): Pro
   return [wanted];
 }
 
-/** Returns the named tenant's id, or that of the only tenant. Throws `usage` when there are several. */
+/**
+ * Returns the id of the given tenant, or of the only tenant if none is given. Throws `not_found` for an unknown id, and
+ * `usage` unless the vault has exactly one tenant.
+ */
 export async function onlyTenant(store: Store, tenantId: string | undefined): Promise<string> {
   const [tenant, ...others] = await tenantIds(store, tenantId);
   if (tenant !== undefined && others.length === 0) return tenant;

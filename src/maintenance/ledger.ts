@@ -9,11 +9,12 @@ import type { Instant, Keyring } from '../core/ports.ts';
 /** Marks a removed record. */
 const REMOVED = 0;
 
-const SKIPPED = 'was changed, but not from its revision in the audit: an older row had been put back';
-const AFTER_REMOVAL = 'was changed after it was removed: its row had been put back';
-const OTHER_HEADER = 'was changed, but not from its state in the audit: an older header had been put back';
+const SKIPPED = 'was changed from a revision that is not its last one in the audit: an older row had been restored';
+const AFTER_REMOVAL = 'was changed after it was removed: its row had been restored';
+const OTHER_HEADER =
+  'was changed from a state that is not its last one in the audit: an older header had been restored';
 
-/** An entry that contradicts earlier entries, or that the index lacks. */
+/** An audit entry that contradicts earlier entries, or that has no row in the index. */
 export interface BadEntry extends Finding {
   readonly sequence: number;
 }
@@ -21,7 +22,7 @@ export interface BadEntry extends Finding {
 /** The tables whose rows the audit covers. */
 export type LedgerTable = 'tenant' | 'tenant_key' | 'application' | 'token';
 
-/** The key of all records of a tenant, for comparison. */
+/** Returns the subject for all records of a tenant. */
 export function everythingOf(tenantId: string): string {
   return `* ${tenantId}`;
 }
@@ -37,7 +38,7 @@ interface FrozenTenant {
   readonly token: ReadonlyMap<string, number>;
 }
 
-/** The records according to the audit: each one's revision, or its removal. */
+/** The revision or the removal of each record, according to the audit. */
 export type Ledger = ReturnType<typeof createLedger>;
 
 interface TenantLedger {
@@ -47,24 +48,24 @@ interface TenantLedger {
   readonly rows: Readonly<Record<Exclude<LedgerTable, 'tenant'>, Map<string, number>>>;
 }
 
-/** The key of a record, for comparison. */
+/** Returns the subject of a record, a text that identifies it in comparisons. */
 export function subjectOf(table: LedgerTable | 'header', tenantId: string, id: string): string {
   return `${table} ${tenantId} ${id}`;
 }
 
-/** The first keys of a tenant: one for its data, one for its indexes. */
+/** The ids of a new tenant's keys: one for its data, one for its indexes. */
 const FIRST_KEYS = ['1', '2'] as const;
 
 /**
- * An empty ledger. Pass it the events in order, from the first. `states` collects the states at the audit places of
- * loaded snapshots. Without `tokens` it only counts them, in little memory.
+ * Creates an empty ledger. Pass all events to `apply`, in order. `states` must hold the ledger's state at the audit
+ * place of each loaded snapshot. With `tokens: false`, the ledger only counts tokens, which needs little memory.
  */
 export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(), tokens = true) {
   const tenants = new Map<string, TenantLedger>();
   let header: string | undefined;
   const skips: BadEntry[] = [];
 
-  /** Returns the subjects of the event, by `subjectOf` or `everythingOf`; empty for an event that changed nothing. */
+  /** Applies an event. Returns the subjects that it changed, as `subjectOf` or `everythingOf` name them. */
   function apply({ event, at, sequence }: PlacedEvent): readonly string[] {
     const { action, entities, revision = REMOVED } = event;
     const [table, change] = changeOf(event) ?? [];
@@ -113,7 +114,10 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     return action === 'createTenant' ? [...subjects, subjectOf('tenant', id, id)] : subjects;
   }
 
-  /** Keys stay unchanged, and so do tenants that the snapshot does not contain. */
+  /**
+   * Restores the state of a loaded snapshot and returns the changed subjects. Leaves keys unchanged, and tenants that
+   * the snapshot does not contain.
+   */
   function goBack(state: LedgerState): readonly string[] {
     const changed: string[] = [];
     for (const [id, frozen] of state) {
@@ -143,12 +147,12 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
 
   return {
     apply,
-    /** The changes that contradict earlier ones. Later changes do not repair them. */
+    /** Returns the entries that contradict earlier entries. */
     skips: (): readonly BadEntry[] => skips,
 
     /**
-     * Returns the expected revision of the record; `removed`; undefined for an unknown one. Removes it from the ledger,
-     * so a second row of the same id is unknown.
+     * Returns the expected revision of a record, or `removed`, or undefined for an unknown record. Removes the record
+     * from the ledger, so that a second row with the same id is unknown.
      */
     take(table: LedgerTable, tenantId: string, id: string): number | 'removed' | undefined {
       const tenant = tenants.get(tenantId);
@@ -158,17 +162,17 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
       return revision === REMOVED ? 'removed' : revision;
     },
 
-    /** Returns the remaining records of the tenant, and whether each was removed. */
+    /** Yields the remaining records of a tenant, and whether each was removed. */
     *left(table: Exclude<LedgerTable, 'tenant'>, tenantId: string): Generator<readonly [id: string, removed: boolean]> {
       for (const [id, revision] of tenants.get(tenantId)?.rows[table] ?? []) yield [id, revision === REMOVED];
     },
 
-    /** The time of the last removal of all tokens of the tenant: older tokens cannot exist. */
+    /** Returns the time when all tokens of a tenant were last removed. Older tokens cannot exist. */
     since: (tenantId: string): Instant => tenants.get(tenantId)?.since ?? 0,
     /** Returns the number of the tenant's tokens, expired ones included. */
     live: (tenantId: string): number => tenants.get(tenantId)?.live ?? 0,
     tenants: () => tenants.keys(),
-    /** The MAC after the last change of the header. */
+    /** Returns the mark of the header's MAC after its last change. */
     header: () => header,
     /** Returns a copy of the current state. */
     freeze: (): LedgerState =>
@@ -193,17 +197,18 @@ export interface ReadLedger {
   readonly bad: readonly BadEntry[];
 }
 
-/** The audit and its index. Awaits `rest` from time to time, so that calls do not wait. */
+/** The parts for reading the audit and its index. `rest` is awaited from time to time, so that calls need not wait. */
 export interface LedgerParts extends AuditParts {
   readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
   readonly rest?: (() => Promise<void>) | undefined;
-  /** False to only count tokens. */
+  /** Whether to follow each token; false only counts them. Default: true. */
   readonly tokens?: boolean | undefined;
 }
 
 /**
- * Reads the audit from its first entry up to now. Loading a snapshot takes the ledger back to the snapshot's place.
- * Those places are known only at the end, so an audit with such entries is read twice. Throws `BrokenAudit`.
+ * Returns the ledger of the whole audit up to now. Loading a snapshot takes the ledger back to the snapshot's place in
+ * the audit. These places are known only at the end, so an audit with loaded snapshots is read twice. Throws
+ * `BrokenAudit`.
  */
 export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
   const places = new Set<number>();
@@ -214,7 +219,7 @@ export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
   }
 }
 
-/** Adds the places that it finds to `places`. */
+/** Reads the audit once. Adds the place of each loaded snapshot to `places`. */
 async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLedger> {
   const states = new Map<number, LedgerState>();
   const ledger = createLedger(states, parts.tokens);
@@ -251,12 +256,14 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
   };
 }
 
-/** How many subjects of entries are looked up in the index at once; an entry of a batch has a thousand. */
+/**
+ * The number of subjects that are looked up in the index at once. The entry of a batch may have a thousand subjects.
+ */
 const BATCH = 100;
-const UNINDEXED = 'lacks a row of the index: somebody removed it outside the vault';
+const UNINDEXED = 'has no row in the index of the audit: the row was removed outside the vault';
 const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
 
-/** Compares an index of the audit with the entries, in order. */
+/** Returns a check that compares an index of the audit with the entries, which are passed in order. */
 function indexCheck<Row>(
   { rest }: LedgerParts,
   table: string,
@@ -298,7 +305,10 @@ function indexCheck<Row>(
   };
 }
 
-/** Compares the log index, as far as it covers the audit, with the entries, in order. */
+/**
+ * Returns a check that compares the log index, as far as it covers the audit, with the events, which are passed in
+ * order.
+ */
 async function logCheck(parts: LedgerParts) {
   const { store, keyring } = parts;
   const end = await store.logIndexEnd();

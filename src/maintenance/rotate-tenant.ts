@@ -9,7 +9,7 @@ import { derive } from '../core/tokens/derive.ts';
 import { openToken, sealToken } from '../core/tokens/token-codec.ts';
 import type { KeyHolder } from './key-holder.ts';
 
-/** How many records one transaction reseals: other processes wait some milliseconds. */
+/** The number of records that one transaction reseals. Other processes wait for it for a few milliseconds. */
 const BATCH = 50;
 
 interface RotationParts extends Omit<KeyHolder, 'audit'> {
@@ -23,21 +23,21 @@ export interface RotatedTenant {
   readonly tenant_id: string;
   readonly key_id: number;
   readonly index_key_id: number;
-  /** Records that this run resealed. */
+  /** The number of records that this run resealed. */
   readonly resealed: number;
-  /** This run finished a rotation whose new key came from an earlier run or another process. */
+  /** Whether this run finished a rotation that an earlier run or another process had started. */
   readonly resumed: boolean;
 }
 
-/** `done` of `total` records; both grow while others write. */
+/** Reports that `done` of `total` records are finished. Both grow while others write. */
 export type Progress = (done: number, total: number) => void;
 
 /**
- * Rotates the keys of a tenant: always the data key, the index key if `indexes` is set. Once a key is in the store
- * every writer uses it, since the store accepts nothing under an older one. The remaining work therefore only shrinks,
- * and the rows themselves show it, so the next run resumes a killed one. At the end it destroys unused keys. Returns
- * undefined when the tenant is deleted meanwhile. Throws `integrity_failure` when a record does not open: finished work
- * stays, and no key is destroyed.
+ * Rotates the keys of a tenant: always the data key, and the index key if `indexes` is set. Once a new key is stored,
+ * the store rejects records under older keys, so the remaining work only shrinks. The rows themselves show what
+ * remains, so the next run resumes a killed one. Finally destroys unused keys. Returns undefined when the tenant is
+ * deleted meanwhile. Throws `integrity_failure` when a record cannot be decrypted; the finished work stays, and no key
+ * is destroyed.
  */
 export async function rotateTenant(
   parts: RotationParts,
@@ -67,7 +67,7 @@ export async function rotateTenant(
       progress(resealed, Math.max(total, resealed));
       await parts.rest?.();
     }
-    // A snapshot that was loaded meanwhile has restored records under older keys.
+    // A snapshot that was loaded meanwhile may have restored records under older keys.
   } while (resealed > resealedBefore && (await store.countStale(tenantId, keyring.keyIds)) > 0);
   const current: ReadonlySet<number> = new Set(Object.values(keyring.keyIds));
   for (const { key_id } of keys) {
@@ -89,7 +89,7 @@ async function addKey(
   const keys = await keysOf(store, tenantId);
   if (keys === undefined) return;
   const key = keyring.createTenantKey(tenantId, purpose, keys, clock.now());
-  // Rejected if another rotation was faster: then its key is the new one.
+  // If another rotation was faster, the store does not add this key, and the other rotation's key is the new one.
   await store.addTenantKey(tenantId, key, keyEvent(audit, 'addTenantKey', tenantId, key.key_id));
 }
 
@@ -102,10 +102,7 @@ function keyEvent(
   return audit.draft({ action, status: 200, tenant_id, revision: key_id, entities: [] });
 }
 
-/**
- * Reseals the rest and yields the number of records after each batch. Continues the walk over the tokens where it
- * stopped.
- */
+/** Reseals all records under older keys. Yields the number of resealed records after each batch. */
 async function* resealAll(store: Store, keyring: TenantKeyring, tenantId: string): AsyncGenerator<number> {
   for (let after: string | undefined = ''; after !== undefined; ) {
     const { tokens, next }: StaleTokens = await store.findStaleTokens(tenantId, keyring.keyIds, after, BATCH);
@@ -127,7 +124,8 @@ async function* resealAll(store: Store, keyring: TenantKeyring, tenantId: string
 }
 
 /**
- * Keeps the revision, since nothing changed. A record that another process changed meanwhile already has the new key.
+ * Reseals applications and returns their number. Keeps their revisions, since their contents do not change. Skips a
+ * record that another process has changed meanwhile: it already has the new key.
  */
 async function resealApplications(
   store: Store,
@@ -150,7 +148,7 @@ async function resealTenant(store: Store, keyring: TenantKeyring, tenantId: stri
 
 /**
  * Returns a token under its tenant's newest keys, with the same revision and contents. If its index key is older,
- * recomputes the fingerprint and the blind indexes. Throws `integrity_failure` for one that does not open.
+ * recomputes the fingerprint and the blind indexes. Throws `integrity_failure` for a token that cannot be decrypted.
  */
 async function resealToken(keyring: TenantKeyring, before: TokenRecord): Promise<ResealedToken> {
   const { unsealed, contents } = openToken(keyring, before.id, before);

@@ -8,32 +8,37 @@ import { headerEvent } from './header-event.ts';
 import { type KeyHolder, tenantIds } from './key-holder.ts';
 import { type Progress, type RotatedTenant, rotateTenant } from './rotate-tenant.ts';
 
-/** One way to open the vault. */
+/** A key slot. */
 export interface SlotFacts {
   readonly slot: number;
   readonly kind: Credential['kind'];
   readonly created_at: Instant;
-  /** The slot that the given credential opens. */
+  /** Whether the given credential opens this slot. */
   readonly current: boolean;
 }
 
-/** The name of the slot for people. */
+/** A key slot as commands print it. */
 export type Slot = Omit<SlotFacts, 'created_at'> & { readonly created_at: string };
 
 /**
- * The slots of a header and its master key, for the holder of a credential that opens one of them. Throws
- * `wrong_credential`.
+ * Reads and changes the slots and the master key of a header, with a credential that opens one of the slots. Throws
+ * `wrong_credential` if it opens none.
  */
 export interface HeaderKeys {
-  /** In order of number. */
+  /** Returns the slots in order of number. */
   listSlots(header: VaultHeader): Promise<readonly SlotFacts[]>;
-  /** Throws the faults `conflict` when all slots are taken, `weak_passphrase`. */
+  /**
+   * Returns the header with one more slot. Throws the fault `conflict` when all slots are taken, or `weak_passphrase`.
+   */
   addSlot(
     header: VaultHeader,
     added: Credential,
     options: { readonly now: Instant; readonly allowWeak: boolean },
   ): Promise<VaultHeader>;
-  /** Throws the faults `conflict` for the last slot, `not_found` for an unknown one. */
+  /**
+   * Returns the header without the slot. Throws the fault `conflict` for the last slot, or `not_found` for an unknown
+   * one.
+   */
   removeSlot(header: VaultHeader, slot: number): Promise<VaultHeader>;
   isOpenedBy(header: VaultHeader, credential: Credential): Promise<boolean>;
   /** Creates a new master key, and wraps all keys of all tenants under it. Keeps only the slot of the credential. */
@@ -54,12 +59,12 @@ export interface VaultKeysParts extends KeyHolder {
 export interface TenantKeyStatus {
   readonly tenant_id: string;
   readonly keys: readonly (Pick<WrappedKey, 'key_id' | 'purpose'> & { readonly created_at: string })[];
-  /** Records that an unfinished rotation has left under older keys. */
+  /** The number of records that an unfinished rotation has left under older keys. */
   readonly stale: number;
 }
 
 export interface RotateOptions {
-  /** One tenant only. */
+  /** The tenant whose keys are rotated. Default: all tenants. */
   readonly tenantId?: string | undefined;
   /** Rotates index keys, too: fingerprints change. */
   readonly indexes: boolean;
@@ -68,11 +73,12 @@ export interface RotateOptions {
 }
 
 /**
- * Few attempts are enough: other processes rarely change the header, and an attempt may derive a key from a passphrase.
+ * The maximum number of attempts to change the header. Other processes rarely change it, and an attempt may be slow,
+ * since it may derive a key from a passphrase.
  */
 const MAX_TRIES = 5;
 
-/** The work on keys for the holder of a vault's key. */
+/** Returns the functions of `vault keys`, for the holder of a vault's key. */
 export function vaultKeys(parts: VaultKeysParts) {
   const { store, keyring, clock, audit, headerKeys } = parts;
 
@@ -81,7 +87,7 @@ export function vaultKeys(parts: VaultKeysParts) {
     return slots.map((slot) => ({ ...slot, created_at: formatInstant(slot.created_at) }));
   }
 
-  /** Applies a change of the slots to the current header. */
+  /** Applies a change of the slots to the current header. Returns the headers before and after it. */
   async function changeSlots(
     action: 'addSlot' | 'removeSlot',
     change: (header: VaultHeader) => Promise<VaultHeader>,
@@ -94,7 +100,7 @@ export function vaultKeys(parts: VaultKeysParts) {
     }, MAX_TRIES);
   }
 
-  /** Returns the numbers of the closed slots. */
+  /** Replaces the master key. Returns the numbers of the slots that this has removed. */
   async function replaceMaster(): Promise<readonly number[]> {
     return untilSwapped(async () => {
       const before = await store.header();
@@ -111,7 +117,7 @@ export function vaultKeys(parts: VaultKeysParts) {
   return {
     slots: async () => slotsOf(await store.header()),
 
-    /** Throws the faults `conflict` when all slots are taken, `weak_passphrase`. */
+    /** Adds a slot and returns it. Throws the fault `conflict` when all slots are taken, or `weak_passphrase`. */
     async addSlot(added: Credential, { allowWeak }: { readonly allowWeak: boolean }): Promise<Slot> {
       const [before, after] = await changeSlots('addSlot', (header) =>
         headerKeys.addSlot(header, added, { now: clock.now(), allowWeak }),
@@ -122,14 +128,19 @@ export function vaultKeys(parts: VaultKeysParts) {
 
     isOpenedBy: async (credential: Credential) => headerKeys.isOpenedBy(await store.header(), credential),
 
-    /** Returns the removed slot. Throws the faults `conflict` for the last slot, `not_found` for an unknown one. */
+    /**
+     * Removes a slot and returns it. Throws the fault `conflict` for the last slot, or `not_found` for an unknown one.
+     */
     async removeSlot(number: number): Promise<Slot> {
       const shown = await slotsOf(await store.header());
       await changeSlots('removeSlot', (header) => headerKeys.removeSlot(header, number));
       return required(shown.find(({ slot }) => slot === number));
     },
 
-    /** Returns the keys of the vault, without their bytes. `generation` is the master key's; each new one adds 1. */
+    /**
+     * Returns the keys of the vault, without their bytes. `generation` is the number of the master key; each new master
+     * key adds 1.
+     */
     async status() {
       const { vault_id, generation, slots } = await store.header();
       const tenants: TenantKeyStatus[] = [];
@@ -145,7 +156,10 @@ export function vaultKeys(parts: VaultKeysParts) {
       return { vault_id, generation, slots: slots.length, tenants };
     },
 
-    /** `removed_slots` are those that a new master key has closed. Throws `not_found` for an unknown tenant. */
+    /**
+     * Rotates keys. `removed_slots` are the slots that a new master key has removed. Throws `not_found` for an unknown
+     * tenant.
+     */
     async rotate({ tenantId, indexes, master }: RotateOptions, progress: Progress = () => undefined) {
       const ids = await tenantIds(store, tenantId);
       const removed_slots = master ? await replaceMaster() : [];
@@ -153,7 +167,7 @@ export function vaultKeys(parts: VaultKeysParts) {
       const rotateOne = (id: string) => rotateTenant(parts, id, { indexes }, progress);
       for (const id of ids) {
         const rotated = await rotateOne(id);
-        // The former master key wrapped the key of an unfinished run, so replace that key, too.
+        // The unfinished run's key was wrapped with the former master key, so replace that key, too.
         const last = rotated?.resumed && master ? await rotateOne(id) : rotated;
         if (last !== undefined) tenants.push(last);
         else if (tenantId !== undefined) throw noSuchTenant();

@@ -4,7 +4,7 @@ import type { Keyring } from '../core/ports.ts';
 import { formatInstant } from '../core/time.ts';
 import { type KeyHolder, tenantIds } from './key-holder.ts';
 
-/** A snapshot as people see it. */
+/** A snapshot as commands print it. */
 export interface Snapshot {
   readonly name: string;
   readonly saved_at: string;
@@ -12,7 +12,7 @@ export interface Snapshot {
   readonly bytes: number;
 }
 
-/** The same in a list: a snapshot that cannot be loaded has a reason. */
+/** A snapshot in a list. `refused` is the reason why it cannot be loaded. */
 export type ListedSnapshot = Pick<Snapshot, 'name' | 'bytes'> & Partial<Snapshot> & { readonly refused?: string };
 
 export interface VaultSnapshotsParts extends KeyHolder {
@@ -21,7 +21,10 @@ export interface VaultSnapshotsParts extends KeyHolder {
   readonly folder: SnapshotFolder;
 }
 
-/** Lower case, since some disks ignore case; excludes the names that Windows reserves for devices. */
+/**
+ * A snapshot name. It is in lower case, since some disks ignore case. The pattern excludes the names that Windows
+ * reserves for devices.
+ */
 const NAME = /^(?!(?:con|prn|aux|nul|com\d|lpt\d)$)[a-z0-9][a-z0-9_-]{0,63}$/;
 
 /** Throws the fault `usage` for an invalid snapshot name. */
@@ -30,11 +33,11 @@ export function checkSnapshotName(name: string): void {
   throw new Fault('usage', 'a snapshot name must be 1 to 64 lower-case letters, digits, - and _');
 }
 
-/** Saves, loads and lists snapshots, and empties a vault. */
+/** Returns the functions that save, list, load and delete snapshots, and empty a vault. */
 export function vaultSnapshots(parts: VaultSnapshotsParts) {
   const { store, keyring, clock, audit, vault_id, folder } = parts;
 
-  /** Resolves to its size in bytes. Throws `not_found`. */
+  /** Resolves to the size of a snapshot in bytes. Throws `not_found`. */
   async function existing(name: string): Promise<number> {
     checkSnapshotName(name);
     const bytes = await folder.check(name);
@@ -45,7 +48,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
   const verify = (name: string) => (facts: SignedFacts) => {
     if (facts.vault_id !== vault_id) throw new Fault('damaged', `the snapshot ${name} is of another vault`);
     if (facts.name !== name || Buffer.compare(macOf(keyring, facts), facts.mac) !== 0) {
-      throw new Fault('damaged', `the snapshot ${name} is not as it was written`);
+      throw new Fault('damaged', `the snapshot ${name} was altered`);
     }
   };
 
@@ -58,7 +61,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
   }
 
   return {
-    /** Throws `file_exists` unless `replace`. */
+    /** Saves a snapshot. Throws `file_exists` if the name is in use and `replace` is false. */
     async save(name: string, { replace }: { readonly replace: boolean }): Promise<Snapshot> {
       checkSnapshotName(name);
       await store.ping();
@@ -78,7 +81,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
       return show(name, { loadable: false });
     },
 
-    /** Lists them by name. */
+    /** Lists the snapshots by name. */
     async list(): Promise<readonly ListedSnapshot[]> {
       const snapshots: ListedSnapshot[] = [];
       for (const name of (await folder.names()).filter((found) => NAME.test(found))) {
@@ -91,7 +94,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
       return snapshots;
     },
 
-    /** Throws `not_found`, `damaged`, and `conflict` for one that this vault cannot load. */
+    /** Loads a snapshot. Throws `not_found`, `damaged`, or `conflict` for a snapshot that this vault cannot load. */
     async load(name: string): Promise<Snapshot> {
       await existing(name);
       const entry = ({ sequence }: SignedFacts, tenants: readonly string[]) =>
@@ -100,13 +103,16 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
       return show(name, { loadable: false });
     },
 
-    /** Throws `not_found`. */
+    /** Deletes a snapshot. Throws `not_found`. */
     async delete(name: string): Promise<void> {
       await existing(name);
       await folder.remove(name);
     },
 
-    /** Removes all tokens, of one tenant or of all; returns their number. Throws `not_found` for an unknown tenant. */
+    /**
+     * Removes all tokens of one tenant or of all tenants, and returns their number. Throws `not_found` for an unknown
+     * tenant.
+     */
     async reset(tenantId: string | undefined): Promise<number> {
       const entry = (tenant_id: string) => audit.draft({ action: 'resetTokens', status: 200, tenant_id, entities: [] });
       return store.removeAllTokens(await tenantIds(store, tenantId), entry);
@@ -114,7 +120,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
   };
 }
 
-/** Returns a MAC over the whole description of a snapshot, under a key that outlives the master key. */
+/** Returns a MAC over the whole description of a snapshot, under a key that a new master key does not replace. */
 function macOf(keyring: Keyring, { vault_id, name, saved_at, sequence, link }: SnapshotFacts): Uint8Array {
   const words = ['token-vault snapshot', vault_id, name, saved_at, sequence, Buffer.from(link).toString('hex')];
   return keyring.anchorMac(words.join('\n'));

@@ -19,7 +19,7 @@ import { MACHINE, type Times } from './system-clock.ts';
 const STAT = { throwIfNoEntry: false } as const;
 const READ_BY_OTHERS = 0o044;
 
-/** The longest pause. A batch may have taken long only because it waited for a lock. */
+/** The maximum pause, in milliseconds. A batch may have taken long only because it waited for a lock. */
 const MAX_REST_MS = 20;
 
 /** The report of `vault audit verify`. */
@@ -32,26 +32,34 @@ interface AuditReport {
   readonly first_bad?: { readonly sequence: number; readonly what: string };
 }
 
-/** The work on keys and the file for the holder of a vault's key, below the API. Other processes may serve the file. */
+/**
+ * The functions on keys, audit and file that a holder of the vault's key can use without the API. Other processes may
+ * serve the file.
+ */
 export type VaultAdmin = Awaited<ReturnType<typeof openVaultAdmin>>;
 
-/** Throws what `openVault` throws. */
+/** Opens a vault for the holder of its key. Throws as `openVault` does. */
 export async function openVaultAdmin(options: KeyHolderOptions) {
   const opened = await openForKeyHolder(options);
   return {
     ...vaultKeys({ ...opened, headerKeys: headerKeys(options.credential), rest: restBetweenBatches() }),
     /** Returns the last entries that match `wanted`, newest first. */
     lastEvents: (wanted: (placed: PlacedEvent) => boolean, limit: number) => lastEvents(opened, wanted, limit),
-    /** Yields all entries, oldest first. Throws `BrokenAudit` at the first altered one. */
+    /** Yields all entries, oldest first. Throws `BrokenAudit` at the first altered entry. */
     events: () => walkAudit(opened),
     verifyAudit: () => verifyAudit(opened),
-    /** Throws the fault `damaged` when the vault is behind its anchor, and when there is no anchor. */
+    /**
+     * Compares the vault with its anchor. Throws the fault `damaged` when the vault is behind its anchor or has none.
+     */
     compareWithAnchor: (anchor: string) => compareWithAnchor(opened, anchorFile(anchor)),
     close: opened.close,
   };
 }
 
-/** Returns the end of the audit, or the first entry that was altered or does not follow from those before it. */
+/**
+ * Returns the report on the whole audit: its last link, or the first entry that was altered or contradicts the entries
+ * before it.
+ */
 async function verifyAudit(opened: OpenedKeyHolder): Promise<AuditReport> {
   try {
     const { head, entries, denials, bad } = await readLedger(opened);
@@ -91,12 +99,12 @@ function headerKeys(credential: Credential): HeaderKeys {
   };
 }
 
-/** Rejects a new passphrase before anything is created: throws `weak_passphrase`. */
+/** Throws `weak_passphrase` for a weak new passphrase, before anything is created. */
 export function checkNewPassphrase(passphrase: string, allowWeak: boolean): void {
   requireStrongPassphrase(passphrase, allowWeak);
 }
 
-/** Runs all checks of `vault doctor`. Reports a vault that does not open as a finding, too. */
+/** Runs all checks of `vault doctor`. A damaged vault that cannot be opened is a finding, too. */
 export async function checkVaultFile(
   {
     file,
@@ -127,7 +135,10 @@ interface CopyOptions {
   readonly credential: Credential;
 }
 
-/** Copies a vault that others may be using. Opens and checks the copy before it gets its name. */
+/**
+ * Copies a vault that other processes may have open. Opens and checks the copy before it gets its name. Resolves to the
+ * report of the check.
+ */
 export async function backUpVault({ from, to, credential }: CopyOptions, progress?: Progress): Promise<CheckReport> {
   const [{ checkFile }, { backUpVaultFile }] = await Promise.all([
     import('../store/sqlite/file/check-file.ts'),
@@ -138,7 +149,10 @@ export async function backUpVault({ from, to, credential }: CopyOptions, progres
   return checkedCopy(from, (verify) => backUpVaultFile(from, to, verify), check);
 }
 
-/** Creates a vault from an undamaged backup. Renames an existing file, with its log, only with `moveAside`. */
+/**
+ * Creates a vault from an undamaged backup. With `moveAside`, renames an existing file together with its log;
+ * otherwise, an existing file is an error.
+ */
 export async function restoreVault(
   { from, to, credential, moveAside = false }: CopyOptions & { readonly moveAside?: boolean },
   progress?: Progress,
@@ -149,8 +163,8 @@ export async function restoreVault(
 }
 
 /**
- * Pauses between the batches of long work, each time for as long as the batch took. A daemon on the same file therefore
- * gets the lock, the disk and a processor for about half of the time.
+ * Returns a function that pauses between the batches of long work, each time for as long as the batch took. A daemon on
+ * the same file therefore gets the lock, the disk and a processor for about half of the time.
  */
 function restBetweenBatches(): () => Promise<void> {
   let since = performance.now();

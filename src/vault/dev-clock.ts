@@ -7,28 +7,30 @@ export interface DevClock {
   now(): Instant;
   /** The offset from the machine's clock; negative when it is behind. */
   offset(): number;
-  /** Moves to `at`. Resolves to the number of expired records that it removed. */
+  /**
+   * Sets the clock to `at`. Like `advance` and `reset`, resolves to the number of expired records that were removed.
+   */
   set(at: Instant): Promise<number>;
   advance(by: number): Promise<number>;
-  /** Returns to the machine's clock. */
+  /** Sets the clock to the machine's time. */
   reset(): Promise<number>;
-  /** Returns when the next record expires; undefined when none does. */
+  /** Resolves to the time when the next record expires, or to undefined if none does. */
   nextExpiry(): Promise<Instant | undefined>;
 }
 
-/** A clock that runs at `offset` from the machine's. */
+/** A clock with an offset from the machine's clock. */
 export interface MovableClock extends Clock {
   offset(): number;
   /**
-   * Stops while `settle` runs, then continues at `offset` from the machine's clock. If `settle` fails, continues as
-   * before. Moves run in sequence.
+   * Stops the clock while `settle` runs, then continues with the new offset, or with the old one if `settle` fails.
+   * Moves run in sequence.
    */
   move(offset: (now: Instant) => number, settle: (from: Instant, to: Instant) => Promise<void>): Promise<void>;
 }
 
 /**
- * An offset on the machine's clock. After a move back its values are smaller than before: only `move` breaks the
- * promise of `Clock`, and does so on purpose.
+ * Returns a clock with an offset from the machine's clock. Its time goes back only by `move`, which deliberately breaks
+ * the promise of `Clock`.
  */
 export function movableClock(machine: Clock = systemClock()): MovableClock {
   let offset = 0;
@@ -60,9 +62,9 @@ export function movableClock(machine: Clock = systemClock()): MovableClock {
 }
 
 /**
- * Returns a movable clock for a vault. The sweeper, which pauses after jumps of the machine's clock, ignores its moves;
- * each move removes what has expired at the new time. Before the clock goes back it stops until everything expired is
- * removed, so that an expired record never returns.
+ * Returns the controls of a vault's movable clock. The sweeper, which pauses after jumps of the machine's clock, does
+ * not notice moves, so each move removes the records that have expired at the new time. Before the clock goes back, it
+ * stops until all expired records are removed, so that none of them returns.
  */
 export function devClock(clock: MovableClock, { sweep, nextExpiry }: Pick<Vault, 'sweep' | 'nextExpiry'>): DevClock {
   async function move(to: (now: Instant) => number): Promise<number> {

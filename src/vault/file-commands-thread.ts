@@ -1,4 +1,7 @@
-/** The thread of a command on a file that its process serves (`runOnFile`): a second connection, for one answer. */
+/**
+ * The thread that `runOnFile` starts for a command on a file that this process serves. Opens a second connection and
+ * sends one answer.
+ */
 import { parentPort, workerData } from 'node:worker_threads';
 import manifest from '../../package.json' with { type: 'json' };
 import { Fault } from '../core/fault.ts';
@@ -24,7 +27,8 @@ async function asAdmin(work: (admin: VaultAdmin) => Promise<object>): Promise<ob
 
 async function answer(): Promise<FileAnswer> {
   try {
-    if (version !== manifest.version) throw new Fault('usage', `version ${manifest.version} was installed meanwhile`);
+    if (version !== manifest.version)
+      throw new Fault('usage', `version ${manifest.version} was installed while version ${version} is running`);
     return { result: await COMMANDS[command]() };
   } catch (error) {
     if (!(error instanceof Fault)) throw error;
@@ -34,5 +38,5 @@ async function answer(): Promise<FileAnswer> {
   }
 }
 
-// Anything else that was thrown ends the thread; `runOnFile` gets the error.
+// Any other error ends the thread; `runOnFile` then rejects with it.
 answer().then((sent) => parentPort?.postMessage(sent));

@@ -5,19 +5,21 @@ import { Problem } from '../core/problem.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { FORMAT } from '../store/sqlite/file/schema.ts';
 
-/** The commands of a thread: `vault audit verify`, `vault doctor`, `vault keys list` and `vault keys status`. */
+/**
+ * The commands that run in a thread: `vault audit verify`, `vault doctor`, `vault keys list` and `vault keys status`.
+ */
 export type ThreadCommand = 'verify' | 'doctor' | 'keys';
 
-/** The start data of the thread. */
+/** The data that the thread is started with. */
 export interface FileOrder {
-  /** The version of the product: its files may be replaced while a daemon runs. */
+  /** The version of the running product, whose files may be replaced while a daemon runs. */
   readonly version: string;
   readonly command: ThreadCommand;
   readonly file: string;
   readonly credential: Credential;
 }
 
-/** The one message of the thread. A failure is a sentence for the person at this machine. */
+/** The only message that the thread sends. `failure` is a sentence for the user of this machine. */
 export type FileAnswer = { readonly result: object } | { readonly failure: string };
 
 const THREAD = import.meta.filename.endsWith('.ts') ? './file-commands-thread.ts' : '../vault/file-commands-thread.js';
@@ -25,9 +27,9 @@ const THREAD = import.meta.filename.endsWith('.ts') ? './file-commands-thread.ts
 const running = new Map<string, Promise<object>>();
 
 /**
- * Runs a command on a file that this process has open, in a thread: a large vault takes minutes, and calls go on meanwhile.
- * A second run of the same command gets the result of the first. Throws `internal_error` with what is
- * wrong with the file or its key.
+ * Runs a command on a file that this process has open. Uses a thread, since a large vault takes minutes and calls must
+ * go on meanwhile. A second call for the same command gets the result of the first. Rejects with `internal_error`,
+ * whose detail says what is wrong with the file or its key.
  */
 export function runOnFile(
   command: ThreadCommand,
@@ -45,10 +47,10 @@ export function runOnFile(
 async function startThread(command: ThreadCommand, file: string, credential: () => Promise<Credential>) {
   const { Worker } = await import('node:worker_threads');
   const order: FileOrder = { version: manifest.version, command, file, credential: await credential() };
-  // Passes everything the thread needs: no variable of this process, which may hold a passphrase.
+  // Do not pass environment variables, which may hold a passphrase.
   const options = { workerData: order, env: {}, argv: [], execArgv: [] };
   const thread = new Worker(path.join(import.meta.dirname, THREAD), options);
-  // A daemon that stops does not wait for it.
+  // A daemon that stops does not wait for the thread.
   thread.unref();
   const answer = await new Promise<FileAnswer>((resolve, reject) => {
     thread.once('message', resolve).once('error', reject);
@@ -58,7 +60,7 @@ async function startThread(command: ThreadCommand, file: string, credential: () 
   throw new Problem('internal_error', { detail: answer.failure });
 }
 
-/** Facts about a file that need no key. Sizes are in bytes. */
+/** Returns facts about a vault file that need no key. Sizes are in bytes. */
 export function fileFacts(file: string): object {
   const sizeOf = (name: string) => statSync(name, { throwIfNoEntry: false })?.size ?? 0;
   return { file: path.resolve(file), bytes: sizeOf(file), log_bytes: sizeOf(`${file}-wal`), format: FORMAT };

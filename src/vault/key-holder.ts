@@ -10,9 +10,9 @@ import { systemClock } from './system-clock.ts';
 export interface KeyHolderOptions {
   readonly file: string;
   readonly credential: Credential;
-  /** Default: the machine's. */
+  /** Default: the machine's clock. */
   readonly clock?: Clock | undefined;
-  /** This process has the file open already. */
+  /** Whether this process already has the file open. */
   readonly isOpenHere?: boolean | undefined;
 }
 
@@ -23,7 +23,10 @@ export interface OpenedKeyHolder extends KeyHolder {
   close(): Promise<void>;
 }
 
-/** The audit is strict: a change is done when its entry is on disk. Throws the errors of `openVault`. */
+/**
+ * Opens a vault for the holder of its key. Its audit is strict: a change is complete only when its entry is on disk.
+ * Throws as `openVault` does.
+ */
 export async function openForKeyHolder({
   file,
   credential,
@@ -38,7 +41,7 @@ export async function openForKeyHolder({
   let keyring: Keyring | undefined;
   try {
     keyring = await followMasterKey(header, credential, () => store.header());
-    // An export contains no expired records, even when the machine's clock went back.
+    // Never start before the last expiry, so that expired records stay hidden when the machine's clock has gone back.
     const { expired_at } = openClockNote({ keyring, vault_id: header.vault_id }, await store.clockNote());
     return holding(store, keyring, {
       vault_id: header.vault_id,

@@ -1,8 +1,8 @@
 import { Problem } from '../core/problem.ts';
 
 /**
- * Reports an error that the caller does not see on this machine's stderr: its kind and origin, but not its message,
- * which could quote a stored value. `VAULT_DEBUG=1` adds the message.
+ * Prints an error that the caller does not see to stderr: its kind and origin, but not its message, which could quote a
+ * stored value. `VAULT_DEBUG=1` adds the message.
  */
 export function reportError(error: unknown, traceId: string): void {
   const line = { level: 'error', trace_id: traceId, ...describe(error) };

@@ -6,15 +6,18 @@ import type { Vault } from './vault.ts';
 export interface ResettableVault {
   readonly vault: Vault;
   /**
-   * Finishes running calls, runs `between` while the vault is closed, and continues with the calls that arrived
+   * Finishes running calls, closes the vault, runs `between`, and opens the vault again for the calls that arrived
    * meanwhile. Resolves to the result of `between`, or rejects as it does.
    */
   reopen<T>(between: () => Promise<T>): Promise<T>;
-  /** Runs `work` on the file and keeps the vault open until it ends. Rejects when the file was moved. */
+  /**
+   * Runs `work` on the file and keeps the vault open until `work` ends. Rejects with `vault_moved` when the file was
+   * moved.
+   */
   during<T>(work: () => Promise<T>): Promise<T>;
 }
 
-/** Wraps a vault that `open` can reopen. If reopening fails, every later call fails. */
+/** Returns a wrapper of `first` that uses `open` to open the vault again. If that fails, every later call fails. */
 export function resettableVault(first: Vault, open: () => Promise<Vault>): ResettableVault {
   let current = Promise.resolve(first);
   /** Undefined while the vault is closed. */
@@ -87,7 +90,7 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
     vault,
     async reopen<T>(between: () => Promise<T>) {
       const outcome = Promise.withResolvers<T>();
-      // If reopening fails too, nothing else handles this rejection.
+      // If opening fails as well, nothing else handles the rejection of `between`.
       outcome.promise.catch(() => undefined);
       current = reopened(current, () => between().then(outcome.resolve, outcome.reject));
       await current;

@@ -10,17 +10,17 @@ import { type KeyHolderOptions, openForKeyHolder } from './key-holder.ts';
 
 const SUFFIX = '.db';
 
-/** The name of a snapshot during its creation, and the file that SQLite may keep next to it. */
+/** Matches the temporary name of a snapshot during its creation, and the journal that SQLite may keep beside it. */
 const LEFTOVER = /^\..+\.new(?:-journal)?$/;
 const LEFTOVER_AGE_MS = 60 * 60 * 1000;
 
-/** The work on snapshots for the holder of a vault's key. Other processes may serve the file. */
+/** The functions on snapshots for the holder of a vault's key. Other processes may serve the file. */
 export type VaultSnapshots = Awaited<ReturnType<typeof openVaultSnapshots>>;
 
-/** Returns the folder of the snapshots of a vault. */
+/** Returns the path of a vault's snapshot folder. */
 export const folderOf = (file: string): string => `${resolve(file)}.snapshots`;
 
-/** Returns the number of snapshots that the vault's current keys can load. Throws what `openVault` throws. */
+/** Resolves to the number of snapshots that the vault's current keys can load. Rejects as `openVault` does. */
 export async function countLoadableSnapshots(options: KeyHolderOptions): Promise<number> {
   if (!existsSync(folderOf(options.file))) return 0;
   const snapshots = await openVaultSnapshots(options);
@@ -31,7 +31,7 @@ export async function countLoadableSnapshots(options: KeyHolderOptions): Promise
   }
 }
 
-/** Throws what `openVault` throws. */
+/** Opens a vault for work on its snapshots. Rejects as `openVault` does. */
 export async function openVaultSnapshots(options: KeyHolderOptions) {
   const opened = await openForKeyHolder(options);
   return { ...vaultSnapshots({ ...opened, folder: snapshotFolder(folderOf(options.file)) }), close: opened.close };
@@ -57,7 +57,7 @@ function snapshotFolder(folder: string): SnapshotFolder {
     async prepare() {
       await mkdir(folder, { mode: 0o700 }).catch((cause: unknown) => {
         if (errorCode(cause) === 'EEXIST') return;
-        throw new Fault('file_unwritable', 'the folder of the snapshots cannot be made', { cause });
+        throw new Fault('file_unwritable', `cannot create the snapshot folder ${folder}`, { cause });
       });
       await checkFolder(folder);
       await removeLeftovers(folder);
@@ -66,7 +66,10 @@ function snapshotFolder(folder: string): SnapshotFolder {
   };
 }
 
-/** Removes what a killed save left: it is sealed but needs disk space. A running save is younger. */
+/**
+ * Removes the files of killed saves, which take up disk space. The file of a running save is younger than
+ * LEFTOVER_AGE_MS.
+ */
 async function removeLeftovers(folder: string): Promise<void> {
   for (const entry of await readdir(folder)) {
     if (!LEFTOVER.test(entry)) continue;
@@ -76,11 +79,14 @@ async function removeLeftovers(folder: string): Promise<void> {
   }
 }
 
-/** Other users with write access could replace a snapshot. */
+/**
+ * Throws `file_unsafe` unless the folder belongs to this user alone: other users with write access could replace a
+ * snapshot.
+ */
 async function checkFolder(folder: string): Promise<void> {
   const found = await lstat(folder);
   if (!found.isDirectory()) throw new Fault('file_unsafe', `${folder} is not a folder`);
-  // Windows keeps owners and permissions elsewhere.
+  // Skip the check on Windows, which stores owners and permissions elsewhere.
   const user = process.getuid?.();
   if (user !== undefined && (found.uid !== user || (found.mode & 0o077) !== 0)) {
     throw new Fault('file_unsafe', `${folder} is open to other users`, { hint: `chmod 700 ${folder}` });

@@ -4,7 +4,7 @@ import { Fault } from '../core/fault.ts';
 import type { AnchorNote } from '../core/maintenance-ports.ts';
 import { errorCode, NO_SPACE_CODES } from '../store/sqlite/file/sqlite-error.ts';
 
-/** Stores the anchor in a file at this path. */
+/** Returns an anchor note that is stored in the file at `path`. */
 export function anchorFile(path: string): AnchorNote {
   return {
     place: path,

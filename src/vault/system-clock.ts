@@ -2,7 +2,7 @@ import type { Clock, Instant } from '../core/ports.ts';
 
 const HOUR = 60 * 60 * 1000;
 
-/** The sources of a clock; both in milliseconds. */
+/** The sources of a clock, in milliseconds. */
 export interface Times {
   /** The wall clock, which people and time servers set. */
   readonly wall: () => number;
@@ -13,22 +13,23 @@ export interface Times {
 export const MACHINE: Times = { wall: () => Date.now(), running: () => performance.now() };
 
 export interface SystemClock extends Clock {
-  /** Returns the wall-clock time at which the doubt ends; undefined without a doubt. */
+  /** Returns the wall-clock time at which the doubt about the clock ends, or undefined without a doubt. */
   doubtedUntil(): Instant | undefined;
 }
 
 export interface ClockStart {
-  /** The latest expiry that passed: the clock never shows an earlier time. */
+  /** The latest expiry that has passed. The clock never shows an earlier time. */
   readonly floor?: Instant;
-  /** How long the first time is in doubt, in milliseconds. */
+  /** How long the clock is in doubt from its start, in milliseconds. */
   readonly doubt?: number;
   readonly times?: Times | undefined;
 }
 
 /**
- * The machine's clock, but never before `floor` and never backwards in this process, so that expired records stay
- * expired. `settled` starts from the wall clock, not from the floor. While the first time is in doubt it is 0: nothing
- * has expired by then. Jumps are noticed only when the clock is read, so read it from time to time.
+ * Returns the machine's clock, except that it never shows a time before `floor` and never goes back in this process, so
+ * that expired records stay expired. `settled` follows the wall clock, not the floor. It is 0 while the first time is
+ * in doubt, so that nothing counts as expired. The clock notices jumps only when it is read, so read it from time to
+ * time.
  */
 export function systemClock({ floor = 0, doubt = 0, times = MACHINE }: ClockStart = {}): SystemClock {
   const { wall, running } = times;

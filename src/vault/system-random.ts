@@ -3,8 +3,8 @@ import { V7Generator } from 'uuidv7';
 import type { Random } from '../core/ports.ts';
 
 /**
- * Random 32-bit numbers, each used once. Most of the time for an id is spent in requests to the system, so they are
- * read in blocks.
+ * Random 32-bit numbers, each used once. They are read in blocks, because requests to the system take most of the time
+ * for an id.
  */
 const pool = new Uint32Array(256);
 let used = pool.length;

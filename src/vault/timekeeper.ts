@@ -4,9 +4,9 @@ import { MACHINE, type SystemClock, systemClock, type Times } from './system-clo
 
 /** The system's clock, compared with the vault's clock note. */
 export interface Timekeeper extends SystemClock {
-  /** Records certain expiries. Rejects with `integrity_failure` when the note was altered. */
+  /** Updates the clock note with the settled time. Rejects with `integrity_failure` when the note was altered. */
   keep(): Promise<void>;
-  /** Sentences about a clock in doubt. */
+  /** Returns a sentence if the clock is in doubt, else an empty list. */
   notices(): readonly string[];
 }
 
@@ -16,7 +16,10 @@ interface TimekeeperParts {
   readonly vault_id: string;
 }
 
-/** Rejects with `integrity_failure` when the vault's clock note was altered. */
+/**
+ * Returns the clock of a vault and updates the vault's clock note. Rejects with `integrity_failure` when the note was
+ * altered.
+ */
 export async function openTimekeeper(parts: TimekeeperParts, times: Times = MACHINE): Promise<Timekeeper> {
   const wall = times.wall();
   const note = await noteOpening(parts, wall);

@@ -3,17 +3,18 @@ import type { LargeSodium } from '../keyring/sodium.ts';
 import { type ExportView, exportTokens } from '../maintenance/export-tokens.ts';
 import { type KeyHolderOptions, openForKeyHolder } from './key-holder.ts';
 
-/** The page cache for one table row and its index rows: an export reads none of them twice. */
+/** The page cache of an export, in KiB. It is small, because an export reads no page twice. */
 const CACHE_KIB = 2 * 1024;
 
 interface OpenExportOptions extends KeyHolderOptions {
-  /** Optional if there is only one. */
+  /** Undefined selects the only tenant of the vault. */
   readonly tenantId: string | undefined;
   readonly view: ExportView;
 }
 
 /**
- * Throws the errors of `openVault`, `not_found` for an unknown tenant, `usage` when several exist and none is named.
+ * Opens a vault and returns the export of a tenant's tokens. Throws as `openVault` does, `not_found` for an unknown
+ * tenant, and `usage` without `tenantId` unless the vault has exactly one tenant.
  */
 export async function openTokenExport({ tenantId, view, ...options }: OpenExportOptions) {
   const opened = await openForKeyHolder(options);
@@ -26,10 +27,10 @@ export async function openTokenExport({ tenantId, view, ...options }: OpenExport
   }
 }
 
-/** How an export is sealed: with a public key or a passphrase. */
+/** What seals an export: the text of a public key, or a passphrase. */
 export type NamedSeal = { readonly recipient: string } | { readonly passphrase: string };
 
-/** Seals a stream of text. Throws the fault `usage` for a text that is no public key, `weak_passphrase`. */
+/** Seals a stream of text. Throws the fault `usage` for a text that is not a public key, or `weak_passphrase`. */
 export async function sealPieces(named: NamedSeal, pieces: AsyncIterable<string>): Promise<AsyncGenerator<Uint8Array>> {
   const [{ loadLargeSodium }, { sealStream }] = await Promise.all([
     import('../keyring/sodium.ts'),
@@ -49,10 +50,10 @@ async function sealOf(sodium: LargeSodium, named: NamedSeal): Promise<Seal> {
   return { kind: 'passphrase', passphrase: named.passphrase };
 }
 
-/** How an export is opened: with the text of a secret key, or a passphrase. */
+/** What opens a sealed export: the text of a secret key, or a passphrase. */
 export type NamedOpener = { readonly secret: string } | { readonly passphrase: string };
 
-/** Opens the output of `sealPieces`. Throws the faults `wrong_credential`, `damaged`. */
+/** Returns the bytes that `sealPieces` sealed. Throws the faults `wrong_credential`, `damaged`. */
 export async function openPieces(
   named: NamedOpener,
   pieces: AsyncIterable<Uint8Array>,
@@ -70,7 +71,7 @@ export async function openPieces(
   return openStream(sodium, opener, pieces);
 }
 
-/** The first bytes of a sealed export. */
+/** Returns whether a file that starts with these bytes is a sealed export. */
 export async function isSealed(start: Uint8Array): Promise<boolean> {
   const { SEALED_MAGIC } = await import('../keyring/sealed-stream.ts');
   return SEALED_MAGIC.equals(start.subarray(0, SEALED_MAGIC.length));

@@ -25,40 +25,49 @@ import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
 import type { WriteRelay } from './write-relay.ts';
 
 const SWEEP_BATCH = 500;
-/** The limit per minute of updates that set expressions of tokens which the application cannot read. */
+/** The maximum number of updates per minute in which an application sets expressions of tokens that it cannot read. */
 const UNREAD_A_MINUTE = 100;
 const REST_MS = 10;
-/** The limit per minute of creates that return tokens which the application cannot read. */
+/** The maximum number of creates per minute that return an application tokens that it cannot read. */
 const UNREAD_DUPLICATES_A_MINUTE = 100;
-/** At most once an hour when the file is used directly (decisions §8). */
+/** The minimum interval of sweeps by commands that use the file directly: an hour (decisions §8). */
 const DIRECT_SWEEP_MS = 60 * 60 * 1000;
 
-/** An unlocked vault: the one path, and the actions of the holder of the file's key that need no API key. */
+/**
+ * An unlocked vault. `dispatch` and `take` serve calls with an API key; the other functions need none, because their
+ * caller has the file's key.
+ */
 export interface Vault {
   readonly file: string;
   readonly limits: Limits;
   dispatch(call: Call): Promise<Reply>;
-  /** Dispatch for a daemon: answers the calls of one turn of the event loop together, after `ready` has been called. */
+  /** Answers a call of a daemon. After `ready`, answers all calls of one turn of the event loop together. */
   take: NonNullable<Client['take']>;
-  /** Loads the code of all calls. Throws the problem that keeps the vault from answering them. */
+  /**
+   * Loads the code of all operations and pings the file. Rejects with the problem that keeps the vault from answering
+   * calls.
+   */
   ready(): Promise<void>;
-  /** Returns sentences about problems of a vault that still answers; none when there are no problems. */
+  /** Resolves to sentences about problems that do not keep the vault from answering calls. */
   notices(): Promise<readonly string[]>;
   /**
-   * Compares the header, applications and numbers of tokens with the audit, between calls. Resolves to a line for each
-   * finding; `notices` then reports their number.
+   * Compares the header, tenants, applications and token counts with the audit, in slices between calls. Resolves to a
+   * line for each finding; afterwards `notices` reports the number of findings.
    */
   check(): Promise<readonly string[]>;
   createTenant(name: string): Promise<CreatedTenant>;
   listTenants(): Promise<readonly Tenant[]>;
   issueKey(tenantId: string | undefined): Promise<Application>;
-  /** Answers waiting log calls at once, now and later. */
+  /** Answers the log calls that wait for new entries. Later log calls do not wait. */
   endWaits(): void;
-  /** Removes expired records and completes the log index; resolves to the number of removed records. */
+  /** Removes expired records and completes the log index. Resolves to the number of removed records. */
   sweep(): Promise<number>;
-  /** Returns when the next record expires; undefined when none does. */
+  /** Resolves to the time when the next record expires, or to undefined if none does. */
   nextExpiry(): Promise<Instant | undefined>;
-  /** The same as `sweep`, at most once an hour in all processes together: for commands that come and go. */
+  /**
+   * Removes expired records if no process has done so for an hour. For short-lived commands, which cannot sweep
+   * regularly.
+   */
   sweepNowAndThen(): Promise<void>;
   /** Finishes running writes, closes the file and wipes the keys. */
   close(): Promise<void>;
@@ -67,21 +76,24 @@ export interface Vault {
 /** The settings of a vault in this process; the file stores none of them. */
 export interface VaultSettings {
   readonly limits?: Limits | undefined;
-  /** `included_monthly_active_tokens` of the usage report (decisions §8). */
+  /** The member `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens?: number | undefined;
-  /** How much is written to the audit, besides every change. */
+  /** Which calls are written to the audit besides changes. */
   readonly auditLevel?: AuditLevel | undefined;
-  /** Writes the audit entry to disk before any secret leaves. */
+  /** Whether to write the audit entry to disk before a reply that contains secrets. */
   readonly auditStrict?: boolean | undefined;
-  /** The system's clock, unless tests move it: movable clocks are not persisted. */
+  /** Default: the system clock. The file stores no times of another clock. */
   readonly clock?: Clock | undefined;
-  /** Uses a writer thread for concurrent writes. For processes that serve the vault. */
+  /** Whether to use a writer thread for concurrent writes, as processes that serve the vault do. */
   readonly writerThread?: boolean | undefined;
-  /** With a writer thread: the other processes that serve the file. The first one writes for all. */
+  /**
+   * With `writerThread`: the channel to the other processes that serve the file. The first process writes for all of
+   * them.
+   */
   readonly relay?: WriteRelay | undefined;
   /** Overrides randomness for ids and API keys in test vaults. Never used for sealing. */
   readonly overRandom?: ((system: Random) => Random) | undefined;
-  /** Receives every error that a caller does not see; default: a line of JSON on stderr. */
+  /** Receives every error that a caller does not see. Default: prints a line of JSON to stderr. */
   readonly reportError?: World['reportError'] | undefined;
 }
 
@@ -90,15 +102,15 @@ export interface OpenVaultOptions extends VaultSettings {
   readonly credential: Credential;
   /** A file outside the vault that records its latest commit, so that an older copy is rejected. */
   readonly anchor?: string | undefined;
-  /** The sources of the vault's clock; default: the machine's. */
+  /** The sources of the vault's clock. Default: those of the machine. */
   readonly times?: Times | undefined;
   /** The limit of the page cache, in KiB; default: 16 MiB. */
   readonly cacheKib?: number | undefined;
 }
 
 /**
- * Opens a vault file and unlocks its keys. Throws faults: missing, unsafe, foreign, newer or damaged file, wrong
- * credential.
+ * Opens a vault file and unlocks its keys. Rejects with a fault for a missing, unsafe, foreign, newer or damaged file,
+ * or a wrong credential.
  */
 export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
   const { file, credential, anchor, times, cacheKib, ...options } = opening;
@@ -107,7 +119,8 @@ export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
     import('../keyring/follow-master-key.ts'),
     import('../keyring/sodium.ts'),
   ]);
-  // Starts its WebAssembly while the vault opens; in the bundle, even earlier. Its users receive a failure.
+  // Compile libsodium's WebAssembly while the file opens. Ignore a failure here: the next `loadSodium` call rejects
+  // with it.
   loadSodium().catch(() => undefined);
   const { header, store: opened, session } = await openVaultFile(file);
   let store: Store = opened;
@@ -194,15 +207,15 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
 }
 
 /**
- * Throws the errors of opening a file that cannot be a vault, whatever its key: `file_missing`, `file_unsafe`,
- * `not_a_vault`.
+ * Checks that a file may be a vault, before its key is requested. Throws the faults of `checkUnopenedFile`, such as
+ * `file_missing`, `file_unsafe`, `not_a_vault`.
  */
 export async function checkUnopenedVault(file: string): Promise<void> {
   const { checkUnopenedFile } = await import('../store/sqlite/file/check-file.ts');
   checkUnopenedFile(resolve(file));
 }
 
-/** The versions behind a vault, for fault reports: the file's format, the store and the keyring. */
+/** Resolves to the versions of the file format, SQLite and libsodium, for bug reports. */
 export async function engineVersions() {
   const [{ FORMAT }, { sqliteVersion }, { sodiumVersion }] = await Promise.all([
     import('../store/sqlite/file/schema.ts'),
@@ -212,15 +225,18 @@ export async function engineVersions() {
   return { format: FORMAT, sqlite: await sqliteVersion(), libsodium: await sodiumVersion() };
 }
 
-/** The parts of a vault. The system's clock and random source replace absent ones. */
+/** The parts of a vault. The default clock and random source are the system's. */
 export interface VaultParts extends VaultSettings {
   readonly file: string;
   readonly store: Store;
   readonly keyring: Keyring;
   readonly random?: Random;
-  /** Follows the commits; closed before the store. */
+  /** The anchor that records the commits. It is closed before the store. */
   readonly anchor?: { close(): Promise<void> } | undefined;
-  /** The default clock. The file records what has expired by it, so that nothing returns when the clock goes back. */
+  /**
+   * The default clock. It records expiries in the file, so that no expired record returns when the machine's clock goes
+   * back.
+   */
   readonly timekeeper?: Timekeeper | undefined;
 }
 
@@ -255,12 +271,12 @@ function createWorld({
   };
 }
 
-/** Pauses between two slices of a check, which need about a millisecond each: calls go first. */
+/** Pauses between two slices of a check, so that calls go first. A slice takes about a millisecond. */
 function rest(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, REST_MS).unref());
 }
 
-/** Removes batches until one is not full. Resolves to the number of removed records. */
+/** Calls `remove` until a batch is not full. Resolves to the number of removed records. */
 async function inBatches(remove: () => Promise<number>): Promise<number> {
   let removed = 0;
   for (;;) {
@@ -275,7 +291,7 @@ export function composeVault(parts: VaultParts): Vault {
   const { file, store, keyring } = parts;
   const world = createWorld(parts);
   const expiryRecorder = createExpiryRecorder(world);
-  // The file does not store times of test clocks.
+  // The file does not store the times of a clock other than the default.
   const timekeeper = parts.clock === undefined ? parts.timekeeper : undefined;
   const path = createDispatch(world);
   let take: Vault['take'] = (call, answered) => void path.dispatch(call).then(answered);
@@ -330,7 +346,7 @@ export function composeVault(parts: VaultParts): Vault {
       await world.activity.flush();
       try {
         await world.audit.flush();
-        // A doubtful clock hides tokens. If it was wrong, they return when the vault is opened again.
+        // Ignore a failure: the next process that opens the vault updates the note.
         await timekeeper?.keep().catch(() => undefined);
         await parts.anchor?.close();
       } finally {

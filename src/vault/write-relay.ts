@@ -5,20 +5,23 @@ import { createWriteServer } from '../store/sqlite/commit/serve-writes.ts';
 import type { Chain } from '../store/sqlite/commit/write-calls.ts';
 import type { WriteMessage } from '../store/sqlite/commit/write-messages.ts';
 
-/** The number of the process that writes for all. */
+/** The number of the process that writes for all processes. */
 const FIRST = 1;
 
-/** Passes messages between the processes that serve one file, each known by its number. Keys and plaintext never pass. */
+/**
+ * Passes messages between the processes that serve one file. Each process has a number. Messages never contain keys or
+ * plaintext.
+ */
 export interface WriteRelay {
   readonly isFirst: boolean;
-  /** Drops the message when that process has ended. */
+  /** Sends a message to the process with the number `to`. Drops it when that process has ended. */
   send(to: number, message: unknown): void;
   onMessage(listener: (from: number, message: unknown) => void): void;
   /** Calls `listener` when the first process becomes unreachable. */
   onLost(listener: () => void): void;
 }
 
-/** Makes the writes of the other processes in this one, through its own store. */
+/** Receives the writes of the other processes and performs them through the store of this process. */
 export function serveRelay(relay: WriteRelay, store: Store, chain: Chain): void {
   const servers = new Map<number, ReturnType<typeof createWriteServer>>();
   relay.onMessage((from, message) => {
@@ -30,7 +33,10 @@ export function serveRelay(relay: WriteRelay, store: Store, chain: Chain): void 
   });
 }
 
-/** Sends writes to the first process. Calls `lost` when that process ends: unanswered writes may or may not be done. */
+/**
+ * Resolves to a writer that sends writes to the first process. Calls `lost` when that process ends; it is then unknown
+ * whether unanswered writes were committed.
+ */
 export function relayedWriter(relay: WriteRelay, lost: () => void): Promise<Writer> {
   const events = new EventEmitter();
   const postMessage = (message: WriteMessage | 'close') => {

@@ -1,6 +1,6 @@
 /**
- * The thread that writes tokens and the audit of a served vault (`startWriter`). It has a second connection to the
- * file, with the same session, store and group commit. The only key that it holds is the one that chains the audit's
+ * The thread that `startWriter` starts. It writes the tokens and the audit of a served vault through a second
+ * connection with its own session and group commit. The only key that it holds is the one that chains the audit's
  * entries.
  */
 import { parentPort, workerData } from 'node:worker_threads';
@@ -18,7 +18,8 @@ import type { WriterOrder } from './writer.ts';
 const { version, file, identity, turns, chain }: WriterOrder = workerData;
 
 async function serveWrites(): Promise<void> {
-  if (version !== manifest.version) throw new Fault('usage', `version ${manifest.version} was installed meanwhile`);
+  if (version !== manifest.version)
+    throw new Fault('usage', `version ${manifest.version} was installed while version ${version} is running`);
   const post = (message: WriterMessage) => parentPort?.postMessage(message);
   const [sodium, { store, session }] = await Promise.all([loadSodium(), openVaultFile(file, { isOpenHere: true })]);
   if (session.identity !== identity) {
@@ -43,6 +44,6 @@ async function serveWrites(): Promise<void> {
 
 serveWrites().catch((error) => {
   chain.key.fill(0);
-  // Ends the thread; its parent receives the error.
+  // This ends the thread, and the parent receives the error.
   throw error;
 });

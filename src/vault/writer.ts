@@ -6,26 +6,26 @@ import { Writer } from '../store/sqlite/commit/remote-writer.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
 import { type TurnCells, WriteTurns } from '../store/sqlite/commit/write-turns.ts';
 
-/** The start data of the thread. */
+/** The data that the writer thread is started with. */
 export interface WriterOrder {
-  /** The version of the product: its files may be replaced while a daemon runs. */
+  /** The version of the running product, whose files may be replaced while a daemon runs. */
   readonly version: string;
   readonly file: string;
-  /** The identity of the open file under that name. */
+  /** The identity of the open file, which the thread compares with that of the file at this path. */
   readonly identity: string;
   readonly turns: TurnCells;
   readonly chain: AuditChainKey;
 }
 
-/** Its objects live for one commit, so a small young generation keeps the process small. */
+/** The thread's objects live for one commit, so a small young generation keeps the process small. */
 const LIMITS = { maxYoungGenerationSizeMb: 6 };
 
-/** The thread's file: beside this one in the sources; in dist/ each folder is beside dist/vault/. */
+/** The path of the thread's code: beside this file in the sources, in dist/vault/ in the build. */
 const THREAD = import.meta.filename.endsWith('.ts') ? './writer-thread.ts' : '../vault/writer-thread.js';
 
 /**
- * Starts the thread that writes to the file of `session`. Wipes `chain`. Throws when it cannot start. A later failure
- * is an uncaught error of this process.
+ * Starts the thread that writes to the file of `session`, and resolves to its calling side. Wipes `chain`. Rejects when
+ * the thread cannot start. A later failure is an uncaught error of this process.
  */
 export async function startWriter(session: Session, chain: AuditChainKey): Promise<Writer> {
   const turns = new WriteTurns(0);
@@ -47,7 +47,7 @@ export async function startWriter(session: Session, chain: AuditChainKey): Promi
 async function startWorker(order: WriterOrder): Promise<Worker> {
   try {
     const { Worker } = await import('node:worker_threads');
-    // Passes everything that the thread needs, but no variable of this process, which may hold a passphrase.
+    // Do not pass environment variables, which may hold a passphrase.
     return new Worker(path.join(import.meta.dirname, THREAD), {
       workerData: order,
       env: {},

@@ -30,7 +30,7 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
     },
     tables: TOKENS,
     calls: [PATCH, ['apiKey', 'deleteToken', { id: 'token-1' }]],
-    says: /older row had been put back|after it was removed/,
+    says: /older row had been restored|after it was removed/,
   },
   'a token that was deleted': {
     act: (perform, { apiKey }) => perform(apiKey, 'deleteToken', { id: 'token-1' }),
@@ -45,7 +45,7 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
     },
     tables: ['application'],
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
-    says: /older row had been put back/,
+    says: /older row had been restored/,
   },
   'an application that was deleted': {
     act: async (perform, keys) =>

@@ -99,7 +99,7 @@ export const ROLLBACKS: Readonly<
     (perform, { apiKey }) => perform(apiKey, 'updateToken', { id: 'token-1', body: { data: 'newer' } }),
     TOKENS,
     'token',
-    /older row was put back/,
+    /older row was restored/,
   ],
   'a token that was deleted': [
     (perform, { apiKey }) => perform(apiKey, 'deleteToken', { id: 'token-1' }),
@@ -112,7 +112,7 @@ export const ROLLBACKS: Readonly<
       perform(keys.management, 'regenerateApplicationKey', await privateApplication(perform, keys)),
     ['application'],
     'application',
-    /older row was put back/,
+    /older row was restored/,
   ],
   'an application that was deleted': [
     async (perform, keys) => perform(keys.management, 'deleteApplication', await privateApplication(perform, keys)),
@@ -125,7 +125,7 @@ export const ROLLBACKS: Readonly<
       perform(management, 'updateTenant', { body: { name: 'x', settings: { deduplicate_tokens: 'true' } } }),
     ['tenant'],
     'tenant',
-    /older row was put back/,
+    /older row was restored/,
   ],
   'the state before a token was made': [
     (perform, { apiKey }) => perform(apiKey, 'createToken', NEW_TOKEN),

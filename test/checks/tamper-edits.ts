@@ -16,7 +16,7 @@ function edits(
  * matches every row.
  */
 export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
-  ...edits('token', 'token-1', /does not open/, {
+  ...edits('token', 'token-1', /cannot be decrypted/, {
     'two rows swapped': `UPDATE token SET id = 'x' WHERE id = 'token-1'; UPDATE token SET id = 'token-1' WHERE id = 'token-2';
      UPDATE token SET id = 'token-2' WHERE id = 'x'`,
     'a sealed column copied from another row':
@@ -89,13 +89,13 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
     'a tombstone of a live token': `INSERT INTO tombstone SELECT tenant, id, type, zeroblob(16), created_at, NULL, 1, zeroblob(16)
      FROM token WHERE id = 'token-1'`,
   }),
-  ...edits('tenant_key', '', /do not unwrap/, {
+  ...edits('tenant_key', '', /cannot be unwrapped/, {
     'wrapped keys swapped':
       'UPDATE tenant_key SET wrapped = (SELECT wrapped FROM tenant_key k WHERE k.key_id = 3 - tenant_key.key_id)',
     'a wrapped key removed': 'DELETE FROM tenant_key WHERE key_id = 1',
   }),
-  ...edits('tenant', '', /does not open/, { 'the tenant edited': 'UPDATE tenant SET owner_id = zeroblob(16)' }),
-  ...edits('application', '', /does not open/, {
+  ...edits('tenant', '', /cannot be decrypted/, { 'the tenant edited': 'UPDATE tenant SET owner_id = zeroblob(16)' }),
+  ...edits('application', '', /cannot be decrypted/, {
     'an application given another key':
       'UPDATE application SET key_hash = zeroblob(32) WHERE application = (SELECT max(application) FROM application)',
     'an application of another type': 'UPDATE application SET type = 3',

@@ -51,5 +51,5 @@ it('serve logs an application that was put back, and counts the finding in /read
   await putBack(file, before, ['application']);
   const { body, stderr } = await serve(folder, file);
   expect(body).toEqual({ status: 'ready', notices: ['the file has 1 finding: run `vault doctor`'] });
-  expect(stderr).toContain(`finding in the file: application ${id} has another revision than in the audit`);
+  expect(stderr).toContain(`finding in the file: application ${id} differs from its last change in the audit`);
 });

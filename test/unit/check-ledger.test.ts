@@ -57,12 +57,14 @@ it('reports a reset during the check instead of calling the vault sound', async 
   const { check, reset } = await begun();
   await reset(TENANT);
   expect(await check.findings()).toEqual([
-    { table: 'tenant', id: TENANT, what: expect.stringContaining('run it again') },
+    { table: 'tenant', id: TENANT, what: expect.stringContaining('run the check again') },
   ]);
 });
 
 it('reports an entry that was removed and put back, as it is older than the check', async () => {
   const { check, reset } = await begun();
   await reset(TENANT, 60_000);
-  expect(await check.findings()).toEqual([{ table: 'audit', id: '5', what: expect.stringContaining('was put back') }]);
+  expect(await check.findings()).toEqual([
+    { table: 'audit', id: '5', what: expect.stringContaining('was removed and restored') },
+  ]);
 });

@@ -68,7 +68,7 @@ describe('vault doctor', () => {
     expect(await doctor(file)).toMatchObject({ ok: true });
     await putBack(file, before, ['header', 'slot']);
     expect((await doctor(file)).findings).toEqual([
-      { table: 'header', id: expect.any(String), what: expect.stringContaining('put back') },
+      { table: 'header', id: expect.any(String), what: expect.stringContaining('was restored') },
     ]);
   });
 

@@ -38,7 +38,7 @@ async function joined(pieces: AsyncIterable<Uint8Array>): Promise<Buffer> {
 describe('the keyring refuses', () => {
   it('a key of another size for sealing', () => {
     const short = KEY.subarray(1);
-    expect(() => sealEnvelope(sodium, short, 1, CONTEXT, CONTEXT)).toThrow(new RangeError('a key has 32 bytes'));
+    expect(() => sealEnvelope(sodium, short, 1, CONTEXT, CONTEXT)).toThrow(new RangeError('a key must have 32 bytes'));
   });
 
   it('a text whose padding has no marker', () => {

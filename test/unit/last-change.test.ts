@@ -115,14 +115,14 @@ it.each(Object.entries(FORGERIES))('%s does not hide a row that was put back', a
 });
 
 it.each([
-  ['removed', 'DELETE FROM audit_subject WHERE sequence = 4', 'audit', '4', /lacks a row of the index/],
+  ['removed', 'DELETE FROM audit_subject WHERE sequence = 4', 'audit', '4', /has no row in the index of the audit/],
   ['added', 'INSERT INTO audit_subject VALUES (zeroblob(16), 4, 1)', 'audit_subject', '', /without an entry/],
   [
     'removed from the log index',
     "DELETE FROM audit_index WHERE sequence = 4 AND blind <> x''",
     'audit',
     '4',
-    /lacks a row of the index/,
+    /has no row in the index of the audit/,
   ],
   ['added to the log index', 'INSERT INTO audit_index VALUES (zeroblob(16), 4)', 'audit_index', '', /without an entry/],
   [

@@ -228,7 +228,7 @@ describe('rotation', () => {
     await expect(rotate()).rejects.toMatchObject({ code: 'integrity_failure' });
     expect((await store.findTenant(tenant))?.keys.map((key) => key.key_id)).toEqual([1, 2, 3]);
     expect((await checkVault({ store, keyring })).findings).toEqual([
-      { table: 'token', id: body['id'], what: expect.stringContaining('does not open') },
+      { table: 'token', id: body['id'], what: expect.stringContaining('cannot be decrypted') },
     ]);
   });
 

@@ -284,6 +284,6 @@ it('a reset does not hide an older token that was put back', async () => {
   await expectSound(file);
   await putBack(file, before, ['token', 'token_index']);
   expect((await checkVaultFile({ file, credential: CREDENTIAL })).findings).toEqual([
-    { table: 'token', id: 'the-token', what: expect.stringContaining('older than the removal of all tokens') },
+    { table: 'token', id: 'the-token', what: expect.stringContaining('older than the last reset of all tokens') },
   ]);
 });

@@ -123,16 +123,24 @@ describe('stored replies of a vault file', () => {
 
   const TOKENS_REPLY = 'reply = (SELECT min(reply) FROM reply)';
   it.each([
-    ['another application', `UPDATE reply SET application_id = randomblob(16) WHERE ${TOKENS_REPLY}`, 'does not open'],
-    ['another key', `UPDATE reply SET key_hash = randomblob(32) WHERE ${TOKENS_REPLY}`, 'does not open'],
-    ['another request', `UPDATE reply SET request_hash = randomblob(32) WHERE ${TOKENS_REPLY}`, 'does not open'],
-    ['another time', `UPDATE reply SET created_at = created_at + 1 WHERE ${TOKENS_REPLY}`, 'does not open'],
+    [
+      'another application',
+      `UPDATE reply SET application_id = randomblob(16) WHERE ${TOKENS_REPLY}`,
+      'cannot be decrypted',
+    ],
+    ['another key', `UPDATE reply SET key_hash = randomblob(32) WHERE ${TOKENS_REPLY}`, 'cannot be decrypted'],
+    ['another request', `UPDATE reply SET request_hash = randomblob(32) WHERE ${TOKENS_REPLY}`, 'cannot be decrypted'],
+    ['another time', `UPDATE reply SET created_at = created_at + 1 WHERE ${TOKENS_REPLY}`, 'cannot be decrypted'],
     ['an invalid time', `UPDATE reply SET created_at = -1 WHERE ${TOKENS_REPLY}`, 'clear columns'],
-    ['another reply', 'UPDATE reply SET sealed = (SELECT sealed FROM reply ORDER BY reply DESC)', 'does not open'],
+    [
+      'another reply',
+      'UPDATE reply SET sealed = (SELECT sealed FROM reply ORDER BY reply DESC)',
+      'cannot be decrypted',
+    ],
     [
       'a truncated reply',
       `UPDATE reply SET sealed = CAST(substr(sealed, 2) AS BLOB) WHERE ${TOKENS_REPLY}`,
-      'does not open',
+      'cannot be decrypted',
     ],
     ['no tenant', `PRAGMA foreign_keys = OFF; UPDATE reply SET tenant = 9 WHERE ${TOKENS_REPLY}`, 'does not exist'],
     ['no reply', 'PRAGMA foreign_keys = OFF; UPDATE reply_subject SET reply = 9', 'leads to no stored reply'],

@@ -31,11 +31,11 @@ it('a sound vault is sound after resets, snapshots and rotations, and during wri
 
 /** The expected findings by the names of `ROLLBACKS`. */
 const FOUND: Readonly<Record<string, RegExp>> = {
-  'a token that was deleted': /^tenant .* another number of tokens/,
-  'an application whose key was regenerated': /^application .* an older row was put back$/,
-  'an application that was deleted': /^application .* its row was put back$/,
-  'the tenant as it was before a change': /^tenant .* an older row was put back$/,
-  'the state before a token was made': /^tenant .* another number of tokens/,
+  'a token that was deleted': /^tenant .* a token count that differs/,
+  'an application whose key was regenerated': /^application .* an older row was restored$/,
+  'an application that was deleted': /^application .* the row was restored$/,
+  'the tenant as it was before a change': /^tenant .* an older row was restored$/,
+  'the state before a token was made': /^tenant .* a token count that differs/,
 };
 
 it.each(Object.entries(FOUND))('the check finds %s, put back', async (name, says) => {
@@ -64,11 +64,11 @@ it('the check finds an older header put back, even after a later change', async 
   await admin.addSlot(other(9), { allowWeak: false });
   await admin.close();
   await putBack(file, before, ['header', 'slot']);
-  expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* an older row was put back/)]);
+  expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* an older row was restored/)]);
   const again = await openVaultAdmin({ file, credential: CREDENTIAL });
   await again.addSlot(other(8), { allowWeak: false });
   await again.close();
-  expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* older header had been put back/)]);
+  expect((await check(file)).found).toEqual([expect.stringMatching(/^header .* older header had been restored/)]);
 });
 
 it('the check finds an altered entry of the audit', async () => {

@@ -8,7 +8,7 @@ const PAGE_SIZE = 100;
 /** The maximum number of applications that the page loads. */
 const MAX_APPLICATIONS = 1_000;
 
-/** Loads the applications of the tenant, newest first. Loads none without `application:read`. */
+/** Loads the applications of the tenant, newest first. Without `application:read`, loads none. */
 export function useApplications(): Loaded<readonly Application[]> {
   return useLoaded(isHeld('application:read') ? 'applications' : undefined, askAll);
 }
@@ -29,12 +29,17 @@ export function readersOf(all: readonly Application[]): readonly Application[] {
   return all.filter(({ type, created_by }) => type === 'private' || (type === 'expiring' && ids.has(created_by ?? '')));
 }
 
-/** Returns the grants of an application. Those of its private creator limit an expiring application. */
+/**
+ * Returns the grants of an application. An expiring application is also limited by the grants of its private creator.
+ */
 export function grantsOf(application: Application, all: readonly Application[]): Grants {
   const creator = all.find((each) => isCreator(each, application));
   return createGrants(application, creator && createGrants(creator));
 }
 
-/** Returns whether an application is the private creator of an expiring one, which ends with it. */
+/**
+ * Returns whether the first application is private and created the second, an expiring one. Deleting the creator
+ * deletes both.
+ */
 export const isCreator = ({ id, type }: Application, made: Application): boolean =>
   type === 'private' && made.type === 'expiring' && made.created_by === id;

@@ -1,4 +1,4 @@
-/** V8 has this member; shared files set it. */
+/** A member of V8's `Error`, which files that the page shares with the product set. */
 interface ErrorConstructor {
   stackTraceLimit: number;
 }

@@ -2,7 +2,7 @@ import { type ReadonlySignal, signal } from '@preact/signals';
 import { messageOf } from './loaded.ts';
 import { send } from './session.ts';
 
-/** Runs a command on the vault's file. Throws its problem. */
+/** Runs a command on the vault's file and resolves to its output. Throws an error with the problem of the command. */
 export async function askHolder<T>(command: string, method: 'GET' | 'POST' = 'GET', stop?: AbortSignal): Promise<T> {
   const response = await send(`holder/${command}`, { method, signal: stop ?? null });
   const body: T & { readonly detail?: string } = await response.json();
@@ -18,7 +18,7 @@ interface RunState<T> {
   readonly at?: string;
 }
 
-/** The last run of a command, which continues while other screens are shown. */
+/** The last run of a command. It continues while other screens are shown. */
 export interface HolderRun<T> {
   readonly state: ReadonlySignal<RunState<T>>;
   readonly start: () => void;

@@ -3,7 +3,10 @@ import { reload } from './loaded.ts';
 import { Wrong } from './parts/pieces.tsx';
 import { actingAs, addKey, type Identity } from './session.ts';
 
-/** Chooses the key for calls, and adds a pasted one. The server half keeps the keys in memory. */
+/**
+ * Shows the choice of the API key for calls, and a field to paste another key. The server half keeps the keys in
+ * memory.
+ */
 export function Identities({ identities }: { readonly identities: readonly Identity[] }) {
   const [isAdding, setAdding] = useState(false);
   const [wrong, setWrong] = useState<string>();

@@ -16,9 +16,9 @@ export const singleKeys = {
   set: (isOn: boolean) => sessionStorage.setItem(SETTING, isOn ? 'on' : 'off'),
 };
 
-/** Adds shortcuts while the component is mounted. The last mounted component wins. */
+/** Adds shortcuts while the component is mounted. If several components define a key, the last mounted one wins. */
 export function useKeys(keys: Keys): void {
-  // Before the next key, which may come before the next frame.
+  // A layout effect runs at once; a key may be pressed before the next frame.
   useLayoutEffect(() => {
     layers.push(keys);
     return () => void layers.splice(layers.indexOf(keys), 1);
@@ -30,7 +30,7 @@ export function startKeys(): void {
   addEventListener('keydown', (event) => {
     const { key, target } = event;
     if (event.metaKey || event.altKey || event.isComposing || event.defaultPrevented) return;
-    // An open dialog handles its own keys; Esc closes only the dialog.
+    // An open dialog handles its own keys, so that Esc closes only the dialog.
     if (!event.ctrlKey && document.querySelector('dialog[open]') !== null) return;
     const isTyping = target instanceof Element && target.matches('input, textarea, select');
     if (isTyping && key !== 'Escape' && !event.ctrlKey) return;

@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import { useEffect, useState } from 'preact/hooks';
 
-/** Data of the vault. An earlier value stays until its replacement arrives. */
+/** The state of loaded data. An earlier value stays until the new one arrives. */
 export interface Loaded<T> {
   readonly value?: T;
   readonly error?: string;
@@ -15,7 +15,9 @@ export function reload(): void {
   reloads.value += 1;
 }
 
-/** Loads data when `question` changes or the screen is reloaded. Loads nothing while `question` is undefined. */
+/**
+ * Loads data with `ask` when `question` changes or the screen is reloaded. Loads nothing while `question` is undefined.
+ */
 export function useLoaded<T>(question: string | undefined, ask: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [answer, setAnswer] = useState<{ asked?: string; value?: T; error?: string }>({});
   const asked = question === undefined ? undefined : `${reloads.value} ${question}`;

@@ -1,6 +1,6 @@
 import type { SessionState } from './session.ts';
 
-/** Shows the page without a session. The document contains nothing of the vault. */
+/** Shows the page without a session. It contains no data of the vault. */
 export function Locked({ state }: { readonly state: Exclude<SessionState, { readonly kind: 'open' }> }) {
   if (state.kind === 'opening') return <EmptyShell />;
   return (

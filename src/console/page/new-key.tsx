@@ -12,7 +12,7 @@ interface Owner {
 
 const owner = signal<Owner | undefined>(undefined);
 
-/** Not in a signal or state, which would keep the earlier value. */
+/** The new API key. It is not in a signal or state, which would keep its value after it is cleared. */
 let apiKey = '';
 
 /** Shows the new API key of an application until the user confirms. */

@@ -8,10 +8,10 @@ import { address, go } from './route.ts';
 import type { ScreenRow } from './screens.ts';
 import { lock } from './session.ts';
 
-/** The maximum number of lines. */
+/** The maximum number of lines in the palette. */
 const MOST = 12;
 
-/** A destination or an action. */
+/** A line of the palette: a destination or an action. */
 interface Line {
   readonly kind: string;
   readonly text: string;
@@ -26,7 +26,7 @@ const COMMANDS: readonly Line[] = [
 
 const isOpen = signal(false);
 
-/** Finds screens, applications, commands and a token by its id: Ctrl K. */
+/** Shows the palette (Ctrl K), which finds screens, applications, commands, and a token by its id. */
 export function Palette({ screens }: { readonly screens: readonly ScreenRow[] }) {
   useKeys({ 'Ctrl k': () => (isOpen.value = true) });
   return isOpen.value ? <Finder screens={screens} /> : null;
@@ -107,7 +107,7 @@ function Finder({ screens }: { readonly screens: readonly ScreenRow[] }) {
   );
 }
 
-/** Returns the lines with the typed text, and a line for the token when the text may be an id. */
+/** Returns the lines that contain the typed text, and a line for the token with this id if the text may be an id. */
 function linesFor(typed: string, all: readonly Line[]): readonly Line[] {
   const wanted = typed.toLowerCase();
   const found = all.filter(({ text }) => text.toLowerCase().includes(wanted)).slice(0, MOST - 1);

@@ -1,6 +1,9 @@
 import { signal } from '@preact/signals';
 
-/** The state in the address: ids, types, containers, metadata filters and cursors, but never a value of a token. */
+/**
+ * The state that the address contains: ids, types, containers, metadata filters and cursors, but never the data of a
+ * token.
+ */
 export interface Route {
   readonly screen: string;
   readonly query: Readonly<Record<string, string>>;
@@ -23,13 +26,13 @@ export function address(screen: string, query: Readonly<Record<string, string | 
   return `${BASE}${screen}${text && `?${text}`}`;
 }
 
-/** Changes the address within this page. */
+/** Changes the address without loading the page again. */
 export function go(to: string, how: 'push' | 'replace' = 'push'): void {
   history[how === 'push' ? 'pushState' : 'replaceState'](null, '', to);
   route.value = read();
 }
 
-/** Handles links and the browser's Back. */
+/** Starts to handle links and the browser's Back button. */
 export function startRouter(): void {
   addEventListener('popstate', () => (route.value = read()));
   addEventListener('click', (event) => {

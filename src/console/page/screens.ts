@@ -7,13 +7,13 @@ import type { About } from './session.ts';
 import { Tokens } from './tokens/tokens.tsx';
 import { Usage } from './usage/usage.tsx';
 
-/** A screen with its address and its key after `g`. */
+/** A screen, with its address and the key that opens it after `g`. */
 export interface ScreenRow {
   readonly id: string;
   readonly name: string;
   readonly key: string;
   readonly show: () => preact.JSX.Element;
-  /** Absent for screens that every console has. */
+  /** Returns whether a console has the screen. Absent for screens that every console has. */
   readonly needs?: (about: About) => boolean;
 }
 

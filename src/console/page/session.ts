@@ -26,13 +26,13 @@ export type SessionState =
 
 export const session = signal<SessionState>({ kind: 'opening' });
 
-/** The identity chosen under "Acting as"; undefined for the first one with the permission. */
+/** The number of the identity chosen under "Acting as". Undefined means the first identity with the permission. */
 export const actingAs = signal<number | undefined>(undefined);
 
 const SECRET = 'vault-console';
-/** Milliseconds to wait for another tab before the page shows that it is locked. */
+/** How long the page waits for another tab's secret before it shows that it is locked, in milliseconds. */
 const TAB_MS = 200;
-/** Milliseconds between two checks of the session. They lock the page when the server ends. */
+/** The interval of checking the session, in milliseconds. A check locks the page when the server has ended. */
 const LOOK_MS = 15_000;
 
 type Message = { readonly kind: 'ask' | 'lock' } | { readonly kind: 'secret'; readonly secret: string };
@@ -51,7 +51,7 @@ export async function send(path: string, init: RequestInit = {}): Promise<Respon
   return response;
 }
 
-/** Opens the session with the code in the address, the secret of this tab, or that of another tab. */
+/** Opens the session with the code in the address, the secret of this tab, or the secret of another tab. */
 export async function openSession(): Promise<void> {
   for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => (isActive = true), { passive: true });
   tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
@@ -89,7 +89,7 @@ function post(path: string, body: object): Promise<Response> {
   return send(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
 }
 
-/** Asks the other tabs for their secret. A busy tab may answer after the page shows that it is locked. */
+/** Asks the other tabs for the secret of the session. A busy tab may answer after this page shows that it is locked. */
 function askTabs(): void {
   const take = ({ data }: MessageEvent<Message>) => {
     if (data.kind !== 'secret') return;

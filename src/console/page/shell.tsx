@@ -79,7 +79,7 @@ function Open({ about }: { readonly about: About }) {
   );
 }
 
-/** Shows the error of a failed screen in its place, so that the side bar stays usable. */
+/** Shows a screen, or its error in the same place if it fails, so that the side bar stays usable. */
 function Screen({ show: Show }: { readonly show: () => preact.JSX.Element }) {
   const [error] = useErrorBoundary();
   return error === undefined ? <Show /> : <Wrong>{String(error)}</Wrong>;

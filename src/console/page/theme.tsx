@@ -3,7 +3,7 @@ const THEMES = ['system', 'light', 'dark'] as const;
 
 const chosen = (): string => localStorage.getItem(SETTING) ?? 'system';
 
-/** Applies the chosen theme, the only setting of the page in localStorage. */
+/** Applies the chosen theme, which is the only setting that the page keeps in localStorage. */
 export function startTheme(): void {
   document.documentElement.dataset['theme'] = chosen();
 }

@@ -1,7 +1,7 @@
 import { createClient, type Fetch, type VaultClient, VaultError } from '../../client/create-client.ts';
 import { actingAs, send, session } from './session.ts';
 
-/** Sends a request of the typed client in this session. The server half adds the API key. */
+/** The `fetch` of the typed client. Sends requests in this session; the server half adds the API key. */
 const sessionFetch: Fetch = async (url, { method, headers, body, signal }) => {
   const own = Object.entries(headers).flatMap(([name, value]) => {
     const [, word] = /-(api-key|trace-id|idempotency-key)$/i.exec(name) ?? [];
@@ -11,7 +11,7 @@ const sessionFetch: Fetch = async (url, { method, headers, body, signal }) => {
   return call(url, { method, headers: Object.fromEntries(own), signal, ...(body !== undefined && { body }) });
 };
 
-/** Sends a request of the API as the chosen identity. `path` follows `/ui/api/`. */
+/** Sends an API request as the chosen identity. `path` is the part after `/ui/api/`. */
 function call(path: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
   if (actingAs.value !== undefined) headers.set('x-vault-as', String(actingAs.value));
@@ -28,12 +28,12 @@ export function vault(): VaultClient {
   return client;
 }
 
-/** Resolves to the JSON text of a token, because `JSON.parse` would round its numbers. */
+/** Resolves to a token as JSON text, because `JSON.parse` would round its numbers. */
 export function tokenText(id: string, query: '' | '?transform=mask', signal?: AbortSignal): Promise<string> {
   return textOf(tokenPath(id) + query, { signal: signal ?? null });
 }
 
-/** Sends a body as text, for the same reason. Resolves to the text of the reply. */
+/** Sends a body as JSON text and resolves to the reply's text, so that no number is rounded. */
 export function sendText(path: string, body: string, init: RequestInit = {}): Promise<string> {
   return textOf(path, { method: 'POST', headers: { 'content-type': 'application/json' }, ...init, body });
 }

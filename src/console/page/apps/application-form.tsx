@@ -21,7 +21,7 @@ import { RulesEditor } from './rules-editor.tsx';
 interface FormOptions {
   readonly all: readonly Application[];
   readonly closed: string;
-  /** The application to edit; absent for a new one. */
+  /** The application to edit. Absent for a new application. */
   readonly of?: Application;
 }
 
@@ -122,15 +122,15 @@ export function ApplicationForm({ all, closed, of }: FormOptions) {
 
 const isBlank = ({ permissions, rules }: DraftState): boolean => permissions.length + rules.length === 0;
 
-/** Returns whether every rule names its containers or conditions. */
+/** Returns whether every rule has a container or complete conditions. */
 const isComplete = ({ rules }: DraftState): boolean =>
   rules.every(
     ({ rule: { container, conditions = [] } }) => container !== '' && conditions.every(({ value }) => value !== ''),
   );
 
 /**
- * Returns the request that measures the draft, or nothing for an incomplete one. An existing application keeps its
- * type.
+ * Returns the request that counts the draft's tokens, or undefined for an incomplete draft. An existing application
+ * keeps its type.
  */
 function askedOf(draft: DraftState, of: Application | undefined) {
   const { type } = draft;

@@ -11,7 +11,7 @@ import { ApplicationPane } from './application-pane.tsx';
 
 const NAME = 'applications';
 
-/** Shows all applications with one of them beside the list, or a form in its place. */
+/** Shows the list of applications and beside it the open one, or a form instead of the list. */
 export function Applications() {
   const { value, error } = useApplications();
   const { q = '', app, draft } = route.value.query;

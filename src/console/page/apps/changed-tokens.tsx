@@ -7,7 +7,7 @@ import { number, Sees } from '../parts/pieces.tsx';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 
-/** The number of newest tokens to compare, and of changed tokens to show. */
+/** The maximum number of tokens to compare, newest first, and of changed tokens to show. */
 const MAX_LOOKED_AT = 1_000;
 const MAX_SHOWN = 10;
 const PAGE_SIZE = 100;
@@ -30,12 +30,14 @@ export function useNewestTokens(): readonly Token[] {
 
 interface ChangedOptions {
   readonly tokens: readonly Token[];
-  /** Undefined for a new application. */
+  /** The grants before the change. Undefined for a new application. */
   readonly before: Grants | undefined;
   readonly after: Grants;
 }
 
-/** Shows tokens that the application would see or change differently. Uses the function by which the vault decides. */
+/**
+ * Shows the tokens that the application would see or change differently. Decides with the same function as the vault.
+ */
 export function ChangedTokens({ tokens, before, after }: ChangedOptions) {
   const changed = tokens.map((token) => ({ token, changes: changesOf(token, before, after) }));
   const shown = changed.filter(({ changes }) => changes.length > 0);

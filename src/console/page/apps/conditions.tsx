@@ -16,7 +16,7 @@ export function Conditions({ name, of, onChange }: ConditionsOptions) {
   return (
     <>
       {of.map((condition, at) => (
-        // Conditions have no id, so their index is their key.
+        // Conditions have no id, so use their index as the key.
         <div class="rule-row" key={`${name}-${at}`}>
           <select
             aria-label="attribute"

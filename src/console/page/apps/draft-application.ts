@@ -44,7 +44,10 @@ export function permissionsOf(type: ApplicationType): readonly Permission[] {
   });
 }
 
-/** Returns a new last rule. It compares containers for an expiring application. */
+/**
+ * Returns a new rule for the end of the list: with a condition on containers for an expiring application, else with a
+ * container.
+ */
 export function newRule({ type, rules }: DraftState): DraftRule {
   const where =
     type === 'expiring'
@@ -55,7 +58,7 @@ export function newRule({ type, rules }: DraftState): DraftRule {
   return keyed({ description: '', priority, ...where, transform: 'mask', permissions: [first] });
 }
 
-/** Moves a rule. The priorities stay in order. */
+/** Returns the rules with one rule moved. The priorities are numbered in the new order. */
 export function moved(rules: readonly DraftRule[], from: number, to: number): readonly DraftRule[] {
   const picked = rules[from];
   if (picked === undefined || to < 0 || to >= rules.length) return rules;
@@ -66,14 +69,14 @@ export function moved(rules: readonly DraftRule[], from: number, to: number): re
     .map(({ key, rule }, index) => ({ key, rule: { ...rule, priority: priorities[index] ?? rule.priority } }));
 }
 
-/** Returns the draft with another type, without the parts that the type cannot have. */
+/** Returns the draft as another type, without the parts that this type cannot have. */
 export function asType(draft: DraftState, type: ApplicationType): DraftState {
   const allowed = permissionsOf(type);
   const permissions = draft.permissions.filter((each) => allowed.includes(each));
   return { ...draft, type, permissions, rules: [], can_create_expiring_applications: false };
 }
 
-/** Returns the grants, which create, update and measure requests share. */
+/** Returns the permissions and rules of a draft, for the requests that create, update or count. */
 export function grantedBy({ permissions, rules }: DraftState): Pick<AccessFields, 'permissions' | 'rules'> {
   return {
     ...(permissions.length > 0 && { permissions: [...permissions] }),
@@ -83,7 +86,7 @@ export function grantedBy({ permissions, rules }: DraftState): Pick<AccessFields
 
 type AccessFields = { readonly permissions?: readonly Permission[]; readonly rules?: readonly AccessRule[] };
 
-/** Returns the body of an update; a create also needs the type. */
+/** Returns the body of an update. The body of a create also needs the type. */
 export function bodyOf(draft: DraftState): Omit<CreateApplication, 'type'> {
   const { name, type, expires_at, can_create_expiring_applications } = draft;
   return {

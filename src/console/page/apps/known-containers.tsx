@@ -8,7 +8,7 @@ interface KnownOptions {
   readonly tokens: readonly Token[];
 }
 
-/** Suggests the containers of token types, of rules and of the newest tokens, with their parents. */
+/** Shows a list of suggestions: the containers of token types, rules and the newest tokens, with their parents. */
 export function KnownContainers({ all, tokens }: KnownOptions) {
   const found = [
     ...Object.values(TOKEN_TYPES).map(({ container }) => container),

@@ -6,7 +6,7 @@ interface PlainOptions {
   readonly change: (part: Partial<DraftState>) => void;
 }
 
-/** Chooses plain permissions of the type. */
+/** Shows the choice of plain permissions that the draft's type may hold. */
 export function PlainChoice({ draft, change }: PlainOptions) {
   const { type, permissions, can_create_expiring_applications } = draft;
   const offered = permissionsOf(type);

@@ -55,7 +55,7 @@ export function Reached({ reach: { value, error, isLoading }, priority }: Reache
 const countOf = ({ tokens, capped }: ReachPart): string =>
   `${number(tokens)}${capped ? '+' : ''} ${tokens === 1 ? 'token' : 'tokens'}`;
 
-/** Shows the parts of the reach in the order in which the vault tries them. */
+/** Shows the number of tokens that each rule governs, in the order in which the vault tries the rules. */
 export function ReachTable({ parts }: { readonly parts: readonly ReachPart[] }) {
   return (
     <table>

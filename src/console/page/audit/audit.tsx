@@ -29,7 +29,7 @@ export function Audit() {
 
 interface LogOptions {
   readonly filter: LogFilter;
-  /** `off`: do not wait for new entries. */
+  /** With `off`, the page does not wait for new entries. */
   readonly live: string | undefined;
   /** The names of applications, by id. */
   readonly names: ReadonlyMap<string, string>;
@@ -46,7 +46,7 @@ function Log({ filter, live, names }: LogOptions) {
   const entries = [...fresh.entries, ...(page?.entries ?? [])];
   const events = eventsOf(entries);
   const query = { ...filter, live };
-  // Keep the open entry, which may leave the page when others are added.
+  // Keep the open entry: it may leave the page when new entries arrive.
   opened.current = events.find(({ place }) => place === entry) ?? opened.current;
 
   function showHeld() {

@@ -14,7 +14,7 @@ interface EntryPaneOptions {
   readonly closed: string;
 }
 
-/** Shows a call with its caller, its result, and links to its records. */
+/** Shows a call: its caller, its result, and links to its records. */
 export function EntryPane({ event, names, closed }: EntryPaneOptions) {
   const { place, entities, entity_type: type, actor_id: actor, operation, message, created_at, ...rest } = event;
   const { id: _first, entity_id: _one, ...more } = rest;
@@ -83,7 +83,7 @@ function Entity({ id, type }: { readonly id: string; readonly type: string }) {
   );
 }
 
-/** Links to the entries with the same value. */
+/** Shows a link to the entries with the same value. */
 function Only({ filter, of }: { readonly filter: LogFilter; readonly of: string }) {
   return (
     <>

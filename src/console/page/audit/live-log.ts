@@ -6,22 +6,22 @@ import { isFiltered, type LogFilter, queryOf } from './log-filter.ts';
 
 /** The number of entries per page. */
 export const PAGE_SIZE = 50;
-/** The maximum number of new entries per request, and above the page. */
+/** The maximum number of new entries in one request, and of new entries that are added above the page. */
 const MAX_NEW = 100;
-/** Seconds for which a call waits for new entries. */
+/** How long a call waits for new entries, in seconds. */
 const WAIT = 20;
-/** Milliseconds between two calls, and after a failed one. */
+/** The pause between two calls, and after a failed call, in milliseconds. */
 const PAUSE_MS = 100;
 const RETRY_MS = 2_000;
 
 export interface LogPage {
-  /** Newest first. */
+  /** The entries, newest first. */
   readonly entries: readonly LogEntry[];
-  /** The cursor of older entries. */
+  /** The cursor of the page of older entries. */
   readonly next: string | undefined;
-  /** The time back to which the search got, when it stopped early. */
+  /** The time of the oldest entry that was searched, if the search stopped early. */
   readonly searchedTo: string | undefined;
-  /** The newest entry of the page; later ones are new. */
+  /** The id of the newest entry of the page. Later entries are new. */
   readonly after: string;
 }
 
@@ -92,7 +92,7 @@ async function askNewest(signal: AbortSignal): Promise<string | undefined> {
 }
 
 interface Follower {
-  /** `isCut`: there are further new entries, older than these. */
+  /** Receives new entries. With `isCut`, there are further new entries, older than these. */
   readonly found: (entries: readonly LogEntry[], isCut: boolean) => void;
   readonly failed: (error: unknown) => void;
 }

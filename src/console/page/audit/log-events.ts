@@ -6,7 +6,7 @@ export type LogEntry = LogPage['data'][number];
 
 /** A call with its entries, one for each record. */
 export interface LogEvent extends LogEntry {
-  /** `SEQUENCE.N`. */
+  /** The part `SEQUENCE.N` of the ids of its entries. */
   readonly place: string;
   readonly entities: readonly string[];
 }

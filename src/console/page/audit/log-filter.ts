@@ -3,7 +3,7 @@ export interface LogFilter {
   readonly entity?: string | undefined;
   readonly actor?: string | undefined;
   readonly operation?: string | undefined;
-  /** `1`: only denied calls. */
+  /** With `1`, the list contains only denied calls. */
   readonly denied?: string | undefined;
 }
 

@@ -86,7 +86,9 @@ interface ChoiceOptions {
   readonly choose: (value: string) => void;
 }
 
-/** A select with the given options. It adds a chosen value that is not among them, such as a deleted application. */
+/**
+ * A select with the given options. If the chosen value is not among the options, as for a deleted application, adds it.
+ */
 function Choice({ name, chosen, options, choose }: ChoiceOptions) {
   const isOther = chosen !== '' && !options.some(([value]) => value === chosen);
   return (

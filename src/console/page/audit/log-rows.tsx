@@ -46,7 +46,7 @@ export function Actor({ of: { actor_id: id, actor_type: type }, names }: ActorOp
   );
 }
 
-/** Allows a line break before each capital letter. */
+/** Shows the name of an operation, which may break before each capital letter. */
 function OperationName({ of: operation }: { readonly of: string }) {
   return (
     <span class="word">

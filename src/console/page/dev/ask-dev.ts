@@ -5,7 +5,7 @@ import { send } from '../session.ts';
 
 const FIRST_COMMAND = 'vault requests list --follow';
 
-/** The command of the last used control. */
+/** The command line of the control that was used last. */
 export const lastCommand = signal(FIRST_COMMAND);
 
 interface ProblemBody {
@@ -13,7 +13,10 @@ interface ProblemBody {
   readonly errors?: Readonly<Record<string, readonly string[]>>;
 }
 
-/** Sends a request to the dev controls. `path` follows `/dev/`. Throws an error with the text of the problem. */
+/**
+ * Sends a request to the dev controls and resolves to the reply's body. `path` is the part after `/dev/`. Throws an
+ * error with the text of the problem.
+ */
 export async function askDev<Result>(
   method: 'GET' | 'POST' | 'PUT' | 'DELETE',
   path: string,

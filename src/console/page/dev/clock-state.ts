@@ -12,10 +12,10 @@ export interface ClockState {
   readonly removed?: number;
 }
 
-/** Milliseconds between two polls; commands may move the clock, too. */
+/** The interval of polling the clock, in milliseconds. Commands may move it, too. */
 const LOOK_MS = 15_000;
 
-/** The last known clock of the vault. */
+/** The last known state of the vault's clock. */
 export const clock = signal<ClockState | undefined>(undefined);
 
 /** Polls the clock of a `--dev` vault while the component is mounted. */

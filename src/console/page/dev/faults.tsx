@@ -15,7 +15,7 @@ const KINDS: Readonly<Record<string, { readonly body: object; readonly flags: st
   'delay only': { body: {}, flags: '' },
 };
 
-/** Shows the faults of the next requests and adds more. */
+/** Shows the faults that are set, and a form that adds a fault. */
 export function Faults() {
   const { act, error } = useControl();
   const faults = useLoaded('faults', (signal) =>

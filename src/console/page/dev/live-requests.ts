@@ -5,14 +5,14 @@ import { messageOf } from '../loaded.ts';
 import { askDev } from './ask-dev.ts';
 
 const MAX_SHOWN = 500;
-/** Seconds for which the daemon waits for a request. */
+/** How long the daemon waits for a new request, in seconds. */
 const WAIT = 20;
-/** Milliseconds between two polls, since each poll returns at once under load. */
+/** The pause between two polls, in milliseconds. Under load, a poll returns at once. */
 const PAUSE_MS = 500;
-/** Milliseconds to wait after a failure. */
+/** The pause after a failed poll, in milliseconds. */
 const RETRY_MS = 3_000;
 
-/** The requests, newest first. The list survives a change of screen. */
+/** The requests, newest first. The list is kept while other screens are shown. */
 export const requests = signal<readonly DevRequestEntry[]>([]);
 
 /** Follows the requests of the daemon while the component is mounted and `isLive`. Returns an error message, if any. */

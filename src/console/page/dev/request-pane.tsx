@@ -11,7 +11,7 @@ import { vault } from '../vault.ts';
 
 type LogEntry = Awaited<ReturnType<VaultClient['listLogs']>>['data'][number];
 
-/** Milliseconds before and after a request in which to search for its audit entry. */
+/** How long before and after a request its audit entry may have been written, in milliseconds. */
 const AROUND_MS = 2_000;
 
 /** Shows a request and its audit entry. */
@@ -67,7 +67,10 @@ export function RequestPane({ entry }: { readonly entry: DevRequestEntry }) {
   );
 }
 
-/** Finds the entry by time and application, because the list of requests contains no token ids. */
+/**
+ * Shows the audit entry of a request. Finds it by time and application, because the list of requests contains no token
+ * ids.
+ */
 function AuditEntry({ entry }: { readonly entry: DevRequestEntry }) {
   const { id, method, route, time, status, application_id: app } = entry;
   const [operation] = Object.entries(OPERATIONS).find(([, row]) => row.method === method && row.path === route) ?? [];
@@ -106,7 +109,10 @@ function AuditEntry({ entry }: { readonly entry: DevRequestEntry }) {
   );
 }
 
-/** Returns the address of the audit with filters for similar calls. Entries of one call share `SEQUENCE.N`. */
+/**
+ * Returns the address of the audit screen that shows the entry, with filters for similar calls. The entries of one call
+ * share `SEQUENCE.N`.
+ */
 function auditAddress({ id, entity_id: entity, actor_id: actor, operation }: LogEntry): string {
   return address('audit', { entity, actor, operation, entry: id.split('.', 2).join('.') });
 }

@@ -13,7 +13,7 @@ interface Snapshot {
   readonly refused?: string;
 }
 
-/** Shows the saved snapshots; saves, loads and deletes them. */
+/** Shows the snapshots, with buttons that save, load and delete them. */
 export function Snapshots() {
   const { act, error } = useControl();
   const [typed, setTyped] = useState('');
@@ -83,7 +83,7 @@ export function Snapshots() {
   );
 }
 
-/** Returns a curl command, because `vault` has no command for a reset. */
+/** Returns the curl command for `POST /dev/reset`, because `vault` has no command that sends it. */
 function resetCommand(): string {
   const { value } = session;
   const prefix = value.kind === 'open' ? value.about.header_prefix.toUpperCase() : 'SVC';

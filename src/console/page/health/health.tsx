@@ -11,9 +11,9 @@ import { type KeyFacts, Keys } from './keys.tsx';
 interface Ready {
   readonly isReady: boolean;
   readonly version: string;
-  /** Problems of a running vault, or the reason why it is not ready. */
+  /** The problems of a ready vault, or the reason why the vault is not ready. */
   readonly notices: readonly string[];
-  /** Undefined without `report:read`. */
+  /** The number of tokens. Undefined without `report:read`. */
   readonly tokens: number | undefined;
 }
 

@@ -4,14 +4,14 @@ import { session } from '../session.ts';
 
 type Value = string | number | boolean | readonly string[] | Readonly<Record<string, string>> | undefined;
 
-/** A call without a body. */
+/** A call without a body, for which the page shows equivalent commands. */
 export interface Shown {
   readonly operation: OperationId;
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, Value>>;
 }
 
-/** Returns the equivalent command line. */
+/** Returns the command line that makes the same call. */
 export function commandOf({ operation, params = {}, query = {} }: Shown): string {
   const row: Operation = OPERATIONS[operation];
   const { command, flags: names = {} } = row.cli;
@@ -23,7 +23,7 @@ export function commandOf({ operation, params = {}, query = {} }: Shown): string
   return ['vault', ...command, ...(isLikeFlag ? [...flags, '--', ...ids] : [...ids, ...flags])].join(' ');
 }
 
-/** Returns the equivalent curl command. It takes the API key from a shell variable. */
+/** Returns the curl command that makes the same call. It takes the API key from a shell variable. */
 export function curlOf({ operation, params = {}, query = {} }: Shown): string {
   const { method, path } = OPERATIONS[operation];
   const { value } = session;
@@ -38,7 +38,7 @@ export function curlOf({ operation, params = {}, query = {} }: Shown): string {
   return `curl -sS${verb} "$VAULT_URL"${address} \\\n  -H "${prefix.toUpperCase()}-API-KEY: $VAULT_API_KEY"`;
 }
 
-/** Returns the equivalent TypeScript code. */
+/** Returns the TypeScript code that makes the same call. */
 export function typescriptOf({ operation, params, query }: Shown): string {
   const request = JSON.stringify({ params, query }, undefined, 2).replace(/^( *)"(\w+)":/gm, '$1$2:');
   return `import { createClient } from 'token-vault/client';

@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Milliseconds after the last change. */
+/** The pause that ends typing, in milliseconds. */
 const WAIT_MS = 180;
 
 /** Returns the text as it was at the last pause in typing. */

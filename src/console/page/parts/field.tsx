@@ -5,9 +5,9 @@ interface FieldOptions {
   readonly name: string;
   readonly label: ComponentChildren;
   readonly value: string;
-  /** `caret`: the number of characters before the cursor. */
+  /** Receives the typed value. `caret` is the number of characters before the cursor. */
   readonly onInput: (value: string, caret: number) => void;
-  /** The lines of a text area; absent for a single-line input. */
+  /** The number of lines of a text area. Absent for a single-line input. */
   readonly rows?: number;
   readonly placeholder?: string | undefined;
   readonly note?: ComponentChildren;
@@ -16,7 +16,7 @@ interface FieldOptions {
   readonly list?: string;
   /** Whether the value is code: an id, JSON or an expression. */
   readonly isCode?: boolean;
-  /** More attributes of the control. */
+  /** Further attributes of the control. */
   readonly control?: JSX.HTMLAttributes<HTMLTextAreaElement>;
   readonly children?: ComponentChildren;
 }

@@ -10,7 +10,7 @@ interface FilterOptions {
   readonly apply: (typed: string) => string;
 }
 
-/** The input of a filter: `/` focuses it, Enter applies it. */
+/** Shows the input of a filter. `/` focuses it, and Enter applies it. */
 export function FilterBar({ text, hint, apply }: FilterOptions) {
   const field = useRef<HTMLInputElement>(null);
   useKeys({ '/': () => field.current?.focus() });

@@ -2,7 +2,7 @@ const PART = /"(?:[^"\\]|\\.)*"|[{}[\],:]|[^\s{}[\],:"]+/g;
 const STEP = '  ';
 
 /**
- * Returns JSON as coloured text nodes with one member per line. It works on the text, so numbers keep the vault's
+ * Returns JSON as coloured text nodes with one member per line. Works on the text, so that numbers keep the vault's
  * notation.
  */
 export function jsonNodes(text: string): DocumentFragment {
@@ -36,7 +36,7 @@ function colored(part: string, isName: boolean): HTMLElement {
   return span;
 }
 
-/** Returns the text of a member of an object, unchanged; undefined without the member. */
+/** Returns the text of an object's member as it is in `text`, or undefined without the member. */
 export function memberText(text: string, name: string): string | undefined {
   let depth = 0;
   let from: number | undefined;

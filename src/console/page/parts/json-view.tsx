@@ -1,7 +1,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import { jsonNodes } from './json-nodes.ts';
 
-/** Shows JSON without plaintext. */
+/** Shows JSON that contains no plaintext. */
 export function JsonView({ text }: { readonly text: string }) {
   const place = useRef<HTMLPreElement>(null);
   useLayoutEffect(() => place.current?.replaceChildren(jsonNodes(text)), [text]);

@@ -6,9 +6,9 @@ import { Key } from './pieces.tsx';
 
 interface PaneOptions {
   readonly title: ComponentChildren;
-  /** The identity of the contents; a change moves the focus to the pane. */
+  /** Identifies the contents. When it changes, the focus moves to the pane. */
   readonly subject: string;
-  /** The address without the pane. */
+  /** The address of the screen without the pane. */
   readonly closed: string;
   readonly isWide?: boolean;
   readonly children: ComponentChildren;

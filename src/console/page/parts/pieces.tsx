@@ -24,7 +24,7 @@ export function Time({ at }: { readonly at: string | undefined }) {
   );
 }
 
-/** Shows the transform of an application. */
+/** Shows the transform that an application gets. */
 export function Sees({ as = 'nothing' }: { readonly as?: Transform | 'nothing' | undefined }) {
   return <span class={`sees ${as}`}>{as}</span>;
 }
@@ -54,7 +54,9 @@ export function CommandLine({ text }: { readonly text: string }) {
   );
 }
 
-/** Copies text that the page shows. It is absent on plain HTTP from another machine, where pages have no clipboard. */
+/**
+ * Shows a button that copies `text`. Shows nothing on plain HTTP from another machine, where pages have no clipboard.
+ */
 export function CopyButton({ text }: { readonly text: string }) {
   if (!isSecureContext) return null;
   const copy = () =>

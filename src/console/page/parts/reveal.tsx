@@ -8,10 +8,10 @@ import { jsonNodes, memberText } from './json-nodes.ts';
 import { Key, Wrong } from './pieces.tsx';
 import { toast } from './toast.tsx';
 
-/** Seconds for which plaintext is shown or stays in the clipboard. */
+/** How long plaintext is shown or stays in the clipboard, in seconds. */
 const SECONDS = 30;
 
-/** Events that hide the plaintext: another tab or window, leaving the page, and printing. */
+/** The events that hide the plaintext: a change of tab or window, leaving the page, and printing. */
 const ENDS = ['blur', 'visibilitychange', 'pagehide', 'beforeprint'];
 
 /** Shows or copies the plaintext of a token, which exists only in text nodes of this component. */
@@ -98,7 +98,7 @@ async function dataOf(id: string): Promise<string> {
   return data;
 }
 
-/** Returns a string without quotes, and other JSON as text. */
+/** Returns the text to copy: the contents of a JSON string, or other JSON unchanged. */
 function copied(data: string): string {
   return data.startsWith('"') ? JSON.parse(data) : data;
 }

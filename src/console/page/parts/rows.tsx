@@ -6,13 +6,13 @@ import { go } from '../route.ts';
 export interface Column<Row> {
   readonly head: string;
   readonly show: (row: Row) => ComponentChildren;
-  /** Hides the column: `less` in a narrow list, `extra` in a very narrow one. */
+  /** When to hide the column: `less` in a narrow list, `extra` in a very narrow list. */
   readonly rank?: 'less' | 'extra';
 }
 
 interface RowsOptions<Row> {
   readonly caption: string;
-  /** The first column contains the link of the row. */
+  /** The columns. The first one contains the link of the row. */
   readonly columns: readonly Column<Row>[];
   readonly rows: readonly Row[];
   readonly idOf: (row: Row) => string;
@@ -22,7 +22,9 @@ interface RowsOptions<Row> {
   readonly open?: string | undefined;
 }
 
-/** A table whose rows open. One row is in the tab order; `j`, `k` and the arrows move it. */
+/**
+ * Shows a table with rows that can be opened. The Tab key reaches one row; `j`, `k` and the arrows move to the others.
+ */
 export function Rows<Row>({ caption, columns, rows, idOf, hrefOf, open }: RowsOptions<Row>) {
   const body = useRef<HTMLTableSectionElement>(null);
   const [current, setCurrent] = useState<string>();

@@ -2,9 +2,9 @@ import { useKeys } from '../keys.ts';
 import { address, go } from '../route.ts';
 import { CommandLine, Key, number } from './pieces.tsx';
 
-/** A page of a list, by cursor. */
+/** The current page of a list, which a cursor identifies. */
 interface Place {
-  /** The number of rows before the page. */
+  /** The number of rows before this page. */
   readonly at: number;
   readonly start: string | undefined;
   readonly next: string | undefined;
@@ -23,10 +23,12 @@ interface TurnerOptions {
   readonly command: string;
 }
 
-/** The cursor of the newer page, by the cursor of a page. After a reload, Newer leads to the first page. */
+/**
+ * Maps the cursor of a page to that of the newer page. After a reload, it is empty, and Newer leads to the first page.
+ */
 const before = new Map<string, string | undefined>();
 
-/** Shows the position in a list and turns its pages. */
+/** Shows the position in a list, with links to the newer and the older page. */
 export function Turner({ screen, query, place, command }: TurnerOptions) {
   const { at, start, shown, size, total, isLoading } = place;
   const next = isLoading ? undefined : place.next;

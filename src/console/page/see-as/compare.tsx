@@ -1,10 +1,10 @@
 import type { Application } from '../../../client/create-client.ts';
 import { go } from '../route.ts';
 
-/** The maximum number of further applications. */
+/** The maximum number of further applications to compare. */
 const MOST = 3;
 
-/** Returns the further applications of an address. */
+/** Returns the further applications that the address names. */
 export function chosenOf(
   ids: string | undefined,
   readers: readonly Application[],
@@ -21,7 +21,7 @@ interface CompareOptions {
   readonly hrefOf: (ids: readonly string[]) => string;
 }
 
-/** Adds and removes applications to compare. */
+/** Shows the further applications, with controls to add and remove them. */
 export function Compare({ readers, chosen, hrefOf }: CompareOptions) {
   const left = readers.filter((each) => !chosen.includes(each));
   const ids = chosen.map(({ id }) => id);

@@ -3,7 +3,7 @@ import { useLoaded } from '../loaded.ts';
 import { CommandLine, number, Sees, Wrong } from '../parts/pieces.tsx';
 import { vault } from '../vault.ts';
 
-/** Counts on request all tokens that each rule of an application governs. */
+/** Shows a button that counts the tokens that each rule of an application governs. */
 export function CountAll({ id }: { readonly id: string }) {
   const [asked, setAsked] = useState<string>();
   const isAsked = asked === id;

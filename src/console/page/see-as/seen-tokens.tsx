@@ -16,7 +16,7 @@ type Outcome = (typeof OUTCOMES)[number];
 
 interface SeenOptions {
   readonly application: Application;
-  /** The further applications, and their ids in the address. */
+  /** The further applications to compare, and below their ids as in the address. */
   readonly others: readonly Application[];
   readonly compared: string | undefined;
   readonly all: readonly Application[];
@@ -76,7 +76,7 @@ export function SeenTokens({ application, others, compared, all, filter, q, star
   );
 }
 
-/** Returns a function that returns the transform of a token. */
+/** Returns a function that decides which transform the application gets for a token. */
 function askerOf(application: Application, all: readonly Application[]): (token: Token) => Outcome {
   const grants = grantsOf(application, all);
   return ({ id, containers = [] }) => explainAccess(grants, 'token:read', { id, containers }).transform ?? 'nothing';

@@ -24,7 +24,7 @@ const NOTES = {
   expires_at: 'Clear the field to remove it.',
 };
 
-/** Changes a token by a merge patch, and shows the patch before it is sent. */
+/** Shows a form that changes a token by a merge patch, and shows the patch before it is sent. */
 export function ChangeToken({ id, closed }: { readonly id: string; readonly closed: string }) {
   const { value, error } = useLoaded(id, (signal) => tokenText(id, '?transform=mask', signal));
   if (value === undefined) return <div class="list">{error !== undefined && <Wrong>{error}</Wrong>}</div>;

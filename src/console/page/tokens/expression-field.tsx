@@ -7,7 +7,7 @@ const MAX_OFFERED = 8;
 /** Matches the name and arguments of a filter after a `|` inside `{{`. */
 const FILTER = /\{\{(?:(?!\}\}).)*\|\s*([a-z_0-9]*)(\s*:[^|{}]*)?$/s;
 
-/** A field for expressions. After `{{ data |`, it suggests filters and names their arguments. */
+/** Shows a field for expressions. After `{{ data |`, it suggests filters and shows their arguments. */
 export function ExpressionField(options: Parameters<typeof Field>[0]) {
   const { name, value, onInput } = options;
   const [before, setBefore] = useState('');

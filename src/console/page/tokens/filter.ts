@@ -1,7 +1,7 @@
 import type { TokenType } from '../../../client/create-client.ts';
 import { TOKEN_TYPES } from '../../../contract/token-types.ts';
 
-/** The terms of a filter. `find` searches the search indexes and is never in the address. */
+/** The terms of a filter. `find` searches the search indexes; the address never contains it. */
 export interface Filter {
   readonly type: readonly TokenType[];
   readonly container: readonly string[];
@@ -36,7 +36,7 @@ export function parseFilter(text: string): Filter | string {
   return { ...lists, type, metadata, ...(find !== undefined && { find }) };
 }
 
-/** Returns the terms that the address may contain: all but `find:`. */
+/** Returns a filter's terms that the address may contain, which are all except `find:`. */
 export function addressable(text: string): string {
   return (text.match(TERM) ?? []).filter((term) => !term.startsWith('find:')).join(' ');
 }

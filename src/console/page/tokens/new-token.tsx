@@ -25,15 +25,15 @@ const NOTES = {
   expires_at: 'ISO 8601, or M/D/YYYY',
 };
 
-/** The result of a draft, or its errors. */
+/** The vault's reply to a draft, or the errors in the draft. */
 export interface Outcome {
   readonly text?: string;
   readonly errors: Errors;
-  /** An error that concerns no single member. */
+  /** An error that does not concern a single member. */
   readonly message?: string;
 }
 
-/** Edits a new token and previews it. The typed text exists only in this form. */
+/** Shows a form for a new token, with a preview. The typed text exists only in this form. */
 export function NewToken({ closed }: { readonly closed: string }) {
   const [draft, setDraft] = useState(EMPTY_DRAFT);
   const [refused, setRefused] = useState<Outcome>();
@@ -103,7 +103,9 @@ export function NewToken({ closed }: { readonly closed: string }) {
   );
 }
 
-/** Resolves to the reply or to its errors; rejects for a 401 and for failures without a reply. */
+/**
+ * Resolves to the text of the reply, or to the errors of a problem. Rejects for a 401 and for failures without a reply.
+ */
 export async function outcomeOf(reply: Promise<string>): Promise<Outcome> {
   try {
     return { text: await reply, errors: {} };

@@ -6,13 +6,15 @@ import { becauseOf } from '../see-as/because-of.ts';
 import { isHeld } from '../session.ts';
 
 interface SeenByOptions {
-  /** The token as JSON text of the vault. */
+  /** The token as the JSON text that the vault sent. */
   readonly text: string;
   /** Whether the token is not stored yet. */
   readonly isDraft?: boolean;
 }
 
-/** Shows how each application that can read tokens sees this one. Uses the function by which the vault decides. */
+/**
+ * Shows how each application that can read tokens sees the given token. Decides with the same function as the vault.
+ */
 export function SeenBy({ text, isDraft }: SeenByOptions) {
   const { value, error } = useApplications();
   const { id, containers = [] }: { readonly id: string; readonly containers?: readonly string[] } = JSON.parse(text);

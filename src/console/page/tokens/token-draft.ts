@@ -1,7 +1,7 @@
 import type { TokenType } from '../../../client/create-client.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../../contract/token-types.ts';
 
-/** The typed members of a new token. */
+/** The members of a new token, as typed. */
 export interface TokenDraft {
   readonly type: TokenType;
   readonly data: string;
@@ -22,7 +22,7 @@ export const EMPTY_DRAFT: TokenDraft = {
 
 type Member = Exclude<keyof TokenDraft, 'type'>;
 
-/** Converts the text of each member to JSON. */
+/** The functions that convert the typed text of each member to JSON. */
 const WRITTEN: Readonly<Record<Member, (text: string, draft: TokenDraft) => string>> = {
   data: dataText,
   mask: jsonOrText,
@@ -35,7 +35,9 @@ const WRITTEN: Readonly<Record<Member, (text: string, draft: TokenDraft) => stri
   deduplicate_token: (text) => text,
 };
 
-/** Returns the body of a create as text, so that `data` keeps its numbers as typed. Omits empty members. */
+/**
+ * Returns the body that creates the token. It is text, so that numbers in `data` stay as typed. Omits empty members.
+ */
 export function createText(draft: TokenDraft): string {
   return objectText([['type', JSON.stringify(draft.type)], ...memberTexts(draft)]);
 }
@@ -50,7 +52,7 @@ export function objectText(members: readonly (readonly [string, string])[]): str
   return `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
 }
 
-/** Returns whether `data` is parsed as JSON. Types with text data accept digits as text. */
+/** Returns whether the draft's `data` is parsed as JSON. Types whose data is text take digits as text. */
 export function isReadAsJson({ type, data }: Pick<TokenDraft, 'type' | 'data'>): boolean {
   const row: TokenTypeRow = TOKEN_TYPES[type];
   return isJson(data) && (row.data.kind !== 'text' || data.trimStart().startsWith('"'));
@@ -79,7 +81,7 @@ const lines = (text: string): readonly string[] =>
     .map((line) => line.trim())
     .filter(Boolean);
 
-/** Parses `name=value`, one per line. */
+/** Parses lines of `name=value`. */
 export function pairs(text: string): Readonly<Record<string, string>> {
   return Object.fromEntries(
     lines(text).map((line) => {

@@ -9,9 +9,9 @@ interface FieldsOptions {
   readonly draft: TokenDraft;
   readonly errors: Errors;
   readonly change: (part: Partial<TokenDraft>) => void;
-  /** The members to show, with a note each. */
+  /** The members to show, each with a note. */
   readonly notes: Readonly<Partial<Record<keyof TokenDraft, ComponentChildren>>>;
-  /** Whether an empty field means the default of the type. */
+  /** Whether an empty field gets the default of the type. */
   readonly hasDefaults: boolean;
 }
 

@@ -26,7 +26,7 @@ interface PaneOptions {
   readonly change: string;
 }
 
-/** Shows a token: masked, its plaintext on request, the applications that see it, and its log. */
+/** Shows a token in masked form, its plaintext on request, the applications that see it, and its log. */
 export function TokenPane({ id, closed, change }: PaneOptions) {
   const token = useLoaded(id, (signal) => tokenText(id, '?transform=mask', signal));
   return (

@@ -11,7 +11,7 @@ const ID_IS = {
 } as const;
 
 interface PreviewOptions {
-  /** The reply of a preview as JSON text; empty before the first one. */
+  /** The reply to a preview as JSON text; empty before the first reply. */
   readonly text: string;
   /** Whether the reply belongs to an earlier draft. */
   readonly isStale: boolean;

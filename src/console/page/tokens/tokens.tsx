@@ -16,10 +16,10 @@ import { askPage, askTotal, PAGE_SIZE, queryOf } from './token-page.ts';
 import { TokenPane } from './token-pane.tsx';
 import { TypeCounts } from './type-counts.tsx';
 
-/** The text of the filter. It keeps `find:`, which the address must not contain. */
+/** The text of the filter, including the terms `find:`, which the address must not contain. */
 const found = signal('');
 
-/** Lists all tokens by cursor, with the filter in the address. */
+/** Shows the list of tokens, page by page. The address contains the filter and the cursor. */
 export function Tokens() {
   const { q = '', start, at = '0', token, draft } = route.value.query;
   const text = addressable(found.value) === q ? found.value : q;
@@ -73,7 +73,7 @@ interface ListOptions {
   readonly text: string;
   readonly q: string;
   readonly start: string | undefined;
-  /** The number of tokens newer than the page. */
+  /** The number of tokens before this page, which are newer. */
   readonly at: number;
   readonly token: string | undefined;
 }

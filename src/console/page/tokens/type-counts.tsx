@@ -4,7 +4,7 @@ import { address } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 
-/** Shows the number of tokens of each type as links to them. */
+/** Shows the number of tokens of each type, as a link to these tokens. */
 export function TypeCounts({ q }: { readonly q: string }) {
   const { value } = useLoaded(isHeld('report:read') ? 'usage' : undefined, (signal) =>
     vault().getUsageReport({ signal }),

@@ -2,7 +2,7 @@ import { number } from '../parts/pieces.tsx';
 
 interface ColumnsOptions {
   readonly items: readonly { readonly name: string; readonly value: number }[];
-  /** Draws a line at this value when a column reaches it. */
+  /** The value of the limit. A line marks it when a column reaches it. */
   readonly limit: number;
 }
 
@@ -10,7 +10,7 @@ const [STEP, WIDTH, HEIGHT, BELOW, ABOVE] = [48, 34, 130, 24, 24];
 const MONTH = new Intl.DateTimeFormat('en', { month: 'short', timeZone: 'UTC' });
 const SHORT = new Intl.NumberFormat('en', { notation: 'compact' });
 
-/** Shows columns by month, and the same numbers as a table. */
+/** Shows a column chart by month, and the same numbers as a table. */
 export function Columns({ items, limit }: ColumnsOptions) {
   const top = Math.max(1, ...items.map(({ value }) => value));
   const heightOf = (value: number) => (HEIGHT * value) / top;
