@@ -2,7 +2,10 @@ import { bareServer } from './bare-server.js';
 import { median, percentile, processorSeconds } from './figures.js';
 import { inTurn, load, once } from './load.js';
 
-/** More requests than a server answers in a second, so that no round runs out of requests that are sent only once. */
+/**
+ * More requests than a server answers in a second. A round with requests that are sent only once thus never runs out of
+ * them.
+ */
 const MAX_PER_SECOND = 30_000;
 
 /** Sends the requests of one round to one server. */
@@ -17,7 +20,10 @@ async function measure({ port, pid }, { requests, most, expected, seconds }) {
 /** Returns the median, or undefined when nothing was measured. */
 const medianIfKnown = (values) => (values.length === 0 || values.some(Number.isNaN) ? undefined : median(values));
 
-/** Sums all rounds, because the processor time of a few tokens is too short to measure. */
+/**
+ * Returns raw SQLite's processor time per token, divided by `processor` (in µs). Sums all rounds, because the time of a
+ * few tokens is too short to measure.
+ */
 function rawProcessor(inserted, processor) {
   if (inserted.length === 0 || processor === undefined) return undefined;
   const sum = (member) => inserted.reduce((all, each) => all + each[member], 0);

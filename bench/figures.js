@@ -5,7 +5,7 @@ export function percentile(values, share) {
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))];
 }
 
-/** Returns the median; the mean of the two middle values for an even number. */
+/** Returns the median of the values. For an even number of values, returns the mean of the two middle ones. */
 export function median(values) {
   const sorted = Float64Array.from(values).sort();
   const middle = sorted.length >> 1;

@@ -27,7 +27,7 @@ function tokenizes(vault, most) {
 const detokenizes = ({ request, ids }, most) =>
   Array.from({ length: most }, () => request.detokenize(sample(ids, BATCH)));
 
-/** Spreads the remaining tokens over the remaining rounds. */
+/** Returns requests that delete tokens. Spreads the remaining tokens over the remaining rounds. */
 function deletes({ request, ids }, most, roundsLeft) {
   const count = Math.max(1, Math.ceil(Math.min(ids.length / roundsLeft, most)));
   return ids.splice(0, count).map((id) => request.delete(id));

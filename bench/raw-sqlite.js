@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import Database from 'better-sqlite3';
 
-/** The tokens of a transaction: one per connection. */
+/** The number of tokens in a transaction: one per connection. */
 const GROUP = 32;
 
 const PRAGMAS = [
@@ -21,7 +21,7 @@ const COUNTERS = [
   'UPDATE counter SET count = count + @tokens WHERE month > 0',
 ];
 
-/** Tables with rows that the tokens refer to. */
+/** The tables with rows that tokens refer to, which are copied first. */
 const BEFORE = ['tenant', 'counter'];
 
 /** Opens an empty copy of a vault's tables in raw SQLite with the same settings. */

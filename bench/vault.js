@@ -13,7 +13,7 @@ const TOKENS_PER_CUSTOMER = 20;
 /** The number of different requests per case, more than a small cache holds. */
 export const DIFFERENT = 8192;
 
-/** A file system in memory, used when it has this much room. */
+/** A file system in memory. It is used if it has enough room. */
 const MEMORY = '/dev/shm';
 const MEMORY_NEEDED = 512 * 1024 ** 2;
 

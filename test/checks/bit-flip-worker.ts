@@ -15,7 +15,7 @@ const SPOTS = 1 / 3;
 
 export interface FlipJob {
   readonly bytes: Uint8Array;
-  /** A path for this worker alone. Each altered copy replaces the copy before it. */
+  /** The path of the altered copy, which only this worker uses. Each copy replaces the one before it. */
   readonly file: string;
   readonly key: Uint8Array;
   readonly questions: readonly Question[];
@@ -37,19 +37,19 @@ export interface FlipTrouble {
 
 export interface FlipTally {
   readonly flips: number;
-  /** Copies with one flip; `groups` counts the copies with several. */
+  /** The number of copies with one flip. `groups` counts the copies with several flips. */
   readonly alone: number;
   readonly groups: number;
-  /** Groups that changed an answer, so that each of their bytes was tried alone. */
+  /** The number of groups that changed an answer, so that each of their bytes was tried alone. */
   readonly split: number;
-  /** Bytes of a group that were also tried alone. */
+  /** The number of bytes of a group that were also tried alone. */
   readonly spots: number;
   readonly identical: number;
-  /** Copies that the vault rejects with a clear error. */
+  /** The number of copies that the vault rejects with a clear error. */
   readonly errors: number;
-  /** Losses without an error that doctor found. */
+  /** The number of losses without an error that `vault doctor` found. */
   readonly foundByDoctor: number;
-  /** Losses without an error that doctor did not find. */
+  /** The losses without an error that `vault doctor` did not find. */
   readonly missed: readonly FlipTrouble[];
   readonly wrong: readonly FlipTrouble[];
   /** The number of times that each fault or problem was returned, by code. */
@@ -187,7 +187,7 @@ function start(job: FlipJob): void {
   );
 }
 
-// `scripts/check.js` imports this module too, so start only when asked to.
+// `scripts/check.js` also imports this module, so start only with the argument `flip`.
 if (process.argv[2] === 'flip') {
   process.once('message', start);
   // Exit with the parent process.

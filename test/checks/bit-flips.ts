@@ -16,7 +16,7 @@ const TOKENS = 40;
 const SINGLE = 5;
 const QUICK_FLIPS = 1_500;
 const CONTROL_FLIPS = 3_000;
-/** The most troubles of each kind that the error message names. */
+/** The maximum number of troubles of each kind in the error message. */
 const MAX_NAMED = 20;
 
 interface Subject {
@@ -63,7 +63,7 @@ async function makeSubject(file: string, random: () => number): Promise<Subject>
   }
   await client.close();
   const questions: Question[] = [
-    // One list call takes half the time of single reads.
+    // A list call takes half the time of single reads.
     { operation: 'listTokens', apiKey: revealing, query: [['size', '100'], ...ids.map((id) => ['id', id] as const)] },
     ...ids.slice(0, SINGLE).map((id): Question => ({ operation: 'getToken', apiKey: revealing, id })),
     { operation: 'listTokens', apiKey: masking, query: [['size', '100']] },
@@ -160,7 +160,7 @@ function name(troubles: readonly FlipTrouble[]): string {
 
 const run = ({ seed, quick }: CheckOptions) => flips({ seed, ...(quick && { sample: QUICK_FLIPS }) });
 
-/** Skips doctor, so that silent losses must make the check fail. */
+/** Runs without `vault doctor`, so that silent losses must make the check fail. */
 const control = ({ seed }: CheckOptions) => flips({ seed, sample: CONTROL_FLIPS, blind: true });
 
 export const CHECK: Check = { number: 4, name: 'bit flips', quick: false, runs: 'early', run, control };

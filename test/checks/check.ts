@@ -2,9 +2,9 @@
 export type Figures = Readonly<Record<string, number | string | boolean>>;
 
 export interface CheckOptions {
-  /** The same seed gives the same cases. Process scheduling may still differ. */
+  /** The seed of random choices. The same seed gives the same cases; process scheduling may still differ. */
   readonly seed: number;
-  /** Runs a sample that ends within seconds. */
+  /** Whether to run only a sample, which ends within seconds. */
   readonly quick: boolean;
 }
 
@@ -16,7 +16,7 @@ export interface Check {
   readonly number: number;
   /** A lower-case description, such as "permission matrix". */
   readonly name: string;
-  /** Whether `check:quick` runs it too. */
+  /** Whether `check:quick` also runs this check. */
   readonly quick: boolean;
   /**
    * The place in the schedule. `alone`: after all other checks, because it measures times. `early`: first, because it

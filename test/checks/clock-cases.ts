@@ -165,7 +165,7 @@ const STARTS: readonly ClockCase[] = [
   },
 ];
 
-/** `dst-end` and `dst-begin` span Europe's time changes, which must have no effect. */
+/** All cases. `dst-end` and `dst-begin` span Europe's daylight-saving changes, which must have no effect. */
 export const CLOCK_CASES: readonly ClockCase[] = [
   ordinary('ordinary', START),
   ordinary('dst-end', Date.UTC(2031, 9, 26, 0, 45)),

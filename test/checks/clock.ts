@@ -181,7 +181,7 @@ async function runAll(cases: readonly ClockCase[], believing = false): Promise<F
 
 const run = () => runAll(CLOCK_CASES);
 
-/** Hides every jump from the vault, so that it must purge tokens that have not expired. */
+/** Hides every clock jump from the vault, which then purges tokens that have not expired. */
 const control = () => runAll(CLOCK_CASES, true);
 
 export const CHECK: Check = { number: 15, name: 'clock', quick: false, run, control };

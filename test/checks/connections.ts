@@ -10,7 +10,10 @@ import { type ServedVault, serveVault } from './served-vault.ts';
 
 const IDLE = { quick: 1_000, full: 10_000 } as const;
 const ACTIVE = 100;
-/** Requests on each active connection. `PAUSE_MS` is the average pause between them, so that the machine keeps up. */
+/**
+ * The number of requests on each active connection. `PAUSE_MS` is the average pause between two requests, so that the
+ * machine keeps up.
+ */
 const ROUNDS = { quick: 10, full: 30 } as const;
 const PAUSE_MS = 400;
 const MAX_P99_MS = 100;

@@ -17,7 +17,7 @@ export const ENVIRONMENT: NodeJS.ProcessEnv = Object.fromEntries(
 
 export interface DaemonOptions {
   readonly file: string;
-  /** A path outside the vault's folder, which may be out of space. */
+  /** The path of the ready file. It is outside the vault's folder, which may be out of space. */
   readonly readyFile: string;
   readonly flags?: readonly string[];
   /** A command that runs the daemon, such as a recorder or a limiter. The daemon's command line is appended. */

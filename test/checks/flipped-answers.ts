@@ -42,13 +42,13 @@ export async function askAll(file: string, credential: Credential, questions: re
     }
   } catch (error) {
     if (error instanceof Fault && Object.hasOwn(FAULTS, error.code)) return error.code;
-    // The command line reports these as it reports a reply with the same problem.
+    // The command line reports these problems as it reports a reply with the same problem.
     if (error instanceof Problem && CLEAR.has(error.code)) return error.code;
     throw error;
   }
 }
 
-/** Problems that clearly report damage. Any other problem would hide it, such as a token that is not found. */
+/** The problems that clearly report damage. Any other problem, such as a token that is not found, would hide it. */
 const CLEAR: ReadonlySet<string> = new Set(['integrity_failure', 'vault_busy']);
 
 /**

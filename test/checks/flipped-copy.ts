@@ -8,7 +8,7 @@ export interface Change {
 
 /** A closed file that can be rewritten with altered bytes. */
 export interface FlippedCopy {
-  /** Writes the current content. */
+  /** Writes the bytes of the original, without changes, to the file. */
   place(): void;
   /** Writes the file with the changes, then resolves to the result of `ask`. `again` rewrites the same altered file. */
   with<T>(changes: readonly Change[], ask: (again: () => void) => Promise<T>): Promise<T>;

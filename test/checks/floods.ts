@@ -15,7 +15,7 @@ const READERS = 64;
 const STRANGERS = 600;
 const BODY_BYTES = 1024 * 1024;
 const FLOOD_MS = 4_000;
-/** The most that a flood may cost: daemon memory in MiB, and the wait of another caller in milliseconds. */
+/** The maximum cost of a flood: daemon memory in MiB, and the wait of another caller in milliseconds. */
 const MAX_COST = {
   pipeline: { mib: 160, ms: 1_500 },
   readers: { mib: 600, ms: 1_500 },
@@ -90,7 +90,7 @@ const FLOODS: Readonly<Record<FloodName, (flooded: Flooded) => ChildProcess>> = 
     ),
   readers: ({ port, reader }) => sendUnread(port, READERS, requestTexts(() => port, reader).get('/tokens?size=100')),
   scan: ({ port, scanner }) => sendUnread(port, 1, requestTexts(() => port, scanner).get('/tokens')),
-  // Leave out the last byte, so that the daemon keeps waiting for it.
+  // Do not send the last byte, so that the daemon keeps waiting for the rest of the body.
   bodies: ({ port }) => {
     const { host } = requestTexts(() => port, '');
     const head = `POST /tokens HTTP/1.1\r\n${host()}Content-Type: application/json\r\nContent-Length: ${BODY_BYTES}\r\n\r\n`;

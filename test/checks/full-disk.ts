@@ -11,7 +11,7 @@ import { limitFileSize, mountSmallDisk, type SmallDisk } from './small-disk.ts';
 import { makeVaultFile, type VaultFile } from './vault-file.ts';
 
 const WRITERS = 8;
-/** Bytes left free: room for a few commits, so that the disk fills up during one. */
+/** The number of bytes left free. They suffice for a few commits, so that the disk fills up during a commit. */
 const LEFT = 150_000;
 const MAX_RECOVERY_MS = 5_000;
 const PROBLEM = 'urn:token-vault:problem:no_space';
@@ -219,7 +219,7 @@ const prefixed = (way: string, figures: Readonly<Record<string, number>>) =>
 
 const limited = () => limitFileSize((folder) => join(folder, 'vault.db-wal'));
 
-/** Runs on a full file system where one can be mounted, and always at a file size limit. */
+/** Runs with a file size limit, and also on a full file system if one can be mounted. */
 async function run(options: CheckOptions) {
   const mounted = mountSmallDisk();
   const full = mounted ? await fillUp(mounted, options) : {};
@@ -230,7 +230,7 @@ async function run(options: CheckOptions) {
   };
 }
 
-/** Patches the product to report a full disk as another process's lock. */
+/** Patches the product so that it reports a full disk as another process's lock. */
 async function control(options: CheckOptions) {
   const product = patchProduct('Problem("no_space",', 'Problem("vault_busy",');
   try {

@@ -17,7 +17,7 @@ export interface Ended {
 
 export interface Traced {
   readonly command: readonly string[];
-  /** Calls on other paths are neither counted nor failed. */
+  /** The paths whose calls are counted and may fail. Other calls are ignored. */
   readonly paths: readonly string[];
   readonly apiKey: string;
   /** The output file of strace. */

@@ -103,7 +103,7 @@ async function failCalls({ seed, quick, names, bin = VAULT_BIN, only }: Options)
   return figures;
 }
 
-/** Picks `SAMPLE` calls, of as many kinds as possible. */
+/** Returns `SAMPLE` of the calls, of as many kinds as possible. */
 function sample(all: readonly SystemCall[], random: () => number): readonly SystemCall[] {
   const shuffled = all.map((call) => ({ call, at: random() })).sort((a, b) => a.at - b.at);
   const kinds = new Map(shuffled.map(({ call }) => [call.name, call]));
@@ -111,7 +111,7 @@ function sample(all: readonly SystemCall[], random: () => number): readonly Syst
   return [...new Set([...writes.slice(0, SAMPLE / 2).map(({ call }) => call), ...kinds.values()])].slice(0, SAMPLE);
 }
 
-/** Patches the product to report a failed commit as done. */
+/** Patches the product so that it reports a failed commit as successful. */
 async function control(options: CheckOptions) {
   const product = patchProduct('this.#statements.commit(),', 'try{this.#statements.commit()}catch{}');
   try {

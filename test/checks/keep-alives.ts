@@ -1,7 +1,7 @@
 import { connect, type Socket } from 'node:net';
 
 const MAX_WAIT_MS = 20_000;
-/** Connections that are opened at a time. Larger bursts would measure the machine's connection queue. */
+/** The number of connections that are opened at a time. A larger burst would measure the machine's connection queue. */
 const WIDTH = 200;
 
 /** Connections that stay open after one answered request. */

@@ -2,7 +2,7 @@
 export type State = number | 'deleted';
 
 interface Entry {
-  /** The last state that was sent; `acknowledged` is the last that the vault confirmed. */
+  /** The last state that was sent to the vault. `acknowledged` is the last state that the vault confirmed. */
   sent?: State;
   acknowledged?: State;
   touched: boolean;
@@ -82,7 +82,7 @@ export function createLedger(trusting: boolean): Ledger {
         return violates(entry.acknowledged === 'deleted' ? 'undone' : 'lost', id, state);
       }
       if (trusting && !absent && state !== entry.acknowledged) return violates('lost', id, state);
-      // A write in flight has now either happened or not, and that must not change later.
+      // The read shows whether the last write happened, and that must not change later.
       if (!absent) entry.acknowledged = state;
       if (!absent) entry.sent = state;
     },

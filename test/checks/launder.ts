@@ -14,12 +14,14 @@ const USE = ['apiKey', 'listTokens', {}] as const;
 /** A call with one of the keys. An application operation without an id acts on the private application. */
 type Ordinary = readonly [key: keyof ActingKeys, operation: OperationId, parts: PerformParts];
 
-/** A change whose rows are put back, and ordinary calls that must not make them look valid again. */
+/** A change whose older rows are restored, and ordinary calls that must not make these rows look valid again. */
 interface Laundering {
   readonly act: (perform: Perform, keys: ActingKeys) => Promise<unknown>;
   readonly tables: readonly string[];
   readonly calls: readonly Ordinary[];
-  /** Matches the doctor findings after the audit index was put back too and the calls were made. */
+  /**
+   * Matches the findings of `vault doctor` after the rows and the audit index were restored and the calls were made.
+   */
   readonly says: RegExp;
 }
 
@@ -68,8 +70,9 @@ interface Laundered extends ActingKeys {
 }
 
 /**
- * Puts rows back before each call, which must then fail with `integrity_failure`. Then puts the audit index back too:
- * after all calls, doctor and `vault audit verify` must still report the rows. Resolves to the violations.
+ * Restores older rows before each call, which must then fail with `integrity_failure`. Then also restores the audit
+ * index: after all calls, `vault doctor` and `vault audit verify` must still report the rows. Resolves to the
+ * violations.
  */
 export async function launder(vault: Laundered, { act, tables, calls, says }: Laundering): Promise<readonly string[]> {
   const { file, credential } = vault;

@@ -15,10 +15,10 @@ const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name
 /** Kinds of canaries that a command may print on standard output. Standard error may contain none. */
 export const SHOWS = {
   nothing: [],
-  /** For a reader whose transform is mask or redact. */
+  /** Output for a reader whose transform is mask or redact. */
   masked: ['sealed', 'clear'],
   revealed: ['sealed', 'clear', 'data'],
-  /** For the creator of a key. */
+  /** Output for the creator of a key. */
   key: ['sealed', 'clear', 'key'],
 } as const satisfies Record<string, readonly CanaryKind[]>;
 
@@ -38,7 +38,7 @@ interface RunOptions {
 export interface Place {
   readonly file: string;
   readonly keyFile: string;
-  /** A text in the environment of every process started here. */
+  /** A text in the environment of every process that this place starts. It identifies these processes. */
   readonly marker: string;
   inside(name: string): string;
   given(name: string, content?: string | Uint8Array): string;

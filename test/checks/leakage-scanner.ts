@@ -57,7 +57,7 @@ function scan({ paths, needles }: ScanRequest): ScanResult {
   return { hits, bytes, files: files.length };
 }
 
-/** Returns no bytes when the process has ended or belongs to another user. */
+/** Reads a file of a process in `/proc`. Returns no bytes when the process has ended or belongs to another user. */
 function look(pid: string, what: 'cmdline' | 'environ'): Buffer {
   try {
     return readFileSync(`/proc/${pid}/${what}`);
@@ -93,7 +93,7 @@ function answer(message: ScanRequest | WatchRequest | 'stop'): void {
   }
 }
 
-// `scripts/check.js` imports this module too, so start only when asked to.
+// `scripts/check.js` also imports this module, so start only as a child process with the argument `scan`.
 if (process.send !== undefined && process.argv[2] === 'scan') {
   process.on('message', answer);
   process.once('disconnect', () => process.exit(0));

@@ -80,7 +80,7 @@ async function runCases(target: Target, { seed, quick }: CheckOptions): Promise<
     }),
   ];
   await inParallel(work.length, WIDTH, async (index) => {
-    // `raw` rejects when the bytes are no HTTP response.
+    // `raw` rejects when the bytes are not an HTTP response.
     await work[index]?.().catch((error: unknown) => tally.wrong.push(String(error)));
   });
   return tally;

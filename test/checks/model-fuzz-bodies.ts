@@ -49,7 +49,7 @@ export const CONTAINERS = [
   '/a/b/',
   '/A/B/C/',
 ];
-/** A short list, so that ids often conflict. */
+/** The ids of tokens. The list is short, so that ids often conflict. */
 export const IDS = ['abc', 'my token@home', 'x'.repeat(400), 'ünï-id', 'id-1', 'id-2', 'id-3'];
 
 const DATA: readonly Plain[] = [

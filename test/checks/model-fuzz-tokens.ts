@@ -133,7 +133,7 @@ function tokenize(step: Step): Expected {
   return problem(worst, failed[0]?.[1].code ?? '', paths.length > 0 ? paths : undefined);
 }
 
-/** Treats a token that is missing like a token that shows nothing. */
+/** Answers Detokenize. A missing token has the same result as a token that shows nothing. */
 function detokenize(step: Step): Expected {
   const { command, caller, tenant, now } = step;
   const wrong: string[] = [];
@@ -319,8 +319,8 @@ const textOf = (value: Plain) => (typeof value === 'string' ? value : JSON.strin
 const atMostMask = (transform: string | undefined) => (transform === 'redact' ? 'redact' : 'mask');
 
 /**
- * Returns what a write computes, or its flaws. When the caller does not read the token, failing expressions are dropped
- * instead (decisions §6).
+ * Returns the values that a write computes, or its flaws. If the caller cannot read the token, failing expressions are
+ * dropped and are not flaws (decisions §6).
  */
 function derived(
   wanted: Definition,

@@ -38,7 +38,7 @@ export const MUTANTS: readonly Mutant[] = TABLE.trimEnd()
     return { name, file, from: text('-'), to: text('+'), tests: tests.split(' '), ...(pattern && { pattern }) };
   });
 
-/** How many tests passed and failed. `broken` explains why no test ran. */
+/** The numbers of tests that passed and failed. `broken` is the reason why no test ran. */
 export interface TestRun {
   readonly passed: number;
   readonly failed: number;
@@ -125,7 +125,7 @@ interface Report {
   readonly testResults: readonly { readonly status: string; readonly message: string }[];
 }
 
-/** Reads a test report. If no test ran, the mutant is no valid program and proves nothing. */
+/** Reads a test report. If no test ran, the mutant is not a valid program and proves nothing. */
 function readReport(path: string): TestRun {
   const { numPassedTests, numFailedTests, testResults }: Report = JSON.parse(readFileSync(path, 'utf8'));
   const ran = numPassedTests + numFailedTests;

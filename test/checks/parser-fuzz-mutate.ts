@@ -36,7 +36,7 @@ const CHANGES: readonly Change[] = [
   (text, at, draw) => text.slice(0, at) + '[{('.charAt(draw(3)).repeat(1 + draw(70)) + text.slice(at),
 ];
 
-/** Longer texts reach no new code but take longer. */
+/** The maximum length of a text. Longer texts take longer but reach no new code. */
 const MAX_LENGTH = 1_200;
 
 /** Returns a text made from one or two corpus texts. The same random numbers give the same text. */

@@ -7,7 +7,7 @@ import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import type { FuzzJob, FuzzTally } from './parser-fuzz-worker.ts';
 
 const MILLISECONDS = { quick: 4_000, full: 600_000 } as const;
-/** A parser that needs longer for one text counts as hanging. */
+/** The maximum time for one text, in milliseconds. A slower parser counts as hanging. */
 const MAX_INPUT_MS = 5_000;
 const LOOK_EVERY_MS = 250;
 const MAX_LENGTH = 1 << 20;

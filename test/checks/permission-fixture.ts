@@ -8,7 +8,7 @@ import type { Applicant, KeyState, Place } from './permission-oracle.ts';
 
 export const PLAINTEXT = 'plain-4242';
 export const MASKED = 'masked-XXXX';
-/** Appears in all data of the other tenant. */
+/** A text that all data of the other tenant contains. */
 export const FOREIGN = 'foreign-canary';
 export const TOKEN_IDS = { one: 'token-one', two: 'token-two', other: 'token-foreign' } as const;
 export const CONTAINERS = { one: ['/pci/high/'], two: ['/pci/high/', '/bank/high/'] } as const;

@@ -52,7 +52,7 @@ export function readTrace(prefix: string, file: string): Trace {
 }
 
 interface TimedCall {
-  /** Seconds since 1970. */
+  /** The time of the call, in seconds since 1970. */
   readonly at: number;
   readonly call: string;
 }
@@ -127,7 +127,7 @@ function onFile(call: string, args: string, result: number, file: DiskFile): rea
   return [{ kind: 'write', file, offset: Number(offset), bytes: unhex(bytes).subarray(0, result) }];
 }
 
-/** One call may send several answers. */
+/** Returns the answers in the arguments of a call, which may send several. */
 function answers(args: string): readonly DiskEvent[] {
   const text = unhex([...args.matchAll(/"([^"]*)"/g)].map(([, part = '']) => part).join('')).toString('latin1');
   return [...text.matchAll(/power-(\d+)-/g)].map(([, operation]) => ({ kind: 'answer', operation: Number(operation) }));

@@ -48,7 +48,7 @@ async function replay(recording: Recording, answered: ReadonlySet<number>, image
   const ledger = createLedger(false);
   const waiting = new Set<string>();
   for (const [number, { id, state }] of operations.entries()) {
-    // A token's next write starts only after the answer to the last one, so at most one write is in flight.
+    // A token's next write starts only after the answer to its last write, so at most one write is in flight.
     if (waiting.has(id)) continue;
     ledger.sends(id, state);
     if (answered.has(number)) ledger.acknowledges(id, state);
@@ -115,7 +115,10 @@ async function run({ seed, quick }: CheckOptions) {
   return await fail(await record({ random, ...workload }), images, random);
 }
 
-/** Patches the product to the default setting of better-sqlite3, which answers before a write is on the disk. */
+/**
+ * Patches the product so that it uses the default setting of better-sqlite3, which answers before a write is on the
+ * disk.
+ */
 async function control({ seed }: CheckOptions) {
   const { images, ...workload } = SIZES.quick;
   const random = seededNumbers(seed);

@@ -45,8 +45,8 @@ export function insertRow(connection: Connection, table: string, row: object): v
 }
 
 /**
- * Puts older rows back into these tables and recomputes the counters. The vault wrote every row itself, so all of them
- * open.
+ * Restores older rows of these tables and recomputes the counters. The vault wrote every row itself, so all of them can
+ * be decrypted.
  */
 export async function putBack(
   file: string,
@@ -83,7 +83,7 @@ export async function privateApplication(
   return { id: listed.findLast(({ type }) => type === 'private')?.id ?? '' };
 }
 
-/** A change, the tables whose older rows are then put back, and the finding that doctor must report. */
+/** A change, the tables whose older rows are restored afterwards, and the finding that `vault doctor` must report. */
 export const ROLLBACKS: Readonly<
   Record<
     string,

@@ -4,7 +4,10 @@ import { inParallel, type Performed, seededNumbers } from './perform.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
 const CLIENTS = 16;
-/** The share of answers to drop. Kills alone lose too few, because few of them fall between a commit and its answer. */
+/**
+ * The share of answers to drop. Kills alone lose too few answers, because few kills fall between a commit and its
+ * answer.
+ */
 const LOST = 0.05;
 const SIZES = { quick: { creates: 120, kills: 6 }, full: { creates: 2_000, kills: 50 } } as const;
 

@@ -11,25 +11,28 @@ import { type ServedVault, serveVault } from './served-vault.ts';
 const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 const CALLERS = 32;
 const MIN_RUN_MS = 60;
-/** Tokens that one call reads back. */
+/** The number of tokens that one call reads back. */
 const PAGE = 100;
 
 /** The result of rotations under load. */
 export interface RotationRun {
-  /** Rotations that SIGKILL stopped before their end. */
+  /** The number of rotations that SIGKILL stopped before their end. */
   readonly killed: number;
   readonly acknowledged: number;
-  /** Calls that failed or returned wrong data during the rotations. */
+  /** The number of calls that failed or returned wrong data during the rotations. */
   readonly refused: number;
   readonly firstRefusal: string;
-  /** Acknowledged writes that are missing at the end. */
+  /** The number of acknowledged writes that are missing at the end. */
   readonly lost: number;
   readonly doctorOk: boolean;
   /** The number of tenant keys at the end. Only one data key and one index key may remain. */
   readonly keys: number;
-  /** Initial keys whose bytes, wrapped or unwrapped, are still in the file or its log. */
+  /** The number of initial keys whose bytes, wrapped or unwrapped, are still in the file or its log. */
   readonly oldKeysLeft: number;
-  /** Read times in milliseconds: before the first rotation, and during the rotations that were not killed. */
+  /**
+   * The 99th percentile of read times in milliseconds: before the first rotation, and during the rotations that were
+   * not killed.
+   */
   readonly readP99Before: number;
   readonly readP99During: number;
   readonly readsDuring: number;

@@ -169,7 +169,8 @@ async function makeSearcher(
 }
 
 /**
- * Creates, patches or deletes a token, or advances the clock so that some expire. Resolves to the number of changes.
+ * Creates, patches or deletes a token, or advances the clock so that some tokens expire. Resolves to the number of
+ * changes.
  */
 async function change(place: Place): Promise<number> {
   const { draw, clock, perform, searchers, tokens } = place;
@@ -210,7 +211,7 @@ async function patch(place: Place): Promise<void> {
   const { draw, clock, tokens, searchers } = place;
   const { id, expires_at = Number.POSITIVE_INFINITY } = draw.one([...tokens.values()]);
   if (expires_at <= clock.now()) return;
-  // The other searchers neither read nor move every token.
+  // Only the first searcher can read every token and move it.
   const { metadata = {}, ...more } = members(place);
   if (draw.chance(0.5)) await keep(place, draw.one(searchers), 'updateToken', { metadata }, id);
   else await keep(place, FIRST(place), 'updateToken', { metadata, ...more }, id);

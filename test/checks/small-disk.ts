@@ -3,7 +3,7 @@ import { closeSync, mkdtempSync, openSync, rmSync, statSync, truncateSync, write
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** A folder for a vault, whose space can be taken away and given back while a process writes there. */
+/** A folder for a vault. Its free space can be taken away and given back while a process writes there. */
 export interface SmallDisk {
   readonly way: 'tmpfs' | 'file_size';
   readonly folder: string;

@@ -3,7 +3,9 @@ import { CheckFailure } from './check.ts';
 import { seededNumbers } from './perform.ts';
 import type { ServedVault } from './served-vault.ts';
 
-/** The most tokens that each worker keeps. Without a limit the file would grow, which looks like a leak. */
+/**
+ * The maximum number of tokens that each worker keeps. Without a limit the file would grow, which looks like a leak.
+ */
 const MAX_OWN = 100;
 /** The minimum time between two calls of a worker, in milliseconds. A soak is a load and not a race. */
 const EVERY_MS = 28;

@@ -26,7 +26,8 @@ const KEEPING = `(globalThis.kept??=[]).push(Buffer.alloc(${KEPT_BYTES},1)),${KE
 /** The duration of the control, in minutes. */
 const SHORT = { minutes: 1, settledAfter: 1 / 2 } as const;
 /**
- * Descriptors that may come and go. The client opens and closes a connection for each worker, and SQLite its own files.
+ * The number of descriptors that may come and go. The client opens and closes a connection for each worker, and SQLite
+ * its own files.
  */
 const DESCRIPTOR_PLAY = WORKERS + 4;
 

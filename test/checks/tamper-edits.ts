@@ -1,6 +1,6 @@
 type TamperEdit = readonly [sql: string, table: string, id: string, what: RegExp];
 
-/** Returns edits that lead to the same finding of doctor. */
+/** Returns edits that lead to the same finding of `vault doctor`. */
 function edits(
   table: string,
   id: string,

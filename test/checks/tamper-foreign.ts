@@ -56,7 +56,7 @@ export function copyFrom(connection: Connection, path: string, sql: string): voi
   connection.exec(sql);
 }
 
-/** Costs that would take this machine's memory, or hours, and one that is too low. */
+/** Key derivation costs that would exhaust this machine's memory or take hours, and one that is too low. */
 export const ABSURD_COSTS: Readonly<Record<string, PassphraseCost>> = {
   '4 TiB of memory': { passes: 3, memory_kib: 0xffff_ffff },
   'a KiB more than 1 GiB': { passes: 3, memory_kib: 1024 * 1024 + 1 },

@@ -11,9 +11,9 @@ export interface ReadReply {
 export type Replies = ReadonlyMap<string, ReadReply>;
 
 /**
- * How a reply of an altered vault compares. `same`: unchanged. `older`: as before the last change. `error`: a clear
- * error. `less`: something is missing, which doctor must find. `counters`: only counters differ, which are not sealed.
- * `other`: anything else, which must never happen.
+ * How a reply of an altered vault differs from that of the sound vault. `same`: equal. `older`: equal to the reply
+ * before the last change. `error`: a clear error. `less`: something is missing, which doctor must find. `counters`:
+ * only counters differ, which are not sealed. `other`: anything else, which must never happen.
  */
 export type Verdict = 'same' | 'older' | 'error' | 'less' | 'counters' | 'other';
 
@@ -71,7 +71,10 @@ const GONE = new Set([
   'permission_missing',
 ]);
 
-/** Compares a reply with the sound vault now and, for rows put back, before its last change. */
+/**
+ * Compares a reply with the sound vault's reply `now` and, if older rows were restored, with its reply `before` the
+ * last change.
+ */
 export function judgeReply(name: string, found: ReadReply, now: Replies, before?: Replies): Verdict {
   const verdict = judgeAgainst(name, found, now);
   if (before === undefined || verdict === 'same' || verdict === 'error') return verdict;

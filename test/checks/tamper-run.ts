@@ -16,7 +16,7 @@ const INTEGRITY = FAULTS.damaged.exit;
 /** The result of altering the file. */
 export interface Tampered {
   readonly name: string;
-  /** The first step that detected the change: opening the vault, a read, or doctor. Undefined: none. */
+  /** The first step that detected the change: opening the vault, a read, or doctor. Undefined if none did. */
   readonly caught: 'open' | 'read' | 'doctor' | undefined;
   readonly verdicts: ReadonlySet<Verdict>;
   readonly reads: number;
@@ -30,7 +30,9 @@ export interface TamperCase {
   readonly alter: (file: string) => Promise<void>;
   /** Matches the finding that doctor must report. */
   readonly says?: RegExp;
-  /** The replies that are allowed: those of the sound vault and, for rows put back, those before the change. */
+  /**
+   * The replies that are allowed: those of the sound vault and, if older rows were restored, those before the change.
+   */
   readonly now?: Replies;
   readonly before?: Replies;
   /** The anchor to open and check the file with. */

@@ -21,7 +21,7 @@ const PASSPHRASE_SLOT = 1;
 /** The longest time to refuse an absurd cost, in milliseconds. A derivation at the lowest cost takes about as long. */
 const MAX_REFUSAL_MS = 500;
 const MAX_GROWTH_BYTES = 128 * 1024 * 1024;
-/** A quick run makes one edit in `SAMPLE`, and runs the command line for one in `CLI_EVERY` of these. */
+/** A quick run makes one of every `SAMPLE` edits, and runs the command line for one of every `CLI_EVERY` of these. */
 const SAMPLE = 3;
 const CLI_EVERY = 8;
 
@@ -62,7 +62,7 @@ async function withVault<T>(vault: TamperVault, file: string, use: (opened: Vaul
   }
 }
 
-/** Returns the replies of the sound vault. Reads a copy, because reads add audit entries that no row accounts for. */
+/** Returns the replies of the sound vault. Reads a copy, because reads add entries to the audit. */
 async function soundReplies(vault: TamperVault, applications: readonly string[], file = vault.file): Promise<Replies> {
   const copy = join(vault.folder, 'sound.db');
   copyFileSync(file, copy);
@@ -84,8 +84,7 @@ const act = (vault: TamperVault, file: string, change: (typeof ROLLBACKS)[string
 const keysOf = ({ apiKey, management }: TamperVault): ActingKeys => ({ apiKey, management });
 
 /**
- * Returns cases that put older rows back: one kind of row at a time, and all rows at once, which only an anchor
- * reveals.
+ * Returns cases that restore older rows: one kind of row at a time, and all rows at once, which only an anchor reveals.
  */
 async function rollbacks(vault: TamperVault, sound: Replies, applications: readonly string[]): Promise<TamperCase[]> {
   const cases: TamperCase[] = [];
@@ -156,7 +155,7 @@ async function refuseCosts(vault: TamperVault): Promise<{ readonly slowest_ms: n
   return figures;
 }
 
-/** Puts older rows back. Ordinary calls must not make them look valid. */
+/** Restores older rows. Ordinary calls must not make them look valid. */
 async function launderings(vault: TamperVault): Promise<readonly Tampered[]> {
   const results: Tampered[] = [];
   for (const [name, laundering] of Object.entries(LAUNDERINGS)) {

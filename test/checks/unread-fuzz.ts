@@ -111,7 +111,8 @@ export async function fuzzUnread({ seed, patches, callers = UNREADING }: UnreadF
     clock.advance(1_000);
     if (number % PATCHES_A_TOKEN === 0) {
       id = `token-${number}`;
-      // Use one caller for each token, because another could move the token to where this one reads.
+      // Use one caller for each token, because another caller could move the token to a container that this caller
+      // reads.
       who = draw.below(callers.length);
       isAlike = draw.chance(0.6);
       const { type, made } = draw.one(isAlike ? ALIKE : UNLIKE);
@@ -123,7 +124,7 @@ export async function fuzzUnread({ seed, patches, callers = UNREADING }: UnreadF
     }
     const body = randomPatch(draw, clock.now());
     const patch = (vault: typeof one) => vault.patch(vault.keys[who] ?? '', id, body);
-    // Alternate the order, so that neither vault always benefits from warm caches.
+    // Alternate the order, so that not always the same vault benefits from warm caches.
     const isTurned = number % 2 === 1;
     const first = await patch(isTurned ? two : one);
     const second = await patch(isTurned ? one : two);

@@ -20,7 +20,7 @@ interface Flaw {
   readonly random?: () => number;
 }
 
-/** The number of cases, and those with a wrong result. */
+/** The number of cases, and the cases with a wrong result. */
 interface Held {
   readonly cases: number;
   readonly wrong: readonly string[];
