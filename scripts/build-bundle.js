@@ -10,16 +10,18 @@ import { ROOT, writeIfChanged } from './build-output.js';
 const SOURCES = path.join(ROOT, 'src');
 const DIST = path.join(ROOT, 'dist');
 
-/** The command. */
+/** The entry point of the `vault` command. */
 const PRODUCT = ['cli/main.ts'];
 
-/** The modules for programs on Node. */
+/** The library entry points that need Node. */
 const REMOTE = ['client/remote.ts'];
 
-/** The modules for programs and web pages, without Node modules. */
+/** The library entry points that also run in web pages, so they import no Node modules. */
 const LIBRARY = ['client/create-client.ts', 'contract/operations.ts'];
 
-/** The modules for test runners that load CommonJS: one file each, without `import()`, which some runners lack. */
+/**
+ * The library entry points as CommonJS for test runners. Each is one file without `import()`, which some runners lack.
+ */
 const COMMON = ['client/create-client.ts', 'library/open-vault.ts', 'testing/start-vault.ts'];
 
 const LICENCE_FILE = /^(licen[cs]e|copying)(-mit)?(\.md|\.txt)?$/i;
@@ -50,7 +52,9 @@ export const BUNDLE = {
 
 const sources = (names) => names.map((name) => path.join(SOURCES, name));
 
-/** Groups of modules: every command loads `start`; a command that opens a vault loads `open` by `await import()`. */
+/**
+ * Groups of modules. Every command loads `start`. A command that opens a vault also loads `open`, by `await import()`.
+ */
 const GROUPS = {
   start: ['cli/program.ts', 'cli/run-operation.ts', 'cli/report-failure.ts', 'cli/credential.ts'],
   open: [
@@ -63,13 +67,14 @@ const GROUPS = {
   ],
 };
 
-/** The files that commands without a vault load. */
+/** Matches the lazily loaded files that need no open vault, so they do not load the group `open`. */
 const WITHOUT_VAULT = /^(client|cli\/(?!commands))/;
 
 /**
- * Keeps the number of chunks small. esbuild puts two files into one chunk only when the same entry points reach both,
- * and each `import()` is an entry point: a command would load forty chunks, a millisecond each. So each group is one
- * entry point, and later entry points import the groups before them.
+ * An esbuild plugin that keeps the number of chunks small. esbuild puts two files into one chunk only when the same
+ * entry points reach both. Each `import()` is an entry point, so a command would load forty chunks, and each takes a
+ * millisecond. The plugin makes each group one entry point, and every other lazily loaded file imports the groups
+ * first.
  */
 const FEW_CHUNKS = {
   name: 'few-chunks',
@@ -97,12 +102,13 @@ const FEW_CHUNKS = {
   },
 };
 
-/** Node modules that take a tenth of a command's time to load. */
+/** Matches the Node modules that together take a tenth of a command's time to load. */
 const SLOW = /^(node:)?(child_process|crypto|fs|fs\/promises|os|path|timers\/promises|url|util)$/;
 
 /**
- * Loads `SLOW` on the first call of a function, and other Node modules by `require`, because `import` runs all their
- * lazy getters. Unused exports are marked pure, so that esbuild drops them.
+ * An esbuild plugin that loads a slow Node module on the first call of one of its functions. It loads other Node
+ * modules by `require`, because `import` runs all lazy getters of a module. It marks exports as pure, so that esbuild
+ * drops the unused ones.
  */
 const LAZY_BUILTINS = {
   name: 'lazy-builtins',
@@ -139,12 +145,12 @@ const READABLE = { minifyWhitespace: false };
 
 const SHARED = { splitting: true, chunkNames: 'shared/[name]-[hash]', ...READABLE };
 
-/** Wraps a CommonJS file that contains most of the product, so that there is only one copy. */
+/** Returns an ES module that re-exports `name` from a CommonJS file, so that dist/ has only one copy of the product. */
 const wrap = (file, name) => `import common from './${file}';\n\nexport const { ${name} } = common;\n`;
 
 const bundleModules = (names, options) => build({ ...BUNDLE, entryPoints: sources(names), format: 'esm', ...options });
 
-/** Bundles the command. */
+/** Bundles the `vault` command. Resolves to esbuild's result. */
 export const bundleProduct = () =>
   bundleModules(PRODUCT, {
     splitting: true,
@@ -164,7 +170,7 @@ const bundleCommon = () =>
     define: { 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
   });
 
-/** The folders of the packages installed with the product: `dependencies` and theirs. */
+/** The folders of the packages that npm installs with the product: its direct and indirect dependencies. */
 const INSTALLED = Object.keys(lockfile.packages).filter((folder) => folder !== '' && !lockfile.packages[folder].dev);
 
 /** Returns the folders of the packages whose files are in a bundle. */
@@ -178,7 +184,7 @@ async function readPackage(folder) {
   return { folder, name, version, license };
 }
 
-/** Returns the licence texts of the bundled packages. */
+/** Resolves to a text with the licences of the bundled packages. */
 async function licences(packages) {
   const texts = packages.map(async ({ folder, name, version, license }) => {
     const file = (await readdir(path.join(ROOT, folder))).find((each) => LICENCE_FILE.test(each));
@@ -204,7 +210,7 @@ function billOfMaterials(bundled, installed) {
   return `${JSON.stringify(bom, null, 2)}\n`;
 }
 
-/** Bundles the product into dist/, with its licences, its bill of materials and its man pages. */
+/** Writes the bundles, licences, bill of materials and man pages to dist/. Resolves to a one-line summary. */
 export async function bundle() {
   const builds = await Promise.all([
     bundleProduct(),

@@ -9,13 +9,14 @@ import { ROOT } from './build-output.js';
 const PAGE = path.join(ROOT, 'src/console/page');
 const OUT = path.join(ROOT, 'dist/console');
 
-/** The maximum sizes of the page in bytes: its compressed scripts and styles, and each uncompressed file. */
+/** The maximum total size of the page's scripts, styles and icon after gzip, in bytes. */
 const MAX_GZIP = 64 * 1024;
+/** The maximum size of each of these files before compression, in bytes. */
 const MAX_FILE = 200 * 1024;
 
 /**
- * Bundles the page. Resolves to its files by path, with Brotli versions, and the inputs of the bundle. Throws when the
- * page is too large.
+ * Bundles the console's page. Resolves to its files by path, each also compressed with Brotli, and to the paths of its
+ * sources. Rejects when the page is too large.
  */
 export async function bundleConsole() {
   const { outputFiles, metafile } = await build({
@@ -61,5 +62,5 @@ function checkBudget(files) {
   const gzip = files.reduce((sum, bytes) => sum + gzipSync(bytes).length, 0);
   const largest = Math.max(...files.map(({ length }) => length));
   if (gzip <= MAX_GZIP && largest <= MAX_FILE) return;
-  throw new Error(`the console's page is too large: ${gzip} bytes in gzip, ${largest} in its largest file`);
+  throw new Error(`the console's page is too large: ${gzip} bytes after gzip; its largest file has ${largest} bytes`);
 }

@@ -4,7 +4,7 @@ import path from 'node:path';
 /** The path of the checkout. */
 export const ROOT = path.dirname(import.meta.dirname);
 
-/** Writes `content` unless the file already has it. Readers see the old or the new file, never a part. */
+/** Replaces a file atomically, unless it already has the content. Resolves to whether it wrote the file. */
 export async function writeIfChanged(file, content) {
   const bytes = Buffer.from(content);
   const current = await readFile(file).catch(() => undefined);

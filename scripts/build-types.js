@@ -3,7 +3,7 @@ import path from 'node:path';
 import { ROOT, writeIfChanged } from './build-output.js';
 import { API_TYPES } from './client-types.js';
 
-/** Returns declarations for programs that `require` a module: types and values as the module exports them. */
+/** Returns a declaration file that re-exports the values and types of an ES module for programs that `require` it. */
 function commonTypes(module, values, types) {
   const member = (name) => `typeof import('${module}', { with: { 'resolution-mode': 'import' } }).${name}`;
   return [
@@ -23,14 +23,14 @@ const COMMON_TYPES = {
   'testing/start-vault.d.cts': commonTypes('./start-vault.js', ['startVault'], ['StartOptions', 'TestVault']),
 };
 
-/** Emits the declarations of the modules that package.json exports. */
+/** Writes declarations of the modules that package.json exports. Resolves to their folder. */
 export async function emitTypes() {
   const compiler = path.join(ROOT, 'node_modules/typescript/bin/tsc');
   const { status } = spawnSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], {
     cwd: ROOT,
     stdio: 'inherit',
   });
-  if (status !== 0) throw new Error(`tsc ended with ${status}`);
+  if (status !== 0) throw new Error(`tsc exited with ${status}`);
   const files = Object.entries(COMMON_TYPES).map(([name, text]) => [path.join(ROOT, 'dist/types', name), text]);
   for (const [file, text] of files) await writeIfChanged(file, text);
   return 'dist/types';

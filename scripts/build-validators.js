@@ -5,16 +5,19 @@ import { OPERATIONS } from '../src/contract/operations.ts';
 import { PROBLEM_BODY } from '../src/contract/problems.ts';
 import { ROOT, writeIfChanged } from './build-output.js';
 
-/** The parts of a row that the product validates; only tests validate results. */
+/** The parts of an operation's URL that have schemas. */
 const URL_PARTS = ['params', 'query'];
 
-/** A body of 1 MiB may have 500,000 errors, and a caller needs only a few. */
+/**
+ * The maximum number of errors that a validator collects. A body of 1 MiB may have 500,000, and callers need only a
+ * few.
+ */
 const MAX_ERRORS = 100;
 
 const ESBUILD = { bundle: true, write: false, format: 'esm', platform: 'node', target: 'node22' };
 const BANNER = '// Made by scripts/build-validators.js. Do not edit.\n';
 
-/** Defines a check for JSON objects. Number lexemes are instances of a class, so their prototype chain is longer. */
+/** Source code that checks for JSON objects. It rejects number lexemes, whose prototype chain is longer. */
 const PRELUDE = `
 const isJsonObject = (value) => {
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return false;
@@ -37,8 +40,8 @@ async function newAjv() {
     code: { source: true, esm: true, lines: true },
   });
   addFormats.default(ajv, ['date-time', 'uuid']);
-  // Ajv's own check compares every pair, throws on objects without a prototype and ignores `maxItems`. This one only
-  // compares strings.
+  // Ajv's own `uniqueItems` compares every pair, throws on objects without a prototype and ignores `maxItems`. Replace
+  // it by a check that compares only strings.
   ajv.removeKeyword('uniqueItems');
   ajv.addKeyword({
     keyword: 'uniqueItems',
@@ -47,7 +50,7 @@ async function newAjv() {
     code(context) {
       const { items } = context.parentSchema;
       if (items?.type !== 'string' && !items?.enum?.every((value) => typeof value === 'string')) {
-        throw new Error('uniqueItems: only for arrays of strings');
+        throw new Error('uniqueItems works only for arrays of strings');
       }
       context.pass(_`new Set(${context.data}).size === ${context.data}.length`);
     },
@@ -58,12 +61,15 @@ async function newAjv() {
 function replaceAll(code, pattern, replacement, forbidden) {
   const replaced = code.replace(pattern, replacement);
   if (replaced === code || replaced.includes(forbidden)) {
-    throw new Error(`build-validators: ajv no longer writes ${pattern}; look at its output and adapt`);
+    throw new Error(`build-validators: ajv's output no longer matches ${pattern}; adapt the pattern`);
   }
   return replaced;
 }
 
-/** Compiles the schemas to one self-contained module. `exportsOf` returns its exports, given the generated names. */
+/**
+ * Compiles the schemas. Resolves to the source code of one self-contained module. `exportsOf` returns its exports,
+ * given a function that returns the generated name of a schema.
+ */
 async function compile(schemas, exportsOf) {
   const { default: standaloneCode } = await import('ajv/dist/standalone/index.js');
   const { Ajv2020 } = await import('ajv/dist/2020.js');
@@ -82,7 +88,7 @@ async function compile(schemas, exportsOf) {
   code = replaceAll(code, objectTest, 'isJsonObject($1)', '== "object"');
   code = replaceAll(code, /\bvErrors\.push\(/g, `vErrors.length < ${MAX_ERRORS} && vErrors.push (`, 'vErrors.push(');
   if (code.includes('vErrors.length = '))
-    throw new Error('build-validators: a keyword takes errors back: not with a limit');
+    throw new Error('build-validators: a keyword removes errors, which the error limit does not support');
 
   const contents = `${PRELUDE}${code.replaceAll(/^export /gm, '')}\n${exportsOf((schema) => names.get(schema))}`;
   const stdin = { contents, resolveDir: ROOT, loader: 'js' };
@@ -90,10 +96,12 @@ async function compile(schemas, exportsOf) {
   return `${BANNER}${outputFiles[0].text}`;
 }
 
-/** Returns the text of an object without a prototype, because callers look up untrusted names in it. */
+/** Returns the source code of an object without a prototype, because callers look up untrusted names in the object. */
 const table = (members) => `{ __proto__: null, ${members.join(', ')} }`;
 
-/** Exports the validators of one part of a request, for the operations that have the part. */
+/**
+ * Returns an `exportsOf` for `compile` that exports the validators of one part of requests, by operation, as `name`.
+ */
 function exportPart(name, part) {
   const rows = Object.entries(OPERATIONS).filter(([, row]) => row[part]);
   return (nameOf) => `export const ${name} = ${table(rows.map(([id, row]) => `${id}: ${nameOf(row[part])}`))};`;
@@ -108,7 +116,7 @@ const exportUrls = (nameOf) => {
 const schemasOf = (...parts) =>
   parts.flatMap((part) => Object.values(OPERATIONS).map((row) => row[part])).filter(Boolean);
 
-/** Each generated file with its schemas and its exports. The declarations beside it are written by hand. */
+/** The generated files, each with its schemas and its exports. Their declaration files are written by hand. */
 const FILES = {
   'core/validators': [schemasOf(...URL_PARTS), exportUrls],
   'core/body-validators': [schemasOf('body'), exportPart('BODY_VALIDATORS', 'body')],
@@ -123,7 +131,7 @@ const FILES = {
   ],
 };
 
-/** Compiles the contract's schemas into src/. */
+/** Compiles the contract's schemas into src/. Resolves to a one-line summary. */
 export async function generateValidators() {
   const written = Object.entries(FILES).map(async ([name, [schemas, exportsOf]]) =>
     writeIfChanged(path.join(ROOT, 'src', `${name}.generated.js`), await compile(schemas, exportsOf)),

@@ -1,12 +1,12 @@
 /**
- * Makes everything that is not written by hand. Writes only files whose content changed, so a build beside running tests
- * disturbs nothing.
+ * Generates all files that are not written by hand. Writes only files whose content changed, so a build does not
+ * disturb running tests.
  *
- *   node scripts/build.js [validators|bundle|types …]      no argument: all, in this order
+ *   node scripts/build.js [validators|bundle|types …]      default: all steps, in this order
  *
  *   validators  src/**\/*.generated.*    the contract's schemas, compiled by ajv, and the types of the client
  *   bundle      dist/                    the product, bundled by esbuild
- *   types       dist/types/              declarations for programs that import it
+ *   types       dist/types/              declarations for programs that import the product
  */
 import { generateValidators } from './build-validators.js';
 import { generateClientTypes } from './client-types.js';

@@ -1,10 +1,10 @@
 /**
- * Runs the product on other Node releases, installed from npm outside the tree: the quick tests, the transcripts, commands
- * that once aborted, and a daemon under load with a small heap and forced garbage collection.
- * Exits with 1 when a command fails or ends by a signal.
+ * Tests the product on other Node releases, which it installs from npm outside the checkout. Runs the quick tests, the
+ * transcripts, commands that once aborted, and a daemon under load with a small heap and forced garbage collection.
+ * Exits with 1 when a command fails or a signal ends it.
  *
- *   node scripts/check-runtimes.js [VERSION …]      the majors to run on; 22 and 26
- *   node scripts/check-runtimes.js --bin FILE       only the commands and the load, on this Node, with another `vault`
+ *   node scripts/check-runtimes.js [VERSION …]      the major versions to test; default: 22 and 26
+ *   node scripts/check-runtimes.js --bin FILE       run only the commands and the load, with this Node and another `vault`
  */
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
@@ -20,11 +20,14 @@ const LOAD_SECONDS = 20;
 const CALLERS = 8;
 const TESTS = ['test/unit', 'test/contract', 'test/vectors', 'test/scripts'];
 
-/** Collects garbage every 20 ms in a heap of 48 MB, so that finalizers of native objects run under load. */
+/**
+ * Node's flags for a heap of 48 MB and, with `COLLECT`, garbage collection every 20 ms: native finalizers run under
+ * load.
+ */
 const SMALL_HEAP = ['--max-old-space-size=48', '--max-semi-space-size=1', '--expose-gc', '--import'];
 const COLLECT = 'data:text/javascript,setInterval(globalThis.gc, 20).unref()';
 
-/** Runs a command. Throws when a signal ends it or when its exit code is not 0. */
+/** Runs a command and returns its standard output. Throws when a signal ends it or its exit code is not 0. */
 function run(command, args, options) {
   const { status, signal, stdout, stderr, error } = spawnSync(command, args, { encoding: 'utf8', ...options });
   if (error !== undefined) throw error;
@@ -33,7 +36,7 @@ function run(command, args, options) {
   return stdout;
 }
 
-/** Throws unless `run` reports a command that aborts. */
+/** Checks that `run` throws for a command that aborts. Throws if it does not. */
 function control(node) {
   try {
     run(node, ['-e', 'process.abort()'], { stdio: 'ignore' });
@@ -41,10 +44,10 @@ function control(node) {
     if (/SIGABRT|13\d/.test(error.message)) return;
     throw error;
   }
-  throw new Error('the control did not fail: a command that aborts was not found');
+  throw new Error('the control did not fail: `run` did not detect a command that aborts');
 }
 
-/** Returns commands that once aborted. `n` makes file names unique. */
+/** Functions that return the arguments of a command that once aborted. `n` makes file names unique. */
 const COMMANDS = {
   doctor: () => ['doctor'],
   backup: (n) => ['backup', `backup-${n}.db`],
@@ -60,8 +63,8 @@ function runCommands(node, bin, { cwd, env }) {
 }
 
 /**
- * Creates and reads cards until `until` (ms). Returns the number of requests. Throws on a status other than 201 and
- * 200.
+ * Creates and reads cards until `performance.now()` reaches `until`. Resolves to the number of requests. Rejects when a
+ * create does not return 201 or a read does not return 200.
  */
 async function call(url, apiKey, until) {
   const headers = { 'svc-api-key': apiKey, 'content-type': 'application/json' };

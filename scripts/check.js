@@ -1,10 +1,10 @@
 /**
- * Runs the checks of test/checks/, which measure claims about the product and have a negative control each. Prints one
+ * Runs the checks of test/checks/. Each check measures a claim about the product and has a negative control. Prints one
  * JSON line per check and one for the whole run. Exits with 1 when a check fails or its control passes.
  *
- *   npm run check:quick [-- --seed 7] [-- --only 7,9]      the quick ones, on a sample: under 60 s
- *   npm run check:full                                     all of them, whole: under 45 min
- *   --jobs N                                               how many at a time; 2, or 1 on one core
+ *   npm run check:quick [-- --seed 7] [-- --only 7,9]      the quick checks, on samples; under 60 s
+ *   npm run check:full                                     all checks, on all data; under 45 min
+ *   --jobs N                                               how many checks run at a time; default: 2, or 1 on one core
  *
  * The checks run the built product, each in its own process. Checks that measure time run alone after the others.
  */
@@ -17,7 +17,7 @@ import { ROOT } from './build-output.js';
 import { parseFlags } from './parse-flags.js';
 
 const CHECKS = path.join(ROOT, 'test', 'checks');
-/** Seconds for one check with its control. A check that exceeds them fails. */
+/** The maximum duration of one check with its control, in seconds. A slower check fails. */
 const LIMITS = { quick: 300, full: 3600 };
 const BUDGETS = { quick: 60, full: 2700 };
 
@@ -34,11 +34,13 @@ const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(val
 const only = values.only?.split(',').map(Number);
 const jobs = values.jobs === undefined ? Math.min(2, availableParallelism()) : Number(values.jobs);
 if (!Number.isSafeInteger(seed) || seed < 0 || only?.some((number) => !Number.isInteger(number))) {
-  process.stderr.write('check: give --seed a whole number from 0, --only numbers with commas between them\n');
+  process.stderr.write(
+    'check: --seed must be a whole number from 0, and --only must be check numbers separated by commas\n',
+  );
   process.exit(2);
 }
 if (!Number.isSafeInteger(jobs) || jobs < 1) {
-  process.stderr.write('check: give --jobs a whole number from 1\n');
+  process.stderr.write('check: --jobs must be a whole number from 1\n');
   process.exit(2);
 }
 
@@ -52,14 +54,16 @@ async function loadChecks() {
     .sort((a, b) => a.number - b.number);
 }
 
-/** Runs a check in its own process. Resolves to its result, or to a failure when the process sends none in time. */
+/**
+ * Runs a check in its own process. Resolves to its result, or to a failed result when the process sends none in time.
+ */
 function runApart({ module }) {
   return new Promise((resolve) => {
     const child = fork(path.join(ROOT, 'scripts', 'run-check.js'), [], { stdio: ['ignore', 2, 2, 'ipc'] });
     const fail = (error) => resolve({ ok: false, figures: {}, control: 'not run', error });
     const timer = setTimeout(() => {
       fail(`did not end within ${LIMITS[mode]} s`);
-      // The process ends everything that it started.
+      // SIGTERM lets the process end everything that it started.
       child.kill('SIGTERM');
     }, LIMITS[mode] * 1000);
     child.once('message', resolve);
@@ -93,8 +97,9 @@ async function runLanes(checks, width) {
 }
 
 /**
- * Runs long checks first, so that none is left over at the end. Checks that mostly wait run beside the others. Quick
- * runs do not judge times, so none of them runs alone.
+ * Runs all checks. The long ones (`early`) start first, so that the run does not end with one of them. Checks that
+ * mostly wait (`beside`) run in parallel to the others. Checks that measure time (`alone`) run one by one at the end,
+ * except in a quick run, which does not judge times.
  */
 async function runAll(checks) {
   const runs = (wanted) => checks.filter((check) => check.runs === wanted);

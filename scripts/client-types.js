@@ -5,7 +5,7 @@ import { ROOT, writeIfChanged } from './build-output.js';
 
 const FILE = path.join(ROOT, 'src/client/api.generated.ts');
 
-/** The results that always contain an API key. */
+/** The name of the type of results that always contain an API key. */
 const WITH_KEY = 'ApplicationWithKey';
 
 const HEADER = `// Made by scripts/client-types.js. Do not edit.
@@ -18,7 +18,7 @@ export const API_TYPES = [...Object.keys(namedSchemas()), WITH_KEY, 'VaultClient
 
 const docs = (indent, text) => (text === undefined ? '' : `${indent}/** ${text.replaceAll('*/', '*\\/')} */\n`);
 
-/** Returns the TypeScript type of a schema as `printSchema` prints it. `any` is the type of arbitrary JSON. */
+/** Returns the TypeScript type of a schema that `printSchema` has returned. `any` is the type of arbitrary JSON. */
 function typeOf(node, any, indent = '') {
   const { $ref, type, const: only, enum: words, items, properties, additionalProperties: others } = node;
   if ($ref !== undefined) return $ref.split('/').at(-1);
@@ -49,7 +49,7 @@ function namedType([name, node]) {
   return `${docs('', node.description)}export ${declaration}\n`;
 }
 
-/** Returns the method of an operation. A `body` of arbitrary JSON has the type `unknown`. */
+/** Returns the declaration of an operation's method. A `body` of arbitrary JSON has the type `unknown`. */
 function callOf([id, row]) {
   const parts = ['params', 'query', 'body'].filter((part) => row[part] !== undefined);
   const members = parts.map((part) => {
@@ -68,12 +68,12 @@ function callOf([id, row]) {
 
 /** Generates the types of the API as interfaces that show the descriptions of the contract in editors. */
 export async function generateClientTypes() {
-  const withKey = `/** An application with its API key, which is shown once. */
+  const withKey = `/** An application with its API key, which the vault shows only once. */
 export interface ${WITH_KEY} extends Application {
   readonly key: string;
 }
 `;
-  const client = `/** Every operation of the API, by its id. Each throws \`VaultError\` for a problem, and what \`fetch\` throws. */
+  const client = `/** The operations of the API by id. Each rejects with \`VaultError\` for a problem, and with any error of \`fetch\`. */
 export interface VaultClient {
 ${Object.entries(OPERATIONS).map(callOf).join('')}}
 `;

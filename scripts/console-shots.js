@@ -14,7 +14,7 @@ const PLACES = ['/pci/high/', '/pci/eu/', '/pci/test/'];
 
 const CARD = '{"number": "4242424242424242", "expiration_month": 12, "expiration_year": 2030}';
 
-/** Each screenshot: its name, its address below /ui/, its actions, and the selector to wait for. */
+/** The screenshots, each with its name, its address below /ui/, its actions, and the selector to wait for. */
 const PICTURES = [
   { name: 'tokens', screen: 'tokens?token=card-0000235' },
   { name: 'new-token', screen: 'tokens?draft=new', act: typeToken, wait: '.state.valid' },

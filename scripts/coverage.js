@@ -1,6 +1,7 @@
 /**
- * Measures the branch coverage of access control by V8's block counts in the unit, contract, conformance and vector
- * tests. Prints the share of each file and the blocks that never ran. Exits with 1 when a folder has less than 98 %.
+ * Measures the branch coverage of access control with V8's block counts. Runs the unit, contract, conformance and
+ * vector tests. Prints each file's coverage and the blocks that never ran. Exits with 1 when a folder's coverage is
+ * below 98 %.
  *
  *   npm run coverage [-- --folder src/core/access …]
  */
@@ -20,12 +21,12 @@ const { values } = parseFlags('coverage', 'node scripts/coverage.js [--folder FO
   options: { folder: { type: 'string', multiple: true, default: FOLDERS } },
 });
 
-/** Runs the tests. Types are stripped in place, so that V8's offsets match the sources. */
+/** Runs the tests. Node strips the types in place, so V8's offsets match the sources. */
 async function runTests() {
   const vitest = await startVitest('test', TESTS, {
     root: ROOT,
     watch: false,
-    // These tests reach no more of the folders, and some depend on how they were started.
+    // The CLI tests cover no further code of these folders, and some depend on how they were started.
     exclude: ['test/unit/cli-*'],
     reporters: ['dot'],
     maxWorkers: 1,
@@ -33,11 +34,11 @@ async function runTests() {
     experimental: { viteModuleRunner: false },
   });
   await vitest.close();
-  // Tests that measure time may fail while V8 counts. `npm test` judges them.
+  // Ignore failures: tests that measure time may fail while V8 counts. `npm test` reports real failures.
   process.exitCode = 0;
 }
 
-/** Reads the functions of each file from every report. */
+/** Returns the files under the measured folders by URL, each with its functions in every report. */
 function readReports(folder) {
   const files = new Map();
   const wanted = values.folder.map((name) => `${pathToFileURL(path.join(ROOT, name)).href}/`);
@@ -49,7 +50,7 @@ function readReports(folder) {
   return files;
 }
 
-/** Returns how often each character ran in one report. The innermost block counts. */
+/** Returns how often each character ran in one report, according to its innermost block. */
 function countsOf(functions, length) {
   const counts = new Float64Array(length);
   for (const { ranges } of functions) {
@@ -58,7 +59,7 @@ function countsOf(functions, length) {
   return counts;
 }
 
-/** Returns the blocks of a file and those that never ran. */
+/** Returns the number of blocks in a file and a line of text for each block that never ran. */
 function measure(url, reports) {
   const text = readFileSync(new URL(url), 'utf8');
   const total = new Float64Array(text.length);

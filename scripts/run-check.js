@@ -1,11 +1,12 @@
 /**
- * Runs one check in its own process for `scripts/check.js`, so that its leftovers do not affect the next one. A message
- * names the check; the reply is its result.
+ * Runs one check in its own process for `scripts/check.js`, so that its leftovers do not affect the next check.
+ * Receives the check's module and options in a message, and sends the result back.
  */
 import { pathToFileURL } from 'node:url';
 
 /**
- * Runs the control, which must throw a CheckFailure. Recognizes it by name, because each check is bundled separately.
+ * Resolves to whether the check's control threw a CheckFailure, as it must. Recognizes the class by name, because each
+ * check is bundled separately.
  */
 async function control(check, options) {
   try {
@@ -35,6 +36,6 @@ process.once('message', async ({ module, options }) => {
   // Exit explicitly, because a failed check may have left something running.
   process.send(result, () => process.exit(0));
 });
-// Exit when the runner has ended; everything that the check started ends, too.
+// Exit when the runner has ended. Everything that the check started then ends, too.
 process.once('disconnect', () => process.exit(1));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));

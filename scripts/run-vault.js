@@ -16,7 +16,7 @@ export function bareEnvironment(folder) {
   return { ...Object.fromEntries([...inherited, ...homes]), NO_COLOR: '1' };
 }
 
-/** Starts Node with these arguments. `output` grows until `ended` resolves to the exit code and signal. */
+/** Starts Node. Returns the child, its growing `output`, and `ended`, which resolves to its exit code and signal. */
 function start(args, env, node = process.execPath) {
   const child = spawn(node, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
   const output = { stdout: '', stderr: '' };
@@ -40,8 +40,8 @@ export async function run(args, env) {
 export const vault = async (args, env) => JSON.parse(await run([BIN, ...args, '--output', 'json'], env));
 
 /**
- * Starts `vault serve` on a free port. Resolves when it listens; rejects when it ends earlier. `end` sends a signal and
- * resolves to the exit code or signal of the daemon.
+ * Starts `vault serve` on a free port. Resolves to the daemon when it listens; rejects when it ends earlier. `end`
+ * sends a signal to the daemon and resolves to its exit code or signal.
  */
 export async function serve(args, env, { node, flags = [], bin = BIN } = {}) {
   const words = [...flags, bin, 'serve', '--port', '0', '--no-log', ...args];
@@ -61,7 +61,9 @@ export async function serve(args, env, { node, flags = [], bin = BIN } = {}) {
   return { url, port: Number(new URL(url).port), pid: child.pid, end, stderr: () => output.stderr };
 }
 
-/** Starts `vault ui` for a vault. Resolves to the link that it prints; `end` resolves to the exit code. */
+/**
+ * Starts `vault ui`. Resolves to the link that it prints, and to `end`, which stops it and resolves to its exit code.
+ */
 export async function openUi(args, env) {
   const { child, output, ended } = start([BIN, 'ui', '--no-open', ...args], env);
   const end = async () => {

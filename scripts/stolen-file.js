@@ -1,6 +1,6 @@
 /**
  * Shows what a stolen file reveals: creates a vault with known content, copies its file and log, and reads them with
- * SQLite but without keys. Writes docs/stolen-file.md or prints it. Exits with 1 when it finds anything that is sealed.
+ * SQLite but without keys. Writes docs/stolen-file.md or prints it. Exits with 1 when it finds a sealed value.
  *
  *   npm run build && node scripts/stolen-file.js [--print]
  */
@@ -18,45 +18,45 @@ const PAGE = path.join(ROOT, 'docs', 'stolen-file.md');
 /** A sealed value starts with its suite, key id and nonce, and ends with its tag. */
 const SUITE = 1;
 const SEALED_OVERHEAD = 1 + 4 + 24 + 16;
-/** Columns that resemble sealed values. */
+/** Unsealed columns whose values resemble sealed ones. */
 const NOT_SEALED = new Set(['slot.bytes']);
 
 /** The meaning of columns whose names do not show it. */
 const NOTES = {
-  'counter.count': 'commits of the file; tokens of each type and key; tokens that were active in each month',
-  'counter.at': 'when a token of the type was last created; when what had expired was last removed',
-  'counter.mark': 'random with each commit; a keyed hash of a daemon’s commits',
-  'header.mac': 'of the header, keyed',
-  'slot.bytes': 'salt and parameters of the key file or passphrase; the master key, wrapped',
+  'counter.count': 'number of commits; tokens of each type and key; tokens active in each month',
+  'counter.at': 'last creation of a token of the type; last removal of expired records',
+  'counter.mark': 'a random value of each commit; a keyed hash of a daemon’s commits',
+  'header.mac': 'keyed hash of the header',
+  'slot.bytes': 'salt and parameters of the key file or passphrase; the wrapped master key',
   'tenant.details': 'name, settings',
-  'tenant_key.wrapped': 'a key of the tenant',
+  'tenant_key.wrapped': 'a wrapped key of the tenant',
   'application.type': 'management, private, public or expiring',
-  'application.key_hash': 'of the API key, keyed',
+  'application.key_hash': 'keyed hash of the API key',
   'application.details': 'name, permissions, rules',
-  'token.id': 'as the client chose it, or a UUID of the time',
+  'token.id': 'chosen by the client, or a UUID that contains the time',
   'token.type': 'card, bank, …',
   'token.blinds':
-    'blind indexes, 16 bytes each: fingerprint, metadata, search values; the set of containers, or each of them',
-  'token.clear': 'type, ids of keys, revision, times, the applications that made and changed it',
+    'blind indexes, 16 bytes each: fingerprint, metadata, search values; the container set, or each container',
+  'token.clear': 'type, key ids, revision, times, the applications that created and changed the token',
   'token.presented': 'metadata, containers, fingerprint, mask, expressions, the masked form',
   'token.full': 'metadata, containers, fingerprint, the value',
-  'token_index.blind': 'one blind index of a token, or the name of its set of containers',
-  'container_set.container': 'the blind index of a container, or of a level above it',
-  'container_set.name': 'which containers some tokens share as a whole',
-  'tombstone.mac': 'of the row, keyed',
-  'audit.at': 'when something was done: that it was, nobody can hide',
-  'audit.sealed': 'who did what to which, and how it ended',
-  'audit.link': 'of the entry and the one before it, keyed',
+  'token_index.blind': 'one blind index of a token, or the name of its container set',
+  'container_set.container': 'the blind index of a container or of one of its parents',
+  'container_set.name': 'a set of containers that some tokens share',
+  'tombstone.mac': 'keyed hash of the row',
+  'audit.at': 'the time of the entry',
+  'audit.sealed': 'the caller, the action, the records and the result',
+  'audit.link': 'keyed hash of the entry and the previous entry',
   'counter.clock': 'the latest expiry that passed, the last settled time, a time in doubt; with a MAC',
-  'audit_subject.blind': 'of a record that was changed, keyed; behind the time at which a token was made',
-  'audit_subject.sequence': 'which entries changed the same record',
+  'audit_subject.blind': 'keyed hash of a changed record; a token’s starts with its creation time',
+  'audit_subject.sequence': 'the entries that changed the same record',
   'audit_index.blind':
-    'of an application that acted, or a record that was read or tried, keyed; empty: how far this table goes',
-  'audit_index.sequence': 'which entries have the same actor, or the same record',
-  'reply.application_id': 'who asked for a change with an idempotency key',
-  'reply.key_hash': 'of the idempotency key, keyed',
-  'reply.request_hash': 'of the request, keyed',
-  'reply.sealed': 'the reply; empty once what it shows was removed',
+    'keyed hash of the calling application or of a read record; empty in the row that stores the last indexed entry',
+  'audit_index.sequence': 'the entries with the same caller or record',
+  'reply.application_id': 'the application that used an idempotency key',
+  'reply.key_hash': 'keyed hash of the idempotency key',
+  'reply.request_hash': 'keyed hash of the request',
+  'reply.sealed': 'the reply; empty after its record was removed',
   'reply_subject.blind': 'as in `audit_subject`',
 };
 
@@ -103,20 +103,20 @@ const SHARED_INDEX = `(SELECT DISTINCT item FROM (SELECT group_concat(id, ', ') 
   FROM token_index i JOIN token t ON t.token = i.token LEFT JOIN container_set s ON s.tenant = i.tenant AND s.name = i.blind
   ORDER BY t.created_at, t.token) GROUP BY blind HAVING count(*) > 1) ORDER BY item)`;
 
-/** Returns conclusions from the clear columns, with the source and separator of their items. */
+/** Conclusions from the clear columns: what a reader learns, the query for its items, and their separator. */
 const LESSONS = [
   ['Tenants', '(SELECT count(*) AS item FROM tenant)'],
-  ['Applications by type (a number for each)', BY_TYPE('application')],
-  ['Tokens by type (a number for each)', BY_TYPE('token')],
-  ['Ids of tokens, in the order of their creation', `(SELECT id AS item ${IN_ORDER})`],
+  ['Applications by type (types are numbers)', BY_TYPE('application')],
+  ['Tokens by type (types are numbers)', BY_TYPE('token')],
+  ['Token ids, in the order of creation', `(SELECT id AS item ${IN_ORDER})`],
   ['Ids of deleted tokens, who deleted them and when (to the millisecond)', '(SELECT id AS item FROM tombstone)'],
   [
-    'Which application made how many tokens',
+    'Number of tokens that each application created',
     '(SELECT count(*) AS item FROM token GROUP BY substr(clear, 35, 36) ORDER BY item DESC)',
   ],
-  ['Tokens that were changed, by whom and when', '(SELECT id AS item FROM token WHERE length(clear) > 70)'],
+  ['Changed tokens, with the application and the time', '(SELECT id AS item FROM token WHERE length(clear) > 70)'],
   [
-    'Tokens that end, and when',
+    'Tokens that expire, and when',
     "(SELECT id || ' at ' || datetime(expires_at / 1000, 'unixepoch') AS item FROM token WHERE expires_at IS NOT NULL)",
   ],
   ['Tokens with the same value and type, in one tenant', SAME_VALUE, '; '],
@@ -126,10 +126,10 @@ const LESSONS = [
     `(SELECT t.id || ': ' || count(*) AS item FROM token t JOIN token_index i ON i.token = t.token
       LEFT JOIN container_set s ON s.tenant = i.tenant AND s.name = i.blind GROUP BY t.token ORDER BY t.created_at, t.token)`,
   ],
-  ['Size of each value, in steps', `(SELECT id || ': ' || (length(full) - 45) AS item ${IN_ORDER})`],
+  ['Size of each value, rounded up to a step', `(SELECT id || ': ' || (length(full) - 45) AS item ${IN_ORDER})`],
 ];
 
-/** Returns the Base64 of a text at each of the three alignments, without characters that depend on its neighbours. */
+/** Returns the Base64 of a value at each of the three alignments, without characters that depend on its neighbours. */
 const inBase64 = (value) =>
   [0, 1, 2].map((before) => {
     const text = Buffer.concat([Buffer.alloc(before), value]).toString('base64');
@@ -144,48 +144,49 @@ const formsOf = (value) => {
 const found = (bytes, values) => values.filter((value) => formsOf(value).some((form) => bytes.includes(form))).length;
 
 function pageOf({ columns, lessons, searched, control }) {
-  return `# What a stolen file tells
+  return `# What a stolen file reveals
 
-Made by \`node scripts/stolen-file.js\`, and a test holds it to what that finds today: a vault was filled, its daemon was cut
-off, and its file and log were taken. What follows was read from them with SQLite and without any key.
+\`node scripts/stolen-file.js\` writes this page, and a test compares the page with the script's output. The script fills a
+vault, kills its daemon, copies its file and log, and reads the copies with SQLite and without any key.
 
-## What was put in
+## Contents of the vault
 
-One tenant, its management application and two private ones, of which one made these tokens:
+One tenant, its management application and two private applications. One of the private applications created these tokens:
 
 ${table(
-  ['id', 'what'],
+  ['id', 'content'],
   CONTENT.map(([what, { id }]) => [`\`${id}\``, what]),
 )}
 
-## What anybody can read
+## What is readable without a key
 
-The tables, how many rows each has, and what stands in each column:
+The tables, their numbers of rows, and the contents of each column:
 
-${table(['table', 'rows', 'column', 'what stands there', 'of what'], columns)}
+${table(['table', 'rows', 'column', 'form', 'content'], columns)}
 
-Times are to the millisecond, and applications are known by their ids alone. What follows from that:
+Times have millisecond precision. Applications appear only by their ids. A reader can conclude from these columns:
 
-${table(['what is learned', 'here'], lessons)}
+${table(['conclusion', 'in this vault'], lessons)}
 
-Equality is seen inside one tenant, and not across tenants: each has index keys of its own. What a blind index stands for
-cannot be computed, or guessed and tried, without the tenant's key. A size is that of a step: 64 bytes up to 1 KiB, then at
-most 12 % above.
+Equal values are visible within one tenant, but not across tenants, because each tenant has its own index keys. Without the
+tenant's key, nobody can compute the value of a blind index or test a guess. Sizes are rounded up: to a multiple of 64 bytes
+up to 1 KiB, and by at most 12 % above.
 
-## What was not found
+## What is not readable
 
-Each was looked for in the bytes of file and log: as it is, in UTF-16, in hexadecimal, in Base64 at each alignment.
+The script searches the bytes of file and log for each value: as it is, in UTF-16, in hexadecimal, and in Base64 at each
+alignment.
 
-${table(['what', 'found'], searched)}
+${table(['value', 'found'], searched)}
 
-As a control the ids of tokens, which are clear, were looked for in the same way: ${control}.
+As a control, the script searches for the token ids, which are clear, in the same way: ${control}.
 
-## What follows for whoever uses a vault
+## Advice
 
-- An id is not a secret's place: choose none that says something about a person, or let the vault assign it.
-- Types, times, counts and who made what are seen; who must hide those puts the file on an encrypted disk, too.
-- The key file beside the file is the whole protection: keep a backup of the file and the key file apart.
-- Searching by a value tells which tokens share it: index what is needed, and little that has few values.
+- Do not put secrets into token ids. Choose ids that reveal nothing about a person, or let the vault assign them.
+- Types, times, counts and creators are visible. To hide them, too, keep the file on an encrypted disk.
+- Anybody with the file and its key file can read the vault. Keep backups of the two in different places.
+- An index on a value shows which tokens share it. Index only what you search for, and avoid fields with few distinct values.
 `;
 }
 
@@ -210,7 +211,7 @@ try {
   if (flags.print) process.stdout.write(page);
   else writeFileSync(PAGE, page);
   const leaked = searched.filter(({ hits }) => hits > 0).map(({ kind }) => kind);
-  if (leaked.length > 0) throw new Error(`found what is sealed: ${leaked.join(', ')}`);
+  if (leaked.length > 0) throw new Error(`found sealed values: ${leaked.join(', ')}`);
   if (control < ids.length) throw new Error('the control did not find the ids');
 } finally {
   stolen.remove();

@@ -1,4 +1,4 @@
-/** Creates a vault with known content and copies its file and log, as a thief would get them without the key. */
+/** Creates a vault with known content and copies its file and log without the key, as a thief would get them. */
 import { randomUUID } from 'node:crypto';
 import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -10,7 +10,7 @@ const PERMISSIONS = ['token:create', 'token:read', 'token:update', 'token:delete
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030 };
 const OTHER_CARD = { number: '5555555555554444', expiration_month: 1, expiration_year: 2031 };
 
-/** The tokens, each with its description for the page. `SECRETS` repeats every sealed text. */
+/** The tokens, each with its description for docs/stolen-file.md. `SECRETS` lists their sealed texts. */
 export const CONTENT = [
   ['a card', { id: 'order-1-card', type: 'card', data: CARD }],
   ['the same card again', { id: 'order-2-card', type: 'card', data: CARD }],
@@ -45,7 +45,7 @@ const CHANGED = 'After-Change';
 const RETRY = 'Retry-Key';
 const NAMES = { tenant: 'Kingfisher-Clinic', application: 'Payroll-Backend', reader: 'Payroll-Report' };
 
-/** The sealed texts by kind. The API keys are added later. */
+/** The sealed texts by kind. `secretsOf` adds the API keys. */
 const SECRETS = {
   'card numbers': ['4242424242424242', '5555555555554444'],
   'other data': [

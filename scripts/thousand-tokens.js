@@ -1,7 +1,7 @@
 /**
- * Tests the main purpose with realistic input: posts mixed tokens over HTTP and reads all of them as a masking and as a
- * revealing application on both targets while the daemon runs. Then searches the file for the input, and kills the
- * daemon during writes. Exits with 1 on any difference.
+ * Tests the vault with realistic input. Posts mixed tokens over HTTP and reads them as a masking and as a revealing
+ * application, over HTTP and from the file, while the daemon runs. Then searches the vault's files for the input, and
+ * kills the daemon during writes. Exits with 1 on any difference.
  *
  *   node scripts/thousand-tokens.js [--count 1000]
  */
@@ -34,7 +34,9 @@ const letters = (count) => Array.from({ length: count }, () => LETTERS[randomInt
 const withCheckDigit = (body, passes) => [...'0123456789'].map((digit) => body + digit).find(passes);
 const lastFour = (text) => 'X'.repeat([...text].length - 4) + [...text].slice(-4).join('');
 
-/** The kinds of tokens, with a masked form computed here instead of by the vault, and a secret to search for. */
+/**
+ * Functions that make a token of one kind, its masked form (computed without the vault), and a secret to search for.
+ */
 const KINDS = [
   () => {
     const number = withCheckDigit(`424242${digits(9)}`, passesLuhn);
@@ -57,7 +59,7 @@ const KINDS = [
     return { body: { type: 'token', data, mask: '{{ data | reveal_last: 4 }}' }, masked: lastFour(data), secret: data };
   },
   (index) => {
-    // Every twentieth of these has 100 KB.
+    // Every twentieth text has 100 KB.
     const data = letters(index % 100 === 4 ? 100 * 1024 : 32);
     return { body: { type: 'token', data }, secret: data.slice(0, 64) };
   },
@@ -82,7 +84,7 @@ async function request({ pool }, key, method, path, body) {
   return JSON.parse(text);
 }
 
-/** Runs `work` on all items, `width` at a time. */
+/** Runs `work` on all items, `width` at a time. Resolves to the results in the order of the items. */
 async function inParallel(items, work, width = 16) {
   const queue = items.entries();
   const results = [];
@@ -98,7 +100,7 @@ function report(what, right, of) {
   console.log(`${right === of ? 'ok ' : 'NOT'}  ${what.padEnd(62)} ${right} of ${of}`);
 }
 
-/** Reports the number of posted tokens that were returned with their metadata and the expected data. */
+/** Reports how many posted tokens are among `tokens` with their metadata and the expected data. */
 function compare(what, tokens, posted, wanted) {
   const byId = new Map(tokens.map((token) => [token?.id, token]));
   const right = posted.filter((one) => {
@@ -117,7 +119,7 @@ async function listAll(readPage) {
   }
 }
 
-/** Reports the number of texts that the vault's files contain in the clear. */
+/** Reports for how many texts it is as `wanted`: the vault's files contain the text in clear (true), or not (false). */
 function search(what, texts, wanted) {
   const names = ['', '-wal', '-shm'].map((end) => file + end).filter((name) => existsSync(name));
   const bytes = Buffer.concat(names.map((name) => readFileSync(name)));
@@ -137,7 +139,7 @@ async function readBack(daemon, posted, { name, key, wanted }) {
   same(`file  ${name} application gets each while the daemon runs`, await inParallel(posted, getFromFile, 4));
 }
 
-/** Posts until the daemon is killed; returns the acknowledged tokens. */
+/** Posts tokens and kills the daemon meanwhile. Resolves to the tokens that it acknowledged. */
 async function killWhilePosting(daemon, post) {
   const acknowledged = [];
   const posting = inParallel(Array.from({ length: COUNT }, makeToken), async (input) => {
@@ -174,13 +176,13 @@ try {
   const secrets = posted.flatMap((token) => token.secrets);
   search('file, WAL and shm hold none of the values', secrets, false);
   search('file, WAL and shm hold none of the names', NAMES, false);
-  search('control: what is not sealed is found', [posted[0].id], true);
+  search('control: an unsealed id is found', [posted[0].id], true);
 
   const acknowledged = await killWhilePosting(daemon, post);
   daemon = await start();
   const get = ({ id }) => request(daemon, revealing, 'GET', `/tokens/${id}`).catch(() => undefined);
   const survived = await inParallel(acknowledged, get);
-  compare('SIGKILL during the posting: acknowledged tokens are there', survived, acknowledged, wanted);
+  compare('SIGKILL while posting: acknowledged tokens are still there', survived, acknowledged, wanted);
   await daemon.pool.close();
   const code = await daemon.end();
   report(`the daemon at ${new URL(daemon.url).hostname} stops with exit code 0`, code === 0 ? 1 : 0, 1);

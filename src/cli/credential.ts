@@ -13,17 +13,17 @@ export const KEY_BYTES = 32;
 /** The secret that opens a vault's file. */
 export type Credential = OpenVaultOptions['credential'];
 
-/** Where a credential comes from: at most one member. */
+/** The source of a credential. It has at most one member. */
 export type NamedCredential = FlagsOf<typeof FLAGS.credential>;
 
-/** Returns the named credential; typed flags override the environment. Throws `usage` for two at one level. */
+/** Returns the source that flags or, without one, variables name. Throws `usage` for two flags or two variables. */
 export function namedCredential(flags: GlobalFlags, env: Environment): NamedCredential {
   const rows = Object.entries(FLAGS.credential) as [keyof NamedCredential, FlagRow][];
   const typed = rows.map(([name, row]) => [name, row.flag.replace(/ .*/, ''), flags[name]] as const);
   return onlyOne(typed) ?? onlyOne(rows.map(([name, row]) => [name, row.env, env[row.env]])) ?? {};
 }
 
-/** Returns the source that has a value. Throws the fault `usage` when several have one. */
+/** Returns the source that has a value; undefined for none. Throws the fault `usage` when several have a value. */
 export function onlyOne(
   sources: readonly (readonly [name: keyof NamedCredential, typedAs: string, value: string | undefined])[],
 ): NamedCredential | undefined {
@@ -34,12 +34,12 @@ export function onlyOne(
   return given.length === 0 ? undefined : Object.fromEntries(given.map(([name, , value]) => [name, value]));
 }
 
-/** The default key file of a vault: the file's name and `.key`. */
+/** Returns the path of a vault's default key file: the path of the vault with `.key` appended. */
 export function keyFileBeside(file: string): string {
   return `${file}.key`;
 }
 
-/** Returns the key file in the vault's own folder that opens it; undefined for other keys. */
+/** Returns the key file that opens the vault if the file is in the vault's own folder; undefined otherwise. */
 export function adjacentKeyFile(file: string, flags: GlobalFlags, env: Environment): string | undefined {
   const { passphraseFile, keyCommand, keyFile = keyFileBeside(file) } = namedCredential(flags, env);
   const isKey = (passphraseFile ?? keyCommand) === undefined && lstatSync(keyFile, { throwIfNoEntry: false })?.isFile();
@@ -47,17 +47,17 @@ export function adjacentKeyFile(file: string, flags: GlobalFlags, env: Environme
   return isKey && folderOf(keyFile) === folderOf(file) ? keyFile : undefined;
 }
 
-/** Returns a fact and a hint for `report`. */
+/** Returns a warning about a key file in the vault's folder: a fact and a hint for `report`. */
 export function adjacentKeyWarning(keyFile: string): readonly [string, string] {
   return [
     `${keyFile} is in the vault's folder: a copy of the folder opens the vault`,
-    'keep it in another folder: --key-file DIR/FILE',
+    'keep the key file in another folder, and name it with --key-file DIR/FILE',
   ];
 }
 
 /**
- * Returns the credential of the file: the named one, else the key file beside it, else a passphrase asked for on a
- * terminal.
+ * Resolves to the credential of a vault's file: the named one, else the default key file, else a passphrase that the
+ * user types on a terminal.
  */
 export async function readCredential(file: string, flags: GlobalFlags, env: Environment): Promise<Credential> {
   const named = namedCredential(flags, env);
@@ -74,7 +74,7 @@ export async function readCredential(file: string, flags: GlobalFlags, env: Envi
   return { kind: 'passphrase', passphrase: await promptSecret(`Passphrase of ${file}`) };
 }
 
-/** Reads the API key: `--api-key-file`, else `VAULT_API_KEY`, else the file of `VAULT_API_KEY_FILE`. */
+/** Resolves to the API key in `--api-key-file`, else `VAULT_API_KEY`, else the key in the file `VAULT_API_KEY_FILE`. */
 export async function readApiKey(flags: GlobalFlags, env: Environment): Promise<string> {
   const file = flags.apiKeyFile ?? (env['VAULT_API_KEY'] ? undefined : env[FLAGS.key.apiKeyFile.env] || undefined);
   if (file !== undefined) return (await readSecretFile('--api-key-file', file)).toString('utf8').trim();
@@ -93,7 +93,7 @@ export async function readKeyFile(path: string, flag = '--key-file'): Promise<Cr
   throw new Fault('wrong_credential', `${path} is not a key file: it does not hold ${KEY_BYTES} bytes`);
 }
 
-/** Runs a program for the key, on top of what `readKeyFile` accepts: 64 hex or 44 base64 characters. */
+/** Runs a program that prints the key: 32 bytes, as in a key file, or as 64 hex or 44 base64 characters. */
 export async function readKeyCommand(command: string, flag = '--key-command'): Promise<Credential> {
   const { runKeyCommand } = await import('./key-command.ts');
   return { kind: 'key_file', key: await runKeyCommand(command, flag) };

@@ -1,6 +1,6 @@
 import { Fault } from '../core/fault.ts';
 
-/** Returns the system's name of an error, such as `ENOENT`; `unknown error` for other errors. */
+/** Returns the code of a system error, such as `ENOENT`; `unknown error` for other errors. */
 export function errorCode(error: unknown): string {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error';
 }
@@ -11,7 +11,7 @@ export function isFullDisk(error: unknown): boolean {
   return code === 'ENOSPC' || code === 'EDQUOT';
 }
 
-/** Returns the fault `no_space` for a file that a flag names, if a full disk caused the error; undefined otherwise. */
+/** Returns the fault `no_space`, which names the flag and the file, if a full disk caused the error; else undefined. */
 export function noSpaceFor(flag: string, path: string, error: unknown): Fault | undefined {
   if (!isFullDisk(error)) return undefined;
   return new Fault('no_space', `${flag}: there is no space left for ${path}`, { cause: error });

@@ -3,10 +3,10 @@ import type { ProblemCode } from '../contract/problems.ts';
 /** The exit codes of the process. */
 export type ExitCode = 0 | 1 | 2 | 3 | 4 | 5 | 6 | 7 | 8 | 9 | 10 | 70 | 130;
 
-/** The exit code of `vault exec`: that of its command, with the command's own meaning. */
+/** The exit code of `vault exec`, which is the exit code of the command that it runs. */
 export type ChildExitCode = number & { readonly childExitCode?: never };
 
-/** How a subcommand reports its exit code. */
+/** Sets the exit code of the process. A subcommand calls it when its work is done. */
 export type Finish = (exitCode: ExitCode | ChildExitCode) => void;
 
 /** The exit codes and what they mean. */
@@ -26,7 +26,7 @@ export const EXIT_CODES = {
   130: 'interrupted',
 } as const satisfies Record<ExitCode, string>;
 
-/** The statuses of replies, by their exit code. */
+/** The exit codes of replies, each with its statuses. */
 const STATUSES: readonly (readonly [ExitCode, readonly number[]])[] = [
   [3, [404]],
   [4, [401]],
@@ -36,7 +36,7 @@ const STATUSES: readonly (readonly [ExitCode, readonly number[]])[] = [
   [8, [408, 421, 429, 503]],
 ];
 
-/** Returns the exit code of a reply: 0 for a success, 1 for a status that the contract lacks. */
+/** Returns the exit code of a reply: 0 for a success, 1 for a status that STATUSES does not list. */
 export function exitCodeOf(status: number, code: string | undefined): ExitCode {
   if (status < 400) return 0;
   if (code === ('integrity_failure' satisfies ProblemCode)) return 9;

@@ -8,7 +8,7 @@ import { selectField } from './output/select-field.ts';
 
 const SIZE = 100;
 
-/** Where a call names its application. */
+/** The id or name of the application in a call, and a function that returns the call with another id. */
 interface Named {
   readonly name: string;
   readonly withId: (id: string) => Call;
@@ -24,8 +24,8 @@ function namedIn(call: Call): Named | undefined {
 }
 
 /**
- * Returns the call with the id of the application that its path or body names, or the problem of the lookup. Throws the
- * fault `not_found` for an unknown name, and `usage` for an ambiguous one.
+ * Resolves to the call with the name of its application replaced by the application's id, or to the problem of the
+ * lookup. Rejects with the fault `not_found` for an unknown name, and with `usage` for an ambiguous name.
  */
 export async function findApplication(client: Client, call: Call): Promise<Call | Reply> {
   const named = namedIn(call);

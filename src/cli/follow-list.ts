@@ -10,13 +10,13 @@ import { reportProblem } from './report-failure.ts';
 
 type Query = Call['query'];
 
-/** The maximum wait of a daemon, in seconds. */
+/** How long the daemon waits for new entries before it replies, in seconds. This is its maximum. */
 const WAIT = '25';
 const LARGEST_PAGE = '100';
 
 /**
- * Prints the first page of a log, oldest entry first, and then new entries as they arrive, until a call fails. With
- * `after` in the query it prints every newer entry.
+ * Prints the first page of a log, oldest entry first, and then new entries as they arrive. With `after` in the query,
+ * it prints every entry after that one. Resolves to the exit code of the first call that fails.
  */
 export async function followList(
   client: Client,
@@ -35,7 +35,7 @@ export async function followList(
   }
 
   for (let isFirst = true; ; isFirst = false) {
-    // Entries up to this one are already searched; without a match the next call starts here.
+    // Get the newest entry first. If no entry up to it matches the filters, the next call starts after it.
     const newest = await ask([['size', '1']]);
     if (newest.exit !== undefined) return newest.exit;
     const onlyPage = isFirst && after === undefined;

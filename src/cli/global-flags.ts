@@ -12,7 +12,7 @@ export interface FlagRow {
 
 export type FlagRows = Readonly<Record<string, FlagRow>>;
 
-/** The options of every command that reads a file with a secret. */
+/** The flag of every command that reads a file with a secret. */
 const PERMISSIONS = {
   allowInsecurePermissions: {
     flag: '--allow-insecure-permissions',
@@ -21,7 +21,7 @@ const PERMISSIONS = {
   },
 } as const;
 
-/** What opens a vault's file: at most one of these. */
+/** The flags that name what opens a vault's file. A command accepts at most one of them. */
 const CREDENTIAL = {
   keyFile: {
     flag: '--key-file <path>',
@@ -50,12 +50,12 @@ export const FLAGS = {
     ...PERMISSIONS,
   },
   credential: CREDENTIAL,
-  /** Detects an older copy of the file. */
+  /** The flag that detects an older copy of the file. */
   anchor: {
     anchor: {
       flag: '--anchor <path>',
       env: 'VAULT_ANCHOR',
-      help: 'a file outside the vault that detects an older copy of it',
+      help: 'a file outside the vault that shows whether the vault is an older copy',
     },
   },
   /** Flags that reach a daemon. */
@@ -67,17 +67,19 @@ export const FLAGS = {
       help: 'the prefix of the header names (default: SVC)',
     },
   },
-  /** A vault and its credentials under a name; `vault profile` stores them. */
+  /** The flags that select a profile: a vault and its credentials, saved under a name. */
   profile: {
     profile: { flag: '--profile <name>', env: 'VAULT_PROFILE', help: 'a profile that `vault profile add` saved' },
     ...PERMISSIONS,
   },
-  /** The calling application. The key itself is never a flag: every user of the machine can read command lines. */
+  /**
+   * The flag for the API key. The key itself is never a flag, because every user of the machine can read command lines.
+   */
   key: {
     apiKeyFile: {
       flag: '--api-key-file <path>',
       env: 'VAULT_API_KEY_FILE',
-      help: 'a file with the API key; VAULT_API_KEY holds the key itself',
+      help: 'a file with the API key; VAULT_API_KEY contains the key itself',
     },
   },
   /** Flags for the form of a result. `color` is false with `--no-color`. */
@@ -87,7 +89,11 @@ export const FLAGS = {
       env: 'VAULT_OUTPUT',
       help: 'table, json, yaml, csv or ndjson (default: table on a terminal, else json)',
     },
-    field: { flag: '--field <path>', env: 'VAULT_FIELD', help: 'one member, raw: id, data.number, data[0].id' },
+    field: {
+      flag: '--field <path>',
+      env: 'VAULT_FIELD',
+      help: 'print one member without quotes: id, data.number, data[0].id',
+    },
     quiet: { flag: '-q, --quiet', env: 'VAULT_QUIET', help: 'print ids only' },
     color: { flag: '--no-color', env: 'NO_COLOR', help: 'print without colours' },
   },
@@ -103,10 +109,10 @@ export const FLAGS = {
     all: {
       flag: '--all',
       env: 'VAULT_ALL',
-      help: 'all pages; --field selects from each item',
+      help: 'print all pages; --field selects from each item',
     },
   },
-  /** For lists that can wait for new items. */
+  /** The flag of lists that can wait for new items. */
   follow: {
     follow: {
       flag: '--follow',
@@ -114,7 +120,7 @@ export const FLAGS = {
       help: 'print new entries until stopped; NDJSON unless on a terminal',
     },
   },
-  /** For operations whose result has an API key. */
+  /** The flag of commands whose result contains an API key. */
   keyOut: {
     keyOut: {
       flag: '--key-out <path>',
@@ -122,20 +128,20 @@ export const FLAGS = {
       help: 'a new file (0600) for the API key, which is then not printed',
     },
   },
-  /** Answers to questions. */
+  /** The flag that answers the question of a command. */
   confirm: { yes: { flag: '-y, --yes', env: 'VAULT_YES', help: 'skip the confirmation' } },
 } as const satisfies Record<string, FlagRows>;
 
 /** The flags that choose a vault, on a daemon or in a file, and the calling application. */
 export const VAULT_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key } as const;
 
-/** The flags of every operation, by attribute; the others are derived from the row. */
+/** The flags of every operation, by attribute. An operation's other flags are derived from its row. */
 export const GLOBAL_FLAGS = { ...VAULT_FLAGS, ...FLAGS.output, ...FLAGS.confirm } as const;
 
-/** Excludes --yes: only a command that needs it has it, and its help shows it. */
+/** The flags that `vault help options` describes. Without --yes, which the help of each command that has it shows. */
 const GLOBAL_ROWS: readonly FlagRow[] = Object.values({ ...VAULT_FLAGS, ...FLAGS.output });
 
-/** Flag values, environment included. Unset switches are false. */
+/** The values of flags from the command line or the environment. Unset switches are false. */
 export type FlagValues<Rows extends FlagRows> = {
   readonly [Name in keyof Rows]: Rows[Name]['flag'] extends `${string}<${string}` ? string | undefined : boolean;
 };
@@ -154,7 +160,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Adds flags of the tables above, and names their environment variables in the help. */
 export function addFlags(command: Command, rows: FlagRows): void {
   for (const row of Object.values(rows)) command.option(row.flag, describeFlag(row));
-  // Prompts and readers of secrets use only the environment.
+  // Set the variables, too: prompts and readers of secrets use only the environment.
   if (Object.hasOwn(rows, 'color')) command.on('option:no-color', () => Object.assign(process.env, { NO_COLOR: '1' }));
   const { env } = PERMISSIONS.allowInsecurePermissions;
   command.on('option:allow-insecure-permissions', () => Object.assign(process.env, { [env]: '1' }));
@@ -164,12 +170,14 @@ function describeFlag({ help, env }: FlagRow): string {
   return `${help} [env: ${env}]`;
 }
 
-/** Returns whether `vault help options` describes the option. A command may give a global name a meaning of its own. */
+/** Returns whether an option is a global one, and not a command's own option with the same name. */
 export function isGlobal({ flags, description }: Option): boolean {
   return GLOBAL_ROWS.some((row) => row.flag === flags && describeFlag(row) === description);
 }
 
-/** Returns the flags typed before the noun and after the verb; the later one wins. */
+/**
+ * Returns the flags typed before and after the command's words. A flag after them overrides the same flag before them.
+ */
 export function typedFlags<T extends object = GlobalFlags>(command: Command): T & GlobalFlags {
   let root: Command = command;
   while (root.parent !== null) root = root.parent;
@@ -178,28 +186,28 @@ export function typedFlags<T extends object = GlobalFlags>(command: Command): T 
   return { ...before, ...behind, color: before.color !== false && behind.color !== false };
 }
 
-/** The words for a switch in a variable, in any case. */
+/** The values of a switch in an environment variable, case-insensitive. */
 const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map([
   ...['1', 'true', 'yes', 'on'].map((word) => [word, true] as const),
   ...['', '0', 'false', 'no', 'off'].map((word) => [word, false] as const),
 ]);
 
 /**
- * Returns whether a switch is on. The environment may turn it on. Rejects other words: a user who means no must not get
- * yes.
+ * Returns whether a switch is on: as typed, or else by its environment variable. Throws the fault `usage` for other
+ * words in the variable, so that no word turns the switch on by mistake.
  */
 export function isSwitchedOn(typed: boolean | undefined, env: Environment, row: FlagRow): boolean {
   return typed ?? switchValue(row, env[row.env] ?? '');
 }
 
-/** Throws the fault `usage` for a word that is not a switch value. */
+/** Returns the value of a switch in an environment variable. Throws the fault `usage` for any other word. */
 export function switchValue(row: FlagRow, word: string): boolean {
   const isOn = SWITCH_WORDS.get(word.trim().toLowerCase());
   if (isOn !== undefined) return isOn;
   throw new Fault('usage', `${row.env} must be 1, true, yes or on, or 0, false, no or off`);
 }
 
-/** Returns the typed value, else that of the environment; an empty variable counts as unset. */
+/** Returns the typed value of a flag, or else its environment variable. An empty variable counts as unset. */
 export function flagValue(typed: string | undefined, env: Environment, row: FlagRow): string | undefined {
   return typed ?? (env[row.env] || undefined);
 }

@@ -2,16 +2,16 @@ import { type Command, Help, type HelpConfiguration, type Option } from 'command
 import { EXIT_CODES } from './exit-codes.ts';
 import { type FlagRow, GLOBAL_FLAGS, isGlobal } from './global-flags.ts';
 
-/** Flags up to this width have their text on the same line, longer ones on the next. */
+/** The maximum width of a flag whose description is on the same line. A longer flag has it on the next line. */
 const WIDEST_TERM = 28;
 
 const defaults = Object.assign(new Help(), { minWidthToWrap: 0 });
 
 /** The layout of all help; readable at 80 columns. */
 export const HELP_LAYOUT: HelpConfiguration = {
-  /** The overview lists no options: `vault help options` and the help of each command do. */
+  /** Hides the options in the overview, because `vault help options` and the help of each command list them. */
   visibleOptions: (command) => (command.parent === null ? [] : defaults.visibleOptions(command)),
-  /** The help of a command omits the global options; commander's suggestions still know them. */
+  /** Omits the global options from the help of a command. They stay visible to commander's suggestions. */
   formatHelp(command, helper) {
     const visibleOptions = (each: Command) => ownOptions(each, helper);
     const own: Help = Object.assign(Object.create(helper), { visibleOptions });
@@ -26,7 +26,7 @@ export const HELP_LAYOUT: HelpConfiguration = {
   },
 };
 
-/** Returns the options that the help of a command describes. */
+/** Returns the options that the help of a command describes, without the global ones. */
 export function ownOptions(command: Command, helper = command.createHelp()): Option[] {
   return helper.visibleOptions(command).filter((option) => !isGlobal(option));
 }
@@ -38,7 +38,7 @@ export function globalNames(command: Command): readonly string[] {
 
 const MAIN = ['--url', '--file', '--profile', '-o', '--field'];
 
-/** Names the global options of a command in one line. */
+/** Returns a line that names the global options of a command. */
 function globalLine(command: Command): string {
   const all = command.parent === null ? [] : globalNames(command);
   const main = all.join(', ').length <= 42 ? all : all.filter((name) => MAIN.includes(name));
@@ -50,7 +50,7 @@ function layOut(term: string, termWidth: number, description: string, helper: He
   return Help.prototype.formatItem.call(helper, term, termWidth, description, helper);
 }
 
-/** Lines that are neither examples nor rows of a table; both of those are indented. */
+/** Matches paragraphs. Examples and rows of tables are indented, so they do not match. */
 const PARAGRAPH = /^\S.*(?:\n\S.*)*/gm;
 
 /** Wraps the paragraphs of our own texts to `width` columns; commander already wraps its own. */
@@ -93,11 +93,11 @@ export const TOPICS = {
     rows: globalRows.map(({ flag, help }) => [flag, help]),
   },
   environment: {
-    lead: `A flag beats its environment variable, and a variable beats a profile.
+    lead: `A flag overrides its environment variable, and a variable overrides a profile.
 Boolean variables accept 1, true, yes and on, or 0, false, no and off.`,
     rows: globalRows.map(({ flag, env }) => [env, flag]),
-    tail: `VAULT_API_KEY holds the API key itself. Other commands name the variables of
-their flags in their own help.`,
+    tail: `VAULT_API_KEY contains the API key itself. The help of each command names the
+variables of its other flags.`,
   },
   'exit-codes': { rows: Object.entries(EXIT_CODES) },
 } as const satisfies Readonly<Record<string, Topic>>;

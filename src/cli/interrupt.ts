@@ -1,19 +1,19 @@
-/** The exit code after a signal: 128 and its number. */
+/** The exit codes after signals: 128 plus the number of the signal. */
 export const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
 export type EndSignal = keyof typeof SIGNAL_EXIT_CODES;
 
 export const isSignalExit = (code: number) => Object.values<number>(SIGNAL_EXIT_CODES).includes(code);
 
-/** Ctrl-C, a closed terminal, a stopped job. */
+/** The signals that end a command: a closed terminal, Ctrl-C, a stopped job. */
 export const END_SIGNALS = Object.keys(SIGNAL_EXIT_CODES) as readonly EndSignal[];
 
-/** Makes these signals end the command quietly from now on. The exit removes temporary files. */
+/** Makes END_SIGNALS end the command without a message from now on. The exit removes temporary files. */
 export function endAtSignals(): void {
   for (const signal of END_SIGNALS) process.on(signal, exit);
 }
 
-/** Leaves signals to the caller from now on. */
+/** Stops handling END_SIGNALS, so that the caller can handle them. */
 export function takeSignals(): void {
   for (const signal of END_SIGNALS) process.off(signal, exit);
 }
@@ -21,8 +21,8 @@ export function takeSignals(): void {
 let reads = 0;
 
 /**
- * For a read that may wait for another process: it blocks a thread, and `process.exit` would wait for that thread.
- * Until the returned function is called, these signals kill the process by default.
+ * Lets END_SIGNALS kill the process until the returned function is called. Use it for a read that may wait for another
+ * process: the read blocks a thread, and `process.exit` would wait for that thread.
  */
 export function endBySignals(): () => void {
   reads += 1;
@@ -41,8 +41,8 @@ function exit(signal: EndSignal): void {
 }
 
 /**
- * Ends a command after an uncaught error. Node would print the source line, which is part of a bundle, and the message,
- * which may hold a value.
+ * Reports an uncaught error and exits. Node's own report would print a long line of the bundle, and a message that may
+ * contain a value.
  */
 export function exitUnexpected(error: unknown): void {
   void import('./report-failure.ts').then(

@@ -8,24 +8,24 @@ import { stripControlCharacters } from './output/control-characters.ts';
 const MAX_SECONDS = 30;
 const MAX_ERROR_CHARACTERS = 300;
 
-/** The variables of the vault and of PostgreSQL: they name other secrets. Windows ignores case in names. */
+/** Matches variables of the vault and of PostgreSQL, which may contain secrets. Windows ignores the case of names. */
 const OWN_VARIABLE = /^(?:VAULT_|PG)/i;
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';
 
-/** How a key is printed, by its size: the bits and the value of each digit, and the text behind the last one. */
+/** The forms of a printed key: its size, the bits and the value of each digit, and the text after the last digit. */
 const FORMS = [
   { size: KEY_BYTES, bits: 8, valueOf: (digit: string) => digit.charCodeAt(0), end: '' },
   { size: 44, bits: 6, valueOf: (digit: string) => BASE64.indexOf(digit), end: '=' },
   { size: 64, bits: 4, valueOf: (digit: string) => Number.parseInt(digit, 16), end: '' },
 ] as const;
 
-/** The largest form, with `\r\n`. */
+/** The size of the largest form with `\r\n`. */
 const MAX_BYTES = 66;
 
 /**
- * Returns the key that a program prints; the caller wipes it. Splits the command at blanks and starts no shell. Rejects
- * with `usage` when the program fails or takes 30 s, and with `wrong_credential` when it prints no key.
+ * Resolves to the key that a program prints; the caller wipes the key. Splits the command at blanks and starts no
+ * shell. Rejects with `usage` when the program fails or takes 30 s, and with `wrong_credential` when it prints no key.
  */
 export async function runKeyCommand(command: string, flag: string): Promise<Uint8Array> {
   const [program = '', ...words] = command.trim().split(/\s+/);
@@ -36,18 +36,18 @@ export async function runKeyCommand(command: string, flag: string): Promise<Uint
     if (key !== undefined) return key;
     const what = size > MAX_BYTES ? `more than ${MAX_BYTES} bytes` : `${size} bytes that are not a key`;
     throw new Fault('wrong_credential', `${flag}: ${program} printed ${what}`, {
-      hint: 'make it print 32 raw bytes, 64 hex or 44 base64 characters, and at most one newline',
+      hint: 'the program must print 32 raw bytes, 64 hex or 44 base64 characters, and at most one newline',
     });
   } finally {
     printed.fill(0);
   }
 }
 
-/** Fills `printed` with the start of the program's output. Returns the number of its bytes. */
+/** Runs a program and stores the start of its output in `printed`. Resolves to the number of stored bytes. */
 async function run(program: string, words: readonly string[], flag: string, printed: Buffer): Promise<number> {
   let [size, errors] = [0, ''];
   let child: ChildProcess | undefined;
-  // A child of the program may hold the pipes open.
+  // Close the pipes, too: a child of the program may keep them open.
   const stop = () => {
     child?.kill('SIGKILL');
     child?.stdout?.destroy();
@@ -57,7 +57,7 @@ async function run(program: string, words: readonly string[], flag: string, prin
   process.on('exit', stop);
   try {
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !OWN_VARIABLE.test(name)));
-    // gpg finds the terminal for its question by standard input. A pipe holds the input of the vault's own command.
+    // gpg needs the terminal as standard input for its prompt. Do not pass on a pipe: it is the vault's own input.
     const input = process.stdin.isTTY === true ? 'inherit' : 'ignore';
     child = spawn(program, words, { env, stdio: [input, 'pipe', 'pipe'], windowsHide: true });
     const ended = once(child, 'close');
@@ -72,7 +72,7 @@ async function run(program: string, words: readonly string[], flag: string, prin
     await ended;
   } catch (cause) {
     throw new Fault('usage', `${flag}: ${program || 'an empty command'} cannot be run (${errorCode(cause)})`, {
-      hint: 'name a program, and its arguments split at blanks; no shell reads them',
+      hint: 'name a program and its arguments, separated by blanks; no shell interprets them',
       cause,
     });
   } finally {
@@ -86,7 +86,9 @@ async function run(program: string, words: readonly string[], flag: string, prin
   throw new Fault('usage', `${flag}: ${program} ended with ${end}${line && `: ${stripControlCharacters(line)}`}`);
 }
 
-/** Returns undefined for other bytes. Decodes byte by byte: a string of the key could not be wiped. */
+/**
+ * Returns the key in a program's output; undefined if there is none. Makes no string of it, which could not be wiped.
+ */
 function decodeKey(printed: Buffer): Uint8Array | undefined {
   const form = FORMS.find(({ size, end }) => {
     const newline = printed.length - size;

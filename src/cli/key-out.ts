@@ -6,7 +6,7 @@ import { asObject } from './output/result-view.ts';
 import { filePath } from './output-path.ts';
 import { reserveFile } from './whole-file.ts';
 
-/** Longer than any API key: reserves this space on disk before the key exists. */
+/** The space to reserve on disk for an API key, larger than any key. */
 const RESERVED_BYTES = 256;
 
 /** A new file for an API key. It has a temporary name until it holds the key. */
@@ -16,12 +16,12 @@ export interface KeyFile {
   discard(): Promise<void>;
 }
 
-/** The path of the key in a result: of an application, or of a tenant with its first application. */
+/** The path of the key in a result: in an application, or in a tenant with its first application. */
 export type KeyMember = 'key' | 'application.key';
 
 /**
- * Reserves the file before the key exists: a full disk or an existing file must not lose a key that is shown once.
- * Throws the faults `file_exists`, `usage`, `no_space`.
+ * Reserves a new file for an API key before the key exists, so that neither a full disk nor an existing file can lose a
+ * key, which the vault shows only once. Rejects with the faults `file_exists`, `usage` and `no_space`.
  */
 export async function reserveKeyFile(path: string, member: KeyMember = 'key'): Promise<KeyFile> {
   filePath('--key-out', path, `omit --key-out and pass --field ${member} to print only the key`);
@@ -38,7 +38,9 @@ export async function reserveKeyFile(path: string, member: KeyMember = 'key'): P
   };
 }
 
-/** Returns the result of `work`. With a path, reserves a new file before the work runs and moves the key into it. */
+/**
+ * Resolves to the result of `work`. With a path, reserves a new file first, and moves the key from the result into it.
+ */
 export async function withKeyFile(
   path: string | undefined,
   work: () => Promise<string>,
@@ -53,7 +55,7 @@ export async function withKeyFile(
   }
 }
 
-/** Returns the key of an application, or of the application in a created tenant. */
+/** Returns the key of an application (or of that in a new tenant), and the result without the key. */
 function splitKey(body: JsonObject): { readonly key: string | undefined; readonly rest: JsonObject } {
   const { key, ...rest } = body;
   if (typeof key === 'string') return { key, rest };

@@ -13,8 +13,8 @@ import { reportProblem } from './report-failure.ts';
 const LARGEST_PAGE = 100;
 
 /**
- * Walks all pages of a list and prints their items as they arrive. Numbered pages are newest first, so new items push
- * others onto the next page; an id is printed only once.
+ * Prints the items of all pages of a list as they arrive. Prints an id only once: numbered pages start with the newest
+ * item, so a new item moves another one to the next page. Resolves to the exit code.
  */
 export async function listAll(
   client: Client,
@@ -54,7 +54,7 @@ function* walkByNumber(call: Call): Generator<Call, void, Json> {
   }
 }
 
-/** Adds members to the query or the body. Keeps a typed size. */
+/** Returns the call with members added to its query or body. Keeps members that the user typed, such as `size`. */
 function withMembers(call: Call, members: Readonly<Record<string, string | number>>): Call {
   if (call.bodyText !== undefined) {
     const body = parseJson(call.bodyText) as Readonly<Record<string, Json>>;

@@ -4,8 +4,8 @@ import { endAtOnce, ownStandardOutput, writeOut } from './output/standard-output
 import { VERSION } from './version.ts';
 
 /**
- * Runs one command line and returns its exit code. Results go to stdout, everything else to stderr. `vault --help`
- * starts here, so this file imports nothing heavy.
+ * Runs one command line and resolves to its exit code. Prints results on stdout and everything else on stderr. Imports
+ * nothing heavy, so that `vault --help` starts fast.
  */
 export async function main(argv: readonly string[], { ownsOutput = false } = {}): Promise<number> {
   if (ownsOutput) {
@@ -13,7 +13,7 @@ export async function main(argv: readonly string[], { ownsOutput = false } = {})
     process.on('uncaughtException', exitUnexpected);
     endAtSignals();
   }
-  // This signal opens Node's inspector. Reserve it for the debugger of this process.
+  // Ignore SIGUSR1, which would open Node's inspector.
   if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
   const exitCode = await runCommandLine(argv);
   if (ownsOutput) endAtOnce(exitCode);

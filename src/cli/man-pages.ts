@@ -6,7 +6,7 @@ import { VERSION } from './version.ts';
 type Words = readonly string[];
 type Rows = Topic['rows'];
 
-/** Returns the man pages by file name: `vault.1`, and one for each command. `npm run build` writes them to dist/man. */
+/** Resolves to the man pages by file name: `vault.1`, and one for each command. The build writes them to dist/man. */
 export async function manPages(): Promise<ReadonlyMap<string, string>> {
   const program = createProgram(() => undefined);
   const entries = allEntries();
@@ -52,7 +52,7 @@ function overviewPage(program: Command, entries: readonly Entry[]): string {
   });
 }
 
-/** Returns what `addHelpText` adds: commander writes the help itself first. */
+/** Returns the text that `addHelpText` adds below the help. Commander writes the help itself first. */
 function textBelowHelp(command: Command): string {
   const written: string[] = [];
   command.configureOutput({ writeOut: (text) => written.push(text) }).outputHelp();
@@ -63,7 +63,7 @@ const nameOf = (words: Words) => ['vault', ...words].join('-');
 const reference = (words: Words) => `\\fB${quote(nameOf(words))}\\fR(1)`;
 const OVERVIEW = `See ${reference([])}.`;
 
-/** Returns a page without its empty sections. It has no date, so equal sources make equal pages. */
+/** Returns a man page without empty sections. The page has no date, so that equal sources make equal pages. */
 function page(words: Words, summary: string, sections: Readonly<Record<string, string>>): string {
   const name = quote(nameOf(words));
   const line = `${name} \\- ${quote(summary.charAt(0).toLowerCase() + summary.slice(1))}`;
@@ -89,7 +89,7 @@ function verbatim(lines: Words): string {
   return `.PP\n.nf\n${quote(lines.join('\n').replace(/^ {2}/gm, ''))}\n.fi`;
 }
 
-/** Fills paragraphs. Indented lines are examples. */
+/** Returns text as roff paragraphs. Keeps indented lines, which are examples, as they are. */
 function prose(text: string): string {
   const blocks = text.match(/^ .*(?:\n .*)*|^\S.*(?:\n\S.*)*/gm) ?? [];
   return blocks
@@ -97,7 +97,7 @@ function prose(text: string): string {
     .join('\n');
 }
 
-/** groff prints these as other characters that a shell does not accept. */
+/** Escapes for characters that groff would print as similar ones, which a shell does not accept. */
 const NAMES: Readonly<Record<string, string>> = {
   '\\': '\\e',
   '-': '\\-',
@@ -108,7 +108,7 @@ const NAMES: Readonly<Record<string, string>> = {
   '~': '\\(ti',
 };
 
-/** Escapes plain text for roff. A line that starts with a dot would be a request. */
+/** Escapes plain text for roff, including dots at line starts, which would begin a request. */
 function quote(text: string): string {
   const code = (character: string) => `\\[u${character.codePointAt(0)?.toString(16).toUpperCase().padStart(4, '0')}]`;
   return text.replace(/[\\\-'"`^~]|[^ -~\n]/gu, (each) => NAMES[each] ?? code(each)).replace(/^\./gm, '\\&.');

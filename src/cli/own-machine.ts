@@ -3,8 +3,8 @@ import { hostname } from 'node:os';
 import { errorCode } from './error-code.ts';
 
 /**
- * Identifies the scope of a process number: this machine and, on Linux, the PID namespace on a second line. Containers
- * may share a folder, a vault and a host name, but see only their own processes.
+ * Returns the scope in which process numbers are unique: this machine and, on Linux, the PID namespace on a second
+ * line. Containers may share a folder, a vault and a host name, but see only their own processes.
  */
 export function ownMachine(): string {
   try {
@@ -15,7 +15,7 @@ export function ownMachine(): string {
   }
 }
 
-/** Returns whether this machine has a process with that number. It may belong to another user or be a later process. */
+/** Returns whether a process with this number runs on this machine, even one of another user or a later one. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

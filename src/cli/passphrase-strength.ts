@@ -8,9 +8,9 @@ const LABELS = [
 ] as const;
 
 /**
- * Estimates the bits of guessing that a passphrase costs. Letters count as those of words, which is less than random
- * ones; repetitions and sequences (aaaa, 1234, abab) count almost nothing. It knows no list of passphrases, so it
- * overrates "password" and underrates random characters.
+ * Returns an estimate of a passphrase's strength in bits. Counts letters as parts of words, so fewer bits than for
+ * random letters, and almost nothing for repetitions and sequences (aaaa, 1234, abab). Has no list of common
+ * passphrases, so it overrates "password", and underrates random characters.
  */
 export function passphraseBits(passphrase: string): number {
   const characters = [...passphrase.normalize('NFC')];
@@ -21,7 +21,7 @@ export function passphraseBits(passphrase: string): number {
   return Math.round(mixed ? bits + characters.length * BITS.mixedCase : bits);
 }
 
-/** Returns the report on a newly chosen passphrase. */
+/** Returns a line that describes the strength of a new passphrase. */
 export function describeStrength(passphrase: string): string {
   const bits = passphraseBits(passphrase);
   const label = LABELS.find(([below]) => bits < below)?.[1] ?? 'strong';
@@ -35,8 +35,8 @@ function kindBits(character: string): number {
 }
 
 /**
- * Returns whether the characters continue the previous ones: the same, the next in order, or a repeated piece of three
- * or more.
+ * Returns whether a character continues the previous ones: it repeats the last character, continues a sequence, or
+ * completes a piece of three that occurred before.
  */
 function isForeseen(characters: readonly string[], at: number): boolean {
   const code = (index: number) => characters[index]?.toLowerCase().codePointAt(0) ?? Number.NaN;

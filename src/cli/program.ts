@@ -10,18 +10,18 @@ import { isTerminal, writeOut } from './output/standard-output.ts';
 import { reportFailure } from './report-failure.ts';
 import { VERSION } from './version.ts';
 
-/** A subcommand: its words, and the function that gives it its flags. */
+/** A subcommand: its words, and the function that adds its flags and action. */
 export interface Entry {
   readonly words: readonly [string] | readonly [string, string];
   readonly summary: string;
-  /** The heading of its group in the help. */
+  /** The heading of the subcommand's group in the help. */
   readonly group: string;
   readonly define: (command: Command, finish: Finish) => void | Promise<void>;
 }
 
 /**
- * Builds the command line. Creates only the noun or command in `called`, the first word; nouns create their verbs and
- * verbs their flags on demand. A start then defines one subcommand only.
+ * Returns the command line parser. Creates only the noun or command of `called`, the first word. Nouns create their
+ * verbs, and verbs create their flags on demand, so that a start defines only one subcommand.
  */
 export function createProgram(finish: Finish, called?: string): Command {
   const root = new Command('vault')
@@ -36,7 +36,7 @@ export function createProgram(finish: Finish, called?: string): Command {
   const all = allEntries();
   const ofCalled = all.filter(({ words }) => words[0] === called);
   const entries = ofCalled.length > 0 ? ofCalled : all;
-  // Adds the global flags before the first word; those of the subcommand follow it.
+  // Accept global flags before the first word. After it, the subcommand's own flags include them.
   if (entries === all) addFlags(root, GLOBAL_FLAGS);
   for (const [noun, row] of Object.entries(NOUNS)) {
     const verbs = entries.filter(({ words }) => words[0] === noun);
@@ -51,7 +51,9 @@ export function createProgram(finish: Finish, called?: string): Command {
   return root;
 }
 
-/** report-failure.ts reports errors. No colours: asking stdout for colour support takes time. */
+/**
+ * Commander's output. It prints no errors, which report-failure.ts reports, and no colours, whose detection takes time.
+ */
 const OUTPUT = {
   writeOut: writeHelp,
   getOutHelpWidth: helpWidth,
@@ -72,8 +74,8 @@ const OPERATIONS_GROUP = 'Operations, over HTTP or on the file:';
 const LOCAL_GROUP = 'Local commands:';
 
 /**
- * Rewrites `vault help tokens create` and `vault tokens help create` to `vault tokens create --help`. Rejects unknown
- * words by name.
+ * Returns `tokens create --help` for `help tokens create` and `tokens help create`. Leaves out words after an unknown
+ * word, so that the parser reports that word.
  */
 export function withoutHelpWord(argv: readonly string[]): readonly string[] {
   const [first = '', second, ...others] = argv;
@@ -86,7 +88,7 @@ export function withoutHelpWord(argv: readonly string[]): readonly string[] {
   return known === undefined ? [...words, '--help'] : words.slice(0, known + 1);
 }
 
-/** Returns the number of words before the first unknown one; undefined when all are known. */
+/** Returns the number of words before the first unknown word; undefined when all words are known. */
 function countKnown([first, second]: readonly string[]): number | undefined {
   if (first === undefined) return undefined;
   const noun = nounOf(first);
@@ -96,12 +98,12 @@ function countKnown([first, second]: readonly string[]): number | undefined {
   return isKnown ? undefined : 1;
 }
 
-/** Returns the first word of subcommands for a word or its alias. */
+/** Returns the noun for a word, which may be its alias; undefined for any other word. */
 export function nounOf(word: string): string | undefined {
   return Object.entries<NounRow>(NOUNS).find(([name, { alias }]) => word === name || word === alias)?.[0];
 }
 
-/** Every subcommand, in the order of the help. */
+/** Returns all subcommands, in the order of the help. */
 export function allEntries(): readonly Entry[] {
   const operations = (Object.keys(OPERATIONS) as OperationId[]).map((id): Entry => {
     const { cli, summary } = OPERATIONS[id];
@@ -131,7 +133,7 @@ function addNoun(root: Command, noun: string, row: NounRow, verbs: readonly Entr
   command.exitOverride((error) => refuseNoun(error, noun, command, verbs));
   if (row.alias !== undefined) command.alias(row.alias);
   command.helpGroup(verbs.some((verb) => verb.group === OPERATIONS_GROUP) ? OPERATIONS_GROUP : LOCAL_GROUP);
-  // The noun has no flags of its own, so its verbs are created only now.
+  // Create the verbs only when the noun is called, because the noun has no flags of its own.
   root.hook('preSubcommand', (_root, called) => {
     if (called === command) addEntries(command, verbs, finish);
   });
@@ -147,13 +149,15 @@ function addEntries(parent: Command, entries: readonly Entry[], finish: Finish):
   parent.hook('preSubcommand', (_parent, called) => defines.get(called)?.(called, finish));
 }
 
-/** Handles `vault --url x`: flags without a command. */
+/** Throws the fault `usage` for flags without a command, such as `vault --url x`. */
 function refuseNoCommand(error: CommanderError): void {
   if (error.code !== 'commander.help') throw error;
   throw new Fault('usage', 'no command is given', { hint: 'vault --help' });
 }
 
-/** The verbs that other nouns use for the same work; no spelling check would suggest them. */
+/**
+ * Verbs that other nouns use for the same work. Commander cannot suggest them, because they are spelled differently.
+ */
 const SYNONYMS: Readonly<Record<string, string>> = {
   update: 'patch',
   patch: 'update',
@@ -161,7 +165,7 @@ const SYNONYMS: Readonly<Record<string, string>> = {
   delete: 'remove',
 };
 
-/** Commander reports a noun without a verb by printing its help. Print one line and a hint instead. */
+/** Throws the fault `usage` with a hint for a noun without a verb, instead of commander's help, and for a synonym. */
 function refuseNoun(error: CommanderError, noun: string, command: Command, verbs: readonly Entry[]): void {
   const [typed = ''] = command.args;
   const meant = verbs.find(({ words }) => words[1] === SYNONYMS[typed]);
@@ -178,7 +182,7 @@ interface NounRow {
   readonly alias?: string;
 }
 
-/** The first words of subcommands that have two, in the order of the help. */
+/** The first words of two-word subcommands, in the order of the help. */
 export const NOUNS = {
   tokens: { summary: 'Create, list, get, patch and delete tokens' },
   apps: { summary: 'Manage applications, API keys and access rules', alias: 'applications' },

@@ -6,36 +6,38 @@ const MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_0
 const BYTES: Readonly<Record<string, number>> = { '': 1, KiB: 1024, MiB: 1024 ** 2 };
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
-/** Milliseconds of `500ms`, `30s`, `1.5m`, `1h`, `2d`; a bare number is seconds. Throws the fault `usage`. */
+/**
+ * Returns the milliseconds of `500ms`, `30s`, `1.5m`, `1h` or `2d`. A bare number is seconds. Throws the fault `usage`.
+ */
 export function parseDuration(flag: string, text: string, examples = '500ms, 30s or 2m'): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text);
   if (match === null) throw new Fault('usage', `${flag} must be a duration such as ${examples}`);
   return Number(match[1]) * (MILLISECONDS[match[2] ?? 's'] ?? 1000);
 }
 
-/** A positive whole number, or one of KiB or MiB. Throws the fault `usage`. */
+/** Returns the bytes of a positive whole number, with or without the unit KiB or MiB. Throws the fault `usage`. */
 export function parseByteSize(flag: string, text: string): number {
   const match = /^([1-9]\d{0,8})(KiB|MiB)?$/.exec(text);
   if (match === null) throw new Fault('usage', `${flag} must be a number of bytes such as 65536, 64KiB or 1MiB`);
   return Number(match[1]) * (BYTES[match[2] ?? ''] ?? 1);
 }
 
-/** `640 KiB`, `12.3 MiB`. */
+/** Returns a size as text: `640 KiB`, `12.3 MiB`. */
 export function printByteSize(bytes: number): string {
   return bytes < 1024 ** 2 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 }
 
-/** An ISO 8601 time, or how long ago (`15m`, `24h`). Throws the fault `usage`. */
+/** Returns the instant of an ISO 8601 time, or of an age before `now` (`15m`, `24h`). Throws the fault `usage`. */
 export function parseMoment(flag: string, text: string | undefined, now: Instant = Date.now()): Instant | undefined {
   if (text === undefined) return undefined;
   if (/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text)) return now - parseDuration(flag, text);
-  if (!ISO.test(text)) throw new Fault('usage', `${flag} must be an ISO 8601 time, or an age: 15m, 24h`);
+  if (!ISO.test(text)) throw new Fault('usage', `${flag} must be an ISO 8601 time, or an age such as 15m or 24h`);
   const instant = parseInstant(text);
   if (!Number.isNaN(instant)) return instant;
   throw new Fault('usage', `${flag}: ${text} is not a valid time`);
 }
 
-/** A whole number within the range. Throws the fault `usage` with the message. */
+/** Returns a whole number from `min` to `max`. Throws the fault `usage` with `message` for any other text. */
 export function parseWhole(text: string, min: number, max: number, message: string, hint?: string): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;

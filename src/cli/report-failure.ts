@@ -10,28 +10,28 @@ import { type ExitCode, exitCodeOf } from './exit-codes.ts';
 import type { Environment } from './global-flags.ts';
 import { stripControlCharacters } from './output/control-characters.ts';
 
-/** Hints for problems whose detail has none. */
+/** Hints for problems whose detail contains no hint. */
 const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
   unauthenticated:
     'pass a key of this vault; `vault tenant issue-key` makes a new one, `vault doctor` looks for damage',
   vault_busy: 'try again',
   too_many_requests: 'try again later',
   no_space: 'make room on the disk and try again',
-  // The record is damaged, as if the file were.
+  // Give the same hint as for a damaged file.
   integrity_failure: FAULTS.damaged.hint,
 };
 
-/** Error codes of the system, and of SQLite for data and locks. */
+/** Matches the error codes of disk errors, from the system and from SQLite. */
 const DISK_ERROR = /^(EIO$|SQLITE_(IOERR|PROTOCOL))/;
 
-/** `vault exec` sets the other key, too. */
+/** Returns the hint to use the management key, which `vault exec` sets, too; undefined if it would not help. */
 function otherKeyHint(code: ProblemCode | undefined, env: Environment): string | undefined {
   const { VAULT_API_KEY: own, VAULT_MANAGEMENT_KEY: other } = env;
   if (code !== 'permission_missing' || !other || own === other) return undefined;
   return 'use the management key: VAULT_API_KEY="$VAULT_MANAGEMENT_KEY" vault …';
 }
 
-/** Prints one line of fact on stderr, then details, then a line `hint:` if there is one. */
+/** Prints a fact, details and a hint on stderr: one line for the fact, one for each detail, and a line `hint: …`. */
 export function report(fact: string, hint?: string, details: readonly string[] = []): void {
   for (const line of [fact, ...details.map((detail) => `  ${detail}`)]) {
     writeError(`vault: ${stripControlCharacters(line)}\n`);
@@ -39,12 +39,12 @@ export function report(fact: string, hint?: string, details: readonly string[] =
   if (hint !== undefined) writeError(`hint: ${stripControlCharacters(hint)}\n`);
 }
 
-/** Reports a problem reply; `nameMember` translates its paths into words of the command line. */
+/** Reports a problem reply and returns its exit code. `nameMember` names members as the command line does. */
 export function reportProblem(reply: Reply, nameMember?: NameMember): ExitCode {
   return tellProblem(reply.status, decodeProblem(reply.bodyText), nameMember);
 }
 
-/** Reports a failure. For an unexpected error it prints no message, which may hold a value. */
+/** Reports a failure and returns its exit code. Omits the message of an unexpected error, which may contain a value. */
 export function reportFailure(error: unknown, env: Environment, nameMember?: NameMember): ExitCode {
   if (error instanceof Problem) return tellProblem(error.status, error, nameMember);
   if (error instanceof Fault) {
@@ -53,11 +53,11 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
     return FAULTS[error.code].exit;
   }
   if (isCommanderError(error)) return reportUsage(error);
-  // The reader of stdout has gone: `vault … | head -1`.
+  // The reader of stdout has gone, as in `vault … | head -1`.
   if (error instanceof Error && error.name === 'OutputClosed') return 0;
-  // Ctrl-C in a prompt.
+  // The user pressed Ctrl-C in a prompt.
   if (error instanceof Error && error.name === 'ExitPromptError') return 130;
-  // The file has no flag, such as one in the temporary folder.
+  // A full disk for a file that no flag names, such as one in the temporary folder.
   if (isFullDisk(error)) {
     return reportFailure(new Fault('no_space', 'there is no space left on the disk', { cause: error }), env);
   }
@@ -88,33 +88,35 @@ function tellProblem(status: number, problem: ToldProblem | undefined, nameMembe
 
 type UsageError = Error & { readonly code: string; readonly exitCode: number };
 
-/** Recognise it by its shape: loading commander only for its class would slow every failure. */
+/** Returns whether commander threw an error. Checks its shape, because loading commander's class would take time. */
 function isCommanderError(error: unknown): error is UsageError {
   return (
     error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('commander.')
   );
 }
 
-/** Returns the likely meaning of a word that commander does not know. */
+/** Hints for common usage errors that commander reports. */
 const USAGE_HINTS: Readonly<Record<string, string>> = {
   "unknown option '--api-key'": 'pass the key with --api-key-file or VAULT_API_KEY, not on the command line',
   "unknown option '--url'": 'this command uses no daemon; name a vault with --file (VAULT_FILE)',
   "unknown command 'version'": 'vault --version',
 };
 
-/** Commander appends the words themselves. A word may be a secret, and so may the text after `=`. */
+/** Matches the superfluous words in commander's message. A word may be a secret. */
 const EXCESS_WORDS = /(?<=^error: too many arguments.* but got \d+): [\s\S]*$/;
 
-/** Commander's message is `error: …`, followed by its suggestion on a second line. */
+/**
+ * Reports an error of commander, whose message is `error: …` with a suggestion on a second line. Returns the exit code.
+ */
 function reportUsage(error: UsageError): ExitCode {
   if (error.exitCode === 0) return 0;
   const message = error.message.replace(EXCESS_WORDS, '').replace(/^error: /, '');
   const [fact = '', suggestion] = message.split('\n');
   const reported = fact.replace(/'(--?[^=']*)=.*'/, "'$1'");
   const meant = Object.hasOwn(USAGE_HINTS, reported) ? USAGE_HINTS[reported] : undefined;
-  // `-abc`: flags with one dash have one letter.
+  // A flag with one dash has only one letter, so `-abc` needs a hint.
   const isOneDash = /^unknown option '-[^-'][^']+'$/.test(reported);
-  const dashes = isOneDash ? 'write two dashes before a flag, and -- before an id that begins with -' : undefined;
+  const dashes = isOneDash ? 'write long flags with two dashes, and put -- before an id that begins with -' : undefined;
   const near = suggestion?.replace(/^\(Did you mean (.*)\?\)$/, 'did you mean $1?');
   report(reported, meant ?? near ?? dashes ?? (error.code === 'commander.unknownCommand' ? 'vault help' : undefined));
   return 2;
@@ -122,13 +124,13 @@ function reportUsage(error: UsageError): ExitCode {
 
 let isOwned = false;
 
-/** Writes to stderr. If its reader has gone, the text is lost and the work continues. */
+/** Writes to stderr. If the reader of stderr has gone, drops the text, and the work continues. */
 function writeError(text: string): void {
   ownStandardError();
   process.stderr.write(text);
 }
 
-/** Ignores a closed stderr from now on, so it ends neither a command that prints a line nor a daemon that logs. */
+/** Ignores errors of stderr from now on, so that a closed stderr ends neither a command nor a daemon. */
 export function ownStandardError(): void {
   if (isOwned) return;
   isOwned = true;

@@ -17,7 +17,8 @@ import { chooseTarget, openTarget } from './target.ts';
 import { createTextReader } from './text-reader.ts';
 
 /**
- * Runs one operation from its command line to its exit code. Checks everything that it can before it sends anything.
+ * Runs the operation of a command line and resolves to the exit code. Checks as much as it can before it sends
+ * anything.
  */
 export async function runOperation(id: OperationId, typed: CommandInput, command: Command): Promise<ExitCode> {
   const row: Operation = OPERATIONS[id];
@@ -82,12 +83,12 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   }
 }
 
-/** Reports powers of the permissions in a body that their names do not show. */
-/** The application is in the path, or in the body of a question about it. */
+/** Returns whether a call names an application, in its path or in its body. */
 function namesApplication({ path, body }: Operation): boolean {
   return path.startsWith('/applications/{id}') || body?.properties?.['application_id'] !== undefined;
 }
 
+/** Warns of permissions in a body that allow more than their names show. */
 function warnOfGrants(bodyText = '{}'): void {
   const { permissions = [] } = JSON.parse(bodyText) as { readonly permissions?: readonly Permission[] | null };
   for (const permission of permissions ?? []) {
@@ -96,7 +97,7 @@ function warnOfGrants(bodyText = '{}'): void {
   }
 }
 
-/** The output settings of an operation's results. */
+/** Returns the view of an operation's results. */
 export function viewOf(row: Operation): ResultView {
   const { result, cli } = row;
   const isArray = result?.type === 'array';
@@ -110,7 +111,7 @@ export function viewOf(row: Operation): ResultView {
   };
 }
 
-/** Returns whether to show the request instead of sending it, and in which form: by the flag, else by the variable. */
+/** Returns the form in which to show the request instead of sending it; undefined to send it. */
 function shownAs(flags: OperationFlags, env: Environment): 'curl' | 'dry-run' | undefined {
   const isTyped = flags.curl !== undefined || flags.dryRun !== undefined;
   const isOn = (name: 'curl' | 'dryRun') => isSwitchedOn(flags[name], isTyped ? {} : env, FLAGS.request[name]);
@@ -139,7 +140,7 @@ function isAlone(flag: 'all' | 'follow', pickers: readonly string[], { members }
   throw new Fault('usage', `only one of --${flag} and --${picker} can be given`);
 }
 
-/** On a terminal, an operation with prompts asks when no member was given. */
+/** Resolves to the input with prompted members, if none was typed and the operation has prompts on this terminal. */
 async function complete(id: OperationId, row: Operation, typed: CommandInput): Promise<CommandInput> {
   const isBare = Object.keys(typed.members).length === 0 && typed.body === undefined;
   if (!isBare || row.cli.asks === undefined || !canPrompt()) return typed;
@@ -147,7 +148,7 @@ async function complete(id: OperationId, row: Operation, typed: CommandInput): P
   return { ...typed, members: await askMembers(id, row.cli.asks) };
 }
 
-/** Exit code 2 would make a caller repeat a change that was made. */
+/** Returns the error, with a hint for the fault `usage` that the change was made: a caller might repeat it. */
 function doneAllTheSame(error: unknown): unknown {
   if (!(error instanceof Fault) || error.code !== 'usage') return error;
   const hint = 'the change was made; only printing it failed';

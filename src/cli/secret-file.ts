@@ -4,23 +4,27 @@ import { errorCode } from './error-code.ts';
 import { FLAGS, isSwitchedOn } from './global-flags.ts';
 import { endBySignals } from './interrupt.ts';
 
-/** The largest key, passphrase or certificate chain. An endless device must not fill the memory. */
+/** The maximum size of a key, passphrase or certificate chain, so that an endless device cannot fill the memory. */
 const MAX_KIB = 1024;
 const PIECE_BYTES = 4096;
 
 const GROUP_AND_OTHERS = 0o077;
 
-/** Checks an open file before it is read. Throws the fault `file_unsafe`. */
+/** Checks an open file before its contents are read. Throws the fault `file_unsafe`. */
 type CheckOpened = (path: string, opened: Stats) => void;
 
-/** Returns the bytes of a file with a secret, which a flag names. Rejects with `usage`, and `file_unsafe` if others can open it. */
+/**
+ * Resolves to the bytes of a secret file. Rejects with `usage`, which names `flag`, and `file_unsafe` if others can
+ * open it.
+ */
 export async function readSecretFile(flag: string, path: string): Promise<Buffer> {
   return readSmallFile(flag, path, assertPrivate);
 }
 
 /**
- * Throws the fault `file_unsafe` unless a file belongs to this user or root, and group and others have no access. Accepts
- * pipes and devices, since they store nothing that others could read later, and every file on Windows, which has no modes.
+ * Throws the fault `file_unsafe` unless a file belongs to this user or root, and group and others have no access.
+ * Accepts pipes and devices, since they store nothing that others could read later, and every file on Windows, which
+ * has no modes.
  */
 export function assertPrivate(path: string, opened: Pick<Stats, 'uid' | 'mode' | 'isFile'>): void {
   const user = process.getuid?.();
@@ -33,7 +37,10 @@ export function assertPrivate(path: string, opened: Pick<Stats, 'uid' | 'mode' |
   });
 }
 
-/** Returns the bytes of a file that a flag names, at most 1 MiB. Rejects with `usage`, and what `check` throws. */
+/**
+ * Resolves to the bytes of a file of at most 1 MiB. Rejects with `usage`, which names `flag`, and with errors of
+ * `check`.
+ */
 export async function readSmallFile(flag: string, path: string, check?: CheckOpened): Promise<Buffer> {
   let bytes: Buffer;
   try {
@@ -47,7 +54,7 @@ export async function readSmallFile(flag: string, path: string, check?: CheckOpe
   throw new Fault('usage', `${flag}: ${path} is longer than ${MAX_KIB} KiB`);
 }
 
-/** Reads a stream to its end, or up to this number of bytes. */
+/** Resolves to the bytes of a stream. Stops reading after the piece that reaches `most` bytes. */
 export async function readAtMost(stream: AsyncIterable<Uint8Array | string>, most: number): Promise<Buffer> {
   const pieces: Uint8Array[] = [];
   let size = 0;
@@ -60,7 +67,7 @@ export async function readAtMost(stream: AsyncIterable<Uint8Array | string>, mos
   return Buffer.concat(pieces);
 }
 
-/** Reads at most `most` bytes. */
+/** Returns the first bytes of a file, at most `most`. */
 function readStart(path: string, most: number, check?: CheckOpened): Buffer {
   const file = openSync(path, 'r');
   try {
@@ -79,19 +86,22 @@ function readStart(path: string, most: number, check?: CheckOpened): Buffer {
   }
 }
 
-/** Returns whether the read waits for another process to write: `mkfifo`, `<(…)`. Throws the errors of `stat`. */
+/**
+ * Returns whether a path is a named pipe (`mkfifo`, `<(…)`), whose read waits for a writer. Throws the errors of
+ * `stat`.
+ */
 function isNamedPipe(path: string): boolean {
   return statSync(path).isFIFO();
 }
 
-/** Yields the bytes of a file. While it waits for a pipe, signals end the command. */
+/** Yields the bytes of a file. Lets signals kill the process during the read of a named pipe. */
 export async function* readNamed(path: string, check?: CheckOpened): AsyncGenerator<Uint8Array> {
   const asBefore = isNamedPipe(path) ? endBySignals() : undefined;
   try {
     const stream = createReadStream(path);
     stream.once('open', (file) => {
       try {
-        // Another file may have replaced the pipe.
+        // Check the opened file, because it may have replaced the pipe.
         check?.(path, fstatSync(file));
       } catch (error) {
         stream.destroy(error as Fault);

@@ -29,7 +29,7 @@ export async function showRequest(
   return 0;
 }
 
-/** Returns the named daemon; without a URL for a file or without any vault. */
+/** Returns the URL of the named daemon; undefined if a file or no vault is named. */
 function daemonUrl(flags: GlobalFlags, env: Environment): string | undefined {
   const isNamed = [flags.url, flags.file, env['VAULT_URL'], env['VAULT_FILE']].some(Boolean);
   try {
@@ -49,8 +49,8 @@ export interface RequestTarget {
 
 /**
  * Returns the equivalent curl command for a POSIX shell. It refers to the API key as `$VAULT_API_KEY`. The body is one
- * single-quoted word, byte for byte as sent, except that control characters become JSON escapes. They can occur only in
- * its strings.
+ * single-quoted word, byte for byte as sent, except that control characters become JSON escapes. Such characters can
+ * occur only in the strings of the JSON.
  */
 export function curlCommand(call: Call, target: RequestTarget): string {
   const prefix = headerPrefixOf(target.headerPrefix);
@@ -83,7 +83,10 @@ function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/** Line ends and tabs stay: JSON allows them between values, and quotes protect them. */
+/**
+ * Escapes control characters in JSON. Keeps line ends and tabs, which JSON allows between values and the quotes
+ * protect.
+ */
 function escapeControls(json: string): string {
   return json.replace(/[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (character) =>
     /[\t\n\r]/.test(character) ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

@@ -17,8 +17,8 @@ const VARIABLE = 'VAULT_INCLUDED_ACTIVE_TOKENS';
 const MAX_INCLUDED = 999_999_999_999_999;
 
 /**
- * Chooses the target. Typed flags override the environment; two targets at one level are an error. The default is
- * `./vault.db`, if it exists. Throws the fault `usage`.
+ * Returns the target of calls. Typed flags override the environment. Default: `./vault.db`, if it exists. Throws the
+ * fault `usage` for no target, for two flags, and for two variables.
  */
 export function chooseTarget(
   flags: GlobalFlags,
@@ -50,17 +50,17 @@ export function chooseFile(flags: GlobalFlags, env: Environment): string {
   return file ?? DEFAULT_FILE;
 }
 
-/** Like `localFile`, for a command that creates its file or daemon: a URL elsewhere does not matter. */
+/** Returns the file as `chooseFile` does, for a command that creates its file or daemon. Ignores VAULT_URL. */
 export function chooseOwnFile(flags: GlobalFlags, env: Environment): string {
   return chooseFile(flags, { ...env, VAULT_URL: undefined });
 }
 
-/** The cache of a command that reads many tokens, in KiB, as large as that of a group of writes. */
+/** The size of the cache for a command that reads many tokens, in KiB. */
 const CACHE_KIB = 4 * 1024;
 
 /**
- * Opens the target. `calls` determines whether to keep the connection. The `given` values apply to a file only: they
- * replace its randomness, and the credential of the flags.
+ * Opens the target and resolves to its client. `calls` determines whether to keep the connection. `given` applies only
+ * to a file: it replaces the random source, and the credential that the flags name.
  */
 export async function openTarget(
   target: Target,
@@ -90,11 +90,11 @@ export async function openTarget(
   const options = {
     anchor,
     includedActiveTokens: included,
-    // The command makes one call and ends, so it also waits for the audit entry.
+    // Wait for the audit entry to be on disk, because the command may end right after the reply.
     auditStrict: true,
     overRandom: given.overRandom,
     ...(calls !== 'one' && { cacheKib: CACHE_KIB }),
-    // The command reports the reply; the error behind it is for VAULT_DEBUG.
+    // Print the errors behind failed replies only with VAULT_DEBUG=1, because the command reports the replies.
     ...(env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }),
   };
   return directClient(await openVault({ file: target.file, credential, ...options }));
@@ -107,8 +107,8 @@ function targetOf(url: string | undefined, file: string | undefined, both: strin
 }
 
 /**
- * Returns `included_monthly_active_tokens` of the usage report (decisions §8), if it is set: by a flag of `vault
- * serve`, or for both targets by the variable. Throws the fault `usage`.
+ * Returns `included_monthly_active_tokens` of the usage report (decisions §8), as typed or else from the variable;
+ * undefined if neither is set. Throws the fault `usage` unless it is a whole number.
  */
 export function includedActiveTokens(typed: string | undefined, env: Environment): number | undefined {
   const text = typed ?? (env[VARIABLE] || undefined);

@@ -2,16 +2,18 @@ import { Fault } from '../core/fault.ts';
 import { errorCode } from './error-code.ts';
 import { readAtMost, readNamed } from './secret-file.ts';
 
-/** Resolves a flag's value to text: the value itself, the file after `@`, or standard input for `-`. */
+/** Resolves to the text of a flag: the typed text itself, the file named after `@`, or standard input for `-`. */
 export type ReadText = (flag: string, typed: string) => Promise<string>;
 
 /** The part of standard input that the reader needs. */
 export type InputStream = AsyncIterable<Uint8Array | string>;
 
-/** In MiB; more than any daemon accepts by default. A device or an endless command must not fill the memory. */
+/** The maximum size of a text, in MiB, so that an endless device or command cannot fill the memory. */
 const MAX_MIB = 256;
 
-/** Standard input can be read once; a second flag that reads it is an error. */
+/**
+ * Creates a reader. It rejects with `usage` for a second flag that reads standard input, which can be read only once.
+ */
 export function createTextReader(stdin: () => InputStream = () => process.stdin): ReadText {
   let readBy: string | undefined;
   return async (flag, typed) => {
@@ -24,7 +26,7 @@ export function createTextReader(stdin: () => InputStream = () => process.stdin)
   };
 }
 
-/** The message omits the name: it may be a secret that begins with `@`. */
+/** Reads the file after `@`. Its errors omit the name, which may be a secret text that begins with `@`. */
 async function readAfterAt(flag: string, path: string): Promise<Uint8Array> {
   try {
     return await collect(flag, readNamed(path));
@@ -43,7 +45,7 @@ async function collect(flag: string, stream: InputStream): Promise<Uint8Array> {
   throw new Fault('invalid_data', `${flag}: the text is longer than ${MAX_MIB} MiB`);
 }
 
-/** JSON text may not begin with a byte order mark (RFC 8259 §8.1), but editors write one; the decoder removes it. */
+/** Decodes UTF-8 without a byte order mark: editors write one, but JSON allows none (RFC 8259 §8.1). Throws `usage`. */
 export function decodeText(flag: string, bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes);

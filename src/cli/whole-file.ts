@@ -4,14 +4,14 @@ import { type FileHandle, link, lstat, open, rm } from 'node:fs/promises';
 import { Fault } from '../core/fault.ts';
 import { errorCode, noSpaceFor } from './error-code.ts';
 
-/** `new` never touches an existing file. `replace` takes its place. */
+/** What to do with an existing file: `new` rejects and never changes it, `replace` replaces it. */
 export type Placement = 'new' | 'replace';
 
 export type Content = string | Uint8Array | AsyncIterable<string | Uint8Array>;
 
 /**
- * Writes a file of mode 0600. The file appears complete and synced, or not at all; a signal leaves nothing. Messages name
- * `flag`. Rejects with the faults `file_exists`, `usage` and `no_space`, and with any error that `content` throws.
+ * Writes a file (0600). The file appears complete and synced, or not at all, even after a signal. Errors name `flag`.
+ * Rejects with the faults `file_exists`, `usage` and `no_space`, and with any error that `content` throws.
  */
 export async function writeWholeFile(
   flag: string,
@@ -33,17 +33,19 @@ export async function writeWholeFile(
   }
 }
 
-/** A new file for a secret that is shown once. It has a temporary name until `fill` resolves. */
+/** A new file for a secret that the vault shows only once. It has a temporary name until `fill` resolves. */
 export interface ReservedFile {
-  /** Writes the text and gives the file its name. When the name cannot be given, the fault names the temporary file. */
+  /**
+   * Writes the text and renames the file to its final name. If the rename fails, the fault names the temporary file.
+   */
   fill(text: string): Promise<void>;
   /** Removes the file, unless `fill` wrote its text. */
   discard(): Promise<void>;
 }
 
 /**
- * Reserves disk space for a text of at most `bytes` bytes before the text exists: a full disk or an existing file must not
- * lose an API key. Rejects as `writeWholeFile` does.
+ * Reserves disk space for a text of at most `bytes` bytes before the text exists, so that neither a full disk nor an
+ * existing file can lose an API key. Rejects as `writeWholeFile` does.
  */
 export async function reserveFile(flag: string, path: string, bytes: number): Promise<ReservedFile> {
   const draft = await openDraft(flag, path, 'new');
@@ -71,7 +73,7 @@ export async function reserveFile(flag: string, path: string, bytes: number): Pr
   };
 }
 
-/** Overwrites the reserved blocks in place: the text fits even when the disk is full by now. */
+/** Overwrites the reserved blocks in place, so that the text fits even if the disk has filled up. */
 async function overwrite(handle: FileHandle, content: Uint8Array): Promise<void> {
   for (let at = 0; at < content.length; ) at += (await handle.write(content, at, content.length - at, at)).bytesWritten;
   await handle.truncate(content.length);
@@ -84,7 +86,7 @@ interface Draft {
   readonly temporary: string;
   readonly handle: FileHandle;
   readonly fail: (error: unknown) => never;
-  /** Lets the file outlive the process. */
+  /** Keeps the file when the process exits. */
   readonly keep: () => void;
   readonly discard: () => Promise<void>;
 }
@@ -96,7 +98,7 @@ async function openDraft(flag: string, path: string, placement: Placement): Prom
   const fail = (error: unknown): never => {
     throw cannotMake(flag, path, error);
   };
-  // Daemons in containers share PIDs: with a PID, `replace` would fail on the draft of a killed daemon.
+  // Use no PID for `replace`: daemons in containers have equal PIDs, and a killed one may have left its draft.
   const temporary = `${path}.${placement === 'new' ? process.pid : randomUUID()}.tmp`;
   const handle = await open(temporary, 'wx', 0o600).catch(fail);
   const remove = () => {
@@ -120,9 +122,9 @@ async function openDraft(flag: string, path: string, placement: Placement): Prom
 const NO_HARD_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
 
 /**
- * Gives a file its name. Renames synchronously, so that no signal arrives between the new name and the caller. A link,
- * unlike a rename, never replaces a file that appeared meanwhile. File systems without hard links replace a placeholder
- * instead.
+ * Moves a file to its final name. For `replace`, renames it synchronously, so that no signal handler runs before the
+ * caller continues. For `new`, links it, because a link, unlike a rename, never replaces a file that appeared
+ * meanwhile. On file systems without hard links, creates a placeholder and renames the file over it.
  */
 export async function putInPlace(temporary: string, path: string, placement: Placement): Promise<void> {
   if (placement === 'replace') {
@@ -145,10 +147,10 @@ export async function putInPlace(temporary: string, path: string, placement: Pla
   await rm(temporary);
 }
 
-/** Returns the fault for a system error of creating a file. It names the flag and the path. */
+/** Returns the fault for a file that could not be created. The fault names the flag and the path. */
 export function cannotMake(flag: string, path: string, error: unknown): Fault {
   const code = errorCode(error);
   if (code === 'EEXIST') return new Fault('file_exists', `${flag}: ${path} exists`, { cause: error });
-  const usage = { hint: 'create its folder, or make that writable', cause: error };
+  const usage = { hint: 'create its folder, or make the folder writable', cause: error };
   return noSpaceFor(flag, path, error) ?? new Fault('usage', `${flag}: ${path} cannot be made (${code})`, usage);
 }

@@ -16,20 +16,22 @@ import type { Call, Reply } from '../contract/call.ts';
 import { Fault } from '../core/fault.ts';
 import { checkUnopenedVault, createVault, openVault as openFile } from '../vault/vault.ts';
 
-/** At most one of `keyFile`, `keyCommand`, `key` and `passphrase` may be given. */
+/** The options of `openVault`. At most one of `keyFile`, `keyCommand`, `key` and `passphrase` may be given. */
 export interface OpenVaultOptions {
   /** The path of the vault file. */
   readonly file: string;
   /** The path of a key file: 32 bytes, mode 0600. Default: `FILE.key`. */
   readonly keyFile?: string | undefined;
-  /** A program that prints the key, and its arguments, split at blanks, as for `vault --key-command`. */
+  /** A program that prints the key, with its arguments, separated by blanks, as for `vault --key-command`. */
   readonly keyCommand?: string | undefined;
   /** The 32 bytes of a key file. The vault works on a copy. */
   readonly key?: Uint8Array | undefined;
   readonly passphrase?: string | undefined;
-  /** The path of an anchor, as for `vault serve --anchor`: an older copy of the file is rejected. */
+  /**
+   * The path of an anchor, which makes `openVault` reject an older copy of the file, as `vault serve --anchor` does.
+   */
   readonly anchor?: string | undefined;
-  /** Creates the vault if the file is missing, and its key file if that is missing, too. */
+  /** Whether to create the vault if its file is missing, and then also a missing key file. */
   readonly createIfMissing?: boolean | undefined;
 }
 
@@ -56,18 +58,18 @@ const OPTIONS = {
   createIfMissing: { is: isBoolean, said: 'true or false' },
 } as const satisfies Record<keyof OpenVaultOptions, OptionRow>;
 
-/** Another process may be creating the key file and the vault. */
+/** The number of tries, because another process may be creating the key file and the vault at the same time. */
 const MAX_TRIES = 40;
 const PAUSE_MS = 50;
 
 /**
  * Opens a vault file in this process, without a daemon. Daemons, commands and other processes may use the file at the
- * same time. Throws a `TypeError` for wrong options. Rejects with an error that has a `code`, as of `vault --file`
- * (`file_missing`, `wrong_credential`, `file_unsafe`, `not_a_vault`, …), and a `hint`.
+ * same time. Rejects with a `TypeError` for wrong options. Other errors have a `hint` and a `code`, such as
+ * `file_missing`, `wrong_credential`, `file_unsafe` or `not_a_vault`.
  */
 export async function openVault(options: OpenVaultOptions): Promise<OpenedVault> {
   checkOptions('openVault', OPTIONS, options);
-  if (options.file === undefined) throw new TypeError('openVault: file is required: a path');
+  if (options.file === undefined) throw new TypeError('openVault: file (a path) is required');
   const openers = (['keyFile', 'keyCommand', 'key', 'passphrase'] as const).filter(
     (name) => options[name] !== undefined,
   );
@@ -96,7 +98,7 @@ async function openOrCreate(options: OpenVaultOptions): Promise<OpenedVault> {
     const made = isNew ? await createVault({ file, credential, tenantName: 'default' }) : undefined;
     await made?.vault.close();
     const created = made && { tenant_id: made.tenant.id, management_key: made.application.key ?? '' };
-    // A program may exit without `close` and lose audit entries that are not on disk yet.
+    // Write audit entries to disk before each reply, because a program may exit without calling `close`.
     const settings = { auditStrict: true, ...(process.env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }) };
     const vault = await openFile({ file, credential, anchor, ...settings });
     const stopSweeper = startSweeper({ sweep: vault.sweep, notices: vault.notices, report: () => undefined });
@@ -129,7 +131,7 @@ async function credentialOf(options: OpenVaultOptions, isNew: boolean): Promise<
   return keyFile === undefined ? makeKeyFileBeside(file, 'keyFile') : provideKeyFile(keyFile, 'keyFile');
 }
 
-/** Creates clients. `end` waits until their calls have ended. */
+/** Returns the functions that create clients and close the vault. `end` closes it when all calls have ended. */
 function closable(
   call: (call: Call) => Promise<Reply>,
   end: (idle: () => Promise<unknown>) => Promise<void>,

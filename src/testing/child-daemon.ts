@@ -8,10 +8,10 @@ import { type CheckedOptions, ownEnvironment, type StartedDaemon } from './start
 
 const MAX_START_MS = 30_000;
 const PAUSE_MS = 10;
-/** The path from src/testing/, and from each folder of dist/. */
+/** The path of the command, both from src/testing/ and from the bundled file in dist/. */
 const BIN = path.join(import.meta.dirname, '../../bin/vault.js');
 
-/** Runs `vault serve --dev` in a child process that ends with this one. */
+/** Starts `vault serve --dev` in a child process that ends with this one. Resolves when the daemon is ready. */
 export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptions): Promise<StartedDaemon> {
   const folder = makeTemporaryFolder('test');
   const readyFile = path.join(folder, 'ready.json');

@@ -3,7 +3,7 @@ import { type CheckedOptions, ownEnvironment, type StartedDaemon } from './start
 
 const SWEEP_EVERY_MS = 60_000;
 
-/** Does the work of `vault serve --dev` in this process, without its output. */
+/** Starts a daemon in this process, as `vault serve --dev` does, but without output. Resolves when it listens. */
 export async function startInProcess({ headerPrefix, seedFiles, seed }: CheckedOptions): Promise<StartedDaemon> {
   const options = { file: undefined, settings: {}, seedFiles, seed, env: ownEnvironment() };
   const { url, keys, ids, vault, stop } = await startDevDaemon(headerPrefix, options);

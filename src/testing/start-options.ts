@@ -5,18 +5,18 @@ import { HEADER_PREFIX } from '../contract/patterns.ts';
 export interface StartOptions {
   /** `in-process`: a daemon in this process. `child`: `vault serve --dev`, in a process that ends with this one. */
   readonly mode?: 'in-process' | 'child' | undefined;
-  /** The prefix of the header names; `SVC`. */
+  /** The prefix of the header names. Default: `SVC`. */
   readonly headerPrefix?: string | undefined;
-  /** Seed files to apply at the start, as by `vault seed apply`, and again after a reset. */
+  /** Seed files to apply at the start, as `vault seed apply` does. A reset restores their records. */
   readonly seedFile?: string | readonly string[] | undefined;
   /**
-   * A whole number from 0 that determines the tenant, keys, application ids and generated data, so every run has the
-   * same ones.
+   * A whole number from 0 that determines the tenant id, keys, application ids and generated data, so that they are the
+   * same in every run.
    */
   readonly seed?: number | undefined;
 }
 
-/** The options with their defaults. */
+/** The checked options, with defaults for missing ones. */
 export interface CheckedOptions {
   readonly mode: 'in-process' | 'child';
   readonly headerPrefix: string;
@@ -39,7 +39,7 @@ export function ownEnvironment(): Record<string, string | undefined> {
   return Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 }
 
-/** The kind of each option, and its description in messages. */
+/** The check of each option, and the description of its valid values in messages. */
 const OPTIONS = {
   mode: { is: (value) => value === 'in-process' || value === 'child', said: "'in-process' or 'child'" },
   headerPrefix: {
@@ -56,7 +56,7 @@ const OPTIONS = {
   },
 } as const satisfies Record<keyof StartOptions, OptionRow>;
 
-/** Returns the options with their defaults. Throws what `checkOptions` throws. */
+/** Returns the options with defaults for missing ones. Throws a `TypeError` for wrong options. */
 export function wholeOptions(options: StartOptions): CheckedOptions {
   checkOptions('startVault', OPTIONS, options);
   const { mode = 'in-process', headerPrefix = 'SVC', seedFile = [], seed } = options;

@@ -17,28 +17,28 @@ export interface TestKeys {
   readonly private_key: string;
 }
 
-/** Moves the time of the vault only. Each method resolves to the vault's new time. */
+/** Moves the clock of the vault, but not that of the machine. Each method resolves to the vault's new time. */
 export interface TestClock {
   now(): Promise<Date>;
   set(to: Date | string): Promise<Date>;
-  /** Advances by milliseconds. Expired tokens are removed from the file. */
+  /** Advances the clock by milliseconds, and removes tokens that have then expired from the file. */
   advance(milliseconds: number): Promise<Date>;
-  /** Returns to the machine's time. */
+  /** Sets the clock to the machine's time. */
   reset(): Promise<Date>;
 }
 
-/** Faults for the next requests. */
+/** Sets faults for the next requests. */
 export interface TestFaults {
   set(fault: Omit<DevFault, 'times'> & { readonly times?: number }): Promise<void>;
   list(): Promise<readonly DevFault[]>;
   clear(): Promise<void>;
 }
 
-/** The results of a seed file, by the names in the file. */
+/** The ids and keys that the seed files define, by the names in the files. */
 export interface SeededIds {
   /** Only applications that this start created have a key. */
   readonly apps: { readonly [item: string]: { readonly id: string; readonly key?: string } };
-  /** The id; for generated tokens, the ids. */
+  /** The id of a token, or the ids of the tokens of a generated item. */
   readonly tokens: { readonly [item: string]: string | readonly string[] };
 }
 
@@ -46,17 +46,17 @@ export interface SeededIds {
 export interface TestVault {
   readonly url: string;
   readonly keys: TestKeys;
-  /** The ids and keys of the seed files; empty without any. */
+  /** The ids and keys of the seeded records; empty without seed files. */
   readonly ids: SeededIds;
-  /** Calls with the private key. It creates, reads, changes and deletes every token, revealed. */
+  /** The client with the private key, which may create, change and delete every token, and read it in clear. */
   readonly client: VaultClient;
-  /** Calls with the management key: applications, the tenant, the usage report. */
+  /** The client with the management key, which manages applications and the tenant, and reads the usage report. */
   readonly management: VaultClient;
   readonly clock: TestClock;
   readonly faults: TestFaults;
   /**
-   * Resets the vault to its start: removes later records, frees their ids, keeps the keys, and restores settings, clock
-   * and faults.
+   * Restores the vault's state at its start: removes later records, frees their ids, and restores settings, clock and
+   * faults. The API keys stay valid.
    */
   reset(): Promise<void>;
   /** Stops the daemon and removes its files. */
@@ -65,8 +65,8 @@ export interface TestVault {
 }
 
 /**
- * Starts a vault with an HTTP daemon on a free port of this machine. It holds only what seed files define. Throws a
- * `TypeError` for unknown options. Rejects with all errors of the seed files.
+ * Starts a new vault with an HTTP daemon on a free port of this machine. The vault contains only the records of the
+ * seed files. Rejects with a `TypeError` for wrong options, and with one error that lists all errors of the seed files.
  */
 export async function startVault(options: StartOptions = {}): Promise<TestVault> {
   const checked = wholeOptions(options);
@@ -109,7 +109,7 @@ export async function startVault(options: StartOptions = {}): Promise<TestVault>
   };
 }
 
-/** The replies of the `--dev` paths; each has one of these members. */
+/** The body of a reply of the `--dev` paths. A reply has only one of these members. */
 interface Answer {
   readonly now: string;
   readonly data: readonly DevFault[];
@@ -120,7 +120,7 @@ async function start(options: CheckedOptions): Promise<StartedDaemon> {
   return (await import('./in-process-daemon.ts')).startInProcess(options);
 }
 
-/** Test runners print only an error's message. */
+/** Throws the error with its details and hint in the message, because test runners print only the message. */
 function inOneMessage(error: unknown): never {
   if (!(error instanceof Fault)) throw error;
   const hint = error.hint === undefined ? [] : [`hint: ${error.hint}`];

@@ -14,10 +14,10 @@ describe('two flags that exclude each other fail', () => {
   it.each<readonly [readonly string[], Readonly<Record<string, string>>, string]>([
     [[...CREATE, '--data', '1', '--curl', '--dry-run'], {}, 'only one of --curl and --dry-run can be given'],
     [[...CREATE, '--data', '1'], { VAULT_CURL: '1', VAULT_DRY_RUN: '1' }, 'only one of --curl and --dry-run'],
-    [[...CREATE, '--data', '1', '--data', SECRET], {}, '--data is given twice, but has one value'],
-    [[...CREATE, '--text', '1', '--text', SECRET], {}, '--text is given twice, but has one value'],
+    [[...CREATE, '--data', '1', '--data', SECRET], {}, '--data is given twice, but takes only one value'],
+    [[...CREATE, '--text', '1', '--text', SECRET], {}, '--text is given twice, but takes only one value'],
     [[...CREATE, '--data', '1', '--text', SECRET], {}, 'only one of --data or --text can be given'],
-    [['tokens', 'create', '--body', '-', '--body', '@b.json'], {}, '--body is given twice, but has one value'],
+    [['tokens', 'create', '--body', '-', '--body', '@b.json'], {}, '--body is given twice, but takes only one value'],
     [['tokens', 'create', '--body', '-', '--text', SECRET], {}, 'only one of --body and --text'],
     [[...CREATE, '--data', '1', '--deduplicate-token=true', '--deduplicate-token'], {}, '--deduplicate-token is given'],
     [['tokens', 'list', '-q', '-o', 'csv'], {}, 'only one of --quiet and --output can be given'],

@@ -100,7 +100,7 @@ describe('vault clock', () => {
     [
       'a step back',
       ['clock', 'advance', '-1h'],
-      'the clock advances forward only: 90s, 15m, 25h, 30d\nhint: run `vault clock advance ',
+      'the clock only moves forward, by a duration such as 90s, 15m, 25h or 30d\nhint: run `vault clock advance ',
     ],
     ['a step back behind --', ['clock', 'advance', '--', '-1h'], 'the clock advances forward only'],
     ['a step back for set', ['clock', 'set', '-1h'], 'the time must be ISO 8601: 2030-01-31'],

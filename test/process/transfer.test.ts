@@ -100,7 +100,7 @@ it('moves sealed tokens from one vault to another, and names refused rows', {
     stdout: '{"created":2,"skipped":0,"failed":1}\n',
     stderr:
       'vault: 2 created, 0 there already, 1 refused\n' +
-      'hint: errors.ndjson names them; correct them and import them as a separate file\n',
+      'hint: errors.ndjson lists the failed rows; correct those rows and import them as a separate file\n',
   });
   const [refused] = readFileSync(inside('errors.ndjson'), 'utf8')
     .trim()

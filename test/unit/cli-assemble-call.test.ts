@@ -275,7 +275,7 @@ describe('the path and the query', () => {
   });
 
   it('reject an empty id, which would be the list over HTTP', async () => {
-    expect((await refusal({}, { id: 'getToken', arguments: [''] })).message).toBe('<id> is empty');
+    expect((await refusal({}, { id: 'getToken', arguments: [''] })).message).toBe('<id> must not be empty');
   });
 
   it('reject an id that would be another operation over HTTP', async () => {

@@ -291,17 +291,17 @@ describe('--quiet and --field', () => {
   });
 
   it.each([
-    [list, 'id', 'id', 'data[0].id is that of the first item; with --all, id is that of each item'],
+    [list, 'id', 'id', 'use data[0].id for the first item; with --all, use id for each item'],
     [
       list,
       'data.data.number',
       'data.data',
-      'data[0].data.number is that of the first item; with --all, data.number is that of each item',
+      'use data[0].data.number for the first item; with --all, use data.number for each item',
     ],
-    [list, 'data.nope', 'data.nope', 'data[0].id is that of the first item; with --all, id is that of each item'],
+    [list, 'data.nope', 'data.nope', 'use data[0].id for the first item; with --all, use id for each item'],
     [list, 'dta', 'dta', 'did you mean data?'],
     [list, 'data[0].typ', 'data[0].typ', 'did you mean type?'],
-    [RESULT_VIEWS.snapshotList, 'name', 'name', 'data[0].name is that of the first item'],
+    [RESULT_VIEWS.snapshotList, 'name', 'name', 'use data[0].name for the first item'],
     [one, 'zzzzzz.nope', 'zzzzzz', expect.stringContaining('known are id, type')],
   ])('suggests the path of a member of an item (%#)', (view, field, path, hint) => {
     const choose = () => chooseShowing('json', field, false, view);

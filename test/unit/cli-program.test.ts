@@ -131,7 +131,7 @@ describe('the command line', () => {
 
   it.each([
     ['options', /^Global options[\s\S]*--url <url>[\s\S]*--yes/],
-    ['environment', /VAULT_URL +--url[\s\S]*VAULT_API_KEY holds/],
+    ['environment', /VAULT_URL +--url[\s\S]*VAULT_API_KEY contains/],
     ['exit-codes', /^ {2}0 {4}done[\s\S]* 130 {2}interrupted\n$/],
   ])('vault help %s prints the topic', async (topic, text) => {
     const { stdout, exitCode } = await run('help', topic);

@@ -150,7 +150,7 @@ describe('csvRows', () => {
       '--map number=COLUMN; expiration_month, expiration_year, cvc may be left out',
     ]);
     expect(await hint(['number=pam'])).toEqual(['usage', 'did you mean number=pan?']);
-    expect(await hint(['number=something'])).toEqual(['usage', 'it has pan, b']);
+    expect(await hint(['number=something'])).toEqual(['usage', 'its columns are pan, b']);
     expect(await hint(['number=pan'], 'pan,b,pan\n1,2,3\n')).toEqual(['invalid_data', undefined]);
     expect(await hint(['number=pan'], 'pan,b\n1\n')).toEqual(['invalid_data', 'add a cell for the column b']);
   });

@@ -113,7 +113,7 @@ describe('openVault', () => {
 
   it.each<readonly [unknown, string]>([
     [undefined, 'openVault expects an object of options'],
-    [{}, 'openVault: file is required: a path'],
+    [{}, 'openVault: file (a path) is required'],
     [{ file: '' }, 'openVault: file is a path'],
     [{ file: 'v.db', keyfile: 'k' }, 'openVault has no option keyfile; did you mean keyFile?'],
     [{ file: 'v.db', key: 'k' }, 'openVault: key is a Uint8Array of 32 bytes'],

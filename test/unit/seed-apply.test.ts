@@ -194,7 +194,7 @@ tokens:
     await world.call(reader, 'createToken', { body: { id: 'visa', type: 'token', data: 'mine' } });
     await expect(apply(SEED)).rejects.toMatchObject({
       code: 'token_id_taken',
-      detail: 's.yaml:11: tokens.visa: a token with the id visa exists, and this seed did not make it.',
+      detail: 's.yaml:11: tokens.visa: a token with the id visa exists, and this seed did not create it.',
     });
     expect((await token('visa')).at('data')).toBe('mine');
     expect(await appNames()).toEqual(SEEDED_APPS);
@@ -228,9 +228,11 @@ tokens: { one: { type: token, data: x }, two: { type: token, data: x } }`;
     await apply(
       'apps: { a: { type: public, permissions: [token:create] } }\ntokens: { tok: { type: token, data: y } }',
     );
-    await expect(apply('apps: { a: { type: private, permissions: [token:read] } }')).rejects.toThrow('keeps its type');
+    await expect(apply('apps: { a: { type: private, permissions: [token:read] } }')).rejects.toThrow(
+      'the type of an application cannot change',
+    );
     await expect(apply('tokens: { tok: { type: social_security_number, data: 123-45-6789 } }')).rejects.toThrow(
-      's.yaml:1: tokens.tok.type: a token keeps its type',
+      's.yaml:1: tokens.tok.type: the type of a token cannot change',
     );
   });
 
@@ -355,7 +357,7 @@ tokens:
 
   it.each([
     ['its own application, and continues', undefined, counts(30, 0, 5)],
-    ['another application, and fails', 'this seed did not make it', undefined],
+    ['another application, and fails', 'this seed did not create it', undefined],
   ])('looks again when a token was made after its plan by %s', async (_, refusal, expected) => {
     // Simulate the last call of an apply that lost its key: it was running when the next apply looked.
     let isFirst = true;
@@ -443,7 +445,7 @@ tokens:
     const items = Array.from({ length: 2_200 }, (_, at) => `  tok-${at}: { type: token, data: x, mask: y }`);
     await expect(apply(`tokens:\n${items.join('\n')}`)).rejects.toMatchObject({
       code: 'invalid_data',
-      hint: 'split it into several seeds (`seed:`)',
+      hint: 'split the seed into several seeds (`seed:`)',
     });
     expect(await total()).toBe(0);
   });

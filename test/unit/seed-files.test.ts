@@ -49,7 +49,7 @@ describe('a seed file', () => {
       (_, i) => `l${i + 1}: &l${i + 1} [${Array(9).fill(`*l${i}`).join(', ')}]`,
     );
     await expect(read(`l0: &l0 lol\n${laughs.join('\n')}`)).rejects.toThrow('too many values');
-    await expect(read('a: &a [*a]')).rejects.toThrow('too many values, or too deep');
+    await expect(read('a: &a [*a]')).rejects.toThrow('too many values or is nested too deeply');
   });
 
   it('names the expected format by the name of the file', async () => {
@@ -81,11 +81,11 @@ describe('a seed file', () => {
     ['tokens: { one: { type: token } }', /^s\.yaml:1: tokens\.one\.data: is required$/],
     ['tokens: { one: { data: x } }', /tokens\.one\.type: is required$/],
     ['tokens: { one: { generate: card, data: x } }', /only one of data and generate/],
-    ['tokens: { one: { type: token, data: x, count: 2 } }', /count: is for `generate` only$/],
+    ['tokens: { one: { type: token, data: x, count: 2 } }', /count: works only with `generate`$/],
     ['tokens: { one: { generate: card, count: 10001 } }', /must be at most 10000$/],
-    ['tokens: { one: { generate: card, type: bank } }', /card makes tokens of type card$/],
-    ['tokens: { one: { generate: card, type: token } }', /card makes tokens of type card$/],
-    ['tokens: { ab: { type: token, data: x } }', /an id has at least 3 characters/],
+    ['tokens: { one: { generate: card, type: bank } }', /must be card, the type of generated card tokens$/],
+    ['tokens: { one: { generate: card, type: token } }', /must be card, the type of generated card tokens$/],
+    ['tokens: { ab: { type: token, data: x } }', /the id needs at least 3 characters/],
     [
       'tokens: { 1a: { type: token, data: x } }',
       /tokens\.1a: has characters or a form that is not allowed here; an example: visa-1$/,
@@ -247,10 +247,10 @@ describe('references', () => {
   it.each([
     [`\${env.NONE}`, 's.yaml:2: tokens.one.data: the environment variable NONE is not set'],
     [`\${env.constructor}`, 's.yaml:2: tokens.one.data: the environment variable constructor is not set'],
-    [`\${apps.web.id}`, `tokens.one.data: \${apps.web.id} names nothing`],
-    [`\${apps.web.key}`, `\${apps.web.key} names nothing`],
-    [`\${tokens.two.id}`, `\${tokens.two.id} names nothing`],
-    [`\${x}`, `\${x} names nothing`],
+    [`\${apps.web.id}`, `tokens.one.data: \${apps.web.id} is unknown`],
+    [`\${apps.web.key}`, `\${apps.web.key} is unknown`],
+    [`\${tokens.two.id}`, `\${tokens.two.id} is unknown`],
+    [`\${x}`, `\${x} is unknown`],
   ])('%s is rejected', async (data, message) => {
     await expect(read(token(data))).rejects.toThrow(message);
   });

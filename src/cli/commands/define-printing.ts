@@ -26,17 +26,17 @@ export interface CommandLine {
   readonly env: Environment;
   /** Reads the values of a flag table. Throws the fault `usage`. */
   readonly read: <Rows extends FlagRows>(rows: Rows) => FlagValues<Rows>;
-  /** Prints items as they come: with `--follow`, if the subcommand has it. */
+  /** Prints items as they arrive; undefined without `--follow`. */
   readonly items: ItemPrinter | undefined;
 }
 
 /**
- * Returns the result to print, as an object or as JSON text; undefined when it has printed; the exit code of a failure
- * that it has reported.
+ * The work of a subcommand. Resolves to the result to print (an object or JSON text), to undefined if it has printed
+ * the result itself, or to the exit code of a failure that it has reported.
  */
 export type Work<Result extends object> = (line: CommandLine) => Promise<Result | string | ExitCode | undefined>;
 
-/** Adds the flags and the output flags to a subcommand. Its action runs `work` and prints the result. */
+/** Adds `rows` and the output flags to a subcommand. The subcommand's action runs `work` and prints the result. */
 export function definePrinting<Result extends object = object>(
   command: Command,
   finish: Finish,

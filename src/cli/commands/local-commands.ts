@@ -6,13 +6,15 @@ type Define = (command: Command, finish: Finish) => void;
 interface LocalCommand {
   readonly command: readonly [string] | readonly [string, string];
   readonly summary: string;
-  /** Works through a target, a file or a daemon, as operations do. */
+  /** Whether the command works on a target (a file or a daemon), as operations do. */
   readonly usesTarget: boolean;
-  /** Gives the subcommand its flags and its action; loaded when the subcommand is called. */
+  /**
+   * Resolves to the function that adds the subcommand's flags and action. Called only when the subcommand is needed.
+   */
   readonly load: () => Promise<Define>;
 }
 
-/** The export that defines the command, and the summary. */
+/** The name of the export that defines the command, the summary, and whether the command works on a target. */
 type Row<Name extends string> = readonly [define: Name, summary: string, target?: 'target'];
 
 /** The subcommands without an endpoint. */

@@ -8,15 +8,15 @@ import type { ResultView } from '../output/result-view.ts';
 import { chooseFile } from '../target.ts';
 import { type CommandLine, definePrinting } from './define-printing.ts';
 
-/** Checks the flags and asks questions before the file is opened. Returns the work. */
+/** Checks the flags and asks questions before the file is opened. Resolves to the work on the open file. */
 type Prepare<Work> = (line: CommandLine) => Promise<Work>;
 
-/** Returns the result to print, as an object or as JSON text; undefined when it has printed. */
+/** Resolves to the result to print (an object or JSON text), or to undefined if it has printed the result itself. */
 type FileWork<Result> = (opened: KeyHolderOptions) => Promise<Result | string | undefined>;
 
 type AdminWork = (admin: VaultAdmin, opened: KeyHolderOptions) => Promise<object | undefined>;
 
-/** Gives a subcommand the flags that open a vault's file, and its action. */
+/** Adds the flags that open a vault's file to a subcommand. Its action runs the prepared work and prints the result. */
 export function defineOnFile<Result extends object = object>(
   command: Command,
   finish: Finish,
@@ -33,7 +33,7 @@ export function defineOnFile<Result extends object = object>(
   definePrinting(command, finish, view, rows, workOnFile, exitCode);
 }
 
-/** Like `onFile`, for a subcommand that works on the opened vault as its administrator. */
+/** Defines a subcommand like `defineOnFile`. Its work gets the opened vault as an administrator. */
 export function defineWithAdmin(
   command: Command,
   finish: Finish,
@@ -51,7 +51,7 @@ export function defineWithAdmin(
   defineOnFile(command, finish, view, prepareOnFile, exitCode);
 }
 
-/** Closes `opened` when `work` has ended. */
+/** Runs `work`, closes `opened`, and resolves to the result of `work`. */
 export async function closing<Opened extends { close(): Promise<void> }, Result>(
   opened: Opened,
   work: (opened: Opened) => Promise<Result>,

@@ -16,7 +16,7 @@ const OPENAPI_FLAGS = {
   },
 } as const;
 
-/** `vault openapi`: prints the document that a daemon serves at /openapi.json, without a target. */
+/** `vault openapi`: prints the OpenAPI document that a daemon serves at /openapi.json. Needs no vault. */
 export function defineOpenApi(command: Command, finish: Finish): void {
   addFlags(command, OPENAPI_FLAGS);
   command.action(async () => {

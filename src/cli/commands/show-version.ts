@@ -6,8 +6,8 @@ import { RESULT_VIEWS } from '../output/result-views.ts';
 import { VERSION } from '../version.ts';
 
 /**
- * `vault --version --output json`: the versions of this program and of its runtime. `vault --version` alone prints one
- * line.
+ * `vault --version --output json`: prints the versions of this program and of its runtime. `vault --version` alone
+ * prints one line.
  */
 export async function showVersion(argv: readonly string[]): Promise<ExitCode> {
   const command = new Command('vault').exitOverride().configureOutput({ outputError: () => undefined });

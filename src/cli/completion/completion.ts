@@ -5,14 +5,14 @@ import { writeOut } from '../output/standard-output.ts';
 import type { Suggestions } from './suggest.ts';
 
 /**
- * The completion script of each shell. It runs `vault completion suggest -- WORDS`; the last word is incomplete. The
- * command prints one suggestion a line, `value<TAB>description`, or the single line `:files`.
+ * The completion script of each shell. A script runs `vault completion suggest -- WORDS`, where the last word is
+ * incomplete. That command prints one suggestion a line, `value<TAB>description`, or the single line `:files`.
  */
 export const COMPLETION_SCRIPTS = {
   bash: `# vault completion for bash: eval "$(vault completion bash)"
 _vault() {
   local words=() word glue='' full kept value rest i
-  # Bash cuts words at : and =, and replaces only what stands behind the last of them.
+  # Bash splits words at : and =, and replaces only the text after the last of these characters.
   for ((i = 1; i <= COMP_CWORD; i++)); do
     word=\${COMP_WORDS[i]}
     if [[ \${#words[@]} -gt 0 && ( -n $glue || $word == [:=]* ) ]]; then
@@ -79,7 +79,7 @@ Register-ArgumentCompleter -Native -CommandName vault -ScriptBlock {
     $words = @($commandAst.CommandElements | Where-Object { $_.Extent.StartOffset -lt $cursorPosition } | ForEach-Object { $_.ToString() })
     $program = $words[0]
     $words = @($words | Select-Object -Skip 1)
-    # An empty argument would be lost on the way.
+    # PowerShell drops an empty argument, so pass quotation marks.
     if ($wordToComplete -eq '') { $words += '""' }
     $lines = @(& $program completion suggest -- @words 2>$null)
     if ($lines.Count -gt 0 -and $lines[0] -eq ':files') {
@@ -99,7 +99,7 @@ export type CompletionShell = keyof typeof COMPLETION_SCRIPTS;
 
 const SHELLS = Object.keys(COMPLETION_SCRIPTS) as CompletionShell[];
 
-/** `vault completion`: prints the script of a shell, and the suggestions for it. Opens no vault. */
+/** `vault completion`: prints the completion script of a shell, or suggestions for the script. Opens no vault. */
 export function defineCompletion(command: Command, finish: Finish): void {
   command.argument('<shell>', SHELLS.join(', '));
   command.argument('[words...]', 'for `suggest`: the typed words; the last may be incomplete');

@@ -21,12 +21,12 @@ export interface Suggestion {
 export type Suggestions = readonly Suggestion[] | 'files';
 
 /**
- * Suggests endings of the last word of `typed`. Runs on every key press, so it reads only the tables and the names of
- * profiles.
+ * Resolves to completions of the last word of `typed`. Reads only the command tables and the names of profiles, because
+ * a shell calls it on every press of the Tab key.
  */
 export async function suggest(typed: readonly string[], env: Environment): Promise<Suggestions> {
   const last = typed.at(-1) ?? '';
-  // How PowerShell passes an empty argument.
+  // The PowerShell script passes an empty argument as two quotation marks.
   const current = last === '""' ? '' : last;
   const place = await findPlace(typed.slice(0, -1));
   if (place.flag !== undefined) return fromSource(flagValues(place.words, place.flag), current, env);
@@ -42,8 +42,8 @@ export async function suggest(typed: readonly string[], env: Environment): Promi
 }
 
 /**
- * Parses the words before the cursor: the words of the subcommand, aliases resolved; its entry and options; the flag whose
- * value is incomplete; the number of arguments.
+ * Parses the words before the cursor. Resolves to the words of the subcommand (with aliases resolved), its entry and
+ * its options, the flag whose value is at the cursor, and the number of arguments.
  */
 async function findPlace(before: readonly string[]) {
   const typed = before[0] === 'help' ? before.slice(1) : before;
@@ -75,7 +75,7 @@ function splitAtEquals(word: string): readonly [string, string?] {
   return at < 0 ? [word] : [word.slice(0, at), word.slice(at + 1)];
 }
 
-/** Returns the nouns and the single words, or the verbs of a noun. */
+/** Returns the possible next words of a command: the nouns and one-word commands, or the verbs of a noun. */
 function nextWords(words: readonly string[]): readonly Suggestion[] {
   const [noun] = words;
   if (words.length > 1) return [];
@@ -135,10 +135,10 @@ const OWN_ARGUMENTS: Readonly<Record<string, ValueSource>> = {
   'profile remove': 'profiles',
 };
 
-/** Accepts any number of them. */
+/** The commands that take any number of arguments. */
 const MANY_ARGUMENTS: ReadonlySet<string> = new Set(['seed apply']);
 
-/** Returns the source of a flag's values: its schema, files for a path, else none. */
+/** Returns the source of a flag's values: its schema, files for a path, or an empty list. */
 function flagValues(words: readonly string[], flag: Option): ValueSource {
   const row = Object.values<Operation>(OPERATIONS).find(({ cli }) => cli.command.join(' ') === words.join(' '));
   const member = row && memberFlags(row).find(({ name }) => `--${name}` === flag.long);
@@ -149,7 +149,7 @@ function flagValues(words: readonly string[], flag: Option): ValueSource {
   return /\[bool\]/.test(flag.flags) ? BOOLEANS : [];
 }
 
-/** Returns the source of an argument's values. Names of tokens are unknown without an open vault. */
+/** Returns the source of an argument's values; an empty list for ids, which only an open vault knows. */
 function argumentValues(words: readonly string[], place: number): ValueSource {
   const line = words.join(' ');
   return place === 0 || MANY_ARGUMENTS.has(line) ? (OWN_ARGUMENTS[line] ?? []) : [];
@@ -162,7 +162,9 @@ function choices(schema: Schema): readonly string[] {
   return one.enum ?? (one.type === 'boolean' ? BOOLEANS : []);
 }
 
-/** Suggests `transform=mask`, `permissions=token:read` and the start of other members: a rule is written in words. */
+/**
+ * Returns the words of a rule's shorthand: `transform=mask`, `permissions=token:read`, and `name=` for other members.
+ */
 function wordsOf(schema: Schema): readonly string[] {
   return Object.entries(schema.items?.properties ?? {}).flatMap(([name, property]) => {
     const values = choices(property);

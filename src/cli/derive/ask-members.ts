@@ -16,7 +16,7 @@ import { checkValue } from '../../core/tokens/validate-data.ts';
 import type { CommandInput } from './assemble-call.ts';
 import { memberFlags } from './member-flags.ts';
 
-/** The terminal for questions. stdout carries only results. */
+/** The streams for questions. The output is stderr, because stdout carries only results. */
 export interface Terminal {
   readonly input?: NodeJS.ReadableStream;
   readonly output: NodeJS.WritableStream;
@@ -31,7 +31,7 @@ interface Asking {
   readonly answer: (member: string) => string;
 }
 
-/** Returns answers in the form of typed flag values; none for a skipped member. */
+/** Asks for one member. Resolves to the answers as flag values, or to an empty list for a skipped member. */
 type Question = (asking: Asking) => Promise<readonly string[]>;
 
 const QUESTIONS: Readonly<Record<string, Question>> = {
@@ -56,7 +56,10 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
   'createApplication.rules': askRules,
 };
 
-/** Prompts for these members of an operation's body in order. Rejects with inquirer's `ExitPromptError` on Ctrl-C. */
+/**
+ * Prompts for these members of an operation's body, in order. Resolves to the answers by flag name. Rejects with
+ * inquirer's `ExitPromptError` on Ctrl-C.
+ */
 export async function askMembers(
   id: OperationId,
   members: readonly string[],
@@ -95,7 +98,7 @@ async function askData(asking: Asking, type: TokenType): Promise<string> {
   );
 }
 
-/** An empty answer omits an optional member. */
+/** Asks for the members of an object. Resolves to its JSON text. An empty answer omits an optional member. */
 async function askObject(asking: Asking, members: Readonly<Record<string, MemberRule>>): Promise<string> {
   const parts: string[] = [];
   for (const [name, member] of Object.entries(members)) {
@@ -107,7 +110,7 @@ async function askObject(asking: Asking, members: Readonly<Record<string, Member
   return `{${parts.join(',')}}`;
 }
 
-/** The rules of an answer. */
+/** The rules that an answer must follow. */
 type AnswerRule = ValueRule & { readonly required: boolean };
 
 function askNumber({ prompts, terminal }: Asking, message: string, rule: AnswerRule): Promise<string> {
@@ -133,7 +136,10 @@ async function askPermissions(
   return prompts.checkbox({ message, choices, required: !mayBeNone }, terminal);
 }
 
-/** Management needs no rule. Other types need at least one if they have no plain permission. */
+/**
+ * Asks for access rules. Asks for none for a management application, and for at least one if the application has no
+ * plain permission.
+ */
 async function askRules(asking: Asking): Promise<readonly string[]> {
   const { prompts, terminal, answer } = asking;
   const rules: string[] = [];

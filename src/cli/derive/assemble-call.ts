@@ -10,11 +10,11 @@ import { type MemberFlag, memberFlags } from './member-flags.ts';
 /** The uninterpreted words of an operation's command line. */
 export interface CommandInput {
   readonly arguments: readonly string[];
-  /** By flag name; every occurrence, in order. A boolean flag without a value is `'true'`. */
+  /** The values of all occurrences of a flag, in order, by flag name. A boolean flag without a value is `'true'`. */
   readonly members: Readonly<Record<string, readonly string[]>>;
   /** `--body`: `@file` or `-`. */
   readonly body?: string | undefined;
-  /** `--clear`: members, or their members, that a merge patch removes. */
+  /** `--clear`: the members to remove, or single pairs of one (`expires-at`, `metadata.customer`). */
   readonly clear?: readonly string[] | undefined;
   readonly idempotencyKey?: string | undefined;
 }
@@ -48,14 +48,14 @@ function pathParams(row: Operation, values: readonly string[]): Readonly<Record<
   const names = Object.keys(row.params?.properties ?? {});
   const params = Object.fromEntries(names.map((name, at) => [name, values[at] ?? '']));
   for (const [name, value] of Object.entries(params)) {
-    if (value === '') throw new Fault('usage', `<${name}> is empty`);
+    if (value === '') throw new Fault('usage', `<${name}> must not be empty`);
   }
   const path = row.path.replace(/\{(\w+)\}/g, (_whole, name: string) => params[name] ?? '');
   const namesake = Object.values(OPERATIONS).find((other) => other.method === row.method && other.path === path);
   if (namesake === undefined || namesake.path === row.path) return params;
-  // Over HTTP this path would belong to another operation.
+  // Reject a word that, over HTTP, would make the path that of another operation.
   throw new Fault('usage', 'this word is a path of the API, not an id', {
-    hint: `\`vault ${namesake.cli.command.join(' ')}\``,
+    hint: `run \`vault ${namesake.cli.command.join(' ')}\``,
   });
 }
 
@@ -89,7 +89,7 @@ async function bodyOfFlags(
     throw new Fault('usage', `${missing.join(' and ')} must be given`, { hint });
   }
   if (bodyFlags.length === 0 && clearing.size === 0) {
-    const hint = `name a member, e.g. ${exampleFlag(row)}, or give the whole body with --body @file`;
+    const hint = `name a member, e.g. ${exampleFlag(row)}, or pass the whole body with --body @file`;
     throw new Fault('usage', 'no member is given', { hint });
   }
   const texts = new Map<string, string>();
@@ -110,7 +110,7 @@ function printObject(members: Texts): string {
   return `{${members.map(([member, text]) => `${JSON.stringify(member)}:${text}`).join(',')}}`;
 }
 
-/** Moves the members of the spread member into an object of their own. */
+/** Moves members such as `settings.x` into the object `settings`, the operation's spread member. */
 function gatherSpread({ cli: { spread } }: Operation, members: Texts): Texts {
   const isInner = ([member]: Texts[number]) => member.startsWith(`${spread}.`);
   const inner = members.filter(isInner).map(([member, text]) => [member.slice(`${spread}.`.length), text] as const);

@@ -3,13 +3,13 @@ import { Fault } from '../../core/fault.ts';
 import { nearestHint } from '../../core/nearest-name.ts';
 import { type MemberFlag, memberFlags } from './member-flags.ts';
 
-/** The parts that `--clear` removes: a whole member, or these members of it. */
+/** The parts that `--clear` removes, by member: the whole member, or the pairs with these names. */
 export type Clearing = ReadonlyMap<string, 'whole' | readonly string[]>;
 
 /**
- * Parses the words after `--clear`: a member by its own name or its flag's (`expires-at`, `search_indexes`), or one
- * pair of a member of pairs (`metadata.customer`; everything after the first dot is its name). In a merge patch each
- * becomes null (RFC 7396). Throws the fault `usage`.
+ * Returns the parts that the words after `--clear` name. A word is the name of a member or of its flag
+ * (`search_indexes`, `expires-at`), or one pair of a member (`metadata.customer`, where everything after the first dot
+ * is the pair's name). In a merge patch, each part becomes null (RFC 7396). Throws the fault `usage`.
  */
 export function readClearing(row: Operation, words: readonly string[]): Clearing {
   const flags = clearableFlags(row);
@@ -25,13 +25,13 @@ export function readClearing(row: Operation, words: readonly string[]): Clearing
   return clearing;
 }
 
-/** Returns the members that a merge patch can remove. */
+/** Returns the flags of the members that a merge patch can remove. */
 export function clearableFlags(row: Operation): readonly MemberFlag[] {
   if (row.mediaType !== 'application/merge-patch+json') return [];
   return memberFlags(row).filter((flag) => flag.part === 'body' && flag.clearable && flag.kind !== 'text');
 }
 
-/** Returns the member that a word names, and the pair's name if the member has pairs. */
+/** Returns the member that a word names, and the name of a pair if the word names one. */
 function findCleared(flags: readonly MemberFlag[], word: string): readonly [member: string, pair?: string] {
   const dot = word.indexOf('.');
   const name = dot < 0 ? word : word.slice(0, dot);

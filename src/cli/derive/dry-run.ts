@@ -9,7 +9,7 @@ import { loadBodyValidators, validate } from '../../core/request/validate.ts';
 import { parseApplicationExpiry, parseExpiresAt } from '../../core/tokens/expires-at.ts';
 import { checkData } from '../../core/tokens/validate-data.ts';
 
-/** The body checks of handlers that need no store, key or vault. */
+/** The checks of request bodies that need no store, key or vault. */
 const BODY_CHECKS: { readonly [Id in OperationId]?: (body: BodyOf<Id>, now: number) => void } = {
   createToken: checkNewToken,
   previewToken: checkNewToken,
@@ -28,8 +28,8 @@ function checkNewToken({ type, data, expires_at }: BodyOf<'createToken'>, now: n
 }
 
 /**
- * Checks a call as far as possible without a vault. Returns the request as JSON: method, path, headers and body. It
- * shows a placeholder for the API key. Throws problems.
+ * Checks a call as far as possible without a vault. Resolves to the request as JSON: method, path, headers and body,
+ * with a placeholder for the API key. Rejects with problems.
  */
 export async function dryRun(call: Call, headerPrefix: string | undefined): Promise<string> {
   const row: Operation = OPERATIONS[call.operation];

@@ -9,14 +9,14 @@ import type { ReadText } from '../text-reader.ts';
 import type { FlagKind, MemberFlag } from './member-flags.ts';
 import { shorthandToJson } from './shorthand.ts';
 
-/** The API rejects longer text: it is not a time. */
+/** Matches a duration from now, such as `90m`. Other text is passed on to the API, which checks times. */
 const FROM_NOW = /^\d{1,5}(\.\d{1,3})?[smhd]$/;
 
 type ToJson = (flag: MemberFlag, typed: string, read: ReadText) => string | Promise<string>;
 
 /**
- * Returns the meaning of one occurrence of a flag as JSON text. Checks values and never rewrites them: numbers keep
- * their lexeme.
+ * Functions that return the value of one occurrence of a flag as JSON text, by kind of flag. They check values but
+ * never rewrite them, so numbers keep their digits.
  */
 const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJson>> = {
   literal: (_flag, typed) => JSON.stringify(typed),
@@ -28,7 +28,7 @@ const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJ
   },
   text: async (flag, typed, read) => {
     const text = withoutLineEnd(await read(`--${flag.name}`, typed), typed);
-    // The command before the pipe has probably failed; reject the empty input instead of storing nothing.
+    // Reject empty standard input, because the command before the pipe has probably failed.
     if (typed !== '-' || text !== '') return JSON.stringify(text);
     throw new Fault('usage', `--${flag.name}: standard input is empty`, {
       hint: `--${flag.name} '' stores an empty text`,
@@ -72,7 +72,7 @@ export async function flagToJson(
   return `[${items.join(',')}]`;
 }
 
-/** Splits `k=v` at the first `=`: a value may contain more of them, a name none. */
+/** Splits `k=v` at the first `=`, because only the value may contain `=`. Throws the fault `usage`. */
 export function splitPair(flagName: string, typed: string): readonly [name: string, value: string] {
   const at = typed.indexOf('=');
   if (at > 0) return [typed.slice(0, at), typed.slice(at + 1)];
@@ -90,7 +90,10 @@ function pairsToJson(flag: MemberFlag, typed: readonly string[], cleared: readon
   return `{${[...pairs].map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
 }
 
-/** Parses each occurrence: an object or an array of objects as JSON, or one object in words. */
+/**
+ * Returns the JSON array of all objects of a flag. An occurrence is JSON (an object or an array) or one object in
+ * words.
+ */
 async function objectsToJson(flag: MemberFlag, typed: readonly string[], read: ReadText): Promise<string> {
   const texts: string[] = [];
   let count = 0;
@@ -109,7 +112,10 @@ async function objectsToJson(flag: MemberFlag, typed: readonly string[], read: R
   return `[${texts.filter((text) => text !== '').join(',')}]`;
 }
 
-/** The message names the position of the error, never the text: it may be a secret. */
+/**
+ * Parses the JSON of a flag. Throws the fault `usage` with the position of an error, but without the text, a possible
+ * secret.
+ */
 function checked(flag: MemberFlag, text: string): Json {
   try {
     return parseJson(text);
@@ -121,7 +127,9 @@ function checked(flag: MemberFlag, text: string): Json {
   }
 }
 
-/** Removes the line end that `echo` and editors add; a text of several lines (a PEM key) keeps its own. */
+/**
+ * Removes the final line end, which `echo` and editors add, from a text of one line. Keeps that of several lines (PEM).
+ */
 function withoutLineEnd(text: string, typed: string): string {
   if (typed === text) return text;
   const line = text.replace(/\r?\n$/, '');

@@ -3,9 +3,14 @@ import type { Schema } from '../../contract/schema.ts';
 import { allowsNull, typeOf, wordsOf } from './shorthand.ts';
 
 /**
- * How the words after a flag become a value: `literal` the string unchanged · `time` the string, or a duration from now
- * · `number` and `boolean` their JSON · `json` JSON, `@file` or `-` · `text` like `json`, but a plain string · `pairs`
- * `k=v`, each a member of an object of strings · `shorthand` like `json`, or one object as words `name=value`.
+ * How the word after a flag becomes a value:
+ * - `literal`: the word is the string.
+ * - `time`: the word is the string, or a duration from now.
+ * - `number`, `boolean`: the word is the JSON value.
+ * - `json`: the word is JSON, `@file`, or `-` for standard input.
+ * - `text`: like `json`, but the text is a plain string.
+ * - `pairs`: each word `k=v` is a member of an object of strings.
+ * - `shorthand`: like `json`, or words `name=value` that describe one object.
  */
 export type FlagKind = 'literal' | 'time' | 'number' | 'boolean' | 'json' | 'text' | 'pairs' | 'shorthand';
 
@@ -19,20 +24,20 @@ export interface MemberFlag {
   readonly member: string;
   readonly part: 'query' | 'body';
   readonly kind: FlagKind;
-  /** Accepts several occurrences; the values form one array, or one object of pairs. */
+  /** Whether the flag may occur several times. Its values form one array, or one object of pairs. */
   readonly repeatable: boolean;
-  /** Accepts an expression: text that begins with `{{` is never JSON, so it is sent as a string. */
+  /** Whether the value may be an expression. Text that begins with `{{` is not JSON, so it is sent as a string. */
   readonly expression: boolean;
-  /** Accepts null: `--clear` sets it in a merge patch. */
+  /** Whether the member may be null, which `--clear` sets in a merge patch. */
   readonly clearable: boolean;
   readonly schema: Schema;
   readonly help: string;
 }
 
-/** Members of any JSON that often hold plain text, with the flag for plain text. */
+/** Members whose value is any JSON but often plain text, with the name of the flag for plain text. */
 const TEXT_ALTERNATIVES: Readonly<Record<string, string>> = { data: 'text' };
 
-/** The flags of an operation, query members first, each part in the order of its schema. */
+/** Returns the flags of an operation: the query's and then the body's, each in the order of the schema. */
 export function memberFlags(operation: Operation): readonly MemberFlag[] {
   return (['query', 'body'] as const).flatMap((part) => {
     const schema = operation[part];
@@ -80,7 +85,7 @@ export function takesAll({ cli, query }: Operation): boolean {
   return cli.walk !== undefined || query?.properties?.['page'] !== undefined;
 }
 
-/** Items with known members can be written in words. */
+/** Returns the kind of an array's items. Items with known members can be written in words. */
 function itemKind(items: Schema): FlagKind {
   return typeOf(items) === 'object' && items.properties !== undefined ? 'shorthand' : kindOf(items);
 }
@@ -110,7 +115,7 @@ function describeMember(schema: Schema, kind: FlagKind, required: boolean): stri
   const measured = schema.maxLength === undefined ? (schema.items ?? {}) : schema;
   const choices = (schema.items ?? schema).enum;
   const tellsLength = schema.description?.includes(' characters');
-  // Every text has at least one character.
+  // Omit a minimum of one character, which goes without saying.
   const minLength = measured.minLength === 1 ? 0 : measured.minLength;
   const facts = [
     required && 'required',
@@ -125,14 +130,14 @@ function describeMember(schema: Schema, kind: FlagKind, required: boolean): stri
     schema.default !== undefined && `default: ${String(schema.default)}`,
     example(schema),
   ].filter(Boolean);
-  // Returns whether `null` after the flag is text: `--clear` replaces the API's null for such flags.
+  // The word `null` is plain text for these flags, so the help names --clear instead of the API's null.
   const description = kind === 'json' ? schema.description : schema.description?.replaceAll(/\bnull\b/g, '--clear');
   const text = [description, howToGive(schema, kind)].filter(Boolean).join(' ');
   return facts.length === 0 ? text : `${text} (${facts.join('; ')})`.trimStart();
 }
 
 function howToGive(schema: Schema, kind: FlagKind): string {
-  if (kind === 'time') return 'Also a time from now: 90m, 12h, 30d.';
+  if (kind === 'time') return 'Also accepts a duration from now: 90m, 12h, 30d.';
   if (kind === 'json') return 'JSON, @file, or - for standard input.';
   if (kind === 'shorthand') {
     return `Repeatable: JSON, @file, or the words ${wordsOf(schema.items ?? {})}.`;

@@ -2,13 +2,13 @@ import { OPERATIONS, type Operation, type OperationId } from '../../contract/ope
 import type { CommandInput } from './assemble-call.ts';
 import { memberFlags } from './member-flags.ts';
 
-/** Translates the path of a member in a problem into words of the command line. */
+/** Returns what the command line calls a member, given the path of the member in a problem. */
 export type NameMember = (path: string) => string;
 
 /**
- * Names a member by its flag: `expires_at` is `--expires-at`, `data.number` is `--data number`, `containers.0` is
- * `--container`, or `--container (value 1)` with several values. Keeps the paths of a whole body and of members without
- * a flag.
+ * Returns a function that names a member by its flag: `expires_at` is `--expires-at`, `data.number` is `--data number`,
+ * `containers.0` is `--container`, or `--container (value 1)` with several values. It keeps the path for a member
+ * without a flag, and for all members of a `--body`.
  */
 export function memberNamer(id: OperationId, { members, body }: Pick<CommandInput, 'members' | 'body'>): NameMember {
   const row: Operation = OPERATIONS[id];
@@ -27,7 +27,7 @@ export function memberNamer(id: OperationId, { members, body }: Pick<CommandInpu
   };
 }
 
-/** One typed value is one value of the array, unless it is an array itself or comes from a file or standard input. */
+/** Returns whether the typed values are a single item: one value that is not an array, a file or standard input. */
 function isAlone([first = '', ...others]: readonly string[]): boolean {
   return others.length === 0 && !/^\s*[@[]|^-$/.test(first);
 }

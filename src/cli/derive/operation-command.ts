@@ -7,7 +7,9 @@ import type { CommandInput } from './assemble-call.ts';
 import { clearableFlags } from './clearing.ts';
 import { type FlagKind, type MemberFlag, memberFlags, takesAll } from './member-flags.ts';
 
-/** Gives the subcommand of an operation its arguments, flags, help and action. Everything comes from the row. */
+/**
+ * Adds the arguments, flags, help and action to the subcommand of an operation, all derived from the operation's row.
+ */
 export function defineOperation(command: Command, id: OperationId, finish: Finish): void {
   const row: Operation = OPERATIONS[id];
   const flags = memberFlags(row);
@@ -40,16 +42,16 @@ const WHOLE_BODY = 'the whole request body: @file, or - for standard input';
 const ANY_BODY = 'the request body: @file, or - for standard input (default: -)';
 
 function clearHelp(clearable: readonly string[]): string {
-  return `a member to remove (null in the patch), or one pair: metadata.customer. Repeatable. (one of ${clearable.join(', ')})`;
+  return `a member to remove (null in the patch), or one pair, such as metadata.customer. Repeatable. (one of ${clearable.join(', ')})`;
 }
 
-/** A member takes one value; a second one must not replace it silently. */
+/** Adds a flag that takes one value. Throws the fault `usage` for a second value, instead of replacing the first. */
 function addOnce(command: Command, words: string, help: string): void {
   command.option(words, help);
   const [flag = ''] = words.split(' ');
   let isGiven = false;
   command.on(`option:${flag.slice(2)}`, () => {
-    if (isGiven) throw new Fault('usage', `${flag} is given twice, but has one value`);
+    if (isGiven) throw new Fault('usage', `${flag} is given twice, but takes only one value`);
     isGiven = true;
   });
 }
@@ -58,7 +60,7 @@ function addRepeatable(command: Command, words: string, help: string): void {
   command.option(words, help, (value: string, before: readonly string[] | undefined) => [...(before ?? []), value]);
 }
 
-const IDEMPOTENCY_HELP = 'change nothing when this key was sent before, and return the first result (for 24 hours)';
+const IDEMPOTENCY_HELP = 'if this key was sent in the last 24 hours, change nothing and return the first result';
 
 const PLACEHOLDERS = {
   literal: '<text>',
@@ -97,7 +99,7 @@ function commandInput(command: Command, row: Operation, flags: readonly MemberFl
   return { arguments: command.args.slice(0, inPath), members, body, clear, idempotencyKey };
 }
 
-/** The name under which commander keeps a flag's value. */
+/** Returns the name under which commander stores a flag's value. */
 function attribute(flagName: string): string {
   return flagName.replace(/-(.)/g, (_dash, letter: string) => letter.toUpperCase());
 }
@@ -106,7 +108,7 @@ function afterHelp(row: Operation): string {
   const facts = [
     row.permission === undefined ? 'Needs any valid API key.' : `Needs the permission ${row.permission}.`,
     `In the API: ${row.method} ${row.path}.`,
-    ...(row.cli.asks === undefined ? [] : ['Without members, it asks for them on a terminal.']),
+    ...(row.cli.asks === undefined ? [] : ['Without members, the command asks for them on a terminal.']),
   ];
   return `${facts.join('\n')}\n\nExamples:\n${row.cli.examples.map((line) => `  ${line}`).join('\n')}`;
 }

@@ -2,11 +2,11 @@ import type { Schema, TypeName } from '../../contract/schema.ts';
 import { Fault } from '../../core/fault.ts';
 import { nearestName } from '../../core/nearest-name.ts';
 
-/** `name=value`; a value, or a part of it, may be in quotes. */
+/** Matches a word `name=value`. The value, or a part of it, may be in quotes. */
 const WORD = /\s*(?<name>[^\s="']+)(?:=(?<value>(?:"(?:[^"\\]|\\[\s\S])*"|'[^']*'|[^\s"'])*))?(?=\s|$)/y;
 const QUOTED = /"((?:[^"\\]|\\[\s\S])*)"|'([^']*)'/g;
 
-/** The optional members of a rule in words: its priority and its description. */
+/** Defaults for members that a rule in words may omit, although the schema requires them. */
 const FILLED: Readonly<Record<string, (position: number) => string>> = {
   description: () => '""',
   priority: (position) => String(position),
@@ -14,10 +14,10 @@ const FILLED: Readonly<Record<string, (position: number) => string>> = {
 
 /**
  * Returns the JSON text of one object in words, such as `container=/pci/ transform=mask
- * permissions=token:read,token:create`. The words are the members of `schema`. A list uses commas or repetition, also
- * in the singular. An object in a list is its required members separated by colons
- * (`condition=container:starts_with:/pci/`). `position` counts from 1. Throws the fault `usage`, which names the word
- * and the expected form.
+ * permissions=token:read,token:create`. The names of the words are the members of `schema`. The values of a list are
+ * separated by commas or given by several words, whose name may be in the singular. An object in a list is written as
+ * its required members with colons between them (`condition=container:starts_with:/pci/`). `position` is the object's
+ * place among those of the flag, from 1. Throws the fault `usage`, which names the word and the expected form.
  */
 export function shorthandToJson(flag: string, schema: Schema, text: string, position: number): string {
   const given = new Map<string, string[]>();
@@ -39,7 +39,7 @@ export function shorthandToJson(flag: string, schema: Schema, text: string, posi
   return `{${members.join(',')}}`;
 }
 
-/** Returns all words for the members of an object, with their values. */
+/** Returns an example of an object in words, with a word for each member. */
 export function wordsOf(schema: Schema): string {
   return Object.entries(schema.properties ?? {})
     .map(([member, property]) => exampleOf(member, property))
@@ -96,7 +96,7 @@ function jsonOf(flag: string, word: string, schema: Schema, value: string): stri
   return JSON.stringify(value);
 }
 
-/** The last member takes the rest, colons included. */
+/** Returns the JSON text of an object in a list from `value`. The last member takes the rest, including colons. */
 function compoundOf(flag: string, word: string, schema: Schema, value: string): string {
   const names = schema.required ?? [];
   const parts = value.split(':');
@@ -139,7 +139,7 @@ export function typeOf(schema: Schema): TypeName | undefined {
   return typeof schema.type === 'object' ? schema.type[0] : schema.type;
 }
 
-/** Returns whether null is a value of the member: explicitly, or because any JSON is. */
+/** Returns whether a member may be null, because its schema names null or accepts any JSON. */
 export function allowsNull(schema: Schema): boolean {
   return typeof schema.type === 'object' || (schema.type === undefined && schema.enum === undefined);
 }

@@ -1,6 +1,6 @@
 /**
- * C0, DEL, C1, the line separators, and marks that reorder text. They can drive a terminal, forge a line, or disguise
- * one. Tabs and line ends count, too.
+ * Matches control characters (C0, DEL, C1, with tabs and line ends), line separators, and marks that reorder text. They
+ * can control a terminal, or forge or disguise a line.
  */
 const CONTROL = /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
@@ -12,12 +12,14 @@ export function stripControlCharacters(text: string): string {
   return text.replace(CONTROL, (character) => (/[\t\n\r]/.test(character) ? ' ' : ''));
 }
 
-/** Like `controlFree` for text of several lines: keeps line feeds and tabs. */
+/** Removes control characters from text of several lines. Keeps line feeds and tabs. */
 export function stripFromLines(text: string): string {
   return text.replace(CONTROL, (character) => (/[\t\n]/.test(character) ? character : ''));
 }
 
-/** In JSON text such a character is always in a string, so an escape keeps the value. */
+/**
+ * Escapes control characters in JSON text except line feeds. Keeps the value, because the characters are in strings.
+ */
 export function escapeInJson(text: string): string {
   return text.replace(CONTROL, (character) => {
     if (character === '\n') return character;

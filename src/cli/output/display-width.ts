@@ -1,11 +1,11 @@
 const GRAPHEMES = new Intl.Segmenter('en', { granularity: 'grapheme' });
 const PIECE = 256;
 
-/** East Asian Wide and Fullwidth (UAX #11), and characters that are emoji by default. */
+/** Matches characters of two columns: East Asian Wide and Fullwidth (UAX #11), and emoji by default. */
 const WIDE =
   /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97c\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|\p{Emoji_Presentation}/u;
 const NO_WIDTH = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}]/u;
-/** Combined, skin-toned, flag or variation emoji: one picture, two columns. */
+/** Matches combined, skin-toned, flag and variation emoji, which terminals show as one picture of two columns. */
 const PICTURE = /\p{Extended_Pictographic}(?:\ufe0f|\u200d|\p{Emoji_Modifier})|^\p{Regional_Indicator}{2}|\u20e3/u;
 const PLAIN = /^[\x20-\x7e]*$/;
 
@@ -17,7 +17,9 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/** Returns as much of the text as fits into `width` columns, with an ellipsis if it is cut. Splits no character. */
+/**
+ * Returns as much of the text as fits into `width` columns, with an ellipsis if it is cut. Never splits a character.
+ */
 export function cutToWidth(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let head = '';
@@ -54,7 +56,10 @@ export function wrapToWidth(text: string, width: number): readonly string[] {
   return [...lines, line];
 }
 
-/** Returns column widths that fit into `available`. Shrinks the widest first, none below `least`. */
+/**
+ * Returns column widths that fit into `available` if possible. Shrinks the widest columns first, but none below
+ * `least`.
+ */
 export function fitWidths(natural: readonly number[], available: number, least: number): readonly number[] {
   const widths = [...natural];
   let excess = widths.reduce((sum, width) => sum + width, 0) - available;
@@ -74,8 +79,8 @@ export function fitWidths(natural: readonly number[], available: number, least: 
 }
 
 /**
- * Yields characters as a reader sees them. Works in pieces: each step of a segmenter takes time in proportion to its
- * whole text.
+ * Yields the characters of a text as a reader sees them (grapheme clusters). Segments the text in pieces, because each
+ * step of a segmenter takes time in proportion to the length of its text.
  */
 function* clustersOf(text: string): Generator<string> {
   let at = 0;

@@ -16,11 +16,11 @@ import { selectField } from './select-field.ts';
 /** Prints the items of a list page by page. */
 export interface ItemPrinter {
   print(items: readonly Json[]): Promise<void>;
-  /** The text after the last item. */
+  /** Prints the text after the last item. */
   end(): Promise<void>;
 }
 
-/** Returns the text of a page of items, and of the end. `isFirst`: nothing was written before. */
+/** Functions that return the text of a page of items and of the list's end. `isFirst` is true before any output. */
 interface ItemFormat {
   readonly page: (items: readonly Json[], isFirst: boolean) => string | Promise<string>;
   readonly end?: (isEmpty: boolean) => string | Rendered | Promise<string | Rendered>;
@@ -31,7 +31,7 @@ type MakeFormat = (view: ResultView, options: RenderOptions) => ItemFormat;
 const lines = (items: readonly Json[], print: (item: Json) => string) =>
   items.map((item) => `${print(item)}\n`).join('');
 
-/** The formats of `--all`, without an envelope. Only a table keeps items, to know its widths. */
+/** The formats of `--all`, which print items without an envelope. Only a table keeps all items, to know its widths. */
 const FORMATS: Readonly<Record<Format, MakeFormat>> = {
   ndjson: () => ({ page: (items) => lines(items, stringifyJson) }),
   json: () => ({
@@ -60,7 +60,7 @@ const FORMATS: Readonly<Record<Format, MakeFormat>> = {
   },
 };
 
-/** The formats of an endless list: prints each item as a line on arrival. */
+/** The formats of an endless list, which print each item as one line when it arrives. */
 const ENDLESS: Readonly<Partial<Record<Format, MakeFormat>>> = {
   json: FORMATS.ndjson,
   table: ({ columns }) => ({
@@ -73,8 +73,8 @@ const ENDLESS: Readonly<Partial<Record<Format, MakeFormat>>> = {
 };
 
 /**
- * `write` prints text to stdout, `note` a remark to stderr. A field is a path of an item; an item without it prints an
- * empty line.
+ * Creates a printer of list items. `write` prints text on stdout, and `note` prints a remark on stderr. A field is a
+ * path in an item; the printer prints an empty line for an item without it.
  */
 export function createItemPrinter(
   view: ResultView,

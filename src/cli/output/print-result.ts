@@ -14,12 +14,12 @@ import { chooseShowing, renderResult, type Showing } from './render-result.ts';
 import { chooseFormat, type RenderOptions, type ResultView } from './result-view.ts';
 import { isTerminal, writeOut } from './standard-output.ts';
 
-/** The output settings of this run, checked before anything else runs. */
+/** Prints the result of a command in the form that its flags select. */
 export interface Printer {
   print(bodyText: string): Promise<void>;
 }
 
-/** Throws the fault `usage` when no result can satisfy the flags. */
+/** Returns a printer for results. Throws the fault `usage` when no result can satisfy the flags. */
 export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView): Printer {
   const { field, showing, options, write } = prepare(flags, env, view);
   if (KEY_PATHS.has(field) && flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) {
@@ -35,7 +35,7 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
   };
 }
 
-/** Like `createPrinter`, for the items of a list. A field is a path within an item. */
+/** Resolves to a printer for the items of a list. A field is a path in an item. Rejects as `createPrinter` throws. */
 export async function createListPrinter(
   flags: GlobalFlags,
   env: Environment,
@@ -62,8 +62,8 @@ function prepare(flags: GlobalFlags, env: Environment, view: ResultView) {
 }
 
 /**
- * Returns the requested part of a result. Typed flags override the environment, even that of other flags. A field is
- * printed raw in every format; ids are printed without a table.
+ * Returns the requested part of a result: one field, or only ids. Typed flags override the environment: a typed
+ * `--output` or `--field` also overrides VAULT_QUIET.
  */
 function partOf(flags: GlobalFlags, env: Environment): { readonly field: string | undefined; readonly quiet: boolean } {
   if (flags.quiet && flags.output !== undefined) {
@@ -75,17 +75,17 @@ function partOf(flags: GlobalFlags, env: Environment): { readonly field: string 
   return { field: flagValue(flags.field, env, FLAGS.output.field), quiet };
 }
 
-/** Returns the path of a key in a result; `prepare` has checked that this result has the field. */
+/** The paths of an API key in results. */
 const KEY_PATHS: ReadonlySet<string | undefined> = new Set(['key', 'application.key']);
 
-/** A table is already safe cell by cell, and contains colours. */
+/** Returns text that is safe on a terminal. Keeps a table, whose cells are already safe, with its colours. */
 function forTerminal(text: string, showing: Showing): string {
   if (showing.field !== undefined || showing.quiet) return stripFromLines(text);
   if (showing.format === 'table') return text;
   return showing.format === 'json' || showing.format === 'ndjson' ? escapeInJson(text) : stripFromLines(text);
 }
 
-/** Colour only on a terminal, never with `--no-color`, a non-empty `NO_COLOR` or `TERM=dumb`. */
+/** Returns whether to print colours: on a terminal without `--no-color`, `NO_COLOR` and `TERM=dumb`. */
 export function wantsColour(isTerminal: boolean, typed: boolean | undefined, env: Environment): boolean {
   return isTerminal && typed !== false && !env['NO_COLOR'] && env['TERM'] !== 'dumb';
 }

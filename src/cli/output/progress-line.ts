@@ -8,10 +8,10 @@ export interface ProgressLine {
   end(): void;
 }
 
-/** Formats a count: `44,484`. */
+/** Returns a count with separators: `44,484`. */
 export const groupDigits = (count: number) => count.toLocaleString('en-US');
 
-/** Keeps one line on stderr up to date; prints nothing when stderr is not a terminal. `print` formats an amount. */
+/** Returns a line on stderr that shows progress; it prints nothing without a terminal. `print` formats an amount. */
 export function progressLine(
   label: string,
   print: (amount: number) => string = groupDigits,

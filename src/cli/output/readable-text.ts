@@ -4,10 +4,12 @@ import { isJsonArray, isJsonObject } from '../../core/json/kind.ts';
 import { memberNames } from '../../core/json/member-names.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
 
-/** How deep nested members get their own rows. */
+/** The depth down to which nested members get rows of their own. */
 const ROW_DEPTH = 3;
 
-/** Formats a value for a cell of a list: `number: XXXX4242, cvc: 123`; for objects in a list only the values. */
+/**
+ * Returns a value as text for a table cell: `number: XXXX4242, cvc: 123`. Omits member names for objects in an array.
+ */
 export function briefText(value: Json | undefined, schema: Schema | undefined): string {
   if (typeof value === 'string' && schema?.format === 'date-time') return localTime(value, 'minutes');
   if (isJsonArray(value)) {
@@ -17,10 +19,10 @@ export function briefText(value: Json | undefined, schema: Schema | undefined): 
   return inline(value, false);
 }
 
-/** The maximum length of a list in a cell: the audit entry of a list names a hundred ids. */
+/** The maximum length of an array in a cell. The audit entry of a list call names a hundred ids. */
 const LIST_WIDTH = 100;
 
-/** Returns as many of the texts as fit, at least one, and the number of the others. */
+/** Returns as many of the texts as fit into a cell, at least one, and the number of the others. */
 function fewOf(texts: readonly string[], separator: string): string {
   const all = texts.join(separator);
   if (all.length <= LIST_WIDTH || texts.length === 1) return all;
@@ -30,7 +32,7 @@ function fewOf(texts: readonly string[], separator: string): string {
   return `${headOf(shown)}${separator}… and ${texts.length - shown} more`;
 }
 
-/** Returns the rows of one thing: the path of each value, as `--field` takes it, and the formatted value. */
+/** Returns the rows of a single result: the path of each value, as `--field` takes it, and the formatted value. */
 export function detailRows(
   path: string,
   value: Json,
@@ -74,7 +76,7 @@ function joinPath(path: string, name: string): string {
   return /^[^.[\]"\s]+$/.test(name) ? `${path}.${name}` : `${path}["${name}"]`;
 }
 
-/** A description is for a single record, not for a list. */
+/** Returns the values of an object for a list. Omits the description, which only a single record shows. */
 function valuesOf(object: JsonObject): string {
   const names = memberNames(object).filter((name) => name !== 'description');
   return names.map((name) => nestedValues(object[name] ?? null)).join(' ');
@@ -91,7 +93,7 @@ function inline(value: Json | undefined, bracketed = true): string {
   if (isJsonArray(value)) return `[${value.map((item) => inline(item)).join(', ')}]`;
   if (!isJsonObject(value)) return stringifyJson(value);
   const names = memberNames(value);
-  // Most rules have no description.
+  // Omit an empty description, because most rules have none.
   const telling = names.filter((name) => name !== 'description' || value[name] !== '');
   const members = (telling.length === 0 ? names : telling)
     .map((name) => `${name}: ${value[name] === '' ? '""' : inline(value[name])}`)

@@ -14,7 +14,7 @@ import {
 } from './result-view.ts';
 import { checkField, parsePath, printPath, type Step, selectField } from './select-field.ts';
 
-/** The selected part of a result: one member, the ids, or all in a format. */
+/** The selected output of a result: one member, only ids, or the whole result in a format. */
 export interface Showing {
   readonly format: Format;
   readonly field: readonly Step[] | undefined;
@@ -24,7 +24,7 @@ export interface Showing {
 type Render = (bodyText: string, view: ResultView, options: RenderOptions) => Rendered | Promise<Rendered>;
 
 const RENDERERS: Readonly<Record<Format, Render>> = {
-  /** Exactly the response body of the API. */
+  /** Returns exactly the response body of the API. */
   json: (bodyText) => ({ text: `${bodyText}\n` }),
   ndjson: (bodyText, view) => {
     const items = itemsOf(parseJson(bodyText), view);
@@ -39,7 +39,7 @@ const RENDERERS: Readonly<Record<Format, Render>> = {
   },
 };
 
-/** Selects the output, and rejects impossible selections before a request is sent. Throws the fault `usage`. */
+/** Returns the selected output. Throws the fault `usage`, before a request is sent, if no result can satisfy it. */
 export function chooseShowing(format: Format, field: string | undefined, quiet: boolean, view: ResultView): Showing {
   if (field !== undefined && quiet) throw new Fault('usage', 'only one of --field and --quiet can be given');
   const steps = field === undefined ? undefined : parsePath(field);
@@ -47,7 +47,7 @@ export function chooseShowing(format: Format, field: string | undefined, quiet: 
   return { format: isAnyJson(view) && (format === 'table' || format === 'csv') ? 'json' : format, field: steps, quiet };
 }
 
-/** A table of a value without known members would omit most of it. */
+/** Returns whether a result is arbitrary JSON. A table of it would omit most of its members. */
 function isAnyJson({ schema }: ResultView): boolean {
   return schema !== undefined && schema.properties === undefined && schema.items === undefined;
 }

@@ -6,16 +6,16 @@ import { stringifyJson } from '../../core/json/stringify.ts';
 import { groupDigits } from './progress-line.ts';
 import { parsePath, type Step, selectField } from './select-field.ts';
 
-/** The shape of a result, for every format but `json`. */
+/** The description of a result that every output format but `json` uses. */
 export interface ResultView {
   readonly schema: Schema | undefined;
-  /** The result is `{ data: [items] }` or `[items]`; columns are members of an item. */
+  /** Whether the result is a list, `{ data: [items] }` or `[items]`. Columns are then members of an item. */
   readonly list: boolean;
   /** Paths of the members that a table shows, in order. */
   readonly columns: readonly string[];
-  /** A table of one thing lists its other members below the columns. */
+  /** Whether the table of a single result lists its other members below the columns. */
   readonly rest: boolean;
-  /** The path of the member that names a thing, which `--quiet` prints; default: `id`. */
+  /** The path of the identifying member, which `--quiet` prints. Default: `id`. */
   readonly idMember?: string;
 }
 
@@ -27,18 +27,18 @@ export interface Rendered {
 
 export interface RenderOptions {
   readonly colour: boolean;
-  /** Columns of the terminal; absent without a terminal. */
+  /** The number of columns of the terminal; absent without a terminal. */
   readonly width?: number | undefined;
 }
 
-/** Returns the things in a result: the items of a list, or the thing itself. */
+/** Returns the items of a list, or an array of the result itself if it is not a list. */
 export function itemsOf(body: Json, { list }: Pick<ResultView, 'list'>): readonly Json[] {
   if (!list) return [body];
   const items = Array.isArray(body) ? body : selectField(body, ['data']);
   return Array.isArray(items) ? items : [];
 }
 
-/** Reports that a first page is not the whole list. Returns undefined for any other body. */
+/** Returns a note that a first page is not the whole list; undefined for any other body. */
 export function firstPageNote(body: Json): string | undefined {
   const shown = itemsOf(body, { list: true }).length;
   const total = Number(selectField(body, ['pagination', 'total_items']) ?? 0);
@@ -47,17 +47,17 @@ export function firstPageNote(body: Json): string | undefined {
   return isFirst && shown < total ? `${groupDigits(shown)} of ${all}; --all for the rest` : undefined;
 }
 
-/** Returns the path of the member that names the result. */
+/** Returns the path of the member that identifies a result. */
 export function idPathOf({ idMember = 'id' }: ResultView): readonly Step[] {
   return parsePath(idMember);
 }
 
-/** Returns one member of one thing, by the path of its column. */
+/** Returns the value of a column for an item. */
 export function cellValue(item: Json, column: string): Json | undefined {
   return selectField(item, parsePath(column));
 }
 
-/** Formats a value as one text: a string unchanged, a list of strings with commas, anything else as JSON. */
+/** Returns a value as text: a string unchanged, an array of strings with commas, anything else as JSON. */
 export function cellText(value: Json | undefined): string {
   if (value === undefined) return '';
   if (typeof value === 'string') return value;
@@ -74,7 +74,9 @@ export const FORMATS = ['table', 'json', 'yaml', 'csv', 'ndjson'] as const;
 
 export type Format = (typeof FORMATS)[number];
 
-/** Defaults to `table` for people and `json` for programs; a flag or variable overrides it. */
+/**
+ * Returns the asked format. Default: `table` on a terminal, else `json`. Throws the fault `usage` for an unknown one.
+ */
 export function chooseFormat(asked: string | undefined, isTerminal: boolean): Format {
   if (asked === undefined) return isTerminal ? 'table' : 'json';
   const format = FORMATS.find((known) => known === asked);

@@ -15,12 +15,12 @@ const texts = <Name extends string>(...names: readonly Name[]) =>
 const object = (properties: Members): Schema => ({ type: 'object', additionalProperties: false, properties });
 const array = (items: Schema): Schema => ({ type: 'array', items });
 
-/** The view of a single thing. A table shows all its members, in this order, unless `view` names others. */
+/** Returns the view of a single result. A table shows all its members, in this order, unless `view` names columns. */
 function one(members: Members, view: Partial<ResultView> = {}): ResultView {
   return { schema: object(members), list: false, columns: Object.keys(members), rest: false, ...view };
 }
 
-/** The view of `{ data: [items] }`. */
+/** Returns the view of a list `{ data: [items] }` whose items have these members. */
 function list(members: Members, view: Partial<ResultView> = {}): ResultView {
   const schema = object({ data: array(object(members)) });
   return { schema, list: true, columns: Object.keys(members), rest: false, ...view };

@@ -4,13 +4,13 @@ import { Fault } from '../../core/fault.ts';
 import { JsonNumber } from '../../core/json/kind.ts';
 import { nearestHint } from '../../core/nearest-name.ts';
 
-/** A member's name, or an index of an array. */
+/** A step of a path: the name of a member, or an index of an array. */
 export type Step = string | number;
 
-/** `name`, `[0]` or `["any name"]`; a dot precedes later names. */
+/** Matches a step: `name`, `[0]` or `["any name"]`. A dot precedes a name after the first. */
 const STEP = /\.?(?<name>[^.[\]"]+)|\[(?<place>\d+)\]|\["(?<quoted>[^"]*)"\]/y;
 
-/** Parses `data.cards[0]["odd.name"]`. Throws the fault `usage`. */
+/** Returns the steps of a path such as `data.cards[0]["odd.name"]`. Throws the fault `usage` for a malformed path. */
 export function parsePath(path: string): readonly Step[] {
   const steps: Step[] = [];
   STEP.lastIndex = 0;
@@ -23,12 +23,12 @@ export function parsePath(path: string): readonly Step[] {
   throw new Fault('usage', '--field must be a path such as id, data.number or data[0].id');
 }
 
-/** Formats a path as a user types it. */
+/** Returns a path as a user types it. */
 export function printPath(steps: readonly Step[]): string {
   return steps.map((step, at) => (typeof step === 'number' ? `[${step}]` : `${at === 0 ? '' : '.'}${step}`)).join('');
 }
 
-/** Returns the value at the path, or undefined. */
+/** Returns the value at a path; undefined if there is none. */
 export function selectField(value: Json, steps: readonly Step[]): Json | undefined {
   let at: Json | undefined = value;
   for (const step of steps) {
@@ -41,8 +41,8 @@ export function selectField(value: Json, steps: readonly Step[]): Json | undefin
 }
 
 /**
- * Rejects a path that no result can have. Runs before anything is sent: a misspelt field would lose the key of a
- * created application.
+ * Throws the fault `usage` for a path that no result can have. Call it before the request: after the create of an
+ * application, a misspelt field would lose its key.
  */
 export function checkField(result: Schema | undefined, steps: readonly Step[]): void {
   if (result === undefined) throw new Fault('usage', '--field: there is no result to print');
@@ -70,7 +70,7 @@ function others(schema: Schema): Schema | undefined {
   return typeof schema.additionalProperties === 'object' ? schema.additionalProperties : {};
 }
 
-/** Handles a path into a list that names no item: `id`, `data.id`. */
+/** Returns a hint for a path into a list that names no item, such as `id` or `data.id`; undefined for other paths. */
 function itemHint({ properties = {} }: Schema, steps: readonly Step[]): string | undefined {
   const known = properties['data']?.items?.properties ?? {};
   const path = steps[0] === 'data' ? steps.slice(1) : steps;
@@ -80,8 +80,6 @@ function itemHint({ properties = {} }: Schema, steps: readonly Step[]): string |
   const [example] = Object.hasOwn(known, first) || steps[0] !== 'data' ? [first] : Object.keys(known);
   if (example === undefined || !Object.hasOwn(known, example)) return undefined;
   const shown = example === first ? path : [example];
-  const ofEach = Object.hasOwn(properties, 'pagination')
-    ? `; with --all, ${printPath(shown)} is that of each item`
-    : '';
-  return `${printPath(['data', 0, ...shown])} is that of the first item${ofEach}`;
+  const ofEach = Object.hasOwn(properties, 'pagination') ? `; with --all, use ${printPath(shown)} for each item` : '';
+  return `use ${printPath(['data', 0, ...shown])} for the first item${ofEach}`;
 }

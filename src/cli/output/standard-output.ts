@@ -4,28 +4,28 @@ import { errorCode, isFullDisk } from '../error-code.ts';
 
 const STDOUT = 1;
 
-/** The capacity of the smallest pipe, in bytes (macOS): a write of this size never blocks. */
+/** The capacity of the smallest pipe (macOS), in bytes. Writing this much to an empty pipe never blocks. */
 const PIPE_BYTES = 16 * 1024;
 
 /**
- * How many bytes may still bypass `process.stdout`. After the first write through it, all use it, which keeps the
- * order.
+ * The number of bytes that may still bypass `process.stdout`. It is 0 after the first write through `process.stdout`,
+ * to keep the order of the output.
  */
 let room = 0;
 
-/** Whether the program used one of Node's streams; text may still be in it. */
+/** Whether the program has used one of Node's streams, so that text may still be in a buffer. */
 let hasStreams = true;
 
 /**
- * Declares that this process runs one command line and that nobody else writes to its standard output. Creating
- * `process.stdout` takes a fifth of Node's start-up time; the first texts, usually the only ones, can bypass it.
+ * Declares that this process runs one command line and that nobody else writes to its standard output. The first texts,
+ * usually the only ones, then bypass `process.stdout`, whose creation takes a fifth of Node's start-up time.
  */
 export function ownStandardOutput(): void {
   room = PIPE_BYTES;
   hasStreams = !['stdout', 'stderr'].every(watch);
 }
 
-/** Records the first use of a stream of this process. Returns whether that is possible. */
+/** Makes the first use of a stream of this process set `hasStreams`. Returns whether that is possible. */
 function watch(name: string): boolean {
   const found = Object.getOwnPropertyDescriptor(process, name);
   const make = found?.get;
@@ -39,8 +39,8 @@ function watch(name: string): boolean {
 }
 
 /**
- * Exits at once after a single command line, which saves a tenth of Node's start-up time. If text may still be in a
- * stream, the process ends by itself once it is written.
+ * Exits at once, which saves a tenth of Node's start-up time. Does nothing if text may still be in a stream: the
+ * process then ends by itself when the text is written.
  */
 export function endAtOnce(exitCode: number): void {
   if (!hasStreams) process.exit(exitCode);
@@ -51,7 +51,7 @@ export function isTerminal(): boolean {
   return !isFileOrPipe() && process.stdout.isTTY === true;
 }
 
-/** Writes as many bytes as fit at once and returns their number; `process.stdout` writes the rest. */
+/** Writes as many bytes as fit at once, without `process.stdout`. Returns their number; the caller writes the rest. */
 export function writeAtOnce(bytes: Uint8Array): number {
   const before = room;
   room = 0;
@@ -76,12 +76,12 @@ function isFileOrPipe(): boolean {
   }
 }
 
-/** The reader of standard output has gone: stop without an error. */
+/** The error when the reader of standard output has gone, so that the command stops silently. */
 class OutputClosed extends Error {
   override readonly name = 'OutputClosed';
 }
 
-/** Resolves when the text is written to stdout. Throws `OutputClosed`, and the fault `no_space`. */
+/** Writes text to stdout. Resolves when it is written. Rejects with `OutputClosed` and with the fault `no_space`. */
 export async function writeOut(text: string | Uint8Array): Promise<void> {
   const bytes = typeof text === 'string' ? Buffer.from(text) : text;
   let written = 0;
@@ -108,7 +108,10 @@ function writeThrough(text: string | Uint8Array): Promise<void> {
   });
 }
 
-/** Windows reports EOF for a pipe with a closed reader. */
+/**
+ * Returns `OutputClosed` for a closed reader (EOF on Windows), the fault `no_space` for a full disk, or the error
+ * itself.
+ */
 function reasonOf(error: unknown): unknown {
   const code = errorCode(error);
   if (code === 'EPIPE' || code === 'EOF') return new OutputClosed();

@@ -17,11 +17,11 @@ import {
 import { parsePath, selectField } from './select-field.ts';
 
 const GAP = '  ';
-/** Columns narrower than this are hidden. */
+/** The minimum width of a column. A column that would be narrower is hidden. */
 const MIN_WIDTH = 10;
 /**
- * The number of rows that are drawn at a time: cli-table3 pads every line to the widest cell, which may hold a
- * mebibyte.
+ * The number of rows that are drawn at a time, to limit memory: cli-table3 pads every line to the widest cell, which
+ * may have a mebibyte.
  */
 const DRAWN_ROWS = 100;
 const RULES =
@@ -32,15 +32,15 @@ type Line = readonly string[];
 type Cell = string | { readonly content: string; readonly colSpan: number };
 
 /**
- * Renders a list as a table with one line an item and no empty columns, and a single thing with one line a value. Draws
- * no rules, so that users can copy, cut and search the output. Times are local.
+ * Resolves to a result as a table: a list with one line per item and without empty columns, a single result with one
+ * line per value. Draws no rules, so that users can copy, cut and search the output. Times are local.
  */
 export async function renderTable(body: Json, view: ResultView, options: RenderOptions): Promise<Rendered> {
   if (!view.list) return { text: await drawDetails(detailsOf(body, view), options) };
   return renderRows(itemsOf(body, view), view, options, pageNote(body));
 }
 
-/** Renders the items of several pages as one table. */
+/** Resolves to the items of several pages as one table. */
 export function renderAllItems(items: readonly Json[], view: ResultView, options: RenderOptions): Promise<Rendered> {
   return renderRows(items, view, options, items.length === 0 ? 'no items' : countNote(items.length));
 }
@@ -70,8 +70,8 @@ async function renderRows(
 }
 
 /**
- * Returns the widths of the visible columns. The first, an id or a name, stays whole if two fifths of the line remain
- * for the others; times are shown whole or hidden; columns are hidden from the right.
+ * Returns the widths of the visible columns. Hides columns from the right. The first column, an id or a name, keeps its
+ * width if that leaves two fifths of the line to the others. A column of times is shown in full width or hidden.
  */
 function chooseWidths(
   natural: readonly number[],
@@ -91,7 +91,9 @@ function chooseWidths(
   return natural.slice(0, 1).map((one) => Math.min(one, width));
 }
 
-/** Returns pairs of path and text, the columns first. Omits members that the result lacks. */
+/**
+ * Returns the path and text of each value of a single result, the columns first. Omits members that the result lacks.
+ */
 function detailsOf(body: Json, view: ResultView): readonly Line[] {
   const others =
     isJsonObject(body) && view.rest ? memberNames(body).filter((name) => !view.columns.includes(name)) : [];
@@ -110,7 +112,7 @@ async function drawDetails(rows: readonly Line[], options: RenderOptions): Promi
   const valueWidth = width - nameWidth - GAP.length;
   const paint = await painter(options);
   const lines = rows.flatMap(([name = '', value = '']): readonly (readonly Cell[])[] => {
-    // `--field` needs the whole name: a long one is wrapped, never cut.
+    // Wrap a long name instead of cutting it, because `--field` needs the whole name.
     const isLong = displayWidth(name) > nameWidth;
     const own = isLong ? wrapToWidth(name, width).map((line) => [{ content: paint(line), colSpan: 2 }]) : [];
     const values = wrapToWidth(value, valueWidth).map((line, at) => [at === 0 && !isLong ? paint(name) : '', line]);
@@ -119,13 +121,15 @@ async function drawDetails(rows: readonly Line[], options: RenderOptions): Promi
   return draw(lines, [nameWidth, valueWidth]);
 }
 
-/** Draws cells that are cut to their widths and free of control characters. No line ends with a space. */
+/**
+ * Resolves to rows as text. The cells must fit their widths and have no control characters. No line ends with a space.
+ */
 async function draw(rows: readonly (readonly Cell[])[], widths: readonly number[]): Promise<string> {
   const { default: Table } = await import('cli-table3');
   const style = { 'padding-left': 0, 'padding-right': 0, head: [], border: [] };
   let text = '';
   for (let at = 0; at < rows.length; at += DRAWN_ROWS) {
-    // The last column takes what it needs.
+    // The last column has no fixed width.
     const table = new Table({ chars: CHARS, style, colWidths: widths.slice(0, -1) });
     table.push(...rows.slice(at, at + DRAWN_ROWS).map((row) => [...row]));
     for (const line of table.toString().split('\n')) text += `${line.trimEnd()}\n`;
@@ -139,7 +143,7 @@ function columnSchema(view: ResultView, column: string): Schema | undefined {
   return parsePath(column).reduce<Schema | undefined>((at, step) => memberSchema(at, String(step)), schema);
 }
 
-/** Without skin colours and emoji marks: terminals disagree on their width, and columns would not align. */
+/** Removes skin tones and emoji marks: terminals disagree on their width, so columns would not align. */
 function steady(text: string): string {
   return text.replace(/(?<=\p{Extended_Pictographic})\p{Emoji_Modifier}|\ufe0f/gu, '');
 }

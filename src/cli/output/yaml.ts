@@ -4,7 +4,7 @@ import { JsonNumber } from '../../core/json/kind.ts';
 import { memberNames } from '../../core/json/member-names.ts';
 import { asObject, type Rendered } from './result-view.ts';
 
-/** Prints the lexeme of a number that a double would change, as a plain scalar. */
+/** The YAML tag that prints a number that a double would change with its exact digits, as a plain scalar. */
 const LEXEME: ScalarTag = {
   tag: 'tag:yaml.org,2002:float',
   default: true,
@@ -13,7 +13,7 @@ const LEXEME: ScalarTag = {
   stringify: ({ value }) => (value instanceof JsonNumber ? value.lexeme : String(value)),
 };
 
-/** Strings that a YAML 1.1 reader would take for other values, beyond those of `compat`; they get quotes. */
+/** The YAML tag that quotes strings that a YAML 1.1 reader would take for other values, beyond those of `compat`. */
 const LOOK_ALIKE: ScalarTag = {
   tag: 'tag:yaml.org,2002:value',
   default: true,
@@ -22,8 +22,8 @@ const LOOK_ALIKE: ScalarTag = {
 };
 
 /**
- * Prints YAML 1.2 without changing a value: keeps member order and number lexemes, and quotes strings that look like
- * other values, also to YAML 1.1 readers: times, yes and no, 0123, 1:20.
+ * Resolves to a result as YAML 1.2. Keeps the order of members and the digits of numbers. Quotes strings that YAML
+ * readers, including those of YAML 1.1, would take for other values: times, yes and no, 0123, 1:20.
  */
 export async function renderYaml(body: Json): Promise<Rendered> {
   const { stringify } = (await import('yaml')).default;
@@ -38,7 +38,7 @@ export async function renderYaml(body: Json): Promise<Rendered> {
 
 type Ordered = null | boolean | number | string | JsonNumber | readonly Ordered[] | ReadonlyMap<string, Ordered>;
 
-/** Uses maps, because an object's integer-like members would come first. */
+/** Returns a value with its objects as maps, because integer-like members of an object would come first. */
 function withOrder(value: Json): Ordered {
   if (Array.isArray(value)) return value.map(withOrder);
   const object = asObject(value);

@@ -8,20 +8,22 @@ import { cannotMake, writeWholeFile } from '../whole-file.ts';
 import { isProfileName, type Profile, parseProfile } from './profile.ts';
 
 /**
- * The profiles of this user. Each has its own file, so that concurrent commands lose nothing:
+ * The profiles of this user. Each profile has its own file, so that concurrent commands lose no changes:
  *
  *     <configuration folder>/token-vault/       0700
  *       default                                 the name of the default profile
  *       profiles/NAME.json                      0600, the members of `Profile`
  */
 export interface ProfileStore {
-  /** The sorted names. */
+  /** Resolves to the sorted names. */
   list(): Promise<readonly string[]>;
-  /** Throws the fault `not_found` for an unknown name, `file_unsafe` when others can read the file. */
+  /**
+   * Resolves to a profile. Rejects with `not_found` for an unknown name, `file_unsafe` when others can read its file.
+   */
   read(name: string): Promise<Profile>;
-  /** Throws the faults `usage` and `file_exists` when it cannot add a profile of this name. */
+  /** Rejects with the faults `usage` and `file_exists` unless a profile of this name can be added. */
   checkFree(name: string): Promise<void>;
-  /** Writes it whole or not at all. Throws the fault `file_exists`. */
+  /** Writes a new profile completely or not at all. Rejects with the fault `file_exists`. */
   add(name: string, profile: Profile): Promise<void>;
   remove(name: string): Promise<void>;
   defaultName(): Promise<string | undefined>;
@@ -103,7 +105,7 @@ async function makeFolder(folder: string): Promise<void> {
   }
 }
 
-/** Returns the text of a file that only its owner can read; undefined for a missing file. */
+/** Resolves to the text of a file that only its owner can read, or to undefined for a missing file. */
 async function readClosed(file: string): Promise<string | undefined> {
   const handle = await ignoreMissing(open(file));
   if (handle === undefined) return undefined;

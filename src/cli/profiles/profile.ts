@@ -1,6 +1,6 @@
 import type { Environment } from '../global-flags.ts';
 
-/** A named way to reach a vault. It has `url` or `file`, and at most one of each pair of credentials. */
+/** A vault and its credentials. It has either `url` or `file`. */
 export interface Profile {
   readonly url?: string;
   readonly header_prefix?: string;
@@ -10,11 +10,11 @@ export interface Profile {
   readonly key_command?: string;
   readonly passphrase_file?: string;
   readonly api_key_file?: string;
-  /** The API key itself, so the profile's file is closed to others. */
+  /** The API key itself, so the profile's file must be readable only by its owner. */
   readonly api_key?: string;
 }
 
-/** The variable that each member of a profile replaces. */
+/** The environment variable that each member of a profile sets. */
 export const PROFILE_VARIABLES = {
   url: 'VAULT_URL',
   header_prefix: 'VAULT_HEADER_PREFIX',
@@ -28,7 +28,7 @@ export const PROFILE_VARIABLES = {
 
 const MEMBERS = Object.keys(PROFILE_VARIABLES) as (keyof Profile)[];
 
-/** Profile names are also file names; some systems ignore case or reserve names for devices. */
+/** Matches profile names. They are also file names, and some systems ignore case or reserve names for devices. */
 const NAME = /^(?!(?:con|prn|aux|nul|com\d|lpt\d)(?:\.|$))[a-z0-9][a-z0-9._-]{0,63}$/;
 
 export function isProfileName(name: string): boolean {

@@ -2,13 +2,13 @@ import { Fault } from '../../core/fault.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../global-flags.ts';
 import { type Profile, variablesOf } from './profile.ts';
 
-/** The variables that name the vault or its credential. */
+/** The flags that name a vault. */
 type Named = Pick<GlobalFlags, 'url' | 'file'>;
 
 /**
- * Returns the environment, with the profile's values for unset variables. Flags still override both. A named profile
- * (`--profile`, `VAULT_PROFILE`) fills every gap. The default one (`vault profile use`) does not apply when a vault is
- * named elsewhere: its API key must not go to another vault. An empty name means no profile.
+ * Resolves to the environment, with the profile's values for unset variables. Flags still override both. A named
+ * profile (`--profile`, `VAULT_PROFILE`) always applies. The default profile (`vault profile use`) applies only if no
+ * flag or variable names a vault, because its API key must not go to another vault. An empty name means no profile.
  */
 export async function withProfile(flags: GlobalFlags, env: Environment): Promise<Environment> {
   const asked = flags.profile ?? flagValue(undefined, env, FLAGS.profile.profile);
@@ -17,7 +17,7 @@ export async function withProfile(flags: GlobalFlags, env: Environment): Promise
   const store = await openProfileStore(env);
   const name = asked ?? (await store.defaultName());
   if (name === undefined) return env;
-  // A script would read exit code 3 as a missing record.
+  // Report a missing profile with exit code 2: a script would take exit code 3 for a missing record.
   const profile = await store.read(name).catch((error: unknown) => {
     if (!(error instanceof Fault) || error.code !== 'not_found') throw error;
     throw new Fault('usage', error.message, { hint: error.hint, cause: error });
@@ -25,7 +25,10 @@ export async function withProfile(flags: GlobalFlags, env: Environment): Promise
   return fillFromProfile(profile, flags, env);
 }
 
-/** The key file and the header prefix belong to the profile's own vault; the API key belongs to the caller. */
+/**
+ * Returns the environment with the profile's values for unset variables. If flags or variables already name a vault, it
+ * adds only the API key, because the other values belong to the profile's own vault.
+ */
 export function fillFromProfile(profile: Profile, named: Named, env: Environment): Environment {
   const filled: Record<string, string | undefined> = { ...env };
   const isSet = (...names: readonly string[]) => names.some((name) => Boolean(env[name]));

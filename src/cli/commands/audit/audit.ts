@@ -29,12 +29,12 @@ const LIST_FLAGS = {
   since: {
     flag: '--since <time>',
     env: 'VAULT_AUDIT_SINCE',
-    help: 'only from this time on: an ISO 8601 time, or an age: 15m, 24h',
+    help: 'only entries since this ISO 8601 time or age (15m, 24h)',
   },
   until: {
     flag: '--until <time>',
     env: 'VAULT_AUDIT_UNTIL',
-    help: 'only before this time: an ISO 8601 time, or an age',
+    help: 'only entries before this ISO 8601 time or age',
   },
 } as const;
 
@@ -64,7 +64,7 @@ export function defineAuditList(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault audit verify`: exits with 9 and names the first entry that was altered or breaks the chain. */
+/** `vault audit verify`: verifies the chain of entries. Exits with 9 and names the first entry that was altered. */
 export function defineAuditVerify(command: Command, finish: Finish): void {
   addFlags(command, FLAGS.anchor);
   defineWithAdmin(
@@ -86,7 +86,7 @@ export function defineAuditVerify(command: Command, finish: Finish): void {
   );
 }
 
-/** `vault audit export`: for a log store; `sequence` identifies each line. */
+/** `vault audit export`: writes all entries as NDJSON, for a log store. `sequence` identifies each line. */
 export function defineAuditExport(command: Command, finish: Finish): void {
   addFlags(command, EXPORT_FLAGS);
   defineWithAdmin(command, finish, RESULT_VIEWS.auditExport, async ({ flags, read }) => {

@@ -8,12 +8,12 @@ import { defineOnDevDaemon } from './dev-daemon.ts';
 
 const path = DEV_PATHS.clock;
 
-const ISO_ONLY = 'the time must be ISO 8601: 2030-01-31, 2030-01-31T12:00:00Z';
-const FORWARD_ONLY = 'the clock advances forward only: 90s, 15m, 25h, 30d';
+const ISO_ONLY = 'the time must be ISO 8601, such as 2030-01-31 or 2030-01-31T12:00:00Z';
+const FORWARD_ONLY = 'the clock only moves forward, by a duration such as 90s, 15m, 25h or 30d';
 const OTHER_WAYS =
   'run `vault clock advance 25h`, or `vault clock set 2030-01-31` for any time, or `vault clock reset` for the time of this machine';
 
-/** `vault clock show`: the daemon's time, and when the next record expires. */
+/** `vault clock show`: shows the daemon's time, and when the next record expires. */
 export function defineClockShow(command: Command, finish: Finish): void {
   defineOnDevDaemon(command, finish, {
     view: RESULT_VIEWS.clock,
@@ -37,7 +37,7 @@ export function defineClockSet(command: Command, finish: Finish): void {
 /** `vault clock advance`: moves the daemon's clock forward; expired records are removed at once. */
 export function defineClockAdvance(command: Command, finish: Finish): void {
   refuseStepBack(command, FORWARD_ONLY);
-  command.argument('<duration>', 'the distance: 90s, 15m, 25h, 30d');
+  command.argument('<duration>', 'the duration: 90s, 15m, 25h, 30d');
   defineOnDevDaemon(command, finish, {
     view: RESULT_VIEWS.clock,
     examples: ['vault clock advance 25h', 'vault clock advance 30d --field removed'],
@@ -50,7 +50,7 @@ export function defineClockAdvance(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault clock reset`: returns the daemon's clock to its machine's time. */
+/** `vault clock reset`: sets the daemon's clock back to the time of its machine. */
 export function defineClockReset(command: Command, finish: Finish): void {
   defineOnDevDaemon(command, finish, {
     view: RESULT_VIEWS.clock,
@@ -60,19 +60,19 @@ export function defineClockReset(command: Command, finish: Finish): void {
 }
 
 function isoTime(typed: string): string {
-  // Reject durations here: they would count back from this machine's clock.
+  // Reject durations: `parseMoment` would count them back from this machine's clock.
   const instant = /^\d{4}-/.test(typed) ? parseMoment('the time', typed) : undefined;
   if (instant !== undefined) return new Date(instant).toISOString();
   throw new Fault('usage', ISO_ONLY, { hint: OTHER_WAYS });
 }
 
-/** Milliseconds. */
+/** Returns a typed duration in milliseconds. Throws the fault `usage` for a negative or malformed one. */
 function stepForward(typed: string): number {
   if (typed.startsWith('-')) throw new Fault('usage', FORWARD_ONLY, { hint: OTHER_WAYS });
   return Math.round(parseDuration('<duration>', typed, '90s, 15m, 25h or 30d'));
 }
 
-/** `-1h` looks like a flag but is a step back. */
+/** Reports a negative duration such as `-1h` as a step back, although commander takes it for an unknown flag. */
 function refuseStepBack(command: Command, fact: string): void {
   command.exitOverride((error) => {
     if (error.code === 'commander.unknownOption' && /'-\d/.test(error.message)) {

@@ -7,7 +7,9 @@ import type { DevKeys } from './dev-vault.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 
-/** Returns the output of `vault serve --dev`: text for people, or the contents of its ready file in another format. */
+/**
+ * Resolves to the output of `vault serve --dev`: a banner for people, or its ready file's contents in another format.
+ */
 export async function devText(format: Format, ready: Ready, keys: DevKeys, headerPrefix: string): Promise<string> {
   if (format === 'table') return devBanner(ready, keys, headerPrefix);
   const { renderResult } = await import('../../output/render-result.ts');
@@ -17,7 +19,7 @@ export async function devText(format: Format, ready: Ready, keys: DevKeys, heade
   ).text;
 }
 
-/** The URL, the keys, the link of the console, the results of a seed, and a line to paste into a shell. */
+/** Returns the URL, the keys, the console's link, the ids of seeded records, and a command to paste into a shell. */
 export function devBanner(
   { url, seed, ui }: Pick<Ready, 'url' | 'seed' | 'ui'>,
   keys: DevKeys,
@@ -30,7 +32,7 @@ export function devBanner(
   return `${rows.join('\n')}\n${seeded}\nTokenize a card:\n\n${curlLine(url, keys.private_key, headerPrefix)}\n`;
 }
 
-/** Print the URL after the options, since a Unix socket is an option. */
+/** Returns a `curl` command that tokenizes a card. A Unix socket is an option, and its URL names no port. */
 function curlLine(url: string, key: string, headerPrefix: string): string {
   const body = JSON.stringify({ type: 'card', data: CARD });
   const where = url.startsWith('unix:')

@@ -15,18 +15,18 @@ import { type CommandLine, definePrinting } from '../define-printing.ts';
 /** The part of a request that a subcommand defines. */
 export type Asked = Omit<DevRequest, 'apiKey'>;
 
-/** Sends a request. Returns the body of the reply, or the exit code of the problem that it reported. */
+/** Sends a request. Resolves to the body of the reply, or to the exit code of a problem that it has reported. */
 export type Send = (asked: Asked) => Promise<string | ExitCode>;
 
 export interface DevCommand {
   readonly view: ResultView;
   /** Complete command lines, shown by `--help`. */
   readonly examples: readonly string[];
-  /** The command-line names of body members. */
+  /** The flags or arguments that set the members of the body, by member. Reported problems name them. */
   readonly names?: Readonly<Record<string, string>>;
-  /** Checks the typed words before anything is sent. Throws the fault `usage`. */
+  /** Returns the request for a command line. Throws the fault `usage` for wrong words. */
   readonly ask: (line: CommandLine) => Asked;
-  /** Does the work of `--follow`, for a subcommand that has it. */
+  /** Does the work of `--follow` and resolves to the exit code; absent for a subcommand without `--follow`. */
   readonly follow?: (send: Send, items: ItemPrinter) => Promise<ExitCode>;
 }
 
@@ -46,7 +46,10 @@ export function defineOnDevDaemon(command: Command, finish: Finish, row: DevComm
   });
 }
 
-/** `hint` is for a daemon without `--dev`. */
+/**
+ * Resolves to a function that sends requests to a `--dev` daemon with the caller's key. It rejects with the fault
+ * `usage` and `hint` when the daemon runs without `--dev`.
+ */
 export async function openDevDaemon(
   { flags, env }: Pick<CommandLine, 'flags' | 'env'>,
   url: string,
@@ -62,7 +65,10 @@ export async function openDevDaemon(
   };
 }
 
-/** A typed value overrides the environment. A file is not a daemon. Throws the fault `usage`. */
+/**
+ * Returns the URL of the daemon; a typed flag overrides the environment. Throws the fault `usage` for none or a
+ * `--file`.
+ */
 function urlOf({ flags, env }: CommandLine): string {
   const url = flags.file === undefined ? flagValue(flags.url, env, FLAGS.daemon.url) : undefined;
   if (url !== undefined) return url;
@@ -76,7 +82,7 @@ function refuse(reply: Reply, names: Readonly<Record<string, string>>, hint: str
     throw new Fault('usage', 'only a daemon started with --dev answers this command', { hint });
   }
   const exitCode = reportProblem(reply, (path) => names[path] ?? path);
-  // `vault exec` has already printed this hint.
+  // With VAULT_MANAGEMENT_KEY, which `vault exec` sets, `reportProblem` has already printed a hint.
   if (exitCode === 5 && !process.env['VAULT_MANAGEMENT_KEY'])
     report('only a management key may do this', 'vault env --ready-file FILE --as management');
   return exitCode;

@@ -35,23 +35,23 @@ export interface DevVault {
   readonly snapshots: Pick<VaultSnapshots, 'list' | 'save' | 'load' | 'delete'>;
   /** Runs the commands of the console. */
   readonly holder: HolderCommands;
-  /** Restores the start of the vault, with the same keys. Absent for a persistent vault. */
+  /** Restores the contents that the vault had at its start, with the same keys. Absent for a persistent vault. */
   readonly reset?: () => Promise<void>;
   /** Makes the current contents the target of `reset`. Absent for a persistent vault. */
   readonly keepAsStart?: () => Promise<void>;
 }
 
-/** A new vault and its keys. */
+/** An open vault and its keys. */
 type MadeVault = Pick<DevVault, 'vault' | 'keys'>;
 
-/** The parameters for opening the vault again after a reset or a load. */
+/** The parameters for opening the vault again after a reset or after loading a snapshot. */
 interface Reopening {
   readonly file: string;
   readonly credential: () => Promise<Credential>;
   readonly settings: VaultSettings & { readonly clock: MovableClock };
 }
 
-/** Creates a vault that is removed when it is closed or the process exits. Its key is never on disk. */
+/** Creates a vault that is removed when it is closed or the process exits. Never writes its key to disk. */
 export async function temporaryDevVault(settings: VaultSettings): Promise<DevVault> {
   const folder = makeTemporaryFolder('dev');
   const remove = () => removeFolder(folder);
@@ -85,7 +85,7 @@ export async function temporaryDevVault(settings: VaultSettings): Promise<DevVau
   };
 }
 
-/** Creates a vault on first use and keeps it, with its key and its two API keys in files beside it. */
+/** Opens a persistent vault, or creates it on first use. Its key and its two API keys are in files beside it. */
 export async function keptDevVault(file: string, settings: VaultSettings): Promise<DevVault> {
   const all = { ...settings, clock: movableClock() };
   const made = await keptVault(file, all);
@@ -125,7 +125,7 @@ async function keptVault(file: string, settings: VaultSettings): Promise<MadeVau
     return { vault: await openVault({ file, credential, ...settings }), keys };
   }
   filePath('--file', file);
-  // Remove the old files now. Later they may belong to another command that creates this vault.
+  // Remove an old keys file now. Later it may belong to another command that creates this vault.
   await rm(keysFile, { force: true });
   const { credential, undo } = await provideKeyFile(keyFileBeside(file));
   try {
@@ -133,13 +133,13 @@ async function keptVault(file: string, settings: VaultSettings): Promise<MadeVau
       writeWholeFile('--file', keysFile, `${JSON.stringify(keys)}\n`),
     );
   } catch (error) {
-    // Another command may use the key file that this one created.
+    // Keep the key file if the vault exists: another command may have created the vault with it.
     if (!existsSync(file)) await undo();
     throw error;
   }
 }
 
-/** Creates the vault, its application and the result of `keep`, or none of them. */
+/** Creates the vault and its private application, and runs `keep` with the keys. Removes the vault if a step fails. */
 async function makeDevVault(
   file: string,
   credential: Credential,
@@ -161,7 +161,7 @@ async function makeDevVault(
   }
 }
 
-/** Calls the API like any client. */
+/** Creates the private application through the API. Resolves to its key. */
 async function createPrivateKey(vault: Vault, apiKey: string): Promise<string> {
   const permissions = (Object.keys(PERMISSIONS) as Permission[]).filter((name) => name.startsWith('token:'));
   const rule = { description: 'everything', priority: 1, container: '/', transform: 'reveal', permissions };

@@ -8,7 +8,7 @@ import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { readReadyFile } from '../serve/ready-file.ts';
 
-/** How the shell sets a variable, and unsets one. */
+/** The commands of a shell that set and unset a variable. */
 interface ShellRow {
   readonly set: (name: string, value: string) => string;
   readonly unset: (name: string) => string;
@@ -33,7 +33,7 @@ export const SHELLS = {
 
 const SHELL_NAMES = Object.keys(SHELLS) as (keyof typeof SHELLS)[];
 
-/** The names of the keys of a `--dev` daemon. */
+/** The API keys of a `--dev` daemon, as `--as` names them. */
 export const KEY_NAMES = ['private', 'management'] as const;
 
 export const ENV_FLAGS = {
@@ -72,7 +72,7 @@ export function defineEnv(command: Command, finish: Finish): void {
 
 const CREDENTIALS = Object.values(FLAGS.credential).map((row) => row.env);
 
-/** Variables that would override the printed ones, select another vault, or conflict with them. */
+/** For a printed variable, the variables that would override it, select another vault, or conflict with it. */
 const RIVALS: Readonly<Record<string, readonly string[]>> = {
   VAULT_URL: ['VAULT_HEADER_PREFIX'],
   ...Object.fromEntries(CREDENTIALS.map((name) => [name, CREDENTIALS])),
@@ -97,7 +97,7 @@ async function variablesFor(
   const file = flags.profile === undefined ? flagValue(flags.readyFile, env, ENV_FLAGS.readyFile) : undefined;
   if (file !== undefined) return variablesOfDaemon(file, as);
   if (as !== undefined) throw new Fault('usage', '--as needs --ready-file (VAULT_READY_FILE)');
-  // Variables of the profile only: the shell already has the others.
+  // Read only the variables of the profile, because the shell already has the others.
   const filled = await withProfile(flags, {
     VAULT_PROFILE: env['VAULT_PROFILE'],
     VAULT_CONFIG_DIR: env['VAULT_CONFIG_DIR'],
@@ -109,7 +109,7 @@ async function variablesFor(
   const isSet = env['VAULT_URL'] ?? env['VAULT_FILE'];
   throw new Fault('usage', 'there is nothing to print', {
     hint: isSet
-      ? 'pass --ready-file or --profile for another vault: VAULT_URL or VAULT_FILE already names one'
+      ? 'VAULT_URL or VAULT_FILE already names a vault; pass --ready-file or --profile for another one'
       : 'set --ready-file (VAULT_READY_FILE) or --profile (VAULT_PROFILE)',
   });
 }
@@ -120,7 +120,7 @@ async function variablesOfDaemon(
 ): Promise<Readonly<Record<string, string>>> {
   const ready = await readReadyFile(file);
   if (ready === undefined) {
-    throw new Fault('usage', `--ready-file: there is no ${file}`, { hint: `vault wait --ready-file '${file}'` });
+    throw new Fault('usage', `--ready-file: there is no file ${file}`, { hint: `vault wait --ready-file '${file}'` });
   }
   const key = ready[`${as ?? 'private'}_key`];
   if (as !== undefined && key === undefined) {

@@ -14,7 +14,7 @@ const EXEC_FLAGS = {
   seedFile: {
     flag: '--seed-file <path>',
     env: 'VAULT_SEED_FILE',
-    help: 'a seed file to apply first; repeatable; with commas in the variable',
+    help: 'a seed file to apply first; repeatable (comma-separated in VAULT_SEED_FILE)',
   },
   seed: SEED_FLAG,
   ephemeral: {
@@ -24,20 +24,20 @@ const EXEC_FLAGS = {
   },
   file: {
     flag: '--file <path>',
-    // Ignores VAULT_FILE: it names a user's own vault, not a --dev vault.
+    // Do not read VAULT_FILE: it names a user's own vault, not a --dev vault.
     env: 'VAULT_DEV_FILE',
-    help: 'a vault file to keep, as `vault serve --dev --file` makes it',
+    help: 'a persistent vault file, as `vault serve --dev --file` makes it',
   },
   ...FLAGS.permissions,
 } as const;
 
-/** `--seed-file` is repeatable. */
+/** The typed flags. `--seed-file` is repeatable, so its value is a list. */
 type ExecFlags = FlagsOf<Omit<typeof EXEC_FLAGS, 'seedFile'>> & { readonly seedFile?: readonly string[] };
 
 const HELP = `
 The environment of the command has VAULT_URL, VAULT_API_KEY (all token permissions), VAULT_MANAGEMENT_KEY, VAULT_DEV_TENANT_ID
 and, with a seed file, the variables that \`vault seed apply --out dotenv\` prints. Other variables that select a vault are removed.
-\`vault exec\` passes signals on and ends with the exit code of the command, or with 128 plus the number of its signal.
+\`vault exec\` passes signals on to the command. It ends with the command's exit code, or with 128 plus the number of its signal.
 
 Examples:
   vault exec -- npm test
@@ -82,8 +82,8 @@ export function defineExec(command: Command, finish: Finish): void {
 }
 
 /**
- * Variables that would point the command at another vault, or at this one with another key. Other programs use
- * variables with this prefix, too.
+ * Variables to remove from the command's environment: they would select another vault, or another key of this one.
+ * Other variables that start with `VAULT_` may belong to other programs.
  */
 const SELECTING: ReadonlySet<string> = new Set([
   ...Object.values({ ...FLAGS.daemon, ...FLAGS.credential, ...FLAGS.anchor, ...FLAGS.key }).map((row) => row.env),
@@ -97,7 +97,7 @@ function variablesFor({ url, keys, ids }: DevDaemon, env: Environment): Readonly
     VAULT_URL: url,
     VAULT_API_KEY: keys.private_key,
     VAULT_MANAGEMENT_KEY: keys.management_key,
-    // VAULT_TENANT_ID is the --tenant of commands on a file; it names a tenant of another vault.
+    // Not VAULT_TENANT_ID: commands on a vault file read it as `--tenant`.
     VAULT_DEV_TENANT_ID: keys.tenant_id,
   };
   const known = inherited.flatMap(([name, value]) => (value === undefined ? [] : [[name, value] as const]));
@@ -105,8 +105,8 @@ function variablesFor({ url, keys, ids }: DevDaemon, env: Environment): Readonly
 }
 
 /**
- * Runs one command without a shell, on this process's own standard streams. Resolves with its exit code: 128 plus the
- * signal number after a signal, 127 for an unknown command, 126 for one that cannot run.
+ * Runs one command without a shell, on this process's own standard streams. Resolves to its exit code. The code is 128
+ * plus the signal number after a signal, 127 for an unknown command and 126 for a command that cannot run.
  */
 type ChildRunner = (
   words: readonly string[],
@@ -114,8 +114,8 @@ type ChildRunner = (
 ) => Promise<ExitCode | ChildExitCode>;
 
 /**
- * Keeps signals from ending this process before it has removed its files. Before and after the command a signal exits
- * in order; during the command this process passes the signal on and waits.
+ * Creates the runner of the command and handles signals, so that none ends this process before it has removed its
+ * files. While the command runs, this process passes signals on and waits; otherwise a signal makes it exit in order.
  */
 function createChildRunner(): ChildRunner {
   let kill: ((signal: NodeJS.Signals) => void) | undefined;
@@ -129,7 +129,7 @@ function createChildRunner(): ChildRunner {
   }
   return async ([command, ...more], env) => {
     if (command === undefined) throw new Error('unreachable: no command');
-    // This package knows how Windows finds and starts npm.cmd.
+    // execa can find and start npm.cmd on Windows.
     const { execa } = await import('execa');
     const child = execa(command, more, { env, extendEnv: false, stdio: 'inherit', reject: false });
     kill = (signal) => child.kill(signal);

@@ -10,10 +10,10 @@ import { defineOnDevDaemon, type Send } from './dev-daemon.ts';
 
 const path = DEV_PATHS.requests;
 
-/** The maximum wait of a daemon, in seconds. */
+/** How long the daemon waits for new requests before it replies, in seconds. This is its maximum. */
 const WAIT = 25;
 
-/** `vault requests list`: the last requests that the daemon answered. */
+/** `vault requests list`: lists the last requests that the daemon answered. */
 export function defineRequestsList(command: Command, finish: Finish): void {
   defineOnDevDaemon(command, finish, {
     view: RESULT_VIEWS.requests,
@@ -23,7 +23,9 @@ export function defineRequestsList(command: Command, finish: Finish): void {
   });
 }
 
-/** Prints the requests, the oldest first, and then new ones as they come, until a request fails. */
+/**
+ * Prints the requests, oldest first, and then new ones as they arrive. Resolves to the exit code of the first failure.
+ */
 async function follow(send: Send, items: ItemPrinter): Promise<ExitCode> {
   for (let after = '0'; ; ) {
     const reply = await send({ method: 'GET', path: `${path}?after=${after}&wait=${WAIT}` });

@@ -1,4 +1,4 @@
-/** The seed number of ids, keys and test data, shared by several commands. */
+/** The flag for the seed number of ids, keys and test data. Several commands have it. */
 export const SEED_FLAG = {
   flag: '--seed <number>',
   env: 'VAULT_SEED',

@@ -10,7 +10,7 @@ export interface SeededDevVaultOptions {
   readonly file: string | undefined;
   readonly settings: VaultSettings;
   readonly seedFiles: readonly string[];
-  /** The seed as typed. */
+  /** The seed number as typed. */
   readonly seed: string | undefined;
   readonly env: Environment;
 }
@@ -20,14 +20,14 @@ export interface SeededDevVault extends DevVault {
   readonly ids: JsonObject;
 }
 
-/** A daemon on a free port of this machine. */
+/** A daemon with its `--dev` vault, on a free port of 127.0.0.1. */
 export interface DevDaemon extends SeededDevVault {
   readonly url: string;
   /** Stops the daemon and closes the vault. Further calls wait for the first. */
   readonly stop: () => Promise<void>;
 }
 
-/** Opens a vault and serves it without a log. */
+/** Opens a `--dev` vault and serves it without a log. Resolves when the daemon listens. */
 export async function startDevDaemon(headerPrefix: string, options: SeededDevVaultOptions): Promise<DevDaemon> {
   const dev = await openSeededDevVault(options);
   const { vault, clock, snapshots, reset } = dev;
@@ -61,8 +61,8 @@ export async function startDevDaemon(headerPrefix: string, options: SeededDevVau
 }
 
 /**
- * Creates a `--dev` vault and applies the seed files before it accepts calls. With a seed, its tenant, its two keys,
- * and the ids and keys of the applications follow from that number.
+ * Opens or creates a `--dev` vault and applies the seed files to it. With a seed number, a new vault has the same
+ * tenant id, keys and application ids in every run.
  */
 export async function openSeededDevVault(options: SeededDevVaultOptions): Promise<SeededDevVault> {
   const { file, env, seedFiles } = options;
@@ -80,7 +80,7 @@ export async function openSeededDevVault(options: SeededDevVaultOptions): Promis
     ],
   );
   const seed = parseSeed(options.seed);
-  // Rejects most wrong seeds before anything is created.
+  // Load the seed before the vault is created, so that most errors in its files leave nothing behind.
   const document = await loadSeed(seedFiles, env, seed ?? 0);
   const random = seed === undefined ? undefined : seededRandom(seed);
   const make = () => open({ ...options.settings, overRandom: random?.over });

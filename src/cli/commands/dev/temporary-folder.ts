@@ -5,16 +5,16 @@ import { Fault } from '../../../core/fault.ts';
 import { errorCode, isFullDisk } from '../../error-code.ts';
 import { isRunning, ownMachine } from '../../own-machine.ts';
 
-/** `token-vault-dev-4242-x1Y2z3`: the purpose, the process, and a random part. */
+/** Matches a folder name such as `token-vault-dev-4242-x1Y2z3`: the purpose, the process number, and a random part. */
 const NAME = /^token-vault-(?:dev|test)-(\d{1,10})-[A-Za-z0-9]{6}$/;
 
-/** A file in the folder with the scope of the process number. */
+/** The name of a file in the folder that identifies the machine and the PID namespace of its process. */
 const MARK = 'machine';
 
 /**
- * Creates a folder (0700) that is removed when this process ends. First removes the folders of killed processes: those
- * of this user that nobody else can write to, with our name, the mark of this machine and PID namespace, and a process
- * that has ended. Throws the fault `usage` when it cannot create one.
+ * Creates a temporary folder (0700) and returns its path. First removes the folders that killed processes left. It
+ * removes a folder only if its name and mark match, this user owns it, nobody else can write to it, and its process has
+ * ended. Throws the fault `usage` when it cannot create a folder.
  */
 export function makeTemporaryFolder(kind: 'dev' | 'test'): string {
   removeLeftovers();
@@ -65,7 +65,7 @@ function removeLeftovers(): void {
       const folder = path.join(tmpdir(), name);
       if (isOurs(folder) && !isRunning(Number(pid))) removeFolder(folder);
     } catch {
-      // Another process removes it or has it open; the folder does no harm.
+      // Another process is removing the folder or has a file in it open. A leftover does no harm.
     }
   }
 }

@@ -11,7 +11,7 @@ import { chooseFile } from '../../target.ts';
 import { definePrinting } from '../define-printing.ts';
 import { defineOnFile } from '../on-file.ts';
 
-/** `vault backup OUT`: copies one state of the file while other processes use it. */
+/** `vault backup OUT`: copies a consistent state of the vault file, even while other processes use the file. */
 export function defineBackup(command: Command, finish: Finish): void {
   command.argument('<out>', 'the new file; existing files are never changed');
   defineOnFile(command, finish, RESULT_VIEWS.backup, async ({ words: [out = ''] }) => {
@@ -23,7 +23,7 @@ export function defineBackup(command: Command, finish: Finish): void {
       return { file: out, checked };
     };
   });
-  command.addHelpText('after', '\nThe same keys open the vault and the copy. Keep them apart from the copy.');
+  command.addHelpText('after', '\nThe same keys open the vault and the copy. Keep the keys apart from the copy.');
 }
 
 const RESTORE_FLAGS = {
@@ -34,7 +34,7 @@ const RESTORE_FLAGS = {
   },
 } as const;
 
-/** `vault restore BACKUP --file F`: puts a vault at F, if the backup is undamaged. */
+/** `vault restore BACKUP --file F`: copies a backup to F, if the backup is undamaged. */
 export function defineRestore(command: Command, finish: Finish): void {
   command.argument('<backup>', 'the file that `vault backup` made');
   const rows = { ...RESTORE_FLAGS, ...FLAGS.file, ...FLAGS.profile };
@@ -55,6 +55,6 @@ export function defineRestore(command: Command, finish: Finish): void {
   });
   command.addHelpText(
     'after',
-    '\nNo file is overwritten. --move-aside keeps a damaged vault with its log, which may hold writes. Remove the --anchor file, too.',
+    '\nNo file is overwritten. --move-aside keeps a damaged vault with its log, which may contain recent writes. Also remove the --anchor file.',
   );
 }

@@ -50,8 +50,8 @@ export function defineInit(command: Command, finish: Finish): void {
   );
   command.addHelpText(
     'after',
-    '\nMakes a missing key file: 32 random bytes, mode 0600. Keep a copy of it. Uses an existing one only if --key-file\n' +
-      'names it. Anybody with a copy of the vault and its key file can read the vault.',
+    '\nMakes a missing key file: 32 random bytes, mode 0600. Keep a copy of it. Uses an existing key file only if\n' +
+      '--key-file names it. Anybody with a copy of the vault and its key file can read the vault.',
   );
 }
 
@@ -83,8 +83,8 @@ function madeBy(line: CommandLine, file: string, { kind }: Credential): MadeVaul
 }
 
 /**
- * Uses the named credential; otherwise prompts for a passphrase on a terminal; otherwise, or if that is empty, creates
- * a key file.
+ * Resolves to the named credential. Without one, prompts for a passphrase on a terminal. Creates a key file if there is
+ * no terminal or the passphrase is empty.
  */
 async function newCredential(file: string, { flags, env }: CommandLine, allowWeak: boolean): Promise<NewCredential> {
   const named = namedCredential(flags, env);

@@ -15,7 +15,7 @@ const ADD_FLAGS = {
   newKeyFile: {
     flag: '--new-key-file <path>',
     env: 'VAULT_NEW_KEY_FILE',
-    help: 'the key file to add; one that does not exist is made (0600)',
+    help: 'the key file to add; a missing file is made (0600)',
   },
   newKeyCommand: {
     flag: '--new-key-command <command>',
@@ -31,7 +31,7 @@ const ADD_FLAGS = {
 } as const;
 
 const REMOVE_FLAGS = {
-  slot: { flag: '--slot <number>', env: 'VAULT_SLOT', help: 'the slot to remove; `vault keys list` shows them' },
+  slot: { flag: '--slot <number>', env: 'VAULT_SLOT', help: 'the slot to remove; `vault keys list` shows the slots' },
 } as const;
 
 /** `vault keys list`: lists the slots and marks those that the given credential opens. */
@@ -49,8 +49,8 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
       try {
         return await admin.addSlot(credential, { allowWeak: values.weakPassphrase });
       } catch (error) {
-        // Another command may have added the key file that this one created. A passphrase needs no undo, and the check
-        // would derive every slot again.
+        // Keep the key file if it opens the vault: another command may have added it. Skip this check for a passphrase:
+        // it needs no undo, and the check would repeat the key derivation of every slot.
         const isFile = credential.kind === 'key_file';
         if (isFile && !(await admin.isOpenedBy(credential).catch(() => true))) await undo();
         throw error;
@@ -59,7 +59,7 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault keys remove`: stops the slot's credential from opening this file; it still opens older copies. */
+/** `vault keys remove`: stops the slot's credential from opening this file. The credential still opens older copies. */
 export function defineKeysRemove(command: Command, finish: Finish): void {
   command.argument('[slot]', 'the same as --slot');
   addFlags(command, { ...REMOVE_FLAGS, ...FLAGS.confirm });
@@ -103,7 +103,7 @@ export function defineKeysStatus(command: Command, finish: Finish): void {
   defineWithAdmin(command, finish, RESULT_VIEWS.keysStatus, async () => (admin) => admin.status());
   command.addHelpText(
     'after',
-    '\n`stale` counts the records that an unfinished rotation left. `vault keys rotate` finishes it.',
+    '\n`stale` counts the records that an unfinished rotation has left. `vault keys rotate` finishes the rotation.',
   );
 }
 
@@ -112,7 +112,7 @@ const ROTATE_FLAGS = {
   master: {
     flag: '--master',
     env: 'VAULT_ROTATE_MASTER',
-    help: 'replace the master key, too; only the slot that opens the file now remains',
+    help: 'replace the master key, too; only the slot of the given credential remains',
   },
   indexes: {
     flag: '--indexes',
@@ -122,7 +122,7 @@ const ROTATE_FLAGS = {
 } as const;
 
 const HELP = `
-Daemons and other commands keep running. The next run resumes a stopped one.
+Daemons and other commands keep running. The next rotation resumes an interrupted one.
 Every rotation replaces the data keys. --indexes changes the \`fingerprint\` of every token, so fingerprints that clients
 stored no longer match. Rotating destroys the keys of existing snapshots, so they can no longer be loaded.
 After --master, add other key files and passphrases again with \`vault keys add\`.`;
@@ -141,12 +141,12 @@ export function defineKeysRotate(command: Command, finish: Finish): void {
       const losses = [
         ...(others.length > 0 ? [lostSlots(others.length)] : []),
         ...(snapshots > 0 ? [`${lostSnapshots(snapshots)}.`] : []),
-        ...(indexes ? ['All fingerprints change: copies that clients keep no longer match.'] : []),
+        ...(indexes ? ['All fingerprints change. Fingerprints that clients stored no longer match.'] : []),
       ];
       if (losses.length > 0 && !confirmed) await confirmLoss(losses.join(' '));
-      const line = progressLine('sealing anew');
+      const line = progressLine('resealing');
       const result = await admin.rotate({ tenantId, master, indexes }, line.show).finally(line.end);
-      if (indexes) report('fingerprints have changed: copies that clients keep no longer match');
+      if (indexes) report('all fingerprints have changed; fingerprints that clients stored no longer match');
       if (snapshots > 0) report(lostSnapshots(snapshots));
       return result;
     };

@@ -15,10 +15,10 @@ import { filePath } from '../../output-path.ts';
 import { isTypedByHand, promptSecret } from '../../prompt.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 
-/** The credential of a new vault. */
+/** The credential of a new vault or slot. */
 export interface NewCredential {
   readonly credential: Credential;
-  /** Removes the key file, if it was made for this vault. */
+  /** Removes the key file if this command created it. */
   readonly undo: () => Promise<void>;
 }
 
@@ -26,11 +26,14 @@ export const WEAK_PASSPHRASE_FLAGS = {
   weakPassphrase: {
     flag: '--weak-passphrase',
     env: 'VAULT_WEAK_PASSPHRASE',
-    help: 'allow a passphrase of less than 12 characters',
+    help: 'allow a passphrase of fewer than 12 characters',
   },
 } as const;
 
-/** Returns the named credential; undefined for none and for a passphrase to prompt for. Creates a missing key file. */
+/**
+ * Resolves to the named credential, or to undefined if none is named or a prompt must read it. Creates a missing key
+ * file.
+ */
 export async function provideNamed(
   { keyFile, keyCommand, passphraseFile }: NamedCredential,
   dashes: '--' | '--new-',
@@ -41,7 +44,7 @@ export async function provideNamed(
   return keptCredential(await readPassphraseFile(passphraseFile, `${dashes}passphrase-file`));
 }
 
-/** Returns the key file at `path`, which `flag` names. Creates a missing one: 32 random bytes, mode 0600. */
+/** Resolves to the key in a file. Creates a missing file: 32 random bytes, mode 0600. Errors name `flag`. */
 export async function provideKeyFile(path: string, flag = '--key-file'): Promise<NewCredential> {
   if (existsSync(path)) return keptCredential(await readKeyFile(path, flag));
   filePath(flag, path);
@@ -50,19 +53,22 @@ export async function provideKeyFile(path: string, flag = '--key-file'): Promise
   return { credential: { kind: 'key_file', key: new Uint8Array(key) }, undo: () => rm(path, { force: true }) };
 }
 
-/** Creates the default key file of a new vault. Rejects with `file_exists` rather than use an existing one. */
+/** Creates the default key file of a new vault. Rejects with `file_exists` when the key file exists. */
 export async function makeKeyFileBeside(file: string, flag = '--key-file'): Promise<NewCredential> {
   const keyFile = keyFileBeside(file);
   if (!existsSync(keyFile)) return provideKeyFile(keyFile, flag);
   throw new Fault('file_exists', `${keyFile} exists`, { hint: `pass ${flag} '${keyFile}' to use it` });
 }
 
-/** A credential without a new key file. */
+/** Returns a credential without a new key file, so `undo` does nothing. */
 export function keptCredential(credential: Credential): NewCredential {
   return { credential, undo: async () => undefined };
 }
 
-/** Rejects a weak passphrase, then prompts to repeat it. Throws the faults `weak_passphrase` and `usage`. */
+/**
+ * Checks the strength of a new passphrase, prompts to repeat it, and resolves to its credential. Rejects with the
+ * faults `weak_passphrase` and, when the two differ, `usage`.
+ */
 export async function confirmPassphrase(
   passphrase: string,
   allowWeak: boolean,

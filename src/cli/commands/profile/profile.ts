@@ -21,7 +21,7 @@ const API_KEY_FLAGS = {
 
 type AddFlags = GlobalFlags & FlagsOf<typeof API_KEY_FLAGS>;
 
-/** `vault profile add`: saves a vault and its credentials under a name. Absent flags are taken from the environment. */
+/** `vault profile add`: saves a vault and its credentials under a name. Reads missing flags from the environment. */
 export function defineProfileAdd(command: Command, finish: Finish): void {
   command.argument('<name>', 'the name of the new profile');
   const rows = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS };
@@ -37,7 +37,7 @@ export function defineProfileAdd(command: Command, finish: Finish): void {
   );
 }
 
-/** `vault profile use`: sets the profile of every command that names no vault. */
+/** `vault profile use`: sets the default profile, which commands use if they name no vault. */
 export function defineProfileUse(command: Command, finish: Finish): void {
   command.argument('<name>', 'the new default; `vault profile list` prints the names');
   define(command, finish, RESULT_VIEWS.profile, async (store, name) => {
@@ -55,7 +55,7 @@ export function defineProfileList(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault profile remove`: removes the profile, not the vault. */
+/** `vault profile remove`: removes a profile, but not its vault. */
 export function defineProfileRemove(command: Command, finish: Finish): void {
   command.argument('<name>', 'the profile to remove');
   define(command, finish, RESULT_VIEWS.profile, async (store, name) => {
@@ -82,7 +82,7 @@ async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> 
   const target = chooseTarget(flags, env);
   const keys = await readKeys(flags, env);
   if (target.kind === 'remote') {
-    // Rejects anything but a daemon's URL.
+    // Check the URL: `httpTransport` throws for anything but a daemon's URL.
     await httpTransport(target.url, 1).close();
     const prefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
     return { url: target.url, ...(prefix !== undefined && { header_prefix: prefix }), ...keys };
@@ -106,7 +106,7 @@ async function readKeys(flags: AddFlags, env: Environment): Promise<Pick<Profile
       const text = isTypedByHand('-') ? await promptSecret('API key') : await createTextReader()('--api-key', '-');
       return { api_key: checkApiKey(text) };
     }
-    // Does not repeat the typed text: it is a key, and so far only the shell's history has it.
+    // Do not print the typed text: it is an API key.
     throw new Fault('usage', '--api-key must be `-`: other users can see the command line', {
       hint: 'use `--api-key -` for standard input, or --api-key-file',
     });
@@ -125,17 +125,17 @@ function checkApiKey(text: string): string {
   throw new Fault('usage', '--api-key is not an API key: it must be one word of printable characters');
 }
 
-/** A relative path would run whatever program the current folder has under that name. */
+/** Returns the command. Throws the fault `usage` for a relative path, which names another program in each folder. */
 function checkKeyCommand(command: string): string {
   const [program = ''] = command.trim().split(/\s/);
   if (path.isAbsolute(program) || path.basename(program) === program) return command;
-  throw new Fault('usage', `--key-command: a profile cannot keep the relative path ${program}`, {
+  throw new Fault('usage', `--key-command: a profile cannot store the relative path ${program}`, {
     hint: 'name the program by its absolute path, or by its name in PATH',
   });
 }
 
-/** A relative path would name different files in different folders. */
+/** Returns the absolute path of a file, because a profile works in every folder. Throws the fault `usage` for `-`. */
 function absolute(flag: string, typed: string): string {
   if (typed !== '-') return path.resolve(typed);
-  throw new Fault('usage', `${flag}: a profile cannot keep standard input`, { hint: 'name a file' });
+  throw new Fault('usage', `${flag}: a profile cannot store standard input`, { hint: 'name a file' });
 }

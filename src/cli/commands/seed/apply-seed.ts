@@ -10,8 +10,8 @@ import type { SeedDocument } from './seed-document.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 /**
- * The application of a dry run before the first apply; it checks which ids are taken. If the process is killed, it
- * expires within a minute.
+ * A temporary application whose key a dry run before the first apply uses to check which ids are taken. If the process
+ * is killed, the application expires within a minute.
  */
 const READER = {
   name: 'vault seed apply --dry-run',
@@ -30,25 +30,27 @@ const READER = {
 export interface ApplyOptions {
   /** Removes items that an earlier apply made and the seed no longer names. */
   readonly prune?: boolean;
-  /** Only plans. */
+  /** Returns the plan without carrying it out. */
   readonly dryRun?: boolean;
   /** Overrides the vault's randomness, so that application ids and keys follow from the seed. */
   readonly random?: SeededRandom | undefined;
-  /** Rejects new applications: they need ids and keys that this target cannot provide. */
+  /** Rejects new applications, because the target (a daemon) cannot give them seeded ids and keys. */
   readonly noNewApps?: boolean;
 }
 
 export interface AppliedSeed {
   readonly seed: string;
   readonly plan: SeedPlan;
-  /** Ids by item, with known keys: those of new applications, and all keys with a seeded random source. */
+  /**
+   * Ids and known keys by item. Only new applications have a known key, unless a seeded random source reproduces it.
+   */
   readonly apps: ReadonlyMap<string, { readonly id: string; readonly key?: string | undefined }>;
 }
 
 /**
- * Changes the vault to match the seed, through either target. Throws problems and faults that name file, line and
- * member, and the fault `conflict` when another apply of this seed took over. The next apply continues an interrupted
- * one.
+ * Changes the vault to match the seed, in a file or through a daemon. Resolves to the plan and the applications.
+ * Rejects with problems and faults that name file, line and member, and with the fault `conflict` when another apply of
+ * the same seed takes over. The next apply continues an interrupted one.
  */
 export async function applySeed(
   client: Client,
@@ -79,7 +81,7 @@ export async function applySeed(
       if (!dryRun) await carryOut({ document, plan, own, random, made });
       return { seed, plan, apps: await withKeys(client, document, own.record.apps, made, random) };
     } catch (error) {
-      // Plan again: another apply that has lost its key may still finish its last call after this check.
+      // Plan again: an earlier apply, whose last call ended after this plan, may have created the token.
       if (error instanceof Problem && error.code === 'token_id_taken') continue;
       throw random === undefined ? tellingOfKeys(error, made) : error;
     }
@@ -90,19 +92,19 @@ function refuseNewApps({ apps }: SeedPlan): void {
   const items = apps.flatMap(({ action, item }) => (action === 'create' ? [item.item] : [])).join(', ');
   if (items === '') return;
   throw new Fault('usage', `--seed: a daemon gives new applications random ids and keys (${items})`, {
-    hint: 'apply it to the file (--file), or start the daemon with it: `vault serve --dev --seed-file FILE --seed N`',
+    hint: 'apply the seed to the file (--file), or start the daemon with it: `vault serve --dev --seed-file FILE --seed N`',
   });
 }
 
-/** Another number would change all generated data. A missing flag does not ask for that. */
+/** Throws the fault `usage` for another seed number than that of the last apply: all generated data would change. */
 function requireSameNumber({ generatedFrom }: SeedDocument, recorded: number | undefined): void {
   if (generatedFrom === undefined || recorded === undefined || generatedFrom === recorded) return;
   const fact = `this seed was applied with --seed ${recorded}, not with --seed ${generatedFrom}`;
-  const hint = `pass --seed ${recorded}, or rename the generated items in the file for other data`;
+  const hint = `pass --seed ${recorded}, or rename the generated items in the file to get other data`;
   throw new Fault('usage', fact, { hint });
 }
 
-/** Adds to an error that it loses the keys of new applications. */
+/** Returns the error with a hint that names the new applications whose keys are lost. */
 function tellingOfKeys(error: unknown, made: MadeApps): unknown {
   if (!(error instanceof Fault) || made.size === 0) return error;
   const { code, message, details, hint } = error;
@@ -111,7 +113,10 @@ function tellingOfKeys(error: unknown, made: MadeApps): unknown {
   return new Fault(code, message, { details, hint: hint === undefined ? lost : `${hint}; ${lost}` });
 }
 
-/** A seeded random source reproduces the key of an application, unless it was regenerated since. */
+/**
+ * Resolves to the ids and known keys of the applications, by item. A seeded random source reproduces the key of an
+ * application, unless the key was regenerated since.
+ */
 async function withKeys(
   client: Client,
   document: SeedDocument,

@@ -10,16 +10,18 @@ import type { SeedDocument, SeedToken } from './seed-document.ts';
 import { invalidSeed } from './seed-flaws.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
-/** Limits of a batch; a body may hold more. */
+/** The maximum numbers of tokens and characters in a batch. The API accepts larger bodies. */
 const BATCH_TOKENS = 200;
 const BATCH_CHARACTERS = 256 * 1024;
 
-/** Concurrent batches: the vault prepares one while it writes another. */
+/** The number of concurrent batches. The vault prepares one while it writes another. */
 const BATCHES_AT_ONCE = 3;
-/** Concurrent patches: writes that arrive together share a commit. */
+/** The number of concurrent patches. Writes that arrive together share a commit. */
 const PATCHES_AT_ONCE = 16;
 
-/** Marks an unknown digest during a change. It has the length of a digest, so the record keeps its size. */
+/**
+ * The digest that the record has while an item changes. It is as long as a real digest, so the record keeps its size.
+ */
 const UNKNOWN = '????????';
 
 interface Work {
@@ -34,12 +36,12 @@ interface Work {
 /** New applications by item. */
 export type MadeApps = Map<string, { readonly id: string; readonly key: string }>;
 
-/** The label of an application's random bytes; independent of the rest of the seed. */
+/** Returns the label from which an application's random bytes follow. It does not depend on the rest of the seed. */
 export const appLabel = ({ name }: SeedDocument, item: string): string => `apps\0${name}\0${item}`;
 
 /**
- * Carries out a plan. After each step the record allows the next apply to continue. Rejects with `token_id_taken` when
- * a token was made since the plan.
+ * Carries out a plan. Keeps the seed's record up to date, so that the next apply can continue an interrupted one.
+ * Rejects with `token_id_taken` when one of the tokens was created since the plan.
  */
 export async function carryOut(work: Work): Promise<void> {
   const { document, plan, own } = work;
@@ -83,7 +85,7 @@ async function makeApps(
       return;
     }
     const create = (idempotencyKey?: string) => own.change('createApplication', { body, place, idempotencyKey });
-    // Finds an application that a killed apply made but did not record.
+    // With this idempotency key, the call finds an application that a killed apply made but did not record.
     const first = () => create(`seed ${own.id} ${item} ${ids.get(item) ?? ''}`.trim());
     const make = async () => (await first().catch(throwUnlessMismatch)) ?? create();
     const shown = await (random?.during(appLabel(document, item), make) ?? make());
@@ -117,7 +119,7 @@ async function makeTokens(
 
 type NewToken = { readonly item: SeedToken; readonly body: JsonObject };
 
-/** Creates all tokens of a batch or none. Rejects with `token_id_taken` when one exists by now. */
+/** Creates all tokens of a batch or none. Rejects with `token_id_taken` when one of them already exists. */
 async function createTokens(batch: readonly NewToken[], { calls }: SeedApplication): Promise<void> {
   const created = await calls('tokenize', { body: { data: batch.map(({ body }) => body) } }).catch(async (error) => {
     if (!(error instanceof Problem) || error.errors === undefined) throw error;
@@ -143,7 +145,7 @@ async function createTokens(batch: readonly NewToken[], { calls }: SeedApplicati
   }
 }
 
-/** Ids of deleted and expired tokens stay taken (decisions §5). */
+/** Returns the fault for the id of a deleted or expired token. Such ids stay taken (decisions §5). */
 function takenForever({ place, id, generated }: SeedToken): Fault {
   const other = generated ? 'give the item another name (its ids are NAME-1, NAME-2, …)' : 'give it another `id:`';
   return new Fault('conflict', `${place()}: the token ${id} was deleted or has expired, and its id stays taken`, {
@@ -152,8 +154,9 @@ function takenForever({ place, id, generated }: SeedToken): Fault {
 }
 
 /**
- * Runs `work` for the items in order, `atOnce` at a time. Collects what the vault rejects as invalid, and stops at any
- * other failure. Rejects with that failure, or with the fault `invalid_data`, which names all invalid members.
+ * Runs `work` for the items in order, `atOnce` at a time. Collects the members that the vault rejects as invalid, and
+ * stops at any other failure. Rejects with that failure, or with the fault `invalid_data`, which names all invalid
+ * members.
  */
 async function eachItem<T>(items: readonly T[], atOnce: number, work: (item: T) => Promise<void>): Promise<void> {
   const lines: string[] = [];

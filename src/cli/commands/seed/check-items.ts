@@ -20,10 +20,12 @@ const EXPRESSIONS = ['mask', 'search_indexes', 'fingerprint_expression'] as cons
 /** The members of an application in a seed, after the schema has checked them. */
 type AppMembers = JsonObject & Partial<ApplicationDefinition> & Pick<ApplicationDefinition, 'type'>;
 
-/** Adds a flaw of an item, by the dotted path inside it. */
+/** Adds a flaw of an item. `path` is the dotted path of the member inside the item. */
 type AddFlaw = (path: string, message: string) => void;
 
-/** Adds what the schema rejects. A flawed member gets no second flaw: its value may replace a missing reference. */
+/**
+ * Adds the errors of the schema. Skips members with a flaw: their value may be the placeholder of a wrong reference.
+ */
 export function checkSchema(text: SeedText, value: Json, flaws: SeedFlaws): void {
   if (SEED_VALIDATOR(value)) return;
   const isObject = asObject(value) !== undefined;
@@ -33,7 +35,7 @@ export function checkSchema(text: SeedText, value: Json, flaws: SeedFlaws): void
   }
 }
 
-/** Adds contradictions between the files of a seed. */
+/** Adds items that several files of a seed define, and files that name another seed. */
 export function checkTwice(texts: readonly SeedText[], flaws: SeedFlaws): void {
   const seen = new Map<string, SeedText>();
   for (const text of texts) {
@@ -54,10 +56,10 @@ function itemPaths({ value }: SeedText): readonly string[] {
   return asObject(value)?.['tenant'] === undefined ? items : ['tenant', ...items];
 }
 
-/** Adds flaws that the schema cannot express, before anything is made. */
+/** Adds the flaws of applications and tokens that the schema cannot express. */
 export function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): void {
   for (const [item, app] of membersAt(value, 'apps')) {
-    // The rules of applications need well-formed members.
+    // `checkApplication` expects well-formed members.
     if (flaws.has(text, `apps.${item}`)) continue;
     addRejected(
       (path, message) => flaws.add(text, `apps.${item}.${path}`, message),
@@ -75,18 +77,19 @@ export function checkItems(text: SeedText, value: Json, flaws: SeedFlaws): void 
   }
 }
 
-/** Checks that an item has `data` and a type, or `generate`. */
+/** Adds a flaw unless a token has either `data` and `type`, or `generate`. */
 function checkSource(token: JsonObject, add: AddFlaw): void {
   const kind = textOf(token['generate']);
   if (kind === undefined) {
     for (const name of ['type', 'data']) if (!Object.hasOwn(token, name)) add(name, 'is required');
-    if (token['count'] !== undefined) add('count', 'is for `generate` only');
+    if (token['count'] !== undefined) add('count', 'works only with `generate`');
     return;
   }
   if (Object.hasOwn(token, 'data')) add('data', 'only one of data and generate can be given');
   const made = Object.hasOwn(KINDS, kind) ? KINDS[kind as GeneratedKind].type : undefined;
   const type = textOf(token['type']);
-  if (made !== undefined && type !== undefined && type !== made) add('type', `${kind} makes tokens of type ${made}`);
+  if (made !== undefined && type !== undefined && type !== made)
+    add('type', `must be ${made}, the type of generated ${kind} tokens`);
 }
 
 function checkData({ type, data, generate }: JsonObject, add: AddFlaw): void {
@@ -96,8 +99,8 @@ function checkData({ type, data, generate }: JsonObject, add: AddFlaw): void {
 }
 
 /**
- * Adds invalid expressions, and times in an unknown format. Only the vault's clock knows whether a time is past.
- * `isFlawed` skips malformed members.
+ * Adds invalid expressions and malformed times. Accepts past times, because only the vault's clock can tell. Skips
+ * members for which `isFlawed` returns true.
  */
 function checkExpressions(token: JsonObject, add: AddFlaw, isFlawed: (member: string) => boolean): void {
   for (const member of EXPRESSIONS) {
@@ -123,20 +126,22 @@ function addRejected(add: AddFlaw, check: () => unknown): void {
   }
 }
 
-/** Adds token ids that the vault rejects or the seed repeats. */
+/** Adds flaws for token ids that the vault rejects or that the seed repeats, and for too many tokens. */
 export function checkIds(parts: readonly { readonly text: SeedText; readonly value: Json }[], flaws: SeedFlaws): void {
   const ids = new Set<string>();
   let count = 0;
   for (const { text, value } of parts) {
     for (const [item, token] of membersAt(value, 'tokens')) {
       const path = `tokens.${item}`;
-      // Skip it: its name, which is its id, has a flaw.
+      // Skip a token whose name has a flaw, because the name is the default of its id.
       if (flaws.hasAt(text, path)) continue;
       for (const id of idsOf(item, token)) {
         count += 1;
         if (count === MAX_SEED_TOKENS + 1) flaws.add(text, path, `a seed has at most ${MAX_SEED_TOKENS} tokens`);
         const message =
-          id.length < 3 ? 'an id has at least 3 characters: give one, or a longer name' : checkTokenId(id);
+          id.length < 3
+            ? 'the id needs at least 3 characters: give the token an `id:` or a longer name'
+            : checkTokenId(id);
         if (ids.has(id)) flaws.add(text, `${path}.id`, `another token of the seed has the id ${id}`);
         else if (message !== undefined && !flaws.has(text, `${path}.id`)) flaws.add(text, path, message);
         ids.add(id);

@@ -29,7 +29,7 @@ const TEST_CARDS = [
 const FIRST_NAMES = 'Ada Alan Barbara Claude Donald Edsger Frances Grace Ken Leslie'.split(' ');
 const LAST_NAMES = 'Example Fixture Mock Placeholder Sample Specimen Stub Test'.split(' ');
 
-/** Generates realistic test data that belongs to no person: valid checksums, unassigned ranges. */
+/** The kinds of generated test data. The data has valid checksums, but belongs to nobody: its ranges are unassigned. */
 export const KINDS: Readonly<Record<GeneratedKind, KindRow>> = {
   card: {
     type: 'card',
@@ -45,13 +45,13 @@ export const KINDS: Readonly<Record<GeneratedKind, KindRow>> = {
   },
   bank: {
     type: 'bank',
-    // The Federal Reserve has no district 99; no bank has an account number of leading zeros.
+    // The Federal Reserve has no district 99, and no bank uses account numbers with four leading zeros.
     make: ({ digits }) =>
       object({ routing_number: withCheckDigit(`99${digits(6)}`, passesAba), account_number: `0000${digits(8)}` }),
   },
   ssn: {
     type: 'social_security_number',
-    // Areas from 900 are never issued; groups up to 49 are not taxpayer numbers either.
+    // Area numbers from 900 are never issued. With groups up to 49, they are not taxpayer numbers (ITIN) either.
     make: ({ below, digits }) => `9${digits(2)}-${String(1 + below(49)).padStart(2, '0')}-${digits(4)}`,
   },
   person: {
@@ -61,7 +61,7 @@ export const KINDS: Readonly<Record<GeneratedKind, KindRow>> = {
       return object({
         first_name: first,
         last_name: last,
-        // RFC 2606 §3; 555-0100 to 555-0199 are for fiction.
+        // RFC 2606 §3 reserves example.com. The numbers 555-0100 to 555-0199 are reserved for fiction.
         email: `${first}.${last}.${number}@example.com`.toLowerCase(),
         phone: `+1-202-555-01${digits(2)}`,
         birth_date: `${1930 + below(70)}-${two(1 + below(12))}-${two(1 + below(28))}`,
@@ -70,7 +70,7 @@ export const KINDS: Readonly<Record<GeneratedKind, KindRow>> = {
   },
 };
 
-/** Returns the data of one token. It depends only on the seed, the item and the number. */
+/** Returns the test data of one token. Equal labels give equal data. */
 export function generateData(kind: GeneratedKind, label: string): Json {
   const bytes = seededBytes(label);
   const below = (limit: number): number => Buffer.from(bytes(4)).readUInt32BE() % limit;

@@ -5,7 +5,7 @@ import { asObject } from '../../output/result-view.ts';
 
 /**
  * Returns the merge patches (RFC 7396) that make a token match the seed, with the type's defaults. A change of hidden
- * members takes two: a patch would merge the new mask into the old one, so the first removes the old mask.
+ * members may take two patches: one patch would merge the new mask into the old one, so the first removes the old mask.
  */
 export function tokenPatches(live: JsonObject, wanted: JsonObject, isHiddenSame: boolean): readonly JsonObject[] {
   const row: TokenTypeRow = TOKEN_TYPES[wanted['type'] as TokenType];
@@ -28,7 +28,7 @@ export function tokenPatches(live: JsonObject, wanted: JsonObject, isHiddenSame:
   return mask === null ? [patch] : [{ mask: null }, patch];
 }
 
-/** Returns the merge patch from one value to the other. */
+/** Returns the merge patch that turns `live` into `wanted`. */
 export function patchTo(live: Json | undefined, wanted: Json): Json {
   const [from, to] = [asObject(live ?? null), asObject(wanted)];
   if (from === undefined || to === undefined) return wanted;

@@ -37,7 +37,10 @@ export interface SeedPlan {
 /** The application of the seed; its id is empty before the first apply. */
 export type Maker = Pick<SeedApplication, 'id' | 'record' | 'calls'>;
 
-/** Compares a seed with the vault. A plan never contains records that the seed did not make. */
+/**
+ * Compares a seed with the vault. Resolves to the changes to make, which never affect records that the seed did not
+ * make.
+ */
 export async function planSeed(
   document: SeedDocument,
   maker: Maker,
@@ -72,7 +75,10 @@ function planApp(app: SeedApp, id: string | undefined, apps: readonly JsonObject
   const live = id === undefined ? undefined : apps.find((one) => one['id'] === id);
   if (live === undefined) return { action: 'create', item: app, live, members: [] };
   if (live['type'] !== app.body.type) {
-    throw new Fault('conflict', `${app.place('type')}: an application keeps its type: give the item another name`);
+    throw new Fault(
+      'conflict',
+      `${app.place('type')}: the type of an application cannot change; give the item another name`,
+    );
   }
   return compared(app, live, differing(normalizedApp(app.body), normalizedApp(live)));
 }
@@ -90,11 +96,11 @@ function planToken(
   if (live === undefined) return { action: 'create', item, live, members: [] };
   if (live['created_by'] !== id) {
     throw new Problem('token_id_taken', {
-      detail: `${item.place()}: a token with the id ${item.id} exists, and this seed did not make it.`,
+      detail: `${item.place()}: a token with the id ${item.id} exists, and this seed did not create it.`,
     });
   }
   if (live['type'] !== item.type) {
-    throw new Fault('conflict', `${item.place('type')}: a token keeps its type: give it another id`);
+    throw new Fault('conflict', `${item.place('type')}: the type of a token cannot change; give the token another id`);
   }
   const body = item.body(appIds);
   const data = body['data'] ?? null;
@@ -110,7 +116,7 @@ function planToken(
   return { action, item, live, members: [...visible, ...hidden] };
 }
 
-/** Members that no read shows. */
+/** The members of a token that the API never returns. */
 const HIDDEN: readonly string[] = ['mask', 'search_indexes', 'fingerprint_expression'];
 
 /** Returns the digest of the hidden members, which all tokens of an item share; undefined when the file has none. */
@@ -141,7 +147,7 @@ function sorted(value: Json): Json {
   return objectOfMembers(new Map([...memberNames(object)].sort().map((name) => [name, sorted(object[name] ?? null)])));
 }
 
-/** Converts an application of a file or of a read into a common form. */
+/** Returns the members of an application to compare, in the same form for a seed file and for a reply of the API. */
 function normalizedApp({ name, permissions, rules, can_create_expiring_applications }: JsonObject): JsonObject {
   return {
     name: name ?? null,

@@ -6,7 +6,7 @@ import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts
 import { asObject } from '../../output/result-view.ts';
 import { MAX_SEED_TOKENS } from './seed-schema.ts';
 
-/** The largest number of values in a file: aliases can expand a short file without end. */
+/** The maximum number of values in a file, because aliases can expand a short file to any size. */
 const MAX_VALUES = 1_000_000;
 const MAX_DEPTH = 64;
 
@@ -15,18 +15,19 @@ export interface SeedText {
   readonly file: string;
   /** null when the file is invalid. */
   readonly value: Json;
-  /** The errors, with lines from 1. */
+  /** The syntax errors. Lines count from 1. */
   readonly unreadable: readonly { readonly line: number; readonly message: string }[];
   /** Returns the line of a member by its dotted path, or of its nearest enclosing member in the file; from 1. */
   lineOf(path: string): number;
 }
 
-/** The dotted path of a member or an item. */
+/** Returns the dotted path of a member or an array item. */
 export const memberPath = (path: string, step: string | number): string =>
   path === '' ? `${step}` : `${path}.${step}`;
 
 /**
- * Reads YAML 1.2, which includes JSON. Keeps the order of members and the lexeme of numbers that a double would change.
+ * Parses a seed file as YAML 1.2, which includes JSON. Keeps the order of members, and the exact digits of numbers that
+ * a double would change.
  */
 export async function readSeedFile(file: string, text: string): Promise<SeedText> {
   const {
@@ -40,7 +41,7 @@ export async function readSeedFile(file: string, text: string): Promise<SeedText
     logLevel: 'silent',
   });
   const form = file.toLowerCase().endsWith('.json') ? 'JSON' : 'YAML';
-  // Reports only the kind of a mistake: the parser's message may quote the file.
+  // Report only the kind of a mistake, because the parser's message may quote the file.
   const mistakes = document.errors.map(({ pos, code }) => ({
     line: counter.linePos(pos[0]).line,
     message: `not ${form}: ${code.toLowerCase().replaceAll('_', ' ')}`,
@@ -76,17 +77,18 @@ async function toJson(document: Document, note: Note): Promise<Json> {
   const {
     default: { isAlias, isMap, isScalar, isSeq },
   } = await import('yaml');
-  /** An anchor precedes its aliases; a later anchor of the same name replaces it. */
+  /** The nodes by anchor. An anchor precedes its aliases; a later anchor of the same name replaces an earlier one. */
   const anchors = new Map<string, Node>();
   let count = 0;
 
   function convert(node: Node | null | undefined, path: string, depth: number): Json {
     count += 1;
-    if (count > MAX_VALUES || depth > MAX_DEPTH) throw new Fault('invalid_data', 'too many values, or too deep');
+    if (count > MAX_VALUES || depth > MAX_DEPTH)
+      throw new Fault('invalid_data', 'the file has too many values or is nested too deeply');
     if (node == null) return null;
     if (isAlias(node)) {
       const named = anchors.get(node.source);
-      if (named === undefined) throw new Fault('invalid_data', 'an alias without its anchor');
+      if (named === undefined) throw new Fault('invalid_data', 'an alias has no anchor');
       return convert(named, path, depth);
     }
     if (node.anchor !== undefined) anchors.set(node.anchor, node);
@@ -120,14 +122,14 @@ function scalar(value: unknown, source: string | undefined): Json {
   if (typeof value === 'number') {
     const lexeme = source !== undefined && JSON_NUMBER.test(source) ? source : undefined;
     if (lexeme !== undefined && lexeme !== String(value)) return new JsonNumber(lexeme);
-    // .inf and .nan are not JSON; they stay text.
+    // JSON has no .inf and .nan, so keep their text.
     return Number.isFinite(value) ? value : (source ?? null);
   }
   if (typeof value === 'string' || typeof value === 'boolean' || value === null) return value;
   return source ?? null;
 }
 
-/** Returns the items of one kind in a file, in order; an empty object for anything else. */
+/** Returns the items of one kind in a file, in order. Returns an empty object for an item that is not an object. */
 export function membersAt(value: Json, member: 'apps' | 'tokens'): readonly (readonly [string, JsonObject])[] {
   const items = asObject(asObject(value)?.[member] ?? null);
   if (items === undefined) return [];
@@ -137,7 +139,7 @@ export function membersAt(value: Json, member: 'apps' | 'tokens'): readonly (rea
 /** The names of the items of a seed, across its files. */
 export interface ItemNames {
   readonly apps: ReadonlySet<string>;
-  /** `id` as the file has it. */
+  /** The ids of tokens by item, before references in them are resolved. */
   readonly tokenIds: ReadonlyMap<string, string>;
 }
 
@@ -149,7 +151,7 @@ export function namesOf(texts: readonly SeedText[]): ItemNames {
   };
 }
 
-/** The name of a seed. */
+/** Returns the name of the seed that a file defines. */
 export function seedName(value: Json): string {
   return textOf(asObject(value)?.['seed']) ?? 'default';
 }

@@ -4,16 +4,16 @@ import { asObject } from '../../output/result-view.ts';
 import { type ItemNames, memberPath, type SeedText } from './read-seed-file.ts';
 import type { SeedFlaws } from './seed-flaws.ts';
 
-/** `${…}`, or `$${`, which means `${`. */
+/** Matches a reference `${…}`, or `$${`, which stands for a plain `${`. */
 const REFERENCE = /\$\$\{|\$\{([^}]*)\}/g;
 
-/** The value of a reference at a dotted path. */
+/** Returns the value of a reference in the member at a dotted path. */
 export type Resolve = (reference: string, path: string) => string;
 
-/** Resolves references, given the ids of applications by item. */
+/** Returns a function that resolves references, given the ids of applications by item. */
 export type ResolveWith = (idOfApp: (item: string) => string) => Resolve;
 
-/** The placeholder for an unknown application id, and for a reference that names nothing. */
+/** The placeholder for the id of an application that does not exist yet, and for the value of a wrong reference. */
 export const PLAIN_ID = '00000000-0000-4000-8000-000000000000';
 
 /** Returns the value with every reference in its texts resolved. Keeps the names of members. */
@@ -32,7 +32,7 @@ export function resolveReferences(value: Json, resolve: Resolve, path = ''): Jso
   return objectOfMembers(new Map(members));
 }
 
-/** Resolves the references of one file; adds a flaw for a reference that names nothing. */
+/** Returns the resolver for the references in one file. The resolver adds a flaw for a wrong reference. */
 export function resolverOf(
   text: SeedText,
   known: ItemNames & { readonly env: Readonly<Record<string, string | undefined>> },
@@ -56,7 +56,7 @@ export function resolverOf(
       if (!path.startsWith('tokens.'))
         return fail(path, `only tokens may use \${${reference}}: applications are created first`);
       if (/^tokens\.[^.]*\.id$/.test(path))
-        return fail(path, `\${${reference}} cannot be part of an id: it differs between vaults`);
+        return fail(path, `\${${reference}} cannot be part of an id, because it differs between vaults`);
       return idOfApp(item);
     }
     if (kind === 'tokens' && member === 'id' && known.tokenIds.has(item)) {
@@ -64,7 +64,7 @@ export function resolverOf(
     }
     return fail(
       path,
-      `\${${reference}} names nothing: \${env.NAME}, \${apps.NAME.id} or \${tokens.NAME.id} of an item of the seed`,
+      `\${${reference}} is unknown; use \${env.NAME}, or \${apps.NAME.id} or \${tokens.NAME.id} of an item in the seed`,
     );
   };
 }

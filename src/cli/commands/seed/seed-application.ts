@@ -24,26 +24,26 @@ interface WrittenRecord {
 }
 
 /**
- * Stores facts that a later apply cannot read from the vault; `created_by` already shows which tokens the seed made.
- * Hidden members have a digest for each item. With one digest for all, only an empty PATCH would show the difference,
- * and a dry run must not write.
+ * The facts that a later apply cannot read from the vault. (It can read which tokens the seed made, from `created_by`.)
+ * The record has a digest of the hidden members for each item. With one digest for all items, only an empty PATCH could
+ * find the changed item, and a dry run must not write.
  */
 export interface SeedRecord {
   /** Ids of applications by item. */
   readonly apps: ReadonlyMap<string, string>;
-  /** Digests of members that no read shows, by the digest of the item's first id. */
+  /** Digests of the members that the API never returns, by the digest of the item's first id. */
   readonly hidden: ReadonlyMap<string, string>;
   /** The `--seed` of generated data; absent without generated data. */
   readonly number?: number | undefined;
 }
 
-/** The application of a seed, with its key from this apply. */
+/** The application that stores a seed's record and creates its tokens. Each apply regenerates its key. */
 export interface SeedApplication {
   readonly id: string;
   readonly record: SeedRecord;
-  /** Calls with its key. Rejects with the fault `conflict` when another apply has regenerated the key. */
+  /** Calls the API with the application's key. Rejects with `conflict` when another apply has regenerated the key. */
   readonly calls: SeedCalls;
-  /** Calls with the management key. Rejects likewise. */
+  /** Calls the API with the management key. Also rejects with `conflict` when another apply has regenerated the key. */
   readonly change: SeedCalls;
   /** Replaces the record if it differs. */
   readonly write: (record: SeedRecord) => Promise<void>;
@@ -52,7 +52,7 @@ export interface SeedApplication {
 export const NO_RECORD: SeedRecord = { apps: new Map(), hidden: new Map() };
 
 const nameOf = (seed: string): string => `seed: ${seed}`;
-/** Begins the description of the first rule, because a user's application may have the same name. */
+/** The start of the first rule's description. It marks the seed's application: a user's may have the same name. */
 const MARK = 'kept by vault seed apply: ';
 
 /**
@@ -63,8 +63,8 @@ export async function takeSeed(client: Client, management: SeedCalls, seed: stri
   const asked = reportAnother(management, 'idempotency_in_progress');
   const body = { ...applicationOf(seed, MARK), type: 'private' };
   let own = await findSeedApplication(asked, seed);
-  // With this key, two first applies create one application. The second try has no key: the stored reply may show a
-  // renamed application.
+  // The idempotency key makes two concurrent first applies create one application. The second try has no key, because
+  // the stored reply may be that of an application that was renamed since.
   for (const idempotencyKey of [`vault seed apply ${seed}`, undefined]) {
     if (own === undefined) await asked('createApplication', { body, idempotencyKey }).catch(throwUnlessMismatch);
     own ??= await findSeedApplication(asked, seed);
@@ -94,7 +94,7 @@ export async function takeSeed(client: Client, management: SeedCalls, seed: stri
   };
 }
 
-/** Finds the application of a seed; the oldest, if two management applications created one at the same time. */
+/** Finds the application of a seed: the oldest one, because two management keys may each have created one. */
 export async function findSeedApplication(management: SeedCalls, seed: string): Promise<JsonObject | undefined> {
   const all = await listApplications(management);
   return all.findLast((app) => {
@@ -103,8 +103,8 @@ export async function findSeedApplication(management: SeedCalls, seed: string): 
 }
 
 /**
- * The descriptions of its rules hold the record: only management keys read and change them, while many keys could forge
- * a token.
+ * Returns the definition of a seed's application. The descriptions of its rules store the record `text`: only
+ * management keys can read and change them, while many keys could forge a token.
  */
 function applicationOf(seed: string, text: string): JsonObject {
   const rules = Array.from({ length: Math.ceil(text.length / MAX_DESCRIPTION) }, (_, at) => ({
@@ -116,8 +116,8 @@ function applicationOf(seed: string, text: string): JsonObject {
   }));
   if (rules.length <= MAX_RULES) return { name: nameOf(seed), rules };
   const fact =
-    'the seed has more applications, and items with masks, indexes or fingerprints, than its application can record';
-  throw new Fault('invalid_data', fact, { hint: 'split it into several seeds (`seed:`)' });
+    'the seed has too many applications, or too many items with masks, search indexes or fingerprint expressions';
+  throw new Fault('invalid_data', fact, { hint: 'split the seed into several seeds (`seed:`)' });
 }
 
 function textOf({ rules }: JsonObject): string {
@@ -134,7 +134,7 @@ function recordOf(app: JsonObject): SeedRecord {
   return { apps: new Map(apps), hidden: new Map(hidden), number };
 }
 
-/** Turns the problem of a competing apply into the fault `conflict`. */
+/** Returns `calls` with a change: the problem `code`, which a competing apply causes, becomes the fault `conflict`. */
 function reportAnother(calls: SeedCalls, code: Problem['code']): SeedCalls {
   return async (operation, parts) =>
     calls(operation, parts).catch((error: unknown) => {
@@ -145,7 +145,9 @@ function reportAnother(calls: SeedCalls, code: Problem['code']): SeedCalls {
     });
 }
 
-/** Ignores a conflict of the idempotency key: its application was deleted since, or had another definition. */
+/**
+ * Throws the error unless it is `idempotency_mismatch`: the key's application was deleted or had another definition.
+ */
 export function throwUnlessMismatch(error: unknown): undefined {
   if (error instanceof Problem && error.code === 'idempotency_mismatch') return undefined;
   throw error;

@@ -10,20 +10,23 @@ import { asObject } from '../../output/result-view.ts';
 import { selectField } from '../../output/select-field.ts';
 import type { Place } from './seed-document.ts';
 
-/** The parts of a seed's call besides its operation. */
+/** The parts of an API call besides its operation. */
 export interface CallParts {
   readonly id?: string;
   readonly query?: Readonly<Record<string, readonly string[]>>;
   readonly body?: { readonly [name: string]: Printable };
   readonly idempotencyKey?: string | undefined;
-  /** The item of the call; problems are reported with its place. */
+  /** The place of the item that causes the call; problems name it. */
   readonly place?: Place | undefined;
 }
 
-/** Calls with one key and returns bodies. */
+/** Calls an operation with one API key and resolves to the body of the reply. */
 export type SeedCalls = (operation: OperationId, parts?: CallParts) => Promise<JsonObject>;
 
-/** Throws the problem of the reply. Names members as the seed file does. */
+/**
+ * Returns a function that calls operations with a key. It rejects with problems that name members as the seed file
+ * does.
+ */
 export function seedCalls(client: Client, apiKey: string): SeedCalls {
   return async (operation, { id, query = {}, body, idempotencyKey, place } = {}) => {
     const row: Operation = OPERATIONS[operation];
@@ -63,7 +66,7 @@ export async function listApplications(calls: SeedCalls): Promise<readonly JsonO
   }
 }
 
-/** Finds the ids of the tokens that an application made. */
+/** Resolves to the ids of the tokens that an application made, in alphanumeric order. */
 export async function findMadeBy(calls: SeedCalls, id: string): Promise<readonly string[]> {
   const ids: string[] = [];
   let start: Json | undefined;
@@ -80,7 +83,7 @@ const IDS_OF_A_QUERY = 50;
 /** The maximum length of encoded ids: a daemon accepts a URL of 8 KiB. */
 const LETTERS_OF_A_QUERY = 6_000;
 
-/** Returns the existing tokens of these ids, by id. */
+/** Resolves to the existing tokens with these ids, by id. */
 export async function findTokens(calls: SeedCalls, ids: readonly string[]): Promise<ReadonlyMap<string, JsonObject>> {
   const found = new Map<string, JsonObject>();
   for (const id of batchesOf(ids, IDS_OF_A_QUERY, LETTERS_OF_A_QUERY, (one) => encodeURIComponent(one).length + 4)) {

@@ -13,7 +13,7 @@ import { createSeedFlaws, invalidSeed, placeOf } from './seed-flaws.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The place of an item or member, for errors: `seed.yaml:12: tokens.visa.data.number`. */
+/** Returns the place of an item or one of its members, for errors: `seed.yaml:12: tokens.visa.data.number`. */
 export type Place = (member?: string) => string;
 
 export interface SeedApp {
@@ -27,11 +27,11 @@ export interface SeedToken {
   readonly id: string;
   /** The id of the item's first token. */
   readonly firstId: string;
-  /** Whether the item is one of many. */
+  /** Whether the token's data is generated. */
   readonly generated: boolean;
   readonly type: TokenType;
   readonly place: Place;
-  /** The body of the create request. Ids of applications are known once they exist. */
+  /** Returns the body of the create request. Its references need the ids of applications, by item. */
   readonly body: (appIds: ReadonlyMap<string, string>) => JsonObject;
 }
 
@@ -63,7 +63,7 @@ export async function loadSeed(files: readonly string[], env: Environment, seed:
   return createSeedDocument(texts, env, seed);
 }
 
-/** Throws the fault `invalid_data` with every error that it can find without the vault. */
+/** Checks the files of one seed. Rejects with `invalid_data`, which lists every error that shows without the vault. */
 export async function createSeedDocument(
   texts: readonly SeedText[],
   env: Environment,
@@ -72,7 +72,7 @@ export async function createSeedDocument(
   const unreadable = texts.flatMap(({ file, unreadable: mistakes }) =>
     mistakes.map(({ line, message }) => `${file}:${line}: ${message}`),
   );
-  // A reference to an item of such a file may still be right.
+  // Stop here: references to the items of an unreadable file cannot be checked.
   if (unreadable.length > 0) throw invalidSeed(unreadable);
   const flaws = createSeedFlaws(texts);
   checkTwice(texts, flaws);
@@ -136,7 +136,7 @@ function seedTokens(
   });
 }
 
-/** Members of an item; all others are members of the request. */
+/** The members of an item that are not copied to the request; all others are. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'type', 'generate', 'count']);
 
 const itemPlace =

@@ -1,17 +1,17 @@
 import { Fault } from '../../../core/fault.ts';
 import type { SeedText } from './read-seed-file.ts';
 
-/** Lists this many flaws and counts the rest. */
+/** The maximum number of flaws that an error lists. It counts the others. */
 const MAX_REPORTED = 20;
 
 /** Collects the errors in the files of one seed by dotted path, to report them together. */
 export interface SeedFlaws {
   add(text: SeedText, path: string, message: string): void;
-  /** Returns whether this member has a flaw, or a member inside it. */
+  /** Returns whether this member or a member inside it has a flaw. */
   has(text: SeedText, path: string): boolean;
   /** Returns whether this member itself has a flaw. */
   hasAt(text: SeedText, path: string): boolean;
-  /** Throws the fault `invalid_data`, which names the flaws in the order of the files, with file, line and member. */
+  /** Throws the fault `invalid_data` if there are flaws. It lists them with file, line and member, in file order. */
   throwAny(): void;
 }
 
@@ -41,7 +41,7 @@ export function createSeedFlaws(texts: readonly SeedText[]): SeedFlaws {
   };
 }
 
-/** Returns the fault of these lines; a single line is its message. */
+/** Returns the fault `invalid_data` with these lines as its details. A single line becomes its message. */
 export function invalidSeed(lines: readonly string[]): Fault {
   const [only = '', ...others] = lines;
   if (others.length === 0) return new Fault('invalid_data', only);

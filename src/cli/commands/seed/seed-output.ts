@@ -5,15 +5,15 @@ import type { AppliedSeed } from './apply-seed.ts';
 import type { Planned, SeedAction } from './plan-seed.ts';
 import type { SeedDocument } from './seed-document.ts';
 
-/** The forms of `--out`. */
+/** The formats of `--out`. */
 export const OUT_FORMATS = ['json', 'dotenv'] as const;
 export type OutFormat = (typeof OUT_FORMATS)[number];
 
-/** Longer than any application id or API key. */
+/** Placeholders that are longer than any application id and API key, to estimate the size of a file. */
 const MAX_ID = '0'.repeat(64);
 const MAX_KEY = '0'.repeat(256);
 
-/** `{ apps: { web: { id, key? } }, tokens: { visa: id, cards: [ids] } }`, in the order of the files. */
+/** Returns `{ apps: { web: { id, key? } }, tokens: { visa: id, cards: [ids] } }`, in the order of the files. */
 export function seededIds({ apps }: Pick<AppliedSeed, 'apps'>, document: SeedDocument): JsonObject {
   const tokens = new Map<string, string | string[]>();
   for (const { item, id, generated } of document.tokens) {
@@ -33,8 +33,9 @@ export function seededIds({ apps }: Pick<AppliedSeed, 'apps'>, document: SeedDoc
 }
 
 /**
- * The same as variables: APP_WEB_ID, APP_WEB_KEY, TOKEN_VISA. Generated tokens have the first id without its number,
- * TOKEN_CARDS, and their count, TOKEN_CARDS_COUNT: an environment cannot hold ten thousand ids.
+ * Returns the ids and keys as variables: APP_WEB_ID, APP_WEB_KEY, TOKEN_VISA. The tokens of a generated item share two
+ * variables, because an environment cannot hold ten thousand ids: TOKEN_CARDS is the first id without its number, and
+ * TOKEN_CARDS_COUNT is their number.
  */
 export function seededVariables(ids: JsonObject): ReadonlyMap<string, string> {
   const variables = new Map<string, string>();
@@ -54,7 +55,7 @@ export function seededVariables(ids: JsonObject): ReadonlyMap<string, string> {
 
 const nameOf = (item: string): string => item.toUpperCase().replaceAll('-', '_');
 
-/** Returns the text of `--out`. */
+/** Returns the ids and keys as text in the format of `--out`. */
 export function printIds(format: OutFormat, ids: JsonObject): string {
   if (format === 'json') return `${stringifyJson(ids)}\n`;
   // A shell and a dotenv reader take text in single quotes literally. Ids contain neither quotes nor line ends.
@@ -62,8 +63,9 @@ export function printIds(format: OutFormat, ids: JsonObject): string {
 }
 
 /**
- * Writes the text of `work` to a new file of mode 0600 that appears whole. Reserves disk space before the work runs,
- * because keys are shown once. Throws the faults `file_exists`, `usage` and `no_space`.
+ * Runs `work`, writes its text to a new file (0600), and resolves to its result. The file appears only when it is
+ * complete. Reserves disk space before the work runs, because the vault shows keys only once. Rejects with the faults
+ * `file_exists`, `usage` and `no_space`.
  */
 export async function withOutFile<T>(
   { file, format }: { readonly file: string; readonly format: OutFormat },
@@ -89,7 +91,7 @@ type Counts = Readonly<Record<'created' | 'changed' | 'unchanged' | 'removed', n
 /** The numbers of created, changed, unchanged and removed items, and the change of each item. */
 export type SeedSummary = Counts & { readonly seed: string; readonly data?: readonly Line[] };
 
-/** Returns `{ seed, created, changed, unchanged, removed }`; a dry run adds the planned change of each item. */
+/** Returns `{ seed, created, changed, unchanged, removed }`. `withItems` adds the planned change of each item. */
 export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean): SeedSummary {
   const planned: readonly (readonly [item: string, Planned<unknown>])[] = [
     ...(plan.tenant === undefined ? [] : [['tenant', plan.tenant] as const]),

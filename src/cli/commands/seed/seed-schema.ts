@@ -3,16 +3,16 @@ import type { Schema } from '../../../contract/schema.ts';
 import { TENANT_SETTINGS, UPDATE_TENANT } from '../../../contract/tenant.ts';
 import { CREATE_TOKEN } from '../../../contract/token.ts';
 
-/** The limit of tokens in one seed: the record of all tokens must fit the body of one request. */
+/** The maximum number of tokens in one seed. The seed's record of its tokens must fit into the body of one request. */
 export const MAX_SEED_TOKENS = 10_000;
 
 /** The kinds of generated test data. */
 export const GENERATED_KINDS = ['card', 'bank', 'ssn', 'person'] as const;
 
-/** The name of an item: it must fit into `${apps.NAME.id}` and environment variables. */
+/** The schema of an item's name, which must fit into `${apps.NAME.id}` and into the name of an environment variable. */
 const ITEM_NAME = { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_-]{0,63}$', examples: ['visa-1'] } as const;
 
-/** YAML reads an unquoted `true` as a boolean: the error names the type, too. */
+/** The tenant's settings with their type, so that an error names it: YAML reads an unquoted `true` as a boolean. */
 const SETTINGS = Object.entries(TENANT_SETTINGS.properties).map(([name, setting]) => [
   name,
   { type: 'string', ...setting },
@@ -28,7 +28,8 @@ const APP: Schema = {
     name: { ...name, description: `${name.description} Default: the name of the item.` },
     type: {
       enum: APPLICATION.properties.type.enum.filter((type) => type !== 'expiring'),
-      description: 'The purpose of the application. An expiring one would end before the next apply.',
+      description:
+        'The type of the application. It cannot be `expiring`, because the application must exist at the next apply.',
     },
     permissions,
     rules,
@@ -46,17 +47,18 @@ const TOKEN: Schema = {
       minLength: 3,
       maxLength: 400,
       pattern: '^[^{}]*$',
-      description: 'The id of the token; not an expression. Default: the name of the item.',
+      description: 'The id of the token, which cannot be an expression. Default: the name of the item.',
     },
     generate: {
       enum: GENERATED_KINDS,
-      description: 'Generates test data instead of `data`: valid checksums, no real values.',
+      description: 'The kind of test data to generate instead of `data`. It has valid checksums, but no real values.',
     },
     count: {
       type: 'integer',
       minimum: 1,
       maximum: MAX_SEED_TOKENS,
-      description: 'With `generate`: the number of tokens; -1, -2, … follow the id of the item. Default: 1.',
+      description:
+        'With `generate`: the number of tokens. Their ids are the id of the item with -1, -2, … appended. Default: 1.',
     },
   },
 };
@@ -66,7 +68,7 @@ export const SEED_SCHEMA: Schema = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    $schema: { type: 'string', description: 'For editors.' },
+    $schema: { type: 'string', description: 'The JSON Schema that editors use; the vault ignores it.' },
     seed: {
       type: 'string',
       pattern: '^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$',

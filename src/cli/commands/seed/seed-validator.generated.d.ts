@@ -1,4 +1,4 @@
 import type { Validator } from '../../../core/validators.generated.js';
 
-/** Of a seed file. */
+/** Validates a seed file. */
 export declare const SEED_VALIDATOR: Validator;

@@ -68,29 +68,29 @@ A seed file is YAML or JSON; \`vault seed schema\` prints its JSON Schema:
 The name of an item is the id of its token. The API key must belong to a management application. The application \`seed: NAME\`,
 which the first apply makes, creates the tokens. A second apply changes nothing, and no apply changes an item that the seed did
 not make.
-The apply that makes an API key prints it; with --seed, later applies print it again until it is regenerated.
+An apply prints the API keys that it makes. With --seed, later applies print a key again until the key is regenerated.
 Applications need --file with --seed, because a daemon makes random ids and keys. \`vault serve --dev --seed-file FILE --seed N\`
 and \`vault exec --seed-file FILE --seed N\` make the same ids and keys on every machine.
 
-Exit codes: 7 a file is invalid (all errors are printed); 6 the seed did not make an existing item, or another apply of it is running.
+Exit codes: 7 a file is invalid (all errors are printed); 6 an item exists that the seed did not make, or another apply of the seed is running.
 
 Examples:
   vault seed apply seed.yaml --dry-run
   vault seed apply seed.yaml --out dotenv > .env.vault
   vault seed apply apps.yaml tokens.json --prune`;
 
-/** Predictable keys are for vaults without secrets: `--dev` vaults, and vaults that the user declares as such. */
+/** Throws the fault `usage` when VAULT_SEED would make predictable keys in a vault that is not a `--dev` vault. */
 function allowKnownKeys(file: string, isTyped: boolean): void {
   if (existsSync(`${file}.dev.json`)) return;
   if (!isTyped) {
     throw new Fault('usage', 'VAULT_SEED makes predictable API keys, and this is not a --dev vault', {
-      hint: 'unset it, or type --seed if the vault is for tests only',
+      hint: 'unset VAULT_SEED, or type --seed if the vault is for tests only',
     });
   }
   report('--seed makes predictable API keys: keep no secrets in this vault');
 }
 
-/** `vault seed apply`: creates the tenant, applications and tokens of files, through either target. */
+/** `vault seed apply`: makes the tenant, applications and tokens match seed files, in a file or through a daemon. */
 export function defineSeedApply(command: Command, finish: Finish): void {
   command.argument('<file...>', 'YAML or JSON; - for standard input');
   addFlags(command, {

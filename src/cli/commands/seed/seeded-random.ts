@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Random } from '../../../core/ports.ts';
 import { parseWhole } from '../../quantities.ts';
 
-/** Returns `--seed`, a whole number from 0; undefined when it is not given. */
+/** Returns the value of `--seed`, a whole number from 0; undefined without one. Throws the fault `usage`. */
 export function parseSeed(text: string | undefined): number | undefined {
   return text === undefined
     ? undefined
@@ -10,8 +10,8 @@ export function parseSeed(text: string | undefined): number | undefined {
 }
 
 /**
- * Returns the same bytes for the same label on every machine: SHA-256 in counter mode. For test data, never for a
- * secret.
+ * Returns a source of bytes that are the same for the same label on every machine (SHA-256 in counter mode). Use it for
+ * test data, never for a secret.
  */
 export function seededBytes(label: string): (length: number) => Uint8Array {
   let left = new Uint8Array();
@@ -29,11 +29,11 @@ export function seededBytes(label: string): (length: number) => Uint8Array {
 
 /** Overrides randomness for ids and API keys of test vaults, on demand. */
 export interface SeededRandom {
-  /** The vault's random source. Outside `during` it is the system's. */
+  /** Returns the vault's random source: the seeded one inside `during`, and the system's outside. */
   readonly over: (system: Random) => Random;
-  /** Runs `work` with ids and keys that follow only from the seed and the label. One at a time. */
+  /** Runs `work` with ids and keys that follow only from the seed and the label. Runs one `work` at a time. */
   during<T>(label: string, work: () => Promise<T>): Promise<T>;
-  /** Returns a separate random source, which `during` uses for the same label. */
+  /** Returns a new random source with the values that `during` uses for the same label. */
   at(label: string): Pick<Random, 'bytes' | 'id'>;
 }
 
@@ -48,7 +48,7 @@ export function seededRandom(seed: number): SeededRandom {
     over: (system) => ({
       bytes: (length) => (current ?? system).bytes(length),
       id: () => (current ?? system).id(),
-      // Version 7 contains the time, which no part of a seed needs.
+      // Not seeded: a version 7 UUID contains the time.
       timeOrderedId: () => system.timeOrderedId(),
     }),
     async during(name, work) {
@@ -63,7 +63,7 @@ export function seededRandom(seed: number): SeededRandom {
   };
 }
 
-/** Makes a version 4 UUID of these bytes (RFC 9562 §5.4). */
+/** Returns a version 4 UUID of these bytes (RFC 9562 §5.4). */
 function uuid(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes).toString('hex');
   const variant = ((Number.parseInt(hex.charAt(16), 16) & 3) | 8).toString(16);

@@ -1,4 +1,4 @@
-/** Milliseconds after the start, so that the first calls run before the check. */
+/** The delay of the first check after the start, in milliseconds. The first calls run before the check. */
 const FIRST_MS = 1000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
@@ -10,7 +10,7 @@ interface FileCheckContext {
 
 /**
  * Checks the file soon after the start and then daily, without keeping the process alive. Returns a function that stops
- * it.
+ * the checks.
  */
 export function startFileCheck({ check, report }: FileCheckContext): () => void {
   let stopped = false;
@@ -19,7 +19,7 @@ export function startFileCheck({ check, report }: FileCheckContext): () => void 
       const findings = await check();
       for (const finding of findings) report(`finding in the file: ${finding}`);
     } catch {
-      if (!stopped) report('the check of the file failed; the next one is in a day');
+      if (!stopped) report('the check of the file failed; the next check is in a day');
     }
   };
   const timers = [setTimeout(turn, FIRST_MS).unref(), setInterval(turn, DAY_MS).unref()];

@@ -9,12 +9,12 @@ import { filePath } from '../../output-path.ts';
 import { readSecretFile } from '../../secret-file.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 
-/** The URL of a daemon and, with `--dev`, its keys: the contents of `vault serve --ready-file`. */
+/** The contents of the file of `vault serve --ready-file`: the daemon's URL and, with `--dev`, its keys. */
 export interface Ready {
   readonly url: string;
   readonly pid: number;
   readonly version: string;
-  /** Absent for the default prefix. */
+  /** The prefix of the header names; absent for the default prefix. */
   readonly header_prefix?: string;
   readonly tenant_id?: string;
   readonly management_key?: string;
@@ -25,14 +25,16 @@ export interface Ready {
   readonly seed?: JsonObject;
 }
 
-/** Writes a file of mode 0600 whole, and removes it when the process exits. */
+/** Writes a ready file (0600), which appears only when it is complete. Removes the file when the process exits. */
 export async function writeReadyFile(path: string, content: Ready): Promise<void> {
   filePath('--ready-file', path);
   await writeWholeFile('--ready-file', path, `${stringifyJson({ ...content } as Printable)}\n`, 'replace');
   process.on('exit', () => rmSync(path, { force: true }));
 }
 
-/** Returns the contents of a ready file; undefined while there is none. Rejects with the faults `usage` and `file_unsafe`. */
+/**
+ * Resolves to the contents of a ready file, or to undefined without the file. Rejects with `usage` and `file_unsafe`.
+ */
 export async function readReadyFile(path: string): Promise<Ready | undefined> {
   let text: string;
   try {
@@ -56,7 +58,7 @@ function parseReady(text: string): Ready | undefined {
   return { url, pid, version, ...Object.fromEntries(keys), ...(seed !== undefined && { seed }) };
 }
 
-/** The patterns of its values: a shell or a terminal must not interpret them. */
+/** Returns whether a value is text without control characters, which a shell or a terminal could interpret. */
 function isWord(value: unknown): value is string {
   return typeof value === 'string' && value !== '' && !/\p{Cc}/u.test(value);
 }

@@ -8,9 +8,8 @@ import { chooseOwnFile } from '../../target.ts';
 import type { ServeFlags, ServeOptions } from './serve-options.ts';
 
 /**
- * Rejects flags that several processes cannot share: one anchor, one movable clock, one socket. Also rejects secrets
- * that each worker would have to ask for again, since the supervisor passes no secret to a worker. Throws the fault
- * `usage`.
+ * Throws the fault `usage` for flags that several processes cannot share: an anchor, a --dev vault with its clock, a
+ * socket. Also rejects secrets that can be read only once, because each worker reads its secrets itself.
  */
 export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: ServeOptions, env: Environment): void {
   const given = [
@@ -23,7 +22,7 @@ export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: Serve
   for (const { flag, typed, value } of given) {
     if (value === undefined) continue;
     const isTyped = flags.workers !== undefined && typed !== undefined;
-    const hint = 'variables count, too: VAULT_WORKERS is --workers';
+    const hint = 'environment variables count, too: VAULT_WORKERS sets --workers';
     throw new Fault('usage', `only one of --workers and ${flag} can be given`, isTyped ? {} : { hint });
   }
   const { keyFile, passphraseFile, keyCommand } = namedCredential(flags, env);
@@ -34,7 +33,7 @@ export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: Serve
   refuseStream('--tls-key', options.tls?.key);
 }
 
-/** Without a terminal the workers report missing flags, as a single process does. */
+/** Throws the fault `usage` if every worker would prompt for the passphrase. Without a terminal, no worker prompts. */
 function refuseTyped(file: string): void {
   if (existsSync(keyFileBeside(file)) || !existsSync(file) || !canPrompt()) return;
   throw new Fault('usage', 'several --workers cannot share a typed passphrase', {
@@ -42,7 +41,7 @@ function refuseTyped(file: string): void {
   });
 }
 
-/** Standard input and `<(…)` can be read only once. */
+/** Throws the fault `usage` for standard input and `<(…)`, which can be read only once. */
 function refuseStream(flag: string, path: string | undefined): void {
   if (path === undefined) return;
   const found = path === '-' ? undefined : statSync(path, { throwIfNoEntry: false });

@@ -19,7 +19,7 @@ export const SERVE_FLAGS = {
     help: 'with --dev: seed files to apply before the first request',
   },
   seed: SEED_FLAG,
-  ui: { flag: '--ui', env: 'VAULT_DEV_UI', help: 'with --dev: serve the console beyond this machine, too' },
+  ui: { flag: '--ui', env: 'VAULT_DEV_UI', help: 'with --dev: serve the console to other machines, too' },
   noUi: { flag: '--no-ui', env: 'VAULT_DEV_UI', help: 'with --dev: serve no console' },
   host: { flag: '--host <address>', env: 'VAULT_HOST', help: 'the address to listen on (default: 127.0.0.1)' },
   port: { flag: '--port <number>', env: 'VAULT_PORT', help: 'the port to listen on, 0 for a free one (default: 8484)' },
@@ -42,7 +42,7 @@ export const SERVE_FLAGS = {
   hostName: {
     flag: '--host-name <name...>',
     env: 'VAULT_HOST_NAME',
-    help: 'a host name that requests may use, besides localhost and --host; repeatable; with commas in the variable',
+    help: 'a host name that requests may use, besides localhost and --host; repeatable (comma-separated in VAULT_HOST_NAME)',
   },
   insecureHttp: {
     flag: '--insecure-http',
@@ -69,7 +69,7 @@ export const SERVE_FLAGS = {
   corsOrigin: {
     flag: '--cors-origin <origin...>',
     env: 'VAULT_CORS_ORIGIN',
-    help: 'an origin whose web pages may use public and expiring keys; repeatable; with commas in the variable',
+    help: 'an origin whose web pages may use public and expiring keys; repeatable (comma-separated in VAULT_CORS_ORIGIN)',
   },
   maxBody: { flag: '--max-body <size>', env: 'VAULT_MAX_BODY', help: 'the largest request body (default: 1MiB)' },
   maxUrl: { flag: '--max-url <size>', env: 'VAULT_MAX_URL', help: 'the longest request URL (default: 8KiB)' },
@@ -81,7 +81,7 @@ export const SERVE_FLAGS = {
   maxDepth: {
     flag: '--max-depth <number>',
     env: 'VAULT_MAX_DEPTH',
-    help: `the deepest JSON of a body, 1 to ${MAX_DEPTH} (default: 64)`,
+    help: `the maximum nesting of JSON in a body, 1 to ${MAX_DEPTH} (default: 64)`,
   },
   maxResponse: {
     flag: '--max-response <size>',
@@ -90,13 +90,13 @@ export const SERVE_FLAGS = {
   },
 } as const;
 
-/** `log` is true when the flag has no value. */
+/** The typed flags of `vault serve`. `log` is true for `--log` without a value. */
 export type ServeFlags = FlagsOf<typeof SERVE_FLAGS>;
 
 /** The checked options of `vault serve`. */
 export type ServeOptions = ReturnType<typeof serveOptions>;
 
-/** Throws the fault `usage`. */
+/** Returns the checked options from the flags and the environment. Throws the fault `usage`. */
 export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) {
   const isOn = (name: 'dev' | 'insecureHttp' | 'auditStrict') => isSwitchedOn(flags[name], env, SERVE_FLAGS[name]);
   const value = (name: 'host' | 'headerPrefix' | 'readyFile' | 'audit') =>
@@ -124,7 +124,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     host: value('host') ?? '127.0.0.1',
     port: number('port', '8484', 0, 65_535),
     socket: socketOf(flags, env),
-    /** 1 means this process alone. */
+    /** The number of worker processes; with 1, this process serves alone. */
     workers: number('workers', '1', 1, 64),
     headerPrefix: value('headerPrefix') ?? DEFAULT_HEADER_PREFIX,
     readyFile: value('readyFile'),
@@ -146,7 +146,8 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
 
 /** Returns whether to serve the console; undefined when it is not set. */
 function uiOf({ ui }: ServeFlags, env: Environment, dev: boolean): boolean | undefined {
-  if (ui && !dev) throw new Fault('usage', '--ui needs --dev', { hint: '`vault ui` shows any vault' });
+  if (ui && !dev)
+    throw new Fault('usage', '--ui needs --dev', { hint: 'to open any other vault in the browser, run `vault ui`' });
   const word = env[SERVE_FLAGS.ui.env] ?? '';
   return ui ?? (word === '' ? undefined : switchValue(SERVE_FLAGS.ui, word));
 }
@@ -156,7 +157,10 @@ function parseAuditLevel(text: string | undefined): AuditLevel | undefined {
   throw new Fault('usage', `--audit (VAULT_AUDIT) must be one of ${Object.keys(AUDIT_LEVELS).join(', ')}`);
 }
 
-/** A socket replaces a port. Both at one level are an error; typed flags override the environment. */
+/**
+ * Returns the path of the socket; undefined to listen on a port. Typed flags override the environment. Throws the fault
+ * `usage` for a socket and a port that are both typed or both in the environment.
+ */
 function socketOf(flags: ServeFlags, env: Environment): string | undefined {
   for (const name of ['port', 'host'] as const) {
     if (flags.socket !== undefined && flags[name] !== undefined) {
@@ -172,7 +176,7 @@ function socketOf(flags: ServeFlags, env: Environment): string | undefined {
   return socket;
 }
 
-/** Returns the paths of the PEM files. */
+/** Returns the paths of the PEM files; undefined for plain HTTP. Throws the fault `usage` for only one path. */
 function tlsOf(flags: ServeFlags, env: Environment): { readonly cert: string; readonly key: string } | undefined {
   const cert = flagValue(flags.tlsCert, env, SERVE_FLAGS.tlsCert);
   const key = flagValue(flags.tlsKey, env, SERVE_FLAGS.tlsKey);

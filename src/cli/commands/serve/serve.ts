@@ -30,13 +30,13 @@ import { createStopper } from './stopper.ts';
 import { startSweeper } from './sweeper.ts';
 import type { WorkerPost } from './workers.ts';
 
-/** `vault serve`: serves the API on the file until a signal. */
+/** `vault serve`: serves the API of a vault until a signal stops it. */
 export function defineServe(command: Command, finish: Finish): void {
   addFlags(command, { ...SERVE_FLAGS, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, output: DEV_OUTPUT });
   command.action(async () => {
     const flags = typedFlags<ServeFlags>(command);
     const options = serveOptions(flags, process.env);
-    // A --dev vault has its own keys and clock.
+    // Ignore the profile with --dev, because a --dev vault has its own keys.
     const env = options.dev ? process.env : await withProfile(flags, process.env);
     if (options.workers > 1) {
       finish(await serveByWorkers(flags, options, env));
@@ -49,12 +49,12 @@ export function defineServe(command: Command, finish: Finish): void {
 }
 
 /**
- * Print its text even to a pipe: people read it in the log of the program that started the daemon; programs use the
- * ready file.
+ * The flag `--output`. Its default is text even in a pipe: people read the text in the log of the program that started
+ * the daemon, and programs read the ready file.
  */
 const DEV_OUTPUT = {
   ...FLAGS.output.output,
-  help: 'with --dev: table (a text, the default), or json, yaml, csv or ndjson like the ready file',
+  help: 'with --dev: table (text, the default); json, yaml, csv or ndjson print the data of the ready file',
 };
 
 const DEV_SESSION_MS = 8 * 60 * 60 * 1000;
@@ -69,8 +69,8 @@ const NOT_FOR_DEV = {
 } as const;
 
 /**
- * Rejects flags that --dev excludes: it creates its own key. Also rejects predictable keys on an address that others
- * reach.
+ * Throws the fault `usage` for flags that conflict with --dev, which creates its own key. Also rejects predictable keys
+ * on an address that other machines reach.
  */
 function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket }: ServeOptions): void {
   const seeded = flagValue(flags.seed, process.env, SERVE_FLAGS.seed) !== undefined;
@@ -123,7 +123,7 @@ async function serve(
   const untilStopped = createStopper(post?.stopRequests);
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, post?.relay);
   try {
-    // Loads everything before the ready file exists: readers of that file may replace the product's files.
+    // Load everything before the ready file exists: a program that waits for it may then replace the product's files.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
     const { daemon, link } = await listen(vault, options, dev, keys);
     let stopSweeper: (() => void) | undefined;
@@ -142,7 +142,7 @@ async function serve(
         stopSweeper = startSweeper({ sweep: () => vault.sweep(), notices: () => vault.notices(), report });
       }
       if (keys === undefined) {
-        // Each worker has its own notices; only the first one reports them.
+        // Each worker checks the file for its own notices, but only the first worker reports the findings.
         const quiet = post !== undefined && !post.isFirst;
         stopFileCheck = startFileCheck({ check: () => vault.check(), report: quiet ? () => undefined : report });
       }
@@ -235,8 +235,8 @@ async function listen(
 }
 
 /**
- * Returns the console of a --dev vault; undefined on a socket, which browsers cannot reach, and, unless --ui is given,
- * on an address that others reach.
+ * Resolves to the console of a --dev vault. Resolves to undefined on a socket, which browsers cannot reach, and,
+ * without --ui, on an address that other machines reach.
  */
 async function devConsole(
   client: Client,
@@ -262,7 +262,7 @@ async function devConsole(
   });
 }
 
-/** Reads both texts and checks that they belong together before the port is opened. */
+/** Resolves to the PEM texts of the certificate and its key. Rejects with `usage` if they do not belong together. */
 async function readTls(paths: { readonly cert: string; readonly key: string }) {
   const cert = (await readSmallFile('--tls-cert', paths.cert)).toString('utf8');
   const key = (await readSecretFile('--tls-key', paths.key)).toString('utf8');

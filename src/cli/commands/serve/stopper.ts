@@ -6,14 +6,14 @@ import { ownStandardError, report } from '../../report-failure.ts';
 const GRACE_MS = 9_500;
 
 /**
- * Waits for a stop request or an uncaught error, then runs `stop`. Resolves with the exit code: 0 after a request, 70 after
- * an error.
+ * Waits for a stop request or an uncaught error, then runs `stop`. Resolves to the exit code: 0 after a request, 70
+ * after an error.
  */
 export type Stopper = (stop: () => Promise<void>) => Promise<ExitCode>;
 
 /**
- * Calls `ask` for each request to stop. With an exit code, a request during the stop ends the process at once; without
- * one it is ignored.
+ * Calls `ask` for each request to stop the daemon. If the daemon is already stopping, a request with the exit code
+ * `again` ends the process at once, and a request without one has no effect.
  */
 export type StopRequests = (ask: (again?: number) => void) => void;
 
@@ -22,8 +22,8 @@ const atSignals: StopRequests = (ask) => {
 };
 
 /**
- * The first request, by default a SIGTERM, SIGINT or SIGHUP, stops the daemon in order, within 10 s. The second signal
- * ends the process at once.
+ * Creates a stopper. The first request, by default a SIGTERM, SIGINT or SIGHUP, stops the daemon in order, within 10 s.
+ * A second signal ends the process at once.
  */
 export function createStopper(requests: StopRequests = atSignals): Stopper {
   let requested: ExitCode | undefined;

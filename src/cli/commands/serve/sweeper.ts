@@ -1,6 +1,6 @@
 const MINUTE = 60_000;
 
-/** Dependencies of the sweeper: the vault and the log. */
+/** The parts of the vault and the log that the sweeper uses. */
 export interface SweeperContext {
   readonly sweep: () => Promise<unknown>;
   readonly notices: () => Promise<readonly string[]>;
@@ -8,7 +8,8 @@ export interface SweeperContext {
 }
 
 /**
- * Runs one turn of the sweeper, every minute. Reports each notice of the vault once while it holds, such as a clock in doubt.
+ * Returns a function that removes expired tokens. It also reports the vault's notices, such as a clock in doubt, and
+ * repeats a notice only after it was gone.
  */
 export function createSweeper({ sweep, notices, report }: SweeperContext): () => Promise<void> {
   let reported: readonly string[] = [];
@@ -24,7 +25,7 @@ export function createSweeper({ sweep, notices, report }: SweeperContext): () =>
   };
 }
 
-/** Sweeps every minute without keeping the process alive. Returns a function that stops it. */
+/** Sweeps every minute without keeping the process alive. Returns a function that stops the sweeper. */
 export function startSweeper(context: SweeperContext): () => void {
   const timer = setInterval(createSweeper(context), MINUTE).unref();
   return () => clearInterval(timer);

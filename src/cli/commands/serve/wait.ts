@@ -14,7 +14,7 @@ import { readReadyFile } from './ready-file.ts';
 
 const DEFAULT_URL = 'http://127.0.0.1:8484';
 const PAUSE_MS = 100;
-/** The number of attempts without a time: one. */
+/** The minimum duration of an attempt, in milliseconds: even `--timeout 0ms` makes one attempt. */
 const MIN_MS = 100;
 const WAIT_FLAGS = {
   timeout: {
@@ -30,7 +30,7 @@ type WaitFlags = FlagsOf<typeof WAIT_FLAGS> & GlobalFlags;
 /** The location of the daemon: `name` is its address or its ready file. */
 interface Whereabouts {
   readonly name: string;
-  /** Undefined until it is known. */
+  /** Resolves to the daemon's URL, or to undefined while its ready file does not exist. */
   readonly url: () => Promise<string | undefined>;
 }
 
@@ -47,8 +47,8 @@ export function defineWait(command: Command, finish: Finish): void {
 }
 
 /**
- * A typed value overrides the environment. In the environment a ready file, which names one daemon, overrides an
- * address.
+ * Resolves to the location of the daemon. A typed flag overrides the environment. In the environment, a ready file
+ * overrides a URL, because it names one daemon.
  */
 async function whereabouts(flags: WaitFlags, env: Environment): Promise<Whereabouts> {
   if (flags.url !== undefined && flags.readyFile !== undefined) {
@@ -82,15 +82,15 @@ async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: st
 /** Error codes while no daemon listens yet. */
 const NOBODY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'ENOENT']);
 
-/** Waiting does not change a certificate, a protocol or a host name. A silent resolver may answer later. */
+/** Matches errors that waiting does not cure: of certificates, protocols and unknown host names. */
 const PERMANENT = /^ENOTFOUND$|^EPROTO$|SSL|CERT|VERIFY|ALTNAME/;
 
-/** Misdirected Request: the daemon runs and serves other host names. */
+/** The status Misdirected Request: the daemon runs, but serves other host names. */
 const WRONG_HOST = 421;
 
 /**
- * Returns why the daemon is not ready, '' when it is ready, and undefined without an answer in time. Uses a new
- * connection each time: the last one may hang.
+ * Asks the daemon once. Resolves to the reason why it is not ready, to '' when it is ready, or to undefined without a
+ * reply in time. Uses a new connection each time, because the last connection may hang.
  */
 async function askOnce(url: string, timeoutMs: number): Promise<string | undefined> {
   const transport = httpTransport(url, timeoutMs);
@@ -98,7 +98,7 @@ async function askOnce(url: string, timeoutMs: number): Promise<string | undefin
     const { status, body } = await transport.send({ method: 'GET', path: '/readyz', headers: {} });
     if (status === WRONG_HOST) {
       throw new Fault('not_ready', `${url} does not serve this host name`, {
-        hint: 'start it with `vault serve --host-name NAME`',
+        hint: 'start the daemon with `vault serve --host-name NAME`',
       });
     }
     if (status !== 200) return `it answers ${status}`;
@@ -114,7 +114,7 @@ async function askOnce(url: string, timeoutMs: number): Promise<string | undefin
   }
 }
 
-/** A server that answers 200 to every path is not a daemon. */
+/** Returns whether a body is that of a ready daemon, since other servers may answer 200 to every path. */
 function isReady(body: Uint8Array): boolean {
   const said = parseText(Buffer.from(body).toString());
   return typeof said === 'object' && said !== null && 'status' in said && said.status === 'ready';

@@ -5,18 +5,18 @@ import { END_SIGNALS } from '../../interrupt.ts';
 import { report } from '../../report-failure.ts';
 import type { Stopper, StopRequests } from './stopper.ts';
 
-/** Milliseconds after the order to stop until a hanging worker is killed. */
+/** How long the workers may take to stop before they are killed, in milliseconds. */
 const KILL_MS = 10_000;
 
-/** The number of the worker that starts first: `cluster` counts from 1. */
+/** The number of the worker that starts first, because `cluster` counts from 1. */
 const FIRST = 1;
 
 /**
- * `vault serve --workers`: starts `workers` copies of this command line and waits for their end. The supervisor accepts
- * connections and distributes them in turn. It passes sealed records to the first worker, which writes for all; it sees
- * no requests and no keys. When one worker ends, all end. Calls `announce` once, when all accept requests. Resolves
- * with the exit code: that of a worker that could not start, 0 after a signal, 70 after a bug, 1 after the death of a
- * worker.
+ * Runs the supervisor of `vault serve --workers`: starts `workers` copies of this command line and waits for their end.
+ * The supervisor distributes connections to the workers in turn. It passes sealed records to the first worker, which
+ * writes for all workers. It sees no requests and no keys. When one worker ends, the supervisor stops the others. Calls
+ * `announce` once, when all workers accept requests. Resolves to the exit code: that of a worker that could not start,
+ * 0 after a signal, 70 after a bug, 1 after the death of a worker.
  */
 export async function supervise(
   workers: number,
@@ -44,8 +44,8 @@ export async function supervise(
 }
 
 /**
- * Starts the first worker alone: most errors stop all workers, and this way they are reported once. Resolves to the
- * URL.
+ * Starts the first worker and then the others, so that an error that affects all workers is reported once. Resolves to
+ * the URL.
  */
 async function startAll(crew: Crew, workers: number): Promise<string> {
   const url = await crew.start();
@@ -55,9 +55,9 @@ async function startAll(crew: Crew, workers: number): Promise<string> {
 
 type Crew = ReturnType<typeof createCrew>;
 
-/** Keeps track of the running workers. */
+/** Returns functions that start, track and stop the workers. */
 function createCrew() {
-  // On Windows Node's default differs: all workers accept, and one usually gets most connections.
+  // Node's default on Windows lets all workers accept connections, and one worker usually gets most of them.
   cluster.schedulingPolicy = cluster.SCHED_RR;
   // Allow bytes in messages.
   cluster.setupPrimary({ serialization: 'advanced' });
@@ -79,7 +79,7 @@ function createCrew() {
       return;
     }
     const hasServed = serving.has(worker);
-    // The worker has already reported why it did not start.
+    // A worker that could not start has already reported the reason.
     if (hasServed || !isExitCode(code)) {
       report(`worker ${worker.process.pid} ended (${signal ?? `exit code ${code}`}): stopping the others`);
     }
@@ -102,7 +102,7 @@ function createCrew() {
     for (const worker of living) worker.send(message, () => undefined);
   }
 
-  /** The first worker closes the file last: it makes the last writes of the others. */
+  /** Lets the first worker end if it is the only one left. It ends last, because it writes for the others. */
   function releaseFirst(): void {
     if ([...living].every(({ id }) => id === FIRST)) tell(RELEASE);
   }
@@ -112,7 +112,7 @@ function createCrew() {
   }
 
   return {
-    /** Resolves to its URL when the new worker accepts requests. Stays pending if it never does. */
+    /** Starts a worker. Resolves to its URL when the worker accepts requests; stays pending if it never does. */
     start: () =>
       new Promise<string>((resolve) => {
         const worker = cluster.fork();
@@ -128,9 +128,9 @@ function createCrew() {
         });
         worker.on('exit', (code: number | null, signal: string | null) => ended(worker, code, signal));
       }),
-    /** Resolves with the exit code when a worker ended without an order. */
+    /** Resolves to the exit code when a worker ends that was not stopped. */
     lost,
-    /** Stops all workers in order, and starting ones at once. */
+    /** Stops all workers in order. Kills workers that are still starting. */
     stop: () => {
       stopped ??= stop();
       return stopped;
@@ -139,7 +139,7 @@ function createCrew() {
   };
 }
 
-/** Returns whether a code is an exit code other than 0: a worker that ends without an order cannot report success. */
+/** Returns whether a code is one of our exit codes but not 0: a worker that was not stopped cannot report success. */
 function isExitCode(code: number | null): code is ExitCode {
   return code !== null && code !== 0 && Object.hasOwn(EXIT_CODES, code);
 }
@@ -147,37 +147,37 @@ function isExitCode(code: number | null): code is ExitCode {
 /** Sent by the supervisor to a worker that should stop in order. */
 const STOP = 'stop';
 
-/** Sent to the first stopping worker when the others have ended. */
+/** Sent by the supervisor to the first worker, which is stopping, when the other workers have ended. */
 const RELEASE = 'release';
 
-/** Sent when the first worker has ended. */
+/** Sent by the supervisor to the other workers when the first worker has ended. */
 const LOST = 'lost';
 
 /**
- * A message to another worker, which the supervisor forwards. `peer` is the receiver on the way in and the sender on
- * the way out.
+ * A message to another worker, which the supervisor forwards. `peer` is the receiver when a worker sends it, and the
+ * sender when the supervisor forwards it.
  */
 interface Letter {
   readonly peer: number;
   readonly message: unknown;
 }
 
-/** Sent once by a worker to the supervisor: it accepts requests. */
+/** Sent by a worker to the supervisor once, when the worker accepts requests. */
 interface WorkerListens {
   readonly url: string;
 }
 
-/** The place of this process among the workers of `vault serve --workers`. */
+/** The role of this process as a worker of `vault serve --workers`. */
 export interface WorkerPost {
-  /** Only this worker sweeps: expired records need to be removed once. */
+  /** Whether this is the first worker. Only the first worker removes expired records. */
   readonly isFirst: boolean;
-  /** The supervisor reports the error, or has gone. */
+  /** Asks the worker to stop when the supervisor says so or has ended. */
   readonly stopRequests: StopRequests;
   listens(url: string): void;
   readonly relay: NonNullable<VaultSettings['relay']>;
   /**
-   * Resolves when no other worker sends writes: at once, unless the supervisor is stopping this worker and it is the
-   * first.
+   * Resolves when no other worker sends writes to this one. Resolves at once unless this is the first worker and the
+   * supervisor is stopping it.
    */
   released(): Promise<void>;
   /** Lets this process end when it has nothing to do. */
@@ -185,8 +185,8 @@ export interface WorkerPost {
 }
 
 /**
- * Returns undefined in every other process. Workers ignore signals from now on: a Ctrl-C or a service manager reaches
- * the supervisor, too, which stops them.
+ * Returns the role of this process as a worker; undefined if it is not a worker. A worker ignores signals from then on:
+ * a Ctrl-C or a service manager also reaches the supervisor, which stops the workers.
  */
 export function workerPost(): WorkerPost | undefined {
   const { worker } = cluster;
@@ -223,14 +223,14 @@ export function workerPost(): WorkerPost | undefined {
         ask();
       });
       worker.on('disconnect', () => {
-        // Otherwise Node would end the process here, with open requests.
+        // Without this line, Node would end the process here, with open requests.
         worker.exitedAfterDisconnect = true;
         ask();
       });
     },
     listens: (url) => {
       const message: WorkerListens = { url };
-      // A lost supervisor shows as a disconnection.
+      // Ignore a failure: the event `disconnect` reports that the supervisor has ended.
       worker.send(message, () => undefined);
     },
     leave: () => process.channel?.unref(),

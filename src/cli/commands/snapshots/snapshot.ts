@@ -20,15 +20,15 @@ const SAVE_FLAGS = {
 const NAME = 'lower-case letters, digits, - and _';
 
 const SAVE_HELP = `
-Daemons and other commands keep running. FILE.snapshots stores the snapshot, sealed like the vault, without keys: the keys
-of the vault open it. \`vault keys rotate\` destroys those keys and makes the snapshot unloadable.`;
+Daemons and other commands keep running. The folder FILE.snapshots stores the snapshot, sealed like the vault. Only the
+keys of the vault open it. \`vault keys rotate\` destroys those keys, and the snapshot can no longer be loaded.`;
 
 const LOAD_HELP = `
 Daemons keep running and use the records of the snapshot from the next request on. The audit, the keys and newer tenants
 stay as they are. API keys that were deleted or regenerated since the snapshot work again.`;
 
 const DAEMON_HELP = `
-With --url: on a daemon started with --dev, on this machine, with its management key.`;
+--url works only with a daemon on this machine that was started with --dev, and with its management key.`;
 
 const RESET_HELP = `
 Tenants, applications, API keys and the audit stay. Ids of deleted tokens may be used again.
@@ -114,7 +114,7 @@ interface SnapshotWork {
 
 const ROWS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.profile, ...FLAGS.key } as const;
 
-/** `prepare` checks the flags and asks its questions. */
+/** Defines a subcommand for a file or a daemon. `prepare` checks the flags and asks for confirmation. */
 function define(
   command: Command,
   finish: Finish,

@@ -2,7 +2,7 @@ import { PLAIN_TEXT, UUID } from '../../../contract/patterns.ts';
 import { TENANT } from '../../../contract/tenant.ts';
 import { Fault } from '../../../core/fault.ts';
 
-/** For commands that work on all tenants unless one is named. */
+/** The flag of commands that work on all tenants unless the flag names one. */
 export const TENANT_FLAGS = {
   tenant: {
     flag: '--tenant <id>',
@@ -12,14 +12,15 @@ export const TENANT_FLAGS = {
 } as const;
 
 /**
- * Returns the tenant id of `--tenant`, in upper or lower case; undefined without the flag. Throws the fault `usage`.
+ * Returns the value of `--tenant`, a UUID in any case; undefined without the flag. Throws the fault `usage` for other
+ * text.
  */
 export function checkTenantId<T extends string | undefined>(id: T): T {
   if (id === undefined || new RegExp(UUID).test(id)) return id;
   throw new Fault('usage', '--tenant must be the id of a tenant, a UUID');
 }
 
-/** Checks a tenant's name as the API does (§8). Throws the fault `usage`. */
+/** Returns a tenant's name if the API accepts it (§8). Throws the fault `usage` if not. */
 export function checkTenantName(flag: string, name: string): string {
   const { minLength, maxLength } = TENANT.properties.name;
   const length = [...name].length;

@@ -18,7 +18,7 @@ const TENANT = {
   help: 'the id of the tenant (default: the only one)',
 } as const;
 
-/** `vault tenant create`: creates a tenant. The file's key replaces an API key. */
+/** `vault tenant create`: creates a tenant. Needs the key of the file, but no API key. */
 export function defineTenantCreate(command: Command, finish: Finish): void {
   addFlags(command, { name: NAME });
   const prepare = ({ read }: CommandLine) => {
@@ -50,7 +50,7 @@ function required(value: string | undefined, { flag, env }: FlagRow): string {
   throw new Fault('usage', `${flag.split(' ')[0]} (${env}) must be given`);
 }
 
-/** `prepare` checks the flags before the file is opened. With `keyMember`, the result holds an API key. */
+/** Defines a subcommand for a file. `prepare` checks the flags first. With `keyMember`, the result holds an API key. */
 function define(
   command: Command,
   finish: Finish,

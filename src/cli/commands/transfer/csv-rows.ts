@@ -16,26 +16,26 @@ interface CsvRecord {
   readonly cells: readonly string[];
 }
 
-/** A longer record has an unclosed quote. */
+/** The maximum length of a record. A longer record is taken for one with an unclosed quote. */
 const MAX_RECORD_CHARACTERS = 16 * 1024 * 1024;
 const LINE_END = /\r\n|\r|\n/g;
 
-/** The part of a member's rule that matters for CSV: cells are text, and a row needs every required member. */
+/** The part of a member's rule that matters for CSV. */
 type DataMember = Pick<MemberRule, 'required' | 'kind'>;
 
-/** The types whose `data` is not an object. */
+/** The members of `data` for types whose `data` is not an object: one column fills all of `data`. */
 const WHOLE_DATA: Readonly<Record<string, DataMember>> = { data: { required: true, kind: 'text' } };
 
-/** The members of `data` that a column may fill. */
+/** Returns the members of a type's `data`, which columns may fill. */
 function dataMembers(type: TokenType): Readonly<Record<string, DataMember>> {
   const rule: DataRule = TOKEN_TYPES[type].data;
   return rule.kind === 'object' ? rule.members : WHOLE_DATA;
 }
 
-/** The other targets of a column. */
+/** The members outside `data` that a column may fill, besides metadata. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'expires_at']);
 
-/** The column of each member, as `--map` names them: `number` or `data`, `id`, `expires_at`, `metadata.NAME`. */
+/** The name of the column for each member that `--map` names: `number`, `data`, `id`, `expires_at`, `metadata.NAME`. */
 export type ColumnMap = ReadonlyMap<string, string>;
 
 /** Parses `member=column` words. Throws the fault `usage`. */
@@ -62,7 +62,7 @@ export function parseColumnMap(words: readonly string[], type: TokenType): Colum
   return map;
 }
 
-/** Without one of these members every row would be rejected. */
+/** Throws the fault `usage` if the map lacks a required member, because the vault would reject every row. */
 function requireColumns(type: TokenType, members: Readonly<Record<string, DataMember>>, map: ColumnMap): void {
   const of = (required: boolean) => Object.keys(members).filter((member) => members[member]?.required === required);
   const missing = of(true).filter((member) => !map.has(member));
@@ -74,7 +74,7 @@ function requireColumns(type: TokenType, members: Readonly<Record<string, DataMe
   });
 }
 
-/** Throws the fault `usage` for an unknown type. */
+/** Returns the token type of this name. Throws the fault `usage` for an unknown type. */
 export function parseTokenType(text: string): TokenType {
   const type = TOKEN_TYPE_NAMES.find((name) => name === text);
   if (type !== undefined) return type;
@@ -82,8 +82,8 @@ export function parseTokenType(text: string): TokenType {
 }
 
 /**
- * Yields the records of RFC 4180 text that arrives in pieces, and skips empty lines. Accepts mixed line ends. Throws
- * the fault `invalid_data`, after all records before it, with the first line of the broken record.
+ * Yields the records of RFC 4180 text that arrives in pieces, and skips empty lines. Accepts mixed line ends. Yields
+ * all records before a broken one, and then throws the fault `invalid_data` with the first line of the broken record.
  */
 export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<CsvRecord> {
   const { parse } = await import('csv-parse');
@@ -92,7 +92,7 @@ export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<Cs
     record_delimiter: ['\r\n', '\n', '\r'],
     relax_column_count: true,
     max_record_size: MAX_RECORD_CHARACTERS,
-    // A failing stream drops the records that were not read yet.
+    // Collect the records here, because a failing stream drops those that were not read yet.
     on_record: (cells) => {
       parsed.push(cells);
       return null;
@@ -112,7 +112,7 @@ export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<Cs
   }
 
   for await (const piece of pieces) {
-    // The parser treats a NUL after a quote as the end of the text.
+    // Find NUL characters here, because the parser takes one after a quote for the end of the text.
     const [text = '', ...others] = piece.split('\0', 2);
     const error = await settle((done) => parser.write(text, done));
     yield* records();
@@ -133,8 +133,8 @@ function brokenCsv(line: number, error: Error): Error {
 
 /**
  * Yields Create Token bodies of the records below a header. Empty cells become absent members. Skips columns that the
- * map does not name. Throws the fault `usage` for a missing column, and `invalid_data` for a record with another number
- * of cells.
+ * map does not name. Throws the fault `usage` for a missing column, and `invalid_data` for a record that has more or
+ * fewer cells than the header.
  */
 export async function* csvRows(
   records: AsyncIterable<CsvRecord>,
@@ -153,7 +153,7 @@ export async function* csvRows(
       const first = header[cells.length];
       throw new Fault(
         'invalid_data',
-        `line ${line} of the CSV has ${cells.length} cells, the header ${header.length}`,
+        `line ${line} of the CSV has ${cells.length} cells, but the header has ${header.length}`,
         {
           hint: first === undefined ? 'put quotes around a cell with a comma' : `add a cell for the column ${first}`,
         },
@@ -169,7 +169,7 @@ function columnOf(header: readonly string[], member: string, column: string): nu
   if (index >= 0) throw new Fault('invalid_data', `--map ${member}=${column}: the CSV has several columns ${column}`);
   const near = nearestName(column, header);
   throw new Fault('usage', `--map ${member}=${column}: the CSV has no column ${column}`, {
-    hint: near === undefined ? `it has ${header.join(', ')}` : `did you mean ${member}=${near}?`,
+    hint: near === undefined ? `its columns are ${header.join(', ')}` : `did you mean ${member}=${near}?`,
   });
 }
 
@@ -183,7 +183,7 @@ function bodyOf(type: TokenType, at: ReadonlyMap<string, number>, cells: readonl
     if (text === '') continue;
     if (member.startsWith('metadata.')) metadata[member.slice('metadata.'.length)] = text;
     else if (OWN_MEMBERS.has(member)) own[member] = text;
-    // A number in another form stays text; the vault reports the error.
+    // Keep a malformed number as text, so that the vault reports the error.
     else data[member] = members[member]?.kind === 'number' && /^\d{1,9}$/.test(text) ? Number(text) : text;
   }
   return stringifyJson({

@@ -38,7 +38,7 @@ const EXPORT_FLAGS = {
   masked: {
     flag: '--masked',
     env: 'VAULT_MASKED',
-    help: 'only the masked forms, not sealed by default; needs the file',
+    help: 'export only the masked forms, unsealed by default; needs the file',
   },
   tenant: {
     flag: '--tenant <id>',
@@ -50,13 +50,13 @@ const EXPORT_FLAGS = {
 type ExportFlags = FlagsOf<typeof EXPORT_FLAGS> & SealFlags;
 
 const HELP = `
-From the file, with its key and no API key: every token of the tenant with its definitions, so \`vault import\` makes the same
-token in another vault. From a daemon: the tokens in the form that the API key reads, without masks, search indexes and
-fingerprint expressions. Other commands may write during the export.`;
+With --file, the export needs the key of the file but no API key. It contains every token of the tenant with its definitions,
+so \`vault import\` makes the same tokens in another vault. With --url, it contains the tokens as the API key reads them,
+without masks, search indexes and fingerprint expressions. Other commands may write during the export.`;
 
 type Row = Readonly<Record<string, Printable | undefined>>;
 
-/** CSV is for spreadsheets: `data` or its masked form as JSON, without definitions. `vault import` does not read it. */
+/** The columns of a CSV export, which is for spreadsheets; `vault import` does not read it. Objects are JSON. */
 const COLUMNS = ['id', 'type', 'data', 'masked', 'containers', 'metadata', 'expires_at'] as const;
 
 const FORMATS = {
@@ -125,9 +125,13 @@ async function openSource(flags: ExportFlags & GlobalFlags, env: Environment, ma
   const tenantId = checkTenantId(flagValue(flags.tenant, env, EXPORT_FLAGS.tenant));
   if (target.kind === 'remote') {
     if (masked) {
-      throw new Fault('usage', '--masked works on the file: through a daemon the rules of the API key decide', {
-        hint: 'export with the key of an application whose rules mask',
-      });
+      throw new Fault(
+        'usage',
+        '--masked works only with --file; a daemon masks according to the rules of the API key',
+        {
+          hint: 'export with the key of an application whose rules mask',
+        },
+      );
     }
     const apiKey = await readApiKey(flags, env);
     const client = await openTarget(target, flags, env, 'many');

@@ -7,12 +7,9 @@ import { writeWholeFile } from '../../whole-file.ts';
 import { derivedId, factsOf, type ImportRow, withId } from './import-row.ts';
 
 /**
- * The progress of an import, as JSON in a file of mode 0600 that is replaced as a whole:
- *
- *     { "version": 1, "secret": 64 hex digits, "rows": how many have an answer, "refused": how many of them were refused,
- *       "sha256": of those rows }
- *
- * Rows without an id get one from `secret`, so that no run of the journal creates a token twice.
+ * The progress of an import, stored as JSON in a file (0600) that each write replaces. `secret` has 64 hex digits; rows
+ * without an id get an id derived from it, so that no run of the journal creates a token twice. `rows` counts the
+ * finished rows, `refused` counts those that were refused, and `sha256` is a digest of the finished rows.
  */
 interface JournalState {
   readonly version: 1;
@@ -24,8 +21,9 @@ interface JournalState {
 
 /** An open journal. */
 export interface ImportJournal {
-  /** The number of rows that earlier runs finished, and how many of these were rejected. */
+  /** The number of rows that earlier runs finished. */
   readonly done: number;
+  /** The number of these rows that were rejected. */
   readonly refused: number;
   /**
    * Yields the remaining rows, each with an id. Throws the fault `conflict` when the finished rows differ from the
@@ -33,8 +31,8 @@ export interface ImportJournal {
    */
   left(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow>;
   /**
-   * Records how many of the remaining rows have an answer and how many of those were rejected. No other row may be
-   * running.
+   * Records that the first `rows` of the remaining rows are finished, of which `refused` were rejected. No other row
+   * may be in progress.
    */
   note(rows: number, refused: number): Promise<void>;
 }
@@ -50,7 +48,7 @@ export async function openJournal(path: string): Promise<ImportJournal> {
     sha256: digestOf(createHash('sha256')),
   };
   const write = (next: JournalState) => writeWholeFile('--resume', path, `${JSON.stringify(next)}\n`, 'replace');
-  // Written before the first row: a killed run must not have used ids that the next run would not use.
+  // Write the secret before the first row, so that the next run of a killed import derives the same ids.
   if (found === undefined) await write(state);
   const { rows: done, refused, secret } = state;
   const hash = createHash('sha256');

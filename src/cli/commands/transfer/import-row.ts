@@ -5,43 +5,45 @@ import { parseJson } from '../../../core/json/parse.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { selectField } from '../../output/select-field.ts';
 
-/** A token to make: the body of Create Token as sent, and its position in the input. */
+/** A token to create: the body of the Create Token request, and its line in the input. */
 export interface ImportRow {
   readonly line: number;
   readonly body: string;
-  /** The journal generated the id: an existing token with it is this row's. */
+  /** Whether the journal generated the id. An existing token with such an id comes from this row. */
   readonly hasDerivedId?: boolean;
 }
 
-/** Further facts about a body. */
+/** Facts about the body of a row. */
 export interface RowFacts {
   readonly id?: string;
-  /** `mask: null`: the token has no mask although its type has one. Create Token cannot express that; a patch does. */
+  /**
+   * Whether the body has `mask: null`: no mask, not even that of its type. Only a patch after the create can do that.
+   */
   readonly withoutMask: boolean;
 }
 
-/** Returns whether a body may be part of a batch: it must be one request, complete in itself. */
+/** Returns whether a body can be part of a batch: one create request makes its token completely. */
 export function isWholeRequest(body: string): boolean {
   const parsed = parseText(body);
   if (typeof parsed !== 'object' || parsed === null) return false;
   return Object.hasOwn(parsed, 'type') && Object.hasOwn(parsed, 'data') && !factsOf(body).withoutMask;
 }
 
-/** A body that is not a JSON object has no members; the vault reports the error. */
+/** Returns facts about a body. Accepts a body that is not a JSON object, so that the vault reports the error. */
 export function factsOf(body: string): RowFacts {
-  // Most rows have neither member and need no second parse.
+  // Skip the parse for most rows, which have neither member.
   if (!body.includes('"id"') && !body.includes('"mask"')) return { withoutMask: false };
   const parsed = parseText(body);
   if (typeof parsed !== 'object' || parsed === null) return { withoutMask: false };
   const withoutMask = 'mask' in parsed && parsed.mask === null;
-  // The vault generates an id that contains an expression, a new one each time.
+  // Ignore an id with an expression: the vault generates a new id from it for each create.
   const isPlain = 'id' in parsed && typeof parsed.id === 'string' && !parsed.id.includes('{{');
   return { ...(isPlain && { id: String(parsed.id) }), withoutMask };
 }
 
 /**
- * Returns the journal's id for a row without one: the same in each run of that journal, and unique to it. A version 8
- * UUID (RFC 9562 §5.8) of the journal's secret and the row's line.
+ * Returns the id for a row without one: a version 8 UUID (RFC 9562 §5.8) of the journal's secret and the row's line. It
+ * is the same in each run of a journal, and differs between journals.
  */
 export function derivedId(secret: string, line: number): string {
   const bytes = createHash('sha256').update(`${secret}\n${line}`).digest().subarray(0, 16);
@@ -51,14 +53,14 @@ export function derivedId(secret: string, line: number): string {
   return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
 }
 
-/** Returns the body with an id; the body must have none. */
+/** Returns the body with the id added. The body must not have an id. */
 export function withId(body: string, id: string): string {
   return body.replace(/^\s*\{/, () => `{"id":${JSON.stringify(id)},`);
 }
 
 /**
  * Returns whether a token, as read, matches a Create Token body: type, data, metadata, named containers and expiry.
- * Does not compare members that no read shows (masks, expressions).
+ * Does not compare members that the API never returns (masks, expressions).
  */
 export function isSameToken(body: string, shown: string): boolean {
   const [sent, found] = [parseJson(body), parseJson(shown)];
@@ -72,7 +74,7 @@ export function isSameToken(body: string, shown: string): boolean {
   );
 }
 
-/** `undefined` and an explicit null both count as an absent member. */
+/** Returns whether two values are equal. Treats null as an absent member. */
 function sameJson(sent: Json | undefined, found: Json | undefined): boolean {
   return stringifyJson(sent ?? null) === stringifyJson(found ?? null);
 }
@@ -94,7 +96,9 @@ function sameContainers(sent: Json | undefined, found: Json | undefined): boolea
   return sorted(sent) === sorted(found);
 }
 
-/** Compares moments: the vault has its own format for times. A format that only the vault can read counts as equal. */
+/**
+ * Returns whether two times are the same moment, in any format. Returns true for a format that only the vault reads.
+ */
 function sameTime(sent: Json | undefined, found: Json | undefined): boolean {
   if (typeof sent !== 'string' || typeof found !== 'string') return (sent ?? undefined) === (found ?? undefined);
   const [left, right] = [Date.parse(sent), Date.parse(found)];

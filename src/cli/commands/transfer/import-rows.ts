@@ -2,17 +2,17 @@ import type { Client } from '../../../contract/call.ts';
 import type { ImportRow } from './import-row.ts';
 import { type RowAnswer, type RowError, rowSender } from './send-row.ts';
 
-/** The limits of rows and characters in one call, below those of a body. */
+/** The maximum numbers of rows and characters in one call. The API accepts larger bodies. */
 const BATCH_ROWS = 200;
 const BATCH_CHARACTERS = 256 * 1024;
 
-/** How many batches run at once: the next is prepared while one is written. */
+/** The number of concurrent batches. The vault prepares one while it writes another. */
 const PARALLEL = 3;
 
-/** How many rows may be read after an unanswered one: rejected rows are reported in order. */
+/** The maximum number of rows read after an unanswered row, because rejected rows are reported in order. */
 const MAX_AHEAD = 1_000;
 
-/** The counts of the rows by outcome. */
+/** The numbers of rows by outcome. */
 export interface ImportCounts {
   created: number;
   /** Rows whose token already existed with the same contents. */
@@ -23,25 +23,25 @@ export interface ImportCounts {
 /** How an import ended. */
 export interface ImportEnding {
   readonly counts: Readonly<ImportCounts>;
-  /** Rows that were in progress at the stop and have no answer. */
+  /** The number of rows without an answer, because they were in progress when the import stopped. */
   readonly unanswered: number;
-  /** Rows after those; undefined when they were not counted. */
+  /** The number of rows that were not sent; undefined when they were not counted. */
   readonly left: number | undefined;
   /** `TransferRefused`, or an error of the client, the rows or the options. Absent when all rows are done. */
   readonly stoppedBy?: unknown;
-  /** The error came from the rows: the same input would fail again. */
+  /** Whether reading the rows failed, so that the same input would fail again. */
   readonly isInputFault: boolean;
 }
 
 export interface ImportOptions {
   readonly client: Client;
   readonly apiKey: string;
-  /** Called in sequence, in the order of the rows. */
+  /** Called for each rejected row, one at a time, in the order of the rows. */
   readonly refused: (error: RowError) => Promise<void>;
   readonly progress: (counts: Readonly<ImportCounts>) => void;
-  /** Called from time to time, when every row up to this one has an answer. */
+  /** Called from time to time with the numbers of finished and rejected rows, while no row is in progress. */
   readonly checkpoint?: ((read: number, failed: number) => Promise<void>) | undefined;
-  /** Reads the rows to their end after a failure, to count them. Not for a stream that may never end. */
+  /** Whether to read all rows after a failure, to count them. Do not set it for a stream that may never end. */
   readonly countsLeft?: boolean;
 }
 
@@ -50,7 +50,7 @@ const CHECKPOINT_EVERY = 2_000;
 /**
  * Creates a token for each row, many in one call, and keeps only the rows in progress in memory. Skips a row whose id
  * belongs to a token with the same contents, so that a second run completes a killed one. Checks the key's permission
- * before the first row. Resolves when no row is in progress, whatever stopped it.
+ * before the first row. Resolves when no row is in progress, also after a failure, which `stoppedBy` contains.
  */
 export async function importRows(rows: AsyncIterable<ImportRow>, options: ImportOptions): Promise<ImportEnding> {
   const { progress, checkpoint } = options;
@@ -58,7 +58,7 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
   const sender = rowSender(options.client, options.apiKey);
   let failure: { readonly thrown: unknown } | undefined;
   let [read, running, reported, noted] = [0, 0, 0, 0];
-  /** Resolves when the rows read so far are answered and reported, in order. */
+  /** Resolves when all rows read so far have an answer and are reported, in order. */
   let reports = Promise.resolve();
   const answered = () => counts.created + counts.skipped + counts.failed;
   const fail = (thrown: unknown) => {
@@ -70,7 +70,7 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
       wake = resolve;
     });
 
-  /** Resolves to the answers by row position, even when the import fails. */
+  /** Sends a batch. Resolves to the answers by row position, even when the import fails. */
   async function send(batch: readonly ImportRow[]): Promise<readonly RowAnswer[]> {
     running += 1;
     const answers: RowAnswer[] = [];
@@ -130,7 +130,7 @@ export async function importRows(rows: AsyncIterable<ImportRow>, options: Import
   return { counts, unanswered, left, isInputFault, ...(failure !== undefined && { stoppedBy: failure.thrown }) };
 }
 
-/** Send the rows before an input error as a batch, too. */
+/** Yields the rows in batches. Yields the rows before an input error as a batch before it throws the error. */
 async function* batchesOf(rows: AsyncIterable<ImportRow>): AsyncGenerator<readonly ImportRow[]> {
   let [batch, size]: [ImportRow[], number] = [[], 0];
   try {

@@ -27,7 +27,7 @@ const IMPORT_FLAGS = {
   format: {
     flag: '--format <format>',
     env: 'VAULT_IMPORT_FORMAT',
-    help: 'ndjson or csv (default: by the name, else ndjson)',
+    help: 'ndjson or csv (default: csv for a file *.csv, else ndjson)',
   },
   type: { flag: '--type <type>', env: 'VAULT_IMPORT_TYPE', help: 'the token type of the rows of a CSV' },
   errors: {
@@ -42,11 +42,11 @@ const IMPORT_FLAGS = {
   },
 } as const;
 
-/** Repeatable, so it is not in the table. */
+/** The repeatable flag `--map`, which the table cannot define. */
 const MAP_FLAG = {
   flag: '--map <member=column>',
   env: 'VAULT_IMPORT_MAP',
-  help: 'the CSV column of a member; repeatable; with commas in the variable',
+  help: 'the CSV column of a member; repeatable (comma-separated in VAULT_IMPORT_MAP)',
 } as const;
 
 type ImportFlags = FlagsOf<typeof IMPORT_FLAGS> & OpenFlags & { readonly map?: readonly string[] };
@@ -56,9 +56,9 @@ A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` write
 and --map the column of each member:
   vault import cards.csv --type card --map number=pan \\
     --map expiration_month=mm --map expiration_year=yyyy
-The API key creates the tokens. A row is skipped if its id belongs to a token with the same contents; the key must be able to
-reveal them. Each run creates the rows without an id again, unless --resume names a journal. Rejected rows end the import
-with exit code 7.`;
+The API key creates the tokens. The import skips a row if its id belongs to a token with the same contents, which the key must
+be able to reveal. Each run creates the rows without an id again, unless --resume names a journal. Rejected rows end the
+import with exit code 7.`;
 
 const MAX_REPORTED = 5;
 
@@ -143,6 +143,7 @@ function rowReader(
     return (input) => csvRows(readCsv(decodeText(input.bytes)), parsed, map);
   }
   if (format !== 'ndjson') throw new Fault('usage', '--format must be ndjson or csv');
-  if (flags.map !== undefined || flags.type !== undefined) throw new Fault('usage', '--type and --map are for a CSV');
+  if (flags.map !== undefined || flags.type !== undefined)
+    throw new Fault('usage', '--type and --map work only with a CSV');
   return (input) => readLines(decodeText(input.bytes));
 }

@@ -6,7 +6,7 @@ import { readNamed } from '../../secret-file.ts';
 import type { ImportRow } from './import-row.ts';
 import { chooseOpener, type OpenFlags } from './seal-flags.ts';
 
-/** Larger than any request body with escapes: a longer line cannot be a token. */
+/** The maximum length of a line, larger than any request body. */
 const MAX_LINE = 16 * 1024 * 1024;
 
 /** The input of an import, unsealed. */
@@ -19,13 +19,13 @@ export interface InputFile {
 }
 
 /**
- * Opens a file or, for `-`, standard input. Unseals it with the credential in the flags if needed. Throws the fault
- * `usage`.
+ * Opens a file or, for `-`, standard input. Unseals a sealed file with the credential in the flags. Rejects with the
+ * fault `usage`.
  */
 export async function openInput(path: string, flags: OpenFlags, env: Environment): Promise<InputFile> {
   let read = 0;
   const pieces = (async function* () {
-    // Opens the stream on the first read: an unread stream would end the process when it fails.
+    // Open the stream on the first read: an unread stream would end the process when it fails.
     const stream: AsyncIterable<Uint8Array> = path === '-' ? process.stdin : readNamed(path);
     try {
       for await (const piece of stream) {
@@ -55,10 +55,10 @@ function unreadable(path: string, cause: unknown): Fault {
   return new Fault('usage', `${path} cannot be read (${errorCode(cause)})`, { cause });
 }
 
-/** Enough bytes to recognise a file. */
+/** The number of bytes that show whether a file is sealed. */
 const START_BYTES = 4;
 
-/** The first bytes, and the whole stream from the beginning. */
+/** Resolves to the first bytes of a stream, and to the whole stream with these bytes. */
 async function lookAhead(pieces: AsyncGenerator<Uint8Array>) {
   const seen: Uint8Array[] = [];
   let start = Buffer.alloc(0);
@@ -89,7 +89,10 @@ export async function* decodeText(pieces: AsyncIterable<Uint8Array>): AsyncGener
   yield decode();
 }
 
-/** Splits chunks into lines, numbered from 1. Skips empty lines, but counts them. Throws the fault `invalid_data`. */
+/**
+ * Yields the lines of text that arrives in pieces, numbered from 1. Counts empty lines, but skips them. Throws
+ * `invalid_data`.
+ */
 export async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<ImportRow> {
   let rest = '';
   let line = 0;

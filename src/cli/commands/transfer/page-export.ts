@@ -8,12 +8,12 @@ import { TransferRefused } from './transfer-refused.ts';
 
 const LARGEST_PAGE = '100';
 
-/** The members of a read token that Create Token accepts. */
+/** The members of a token in a reply that Create Token accepts, too. */
 const MEMBERS = ['id', 'type', 'data', 'containers', 'metadata', 'expires_at'] as const;
 
 /**
- * Yields the tokens that an API key may read as rows of an export. Walks by cursor, so each remaining token appears
- * once. Throws `TransferRefused`.
+ * Yields pages of the tokens that an API key may read, as rows of an export. Pages by cursor, so each token appears
+ * only once even if others are deleted meanwhile. Throws `TransferRefused`.
  */
 export async function* pageExport(
   client: Client,

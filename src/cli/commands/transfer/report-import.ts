@@ -11,8 +11,8 @@ import type { RowError } from './send-row.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
 /**
- * Creates a file (0600) with one JSON line for each refused row: position and error, no values. Writes each line before it
- * reports the row, so a killed run keeps them.
+ * Creates a file (0600) for refused rows. Each row has one JSON line with its position and its error, but without its
+ * values. `add` resolves when its line is in the file, so that a killed run keeps the line.
  */
 export async function openErrorFile(path: string) {
   const handle = await open(path, 'wx', 0o600).catch((error: unknown) => {
@@ -32,13 +32,16 @@ export async function openErrorFile(path: string) {
 interface Circumstances {
   /** Rows that earlier runs of the journal rejected. */
   readonly before: number;
-  /** The files of `--errors` and `--resume`. */
+  /** The file of `--errors`. */
   readonly errors: string | undefined;
+  /** The file of `--resume`. */
   readonly journal: string | undefined;
   readonly env: Environment;
 }
 
-/** Reports the end of an import unless every row is done: the reason, the outcome of the rows, and how to continue. */
+/**
+ * Reports why an import did not finish every row, the outcome of the rows, and how to continue. Returns the exit code.
+ */
 export function reportEnding(ending: ImportEnding, circumstances: Circumstances): ExitCode {
   const { before, errors, journal, env } = circumstances;
   const { counts, unanswered, left, isInputFault } = ending;
@@ -48,22 +51,23 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
   const words = countWords(counts);
   const isUntouched = counts.created + counts.skipped + counts.failed + unanswered === 0;
   if (stopped && isUntouched && (fault === 'usage' || isInputFault)) {
-    // A wrong command line is already reported. The fault of a sealed file has its own hint.
+    // Add nothing to a wrong command line, which is already reported. The fault of a sealed file has its own hint.
     if (fault !== 'usage')
       report('nothing was imported', fault === 'invalid_data' ? 'correct it, then run again' : undefined);
   } else if (stopped) {
     words.push(left === undefined ? 'the rest left' : `${unanswered + left} left`);
     report(`the import stopped: ${words.join(', ')}`, howToGoOn(journal, isInputFault));
   } else if (!stopped && counts.failed > 0) {
-    const named = errors === undefined ? 'pass --errors FILE to name them all' : `${errors} names them`;
-    report(words.join(', '), `${named}; correct them and import them as a separate file`);
+    const named =
+      errors === undefined ? 'pass --errors FILE to list the failed rows' : `${errors} lists the failed rows`;
+    report(words.join(', '), `${named}; correct those rows and import them as a separate file`);
   }
   const rows = before === 1 ? '1 row was' : `${before} rows were`;
-  if (before > 0) report(`${rows} refused in earlier runs`, 'correct them and import them as a separate file');
+  if (before > 0) report(`${rows} refused in earlier runs`, 'correct those rows and import them as a separate file');
   return exitCode;
 }
 
-/** Reports an import that a signal stops. Rows without an answer may be stored. */
+/** Reports an import that a signal stops, and how to continue it. */
 export function reportInterrupt(counts: Readonly<ImportCounts>, journal: string | undefined): void {
   report(`the import was interrupted: ${countWords(counts).join(', ')}`, howToGoOn(journal, false));
 }

@@ -43,8 +43,9 @@ export type SealFlags = FlagsOf<typeof SEAL_FLAGS>;
 export type OpenFlags = FlagsOf<typeof OPEN_FLAGS>;
 
 /**
- * Returns undefined for an unsealed export. Prompts for a passphrase on a terminal. Throws the fault `usage` unless
- * exactly one way is named.
+ * Resolves to the recipient or passphrase that seals an export, or to undefined for an unsealed export. Without flags,
+ * prompts for a passphrase on a terminal. Rejects with the fault `usage` for several flags, or for none without a
+ * terminal.
  */
 export async function chooseSeal(
   flags: SealFlags,
@@ -61,7 +62,7 @@ export async function chooseSeal(
   if (passphraseFile !== undefined) return { passphrase: await readPassphrase(passphraseFile) };
   if (plaintext || sharable) return undefined;
   if (!canPrompt()) {
-    throw new Fault('usage', 'the export needs a seal', {
+    throw new Fault('usage', 'an export must be sealed, or --plaintext must be given', {
       hint: 'set --recipient (VAULT_RECIPIENT), --seal-passphrase-file (VAULT_SEAL_PASSPHRASE_FILE) or --plaintext',
     });
   }
@@ -70,7 +71,7 @@ export async function chooseSeal(
   throw new Fault('usage', 'the two passphrases differ');
 }
 
-/** Prompts only when a file is sealed. Throws the fault `usage`. */
+/** Resolves to what opens a sealed file. Without flags, prompts for its passphrase. Rejects with the fault `usage`. */
 export async function chooseOpener(flags: OpenFlags, env: Environment): Promise<NamedOpener> {
   const identity = flagValue(flags.identity, env, OPEN_FLAGS.identity);
   const passphraseFile = flagValue(flags.sealPassphraseFile, env, OPEN_FLAGS.sealPassphraseFile);

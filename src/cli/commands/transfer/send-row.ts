@@ -6,21 +6,22 @@ import { type MemberErrors, memberLines } from '../../../core/problem.ts';
 import { factsOf, type ImportRow, isSameToken, isWholeRequest } from './import-row.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
-/** The number of repetitions of a row while the vault is busy, and the default wait, in milliseconds. */
+/** The maximum number of times that a call is sent while the vault is busy. */
 const MAX_TRIES = 60;
+/** The wait before the next try, in milliseconds, unless the vault names one. */
 const PAUSE_MS = 500;
 
-/** Statuses about one row. Any other failure would affect every row, so it ends the import. */
+/** The statuses of failures that concern one row. Any other failure would affect every row, so it ends the import. */
 const ROW_STATUSES: ReadonlySet<number> = new Set([400, 403, 404, 409, 413, 415]);
 const BUSY: ReadonlySet<number> = new Set([429, 503]);
 
-/** Rows of a rejected batch that are sent at once. */
+/** The number of rows of a rejected batch that are sent at the same time. */
 const SINGLY_AT_ONCE = 32;
 
 /** The outcome of a row. */
 export type RowAnswer = 'created' | 'skipped' | RowError;
 
-/** A row that the vault rejected; one line of the error file. */
+/** A row that the vault rejected, as a line of the error file describes it. */
 export interface RowError {
   readonly line: number;
   readonly status: number;
@@ -29,13 +30,13 @@ export interface RowError {
   readonly errors?: MemberErrors;
 }
 
-/** Why a row was rejected, in one line: the wrong members and their errors, or the problem's detail. */
+/** Returns why a row was rejected, in one line: the wrong members with their errors, or the problem's detail. */
 export function reasonOf({ detail, errors }: RowError): string {
   const members = memberLines(errors);
   return members.length === 0 ? detail : detail.replace(PROBLEMS.invalid_request.detail, () => members.join('; '));
 }
 
-/** Creates tokens from rows. */
+/** Returns functions that create tokens from rows with an API key. */
 export function rowSender(client: Client, apiKey: string) {
   const json = { apiKey, query: [], mediaType: 'application/json' };
   const patch = { ...json, mediaType: 'application/merge-patch+json', bodyText: '{"mask":null}' };
@@ -50,8 +51,8 @@ export function rowSender(client: Client, apiKey: string) {
   };
 
   /**
-   * The vault's reply to a body that this operation never accepts: the vault checks the permission first (decisions
-   * §1).
+   * Resolves to the problem if the key lacks the permission of a call, else to undefined. Changes nothing: it sends a
+   * body of a wrong type, and the vault checks the permission first (decisions §1).
    */
   async function refusalOf(call: Call): Promise<Reply | undefined> {
     const reply = await untilFree(client, { ...call, mediaType: 'text/plain', bodyText: '' });
@@ -60,11 +61,11 @@ export function rowSender(client: Client, apiKey: string) {
 
   let update: Promise<Reply | undefined> | undefined;
 
-  /** Throws `TransferRefused`, and what the client throws. */
+  /** Sends one row and resolves to its outcome. Rejects with `TransferRefused` and with the errors of the client. */
   async function send({ line, body, hasDerivedId }: ImportRow): Promise<RowAnswer> {
     const { id, withoutMask } = factsOf(body);
     if (withoutMask) {
-      // Checked before the token exists: it would otherwise keep the mask of its type.
+      // Check this before the create: without the permission, the new token would keep the mask of its type.
       update ??= refusalOf(calls.takeMaskAway('mask'));
       const refusal = await update;
       if (refusal !== undefined) return rowError(line, refusal);
@@ -85,14 +86,14 @@ export function rowSender(client: Client, apiKey: string) {
       const patched = await untilFree(client, calls.takeMaskAway(made));
       if (patched.status !== 200) {
         const error = rowError(line, patched);
-        return { ...error, detail: `The token was made with the mask of its type: ${error.detail}` };
+        return { ...error, detail: `The token exists, but with the mask of its type: ${error.detail}` };
       }
     }
     return exists ? 'skipped' : 'created';
   }
 
   return {
-    /** Throws `TransferRefused` when the key may not create tokens. Creates nothing. */
+    /** Rejects with `TransferRefused` if the key may not create tokens. Creates nothing. */
     async requireCreate(): Promise<void> {
       const refusal = await refusalOf(calls.create(''));
       if (refusal !== undefined) throw new TransferRefused(refusal);
@@ -100,7 +101,7 @@ export function rowSender(client: Client, apiKey: string) {
 
     /**
      * Sends a batch as one call. Sends a rejected batch row by row, so that one wrong row does not fail the others.
-     * Calls `answered` for each answered row. Rejects when no row is in progress.
+     * Calls `answered` for each answered row. After an error, waits for the rows in progress before it rejects.
      */
     async sendAll(rows: readonly ImportRow[], answered: (place: number, answer: RowAnswer) => void): Promise<void> {
       const whole = rows.filter(({ body }) => isWholeRequest(body));
@@ -118,7 +119,7 @@ export function rowSender(client: Client, apiKey: string) {
   };
 }
 
-/** Repeats the call until the vault is not busy, and returns the reply. */
+/** Repeats a call while the vault is busy, up to MAX_TRIES times. Resolves to the last reply. */
 async function untilFree(client: Client, call: Call): Promise<Reply> {
   for (let tries = 1; ; tries += 1) {
     const reply = await client.call(call);
@@ -127,7 +128,7 @@ async function untilFree(client: Client, call: Call): Promise<Reply> {
   }
 }
 
-/** Throws `TransferRefused` for a reply that is not about this row. */
+/** Returns the error of a row from its reply. Throws `TransferRefused` for a reply that does not concern this row. */
 function rowError(line: number, reply: Reply): RowError {
   if (!ROW_STATUSES.has(reply.status)) throw new TransferRefused(reply);
   const { code = '', detail = '', errors } = decodeProblem(reply.bodyText) ?? {};

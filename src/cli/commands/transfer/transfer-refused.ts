@@ -1,6 +1,6 @@
 import type { Reply } from '../../../contract/call.ts';
 
-/** Stops an import or export when every further request would get the same reply. */
+/** The error that stops an import or export, because every further request would get the same reply. */
 export class TransferRefused extends Error {
   override readonly name = 'TransferRefused';
   readonly reply: Reply;

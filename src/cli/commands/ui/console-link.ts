@@ -4,7 +4,7 @@ import type { DaemonOptions } from '../../../http/daemon-options.ts';
 
 const CODE_BYTES = 32;
 
-/** A console and the link that opens it. The console is loaded on the first request for its page. */
+/** A console and the link that opens it. The daemon loads the console on the first request for its page. */
 export interface ConsoleLink {
   readonly console: NonNullable<DaemonOptions['console']>;
   readonly link: (url: string) => string;
@@ -17,7 +17,7 @@ export interface LinkedConsole extends Omit<ConsoleOptions, 'code' | 'now'> {
 }
 
 export function createConsoleLink({ life, ...options }: LinkedConsole): ConsoleLink {
-  // `madeAt` is now: the first request creates the console, perhaps much later.
+  // Set `madeAt` here, because the first request, which creates the console, may come much later.
   const code = { text: randomBytes(CODE_BYTES).toString('base64url'), life, madeAt: performance.now() };
   return {
     // The code is in the fragment, so no request or log contains it.

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 
-/** The program that opens an address in the user's browser, with its first arguments. */
+/** The program that opens an address in the user's browser, with its first arguments, by platform. */
 const OPENERS: Partial<Readonly<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
   darwin: ['open'],
-  // The empty title: `start` takes the first quoted argument as one.
+  // `start` takes its first quoted argument for a window title, so pass an empty one.
   win32: ['cmd', '/c', 'start', '""'],
 };
 

@@ -25,11 +25,12 @@ import { createConsoleLink } from './console-link.ts';
 import { holderCommands } from './holder-commands.ts';
 
 const MINUTE_MS = 60_000;
-/** The maximum time of a session without an action of its user, and its maximum life. */
+/** The time after which a session without an action of its user ends. */
 export const SESSION_IDLE_MS = 15 * MINUTE_MS;
+/** The maximum duration of a session. */
 export const SESSION_LIFE_MS = 8 * 60 * MINUTE_MS;
 
-/** Milliseconds to wait on exit: a live view of another daemon may be in a request of 20 s. */
+/** How long an exit waits for open requests, in milliseconds. A live view may be in a request of 20 s. */
 const STOP_MS = 1_000;
 
 const UI_FLAGS = {
@@ -37,7 +38,7 @@ const UI_FLAGS = {
   apiKeyFile: {
     flag: '--api-key-file <path...>',
     env: FLAGS.key.apiKeyFile.env,
-    help: 'a file with an API key of the page; repeatable; VAULT_API_KEY holds a key itself',
+    help: 'a file with an API key for the page; repeatable. VAULT_API_KEY contains the key itself',
   },
   port: { flag: '--port <number>', env: 'VAULT_UI_PORT', help: 'the port of the page (default: a free one)' },
   noOpen: { flag: '--no-open', env: 'VAULT_UI_OPEN', help: 'print the link, and open no browser' },
@@ -48,7 +49,7 @@ const UI_FLAGS = {
   },
 } as const;
 
-/** `open` is false when `--no-open` was given. */
+/** The typed flags. `open` is false with `--no-open`. */
 type UiFlags = Omit<FlagsOf<typeof UI_FLAGS>, 'noOpen'> & { readonly open?: boolean };
 
 /** `vault ui`: serves the console of any vault until Ctrl-C or until the page is idle. */
@@ -80,7 +81,7 @@ async function showConsole(
   try {
     for (const apiKey of apiKeys.length > 0 ? apiKeys : [undefined]) {
       const reply = await client.call({ operation: 'listPermissions', apiKey, params: {}, query: [] });
-      // Without a key it is enough that the vault answers.
+      // Without a key, any reply shows that the vault works.
       if (apiKey !== undefined && reply.status >= 400) return reportProblem(reply);
     }
     let stop: () => void = () => undefined;
@@ -93,7 +94,7 @@ async function showConsole(
       report(`nobody used the page for ${flags.idle ?? '30m'}`);
       stop();
     }, idleMs);
-    // Any key may make this call, and the vault reads its store to answer.
+    // Use this operation because it needs no permission, but makes the vault read its store.
     const ready = async () => {
       const { status } = await client.call({ operation: 'listPermissions', apiKey: apiKeys[0], params: {}, query: [] });
       if (status >= 500) throw new Problem('vault_busy');
@@ -118,7 +119,7 @@ async function showConsole(
       idleMs: SESSION_IDLE_MS,
       lifeMs: SESSION_LIFE_MS,
       life: 'once',
-      // The user copies a printed link. A link passed to a browser may be seen by others, so ask for confirmation.
+      // Other programs may see a link that is passed to a browser, so ask for confirmation. A printed link needs none.
       confirm: opens
         ? (number) =>
             confirmBrowser(number).catch((error: unknown) => {
@@ -151,7 +152,7 @@ async function showConsole(
   }
 }
 
-/** Rejects on Ctrl-C. */
+/** Asks whether the browser that shows `number` may use the console. Resolves to the answer; rejects on Ctrl-C. */
 async function confirmBrowser(number: string): Promise<boolean> {
   await dropTypedAhead();
   return askYes(`A browser shows ${number}. Allow it?`);
@@ -164,12 +165,12 @@ async function show(link: string, opens: boolean): Promise<void> {
       report('the console is open in your browser; Ctrl-C ends it');
       return;
     }
-    report('no browser could be opened; open this link within two minutes:');
+    report('cannot open a browser; open this link within two minutes:');
   }
   await writeOut(`${link}\n`);
 }
 
-/** Reads the API keys. There may be none, since the page accepts a pasted key. */
+/** Resolves to the API keys. There may be none, because the user can paste a key into the page. */
 async function readApiKeys(files: readonly string[], flags: GlobalFlags, env: Environment): Promise<readonly string[]> {
   if (files.length > 0) return Promise.all(files.map((apiKeyFile) => readApiKey({ ...flags, apiKeyFile }, env)));
   const isNamed = env['VAULT_API_KEY'] || env[UI_FLAGS.apiKeyFile.env];
