@@ -57,7 +57,7 @@ const revealedByRule = (permission: string) => ({
   own: {
     transform: 'reveal',
     source: 'rule',
-    rules: [{ priority: 1, outcome: 'governs', reason: `it matches /pci/high/ and grants ${permission}` }],
+    rules: [{ priority: 1, outcome: 'governs', reason: `the rule matches /pci/high/ and grants ${permission}` }],
   },
 });
 

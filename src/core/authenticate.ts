@@ -19,20 +19,20 @@ export interface Authenticator {
   /** Resolves to the identity of a key. Rejects with `unauthenticated`, or with the store's problems. */
   identify(apiKey: string | undefined): Promise<Identity>;
   /**
-   * Returns the cached identity, or the problem; undefined for a key that is not cached. `version` is the store's
-   * current version.
+   * Returns the cached identity of a key, or the problem `unauthenticated` for a malformed or expired key. Returns
+   * undefined for a key that is not cached. `version` is the store's current version.
    */
   known(apiKey: string | undefined, version: string): Identity | Problem | undefined;
 }
 
 /**
- * Step 1 of each call: the key names the application and, through it, the tenant (§5). Every invalid key gets the
- * same 401. Identities are cached until the store reports a change of authority. A regenerated key therefore fails on
- * the next call, whichever process regenerated it.
+ * Creates step 1 of each call: the API key identifies the application and, through the application, the tenant (§5).
+ * Every invalid key gets the same 401. Identities are cached until the store reports a change of authority. A
+ * regenerated key therefore fails on the next call, whichever process regenerated the key.
  */
 export function createAuthenticator(world: World): Authenticator {
   const cache = new Map<string, Entry>();
-  /** By version and key: calls of one turn load an identity once. */
+  /** The loads in progress, by version and key: calls of one turn that use the same key share one load. */
   const loading = new Map<string, Promise<Entry>>();
   let version = '';
 
@@ -61,7 +61,8 @@ export function createAuthenticator(world: World): Authenticator {
       if (!entry) {
         if (!isApiKey(apiKey)) throw new Problem('unauthenticated');
         entry = await loadOnce(keyHash, current, now);
-        // A change between the two reads is cached under the older version, so the next call reads it again.
+        // If the authority changes between the two reads, the entry is cached under the older version, so the next call
+        // loads the key again.
         if (version === current) cache.set(nameOf(keyHash), entry);
       }
       if (entry.expires_at <= now) throw new Problem('unauthenticated');
@@ -103,8 +104,8 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
 }
 
 /**
- * Returns the grants of the private application that created this expiring one; undefined for other applications.
- * Throws 401 when the creator is gone.
+ * Resolves to the grants of the private application that created an expiring application; to undefined for other
+ * applications. Rejects with `unauthenticated` when the creator no longer exists.
  */
 export async function parentGrants(
   world: World,

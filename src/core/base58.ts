@@ -2,11 +2,11 @@
 export const BASE58_ALPHABET = '123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz';
 
 const BASE = BASE58_ALPHABET.length;
-/** Digits converted in one step: five stay below 2^31, where numbers are faster than bigints. */
+/** The number of digits converted in one step: 58^5 stays below 2^31, where numbers are faster than bigints. */
 const GROUP_PLACES = 5;
 const GROUP = BigInt(BASE ** GROUP_PLACES);
 
-/** Returns bytes as a big-endian number in base 58; each leading zero byte becomes a leading `1`. */
+/** Returns the base 58 text of bytes, read as a big-endian number; each leading zero byte becomes a leading `1`. */
 export function base58(bytes: Uint8Array): string {
   const hex = Buffer.from(bytes).toString('hex');
   let text = '';

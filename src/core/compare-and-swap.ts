@@ -3,8 +3,8 @@ import { Problem } from './problem.ts';
 const MAX_TRIES = 20;
 
 /**
- * Runs `attempt` until it returns a result. Each attempt reads the record again and returns undefined if another caller
- * changed it. Throws `write_conflict` after too many attempts.
+ * Runs `attempt` until it resolves to a result, and resolves to that result. Each attempt reads the record again and
+ * resolves to undefined if another caller changed the record. Rejects with `write_conflict` after `mostTries` attempts.
  */
 export async function untilSwapped<T>(attempt: () => Promise<T | undefined>, mostTries = MAX_TRIES): Promise<T> {
   for (let tries = 0; tries < mostTries; tries++) {

@@ -2,8 +2,9 @@
 const POLYNOMIAL = 0xedb8_8320;
 
 /**
- * Returns the unsigned CRC-32 of zlib and PNG (ISO 3309). It detects accidents, such as any change of up to 32
- * consecutive bits, but no attacks. It works bit by bit, without a table, so it suits short inputs.
+ * Returns the unsigned CRC-32 of zlib and PNG (ISO 3309). The checksum detects accidental changes, such as any change
+ * of up to 32 consecutive bits, but no deliberate ones. The code works bit by bit, without a table, so it suits short
+ * inputs.
  */
 export function crc32(bytes: Uint8Array): number {
   let rest = 0xffff_ffff;

@@ -23,30 +23,39 @@ import { problemReply } from './problem-reply.ts';
 import { checkMediaType, parseBody } from './request/parse-body.ts';
 import { loadBodyValidators, validate } from './request/validate.ts';
 
-/** Application types whose keys are meant for web pages (§2.5). Other keys are secrets that no page should hold. */
+/**
+ * Application types whose keys may be used in web pages (§2.5). Keys of other types are secrets that no page should
+ * hold.
+ */
 const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring']);
 
-/** A rotation adds a data key and then an index key. One call may meet both, and the end of an earlier rotation. */
+/**
+ * The maximum number of attempts. A rotation adds a data key and then an index key; one call may meet both changes, and
+ * the end of an earlier rotation.
+ */
 const MAX_TRIES = 4;
 
 export interface Dispatch {
   dispatch(call: Call): Promise<Reply>;
   /**
-   * Takes the same steps synchronously. Returns a promise only while the audit is written. Returns undefined for a call
-   * that must wait or that failed; `dispatch` answers it.
+   * Answers a call synchronously, in the same steps as `dispatch`. Returns a promise only while the audit is written.
+   * Returns undefined for a call that must wait or that failed; the caller then uses `dispatch`.
    */
   answerNow<Id extends OperationId>(
     call: Call,
     handler: HandlerNow<Id>,
     turn: Turn,
   ): Reply | Promise<Reply> | undefined;
-  /** Loads the identity behind the key of a call, for `answerNow`. Resolves to the reply when the key is invalid. */
+  /**
+   * Loads the identity behind a call's API key into the cache, for `answerNow`. Resolves to the reply when the key is
+   * invalid, else to undefined.
+   */
   loadCaller(call: Call): Promise<Reply | undefined>;
 }
 
 /**
- * The path from Call to Reply that every operation takes on both targets. Its order decides which error a caller sees
- * first (decisions §1): a caller learns nothing about a body or a token before authentication.
+ * Creates the path from Call to Reply that every operation takes on both targets. The order of the steps decides which
+ * error a caller sees first (decisions §1): a caller learns nothing about a body or a token before authentication.
  */
 export function createDispatch(world: World): Dispatch {
   const authenticator = createAuthenticator(world);
@@ -92,7 +101,7 @@ export function createDispatch(world: World): Dispatch {
       if (result === undefined) {
         const sent = call.readBody?.() ?? call;
         if (sent instanceof Promise) {
-          // `dispatch` awaits it later. It may fail first, so handle the rejection now.
+          // `dispatch` awaits this promise later. The promise may reject before that, so handle the rejection now.
           sent.catch(() => undefined);
           return undefined;
         }
@@ -180,12 +189,14 @@ export function createDispatch(world: World): Dispatch {
     return handler(request, caller, world);
   }
 
-  /** Creates no trace id when none was sent. */
+  /**
+   * Returns the reply with a result. Reads the trace id lazily, so none is generated when the call did not send one.
+   */
   function reply({ status }: Operation, result: Parameters<typeof stringifyJson>[0] | undefined, trace: Trace): Reply {
     const bodyText = result === undefined ? undefined : stringifyJson(result);
     if (bodyText !== undefined && isLonger(bodyText, world.limits.response)) {
       throw new Problem('result_too_large', {
-        errors: { size: ['must be smaller: these items do not fit a response'] },
+        errors: { size: ['must be smaller, because these items exceed the size limit of a response'] },
       });
     }
     const { sent } = trace;
@@ -209,8 +220,8 @@ interface Trace {
 }
 
 /**
- * The trace id of a call: the one that was sent, or one that is generated on first use. On the file only a problem
- * needs one, and generating it would start the random source.
+ * Returns the trace id of a call: the id that was sent, or one that is generated on first use. On the file only a
+ * problem needs a trace id, and generating one would start the random source.
  */
 function traceOf({ traceId: sent }: Call, random: Random): Trace {
   if (sent !== undefined) return { traceId: sent, sent };
@@ -225,15 +236,15 @@ function traceOf({ traceId: sent }: Call, random: Random): Trace {
 }
 
 /**
- * A rotation may replace the keys during a call. Then a record does not open, or the store rejects one sealed with the
- * old keys, and the call succeeds with the new keys. Repeating a change is safe: it has not happened yet, or it is a
- * merge patch with the same result.
+ * Returns whether the call may succeed with newer keys. When a rotation replaces the keys during a call, a record does
+ * not open, or the store rejects a record sealed with the old keys. Repeating a change is safe: the change has not
+ * happened yet, or it is a merge patch with the same result.
  */
 function mayBeStale(error: unknown): boolean {
   return error instanceof Problem && (error.code === 'integrity_failure' || error.code === 'write_conflict');
 }
 
-/** Returns the error of steps 2 and 3, before the body is read. */
+/** Returns the problem of steps 2 and 3, which run before the body is read; undefined when the call may continue. */
 function refusal({ grants, application }: Identity, row: Operation, call: Call): Problem | undefined {
   if (call.fromBrowser && !BROWSER_TYPES.has(application.record.type)) return new Problem('origin_refused');
   const { permission, orFlag } = row;

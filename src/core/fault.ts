@@ -1,10 +1,10 @@
 import { FAULTS, type FaultCode } from '../contract/faults.ts';
 
-/** A failure outside any call: of a file, a key, a flag or a socket. Its message is for the user of this machine. */
+/** A failure outside any call: of a file, a key, a flag or a socket. The message is for the user of this machine. */
 export class Fault extends Error {
   readonly code: FaultCode;
   readonly hint: string | undefined;
-  /** Lines below the message when several places are wrong. */
+  /** Lines to print below the message when several places are wrong. */
   readonly details: readonly string[];
 
   constructor(

@@ -16,7 +16,9 @@ import type { SnapshotReads } from './scan-ports.ts';
 import type { OpenedTenant } from './tenants/tenant-codec.ts';
 import type { Activity } from './tokens/activity.ts';
 
-/** A result whose opened values may still be text. Optional members may be undefined and are then not printed. */
+/**
+ * A result in which an opened value may still be JSON text. Optional members may be undefined and are then not printed.
+ */
 export type Shown<T> = Json extends T
   ? Json | JsonText
   : T extends readonly (infer I)[]
@@ -30,28 +32,33 @@ export type Shown<T> = Json extends T
         }
       : T;
 
-/** Steps 6 and 7 of the one path for one operation. Throws problems 403 (no rule matches), 404 and 409. */
+/**
+ * A function that performs steps 6 and 7 of the request path for one operation. Rejects with the problems 403 (no rule
+ * matches), 404 and 409.
+ */
 export type Handler<Id extends OperationId> = (
   request: Request<Id>,
   caller: Caller,
   world: World,
 ) => Promise<Shown<ResultOf<Id>> | JsonText>;
 
-/** One turn of the event loop; it answers several calls together. */
+/** One turn of the event loop, in which several calls are answered together. */
 export interface Turn {
   readonly reads: SnapshotReads;
   readonly bodies: BodyValidators;
   /** The results of `Authenticator.known` in this turn, by API key. */
   readonly known: Map<string | undefined, Identity | Problem | undefined>;
-  /** Bytes of sealed values that lists may still read in this turn. */
+  /** The number of bytes of sealed values that lists may still read in this turn. */
   room: number;
-  /** Inserts a token with all others of the turn. */
+  /**
+   * Inserts a token together with the other tokens of the turn. Returns `shown`, to be sent once the insert is on disk.
+   */
   insert<T>(token: NewToken & { readonly change: AuditedChange }, shown: T): Written<T>;
 }
 
 /**
- * A result for the time when a change is on disk. `written` rejects with `write_conflict` when the call must be
- * repeated.
+ * A result to send once its change is on disk. `written` resolves at that time and rejects with `write_conflict` when
+ * the call must be repeated.
  */
 export class Written<T> {
   readonly shown: T;
@@ -63,7 +70,7 @@ export class Written<T> {
   }
 }
 
-/** The handler within a turn, synchronously. Returns a problem, or undefined for a call that must wait. */
+/** A handler that answers synchronously within a turn. Returns a problem, or undefined for a call that must wait. */
 export type HandlerNow<Id extends OperationId> = (
   request: Request<Id>,
   caller: Caller,
@@ -95,12 +102,15 @@ export interface World {
   readonly activity: Activity;
   readonly audit: Audit;
   readonly logWatch: LogWatch;
-  /** Updates that set expressions of a token without read access: each may try to learn its data. */
+  /**
+   * Limits updates that set expressions of a token without read access, because each update may try to learn the
+   * token's data.
+   */
   readonly limitUnread: MinuteLimit;
-  /** Creates that return a duplicate without read access: each confirms a guess. */
+  /** Limits creates that return a duplicate without read access, because each create confirms a guess. */
   readonly limitUnreadDuplicates: MinuteLimit;
   /** `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens: number;
-  /** Receives every error that the caller does not see; writes to this machine's stderr. */
+  /** Receives every error whose cause the caller does not see, and writes it to this machine's stderr. */
   readonly reportError: (error: unknown, traceId: string) => void;
 }

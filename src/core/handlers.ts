@@ -5,8 +5,8 @@ import { loadedOnce } from './loaded-once.ts';
 import { loadBodyValidators } from './request/validate.ts';
 
 /**
- * The handler of each row of the table; a missing one does not compile. Each handler loads on its first call, because a
- * command calls only one.
+ * The handler of each operation; a missing handler does not compile. Each handler loads on its first call, because a
+ * CLI command calls only one.
  */
 export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>> } = {
   createToken: loadedOnce(async () => (await import('./tokens/create.ts')).createToken),
@@ -39,8 +39,8 @@ export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>
 };
 
 /**
- * Loads the code of all operations. A daemon calls this before its first request: later it may run out of descriptors,
- * or an update may have replaced the files.
+ * Loads the code of all operations. A daemon calls this function before its first request: later the daemon may run out
+ * of descriptors, or an update may have replaced the files.
  */
 export async function loadOperations(): Promise<void> {
   const handlers = Object.values(HANDLERS).map((load) => load());

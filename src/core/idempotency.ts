@@ -13,18 +13,21 @@ const KEY = new RegExp(IDEMPOTENCY_KEY);
 /** The identity of a call with an idempotency key. */
 type KeyedRequest = Pick<StoredReply, 'tenant_id' | 'application_id' | 'key_hash' | 'request_hash'>;
 
-/** The text of a reply, and the records in it. */
+/** A stored reply after decryption: its body and the ids of its records. */
 interface OpenedReply {
   readonly entities: readonly string[];
   readonly bodyText: string;
 }
 
 /**
- * Ensures that a change with one idempotency key happens once. Stores the reply with the change, in the same commit.
- * Does not store a failure, or a success without a change.
+ * Creates the functions that make a change with an idempotency key happen once. Stores the reply with the change, in
+ * the same commit. Does not store a failure, or a success without a change.
  */
 export function createIdempotency({ store, keyring, clock }: Pick<World, 'store' | 'keyring' | 'clock'>) {
-  /** The keys whose first call runs in this process. If two processes run one, the store rejects the later commit. */
+  /**
+   * The idempotency keys whose first call runs in this process. If two processes run the same call, the store rejects
+   * the later commit.
+   */
   const running = new Set<string>();
 
   function seal(request: KeyedRequest, entities: readonly string[], shown: Printable): StoredReply {
@@ -34,8 +37,8 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
 
   return {
     /**
-     * Returns undefined for a call without a key, or for an operation that changes nothing. Throws 400 for an invalid
-     * key.
+     * Returns the identity of a call with an idempotency key. Returns undefined for a call without a key, or for an
+     * operation that changes nothing. Throws 400 for an invalid key.
      */
     requestOf(call: Call, sent: SentBody, application: ApplicationRecord): KeyedRequest | undefined {
       const { operation, params, query, idempotencyKey: key } = call;
@@ -52,8 +55,8 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
     },
 
     /**
-     * Returns the stored reply. Throws `idempotency_mismatch` when another request used the key, or when the reply was
-     * emptied.
+     * Resolves to the stored reply of a request, or to undefined when there is none. Rejects with
+     * `idempotency_mismatch` when a different request used the key, or when the stored reply was emptied.
      */
     async find(request: KeyedRequest): Promise<OpenedReply | undefined> {
       const { tenant_id, application_id, key_hash, request_hash } = request;
@@ -61,15 +64,15 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
       if (stored === undefined) return undefined;
       const isSame = Buffer.compare(stored.request_hash, request_hash) === 0;
       if (!isSame || stored.sealed.length === 0) throw new Problem('idempotency_mismatch');
-      // Uses the caller's values, not those of the row: a moved row does not open.
+      // Use the values of the request, not those of the row, so that a moved row does not open.
       const text = keyring.openReply({ ...request, created_at: stored.created_at, sealed: stored.sealed });
       const end = text.indexOf('\n');
       return { entities: JSON.parse(text.slice(0, end)) as string[], bodyText: text.slice(end + 1) };
     },
 
     /**
-     * Runs a call and stores its reply with its change. Throws `idempotency_in_progress` while another call with the
-     * key runs.
+     * Runs a call, stores the reply with the call's change, and resolves to the result. Rejects with
+     * `idempotency_in_progress` while another call with the same key runs.
      */
     async run<T>(request: KeyedRequest, trail: Trail, work: (trail: Trail) => Promise<T>): Promise<T> {
       const key = Buffer.from(request.key_hash).toString('base64url');

@@ -1,9 +1,9 @@
 import { Problem } from './problem.ts';
 
 /**
- * Runs tasks of one name in the order of the calls; tasks of other names do not wait. A failed task does not stop the
- * next one. A task that waited longer than `maxWait` milliseconds rejects with `vault_busy` and does not run, because
- * its caller's permissions may have changed.
+ * Returns a function that runs tasks of one name one after another, in the order of the calls; tasks of other names do
+ * not wait. A failed task does not stop the next one. A task that waited longer than `maxWait` milliseconds rejects
+ * with `vault_busy` and does not run, because its caller's permissions may have changed.
  */
 export function createLines(maxWait: number) {
   const last = new Map<string, Promise<unknown>>();

@@ -2,7 +2,7 @@ import type { TokenIndexes, TokenRecord } from './ports.ts';
 
 export type InsertTokenOutcome =
   | { readonly outcome: 'inserted' }
-  /** A live token has the same fingerprint; this is the oldest. Only with `deduplicate`. */
+  /** A live token has the same fingerprint; `token` is the oldest such token. Only with `deduplicate`. */
   | { readonly outcome: 'duplicate'; readonly token: TokenRecord }
   /** A token with this id exists, or existed. */
   | { readonly outcome: 'id_taken' };
@@ -16,8 +16,8 @@ export interface NewToken {
 
 /** Why a token was not inserted together with others. */
 export interface InsertObstacle {
-  /** Its position among the others, from 0. */
+  /** The position of the token in the list, from 0. */
   readonly at: number;
-  /** The oldest live token with its fingerprint, perhaps one of the others. Absent when the id is taken. */
+  /** The oldest live token with the same fingerprint, perhaps one of the same list. Absent when the id is taken. */
   readonly duplicate?: TokenRecord | undefined;
 }

@@ -1,11 +1,14 @@
 /** A loader that runs once. */
 export interface LoadedOnce<T> {
   (): Promise<T>;
-  /** Undefined until it is loaded. */
+  /** The result of the load; undefined before. */
   loaded?: T;
 }
 
-/** Loads on the first call and keeps the result. Retries after a failure, such as too few descriptors. */
+/**
+ * Returns a loader that calls `load` on its first call and keeps the result. The loader retries after a failure, such
+ * as too few descriptors.
+ */
 export function loadedOnce<T>(load: () => Promise<T>): LoadedOnce<T> {
   let loading: Promise<T> | undefined;
 

@@ -12,15 +12,17 @@ import type {
 } from './ports.ts';
 import type { StoredReply } from './reply-ports.ts';
 
-/** A token as read, and the same token under newer keys: same revision, same contents. */
+/**
+ * A token as read (`before`) and the same token sealed under newer keys (`after`), with the same revision and contents.
+ */
 export interface ResealedToken {
   readonly before: TokenRecord;
   readonly after: TokenRecord;
-  /** Absent when unchanged. */
+  /** The new blind indexes. Absent when they are unchanged. */
   readonly indexes?: TokenIndexes | undefined;
 }
 
-/** A step of a walk over a tenant's tokens by id: those under older keys. */
+/** One step of a walk over a tenant's tokens in order of id: the tokens that are sealed under older keys. */
 export interface StaleTokens {
   readonly tokens: readonly TokenRecord[];
   /** The walk continues after this id. Absent at the end. */
@@ -41,7 +43,7 @@ export interface ChangeMark {
   readonly mark: Uint8Array;
 }
 
-/** A difference from what the vault wrote. `what` is a fixed text. */
+/** A difference between the file and what the vault wrote. `what` is a fixed text. */
 export interface Finding {
   readonly table: string;
   readonly id: string;
@@ -53,7 +55,7 @@ export interface InspectedRow<T> {
   readonly id: string;
   /** Undefined when the clear columns hold values that the vault never writes. */
   readonly record: T | undefined;
-  /** The blind indexes of the row; empty for anything but a token. */
+  /** The blind indexes of the row; empty for tables other than `token`. */
   readonly indexes: readonly Uint8Array[];
 }
 
@@ -65,16 +67,17 @@ export interface InspectedRecords {
   readonly reply: StoredReply;
 }
 
-/** The part of a store for the holder of the vault's key: its keys, and checks for damage. */
+/** The part of a store for the holder of the vault's key. It manages keys and checks the store for damage. */
 export interface Maintenance {
   header(): Promise<VaultHeader>;
   /**
-   * Returns false when the header is no longer `expected`. The old header is gone from the store when this resolves.
+   * Resolves to whether it replaced the header; false when the stored header is no longer `expected`. When the promise
+   * resolves, the old header is gone from the store.
    */
   replaceHeader(header: VaultHeader, expected: VaultHeader, audit: AuditDraft): Promise<boolean>;
   /**
-   * Replaces the header and all wrapped keys of all tenants. Returns false, too, when `keys` do not match the stored
-   * keys.
+   * Replaces the header and all wrapped keys of all tenants. Resolves to false when the stored header is no longer
+   * `expected`, or when `keys` do not match the stored keys.
    */
   replaceMasterKey(
     header: VaultHeader,
@@ -84,35 +87,40 @@ export interface Maintenance {
   ): Promise<boolean>;
 
   /**
-   * Returns false when the tenant is gone, has a key with the same or a larger id, or the key is wrapped by a former
-   * master key.
+   * Adds a wrapped key to a tenant. Resolves to false when the tenant no longer exists or has a key with the same or a
+   * larger id, or when a former master key wraps the new key.
    */
   addTenantKey(tenantId: string, key: WrappedKey, audit: AuditDraft): Promise<boolean>;
   /**
-   * Destroys a replaced key: it is gone from the store when this resolves, unless another process reads for seconds.
-   * Returns false while a record uses it, or when it is the newest of its purpose.
+   * Destroys a replaced key. When the promise resolves, the key is gone from the store, unless another process reads
+   * for seconds. Resolves to false while a record uses the key, or when the key is the newest of its purpose.
    */
   removeTenantKey(tenantId: string, keyId: number, audit: AuditDraft): Promise<boolean>;
-  /** Counts the records of the tenant under other keys than these, expired ones included. */
+  /** Counts the tenant's records that are sealed under keys other than `current`, including expired records. */
   countStale(tenantId: string, current: KeyIds): Promise<number>;
-  /** Examines some hundreds of tokens with ids after `after`. Returns at most `limit` tokens and a few megabytes. */
+  /**
+   * Examines some hundreds of tokens with ids after `after`. Resolves to at most `limit` tokens and a few megabytes.
+   */
   findStaleTokens(tenantId: string, current: KeyIds, after: string, limit: number): Promise<StaleTokens>;
   findStaleApplications(tenantId: string, current: KeyIds, limit: number): Promise<readonly ApplicationRecord[]>;
-  /** Replaces those that are unchanged since they were read; returns their number. */
+  /** Replaces the tokens that have not changed since they were read. Resolves to the number of replaced tokens. */
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
 
   /**
    * Removes all tokens, tombstones and counters of these tenants, and the store's data about them, in one step. Keeps
-   * their applications and empties their stored replies. Returns the number of tokens, expired ones included, for each
-   * existing tenant.
+   * the applications and empties the stored replies. Appends one audit entry for each tenant that exists. Resolves to
+   * the number of removed tokens, including expired ones.
    */
   removeAllTokens(tenantIds: readonly string[], audit: (tenantId: string) => AuditDraft): Promise<number>;
 
-  /** The last commit. */
+  /** Resolves to the last commit. */
   lastChange(): Promise<ChangeMark>;
-  /** Returns the findings that need no key: a damaged structure, indexes and counters that differ from their rows. */
+  /**
+   * Resolves to the findings that need no key: a damaged structure, and indexes and counters that differ from their
+   * rows.
+   */
   inspect(): Promise<readonly Finding[]>;
-  /** In order of id, after `after`; includes expired ones. */
+  /** Resolves to the rows with ids after `after`, in order of id, including expired ones. */
   inspectRows<Table extends keyof InspectedRecords>(
     table: Table,
     tenantId: string,
@@ -121,53 +129,56 @@ export interface Maintenance {
   ): Promise<readonly InspectedRow<InspectedRecords[Table]>[]>;
 }
 
-/** The description of a snapshot: `link` and `sequence` are the last entry of the audit. */
+/** The description of a snapshot. `link` and `sequence` identify the last entry of the audit. */
 export interface SnapshotFacts extends AuditHead {
   readonly vault_id: string;
   readonly name: string;
   readonly saved_at: Instant;
 }
 
-/** The facts and their keyed hash. */
+/** A snapshot's description with its keyed hash. */
 export interface SignedFacts extends SnapshotFacts {
   readonly mac: Uint8Array;
 }
 
-/** The findings in a snapshot, and the reason if the vault cannot load it. */
+/** The result of inspecting a snapshot. `refusal` is the reason why the vault cannot load the snapshot. */
 export interface InspectedSnapshot {
   readonly facts: SignedFacts;
   readonly tokens: number;
   readonly refusal?: string;
 }
 
-/** Throws when this vault did not write these facts. */
+/** Throws when this vault did not write the description. */
 type VerifyFacts = (facts: SignedFacts) => void;
 
 /**
- * A store in one file of this machine, with operations that only such a store has. Only commands for the holder of the
- * file's key use it; handlers use `Store`. Paths are absolute.
+ * A store in one file of this machine, with operations that only a file store has. Only commands for the holder of the
+ * file's key use these operations; handlers use `Store`. Paths are absolute.
  */
 export interface FileStore extends Store {
-  /** Limits the page cache, for a caller that reads each row once. In KiB. */
+  /** Limits the page cache to `kib` KiB, for a caller that reads each row once. */
   limitCache(kib: number): void;
   /**
    * Copies the records of one moment to a new file of mode 0600. The copy appears complete and synced, or not at all.
-   * Replaces an older file with `replace`. `sign` makes the facts. Throws the faults `file_exists`, `file_unwritable`,
-   * `no_space`, and the problem `vault_busy`.
+   * `replace` allows replacing an existing file. `sign` returns the description of the snapshot. Rejects with the
+   * faults `file_exists`, `file_unwritable`, `no_space`, and the problem `vault_busy`.
    */
   saveSnapshot(
     target: string,
     options: { readonly replace: boolean; readonly sign: (head: AuditHead) => SignedFacts },
   ): Promise<void>;
-  /** `loadable` also finds the reason that keeps the vault from loading it. Throws the fault `damaged`. */
+  /**
+   * Resolves to the description and the number of tokens of a snapshot. `loadable` also checks whether the vault can
+   * load the snapshot. Rejects with the fault `damaged`.
+   */
   inspectSnapshot(
     path: string,
     options: { readonly verify: VerifyFacts; readonly loadable: boolean },
   ): Promise<InspectedSnapshot>;
   /**
-   * Replaces the records of the snapshot's tenants with those of the snapshot, in one transaction, and removes their
-   * stored replies. Keeps the audit, the keys and later tenants. Throws the faults `damaged` and `conflict` without a
-   * change.
+   * Replaces the records of the snapshot's tenants with those of the snapshot, in one transaction, and removes the
+   * stored replies of these tenants. Keeps the audit, the keys and the tenants created after the snapshot. Rejects with
+   * the faults `damaged` and `conflict` without a change.
    */
   loadSnapshot(
     path: string,
@@ -178,30 +189,32 @@ export interface FileStore extends Store {
   ): Promise<void>;
 }
 
-/** The store of the anchor, outside the vault: a small text, read and replaced as a whole. */
+/** The place of the anchor, a small text outside the vault. It is read and replaced as a whole. */
 export interface AnchorNote {
   /** The path that the user named, for messages. */
   readonly place: string;
-  /** Undefined before the first one. Throws the fault `file_unwritable`. */
+  /** Resolves to the text, or to undefined before the first anchor. Rejects with the fault `file_unwritable`. */
   read(): Promise<string | undefined>;
-  /** Throws the faults `file_unwritable`, `no_space`. */
+  /** Replaces the text. Rejects with the faults `file_unwritable` and `no_space`. */
   write(text: string): Promise<void>;
 }
 
-/** The folder of a vault's snapshots: one file each, named like the snapshot. Paths are absolute. */
+/** The folder of a vault's snapshots. Each snapshot is one file with the snapshot's name. Paths are absolute. */
 export interface SnapshotFolder {
-  /** In alphabetical order; empty without a folder. May include foreign files. */
+  /**
+   * Resolves to the file names in alphabetical order; empty when the folder does not exist. May include foreign files.
+   */
   names(): Promise<readonly string[]>;
-  /** The path of the snapshot, whether or not it exists. */
+  /** Returns the path of a snapshot, whether or not the file exists. */
   pathOf(name: string): string;
   /**
-   * Resolves to its size in bytes; undefined if it does not exist. Throws the faults of a file that is not safe to
-   * open.
+   * Resolves to the size of a snapshot in bytes, or to undefined if the snapshot does not exist. Rejects with the
+   * faults of a file that is not safe to open.
    */
   check(name: string): Promise<number | undefined>;
   /**
-   * Creates the folder with access for this user only, and removes the remains of killed saves. Throws the faults
-   * `file_unwritable`, `file_unsafe`.
+   * Creates the folder with access for this user only, and removes the remains of interrupted saves. Rejects with the
+   * faults `file_unwritable` and `file_unsafe`.
    */
   prepare(): Promise<void>;
   remove(name: string): Promise<void>;

@@ -20,7 +20,9 @@ export function didYouMean(name: string, known: readonly string[]): string {
   return near === undefined ? '' : `; did you mean ${near}?`;
 }
 
-/** Returns the hint for an unknown name: the nearest known name, else all of them; undefined when none is known. */
+/**
+ * Returns the hint for an unknown name: the nearest known name, else `all`; undefined when there are no known names.
+ */
 export function nearestHint(
   name: string,
   known: readonly string[],
@@ -31,7 +33,7 @@ export function nearestHint(
   return known.length === 0 ? undefined : all;
 }
 
-/** The Levenshtein distance, row by row. */
+/** Returns the Levenshtein distance, computed row by row. */
 function editDistance(a: string, b: string): number {
   let row = Array.from({ length: b.length + 1 }, (_, j) => j);
   for (let i = 1; i <= a.length; i++) {

@@ -1,19 +1,20 @@
 let last: Promise<void> = Promise.resolve();
 
 /**
- * Resolves in a turn of the event loop that no other caller gets. Long work awaits it before each step of some
- * milliseconds, so other requests wait for one step only, whatever the number of callers.
+ * Resolves in a turn of the event loop that no other caller of this function shares. Long work awaits it before each
+ * step of some milliseconds, so other requests wait for one step only, whatever the number of callers.
  */
 export function ownTurn(): Promise<void> {
   last = last.then(() => new Promise((resolve) => setImmediate(resolve)));
   return last;
 }
 
-/** Milliseconds of work in one turn. */
+/** The maximum milliseconds of work in one turn. */
 const PACE_MS = 5;
 
 /**
- * Returns a function to call after each step of long work: it returns a promise of a new turn when this one took long.
+ * Returns a function to call after each step of long work. The function returns a promise of a new turn when the
+ * current turn took PACE_MS or longer, else undefined.
  */
 export function createPace(): () => Promise<void> | undefined {
   let since = performance.now();

@@ -11,31 +11,35 @@ import type { FoundPage, SearchCondition, SnapshotReads, TokenScan } from './sca
 export type Instant = number;
 
 export interface Clock {
-  /** Never goes back, unless a test moves the clock back, which first removes expired records. */
+  /**
+   * Returns the current time. The time never goes back, unless a test moves the clock back, which first removes expired
+   * records.
+   */
   now(): Instant;
   /**
-   * The latest instant that is beyond doubt; 0 before there is one. A forward jump of over an hour counts after an hour.
-   * Only records that had expired by this instant may be removed.
+   * Returns the latest trusted instant, or 0 before there is one. A forward jump of over an hour is trusted after an
+   * hour. The store may remove only records that had expired by this instant.
    */
   settled(): Instant;
 }
 
 export interface Random {
-  /** `length` bytes from the system's cryptographic source. */
+  /** Returns `length` bytes from the system's cryptographic source. */
   bytes(length: number): Uint8Array;
-  /** A version 7 UUID (RFC 9562 §5.7): later calls sort after earlier ones. */
+  /** Returns a version 7 UUID (RFC 9562 §5.7). Later ids sort after earlier ones. */
   timeOrderedId(): string;
-  /** A version 4 UUID (RFC 9562 §5.4). */
+  /** Returns a version 4 UUID (RFC 9562 §5.4). */
   id(): string;
 }
 
 /**
- * What a sealed value is bound to. Opening it with any other context fails, so a value that was moved to another row,
- * copied into another column, put back from an earlier revision or whose clear columns were edited never opens.
+ * The context that a sealed value is bound to. Opening the value in any other context fails. A value therefore never
+ * opens after it was moved to another row, copied into another column or restored from an earlier revision, or after
+ * its row's clear columns were edited.
  */
 export interface SealContext {
   readonly table: 'tenant' | 'application' | 'token';
-  /** The id that was asked for, never the one that was found. */
+  /** The requested id, never the id of the row that was found. */
   readonly id: string;
   readonly column: string;
   readonly revision: number;
@@ -43,37 +47,40 @@ export interface SealContext {
   readonly clear: readonly (string | number | Uint8Array | undefined)[];
 }
 
-/** The subject of a blind index; each purpose has its own key in each tenant. */
+/** The kind of value in a blind index. Each purpose has its own key in each tenant. */
 export type IndexPurpose = 'fingerprint' | 'metadata' | 'search' | 'container_prefix' | 'container';
 
-/** One of the ways to the master key, wrapped under its own key-encryption key. `bytes` are the keyring's affair. */
+/** A key slot: the master key, wrapped under a key-encryption key of its own. Only the keyring interprets `bytes`. */
 export interface SlotRecord {
   readonly slot: number;
   readonly bytes: Uint8Array;
 }
 
 /**
- * The header of a vault's file, readable while it is locked. The keyring makes it, checks its `mac` and reads the
- * slots; the store keeps it.
+ * The header of a vault's file, readable while the vault is locked. The keyring creates the header, checks its `mac`
+ * and reads the slots; the store keeps it.
  */
 export interface VaultHeader {
   readonly vault_id: string;
   readonly format: number;
   readonly created_at: Instant;
-  /** The generation of the master key; each new one adds 1. */
+  /** The generation of the master key; each new master key adds 1. */
   readonly generation: number;
   readonly slots: readonly SlotRecord[];
-  /** From the second generation on: the first one's keys that must outlive it, sealed. The keyring's affair. */
+  /**
+   * The keys of the first generation that must outlive its master key, sealed. Absent in the first generation. Only the
+   * keyring interprets the bytes.
+   */
   readonly carried?: Uint8Array | undefined;
-  /** Over everything above, under a key derived from the master key. */
+  /** A MAC over all other members, under a key derived from the master key. */
   readonly mac: Uint8Array;
 }
 
-/** A tenant's key under the master key. `key_id` is unique in the tenant and never used again. */
+/** A tenant's key, wrapped under the master key. `key_id` is unique in the tenant and never reused. */
 export interface WrappedKey {
   readonly key_id: number;
   readonly purpose: 'data' | 'index';
-  /** The generation of the master key that wraps it. */
+  /** The generation of the master key that wraps this key. */
   readonly generation: number;
   readonly wrapped: Uint8Array;
   readonly created_at: Instant;
@@ -81,45 +88,65 @@ export interface WrappedKey {
 
 /** The keys of an unlocked vault. */
 export interface Keyring extends ReplyKeys {
-  /** 32 bytes: keyed BLAKE2b. API keys are stored, and looked up, only in this form. */
+  /** Returns the keyed BLAKE2b hash of an API key, 32 bytes. API keys are stored and looked up only in this form. */
   apiKeyHash(apiKey: string): Uint8Array;
-  /** A new key, wrapped, for a tenant that has `keys`; its id is larger than theirs. */
+  /** Creates a wrapped key for a tenant that has `keys`. The new key's id is larger than theirs. */
   createTenantKey(
     tenantId: string,
     purpose: WrappedKey['purpose'],
     keys: readonly WrappedKey[],
     now: Instant,
   ): WrappedKey;
-  /** Throws the problem `integrity_failure` when a key does not unwrap. */
+  /** Unwraps the keys of a tenant. Throws the problem `integrity_failure` when a key does not unwrap. */
   openTenant(tenantId: string, keys: readonly WrappedKey[]): TenantKeyring;
-  /** 32 bytes: a keyed hash for the texts that the vault writes unsealed: anchor, snapshots, note on time. Outlives the master key. */
+  /**
+   * Returns a 32-byte MAC of a text that the vault stores unsealed (anchor, snapshot, clock note). The MAC stays valid
+   * after a change of the master key.
+   */
   anchorMac(text: string): Uint8Array;
-  /** Seals the text of an event, bound to its time. Opens under every later master key. */
+  /** Seals the text of an audit event, bound to its time. The text opens under every later master key. */
   sealAuditEvent(at: Instant, text: string): Uint8Array;
-  /** Throws the problem `integrity_failure` when the bytes or the time are not what was sealed. */
+  /**
+   * Returns the text of a sealed audit event. Throws the problem `integrity_failure` when the bytes or the time differ
+   * from those that were sealed.
+   */
   openAuditEvent(at: Instant, sealed: Uint8Array): string;
-  /** 16 bytes that chain an entry to the one before it. Outlives the master key. */
+  /**
+   * Returns 16 bytes that chain an audit entry to the entry before it. They stay valid after a change of the master
+   * key.
+   */
   auditLink(previous: Uint8Array, entry: Omit<AuditEntry, 'link'>): Uint8Array;
-  /** 16 bytes, equal for equal subjects and unrelated otherwise: the index of the audit. Outlives the master key. */
+  /**
+   * Returns 16 bytes that index a subject in the audit: equal for equal subjects and unrelated otherwise. They stay
+   * valid after a change of the master key.
+   */
   auditSubject(subject: AuditSubject): Uint8Array;
-  /** A copy of what `auditLink` is made with, for another thread of this process that chains entries. Who has it wipes it. */
+  /**
+   * Returns a copy of the key behind `auditLink`, for another thread of this process that chains entries. The receiver
+   * wipes the copy.
+   */
   auditChainKey(): AuditChainKey;
-  /** A MAC of 16 bytes over the remains of a deleted token. Outlives the master key. */
+  /**
+   * Returns a 16-byte MAC over the remains of a deleted token. The MAC stays valid after a change of the master key.
+   */
   tombstoneMac(tombstone: Omit<Tombstone, 'mac'>): Uint8Array;
-  /** Unlocks anew when another process replaced the master key. Throws `vault_locked` when nothing here opens the new one. */
+  /**
+   * Unlocks the vault again when another process has replaced the master key. Rejects with `vault_locked` when no
+   * credential of this process opens the new one.
+   */
   refresh(): Promise<void>;
-  /** Wipes the key bytes; nothing opens afterwards. */
+  /** Wipes the key bytes. The keyring opens nothing afterwards. */
   close(): void;
 }
 
-/** The blind indexes that one index key of a tenant makes. */
+/** One index key of a tenant, which creates blind indexes. */
 export interface IndexKey {
   readonly key_id: number;
   blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
   fingerprint(type: string, value: string): string;
 }
 
-/** The keys of a record: for its sealed content and for its blind indexes. */
+/** The ids of a record's keys: one for the sealed content, one for the blind indexes. */
 export interface KeyIds {
   readonly key_id: number;
   readonly index_key_id: number;
@@ -127,14 +154,17 @@ export interface KeyIds {
 
 /** One tenant's unwrapped keys. */
 export interface TenantKeyring {
-  /** The newest key of each purpose: new values are sealed under it. */
+  /** The newest key of each purpose. New values are sealed under these keys. */
   readonly keyIds: KeyIds;
-  /** Older index keys: tokens that a rotation has not come to are still found under them. */
+  /** Older index keys, which still find tokens that a rotation has not reached. */
   readonly formerIndexKeys: readonly IndexKey[];
   seal(context: SealContext, plaintext: string): Uint8Array;
-  /** Throws the problem `integrity_failure` when the bytes, or anything in the context, are not what was sealed. */
+  /**
+   * Returns the plaintext of a sealed value. Throws the problem `integrity_failure` when the bytes or any part of the
+   * context differ from those that were sealed.
+   */
   open(context: SealContext, sealed: Uint8Array): string;
-  /** 16 bytes, equal for equal values of this tenant and purpose and unrelated otherwise. */
+  /** Returns 16 bytes: equal for equal values of this tenant and purpose, and unrelated otherwise. */
   blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
   /** Returns the `fingerprint` that clients see (§2.1): base 58 of keyed BLAKE2b-256 (RFC 7693) over type and value. */
   fingerprint(type: string, value: string): string;
@@ -163,14 +193,20 @@ export interface ApplicationRecord extends SealedRecord {
   readonly tenant_id: string;
   readonly type: ApplicationType;
   readonly key_hash: Uint8Array;
-  /** The private application that created this expiring one: it ends with it (decisions §6). */
+  /**
+   * The private application that created this expiring one. The expiring application ends with its creator (decisions
+   * §6).
+   */
   readonly parent_id?: string | undefined;
   readonly expires_at?: Instant | undefined;
   /** Sealed: `{ name, permissions, rules, can_create_expiring_applications? }`. */
   readonly details: Uint8Array;
 }
 
-/** A token as a store keeps it. The columns for searching and sorting repeat a part of `clear`; opening compares them. */
+/**
+ * A token in its stored form. The columns for searching and sorting repeat a part of `clear`; opening a token compares
+ * them.
+ */
 export interface TokenRecord extends KeyIds {
   readonly id: string;
   readonly tenant_id: string;
@@ -179,11 +215,13 @@ export interface TokenRecord extends KeyIds {
   readonly expires_at?: Instant | undefined;
   /** From 1, one more with each change. */
   readonly revision: number;
-  /** The last calendar month (UTC) in which it counted as active: year × 12 + month from 0. Bookkeeping, not sealed. */
+  /** The last calendar month (UTC) in which the token counted as active: year × 12 + month from 0. Not sealed. */
   readonly active_month: number;
-  /** The packed clear columns, to which both sealed values are bound; a store does not read them. */
+  /** The packed clear columns. Both sealed values are bound to them; a store does not read them. */
   readonly clear: Uint8Array;
-  /** Sealed: the values of masked and redacted reads, and the definition, which writers see. */
+  /**
+   * Sealed: the values of masked and redacted reads, and the token's definition, which callers with write access see.
+   */
   readonly presented: Uint8Array;
   /** Sealed: the values of revealing reads, including `data`. */
   readonly full: Uint8Array;
@@ -192,18 +230,29 @@ export interface TokenRecord extends KeyIds {
 /** The columns that a read needs. */
 export type PresentedToken = Omit<TokenRecord, 'type' | 'created_at' | 'revision' | keyof KeyIds>;
 
-/** The blind indexes that a token is found by. Never derived from a record: the store cannot open one. */
+/**
+ * The blind indexes of a token, for searches. Callers pass them with a record, because the store cannot open a record
+ * to derive them.
+ */
 export interface TokenIndexes {
   readonly fingerprint: Uint8Array;
-  /** The blind indexes of the containers and their prefixes, in order of depth. Absent: none. */
+  /**
+   * The blind indexes of the containers and their prefixes, in order of depth. Absent when the token has no containers.
+   */
   readonly containers?: readonly Uint8Array[] | undefined;
-  /** All other purposes together, without repetition: the purposes' keys keep them apart. */
+  /**
+   * The blind indexes of all other purposes, without duplicates. Each purpose has its own key, so indexes of different
+   * purposes never collide.
+   */
   readonly others: readonly Uint8Array[];
-  /** The fingerprint under older index keys: duplicates are looked for under them too; they are not stored. */
+  /**
+   * The fingerprint under older index keys. The store also looks for duplicates under these indexes, but does not store
+   * them.
+   */
   readonly former?: readonly Uint8Array[] | undefined;
 }
 
-/** One thing that must hold of a token for it to be found. */
+/** One condition on the tokens to find. */
 export type TokenCondition =
   | { readonly id_in: readonly string[] }
   | { readonly id_prefix: string }
@@ -216,11 +265,14 @@ export interface TokenFilter {
   readonly tenant_id: string;
   /** All must hold: the conditions of the query. */
   readonly all: readonly TokenCondition[];
-  /** At least one of the lists must hold completely: the caller's visibility. Absent: every token; empty: none. */
+  /**
+   * The caller's visibility: all conditions of at least one list must hold. Absent: every token is visible; empty:
+   * none.
+   */
   readonly visible?: readonly (readonly TokenCondition[])[] | undefined;
 }
 
-/** All members must hold. */
+/** A filter for applications. All members must match. */
 export interface ApplicationFilter {
   readonly tenant_id: string;
   readonly ids?: readonly string[] | undefined;
@@ -235,11 +287,11 @@ export interface PageRequest {
 
 export interface PageOf<T> {
   readonly records: readonly T[];
-  /** How many there are on all pages. */
+  /** The number of matches on all pages. */
   readonly total: number;
 }
 
-/** The remains of a deleted token, for audit (§3). Its id is never given again. */
+/** The remains of a deleted token, for the audit (§3). The token's id is never reused. */
 export interface Tombstone {
   readonly tenant_id: string;
   readonly id: string;
@@ -248,7 +300,7 @@ export interface Tombstone {
   readonly created_at: Instant;
   readonly deleted_by?: string | undefined;
   readonly deleted_at: Instant;
-  /** Over everything above, since no key of the tenant seals it. */
+  /** A MAC over all other members, because no key of the tenant seals a tombstone. */
   readonly mac: Uint8Array;
 }
 
@@ -258,20 +310,23 @@ export interface RecordedExpiry {
   readonly audit: AuditDraft;
 }
 
-/** The part of removing expired records that needs keys. Pure functions of their arguments. */
+/** The part of removing expired records that needs keys. Its methods are pure functions of their arguments. */
 export interface ExpiryRecorder {
   recordExpiry(token: TokenRecord, deletedAt: Instant): RecordedExpiry;
-  /** `removed` is the expired application and those that ended with it. */
+  /**
+   * Returns the audit entry of a removal. `removed` holds the ids of the expired application and of the applications
+   * that ended with it.
+   */
   recordRemoval(tenantId: string, removed: readonly string[]): AuditDraft;
 }
 
-/** A tenant with its keys, read in one go. */
+/** A tenant with its keys, read at the same moment. */
 export interface TenantWithKeys {
   readonly tenant: TenantRecord;
   readonly keys: readonly WrappedKey[];
 }
 
-/** The records for authentication, read in one go. */
+/** The records for authentication, read at the same moment. */
 export interface Authority extends TenantWithKeys {
   readonly application: ApplicationRecord;
 }
@@ -283,26 +338,33 @@ export interface TenantUsage {
     readonly count: number;
     readonly last_created_at?: Instant | undefined;
   }[];
-  /** Tokens counted as active in the month that was asked for, deleted ones included. */
+  /** The number of tokens counted as active in the requested month, including deleted ones. */
   readonly active: number;
 }
 
 /**
- * Where records are kept. Each method is atomic and, if it writes, durable when it resolves. There is no transaction, no
- * caller, no permission and no plaintext here. Updates carry the revision that they read (compare-and-swap), so that two
- * processes on one store are safe without a lock held across an `await`. A change is written together with its `audit` entry, or
- * not at all; without a change there is no entry. `now` decides what has expired: to every reader an expired record does not
- * exist. Throws the problems `vault_busy`, `no_space`, `integrity_failure`, `vault_moved`; and `write_conflict` for a record
- * that is not under its tenant's newest keys: its writer must read the keys anew.
+ * The place of all records. Each method is atomic and, if it writes, durable when it resolves. The store knows no
+ * transactions, callers, permissions or plaintext. Updates carry the revision that they read (compare-and-swap), so two
+ * processes on one store are safe without a lock held across an `await`. A change is written together with its `audit`
+ * entry, or not at all; without a change there is no entry. `now` decides what has expired: readers never see an
+ * expired record. Rejects with the problems `vault_busy`, `no_space`, `integrity_failure` and `vault_moved`. Rejects
+ * with `write_conflict` for a record that is not sealed under its tenant's newest keys; the caller must then read the
+ * keys again.
  */
 export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
-  /** Runs `query` at once on one snapshot. Returns undefined while the store must be waited for. Absent without such reads. */
+  /**
+   * Runs `query` synchronously on one snapshot and returns its result. Returns undefined while the store is busy.
+   * Absent in stores without synchronous reads.
+   */
   readNow?<T>(query: (reads: SnapshotReads) => T): T | undefined;
-  /** Changes whenever a tenant, an application or a key may have changed, in this process or another. */
+  /**
+   * Resolves to a version that changes whenever a tenant, an application or a key may have changed, in this process or
+   * another.
+   */
   authorityVersion(): Promise<string>;
   findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined>;
 
-  /** Throws `vault_busy` when the store cannot answer; used by `/readyz`. */
+  /** Rejects with `vault_busy` when the store cannot answer; `/readyz` uses it. */
   ping(): Promise<void>;
 
   insertTenant(
@@ -312,12 +374,18 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
     audit: AuditDraft,
   ): Promise<void>;
   findTenant(id: string): Promise<TenantWithKeys | undefined>;
-  /** Oldest first. */
+  /** Resolves to all tenants, oldest first. */
   listTenants(): Promise<readonly TenantWithKeys[]>;
 
-  /** False when the tenant is gone or no longer at `expectedRevision`. `audit` is absent for a record that is only sealed anew. */
+  /**
+   * Resolves to whether it replaced the tenant; false when the tenant no longer exists or is no longer at
+   * `expectedRevision`. `audit` is absent when only the keys of the record change.
+   */
   replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuditDraft | undefined): Promise<boolean>;
-  /** Removes its keys, applications, tokens, indexes, tombstones, stored replies and counters; nothing of them stays in the store. */
+  /**
+   * Removes a tenant with its keys, applications, tokens, indexes, tombstones, stored replies and counters; none of
+   * their bytes stay in the store.
+   */
   deleteTenant(id: string, audit: AuditDraft): Promise<boolean>;
   usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage>;
 
@@ -325,13 +393,19 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
   findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined>;
   /** Newest first: `created_at` descending, then `id` ascending. */
   findApplications(filter: ApplicationFilter, page: PageRequest, now: Instant): Promise<PageOf<ApplicationRecord>>;
-  /** False when the application is gone or no longer at `expectedRevision`. `audit` is absent for a record that is only sealed anew. */
+  /**
+   * Resolves to whether it replaced the application; false when the application no longer exists or is no longer at
+   * `expectedRevision`. `audit` is absent when only the keys of the record change.
+   */
   replaceApplication(
     application: ApplicationRecord,
     expectedRevision: number,
     audit: AuditDraft | undefined,
   ): Promise<boolean>;
-  /** Removes the expiring applications that it created and their stored replies, too, and empties replies that show one; `audit` is told of all that are removed, itself first. */
+  /**
+   * Removes an application, the expiring applications that it created and their stored replies, and empties the stored
+   * replies that show one of them. `audit` receives the ids of all removed applications, first `id`.
+   */
   deleteApplication(
     tenantId: string,
     id: string,
@@ -345,53 +419,62 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
     options: { readonly deduplicate: boolean; readonly now: Instant },
     audit: AuditDraft,
   ): Promise<InsertTokenOutcome>;
-  /** Inserts all, in order. Inserts none when it resolves to obstacles. */
+  /**
+   * Inserts all tokens, in order, and resolves to an empty list. Resolves to the obstacles if there are any, and then
+   * inserts no token.
+   */
   insertTokens(tokens: readonly NewToken[], now: Instant, audit: AuditDraft): Promise<readonly InsertObstacle[]>;
   findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined>;
-  /** The same for a read, which needs less of it. */
+  /** Resolves to the columns of a token that a read needs. */
   findPresentedToken(tenantId: string, id: string, now: Instant): Promise<PresentedToken | undefined>;
   /** Newest first: `created_at` descending, then `id` ascending. */
   findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<FoundPage>;
-  /** The oldest live token with this fingerprint index, other than `exceptId`. */
+  /** Resolves to the oldest live token with this fingerprint index, other than `exceptId`. */
   findDuplicate(
     tenantId: string,
     fingerprint: Uint8Array,
     exceptId: string,
     now: Instant,
   ): Promise<TokenRecord | undefined>;
-  /** Puts the record and its indexes in place of the old. False when the token is gone, expired or no longer at `expected.revision`. */
+  /**
+   * Replaces a token and its indexes. Resolves to false when the token no longer exists, has expired or is no longer at
+   * `expected.revision`.
+   */
   replaceToken(
     token: TokenRecord,
     indexes: TokenIndexes,
     expected: { readonly revision: number; readonly now: Instant },
     audit: AuditDraft,
   ): Promise<boolean>;
-  /** Overwrites the sealed values and the replies that show the token, leaves the tombstone. False when the token is gone or no longer at `expectedRevision`. */
+  /**
+   * Removes a token and leaves its tombstone. Overwrites the sealed values and the stored replies that show the token.
+   * Resolves to false when the token no longer exists or is no longer at `expectedRevision`.
+   */
   deleteToken(tombstone: Tombstone, expectedRevision: number, audit: AuditDraft): Promise<boolean>;
 
-  /** Counts the tokens as active in `month`, each once a month. Tokens that are gone are passed over. */
+  /** Counts the tokens as active in `month`, each token once a month. Ignores tokens that no longer exist. */
   markActive(tenantId: string, ids: readonly string[], month: number): Promise<void>;
   /**
    * Removes at most `limit` tokens and applications whose `expires_at` is at or before `now`; tokens leave a tombstone
-   * without `deleted_by`. Resolves to how many it removed.
+   * without `deleted_by`. Resolves to the number of removed records.
    */
   removeExpired(now: Instant, limit: number, expiryRecorder: ExpiryRecorder): Promise<number>;
-  /** Removes at most `limit` stored replies that are 24 hours old. Resolves to how many it removed. */
+  /** Removes at most `limit` stored replies that are 24 hours old. Resolves to the number of removed replies. */
   removeOldReplies(now: Instant, limit: number): Promise<number>;
   /**
-   * Returns true for one caller in `interval` milliseconds, of all processes together: it removes what has expired. Ignores
-   * a claim from `interval` or more ahead, since the clock was wrong then.
+   * Resolves to true for one caller every `interval` milliseconds, among all processes; that caller removes the expired
+   * records. Ignores an earlier claim that lies `interval` or more ahead of `now`, because the clock was wrong then.
    */
   claimSweep(now: Instant, interval: number): Promise<boolean>;
-  /** The vault's note on time, with a MAC; empty in a new store. */
+  /** Resolves to the clock note, which carries a MAC; to an empty text in a new store. */
   clockNote(): Promise<string>;
-  /** Returns false when the note is no longer `expected`. */
+  /** Replaces the clock note. Resolves to false when the stored note is no longer `expected`. */
   replaceClockNote(note: string, expected: string): Promise<boolean>;
-  /** Returns the latest expiry in the store at or before `now`; 0 when there is none. */
+  /** Resolves to the latest expiry in the store at or before `now`; to 0 when there is none. */
   latestExpiry(now: Instant): Promise<Instant>;
-  /** Returns the earliest expiry in the store after `now`; undefined when there is none. */
+  /** Resolves to the earliest expiry in the store after `now`; to undefined when there is none. */
   nextExpiry(now: Instant): Promise<Instant | undefined>;
 
-  /** Finishes the writes under way, then releases what the store holds open. */
+  /** Finishes the writes in progress, then closes the store's files. */
   close(): Promise<void>;
 }

@@ -4,7 +4,7 @@ import { PROBLEMS, type ProblemCode, type ProblemStatus } from '../contract/prob
 export type MemberErrors = Readonly<Record<string, readonly string[]>>;
 
 /**
- * Returns `path: message`, one line for each message; empty for a problem without members. `nameOf` translates a path.
+ * Returns one line `path: message` for each message; empty for a problem without members. `nameOf` translates a path.
  */
 export function memberLines(
   errors: MemberErrors | null | undefined,
@@ -16,7 +16,10 @@ export function memberLines(
 }
 
 export interface ProblemOptions {
-  /** Replaces the registry's text. The caller receives it, so it never contains an exception's message or a value. */
+  /**
+   * Replaces the standard text of the problem. The caller receives this text, so it never contains an exception's
+   * message or a value.
+   */
   readonly detail?: string;
   readonly errors?: MemberErrors;
   /** Printed only on this machine's stderr. */
@@ -37,8 +40,8 @@ export class Problem extends Error {
     const { status } = PROBLEMS[code];
     const detail = options.detail ?? PROBLEMS[code].detail;
     const { stackTraceLimit } = Error;
-    // Only statuses from 500 need a stack, and it takes most of the time of creating a problem. With frozen intrinsics
-    // this sets nothing and does not throw.
+    // Skip the stack of a 4xx: capturing it takes most of the time of creating a problem. With frozen intrinsics,
+    // `Reflect.set` changes nothing and does not throw.
     if (status < 500) Reflect.set(Error, 'stackTraceLimit', 0);
     super(`${code}: ${detail}`, { cause: options.cause });
     Reflect.set(Error, 'stackTraceLimit', stackTraceLimit);

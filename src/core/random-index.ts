@@ -1,8 +1,8 @@
 import type { Random } from './ports.ts';
 
 /**
- * Returns a function that returns uniform whole numbers from 0 to below `size` (at most 256). It discards bytes beyond
- * the last whole multiple, and takes `batch` random bytes at a time.
+ * Returns a function that returns uniform random integers from 0 to `size` - 1, for a `size` of at most 256. The
+ * function reads `batch` random bytes at a time and discards bytes that would make the result uneven.
  */
 export function createRandomIndex(random: Random, batch = 64): (size: number) => number {
   let bytes = new Uint8Array();

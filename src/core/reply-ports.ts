@@ -6,12 +6,12 @@ import type { Instant } from './ports.ts';
 export interface StoredReply {
   readonly tenant_id: string;
   readonly application_id: string;
-  /** The keyed hash of the key, in the application. */
+  /** The keyed hash of the tenant, the application and the idempotency key. */
   readonly key_hash: Uint8Array;
   /** The keyed hash of the whole request. */
   readonly request_hash: Uint8Array;
   readonly created_at: Instant;
-  /** Empty once a record in the reply was removed; the key stays taken. */
+  /** Empty after a record in the reply was removed; the idempotency key then stays used. */
   readonly sealed: Uint8Array;
 }
 
@@ -21,13 +21,16 @@ export interface ReplyKeys {
   replyHash(...fields: readonly string[]): Uint8Array;
   /** Seals the text of a stored reply, bound to its other members. */
   sealReply(reply: Omit<StoredReply, 'sealed'>, text: string): Uint8Array;
-  /** Throws the problem `integrity_failure` when anything differs from what was sealed. */
+  /**
+   * Returns the text of a stored reply. Throws the problem `integrity_failure` when any member differs from those that
+   * were sealed.
+   */
   openReply(reply: StoredReply): string;
 }
 
-/** The part of a store that finds stored replies. Audit drafts add them. */
+/** The part of a store that finds stored replies. Replies are written with the audit draft of their change. */
 export interface ReplyStore {
-  /** Returns the reply stored under the key, if it is at most 24 hours old. */
+  /** Resolves to the reply stored under the idempotency key, if it is at most 24 hours old. */
   findReply(
     tenantId: string,
     applicationId: string,

@@ -1,12 +1,12 @@
 import type { Instant, PageRequest, PresentedToken, TokenCondition, TokenFilter, TokenRecord } from './ports.ts';
 
-/** Milliseconds, both ends included. */
+/** A range of instants, both ends included. */
 export interface TimeRange {
   readonly from: Instant;
   readonly to: Instant;
 }
 
-/** Conditions of searches besides ids, types and blind indexes. */
+/** Search conditions other than ids, types and blind indexes. */
 export type SearchCondition =
   | { readonly created_in: TimeRange }
   /** The token has an expiry in the range. */
@@ -19,31 +19,31 @@ export type SearchCondition =
 
 /** A page that was found by reading at most a few thousand tokens. */
 export interface FoundPage {
-  /** Absent when only a walk finds the page. */
+  /** Absent when the page requires a walk (`walkTokens`). */
   readonly records: readonly PresentedToken[] | undefined;
-  /** Absent when only a walk counts the tokens. Above `MAX_TOTAL` the exact number is unknown. */
+  /** Absent when the count requires a walk. Above `MAX_TOTAL` the exact number is unknown. */
   readonly total: number | undefined;
 }
 
 /** The columns that a scan reads: all but the value with the data. */
 export type ScannedToken = Omit<PresentedToken, 'full'>;
 
-/** A scan continues after this token, in list order. */
+/** The token after which a scan continues, in list order. */
 export type ScanPosition = Pick<TokenRecord, 'created_at' | 'id'>;
 
-/** A part of a scan. */
+/** The result of one step of a scan. */
 export interface ScanSlice {
   readonly records: readonly ScannedToken[];
   /** Absent at the end. */
   readonly next?: ScanPosition | undefined;
 }
 
-/** A part of a walk to a page. */
+/** The request for one step of a walk to a page. */
 export interface Walk {
   readonly after: ScanPosition | undefined;
-  /** The maximum number of tokens to examine; a store examines fewer when each needs many tests. */
+  /** The maximum number of tokens to examine; a store examines fewer when the filter has many conditions. */
   readonly limit: number;
-  /** The numbers of matches to skip and to return. */
+  /** The number of matches to skip before `take` matches are returned. */
   readonly skip: number;
   readonly take: number;
 }
@@ -61,8 +61,8 @@ export interface TokenScan {
   /** Examines the next tokens after `after` that may match the filter, in the order of `findTokens`. */
   walkTokens(filter: TokenFilter, walk: Walk, now: Instant): Promise<WalkSlice>;
   /**
-   * Reads `limit` tokens of the tenant after `after`, in the order of `findTokens`, and resolves to the matches. The
-   * time of a slice depends on neither its place nor the filter.
+   * Reads `limit` tokens of the tenant after `after`, in the order of `findTokens`, and resolves to the matching
+   * tokens. The duration of a step depends neither on the position nor on the filter.
    */
   scanTokens(filter: TokenFilter, slice: Pick<Walk, 'after' | 'limit'>, now: Instant): Promise<ScanSlice>;
 }

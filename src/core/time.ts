@@ -1,11 +1,11 @@
 import type { Instant } from './ports.ts';
 
-/** The years that ISO 8601 writes with four digits. */
+/** The last year that ISO 8601 writes with four digits. */
 const LAST_YEAR = 9999;
 
 /**
- * Returns ISO 8601 in the form of every response: milliseconds, UTC written `+00:00` (decisions §1). `toISOString`
- * would make V8 look up the machine's time zone, and is slower on later calls, too.
+ * Returns an instant in the ISO 8601 form of every response: milliseconds, and UTC written as `+00:00` (decisions §1).
+ * Avoids `toISOString`, which makes V8 look up the machine's time zone and is slower on later calls, too.
  */
 export function formatInstant(instant: Instant): string {
   const day = Math.floor(instant / DAY_MS);
@@ -32,8 +32,8 @@ function digits(value: number, count: number): string {
 }
 
 /**
- * Returns the milliseconds of an ISO 8601 date or date-time; NaN for other texts. `Date.parse` alone reads 30 February
- * as 2 March.
+ * Returns the instant of an ISO 8601 date or date-time; NaN for other texts. Checks the day, because `Date.parse` reads
+ * 30 February as 2 March.
  */
 export function parseInstant(text: string): Instant {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? [];

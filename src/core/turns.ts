@@ -11,10 +11,10 @@ import { createTokenNow } from './tokens/create.ts';
 import { getTokenNow } from './tokens/get.ts';
 import { listTokensNow } from './tokens/list.ts';
 
-/** The sealed bytes that the lists of one turn may read. */
+/** The maximum number of sealed bytes that the lists of one turn may read. */
 const MAX_LISTED = 512 * 1024;
 
-/** The maximum number of tokens in one write: an audit row names them all. */
+/** The maximum number of tokens in one write, because one audit row names them all. */
 const MAX_GROUP = 256;
 
 /** The operations that a turn answers. */
@@ -34,13 +34,14 @@ interface Waiting {
   readonly call: Call;
   readonly handler: HandlerNow<OperationId>;
   readonly answered: (reply: Reply) => void;
-  /** True once it has waited for a turn. */
+  /** True for a call that already waited for one turn. */
   readonly isSecond?: boolean;
 }
 
 /**
- * Answers the calls of one turn of the event loop together at its end: one version check, one snapshot, one write. A
- * call sees every change that was committed before it arrived. Calls that must wait go through `dispatch`.
+ * Creates a function that collects the calls of one turn of the event loop and answers them together at its end, with
+ * one version check, one snapshot and one write. A call sees every change that was committed before the call arrived.
+ * `dispatch` answers the calls that must wait.
  */
 export function createTurns(
   { dispatch, answerNow, loadCaller }: Dispatch,
@@ -57,7 +58,7 @@ export function createTurns(
       const turn: Turn = { reads, bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert: inserts.add };
       return calls.map(({ call, handler }) => answerNow(call, handler, turn));
     });
-    // Each call is repeated if there are no replies, so nothing is written here.
+    // Without replies `dispatch` repeats each call, so write nothing here.
     if (replies !== undefined) inserts.end();
     // Send replies after the snapshot ends: a slow client must not keep it open.
     for (const [index, one] of calls.entries()) {
@@ -99,7 +100,8 @@ function createInserts({ store, audit, clock }: Pick<World, 'store' | 'audit' | 
       const obstacles = await store.insertTokens(tokens, clock.now(), audit.draftAll(changes));
       if (obstacles.length === 0) return;
     } catch (error) {
-      // A missing tenant must not fail the calls of others.
+      // One call's deleted tenant must not fail the other calls, so throw `write_conflict`: each call is then repeated
+      // alone.
       if (!(error instanceof Problem) || error.code !== 'unauthenticated') throw error;
     }
     throw new Problem('write_conflict');

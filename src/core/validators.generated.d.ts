@@ -1,20 +1,20 @@
 import type { OperationId } from '../contract/operations.ts';
 
-/** What one keyword of a schema refused. There is no message: it would have to quote the value. */
+/** One error of a compiled schema. It has no message, because a message would have to quote the value. */
 export interface ValidationError {
   /** JSON pointer (RFC 6901) of the member. */
   readonly instancePath: string;
   readonly keyword: string;
   readonly params: Readonly<Record<string, unknown>>;
   readonly schemaPath: string;
-  /** Set on what `propertyNames` refused. */
+  /** Set for errors of `propertyNames`: the name of the rejected property. */
   readonly propertyName?: string;
 }
 
-/** A compiled schema. `errors` is of the last call, at most 100 of them: read it before the next call. */
+/** A compiled schema. `errors` holds at most 100 errors of the last call; read it before the next call. */
 export type Validator = ((value: unknown) => boolean) & { errors?: null | readonly ValidationError[] };
 
-/** Of what is in a path and behind it. */
+/** The validators of each operation's path parameters and query. */
 export declare const VALIDATORS: Readonly<
   Record<OperationId, { readonly params?: Validator; readonly query?: Validator }>
 >;

@@ -163,7 +163,7 @@ describe('an explanation', () => {
       grants([rule(1, '/', 'token:read')], [], grants([], ['token:read'])),
       'token:read',
       true,
-      'Rule 1 is the first that matches and grants token:read. Its creator has only mask.',
+      'Rule 1 is the first that matches and grants token:read. The creator of the application has only mask.',
     ],
   ])('of %s', (_what, held, permission, allowed, reason) => {
     expect(explainAccess(held, permission, token)).toMatchObject({ allowed, reason });
@@ -179,8 +179,8 @@ describe('an explanation', () => {
     const { own } = explainAccess(grants(rules), 'token:read', token);
     expect(own.rules.map(({ outcome, reason }) => `${outcome}: ${reason}`)).toEqual([
       'no_match: /pci/high/ and /bank/low/ is not in /pcix/',
-      'passed_over: it matches /pci/high/ but does not grant token:read',
-      'governs: it matches /pci/high/ and grants token:read',
+      'passed_over: the rule matches /pci/high/ but does not grant token:read',
+      'governs: the rule matches /pci/high/ and grants token:read',
       'not_reached: rule 3 already governs',
     ]);
   });

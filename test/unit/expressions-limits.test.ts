@@ -48,7 +48,7 @@ describe('64 KiB of output', () => {
   });
 
   test('applies after every filter', async () => {
-    await refusedQuickly(evaluate("{{ data | append: 'x' | last4 }}", most), /append gives more than 64 KiB/);
+    await refusedQuickly(evaluate("{{ data | append: 'x' | last4 }}", most), /append returns more than 64 KiB/);
     expect(await evaluate('{{ data | last4 }}', `${most}abcd`)).toBe('abcd');
   });
 

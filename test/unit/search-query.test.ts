@@ -110,9 +110,9 @@ describe('a query', () => {
       'created_at:[2026-01-02T24:00 TO *]',
       'position 12: expected a day (YYYY-MM-DD), a date-time or * on both sides of TO',
     ],
-    ['created_at:[2026-01-03 TO 2026-01-02]', 'position 12: this range is empty'],
+    ['created_at:[2026-01-03 TO 2026-01-02]', 'position 12: the range is empty'],
     [Array(65).fill('id:x').join(' '), 'position 321: more than 64 clauses'],
-    [`${'('.repeat(21)}id:x${')'.repeat(21)}`, 'position 21: more than 20 parentheses within each other'],
+    [`${'('.repeat(21)}id:x${')'.repeat(21)}`, 'position 21: more than 20 levels of nested parentheses'],
   ])('%s is rejected', (text, message) => {
     expect(refusal(text)).toBe(message);
   });

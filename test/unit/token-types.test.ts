@@ -35,7 +35,7 @@ describe('validateData', () => {
     for (const { type, data } of cases) {
       for (const [message, ...more] of Object.values(validateData(type, parseJson(data)))) {
         expect(more).toEqual([]);
-        expect(message).toMatch(/^(must be .*[^.]|is required|is no member of .*[^.])$/);
+        expect(message).toMatch(/^(must be .*[^.]|is required|is not a member of .*[^.])$/);
         expect(message).not.toMatch(/[0-9٠-٩]{5}/);
       }
     }
@@ -49,7 +49,7 @@ describe('validateData', () => {
   test('an unknown member gets the list of members', () => {
     const errors = validateData('card', parseJson('{"number":"4242424242424242","nummer":"1"}'));
     expect(errors).toEqual({
-      'data.nummer': ['is no member of a card; it has number, expiration_month, expiration_year, cvc'],
+      'data.nummer': ['is not a member of a card; its members are number, expiration_month, expiration_year, cvc'],
     });
   });
 });

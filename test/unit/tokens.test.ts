@@ -175,7 +175,10 @@ describe('the values of expressions', () => {
   it('an empty fingerprint is rejected', async () => {
     const body = { type: 'token', data: {}, fingerprint_expression: '{{ data.missing }}' };
     const answer = await world.call(writer, 'createToken', { body });
-    expect([answer.status, answer.at('errors.fingerprint_expression')]).toEqual([400, ['must not render to nothing']]);
+    expect([answer.status, answer.at('errors.fingerprint_expression')]).toEqual([
+      400,
+      ['must not have an empty result'],
+    ]);
   });
 });
 

@@ -21,7 +21,7 @@ export function checkApplication(application: ApplicationDefinition): void {
   ]);
 }
 
-/** Throws `invalid_request` for members that no type allows. */
+/** Throws `invalid_request` for members that are wrong in applications of every type. */
 export function checkTypeless(application: Omit<ApplicationDefinition, 'type'>): void {
   refuse(findTypeless(application));
 }
@@ -41,10 +41,10 @@ function findTypeless({ permissions, rules }: Omit<ApplicationDefinition, 'type'
 function checkWhole({ type, rules, can_create_expiring_applications }: ApplicationDefinition): Finding[] {
   const findings: Finding[] = [];
   if (type === 'management' && rules.length > 0) {
-    findings.push(['rules', ['must be empty: a management application takes plain permissions']]);
+    findings.push(['rules', ['must be empty, because a management application has only plain permissions']]);
   }
   if (type !== 'private' && can_create_expiring_applications !== undefined) {
-    findings.push(['can_create_expiring_applications', ['is for private applications only']]);
+    findings.push(['can_create_expiring_applications', ['is allowed only for private applications']]);
   }
   return findings;
 }
@@ -53,7 +53,9 @@ function checkPermissions(type: ApplicationType, permissions: readonly Permissio
   return permissions.flatMap((permission, index): Finding[] => {
     const types: readonly ApplicationType[] = PERMISSIONS[permission].types;
     if (types.includes(type)) return [];
-    return [[`${path}.${index}`, [`is not for ${type} applications, only for ${types.join(' and ')} ones`]]];
+    return [
+      [`${path}.${index}`, [`is not allowed for ${type} applications, only for ${types.join(' and ')} applications`]],
+    ];
   });
 }
 
@@ -61,12 +63,12 @@ function checkRule(type: ApplicationType, rule: AccessRule, path: string): Findi
   const findings = checkPermissions(type, rule.permissions, `${path}.permissions`);
   if (type === 'expiring') {
     if (rule.container !== undefined) {
-      findings.push([`${path}.container`, ['is not for expiring applications: use conditions']]);
+      findings.push([`${path}.container`, ['is not allowed for expiring applications; use conditions']]);
     }
     if (rule.conditions === undefined) findings.push([`${path}.conditions`, ['is required for expiring applications']]);
   } else {
     if (rule.conditions !== undefined) {
-      findings.push([`${path}.conditions`, ['is for expiring applications only: use container']]);
+      findings.push([`${path}.conditions`, ['is allowed only for expiring applications; use container']]);
     }
     if (rule.container === undefined) findings.push([`${path}.container`, [`is required for ${type} applications`]]);
   }
@@ -80,7 +82,7 @@ function checkPriorities(rules: readonly AccessRule[]): Finding[] {
   });
 }
 
-/** Lower-cases the containers in rules and conditions, as for tokens, so that comparisons are exact. */
+/** Returns rules with normalized containers, in lower case as in tokens, so that comparisons are exact. */
 export function normalizeRules(rules: readonly AccessRule[]): readonly AccessRule[] {
   return rules.map((rule) => ({
     ...rule,

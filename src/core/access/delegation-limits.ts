@@ -8,9 +8,9 @@ import { governingTransform } from './governing-transform.ts';
 import { type Grants, showsMore } from './grants.ts';
 
 /**
- * Throws 403 when an application would reach more tokens than its creator, or get a stronger transform (decisions §6).
- * `Grants.within` also limits each call to the creator's current grants; this check reports early what would never
- * work.
+ * Rejects with 403 when a new application would reach more tokens than its creator, or get a stronger transform
+ * (decisions §6). `Grants.within` also limits each call to the creator's current grants; this check rejects early what
+ * would never work.
  */
 export async function checkDelegationLimits(
   wanted: { readonly permissions: readonly Permission[]; readonly rules: readonly AccessRule[] },
@@ -28,7 +28,7 @@ export async function checkDelegationLimits(
 
 function outOfReach(path: string): Problem {
   return new Problem('no_governing_rule', {
-    detail: `${path} asks for more than the creating application may read itself.`,
+    detail: `${path} would grant more than the creating application may read.`,
   });
 }
 
@@ -51,9 +51,9 @@ async function reachesRule({ conditions = [], transform }: AccessRule, caller: C
 }
 
 /**
- * Returns whether the caller reads all tokens in and below `path` with at least `transform`: a rule on `path` or above
- * must grant it, and no earlier rule may reveal less of a container above, at or below `path`. For a token in several
- * containers, `Grants.within` limits each call.
+ * Returns whether the caller reads all tokens in and below `path` with at least `transform`. A rule on `path` or above
+ * it must grant that, and no earlier rule for a container above, at or below `path` may have a weaker transform. For a
+ * token in several containers, `Grants.within` limits each call.
  */
 function reachesWhole(grants: Grants, path: string, transform: Transform): boolean {
   for (const rule of grants.rules) {

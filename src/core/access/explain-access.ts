@@ -11,12 +11,12 @@ import {
 } from './governing-transform.ts';
 import type { Grants } from './grants.ts';
 
-/** These permissions must hold in every container of the token (decisions §6). */
+/** The permissions that an application must hold in every container of the token (decisions §6). */
 const IN_EVERY_CONTAINER: readonly Permission[] = ['token:create', 'token:update', 'token:delete'];
 
 /**
- * Explains whether an application with these grants has a permission on a token, with which transform, and why. The
- * verdict comes from `governingTransform`; the outcomes of the rules accompany it. Pure: a web page runs it, too.
+ * Returns whether an application with these grants has a permission on a token, with which transform, and why.
+ * `governingTransform` decides; the outcome of each rule is added. A pure function, which web pages also run.
  */
 export function explainAccess(grants: Grants, permission: TokenPermission, token: TokenFacts): ExplainedPermission {
   const transform = governingTransform(grants, permission, token);
@@ -39,7 +39,7 @@ export function explainAccess(grants: Grants, permission: TokenPermission, token
 }
 
 function explainGrant({ plain, rules }: Grants, permission: Permission, token: TokenFacts): ExplainedGrant {
-  // Ignores `within`: explains only these grants.
+  // Leave out `within`, to explain only these grants.
   const alone: Grants = { plain, rules };
   const transform = governingTransform(alone, permission, token);
   const governing = governingRule(alone, permission, token);
@@ -63,16 +63,20 @@ function outcomeOf(
   }
   if (!matches(rule, token)) return { priority, outcome: 'no_match', reason: mismatch(rule, token) };
   if (rule === governing) {
-    return { priority, outcome: 'governs', reason: `it matches ${matched(rule, token)} and grants ${permission}` };
+    return {
+      priority,
+      outcome: 'governs',
+      reason: `the rule matches ${matched(rule, token)} and grants ${permission}`,
+    };
   }
   return {
     priority,
     outcome: 'passed_over',
-    reason: `it matches ${matched(rule, token)} but does not grant ${permission}`,
+    reason: `the rule matches ${matched(rule, token)} but does not grant ${permission}`,
   };
 }
 
-/** Returns the container, or the id, that the rule matches. */
+/** Returns the token's container, or else its id, that the rule matches. */
 function matched({ container }: AccessRule, token: TokenFacts): string {
   if (container === undefined) return token.id;
   return token.containers.find((each) => matches({ container }, { ...token, containers: [each] })) ?? '';
@@ -111,7 +115,7 @@ function reasonOf(grants: Grants, permission: Permission, token: TokenFacts, par
   if (!isFound) return 'A search finds only tokens that the application may read.';
   const because = becauseOf(grants, permission, token);
   if (creator === undefined || own.transform === governingTransform(grants, permission, token)) return because;
-  return `${because} Its creator has only ${creator.transform}.`;
+  return `${because} The creator of the application has only ${creator.transform}.`;
 }
 
 function becauseOf({ rules }: Grants, permission: Permission, token: TokenFacts): string {

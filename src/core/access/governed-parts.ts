@@ -5,20 +5,21 @@ import { governingRule, governingTransform, type TokenFacts } from './governing-
 import { type Grants, showsMore } from './grants.ts';
 import { ruleVisibility } from './visibility.ts';
 
-/** The tokens for which the same rule governs, or no rule. */
+/** A part of a tenant's tokens: those that one rule governs, or those that no rule governs. */
 export interface GovernedPart {
   readonly rule: AccessRule | undefined;
   readonly transform: Transform | undefined;
-  /** How a store looks for them; undefined when earlier rules govern every token. */
+  /** The store conditions for the tokens; undefined when earlier rules govern every token. */
   readonly all: readonly TokenCondition[] | undefined;
-  /** Whether the conditions find exactly those. Otherwise `has` decides. */
+  /** Whether the conditions find exactly the tokens of this part. Otherwise `has` decides for each token found. */
   readonly isExact: boolean;
   readonly has: (token: TokenFacts) => boolean;
 }
 
 /**
- * Divides the tokens of a tenant by what governs a permission on them: each rule that grants it, in ascending priority,
- * then no rule. A part of an expiring application is divided by what governs for its creator, with the weaker transform.
+ * Returns the parts of a tenant's tokens by the rule that governs a permission on them: one for each rule that grants
+ * the permission, in ascending priority, then one for no rule. For an expiring application, divides each part again by
+ * the rule that governs for its creator; the weaker transform applies.
  */
 export function governedParts(grants: Grants, permission: Permission, keyring: TenantKeyring): readonly GovernedPart[] {
   const own = ownParts(grants, permission, keyring);
@@ -59,5 +60,5 @@ function ownParts({ plain, rules }: Grants, permission: Permission, keyring: Ten
   });
 }
 
-/** Stands for any token: plain permissions do not look at it. */
+/** A placeholder token: plain permissions do not depend on the token. */
 const NO_TOKEN: TokenFacts = { id: '', containers: [] };

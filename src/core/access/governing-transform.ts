@@ -3,7 +3,7 @@ import { PERMISSIONS, type Permission, type PermissionRow, type Transform } from
 import { isAtOrBelow } from '../tokens/containers.ts';
 import { type Grants, showsMore } from './grants.ts';
 
-/** The facts of a token that rules compare. */
+/** The members of a token that rules compare. */
 export interface TokenFacts {
   readonly id: string;
   readonly containers: readonly string[];
@@ -11,8 +11,8 @@ export interface TokenFacts {
 
 /**
  * Returns the transform of a token for a caller that needs `permission`; undefined without access (decisions §6). The
- * first rule in ascending priority that matches the token and grants the permission governs. Without one, the plain
- * permission and its transform apply.
+ * first rule in ascending priority that matches the token and grants the permission decides. Without such a rule, the
+ * plain permission and its transform apply.
  */
 export function governingTransform(grants: Grants, permission: Permission, token: TokenFacts): Transform | undefined {
   const own = governingRule(grants, permission, token)?.transform ?? plainTransform(grants, permission);
@@ -36,9 +36,9 @@ export function governingRule(
 }
 
 /**
- * Returns whether a caller that may update a token may also set expressions, which read its stored data. Plain
- * permissions always allow it. Otherwise one of the rules that govern the caller's reads must reveal, or without such
- * rules the one for its updates (decisions §6).
+ * Returns whether a caller that may update a token may also set expressions, which read the token's stored data.
+ * Callers with plain permissions may. Otherwise one of the rules that govern the caller's reads must have the transform
+ * `reveal`; without such rules, the rule that governs its updates must have it (decisions §6).
  */
 export function maySetExpressions(grants: Grants, token: TokenFacts): boolean {
   const rules = SHOWING.map((permission) => governingRule(grants, permission, token)).filter(Boolean);
@@ -46,10 +46,10 @@ export function maySetExpressions(grants: Grants, token: TokenFacts): boolean {
   return governing.some((rule) => rule === undefined || rule.transform === 'reveal');
 }
 
-/** The permissions that present data. */
+/** The permissions for operations that show a token's data. */
 const SHOWING = ['token:read', 'token:use'] as const;
 
-/** Returns whether the caller's own transform would reveal more of a token after it has moved (decisions §6). */
+/** Returns whether a move of a token would let the caller see more of the token than before (decisions §6). */
 export function revealsMore(grants: Grants, before: TokenFacts, after: TokenFacts): boolean {
   return [...SHOWING, 'token:update' as const].some((permission) => {
     const [old, moved] = [before, after].map((token) => governingTransform(grants, permission, token));
@@ -58,8 +58,8 @@ export function revealsMore(grants: Grants, before: TokenFacts, after: TokenFact
 }
 
 /**
- * Returns the transform of `governingTransform` if it is the same for every token: a rule on `/` governs, or no rule.
- * Returns undefined when it depends on the token, or when there is none.
+ * Returns the result of `governingTransform` if it is the same for every token, because a rule on `/` or no rule
+ * governs. Returns undefined when the result depends on the token, or without access.
  */
 export function transformOfEveryToken(grants: Grants, permission: Permission): Transform | undefined {
   const rule = grants.rules.find((each) => each.permissions.includes(permission));
@@ -70,7 +70,7 @@ export function transformOfEveryToken(grants: Grants, permission: Permission): T
   return outer !== undefined && showsMore(own, outer) ? outer : outer && own;
 }
 
-/** Writing needs the permission in every container of the token (decisions §6). */
+/** Returns whether the permission holds in every container of a token, as writing requires (decisions §6). */
 export function reachesEveryContainer(grants: Grants, permission: Permission, token: TokenFacts): boolean {
   return token.containers.every(
     (container) => governingTransform(grants, permission, { id: token.id, containers: [container] }) !== undefined,

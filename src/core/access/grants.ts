@@ -1,11 +1,11 @@
 import type { AccessRule } from '../../contract/access-rule.ts';
 import type { Permission, Transform } from '../../contract/permissions.ts';
 
-/** The permissions of an application: plain ones, and rules in ascending priority. */
+/** The permissions of an application: plain permissions, and rules in ascending priority. */
 export interface Grants {
   readonly plain: ReadonlySet<Permission>;
   readonly rules: readonly AccessRule[];
-  /** The grants of the creator of an expiring application, which limit it (decisions §6). */
+  /** The grants of the creator, which limit an expiring application (decisions §6). */
   readonly within?: Grants | undefined;
 }
 
@@ -20,7 +20,7 @@ export function createGrants(
   };
 }
 
-/** Returns whether the permission is held, directly or through any rule. This is step 2 of each call. */
+/** Returns whether grants contain a permission, directly or through any rule. This is step 2 of each call. */
 export function holds(grants: Grants, permission: Permission): boolean {
   const own = grants.plain.has(permission) || grants.rules.some((rule) => rule.permissions.includes(permission));
   return own && (!grants.within || holds(grants.within, permission));

@@ -3,10 +3,13 @@ import { Problem } from '../problem.ts';
 
 const MINUTE_MS = 60_000;
 
-/** Counts a request of an application. Beyond the limit it throws `too_many_requests` with the seconds to wait. */
+/**
+ * A function that counts a request of an application. Beyond the limit it throws `too_many_requests` with the seconds
+ * to wait.
+ */
 export type MinuteLimit = (applicationId: string) => void;
 
-/** Allows each application `most` requests in each clock minute. */
+/** Creates a limit that allows each application `most` requests in each clock minute. */
 export function createMinuteLimit(most: number, clock: Clock): MinuteLimit {
   const counts = new Map<string, number>();
   let minute = 0;

@@ -4,7 +4,10 @@ import type { TenantKeyring, TokenCondition } from '../ports.ts';
 import { indexed } from '../tokens/indexes.ts';
 import type { Grants } from './grants.ts';
 
-/** A query holds the conditions of each pair; every store accepts this many alternatives (`TokenFilter.visible`). */
+/**
+ * The maximum number of pairs of an application's rule and its creator's rule. Every store accepts this many
+ * alternatives in `TokenFilter.visible`.
+ */
 const MAX_PAIRS = 250;
 
 type AllOf = readonly TokenCondition[];
@@ -14,20 +17,23 @@ export interface Visibility {
   /** At least one of the lists must hold completely; undefined means every token. */
   readonly lists: readonly AllOf[] | undefined;
   /**
-   * Whether the lists find exactly those tokens. They find more when a condition compares with a part of a container's
-   * segment (`/pc`), since blind indexes know whole segments only, and when an application and its creator have very
-   * many rules. Then the matches must be compared with the rules.
+   * Whether the lists find exactly these tokens. They find more tokens when a condition compares a part of a
+   * container's segment (`/pc`), because blind indexes contain whole segments only, and when an application and its
+   * creator have very many rules. The caller must then compare each token found with the rules.
    */
   readonly exact: boolean;
 }
 
-/** Adds visibility to the query, so that totals and page edges count only what the caller may read. */
+/**
+ * Returns the tokens on which the grants give a permission, for the store's query: totals and page edges then count
+ * only tokens that the caller may read.
+ */
 export function visibility(grants: Grants, permission: Permission, keyring: TenantKeyring): Visibility {
   const own = ownVisibility(grants, permission, keyring);
   if (!grants.within) return own;
   const outer = visibility(grants.within, permission, keyring);
   const pairs = (own.lists?.length ?? 1) * (outer.lists?.length ?? 1);
-  // Too many alternatives for a query: the caller's own grants alone find more.
+  // There are too many alternatives for a query. The application's own rules alone find more tokens than allowed.
   if (pairs > MAX_PAIRS) return { lists: own.lists, exact: false };
   return { lists: bothOf(own.lists, outer.lists), exact: own.exact && outer.exact };
 }
@@ -47,7 +53,7 @@ function ownVisibility(grants: Grants, permission: Permission, keyring: TenantKe
   };
 }
 
-/** The tokens that a rule matches. The list is empty when it matches every token. */
+/** Returns the tokens that a rule matches. The only list is empty when the rule matches every token. */
 export function ruleVisibility(
   rule: AccessRule,
   keyring: TenantKeyring,
@@ -55,7 +61,7 @@ export function ruleVisibility(
   return { lists: [ruleConditions(rule, keyring)], exact: !rule.conditions?.some(comparesPartOfSegment) };
 }
 
-/** Empty when the rule matches every token. */
+/** Returns the conditions of a rule; empty when the rule matches every token. */
 function ruleConditions(rule: AccessRule, keyring: TenantKeyring): AllOf {
   if (rule.container !== undefined) return belowContainer(rule.container, keyring);
   return (rule.conditions ?? []).flatMap((condition) => tokenCondition(condition, keyring));
@@ -71,7 +77,10 @@ function comparesPartOfSegment({ attribute, operator, value }: Condition): boole
   return attribute === 'container' && operator === 'starts_with' && !value.endsWith('/');
 }
 
-/** Every token has a container, and every container starts with `/`. Other tokens match no rule. */
+/**
+ * Returns the condition for a container and those below it. No condition is needed for `/` or the empty path: every
+ * token has a container, and every container starts with `/`.
+ */
 function belowContainer(path: string, keyring: TenantKeyring): AllOf {
   return path === '/' || path === '' ? [] : [indexed(keyring, 'container_prefix', path)];
 }

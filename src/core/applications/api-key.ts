@@ -10,8 +10,8 @@ const CHECKSUM_CHARACTERS = 6;
 const FORMAT = new RegExp(API_KEY);
 
 /**
- * Returns the CRC-32 over the secret's characters, in base 58 with leading `1`s. Secret scanners can check it without
- * our code.
+ * Returns the checksum of a secret: its CRC-32 in base 58, padded with leading `1`s. Secret scanners can compute it
+ * without our code.
  */
 function checksum(secret: string): string {
   const bytes = Buffer.alloc(4);
@@ -19,7 +19,10 @@ function checksum(secret: string): string {
   return base58(bytes).padStart(CHECKSUM_CHARACTERS, '1');
 }
 
-/** Creates an API key (decisions §6): `key_`, 26 characters of base 58 (152 bits of randomness), 6 of checksum. */
+/**
+ * Creates an API key (decisions §6): `key_`, 26 base 58 characters (152 bits of randomness) and 6 characters of
+ * checksum.
+ */
 export function generateApiKey(random: Random): string {
   const randomIndex = createRandomIndex(random, SECRET_CHARACTERS);
   const character = () => BASE58_ALPHABET.charAt(randomIndex(BASE58_ALPHABET.length));
@@ -27,12 +30,15 @@ export function generateApiKey(random: Random): string {
   return PREFIX + secret + checksum(secret);
 }
 
-/** Returns whether a text looks like an API key. */
+/** Returns whether a text has the form of an API key. Does not check the checksum. */
 export function hasApiKeyFormat(text: string): boolean {
   return FORMAT.test(text);
 }
 
-/** Returns whether a text can be an API key. Rejects mistyped and made-up keys without reading the store. */
+/**
+ * Returns whether a text has the form and the checksum of an API key. This rejects mistyped and made-up keys without
+ * reading the store.
+ */
 export function isApiKey(text: string): boolean {
   if (!hasApiKeyFormat(text)) return false;
   const secret = text.slice(PREFIX.length, PREFIX.length + SECRET_CHARACTERS);

@@ -14,7 +14,7 @@ export interface ApplicationDetails {
   readonly can_create_expiring_applications?: boolean | undefined;
 }
 
-/** An application with its sealed part opened. */
+/** An application with its opened details. */
 export interface OpenedApplication {
   readonly record: ApplicationRecord;
   readonly details: ApplicationDetails;
@@ -22,7 +22,7 @@ export interface OpenedApplication {
 
 type ClearColumns = Omit<ApplicationRecord, 'details'>;
 
-/** Seals under the newest data key. */
+/** Seals an application's details under the newest data key. */
 export function sealApplication(
   keyring: TenantKeyring,
   unsealed: Omit<ClearColumns, 'key_id'>,
@@ -33,14 +33,14 @@ export function sealApplication(
   return { record: { ...clear, details: sealed }, details };
 }
 
-/** `id` is the requested one. Throws `integrity_failure`. */
+/** Opens an application's details. `id` is the requested id, not the record's. Throws `integrity_failure`. */
 export function openApplication(keyring: TenantKeyring, id: string, record: ApplicationRecord): OpenedApplication {
-  // sealApplication sealed it: opening proves that the text is unchanged.
+  // The cast is safe: opening proves that the text is the one that sealApplication sealed.
   const details = parseJson(keyring.open(contextOf(id, record), record.details)) as unknown;
   return { record, details: details as ApplicationDetails };
 }
 
-/** Returns the Application (§2.4) for replies: without its key, unless the key is new. */
+/** Returns the Application (§2.4) for replies, without its API key unless `key` is given. */
 export function showApplication({ record, details }: OpenedApplication, key?: string): Application {
   return {
     id: record.id,
@@ -63,7 +63,8 @@ export function showApplication({ record, details }: OpenedApplication, key?: st
 
 function contextOf(id: string, record: ClearColumns): SealContext {
   const { revision, type, parent_id, created_at, created_by, modified_at, modified_by, expires_at, key_id } = record;
-  // Binds the hash, too. Otherwise an attacker without the key could give one application the key of another.
+  // Bind the hash of the API key, too. Otherwise an attacker without the vault's key could give one application the API
+  // key of another.
   const key = Buffer.from(record.key_hash).toString('base64url');
   const clear = [type, parent_id, created_at, created_by, modified_at, modified_by, expires_at, key, key_id];
   return { table: 'application', id, column: 'details', revision, clear };

@@ -6,16 +6,16 @@ import type { Caller, World } from '../handler.ts';
 import { invalid, Problem } from '../problem.ts';
 import { findApplication } from './read.ts';
 
-/** The application in question. */
+/** The part of a request that names an application, a draft, or both. */
 export interface AskedApplication {
   readonly application_id?: string;
   readonly application?: DraftApplication;
 }
 
 /**
- * Resolves to the grants of an existing application, of a draft, or of an existing one with a draft's permissions and
- * rules. Throws `invalid_request`, `application_not_found`, and `permission_missing` for a draft from a caller that may
- * create no application.
+ * Resolves to the grants of an existing application, of a draft, or of an existing application with a draft's
+ * permissions and rules. Rejects with `invalid_request`, `application_not_found`, or, for a draft from a caller without
+ * `application:create`, `permission_missing`.
  */
 export async function askedGrants(asked: AskedApplication, caller: Caller, world: World): Promise<Grants> {
   const { application_id: id, application: draft } = asked;
@@ -24,7 +24,7 @@ export async function askedGrants(asked: AskedApplication, caller: Caller, world
   }
   if (id === undefined) return createGrants(checked(draft?.type, draft ?? {}));
   if (draft?.type !== undefined)
-    throw invalid('application.type', 'must be left out: the application with this id has one');
+    throw invalid('application.type', 'must be omitted, because the existing application has a type');
   const { record, details } = await findApplication(id, caller, world);
   const within = await parentGrants(world, record, caller.tenant.keyring, world.clock.now());
   return createGrants(draft === undefined ? details : checked(record.type, { ...details, ...draft }), within);

@@ -9,11 +9,12 @@ import { generateApiKey } from './api-key.ts';
 import { type OpenedApplication, sealApplication, showApplication } from './application-codec.ts';
 import { findApplication } from './read.ts';
 
-/** Update Application (§4.2): name, permissions, rules and the flag are replaced; type, key and tenant never change. */
+/** Update Application (§4.2): replaces name, permissions, rules and the flag; type, key and tenant never change. */
 export const updateApplication: Handler<'updateApplication'> = async ({ params, body }, caller, world) => {
   const { name, permissions = [], can_create_expiring_applications } = body;
   const rules = normalizeRules(body.rules ?? []);
-  // Rejects invalid members with a 400 before it looks for the application (decisions §1, order of checks).
+  // Check the members before the application is read, so that invalid members give a 400 (decisions §1, order of
+  // checks).
   checkTypeless({ permissions, rules });
   return replace(params.id, caller, world, ({ record, details }) => {
     checkApplication({ type: record.type, permissions, rules, can_create_expiring_applications });
@@ -31,7 +32,8 @@ export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = asy
 };
 
 /**
- * Delete Application (§4.2): keeps its tokens, and removes the expiring applications that it created (decisions §6).
+ * Delete Application (§4.2): removes the application and the expiring applications that it created (decisions §6).
+ * Their tokens stay.
  */
 export const deleteApplication: Handler<'deleteApplication'> = async ({ params }, caller, world) => {
   await untilSwapped(async () => {
@@ -45,8 +47,8 @@ export const deleteApplication: Handler<'deleteApplication'> = async ({ params }
 };
 
 /**
- * Replaces the application with the result of `change`, one revision later. Returns it, with its new key if there is
- * one.
+ * Replaces the application with the result of `change`, as its next revision. Resolves to the changed application, with
+ * `key` if one is given.
  */
 function replace(
   id: string,
@@ -76,8 +78,8 @@ function replace(
 }
 
 /**
- * Only management applications update others, and these have no rules. They may grant permissions that they do not
- * hold.
+ * Throws 403 when an application adds permissions to itself. Only management applications can update applications; they
+ * have no rules. They may grant permissions that they do not hold to other applications.
  */
 function refuseWidening(held: readonly Permission[], wanted: readonly Permission[]): void {
   const added = wanted.filter((permission) => !held.includes(permission));

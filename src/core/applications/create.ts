@@ -11,7 +11,7 @@ import { sealApplication, showApplication } from './application-codec.ts';
 
 const DEFAULT_LIFE_MS = 60_000;
 
-/** Create Application (§4.2). Only this reply contains the key: the vault stores its keyed hash. */
+/** Create Application (§4.2). Only this reply contains the API key, because the vault stores only its keyed hash. */
 export const createApplication: Handler<'createApplication'> = async ({ body }, caller, world) => {
   const { name, type, permissions = [], can_create_expiring_applications } = body;
   const rules = normalizeRules(body.rules ?? []);
@@ -42,18 +42,22 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
   return shown;
 };
 
-/** §4.2: only for expiring applications, at most one day ahead; default: a minute ahead. */
+/**
+ * Returns the expiry of an expiring application, at most one day ahead; default: one minute ahead. Throws
+ * `invalid_request` for an `expires_at` of another type (§4.2).
+ */
 function expiryOf({ type, expires_at }: CreateApplication, now: Instant): Instant | undefined {
   if (type !== 'expiring') {
-    if (expires_at !== undefined) throw invalid('expires_at', 'is for expiring applications only');
+    if (expires_at !== undefined) throw invalid('expires_at', 'is allowed only for expiring applications');
     return undefined;
   }
   return expires_at === undefined ? now + DEFAULT_LIFE_MS : parseApplicationExpiry(expires_at, now);
 }
 
 /**
- * A caller without `application:create` is a private application with `can_create_expiring_applications`. It creates
- * only expiring ones, limited by its own grants, and they end with it (decisions §6).
+ * Resolves to the id of a creator without `application:create`. This creator is a private application with
+ * `can_create_expiring_applications`. It creates only expiring applications, which its own grants limit and which end
+ * with it (decisions §6). Resolves to undefined for other creators.
  */
 async function parentOf(
   wanted: CreateApplication & Required<Pick<CreateApplication, 'permissions' | 'rules'>>,

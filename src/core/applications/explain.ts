@@ -7,8 +7,8 @@ import { openPresented } from '../tokens/token-codec.ts';
 import { askedGrants } from './asked-grants.ts';
 
 /**
- * Explains what an application may do with a token, and why (design of the console, §7). Returns none of the token's
- * data.
+ * Explains the permissions that an application has on a token, and why (design of the console, §7). Returns none of the
+ * token's data.
  */
 export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body }, caller, world) => {
   const { token_id: id } = body;

@@ -8,10 +8,10 @@ import { Problem } from '../problem.ts';
 import { findPage } from '../tokens/find-page.ts';
 import { askedGrants } from './asked-grants.ts';
 
-/** The longest time that a measurement waits for others of its application. */
+/** The maximum time that a measurement waits for other measurements of the same application. */
 const MAX_WAIT_MS = 5_000;
 
-/** The longest time of a measurement. With many conditions, a count of many tokens would take hours. */
+/** The maximum time of a measurement. With many conditions, counting many tokens would take hours. */
 const MAX_MEASURE_MS = 20_000;
 
 const TOO_LONG = 'Counting took longer than 20 seconds; use fewer conditions.';
@@ -19,8 +19,9 @@ const TOO_LONG = 'Counting took longer than 20 seconds; use fewer conditions.';
 const inLine = createLines(MAX_WAIT_MS);
 
 /**
- * Counts the tokens that an application reads, by what governs them (design of the console, §7). Opens tokens only for
- * rules that compare a part of a container's segment. Each count runs in its own turn of the event loop.
+ * Counts the tokens that an application can read, by the rule that governs them (design of the console, §7). Opens
+ * tokens only for rules that compare a part of a container's segment. Each count runs in its own turn of the event
+ * loop.
  */
 export const measureReach: Handler<'measureReach'> = async ({ body }, caller, world) => {
   const grants = await askedGrants(body, caller, world);
@@ -41,7 +42,7 @@ export const measureReach: Handler<'measureReach'> = async ({ body }, caller, wo
   });
 };
 
-/** Counts the tokens of a part, at most `MAX_REACH` + 1. */
+/** Resolves to the number of tokens of a part, or to a number above `MAX_REACH` if there are more. */
 async function countTokens(
   { all, isExact, has }: GovernedPart,
   onTurn: () => void,
@@ -60,7 +61,10 @@ function present({ rule, transform }: GovernedPart, tokens: number): ReachPart {
   return { source, ...(rule && { priority: rule.priority }), ...(transform && { transform }), tokens, capped: false };
 }
 
-/** Adds up the parts of a rule that have the same transform. Keeps the first part of a rule that governs no token. */
+/**
+ * Returns one row for each rule and transform, with the sum of its parts. Keeps one row for a rule that governs no
+ * token.
+ */
 function merged(parts: readonly ReachPart[]): readonly ReachPart[] {
   const sums = new Map<string, ReachPart>();
   for (const part of parts) {

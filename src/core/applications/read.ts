@@ -7,11 +7,11 @@ import { type OpenedApplication, openApplication, showApplication } from './appl
 export const getApplication: Handler<'getApplication'> = async ({ params: { id } }, caller, world) =>
   showApplication(await findApplication(id, caller, world));
 
-/** Get an Application by Key (§4.2). */
+/** Get an Application by Key (§4.2): returns the calling application. */
 export const getApplicationByKey: Handler<'getApplicationByKey'> = async (_request, { application }) =>
   showApplication(application);
 
-/** Throws `application_not_found`. */
+/** Resolves to an application of the caller's tenant. Rejects with `application_not_found`. */
 export async function findApplication(id: string, { tenant }: Caller, world: World): Promise<OpenedApplication> {
   const canonical = id.toLowerCase();
   const record = await world.store.findApplication(tenant.record.id, canonical, world.clock.now());

@@ -1,15 +1,22 @@
 import { type AuditFacts, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import type { Instant } from '../ports.ts';
 
-/** The actions outside the API, by the holder of the file's key or by the vault itself, and their text in the log. */
+/**
+ * The audited actions outside the API. The holder of the file's key or the vault itself performs them. `summary` is
+ * their text in the log.
+ */
 const LOCAL_ACTIONS = {
   createVault: { code: 'vc', effect: ['header', 'upsert'], summary: 'Create the vault' },
   createTenant: { code: 'nc', effect: ['application', 'upsert'], summary: 'Create the tenant' },
-  issueKey: { code: 'ni', effect: ['application', 'upsert'], summary: 'Create a management application on the file' },
+  issueKey: {
+    code: 'ni',
+    effect: ['application', 'upsert'],
+    summary: 'Create a management application with the key of the file',
+  },
   expireToken: { code: 'te', effect: ['token', 'remove'], summary: 'Remove an expired token' },
   expireApplication: { code: 'ae', effect: ['application', 'remove'], summary: 'Remove an expired application' },
   addSlot: { code: 'sa', effect: ['header', 'upsert'], summary: 'Add a key slot to the file' },
-  removeSlot: { code: 'sr', effect: ['header', 'upsert'], summary: 'Remove a key slot of the file' },
+  removeSlot: { code: 'sr', effect: ['header', 'upsert'], summary: 'Remove a key slot from the file' },
   replaceMasterKey: { code: 'km', effect: ['header', 'upsert'], summary: 'Replace the master key' },
   addTenantKey: { code: 'ka', effect: ['tenant_key', 'upsert'], summary: 'Add a key of the tenant' },
   removeTenantKey: { code: 'kr', effect: ['tenant_key', 'remove'], summary: 'Destroy a key of the tenant' },
@@ -32,8 +39,8 @@ export interface AuditEvent {
   /** The HTTP status of the reply; 200 for actions that are not operations. */
   readonly status: number;
   /**
-   * The revision of the record after the change, which detects restored old records. For a key its id, for the master
-   * key its generation, for a snapshot the last place of the audit.
+   * The revision of the record after the change, which detects restored old records. For a tenant key it is the key's
+   * id, for the master key its generation, for a snapshot the last sequence of the audit in the snapshot.
    */
   readonly revision?: number | undefined;
   readonly application_id?: string | undefined;
@@ -42,26 +49,32 @@ export interface AuditEvent {
   /** The address of a remote caller; absent for this machine. */
   readonly peer?: string | undefined;
   /**
-   * The ids of the tokens or applications of the event: for a list, all of the page. The removal of an application
-   * includes those that it created. A change of slots has the header's MACs after and before. An export has what it
-   * exported; a snapshot has its name and its tenants.
+   * The ids of the tokens or applications of the event, with these special cases:
+   * - a list: the ids on the page
+   * - the removal of an application: its id and the ids of the applications that it created
+   * - a change of key slots: the new and the old MAC of the header
+   * - an export: the exported view
+   * - a snapshot: its name, then the ids of its tenants
    */
   readonly entities: readonly string[];
-  /** The reply or the export contains plaintext. */
+  /** Set when the reply or the export contains plaintext. */
   readonly revealed?: true | undefined;
-  /** The number of denials in one entry, without records and peers, and the times of the first and the last. */
+  /**
+   * Set for an entry that counts several denials, without records and peers: their number and the times of the first
+   * and the last.
+   */
   readonly counted?: { readonly count: number; readonly first_at: Instant; readonly last_at: Instant } | undefined;
 }
 
 const OPERATION_FACTS = Object.entries<Operation>(OPERATIONS).map(([id, { audit }]) => [id, audit] as const);
 
-/** The audit facts of each action. */
+/** The code and the effect of each action. */
 const AUDIT_FACTS: Readonly<Record<AuditedAction, AuditFacts>> = {
   ...(Object.fromEntries(OPERATION_FACTS) as Record<OperationId, AuditFacts>),
   ...LOCAL_ACTIONS,
 };
 
-/** A verb phrase for each action. */
+/** The summary of each action, a verb phrase. */
 export const SUMMARIES: Readonly<Record<AuditedAction, Pick<Operation, 'summary'>>> = {
   ...OPERATIONS,
   ...LOCAL_ACTIONS,
@@ -69,11 +82,11 @@ export const SUMMARIES: Readonly<Record<AuditedAction, Pick<Operation, 'summary'
 
 type Effect = Exclude<AuditFacts['effect'], 'none'>;
 
-/** Returns the effect of an event on the records that it names; undefined when it changed nothing. */
+/** Returns the effect of an event on the records that it names; undefined when the event changed nothing. */
 export function changeOf({ action, status, revision }: AuditEvent): Effect | undefined {
   const { effect } = AUDIT_FACTS[action];
   if (status >= 400 || effect === 'none') return undefined;
-  // A create that found a duplicate has no revision: it created nothing.
+  // A create that found a duplicate created nothing, so its event has no revision.
   return effect[1] === 'upsert' && revision === undefined ? undefined : effect;
 }
 
@@ -84,8 +97,8 @@ const ACTIONS: ReadonlyMap<string, AuditedAction> = new Map(
 );
 
 /**
- * Encodes one row: the events in order. A line with `+` precedes each later event: its milliseconds after the first,
- * which may be negative. The row has the time of the first.
+ * Returns the text of one row: the events in order. Before each later event there is a line with `+` and its time in
+ * milliseconds after the first event, which may be negative. The row itself has the time of the first event.
  */
 export function encodeEvents(events: readonly TimedEvent[]): string {
   const first = events[0]?.at ?? 0;
@@ -94,7 +107,7 @@ export function encodeEvents(events: readonly TimedEvent[]): string {
     .join('');
 }
 
-/** The inverse of `encodeEvents`. */
+/** Returns the events of a text from `encodeEvents`. `first` is the time of the first event. */
 export function decodeEvents(first: Instant, text: string): readonly TimedEvent[] {
   const events: TimedEvent[] = [];
   let lines: string[] = [];
@@ -114,10 +127,11 @@ const WHO = ['application_id', 'tenant_id', 'peer'] as const;
 const SAME = '=';
 
 /**
- * Encodes an event, one field a line: code, status, revision, application, tenant, peer, entities. In a counted event
- * the count and the first and last time follow the status, separated by blanks; `!` after them means `revealed`. Ids
- * have no line ends (decisions §5). A UUID is `~` and its 22 characters of base64url. Another id that begins with `~`,
- * `+` or `=` gets a `~` in front. `=` repeats the application, tenant or peer of the previous event.
+ * Returns the text of an event, one field a line: code, status, revision, application, tenant, peer, entities. In a
+ * counted event the count and the first and last time follow the status, separated by blanks; a `!` at the end of this
+ * line means `revealed`. Ids have no line ends (decisions §5). A UUID is `~` and its 22 characters of base64url.
+ * Another id that begins with `~`, `+` or `=` gets a `~` in front. `=` repeats the application, tenant or peer of the
+ * previous event.
  */
 function encodeEvent(event: AuditEvent, before: AuditEvent | undefined): string {
   const { action, status, revision, entities, revealed, counted } = event;
@@ -127,7 +141,7 @@ function encodeEvent(event: AuditEvent, before: AuditEvent | undefined): string 
   return [...fields, ...entities.map(packId)].join('\n');
 }
 
-/** The inverse of `encodeEvent`. */
+/** Returns the event of the lines of a text from `encodeEvent`. `before` is the previous event. */
 function decodeEvent(lines: readonly string[], before: AuditEvent | undefined): AuditEvent {
   const [code = '', result = '', revision = '', ...ids] = lines;
   const action = ACTIONS.get(code);

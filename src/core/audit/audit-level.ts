@@ -1,4 +1,6 @@
-/** How much is written to the audit. Changes are always written, in their own transaction. */
+/**
+ * The levels of the audit and the calls that each level records. Changes are always recorded, in their own transaction.
+ */
 export const AUDIT_LEVELS = {
   mutations: 'changes only',
   reveal: 'changes, denials, and reads that show plaintext',
@@ -22,7 +24,7 @@ export function isAudited(level: AuditLevel, kind: ReadKind): boolean {
   return WRITTEN[level].includes(kind);
 }
 
-/** Returns whether a status is a denial. 429 counts, too: the core's limits stop attempts to learn unreadable data. */
+/** Returns whether a status is a denial. 429 counts, too: it may stop an attempt to learn unreadable data. */
 export function isDenied(status: number): boolean {
   return status === 403 || status === 429;
 }

@@ -1,9 +1,9 @@
 import { type AuditEvent, changeOf } from './audit-event.ts';
 
 /**
- * A record that an entry changed, in the index of the audit. An empty `id` names all records of the kind. Reads and
- * denials have no row in that index: it would make a revealing read a sixth slower. The log index adds them later, as
- * the kinds `actor` and `entity`.
+ * A record that an audit entry changed, as the audit's index names it. An empty `id` means all records of the kind.
+ * Reads and denials are not in this index, because an index row would make a revealing read a sixth slower. The log
+ * index adds them later, as the kinds `actor` and `entity`.
  */
 export interface AuditSubject {
   readonly kind: 'tenant' | 'application' | 'token' | 'actor' | 'entity';
@@ -13,7 +13,10 @@ export interface AuditSubject {
 
 const KINDS = ['tenant', 'application', 'token'] as const;
 
-/** Returns the records that an event changed. `tenant_id` is the event's own or, for an operation, its application's. */
+/**
+ * Returns the records that an event changed. `tenant_id` is the tenant of the event or, for an operation, of its
+ * application.
+ */
 export function subjectsOf(event: AuditEvent, tenant_id: string | undefined): readonly AuditSubject[] {
   const { action, entities } = event;
   if (action === 'loadSnapshot') return entities.slice(1).flatMap((tenant) => KINDS.map((kind) => allOf(kind, tenant)));

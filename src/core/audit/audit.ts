@@ -7,13 +7,13 @@ import { subjectsOf } from './audit-subjects.ts';
 import { createDenialWindow } from './denial-window.ts';
 import type { AuditDraft, AuditStore, IndexedSubject } from './ports.ts';
 
-/** How many events `record` collects before it writes them, and how long they wait, in milliseconds. */
+/** The maximum number of events that `record` collects before it writes them. */
 const MAX_WAITING = 1024;
 const DELAY_MS = 50;
-/** The most records that the events of one row name, unless one event names more. */
+/** The maximum number of records that the events of one row name, unless a single event names more. */
 const MAX_NAMED = 1_000;
 
-/** A change of a record of a tenant. */
+/** The event of a change, with the tenant of the changed record. */
 export interface AuditedChange {
   readonly event: AuditEvent;
   readonly tenant_id: string | undefined;
@@ -23,22 +23,22 @@ export interface AuditedChange {
 export interface Audit {
   readonly level: AuditLevel;
   /**
-   * Returns the row that a store writes together with a change. `tenantId` is its application's; an event without an
-   * application has its own.
+   * Returns the row that a store writes together with a change. `tenantId` is the tenant of the calling application;
+   * default: the tenant of the event.
    */
   draft(event: AuditEvent, tenantId?: string): AuditDraft;
   /** Returns the row of several changes that are written together. */
   draftAll(changes: readonly AuditedChange[]): AuditDraft;
   /**
-   * Records an event without a change. Writes it a moment later, in one commit with others; a strict audit writes it
-   * before this resolves. Returns no promise when the caller need not wait. Beyond 100 denials of an application in a
-   * minute, counts them and writes the count at the end of that minute. Throws the store's problems: then the call must
-   * fail.
+   * Records an event without a change. Writes it a moment later, in one commit with other events; a strict audit writes
+   * it before the promise resolves. Returns no promise when the caller need not wait. Beyond 100 denials of an
+   * application in a minute, counts the denials and writes the count at the end of that minute. Rejects with the
+   * store's problems; the call must then fail.
    */
   record(event: AuditEvent): Promise<void> | undefined;
-  /** Writes the waiting events. Throws the store's problems and then keeps the events. */
+  /** Writes the waiting events. Rejects with the store's problems and then keeps the events. */
   settle(): Promise<void>;
-  /** Writes the waiting and the counted events. Throws the store's problems and then keeps the events. */
+  /** Writes the waiting events and the counted denials. Rejects with the store's problems and then keeps the events. */
   flush(): Promise<void>;
 }
 
@@ -47,13 +47,13 @@ export interface AuditParts {
   readonly keyring: Pick<Keyring, 'sealAuditEvent' | 'auditLink' | 'auditSubject'>;
   readonly clock: Clock;
   readonly level: AuditLevel;
-  /** No secret leaves before its entry is on disk. */
+  /** Whether each entry is on disk before its call gets a reply. */
   readonly strict: boolean;
 }
 
 /**
- * The audit fails closed. After a failed write, each audited call tries to write the waiting entries with its own, and
- * fails if it cannot.
+ * Creates the writer of audit events. The audit fails closed: after a failed write, each audited call tries to write
+ * the waiting events with its own event, and fails if that write fails.
  */
 export function createAudit({ store, keyring, clock, level, strict }: AuditParts): Audit {
   let waiting: TimedEvent[] = [];
@@ -98,7 +98,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     try {
       await writeWaiting();
     } catch (error) {
-      // The call fails, so it has nothing to record. Earlier events keep waiting.
+      // This call fails, so drop its event. Keep the earlier events.
       waiting = waiting.filter((one) => one !== own);
       throw error;
     }
@@ -110,7 +110,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     return writeWaiting();
   }
 
-  /** In sequence, so that entries have the order of their events. */
+  /** Writes the waiting events after the previous write, so that entries have the order of their events. */
   function writeWaiting(): Promise<void> {
     const written = writing.then(write);
     writing = written.catch(() => undefined);
@@ -138,7 +138,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   return { level, draft, draftAll, record, settle: writeWaiting, flush };
 }
 
-/** Divides events into rows with a limited number of events and of named records. */
+/** Divides events into rows, each with a limited number of events and of named records. */
 function rowsOf(events: readonly TimedEvent[]): readonly (readonly TimedEvent[])[] {
   const rows: TimedEvent[][] = [];
   let row: TimedEvent[] = [];
@@ -155,7 +155,7 @@ function rowsOf(events: readonly TimedEvent[]): readonly (readonly TimedEvent[])
   return rows;
 }
 
-/** Returns the audit rows for the removal of expired records. */
+/** Creates the recorder that returns the audit rows and tombstones for the removal of expired records. */
 export function createExpiryRecorder({ keyring, audit }: Pick<World, 'keyring' | 'audit'>): ExpiryRecorder {
   return {
     recordExpiry(record, deleted_at) {

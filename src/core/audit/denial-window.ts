@@ -2,7 +2,7 @@ import type { Instant } from '../ports.ts';
 import type { AuditEvent } from './audit-event.ts';
 
 const WINDOW_MS = 60_000;
-/** How many denials of one application get their own entries in a window. */
+/** The maximum number of denials of one application that get their own entries in a window. */
 const MAX_SINGLE = 100;
 
 /** The denials of one application since the window began. */
@@ -13,15 +13,15 @@ interface Refused {
 }
 
 /**
- * Counts denials, so that no key fills the disk with entries. The first denial begins a window of a minute. Calls
- * `onEnd` after the window; `onEnd` must call `end`.
+ * Creates a counter of denials, so that a caller cannot fill the disk with entries. The first denial starts a window of
+ * a minute. The counter calls `onEnd` after the window; `onEnd` must call `end`.
  */
 export function createDenialWindow(onEnd: () => void) {
   const applications = new Map<string, Refused>();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   return {
-    /** Counts a denial. Returns false for one that needs its own entry. */
+    /** Counts a denial. Returns false when the denial needs its own entry. */
     absorb({ action, status, application_id = '', tenant_id }: AuditEvent, now: Instant): boolean {
       timer ??= setTimeout(onEnd, WINDOW_MS).unref();
       const refused = applications.get(application_id) ?? { total: 0, counted: new Map() };
@@ -35,7 +35,7 @@ export function createDenialWindow(onEnd: () => void) {
       return true;
     },
 
-    /** Ends the window. Returns its counted entries. */
+    /** Ends the window. Returns an event for each kind of counted denial. */
     end(): readonly AuditEvent[] {
       clearTimeout(timer);
       timer = undefined;

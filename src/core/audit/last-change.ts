@@ -9,7 +9,7 @@ import { BrokenAudit, openPlace } from './walk-audit.ts';
 type Parts = Pick<World, 'store' | 'keyring' | 'clock'>;
 type Kind = Exclude<AuditSubject['kind'], 'actor' | 'entity'>;
 
-/** A row as read. */
+/** The identity and the revision of a row, as read. */
 interface Row {
   readonly tenant_id: string;
   readonly id: string;
@@ -25,9 +25,9 @@ const REREAD: Readonly<Record<Kind, Reread>> = {
 };
 
 /**
- * Compares a row with the last audit entry that changed it. A row from an older copy of the file opens, but has another
- * revision or was removed since. Resolves to false when the row has changed since it was read. Rejects with
- * `integrity_failure` for a restored row.
+ * Resolves to whether a row matches the last audit entry that changed it; to false when the row has changed since it
+ * was read. Rejects with `integrity_failure` for a row that was restored from an older copy of the file: such a row
+ * opens, but its revision differs from the audit, or the audit records its removal.
  */
 export async function isAudited(parts: Parts, kind: Kind, row: Row): Promise<boolean> {
   const event = await lastChange(parts, kind, row);
@@ -37,13 +37,17 @@ export async function isAudited(parts: Parts, kind: Kind, row: Row): Promise<boo
   throw new Problem('integrity_failure', { cause: new Error(`the ${kind} ${row.id} was restored from an older copy`) });
 }
 
-/** Checks a read. Rejects with `write_conflict` when the row has changed; the call is then repeated. */
+/**
+ * Checks a row that was read. Rejects with `write_conflict` when the row has changed since; the call is then repeated.
+ * Rejects with `integrity_failure` for a restored row.
+ */
 export async function requireAudited(parts: Parts, kind: Kind, row: Row): Promise<void> {
   if (!(await isAudited(parts, kind, row))) throw new Problem('write_conflict');
 }
 
 /**
- * Returns the event of the last change. After a loaded snapshot, starts from the audit place that the snapshot names.
+ * Resolves to the event of a row's last change. When that event loaded a snapshot, continues the search at the audit
+ * sequence that the snapshot names.
  */
 async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Promise<AuditEvent | undefined> {
   const ids = kind === 'tenant' ? [''] : [id, ''];
@@ -63,7 +67,10 @@ async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Pro
   }
 }
 
-/** Opens the entry and checks the link of its row, since an index row proves nothing. */
+/**
+ * Resolves to the event at a place. Checks the link of its row, because an index row proves nothing. Rejects with
+ * `integrity_failure`.
+ */
 async function eventAt(parts: Parts, place: AuditPlace): Promise<AuditEvent> {
   try {
     return await openPlace(parts, place);

@@ -8,10 +8,10 @@ import { AUDITED_ACTIONS } from './audit-event.ts';
 import { logCursor, parseLogCursor, parseLogId } from './log-place.ts';
 import { type FoundLog, type LogQuestion, searchLog } from './search-log.ts';
 
-/** List the audit log of the tenant (search-and-batches.md §7). */
+/** Lists the audit log of the tenant (search-and-batches.md §7). */
 export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) => {
   const { size = PAGE_QUERY.size.default, start, after, wait = 0, start_date, end_date, operation } = query;
-  if (query.wait !== undefined && after === undefined) throw invalid('wait', 'needs after');
+  if (query.wait !== undefined && after === undefined) throw invalid('wait', 'requires after');
   if (operation !== undefined && !AUDITED_ACTIONS.some((known) => known === operation)) {
     throw invalid('operation', `is not an operation${didYouMean(operation, AUDITED_ACTIONS)}`);
   }
@@ -29,7 +29,7 @@ export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) =>
     after: after === undefined ? undefined : parseLogId(after),
     size,
   };
-  // Includes the latest reads. A vault that accepts no writes still answers.
+  // Write the waiting events, so that the list includes the latest reads. A vault that accepts no writes still answers.
   await world.audit.settle().catch(() => undefined);
   const { entries, next, searched_to } = await untilFound(question, wait * 1000, caller, world);
   return {
@@ -42,12 +42,14 @@ export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) =>
   };
 };
 
-/** Searches again when the audit has grown, until it finds an entry or the time is over. */
+/**
+ * Searches the log, and again whenever the audit has grown, until it finds an entry or `ms` milliseconds have passed.
+ */
 async function untilFound(question: LogQuestion, ms: number, caller: Caller, world: World): Promise<FoundLog> {
   const deadline = performance.now() + ms;
   let { after } = question;
   for (;;) {
-    // The next search finds entries from here on.
+    // If this search finds nothing, the next one starts after this sequence.
     const { sequence } = await world.store.auditHead();
     const found = await searchLog(world, { ...question, after });
     const left = deadline - performance.now();
@@ -59,13 +61,15 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
   }
 }
 
-/** Rejects with `write_conflict` when the application has changed meanwhile; the call is then repeated. */
+/**
+ * Rejects with `write_conflict` when the calling application has changed during the wait; the call is then repeated.
+ */
 async function requireCurrent({ application: { record } }: Caller, { store, clock }: World): Promise<void> {
   const now = await store.findApplication(record.tenant_id, record.id, clock.now());
   if (now?.revision !== record.revision) throw new Problem('write_conflict');
 }
 
-/** A date-time without an offset is UTC. */
+/** Returns the instant of a query parameter. Reads a date-time without an offset as UTC. */
 function readDate(name: string, text: string): Instant {
   const isLocal = /T[^Z+-]*$/i.test(text);
   const instant = parseInstant(isLocal ? `${text}Z` : text);

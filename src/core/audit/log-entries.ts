@@ -9,10 +9,13 @@ export type LogEntry = ResultOf<'listLogs'>['data'][number];
 
 type EntityType = LogEntry['entity_type'];
 
-/** The resource of a permission, if it is an entity. */
+/** The entity types by the resource of a permission, the part before the colon. */
 const ENTITY_TYPES: Readonly<Record<string, EntityType>> = { token: 'token', application: 'application' };
 
-/** Returns the tenants that see an event: none for events of the whole vault, which may concern other tenants. */
+/**
+ * Returns the tenants that see an event in their log. No tenant sees an event of the whole vault, because such an event
+ * may concern other tenants.
+ */
 function tenantsOf({ action, tenant_id, entities }: AuditEvent): readonly string[] {
   if (action === 'loadSnapshot') return entities.slice(1);
   return tenant_id === undefined ? [] : [tenant_id];
@@ -32,8 +35,8 @@ function entitiesOf(event: AuditEvent, type: EntityType, tenantId: string): read
 }
 
 /**
- * Returns the subjects of an event in the log index: the caller and the entities. Omits changed records, which the
- * index of changes has.
+ * Returns the subjects of an event for the log index: the caller and the entities. Omits changed records, because the
+ * index of changes already contains them.
  */
 export function logSubjectsOf(event: AuditEvent): readonly AuditSubject[] {
   const type = entityTypeOf(event);
@@ -44,7 +47,7 @@ export function logSubjectsOf(event: AuditEvent): readonly AuditSubject[] {
   ]);
 }
 
-/** Returns a tenant's log entries for an event, one for each entity, in order. */
+/** Returns the log entries of an event for a tenant, one for each entity, in order. */
 export function logEntriesOf({ event, at, sequence, n }: PlacedEvent, tenant_id: string): readonly LogEntry[] {
   if (!tenantsOf(event).includes(tenant_id)) return [];
   const { action: operation, status, application_id, revealed = false } = event;

@@ -4,7 +4,10 @@ import { logSubjectsOf } from './log-entries.ts';
 import type { AuditEntry, LoggedRow } from './ports.ts';
 import { type AuditParts, BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
 
-/** The limits of one read and one write of the index: rows, and subjects (a batch has a thousand). */
+/**
+ * The maximum number of rows in one read and of subjects in one write of the index. A batch has up to a thousand
+ * subjects.
+ */
 const MAX_ROWS = 20;
 const MAX_SUBJECTS = 500;
 
@@ -13,8 +16,9 @@ export interface LogParts extends AuditParts {
 }
 
 /**
- * Adds missing rows of the audit to the log index, with about `limit` subjects, in slices between which other calls
- * run. Entries are indexed later because random page writes would slow each create and read.
+ * Adds missing rows of the audit to the log index, until about `limit` subjects are added. Works in slices, so that
+ * other calls run in between. Entries are indexed later because random page writes would slow down each create and
+ * read.
  */
 export async function indexLog({ store, keyring }: LogParts, limit = Number.POSITIVE_INFINITY): Promise<void> {
   for (let left = limit; left > 0; ) {
@@ -36,7 +40,7 @@ export async function indexLog({ store, keyring }: LogParts, limit = Number.POSI
   }
 }
 
-/** Returns the index entries of a row. */
+/** Returns the entries of the log index for an audit row. */
 export function loggedRow(
   keyring: LogParts['keyring'],
   sequence: number,
@@ -47,7 +51,7 @@ export function loggedRow(
   return { sequence, blinds: [...named.values()].map((subject) => keyring.auditSubject(subject)) };
 }
 
-/** A damaged row has no index entries, but must not hide later rows. */
+/** Opens a row. Returns no events for a damaged row, which must not hide later rows. */
 function openAny(keyring: LogParts['keyring'], entry: AuditEntry): readonly PlacedEvent[] {
   try {
     return openRow(keyring, entry);

@@ -1,6 +1,9 @@
 import { invalid } from '../problem.ts';
 
-/** The place of an entry of the log: row, event in the row, entity of the event from 1, or 0 for a single entity. */
+/**
+ * The place of a log entry: the row, the event in the row, and the entity in the event, from 1. `entity` is 0 for an
+ * event with a single entity.
+ */
 export type LogPlace = readonly [sequence: number, n: number, entity: number];
 
 export function parseLogId(id: string): LogPlace {
@@ -8,17 +11,17 @@ export function parseLogId(id: string): LogPlace {
   return [sequence, n, entity];
 }
 
-/** Returns a negative number when `a` is older. */
+/** Compares two places. Returns a negative number when `a` is older. */
 export function comparePlaces(a: LogPlace, b: LogPlace): number {
   return a[0] - b[0] || a[1] - b[1] || a[2] - b[2];
 }
 
-/** Returns the cursor to entries older than a place. */
+/** Returns the cursor of a page that starts with the entries older than a place. */
 export function logCursor(place: LogPlace): string {
   return Buffer.from(place.join('.')).toString('base64url');
 }
 
-/** Throws `invalid_request` for a cursor that the list did not return. */
+/** Returns the place in a cursor. Throws `invalid_request` for a cursor that the list did not return. */
 export function parseLogCursor(cursor: string): LogPlace {
   const id = Buffer.from(cursor, 'base64url').toString('latin1');
   if (!/^\d{1,15}(\.\d{1,9}){2}$/.test(id)) throw invalid('start', 'is not a cursor of this list');

@@ -1,7 +1,7 @@
 import { Problem } from '../problem.ts';
 import type { AuditStore } from './ports.ts';
 
-/** The interval between two looks at the audit for all waiting calls. */
+/** The interval at which the watch reads the end of the audit for all waiting calls. */
 const POLL_MS = 100;
 /** The maximum number of waiting calls. */
 const MAX_WAITING = 64;
@@ -11,14 +11,14 @@ interface Waiter {
   readonly wake: (isEnded: boolean) => void;
 }
 
-/** Wakes calls that wait for new entries of the audit, from any process. */
+/** Wakes calls that wait for new rows of the audit, written by any process. */
 export interface LogWatch {
   /**
-   * Resolves when the audit has a row after `sequence`, or after `ms`. Resolves to true on `end`. Throws
-   * `too_many_requests`.
+   * Resolves to false when the audit has a row after `sequence`, or after `ms` milliseconds. Resolves to true after
+   * `end`. Rejects with `too_many_requests` when too many calls wait.
    */
   changed(sequence: number, ms: number): Promise<boolean>;
-  /** Ends all waits, now and later. */
+  /** Ends all current and later waits. */
   end(): void;
 }
 

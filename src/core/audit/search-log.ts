@@ -8,16 +8,18 @@ import { comparePlaces, type LogPlace, parseLogId } from './log-place.ts';
 import type { AuditEntry } from './ports.ts';
 import { BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
 
-/** The maximum number of events that one call opens, and of those in one row, which is opened whole. */
+/** The maximum number of events that one call opens, and the maximum in one row. A row is always opened as a whole. */
 const MAX_OPENED = 5_000;
 const MAX_EVENTS_OF_ROW = 1_024;
-/** Opened events before other calls get a turn. */
+/** The number of events to open before other calls get a turn. */
 const SLICE = 250;
 /** The number of rows in one read. */
 const PAGE = 50;
-/** The number of rows that the log index need not cover: opening them is faster than writing the index. */
+/**
+ * The maximum number of rows outside the log index that a query opens. Opening so few is faster than writing the index.
+ */
 const MAX_TAIL = 100;
-/** How much later than its events a row may be written, in milliseconds: rows are in the order of writing. */
+/** The maximum delay between an event and the writing of its row, in milliseconds. Rows are in the order of writing. */
 const SLACK_MS = 60 * 60 * 1000;
 
 /** A query of a tenant's log. Times range from `start_at` to before `end_at`. */
@@ -30,9 +32,9 @@ export interface LogQuestion {
   readonly denied?: boolean | undefined;
   readonly start_at?: Instant | undefined;
   readonly end_at?: Instant | undefined;
-  /** Only older entries. */
+  /** Return only entries older than this place. */
   readonly before?: LogPlace | undefined;
-  /** Only newer entries. */
+  /** Return only entries newer than this place. */
   readonly after?: LogPlace | undefined;
   readonly size: number;
 }
@@ -40,16 +42,16 @@ export interface LogQuestion {
 export interface FoundLog {
   /** Newest first. */
   readonly entries: readonly LogEntry[];
-  /** Older entries may exist before this place. */
+  /** The place before which older entries may exist; absent at the end. */
   readonly next?: LogPlace;
-  /** The time of the last examined row, if the page was not full by then. */
+  /** The time of the last examined row, if the search stopped before the page was full. */
   readonly searched_to?: Instant;
 }
 
 /**
- * Finds entries, newest first. A query by entity or actor opens the rows that the log index names, and those that it
- * does not cover yet. Any other query opens row after row, and stops after `MAX_OPENED` events. Throws
- * `integrity_failure`.
+ * Resolves to the entries that match a query, newest first. A query by entity or actor opens the rows that the log
+ * index lists, and the rows that the index does not cover yet. Any other query opens row after row and stops after
+ * `MAX_OPENED` events. Rejects with `integrity_failure` for a damaged row.
  */
 export async function searchLog(parts: LogParts, question: LogQuestion): Promise<FoundLog> {
   const { before, after = [0, 0, 0], size, start_at = 0 } = question;
@@ -87,7 +89,7 @@ function openOrFail({ keyring }: LogParts, row: AuditEntry): readonly PlacedEven
   }
 }
 
-/** Returns the entries of an event that match the query, whatever their place. */
+/** Returns the entries of an event that match the query. Ignores `before` and `after`. */
 function wantedOf(placed: PlacedEvent, question: LogQuestion): readonly LogEntry[] {
   const { tenant_id, entity_type, entity_id, actor_id, operation, denied, start_at, end_at } = question;
   const { at, event } = placed;
@@ -102,7 +104,7 @@ function wantedOf(placed: PlacedEvent, question: LogQuestion): readonly LogEntry
   );
 }
 
-/** Yields the rows that may have entries, last first. */
+/** Yields the rows that may contain matching entries, newest first. */
 async function* rowsBackwards(parts: LogParts, question: LogQuestion): AsyncGenerator<AuditEntry> {
   const { store } = parts;
   const [floor = 1] = question.after ?? [];
@@ -129,7 +131,9 @@ async function* rowsBackwards(parts: LogParts, question: LogQuestion): AsyncGene
   }
 }
 
-/** Returns the end of the log index. If the uncovered tail is long, first covers as much as one call may. */
+/**
+ * Resolves to the last row that the log index covers. If many rows are missing, first indexes as many as one call may.
+ */
 async function coveredUpTo(parts: LogParts, head: number): Promise<number> {
   const covered = await parts.store.logIndexEnd();
   if (head - covered <= MAX_TAIL) return covered;
@@ -142,7 +146,7 @@ async function coveredUpTo(parts: LogParts, head: number): Promise<number> {
   return parts.store.logIndexEnd();
 }
 
-/** Returns the last row up to `head` that was written before `time`, or one just after it. */
+/** Resolves to the last row up to `head` that was written before `time`, or to a row at most PAGE rows later. */
 async function lastBefore({ store }: LogParts, time: Instant, head: number): Promise<number> {
   let [low, high] = [0, head];
   while (high - low > PAGE) {

@@ -11,28 +11,31 @@ import type { AuditDraft } from './ports.ts';
 
 /** The reply of a change. */
 export interface ChangeResult {
-  /** Stored with the change if the call has an idempotency key. */
+  /** The body of the reply. It is stored with the change if the call has an idempotency key. */
   readonly shown: Printable;
-  /** Whether it contains plaintext. */
+  /** Whether the reply contains plaintext. */
   readonly revealed?: boolean;
-  /** The ids of tokens in the reply besides those that were changed. */
+  /** The ids of the unchanged tokens in the reply. */
   readonly besides?: readonly string[];
 }
 
-/** The audit of one call: the handler reports the records, and the dispatcher reports the end. */
+/** The audit of one call. The handler reports the records, and the dispatcher reports the outcome. */
 export interface Trail {
-  /** Returns the row of a change, for the store. `revision` is the record's after the change. */
+  /** Returns the audit row of a change, for the store. `revision` is the revision of the record after the change. */
   changed(entities: readonly string[], revision?: number, result?: ChangeResult): AuditDraft;
-  /** Returns the row of a change that is written together with others: `Audit.draftAll`. */
+  /** Returns the event of a change that is written together with other changes, for `Audit.draftAll`. */
   change(entities: readonly string[], revision?: number): AuditedChange;
-  /** Reports the ids of unchanged records in the reply; `revealed` when it contains plaintext. */
+  /** Reports the ids of unchanged records in the reply. `revealed` is true when the reply contains plaintext. */
   shown(entities: readonly string[], revealed: boolean): void;
   /**
-   * Reports success. Records the presented data as the audit's level requires; returns undefined when nothing is
-   * recorded. Throws the store's problems.
+   * Reports success. Records the read if the audit's level requires it; returns undefined when nothing is recorded.
+   * Rejects with the store's problems.
    */
   finish(): Promise<void> | undefined;
-  /** Reports a problem as the result of the call. */
+  /**
+   * Reports a problem as the result of the call. Records a denial if the audit's level requires it; returns undefined
+   * when nothing is recorded. Rejects with the store's problems.
+   */
   refuse(error: unknown): Promise<void> | undefined;
 }
 
@@ -43,7 +46,7 @@ export function createTrail(
 ): Trail {
   const { operation, peer } = call;
   const { status, audit: facts }: Operation = OPERATIONS[operation];
-  // Name each member: V8 takes microseconds to add one to a spread object.
+  // Name each member, because V8 takes microseconds to add a member to a spread object.
   const event = (status: number, entities: readonly string[], revision?: number, revealed?: boolean): AuditEvent => ({
     action: operation,
     status,
@@ -55,7 +58,7 @@ export function createTrail(
     revealed: revealed || undefined,
   });
   const isWritten = (kind: ReadKind) => isAudited(audit.level, kind) && !(facts.denialsOnly && kind !== 'denied');
-  /** The ids in the path. */
+  /** Returns the ids in the path of the call. */
   const named = () => Object.values(call.params).filter(mayBeId);
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 
@@ -69,7 +72,7 @@ export function createTrail(
     },
 
     finish() {
-      // A change has already written its entry. A call without a change reports the presented data.
+      // A change has already written its entry. A call without a change has reported the records that it shows.
       if (facts.effect !== 'none' && !seen) return undefined;
       if (!isWritten(seen?.revealed ? 'revealed' : 'other')) return undefined;
       return audit.record(event(status, seen?.entities ?? named(), undefined, seen?.revealed));

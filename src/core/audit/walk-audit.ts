@@ -15,7 +15,7 @@ export interface PlacedEvent extends AuditPlace, TimedEvent {
   readonly link: Uint8Array;
 }
 
-/** Damage in the audit: `sequence` is the first wrong row. */
+/** The error for damage in the audit. `sequence` is the first wrong row. */
 export class BrokenAudit extends Error {
   override readonly name = 'BrokenAudit';
   readonly sequence: number;
@@ -34,8 +34,8 @@ export interface AuditParts {
 }
 
 /**
- * Yields the events after `from` in order, and checks each against the chain first. Throws `BrokenAudit` at an entry
- * that was altered, removed, added or moved. A missing tail shows only by comparison with a recorded end of the chain.
+ * Yields the events after `from` in order, and checks the chain before each row. Throws `BrokenAudit` at a row that was
+ * altered, removed, added or moved. Only a comparison with a recorded end of the chain detects missing rows at the end.
  */
 export async function* walkAudit({ store, keyring }: AuditParts, from: AuditHead = START): AsyncGenerator<PlacedEvent> {
   let head = from;
@@ -49,7 +49,7 @@ export async function* walkAudit({ store, keyring }: AuditParts, from: AuditHead
   }
 }
 
-/** Opens the row after `head`. Throws `BrokenAudit` for any other. */
+/** Returns the events of the row after `head`. Throws `BrokenAudit` if `entry` is not that row. */
 function openNext(
   keyring: AuditParts['keyring'],
   head: AuditHead,
@@ -58,12 +58,12 @@ function openNext(
   if (entry?.sequence !== head.sequence + 1) throw new BrokenAudit(head.sequence + 1, 'is missing');
   const { sequence, at, sealed, link } = entry;
   if (Buffer.compare(keyring.auditLink(head.link, { sequence, at, sealed }), link) !== 0) {
-    throw new BrokenAudit(sequence, 'was altered, or is not where it was written');
+    throw new BrokenAudit(sequence, 'was altered or moved');
   }
   return openRow(keyring, entry);
 }
 
-/** Opens one entry and checks its row's link to the previous row. Throws `BrokenAudit`. */
+/** Resolves to the event at a place. Checks the link of its row to the previous row. Rejects with `BrokenAudit`. */
 export async function openPlace({ store, keyring }: AuditParts, { sequence, n }: AuditPlace): Promise<AuditEvent> {
   const entries = await store.readAudit(Math.max(0, sequence - 2), Math.min(sequence, 2));
   const head = sequence === 1 ? START : entries[0];
@@ -73,7 +73,7 @@ export async function openPlace({ store, keyring }: AuditParts, { sequence, n }:
   return placed.event;
 }
 
-/** Throws `BrokenAudit` for a row that does not open. */
+/** Returns the events of a row without checking the chain. Throws `BrokenAudit` for a row that does not open. */
 export function openRow(
   keyring: AuditParts['keyring'],
   { sequence, at, sealed, link }: AuditEntry,
@@ -89,10 +89,7 @@ export function openRow(
   }
 }
 
-/**
- * Returns the last events that match `wanted`, newest first, at most `limit`. Opens each event without checking the
- * chain.
- */
+/** Resolves to at most `limit` of the last events that match `wanted`, newest first. Does not check the chain. */
 export async function lastEvents(
   { store, keyring }: AuditParts,
   wanted: (placed: PlacedEvent) => boolean,

@@ -4,7 +4,10 @@ import { parseJson } from '../json/parse.ts';
 import { FilterFailure } from './expression-error.ts';
 import { textOf } from './print-value.ts';
 
-/** A number in arithmetic: its text, which distinguishes integers (`7`) from others (`7.0`), and a double. */
+/**
+ * A number in arithmetic. `text` distinguishes integers (`7`) from other numbers (`7.0`); `value` is the nearest
+ * double.
+ */
 export interface Decimal {
   readonly text: string;
   readonly value: number;
@@ -13,7 +16,10 @@ export interface Decimal {
 
 const NUMERAL = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,9})?$/;
 
-/** Returns the JSON number in a text, digit by digit: `007` is 7, `+1.10` is 1.10; undefined for other text. */
+/**
+ * Returns the JSON number that a text represents, keeping all digits: `007` is 7, `+1.10` is 1.10. Returns undefined
+ * for other text.
+ */
 export function toJsonNumber(text: string): number | JsonNumber | undefined {
   if (!NUMERAL.test(text)) return undefined;
   const digits = text.replace(/^[+-]/, '').replace(/^0+(?=\d)/, '');
@@ -21,7 +27,10 @@ export function toJsonNumber(text: string): number | JsonNumber | undefined {
   return typeof parsed === 'number' || parsed instanceof JsonNumber ? parsed : undefined;
 }
 
-/** Returns undefined for a value that is neither a number nor the text of one, or that is too large for a double. */
+/**
+ * Returns the number that a value represents. Returns undefined for a value that is neither a number nor the text of
+ * one, or that is too large for a double.
+ */
 export function toDecimal(value: Json): Decimal | undefined {
   const text = textOf(value);
   if (text === undefined || !NUMERAL.test(text)) return undefined;
@@ -29,8 +38,11 @@ export function toDecimal(value: Json): Decimal | undefined {
   return Number.isFinite(double) ? { text, value: double, integer: /^[+-]?\d+$/.test(text) } : undefined;
 }
 
-/** Avoids negative zero, which JSON would print as `0` and a comparison would treat as another value. */
+/**
+ * Returns the result of arithmetic as JSON. Converts negative zero to zero, because JSON prints both as `0` but a
+ * comparison distinguishes them. Throws `FilterFailure` for infinity and NaN.
+ */
 export function fromDouble(value: number): number {
-  if (!Number.isFinite(value)) throw new FilterFailure('gives a number that is too large');
+  if (!Number.isFinite(value)) throw new FilterFailure('returns a number that is too large');
   return value + 0;
 }

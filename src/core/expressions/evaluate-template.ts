@@ -7,15 +7,18 @@ import { readArgument } from './parameters.ts';
 import type { FilterCall, Output, PathOperand, Template } from './parse-template.ts';
 import { printValue } from './print-value.ts';
 
-/** The values available to expressions (decisions §4): `metadata` in `fingerprint_expression` only. */
+/** The values available to expressions (decisions §4). `metadata` is available only in `fingerprint_expression`. */
 export interface Scope {
   readonly data: Json;
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-const TOO_LONG = 'an expression gives at most 64 KiB';
+const TOO_LONG = 'the result of an expression is limited to 64 KiB';
 
-/** Throws `ExpressionError`. */
+/**
+ * Returns the result of a template: one output alone keeps the type of its value, any other template gives a string.
+ * Throws `ExpressionError`.
+ */
 export function evaluateTemplate(template: Template, scope: Scope, tools: FilterTools): Json {
   const [first, second] = template;
   if (typeof first === 'object' && second === undefined) return evaluateOutput(first, scope, tools);
@@ -27,7 +30,10 @@ export function evaluateTemplate(template: Template, scope: Scope, tools: Filter
   return text;
 }
 
-/** Throws `ExpressionError` for an expression that fails outside of `id` for all data. */
+/**
+ * Checks a template without evaluating it. Throws `ExpressionError` for a template that fails outside of `id` for all
+ * data.
+ */
 export function checkTemplate(template: Template, readsMetadata: boolean): void {
   for (const part of template) {
     if (typeof part === 'string') continue;
@@ -47,12 +53,15 @@ function checkScope({ root, position }: PathOperand, readsMetadata: boolean): vo
 function evaluateOutput(output: Output, scope: Scope, tools: FilterTools): Json {
   let value = output.operand.kind === 'path' ? read(output.operand, scope, tools) : output.operand.value;
   for (const call of output.calls) value = callFilter(call, value, scope, tools);
-  // The output of a filter was already checked.
+  // `callFilter` has already checked the output of a filter.
   if (output.calls.length === 0 && exceedsOutput(value)) throw new ExpressionError(TOO_LONG, output.position);
   return value;
 }
 
-/** Returns the value at a path; null when the data has none. Reads own members only: no path reaches a prototype. */
+/**
+ * Returns the value at a path; null when the data has no such member. Reads own members only, so no path reaches a
+ * prototype.
+ */
 function read(path: PathOperand, scope: Scope, work: WorkBudget): Json {
   let value: Json | undefined = path.root === 'data' ? scope.data : scope.metadata;
   if (value === undefined) throw outOfScope(path.position);
@@ -73,7 +82,7 @@ function callFilter(call: FilterCall, input: Json, scope: Scope, tools: FilterTo
     tools.spend(workOf(input));
     const result = filter.run(input, args, tools);
     tools.spend(workOf(result));
-    if (exceedsOutput(result)) throw new FilterFailure('gives more than 64 KiB');
+    if (exceedsOutput(result)) throw new FilterFailure('returns more than 64 KiB');
     return result;
   } catch (error) {
     if (error instanceof FilterFailure) throw new ExpressionError(`${name} ${error.reason}`, position);
@@ -83,7 +92,7 @@ function callFilter(call: FilterCall, input: Json, scope: Scope, tools: FilterTo
 
 function refuseRandom({ name, filter, position }: FilterCall): void {
   if (!filter.random) return;
-  throw new ExpressionError(`${name} gives random results, which are allowed in id only`, position);
+  throw new ExpressionError(`${name} returns random results, which are allowed only in id`, position);
 }
 
 function closeArguments(call: FilterCall, scope: Scope, tools: FilterTools): Arguments {
@@ -97,7 +106,10 @@ function closeArguments(call: FilterCall, scope: Scope, tools: FilterTools): Arg
   return args;
 }
 
-/** Listing the members of a large object takes several times as long as reading as many characters. */
+/**
+ * The cost of each member of an object. Listing the members of a large object takes several times as long as reading as
+ * many characters.
+ */
 const NAMING = 8;
 
 function workOf(value: Json): number {
@@ -109,12 +121,12 @@ function workOf(value: Json): number {
 const INDEX = /^-?\d{1,15}$/;
 
 function outOfScope(position: number): ExpressionError {
-  return new ExpressionError('metadata can be referred to in fingerprint_expression only', position);
+  return new ExpressionError('metadata is available only in fingerprint_expression', position);
 }
 
 /**
- * `size`, `first` and `last` of arrays, and `size` of a text, belong to Liquid. On an object such a name is an ordinary
- * member.
+ * Returns the member `key` of a value, or null. As in Liquid, `size`, `first` and `last` of arrays and `size` of a text
+ * are computed; in an object these names are ordinary members.
  */
 function readKey(value: Json, key: string | number, work: WorkBudget): Json {
   if (isJsonArray(value)) {

@@ -1,13 +1,14 @@
 /**
- * Why an expression (decisions §4) was rejected or failed. `reason` is a fixed text that names filters and parameters
- * and never quotes the expression or the data, so the caller may see it.
+ * The error for an expression (decisions §4) that was rejected or failed. `reason` is a fixed text that names filters
+ * and parameters and never quotes the expression or the data, so the caller may see it.
  */
 export class ExpressionError extends Error {
   readonly reason: string;
-  /** Offset in the expression's text, in UTF-16 code units, from 0. */
+  /** The offset in the expression's text, in UTF-16 code units, from 0. */
   readonly position: number;
   /**
-   * The path of the expression in a mask: `card.numbers.0`; empty for a mask, or any expression, that is one string.
+   * The path of the expression in a mask, such as `card.numbers.0`. Empty for a mask that is one string, and for other
+   * expressions.
    */
   readonly path: string;
 
@@ -20,7 +21,10 @@ export class ExpressionError extends Error {
   }
 }
 
-/** Thrown by a filter, which does not know its place; its caller turns it into an `ExpressionError`. */
+/**
+ * The error that a filter throws. A filter does not know its position, so its caller converts this error into an
+ * `ExpressionError`.
+ */
 export class FilterFailure extends Error {
   /** A fixed text that follows the filter's name: `needs an array`. */
   readonly reason: string;

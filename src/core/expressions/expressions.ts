@@ -15,37 +15,41 @@ import { loadQueryJson } from './query-json.ts';
  */
 
 export interface EvaluateOptions {
-  /** Only `id` provides it; random filters fail without it. */
+  /** The random source. Only `id` expressions provide it; random filters fail without it. */
   readonly random?: Random | undefined;
-  /** The work budget that several evaluations share; default: one for this evaluation. */
+  /** The work budget that several evaluations share. Default: a new budget for this evaluation. */
   readonly work?: WorkBudget | undefined;
 }
 
-/** Each at most 1 KiB of text. */
+/** The number of cached templates, each of at most 1 KiB of text. */
 const CACHED_TEMPLATES = 1000;
 
-/** The cost of parsing, in units of work. */
+/** The cost of parsing an expression, in units of work. */
 const PARSING = 256;
 
-/** Loads the code of filters that these values mention, for their evaluation. */
+/** Loads the code of the filters that these values mention, before their evaluation. */
 export async function loadFilters(...values: readonly (Json | undefined)[]): Promise<void> {
   if (values.some(mentionsJsonFilter)) await loadQueryJson();
 }
 
-/** Evaluates a source. Exactly one `{{ … }}` returns the value with its own type, any other source a string. */
+/**
+ * Returns the result of an expression. A source that is exactly one `{{ … }}` returns a value with its own type, any
+ * other source a string.
+ */
 export function evaluateExpression(source: string, scope: Scope, options: EvaluateOptions = {}): Json {
   return evaluateTemplate(templateOf(source), scope, toolsFor(options));
 }
 
-/** Evaluates one output. The filters of one budget share it. */
+/** Returns the result of one output. All filters share the budget `work`. */
 export function applyFilters(output: Output, data: Json, work: WorkBudget): Json {
   return evaluateTemplate([output], { data }, toolsFor({ work }));
 }
 
 /**
  * Returns the masked form of `scope.data`. Evaluates strings at every depth; other values are constants. Omits a member
- * or an item whose expression returns null, since the data has nothing to show there (decisions §3). Returns undefined
- * if that is the whole mask. The error's `path` leads to the string that failed.
+ * or an item whose expression returns null, because the data has nothing to show there (decisions §3). Returns
+ * undefined if the whole mask is such an expression. Throws an `ExpressionError` whose `path` leads to the failed
+ * string.
  */
 export function evaluateMask(mask: Json, scope: Scope, options: Pick<EvaluateOptions, 'work'> = {}): Json | undefined {
   const tools = toolsFor(options);
@@ -54,14 +58,15 @@ export function evaluateMask(mask: Json, scope: Scope, options: Pick<EvaluateOpt
     spendParsing(tools);
     const value = evaluateTemplate(templateOf(source), scope, tools);
     size += outputSize(value);
-    if (size > MAX_OUTPUT) throw new ExpressionError('the expressions of a mask give at most 64 KiB together', 0);
+    if (size > MAX_OUTPUT)
+      throw new ExpressionError('the results of all expressions in a mask are limited to 64 KiB in total', 0);
     return value;
   });
 }
 
 /**
- * Throws for a string, at any depth, that fails outside of `id` for all data. Evaluates nothing. Only a fingerprint
- * reads metadata.
+ * Checks the strings of a mask at every depth, without evaluating them. Throws for a string that fails outside of `id`
+ * for all data. Only a fingerprint expression may read metadata (`readsMetadata`).
  */
 export function checkExpressions(mask: Json, readsMetadata: boolean): void {
   mapMask(mask, (source) => {
@@ -74,7 +79,7 @@ function toolsFor({ random, work = createWorkBudget() }: EvaluateOptions): Filte
   return { spend: work.spend, random, queryJson: loadQueryJson.loaded };
 }
 
-/** A false positive only loads unneeded code. */
+/** Returns whether a mask may use the `json` filter. A false positive only loads unneeded code. */
 function mentionsJsonFilter(mask: Json | undefined): boolean {
   if (typeof mask === 'string') return /\|\s*json/.test(mask);
   if (isJsonArray(mask)) return mask.some(mentionsJsonFilter);
@@ -95,7 +100,7 @@ type EvaluateText = (source: string) => Json;
 
 function mapMask(mask: Json, evaluate: EvaluateText, path: readonly (string | number)[] = []): Json | undefined {
   if (typeof mask === 'string') {
-    // A tag alone counts, too: it is rejected, not printed.
+    // Parse a string with a tag, too: it must be rejected, not printed.
     if (!mask.includes('{{') && !mask.includes('{%')) return mask;
     try {
       return evaluate(mask) ?? undefined;
@@ -123,7 +128,7 @@ function mapMask(mask: Json, evaluate: EvaluateText, path: readonly (string | nu
 
 const templates = new Map<string, Template>();
 
-/** Forgets the least recently used template. */
+/** Returns the parsed template of a source from a cache, which drops the least recently used template. */
 function templateOf(source: string): Template {
   const template = templates.get(source) ?? parseTemplate(source);
   templates.delete(source);

@@ -8,7 +8,7 @@ import type { ArgumentOf, ParameterKind } from './parameters.ts';
 import { textOf } from './print-value.ts';
 import type { QueryJson } from './query-json.ts';
 
-/** The context of a filter besides its input and its arguments. */
+/** The context that a filter receives in addition to its input and its arguments. */
 export interface FilterTools extends WorkBudget {
   /** Present only for `id`, which allows random results. */
   readonly random?: Random | undefined;
@@ -29,12 +29,12 @@ type ArgumentsOf<P extends Parameters> = { readonly [N in keyof P]: ArgumentOf<P
 export type Arguments = Readonly<Record<string, unknown>>;
 
 /**
- * One row of the filter table (decisions §4). `run` throws `FilterFailure` for unsuitable input: a filter never passes
- * on a value that it should hide. Parameters are positional, in the order of `parameters`.
+ * A filter (decisions §4). `run` throws `FilterFailure` for unsuitable input, so a filter never passes on a value that
+ * it should hide. Parameters are positional, in the order of `parameters`.
  */
 export interface Filter {
   readonly parameters: Parameters;
-  /** Returns a different result each time; allowed in `id` only. */
+  /** True for a filter whose result is random; such a filter is allowed only in `id`. */
   readonly random: boolean;
   run(input: Json, args: Arguments, tools: FilterTools): Json;
 }
@@ -57,7 +57,7 @@ export function defineFilter<I extends InputKind, const P extends Parameters = R
       if (input === null && !takesNull) return null;
       const value = read(input);
       if (value === undefined) throw new FilterFailure(`needs ${expects}`);
-      // The casts are safe: the row's types come from the tables that read the input and the arguments.
+      // The casts are safe: the types of the row derive from the tables that read the input and the arguments.
       return row.apply(value as InputOf<I>, args as ArgumentsOf<P>, tools);
     },
   };
@@ -72,11 +72,11 @@ function textOrList(value: Json): string | JsonArray | undefined {
 }
 
 /**
- * The kinds of input. `read` returns undefined for a value of another kind. `takesNull` is false if null passes the
+ * The kinds of input. `read` returns undefined for a value of another kind. With `takesNull: false`, null passes the
  * filter unchanged, so that missing data stays missing.
  */
 export const INPUTS = {
-  /** For filters that hide: rejects values without an obvious text instead of printing them. */
+  /** For filters that hide a value. Rejects values without an obvious text instead of printing them. */
   text: { expects: 'text or a number', takesNull: false, read: textOf },
   liquid_text: { expects: 'text, a number or a boolean', takesNull: false, read: liquidText },
   liquid_text_or_null: {

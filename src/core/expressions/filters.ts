@@ -6,7 +6,7 @@ import { LIST_FILTERS } from './filters/list.ts';
 import { MASK_FILTERS } from './filters/mask.ts';
 import { TEXT_FILTERS } from './filters/text.ts';
 
-/** Every filter of the language (decisions §4). Names come from outside: look them up with `Object.hasOwn`. */
+/** All filters of the language (decisions §4). Callers send the names, so look them up with `Object.hasOwn`. */
 export const FILTERS: Readonly<Record<string, Filter>> = {
   ...MASK_FILTERS,
   ...CAST_FILTERS,

@@ -4,7 +4,7 @@ import { JsonNumber } from '../json/kind.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import { FilterFailure } from './expression-error.ts';
 
-/** Bytes of UTF-8 in one expression (decisions §4). */
+/** The maximum bytes of UTF-8 in one expression (decisions §4). */
 export const MAX_SOURCE = 1024;
 
 /**
@@ -14,12 +14,14 @@ export const MAX_SOURCE = 1024;
 export const MAX_OUTPUT = 64 * 1024;
 
 /**
- * The maximum number of characters, items and nodes that all expressions of one budget may read together: well under a
- * second.
+ * The maximum number of characters, items and nodes that the expressions of one budget may read in total. Reading that
+ * many takes well under a second.
  */
 const MAX_WORK = 4 * 1024 * 1024;
 
-/** Returns the bytes of a value as output: 0 for null, those of a text, or those of its JSON. */
+/**
+ * Returns the size of a value as output, in bytes: 0 for null, the length of a text, or the length of the JSON text.
+ */
 export function outputSize(value: Json): number {
   if (value === null) return 0;
   return Buffer.byteLength(typeof value === 'string' ? value : stringifyJson(value));
@@ -31,17 +33,21 @@ export function exceedsOutput(value: Json): boolean {
   return isLonger(value instanceof JsonNumber ? value.lexeme : stringifyJson(value), MAX_OUTPUT);
 }
 
-/** Rejects a too long output before it is built: where lengths multiply, a later check would be too late. */
+/**
+ * Throws `FilterFailure` for an output that would be too long. A filter calls this before it builds the output: where
+ * lengths multiply, a later check would be too late.
+ */
 export function assertOutput(length: number): void {
-  if (length > MAX_OUTPUT) throw new FilterFailure('gives more than 64 KiB');
+  if (length > MAX_OUTPUT) throw new FilterFailure('returns more than 64 KiB');
 }
 
 /**
- * The limit for a caller that may not read the data: about a millisecond, so that the time reveals little of the data.
+ * The work limit for a caller without read access to the data. This work takes about a millisecond, so its duration
+ * reveals little about the data.
  */
 export const UNREAD_WORK = 64 * 1024;
 
-/** Limits that stop a short expression from occupying the process for minutes. */
+/** A budget that stops a short expression from occupying the process for minutes. */
 export interface WorkBudget {
   /** Throws `FilterFailure` when the budget is used up. */
   spend(units: number): void;

@@ -4,7 +4,7 @@ import { ExpressionError } from './expression-error.ts';
 import { MAX_OUTPUT } from './limits.ts';
 import { textOf } from './print-value.ts';
 
-/** Accepts numbers, not their text: `reveal_last: '4'` is a wrong argument. */
+/** Returns an integer in a range. Accepts only numbers, not their text: `reveal_last: '4'` is a wrong argument. */
 function integerIn(value: Json, least: number, most: number): number | undefined {
   return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most ? value : undefined;
 }
@@ -45,7 +45,7 @@ const PARAMETERS = {
 export type ParameterKind = keyof typeof PARAMETERS;
 export type ArgumentOf<K extends ParameterKind> = Exclude<ReturnType<(typeof PARAMETERS)[K]['read']>, undefined>;
 
-/** Throws `ExpressionError` for a value of the wrong kind. */
+/** Returns an argument converted to its parameter's kind. Throws `ExpressionError` for a value of another kind. */
 export function readArgument(
   filter: string,
   parameter: string,

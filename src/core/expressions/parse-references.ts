@@ -6,17 +6,18 @@ import { type Output, takeOutput } from './parse-template.ts';
 /** One `{{ <token id> | filters }}` in a text. */
 export interface TokenReference {
   readonly id: string;
-  /** The filters on `data`; absent for the data itself. */
+  /** The filters to apply to the token's data; absent when the reference has no filters. */
   readonly output: Output | undefined;
   readonly position: number;
 }
 
 /**
- * No id contains a brace or a bar, and most ids contain characters that no path of an expression has (decisions §5).
+ * Matches the start of a reference, up to the first bar or the closing braces. No id contains a brace or a bar, and
+ * most ids contain characters that a path of an expression cannot have (decisions §5).
  */
 const HEAD = /\{\{([^{}|]*)(\||\}\})/y;
 
-/** Replaces the id while the filters are parsed. */
+/** The text that replaces the id while the filters are parsed. */
 const OPERAND = '{{data';
 
 /** Parses a text into its parts, in order. Throws `ExpressionError`. */
@@ -28,7 +29,7 @@ export function parseReferences(source: string): readonly (string | TokenReferen
     HEAD.lastIndex = position;
     const [, inside = '', end] = HEAD.exec(source) ?? [];
     const id = inside.trim();
-    if (id === '') throw new ExpressionError('a token id is expected here', position);
+    if (id === '') throw new ExpressionError('expected a token id', position);
     at = HEAD.lastIndex;
     if (end === '}}') {
       parts.push({ id, output: undefined, position });
@@ -42,7 +43,7 @@ export function parseReferences(source: string): readonly (string | TokenReferen
   return parts;
 }
 
-/** Parses from the first bar on. */
+/** Parses the filters of a reference, from the first bar on. */
 function takeFilters(source: string, bar: number) {
   const shift = bar - OPERAND.length;
   try {

@@ -8,7 +8,7 @@ import { FILTERS } from './filters.ts';
 import { MAX_SOURCE } from './limits.ts';
 import { readArgument } from './parameters.ts';
 
-/** A parsed expression: texts and outputs in order. Exactly one output keeps the type of its value. */
+/** A parsed expression: texts and outputs in order. The result of exactly one output keeps the type of its value. */
 export type Template = readonly (string | Output)[];
 
 /** One `{{ … }}`. Positions are offsets in the expression's text. */
@@ -18,7 +18,7 @@ export interface Output {
   readonly position: number;
 }
 
-/** `data.a[0]`, or a literal. */
+/** The value that an output starts with: a path such as `data.a[0]`, or a literal. */
 export type Operand = { readonly kind: 'literal'; readonly value: Json } | PathOperand;
 
 export interface PathOperand {
@@ -33,7 +33,7 @@ export interface FilterCall {
   readonly filter: Filter;
   /** The literal arguments and the defaults, converted and checked. */
   readonly args: Arguments;
-  /** The path arguments, evaluated later. */
+  /** The arguments that are paths, which are evaluated with the data. */
   readonly open: readonly { readonly parameter: string; readonly operand: PathOperand }[];
   readonly position: number;
 }
@@ -52,7 +52,7 @@ export interface FilterCall {
  *   escape   = "\" ( one of "bfnrtv" | "u" hex digits | octal digits | any other character, for itself ) ;
  *   word     = one or more letters, digits, "_", "?" and "-" ; beyond ASCII everything but blanks is a letter
  */
-/** White space without the byte order mark, which counts as a letter. */
+/** White space except the byte order mark, which counts as a letter. */
 const BLANK = '[^\\S\\ufeff]';
 
 const WORD_CHARACTER = '(?:[\\w?\\ufeff-]|[^\\x00-\\x7f\\s\\u201c\\u201d])';
@@ -79,7 +79,7 @@ const ESCAPED: ReadonlyMap<string, string> = new Map([
   ['v', '\v'],
 ]);
 
-/** `empty` and `blank` are literals of Liquid; this language rejects them. */
+/** The literals of the language. `empty` and `blank` are literals of Liquid that this language rejects. */
 const LITERALS: ReadonlyMap<string, boolean | null | undefined> = new Map([
   ['true', true],
   ['false', false],
@@ -89,14 +89,14 @@ const LITERALS: ReadonlyMap<string, boolean | null | undefined> = new Map([
   ['blank', undefined],
 ]);
 
-/** Parses an expression. Throws `ExpressionError` for everything that the grammar lacks. */
+/** Parses an expression. Throws `ExpressionError` for a source that does not match the grammar. */
 export function parseTemplate(source: string): Template {
-  if (isLonger(source, MAX_SOURCE)) throw new ExpressionError('an expression has at most 1 KiB', 0);
+  if (isLonger(source, MAX_SOURCE)) throw new ExpressionError('an expression is limited to 1 KiB', 0);
   const parts: (string | Output)[] = [];
   let at = 0;
   let trims = false;
   while (at < source.length) {
-    if (source.startsWith('{%', at)) throw new ExpressionError('tags are not part of the language', at);
+    if (source.startsWith('{%', at)) throw new ExpressionError('Liquid tags are not supported', at);
     if (source.startsWith('{{', at)) {
       const { output, end } = takeOutput(source, at);
       parts.push(output);
@@ -115,7 +115,7 @@ export function parseTemplate(source: string): Template {
   return parts;
 }
 
-/** Parses the output that begins at an offset. `end` is the offset after it. */
+/** Parses the output that begins at an offset. Also returns the offset after the output, `end`. */
 export function takeOutput(source: string, at: number): { readonly output: Output; readonly end: number } {
   OUTPUT.lastIndex = at;
   const inside = OUTPUT.exec(source)?.[1];
@@ -123,7 +123,7 @@ export function takeOutput(source: string, at: number): { readonly output: Outpu
   return { output: parseOutput(source, at, inside), end: at + inside.length + '{{}}'.length };
 }
 
-/** The position of the parser. `text` ends with the last part of the output, so that no token crosses its end. */
+/** The state of the parser. `text` ends with the last part of the output, so no match extends beyond the output. */
 interface Cursor {
   readonly text: string;
   at: number;
@@ -165,12 +165,12 @@ function parseOutput(source: string, position: number, inside: string): Output {
   if (cursor.at >= cursor.text.length) return { operand, calls, position };
   const { at } = cursor;
   if (calls.length === 0 && (take(cursor, WORD) ?? take(cursor, QUOTED)) !== undefined) {
-    throw new ExpressionError('one path or literal is expected here', at);
+    throw new ExpressionError('expected one path or literal', at);
   }
   throw noOutput(/[),]/.test(cursor.text.charAt(at)) ? at : at + 1);
 }
 
-/** Parses one filter call. `known` is the offset where the part before the pipe ends. */
+/** Parses one filter call. `known` is the offset where the part before the bar ends. */
 function parseCall(cursor: Cursor, known: number): FilterCall {
   const position = cursor.at;
   const name = take(cursor, WORD);
@@ -196,7 +196,7 @@ function parseCall(cursor: Cursor, known: number): FilterCall {
   return { name, filter, args, open, position };
 }
 
-/** Parses arguments. Leaves the cursor after the last one. */
+/** Parses the arguments of a filter call. Leaves the cursor after the last one. */
 function parseArguments(cursor: Cursor, name: string, most: number) {
   const given: { readonly operand: Operand; readonly begin: number }[] = [];
   const position = cursor.at - name.length;
@@ -234,7 +234,7 @@ function takeLiteral(cursor: Cursor): Json | undefined {
   const word = take(cursor, WORD) ?? '';
   const value = LITERALS.get(word);
   if (word === '' || (value === undefined && LITERALS.has(word))) {
-    throw new ExpressionError('a path or a literal is expected here', at);
+    throw new ExpressionError('expected a path or a literal', at);
   }
   if (value === undefined) cursor.at = at;
   return value;
@@ -249,10 +249,10 @@ function unquote(quoted: string): string {
 }
 
 function noRoot(position: number): ExpressionError {
-  return new ExpressionError('only data and metadata can be referred to', position);
+  return new ExpressionError('a path must start with data or metadata', position);
 }
 
-/** Parses a path. Leaves the cursor after it. */
+/** Parses a path. Leaves the cursor after the path. */
 function parsePath(cursor: Cursor): PathOperand {
   const position = cursor.at;
   const root = take(cursor, WORD);
@@ -268,7 +268,7 @@ function parsePath(cursor: Cursor): PathOperand {
 
 function takeMember(cursor: Cursor): string {
   const name = take(cursor, WORD);
-  if (name === undefined) throw new ExpressionError('this is no path', cursor.at - 1);
+  if (name === undefined) throw new ExpressionError('expected a member name after the dot', cursor.at - 1);
   return name;
 }
 
@@ -278,7 +278,7 @@ function takeIndex(cursor: Cursor): string | number {
   const quoted = take(cursor, QUOTED);
   const index = Number(quoted === undefined ? (take(cursor, NUMBER) ?? Number.NaN) : 0);
   if (!Number.isSafeInteger(index) || take(cursor, CLOSING_BRACKET) === undefined) {
-    throw new ExpressionError('only a whole number or a quoted name may stand in brackets', begin);
+    throw new ExpressionError('brackets must contain a whole number or a quoted name', begin);
   }
   return quoted === undefined ? index : unquote(quoted);
 }

@@ -7,30 +7,33 @@ import { FilterFailure } from './expression-error.ts';
 import type { WorkBudget } from './limits.ts';
 
 /**
- * Returns the one value that a JSONPath (RFC 9535) finds. Throws `FilterFailure` for none, for several, and for an
- * invalid path.
+ * Returns the only value that a JSONPath (RFC 9535) finds. Throws `FilterFailure` when the path is invalid or finds no
+ * value or several values.
  */
 export type QueryJson = (path: string, value: Json, work: WorkBudget) => Json;
 
-/** Deeper than any `data`: the library also counts the value itself. */
+/** The recursion limit of the library, which also counts the value itself. It exceeds the depth of any `data`. */
 const MAX_RECURSION = MAX_DEPTH + 1;
 
-/** The base cost of one read, in units of work: for most reads the library creates a node with the whole path. */
+/** The base cost of one read, in units of work. For most reads the library creates a node with the whole path. */
 const READING = 8;
 
-/** The cost of each name in a list of members: the proxy makes it slower than a read. */
+/** The cost of each name in a list of members. The proxy makes a name slower than a read. */
 const NAMING = 16;
 
 /**
- * The path characters that cost one unit on each read: most reads evaluate a condition, which may be as long as the
- * path.
+ * The number of path characters that cost one unit on each read. Most reads evaluate a condition, which may be as long
+ * as the path.
  */
 const CONDITION = 5;
 
-/** The text characters that cost one unit: conditions compare and count them. */
+/** The number of text characters that cost one unit, because conditions compare and count characters. */
 const TEXT = 4;
 
-/** Excludes `match` and `search`: their patterns can take seconds on a short text. */
+/**
+ * Loads the JSONPath library, without its functions `match` and `search`, whose patterns can take seconds on a short
+ * text.
+ */
 export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
   const { FunctionExpressionType, JSONPathEnvironment, JSONPathError, Nothing } = await import('json-p3');
   const environment = new JSONPathEnvironment({ maxRecursionDepth: MAX_RECURSION });
@@ -66,8 +69,8 @@ export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
 });
 
 /**
- * Copies the value as it is read and counts every read: a short path such as `$..*[?count($..*) > 1]` visits the square
- * of its input.
+ * Returns a copy of a value that is made as it is read and that counts every read. A short path such as
+ * `$..*[?count($..*) > 1]` makes a number of reads that is quadratic in the size of its input.
  */
 function walked(value: Json, pathLength: number, work: WorkBudget): JSONValue {
   const reading = READING + Math.ceil(pathLength / CONDITION);
@@ -97,11 +100,11 @@ function walked(value: Json, pathLength: number, work: WorkBudget): JSONValue {
     Reflect.set(members, key, copied);
     return copied;
   }
-  // JSON with numbers instead of lexemes, behind read-only proxies.
+  // The copy is JSON with numbers instead of lexemes, behind read-only proxies.
   return copy(value, 0) as JSONValue;
 }
 
-/** Returns the found value unchanged, with its lexemes and its order of members. */
+/** Returns the original of a found value, with its lexemes and its order of members. */
 function original(value: Json, location: readonly (string | number)[]): Json {
   let at: Json | undefined = value;
   for (const key of location) {

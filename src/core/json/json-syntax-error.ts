@@ -1,14 +1,17 @@
-/** `syntax`: not JSON. `depth`: nested deeper than allowed. `duplicate`: a member name repeats in an object. */
+/**
+ * The kinds of syntax errors. `syntax`: the text is not JSON. `depth`: the nesting exceeds the limit. `duplicate`: an
+ * object repeats a member name.
+ */
 export type JsonSyntaxErrorKind = 'syntax' | 'depth' | 'duplicate';
 
-/** Why a text was rejected. It quotes no value of the text, so the caller may see it. */
+/** The error for a text that is not acceptable JSON. It quotes no value of the text, so the caller may see it. */
 export class JsonSyntaxError extends Error {
   readonly kind: JsonSyntaxErrorKind;
-  /** A fixed text; that of `depth` contains the limit. */
+  /** A fixed text; only the text of `depth` contains a number, the limit. */
   readonly reason: string;
-  /** Offset in UTF-16 code units, from 0. */
+  /** The offset of the error in UTF-16 code units, from 0. */
   readonly position: number;
-  /** Member names and array positions that lead to the error: `data.0.number`; empty at the top. */
+  /** The dotted path of member names and array positions to the error, such as `data.0.number`; empty at the top. */
   readonly path: string;
 
   constructor(kind: JsonSyntaxErrorKind, reason: string, position: number, path: string) {

@@ -7,16 +7,16 @@ interface Ordered {
 }
 
 /**
- * Returns the names of an object's members in the order of its text. JavaScript itself moves integer-like names to the
- * front.
+ * Returns the names of an object's members in the order of the JSON text. JavaScript itself moves integer-like names to
+ * the front.
  */
 export function memberNames(object: { readonly [name: string]: unknown }): readonly string[] {
   return (object as Ordered)[MEMBER_ORDER] ?? Object.keys(object);
 }
 
 /**
- * Makes `memberNames` return `names`, which must be all of the object's members. The list is not enumerable: a spread
- * copy has its own members and must not inherit it.
+ * Makes `memberNames` return `names`, which must be all of the object's members. The list is not enumerable, so a
+ * spread copy, whose members may differ, does not inherit it.
  */
 export function keepMemberOrder(object: JsonObject, names: readonly string[]): void {
   if (Object.keys(object).some((name, place) => name !== names[place])) {
@@ -24,7 +24,7 @@ export function keepMemberOrder(object: JsonObject, names: readonly string[]): v
   }
 }
 
-/** Creates an object that inherits nothing, with these members in this order. */
+/** Creates an object without inherited members, with these members in this order. */
 export function objectOfMembers(members: ReadonlyMap<string, Json>): JsonObject {
   const object = new MemberMap();
   for (const [name, value] of members) object[name] = value;
@@ -33,9 +33,9 @@ export function objectOfMembers(members: ReadonlyMap<string, Json>): JsonObject 
 }
 
 /**
- * The prototype of objects that are read from JSON. They inherit nothing, so `__proto__` and `constructor` are plain
- * members. `Object.create(null)` makes V8 use a hash table; an object with this prototype takes a third of the time to
- * fill, read and print.
+ * The class of objects that are read from JSON. Their prototype is empty, so `__proto__` and `constructor` are plain
+ * members. An object takes a third of the time to fill, read and print, compared with `Object.create(null)`, for which
+ * V8 uses a hash table.
  */
 export class MemberMap {
   [name: string]: Json;

@@ -20,7 +20,7 @@ const CLOSE_BRACE = 0x7d;
 const LOWER_U = 0x75;
 const FOUR_HEX_DIGITS = /^[0-9A-Fa-f]{4}$/;
 
-/** RFC 8259 §7: the code unit after the backslash, and its meaning. */
+/** The code unit after a backslash, and the character that the escape represents (RFC 8259 §7). */
 const ESCAPES: ReadonlyMap<number, string> = new Map([
   [QUOTE, '"'],
   [BACKSLASH, '\\'],
@@ -38,16 +38,16 @@ const LITERALS: ReadonlyMap<number, readonly [text: string, value: boolean | nul
   [0x6e, ['null', null]],
 ]);
 
-/** An integer with at most this many characters is exact in a double and prints unchanged. */
+/** The maximum length of an integer that is exact in a double and prints unchanged. */
 const EXACT_LENGTH = 15;
 
 /**
- * Deeper than anything that the vault stores or returns (`MAX_DEPTH`): accepted values stay readable if the limit
- * changes.
+ * The default depth limit. It exceeds the depth of anything that the vault stores or returns (`MAX_DEPTH`), so accepted
+ * values stay readable if that limit changes.
  */
 const DEEPEST = 1024;
 
-/** The position of the parser. `path[i]` names the value at depth `i`. */
+/** The state of the parser. `path[i]` is the name of the value at depth `i`. */
 interface Cursor {
   readonly text: string;
   readonly maxDepth: number;
@@ -57,19 +57,19 @@ interface Cursor {
 }
 
 /**
- * Parses JSON (RFC 8259, strictly) without loss. Keeps the lexeme of numbers, lone surrogates and the order of members;
- * `__proto__` is a plain member. Rejects a repeated member name (RFC 8259 §4 leaves it open, and readers that differ
- * make it dangerous). `maxDepth` limits the nesting of arrays and objects. Throws `JsonSyntaxError`.
+ * Parses JSON (RFC 8259, strictly) without loss: keeps number lexemes, lone surrogates and the order of members;
+ * `__proto__` is a plain member. Rejects a repeated member name, because readers treat it differently (RFC 8259 §4).
+ * `maxDepth` limits the nesting of arrays and objects. Throws `JsonSyntaxError`.
  */
 export function parseJson(text: string, options: { readonly maxDepth?: number } = {}): Json {
   const cursor: Cursor = { text, maxDepth: options.maxDepth ?? DEEPEST, path: [], at: 0, depth: 0 };
   const value = parseValue(cursor);
   skipSpace(cursor);
-  if (cursor.at < text.length) throw refuse(cursor, 'syntax', 'nothing may follow the value');
+  if (cursor.at < text.length) throw refuse(cursor, 'syntax', 'unexpected text after the value');
   return value;
 }
 
-/** Returns the code unit at the stop; NaN, which equals nothing, at the end. */
+/** Skips white space. Returns the next code unit, or NaN, which equals nothing, at the end of the text. */
 function skipSpace(cursor: Cursor): number {
   const { text } = cursor;
   let { at } = cursor;
@@ -87,14 +87,14 @@ function parseValue(cursor: Cursor): Json {
   if (code === MINUS || (code >= ZERO && code <= NINE)) return parseNumber(cursor);
   const literal = LITERALS.get(code);
   if (literal === undefined || !cursor.text.startsWith(literal[0], cursor.at)) {
-    throw refuse(cursor, 'syntax', 'a value is expected here');
+    throw refuse(cursor, 'syntax', 'expected a value');
   }
   cursor.at += literal[0].length;
   return literal[1];
 }
 
 function enter(cursor: Cursor): void {
-  if (cursor.depth >= cursor.maxDepth) throw refuse(cursor, 'depth', `it is nested more than ${cursor.maxDepth} deep`);
+  if (cursor.depth >= cursor.maxDepth) throw refuse(cursor, 'depth', `nested more than ${cursor.maxDepth} levels deep`);
   cursor.depth += 1;
   cursor.at += 1;
 }
@@ -114,7 +114,7 @@ function parseArray(cursor: Cursor): JsonArray {
       array.push(parseValue(cursor));
       const code = skipSpace(cursor);
       if (code === CLOSE_BRACKET) break;
-      if (code !== COMMA) throw refuse(cursor, 'syntax', 'a comma or a closing bracket is expected here');
+      if (code !== COMMA) throw refuse(cursor, 'syntax', 'expected a comma or a closing bracket');
       cursor.at += 1;
       cursor.path[level] = array.length;
     }
@@ -126,14 +126,17 @@ function parseArray(cursor: Cursor): JsonArray {
 function parseObject(cursor: Cursor): JsonObject {
   const object = new MemberMap();
   const level = cursor.depth;
-  /** Kept from the first name that begins with a digit; before it, the engine keeps the order of the text. */
+  /**
+   * The order of the members, kept from the first name that begins with a digit. Before such a name, the engine keeps
+   * the order of the text.
+   */
   let order: string[] | undefined;
   enter(cursor);
   cursor.path[level] = '';
   let code = skipSpace(cursor);
   if (code !== CLOSE_BRACE) {
     for (;;) {
-      if (code !== QUOTE) throw refuse(cursor, 'syntax', 'a member name in double quotes is expected here');
+      if (code !== QUOTE) throw refuse(cursor, 'syntax', 'expected a member name in double quotes');
       const start = cursor.at;
       const name = parseString(cursor);
       cursor.path[level] = name;
@@ -141,14 +144,14 @@ function parseObject(cursor: Cursor): JsonObject {
         cursor.at = start;
         throw refuse(cursor, 'duplicate', 'a member name is repeated');
       }
-      if (skipSpace(cursor) !== COLON) throw refuse(cursor, 'syntax', 'a colon is expected here');
+      if (skipSpace(cursor) !== COLON) throw refuse(cursor, 'syntax', 'expected a colon');
       cursor.at += 1;
       if (order !== undefined) order.push(name);
       else if (beginsWithDigit(name)) order = [...Object.keys(object), name];
       object[name] = parseValue(cursor);
       code = skipSpace(cursor);
       if (code === CLOSE_BRACE) break;
-      if (code !== COMMA) throw refuse(cursor, 'syntax', 'a comma or a closing brace is expected here');
+      if (code !== COMMA) throw refuse(cursor, 'syntax', 'expected a comma or a closing brace');
       cursor.at += 1;
       code = skipSpace(cursor);
     }
@@ -195,7 +198,7 @@ function skipDigits(cursor: Cursor): void {
   let code = text.charCodeAt(at);
   while (code >= ZERO && code <= NINE) code = text.charCodeAt(++at);
   cursor.at = at;
-  if (at === start) throw refuse(cursor, 'syntax', 'a digit is expected here');
+  if (at === start) throw refuse(cursor, 'syntax', 'expected a digit');
 }
 
 /** Reads the string whose opening quote is at the cursor, and stops after its closing quote. */
@@ -219,14 +222,17 @@ function parseString(cursor: Cursor): string {
     } else if (code >= 0x20) {
       at += 1;
     } else {
-      // a control character, or NaN: the end
+      // A control character, or NaN at the end of the text.
       cursor.at = at;
       throw refuse(cursor, 'syntax', 'a control character in a string must be escaped');
     }
   }
 }
 
-/** Half of a surrogate pair is an ordinary code unit: two halves in a row form their character, a single one stays. */
+/**
+ * Decodes the escape after a backslash. Half of a surrogate pair is an ordinary code unit: two halves in a row form a
+ * character, and a single half stays.
+ */
 function parseEscape(cursor: Cursor): string {
   const code = cursor.text.charCodeAt(cursor.at);
   if (code === LOWER_U) {
@@ -236,12 +242,12 @@ function parseEscape(cursor: Cursor): string {
     return String.fromCharCode(Number.parseInt(digits, 16));
   }
   const character = ESCAPES.get(code);
-  if (character === undefined) throw refuse(cursor, 'syntax', 'this is not a JSON escape');
+  if (character === undefined) throw refuse(cursor, 'syntax', 'unknown escape sequence');
   cursor.at += 1;
   return character;
 }
 
-/** Returns the error for the cursor's position. `reason` is a fixed text. */
+/** Returns the error at the cursor's position. `reason` is a fixed text. */
 function refuse(cursor: Cursor, kind: JsonSyntaxErrorKind, reason: string): JsonSyntaxError {
   const ended = kind === 'syntax' && cursor.at >= cursor.text.length;
   const path = cursor.path.slice(0, cursor.depth).join('.');

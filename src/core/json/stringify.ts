@@ -1,7 +1,10 @@
 import { JsonNumber } from './kind.ts';
 import { memberNames } from './member-names.ts';
 
-/** A printable value: any JSON, and objects of handlers with undefined members and opened values as text. */
+/**
+ * A value that `stringifyJson` prints: any JSON, including objects with undefined members and opened values as JSON
+ * text.
+ */
 export type Printable =
   | null
   | boolean
@@ -12,12 +15,12 @@ export type Printable =
   | readonly Printable[]
   | { readonly [name: string]: Printable | undefined };
 
-/** Everything that needs an escape, and a little more: quotes, backslashes, all but printable ASCII. */
+/** Matches every character that needs an escape, and more: quotes, backslashes, and all but printable ASCII. */
 const NEEDS_ESCAPE = /[^ !#-[\]-~]/;
 
 /**
- * Returns compact JSON text; equal values give equal text. Prints numbers by their lexeme, inserts `JsonText`
- * unchanged, omits members with the value undefined, and escapes lone surrogates as `\uXXXX`.
+ * Returns the compact JSON text of a value; equal values give equal text. Prints numbers by their lexeme, inserts
+ * `JsonText` unchanged, omits members with the value undefined, and escapes lone surrogates as `\uXXXX`.
  */
 export function stringifyJson(value: Printable): string {
   if (typeof value === 'string') return quote(value);
@@ -33,7 +36,7 @@ function quote(text: string): string {
 }
 
 function printNumber(value: number): string {
-  if (!Number.isFinite(value)) throw new TypeError('JSON has no such number.');
+  if (!Number.isFinite(value)) throw new TypeError('JSON cannot represent NaN or Infinity.');
   return String(value);
 }
 
@@ -63,7 +66,7 @@ function printObject(object: { readonly [name: string]: Printable | undefined })
   return `${text}}`;
 }
 
-/** JSON text that goes into a reply unchanged, so that an opened value need not be parsed. */
+/** JSON text that a reply contains unchanged, so that the vault need not parse an opened value. */
 export class JsonText {
   readonly text: string;
 

@@ -1,10 +1,10 @@
 import type { ProblemCode } from '../../contract/problems.ts';
 import { type MemberErrors, Problem } from '../problem.ts';
 
-/** A caller needs only a few of the wrong parts. */
+/** The maximum number of reported paths. A caller needs only a few of them. */
 const MAX_PATHS = 100;
 
-/** Collects the errors in the parts of a body into one problem, at most `most` of them. */
+/** Creates a collector that combines the errors in the parts of a body into one problem, for at most `most` paths. */
 export function createErrors(code: ProblemCode, most = MAX_PATHS) {
   const errors = new Map<string, readonly string[]>();
 
@@ -21,7 +21,7 @@ export function createErrors(code: ProblemCode, most = MAX_PATHS) {
       return errors.size >= most;
     },
     add,
-    /** Adds a problem of the part at a path. Returns false for any other error. */
+    /** Adds the errors of a problem with this code, under the path of the part. Returns false for any other error. */
     take(path: string, error: unknown): boolean {
       if (!(error instanceof Problem) || error.code !== code) return false;
       const found: MemberErrors = error.errors ?? { '': [error.detail] };

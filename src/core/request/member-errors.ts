@@ -6,7 +6,7 @@ import type { ValidationError } from '../validators.generated.js';
 
 type Params = Readonly<Record<string, unknown>>;
 
-/** The text for each schema keyword. Fixed texts that never quote input. */
+/** The message for each schema keyword. Messages are fixed texts that never quote input. */
 const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
   required: () => 'is required',
   type: (params) => `must be ${withArticle([params['type']].flat().join(' or '))}`,
@@ -24,21 +24,21 @@ const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
   propertyNames: () => 'has a member whose name is empty, too long, or has control characters',
 };
 
-/** Short names of patterns. */
+/** The messages for patterns that have a short name. */
 const NAMED_PATTERNS: Readonly<Record<string, string>> = {
   [UUID]: 'must be a UUID',
   [PLAIN_TEXT]: 'must have no control characters and no lone surrogates',
 };
 
-/** Converts the findings of a validator into `errors` by dotted path (decisions §1). */
+/** Returns the errors of a validator as messages by dotted path (decisions §1). */
 export function memberErrors(schema: Schema, found: readonly ValidationError[]): MemberErrors {
   const errors: Record<string, string[]> = Object.create(null);
   for (const error of found) {
-    // RFC 6901 §4.
+    // Decode the JSON pointer (RFC 6901 §4).
     const pointer = error.instancePath.split('/').slice(1);
     const path = pointer.map((part) => part.replaceAll('~1', '/').replaceAll('~0', '~'));
     const at = schemaAt(schema, path);
-    // Reports a free-form name once, by `propertyNames`, and a name of a known form under itself.
+    // Report a free-form name once, by `propertyNames`, and a name of a known form under the name itself.
     const isName = error.schemaPath.includes('/propertyNames/');
     const isForm = at?.propertyNames?.examples !== undefined;
     if ((isName || error.keyword === 'propertyNames') && isName !== isForm) continue;
@@ -61,7 +61,7 @@ function messageOf(error: ValidationError, at: Schema | undefined): string | und
   }
   const message = MESSAGES[error.keyword]?.(error.params);
   if (error.keyword === 'minItems' && error.instancePath === '/permissions') {
-    return `${message}; leave it out when rules grant the permissions`;
+    return `${message}; omit it when rules grant the permissions`;
   }
   if (error.keyword !== 'pattern') return message;
   const example = at?.examples?.[0];
@@ -74,13 +74,15 @@ function schemaAt(schema: Schema, path: readonly string[]): Schema | undefined {
     const properties: Schema['properties'] = at?.properties;
     const others: Schema['additionalProperties'] = at?.additionalProperties;
     const own: Schema | undefined = properties && Object.hasOwn(properties, name) ? properties[name] : undefined;
-    // For a map of objects; the values of a map of texts have only the general message.
+    // Enter a map of objects. The values of a map of texts have only the general message.
     at = at?.items ?? own ?? (typeof others === 'object' && others.properties ? others : undefined);
   }
   return at;
 }
 
-/** A boolean that is text: without quotes the message would repeat the input. */
+/**
+ * Returns the message for allowed values. A boolean in text form needs quotes, or the message would repeat the input.
+ */
 function oneOf(values: readonly string[]): string {
   if (values.includes('true')) return `must be the string ${values.map((value) => `"${value}"`).join(' or ')}`;
   return `must be one of ${values.join(', ')}`;

@@ -13,7 +13,7 @@ export function pageRequest({ page = 1, size = DEFAULT_SIZE }: PageQuery): PageR
   return { offset: Math.min((page - 1) * size, Number.MAX_SAFE_INTEGER), limit: size };
 }
 
-/** The list envelope (§2.9). */
+/** Returns the list envelope: the pagination and the data (§2.9). */
 export function pageOf<T>(
   { page = 1, size = DEFAULT_SIZE }: PageQuery,
   total: number,

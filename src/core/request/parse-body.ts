@@ -7,7 +7,10 @@ import { JsonSyntaxError } from '../json/json-syntax-error.ts';
 import { parseJson } from '../json/parse.ts';
 import { Problem } from '../problem.ts';
 
-/** Step 4 of the one path: size, then text, then lossless JSON. Returns undefined for an operation without a body. */
+/**
+ * Performs step 4 of the request path: checks the size and the encoding, and parses the JSON without loss. Returns
+ * undefined for an operation without a body. Throws `body_too_large` or `malformed_json`.
+ */
 export function parseBody(row: Operation, sent: SentBody, limits: Limits): Json | undefined {
   const text = sent.bodyText ?? '';
   if (sent.bodyFault === 'too_large' || isLonger(text, limits.body)) {
@@ -29,7 +32,10 @@ export function parseBody(row: Operation, sent: SentBody, limits: Limits): Json 
   }
 }
 
-/** Step 3 of the one path: returns the error in the content type of a body (§4.1, decisions §1). */
+/**
+ * Performs step 3 of the request path: returns the problem with the content type of a body (§4.1, decisions §1), else
+ * undefined.
+ */
 export function checkMediaType(row: Operation, sent: string | undefined): Problem | undefined {
   const wanted = row.mediaType ?? 'application/json';
   const [essence, ...parameters] = (sent ?? '').split(';').map((part) => part.trim().toLowerCase());

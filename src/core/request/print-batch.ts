@@ -3,7 +3,7 @@ import { isLonger } from '../is-longer.ts';
 import { JsonText, type Printable, stringifyJson } from '../json/stringify.ts';
 import { Problem } from '../problem.ts';
 
-/** Throws `result_too_large` for a reply above the limit of a response. */
+/** Returns a reply as JSON text. Throws `result_too_large` for a text above the size limit of a response. */
 export function printBatch(reply: Printable, { response }: Limits): JsonText {
   const text = stringifyJson(reply);
   if (isLonger(text, response)) throw tooLarge();
@@ -11,5 +11,7 @@ export function printBatch(reply: Printable, { response }: Limits): JsonText {
 }
 
 export function tooLarge(): Problem {
-  return new Problem('result_too_large', { detail: 'The result is larger than the limit of a response; send less.' });
+  return new Problem('result_too_large', {
+    detail: 'The result is larger than the size limit of a response; request less.',
+  });
 }

@@ -6,16 +6,19 @@ import { invalid } from '../problem.ts';
 
 const INTEGER = /^-?\d{1,15}$/;
 
-/** Converts values that are not text. Text of another type stays text and fails validation by name. */
+/**
+ * Convert values of types other than string. A text that does not convert stays text and then fails validation under
+ * its name.
+ */
 const READERS: Readonly<Record<string, (text: string) => Json | undefined>> = {
   integer: (text) => (INTEGER.test(text) ? Number(text) : undefined),
   boolean: (text) => ({ true: true, false: false })[text],
 };
 
 /**
- * Converts the query parameters to the object of the row's query schema. An array collects repetitions. An object `m`
- * collects `m.<key>` or `m[<key>]`: everything after the first dot is the key, and a repeated key keeps its first value
- * (§4.1). Integers and booleans are parsed.
+ * Converts the query parameters to the object of the operation's query schema. A repeated parameter fills an array.
+ * Parameters `m.<key>` or `m[<key>]` fill an object `m`: everything after the first dot is the key, and a repeated key
+ * keeps its first value (§4.1). Integers and booleans are parsed. Throws `invalid_request`.
  */
 export function readQuery(schema: Schema | undefined, pairs: readonly (readonly [string, string])[]): Json {
   const properties = schema?.properties ?? {};
@@ -46,7 +49,7 @@ export function readQuery(schema: Schema | undefined, pairs: readonly (readonly 
   return query;
 }
 
-/** `metadata[<key>]` is another form of `metadata.<key>`. */
+/** Splits `metadata.<key>`, or the equivalent form `metadata[<key>]`, into member and key. */
 function memberAndKey(sent: string): readonly [member: string, key: string | undefined] {
   const [, member = sent, inBrackets, afterDot] = /^([^.[]+)(?:\[(.*)\]|\.(.*))$/s.exec(sent) ?? [];
   return [member, inBrackets ?? afterDot];

@@ -12,7 +12,7 @@ import { readQuery } from './read-query.ts';
 
 export type BodyValidators = typeof import('../body-validators.generated.js').BODY_VALIDATORS;
 
-/** A validated request: every part matches the row's schemas. */
+/** A validated request. Every part matches its schema. */
 export interface Request<Id extends OperationId> {
   readonly params: ParamsOf<Id>;
   readonly query: QueryOf<Id>;
@@ -20,8 +20,8 @@ export interface Request<Id extends OperationId> {
 }
 
 /**
- * Step 5 of the one path: checks the three parts against the row's schemas and reports all errors at once. A row with a
- * body needs `bodies`.
+ * Performs step 5 of the request path: checks path parameters, query and body against the operation's schemas, and
+ * reports all errors at once in `invalid_request`. An operation with a body needs `bodies`.
  */
 export function validate<Id extends OperationId>(
   id: Id,
@@ -35,7 +35,7 @@ export function validate<Id extends OperationId>(
   const validators = VALIDATORS[id];
   const params: Json = Object.assign(new MemberMap(), call.params);
   const query = readQuery(row.query, call.query);
-  // `null` means "remove" in a merge patch (RFC 7396), "absent" elsewhere (decisions §1).
+  // `null` means "remove" in a merge patch (RFC 7396) and "absent" elsewhere (decisions §1).
   const keepsNulls = row.mediaType === 'application/merge-patch+json';
   const sentBody = row.body && body !== undefined && !keepsNulls ? dropNulls(row.body, body) : body;
   const errors = [
@@ -47,11 +47,14 @@ export function validate<Id extends OperationId>(
     // Without a prototype `__proto__` is a plain member.
     throw new Problem('invalid_request', { errors: Object.assign(Object.create(null), ...errors) });
   }
-  // The validators are compiled from the schemas of these types.
+  // The cast is safe: the validators are compiled from the schemas of these types.
   return { params, query, body: sentBody } as Request<Id>;
 }
 
-/** Checks a part of a body as the whole body of another operation. Throws `invalid_request`. */
+/**
+ * Checks a part of a body as if it were the whole body of another operation, and returns it without null members.
+ * Throws `invalid_request`.
+ */
 export function validateBody<Id extends OperationId>(
   id: Id,
   schema: Schema,
@@ -64,7 +67,7 @@ export function validateBody<Id extends OperationId>(
   return body as BodyOf<Id>;
 }
 
-/** Validators of bodies are most of the compiled code, and a read needs none. */
+/** Loads the body validators on first use. They are most of the compiled code, and a read needs none. */
 export const loadBodyValidators = loadedOnce(
   async () => (await import('../body-validators.generated.js')).BODY_VALIDATORS,
 );
@@ -75,8 +78,8 @@ function check(validator: Validator | undefined, schema: Schema | undefined, val
 }
 
 /**
- * Removes optional members that are `null`: in a body that means "absent" (decisions §1). Only members that the schema
- * names count; others (`data`, `mask`, the values of a map) stay.
+ * Returns a body without its optional members that are `null`, which means "absent" in a body (decisions §1). Affects
+ * only members that the schema names; others (`data`, `mask`, the values of a map) stay.
  */
 function dropNulls(schema: Schema, value: Json): Json {
   if (isJsonArray(value)) {

@@ -15,7 +15,7 @@ const MATCH_FIELDS: readonly string[] = [
   'modified_by',
 ] satisfies readonly MatchField[];
 const RANGE_FIELDS: readonly string[] = ['created_at', 'modified_at', 'expires_at'] satisfies readonly RangeField[];
-/** The first words of clauses. */
+/** The fields of clauses. */
 export const QUERY_FIELDS = [...MATCH_FIELDS, 'metadata', ...RANGE_FIELDS];
 
 const FIELDS = QUERY_FIELDS.join(', ').replace('metadata', 'metadata.KEY');
@@ -69,7 +69,7 @@ export function parseQuery(text: string): Query {
   function primary(depth: number): Query {
     skipBlanks();
     if (text[at] !== '(') return clause();
-    if (depth === MAX_DEPTH) fail(`more than ${MAX_DEPTH} parentheses within each other`);
+    if (depth === MAX_DEPTH) fail(`more than ${MAX_DEPTH} levels of nested parentheses`);
     at += 1;
     const query = or(depth + 1);
     if (text[at] !== ')') fail('expected ")"');
@@ -126,12 +126,12 @@ export function parseQuery(text: string): Query {
       to: toInclusive ? to?.last : to?.first,
     };
     if (limits.from !== undefined && limits.to !== undefined && limits.from > limits.to) {
-      fail('this range is empty', start);
+      fail('the range is empty', start);
     }
     return { kind: 'range', field, ...limits, fromInclusive, toInclusive };
   }
 
-  /** Returns the next text if it has this form. */
+  /** Returns the next part of the text and moves past it if it has this form, else null. */
   function read(form: RegExp): RegExpExecArray | null {
     form.lastIndex = at;
     const found = form.exec(text);
@@ -139,7 +139,7 @@ export function parseQuery(text: string): Query {
     return found;
   }
 
-  /** Consumes the next word if it has this form, with the blanks before it. */
+  /** Moves past the next part of the text, and the blanks before it, if it has this form. Returns whether it did. */
   function take(form: RegExp): boolean {
     skipBlanks();
     return read(form) !== null;

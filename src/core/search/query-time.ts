@@ -4,8 +4,8 @@ const DAY = /^\d{4}-\d{2}-\d{2}$/;
 const DATE_TIME = /^(\d{4}-\d{2}-\d{2})T(?:[01]\d|2[0-3]):\d{2}(?::\d{2}(?:\.\d{1,3})?)?(Z|[+-]\d{2}:\d{2})?$/;
 
 /**
- * Parses a day, in UTC, or a date-time of ISO 8601; without an offset it is UTC. Returns the first and the last
- * millisecond, or undefined for other text and for an impossible date.
+ * Parses an ISO 8601 day or date-time, in UTC unless it has an offset. Returns its first and last millisecond, or
+ * undefined for other text and for an impossible date.
  */
 export function readInstant(text = ''): { readonly first: number; readonly last: number } | undefined {
   if (DAY.test(text)) {
@@ -17,7 +17,7 @@ export function readInstant(text = ''): { readonly first: number; readonly last:
   return exists(day) && !Number.isNaN(instant) ? { first: instant, last: instant } : undefined;
 }
 
-/** `Date` turns February 30 into a day in March. */
+/** Returns whether a day exists. `Date` turns February 30 into a day in March. */
 function exists(day: string): boolean {
   const date = new Date(`${day}T00:00:00Z`);
   return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day);

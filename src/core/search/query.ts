@@ -11,7 +11,7 @@ export type MatchField =
 
 export type RangeField = 'created_at' | 'modified_at' | 'expires_at';
 
-/** A parsed query. */
+/** A parsed search query. */
 export type Query =
   | { readonly kind: 'and'; readonly parts: readonly Query[] }
   | { readonly kind: 'or'; readonly parts: readonly Query[] }
@@ -22,7 +22,7 @@ export type Query =
       /** The key of a metadata clause. */
       readonly key?: string;
       readonly value: string;
-      /** A container and all containers below it. */
+      /** Set when the clause also matches all containers below the value. */
       readonly below?: true;
     }
   | {

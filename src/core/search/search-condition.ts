@@ -8,7 +8,9 @@ import type { Query } from './query.ts';
 type Match = Extract<Query, { readonly kind: 'match' }>;
 type Range = Extract<Query, { readonly kind: 'range' }>;
 
-/** Returns the conditions of a query, all of which must hold. They find exactly the matches of the query. */
+/**
+ * Returns the store conditions of a query, all of which must hold. They find exactly the tokens that match the query.
+ */
 export function searchCondition(query: Query, keyring: TenantKeyring): readonly TokenCondition[] {
   return query.kind === 'and' ? query.parts.map((part) => conditionOf(part, keyring)) : [conditionOf(query, keyring)];
 }
@@ -28,7 +30,7 @@ function conditionOf(query: Query, keyring: TenantKeyring): TokenCondition {
   }
 }
 
-/** Alternatives that an index answers together form one condition. */
+/** Returns the condition that at least one part holds. Parts that the same index answers form one condition. */
 function anyOf(parts: readonly TokenCondition[]): TokenCondition {
   const blinds = parts.flatMap((part) => ('index_in' in part ? [part.index_in] : []));
   if (blinds.length === parts.length) return { index_in: blinds.flat() };

@@ -9,15 +9,16 @@ import type { ApplicationRecord, TenantKeyring } from '../ports.ts';
 import { noSuchTenant } from './no-such-tenant.ts';
 import { openTenant, sealTenant, showTenant } from './tenant-codec.ts';
 
-/** A tenant from the holder of the file's key: it has no caller and needs no permission. */
+/** A tenant that the holder of the file's key creates, without a caller and without permission checks. */
 export interface CreatedTenant {
   readonly tenant: Tenant;
-  /** The first management application, with its `key`. */
+  /** The tenant's first management application, including its `key`. */
   readonly application: Application;
 }
 
 /**
- * Creates a tenant with its keys and its first management application, whose `created_by` is the owner (decisions §6).
+ * Creates a tenant with its keys and its first management application. The `created_by` of both is the tenant's
+ * `owner_id` (decisions §6).
  */
 export async function createTenant(world: World, name: string): Promise<CreatedTenant> {
   const now = world.clock.now();
@@ -34,7 +35,7 @@ export async function createTenant(world: World, name: string): Promise<CreatedT
   return { tenant: showTenant(tenant), application: showApplication(application, key) };
 }
 
-/** Creates another management application of a tenant, to replace a lost key. */
+/** Creates another management application in a tenant, to replace a lost API key. Throws the fault `not_found`. */
 export async function issueManagementKey(world: World, tenantId: string): Promise<Application> {
   const found = await world.store.findTenant(tenantId.toLowerCase());
   if (!found) throw noSuchTenant();
@@ -53,7 +54,7 @@ function madeOnFile(
   return audit.draft({ action, status: 200, tenant_id, revision, entities: [id] });
 }
 
-/** Returns every tenant of the vault, oldest first. */
+/** Resolves to every tenant of the vault, oldest first. */
 export async function showTenants(world: World): Promise<readonly Tenant[]> {
   const found = await world.store.listTenants();
   return found.map(({ tenant, keys }) =>

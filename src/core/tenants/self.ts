@@ -5,15 +5,17 @@ import { formatInstant } from '../time.ts';
 import { monthOf } from '../tokens/activity.ts';
 import { openTenant, sealTenant, showTenant } from './tenant-codec.ts';
 
-/** Get a Tenant (§4.3): the one that owns the calling key. */
+/** Get a Tenant (§4.3): returns the tenant of the calling application. */
 export const getTenant: Handler<'getTenant'> = async (_request, { tenant }) => showTenant(tenant);
 
-/** Update Tenant (§4.3): without `settings` the old ones stay (decisions §8). */
+/**
+ * Update Tenant (§4.3): replaces the name and the settings; keeps the settings when the body has none (decisions §8).
+ */
 export const updateTenant: Handler<'updateTenant'> = async ({ body }, { application, tenant, trail }, world) => {
   const { id } = tenant.record;
   return untilSwapped(async () => {
     const found = await world.store.findTenant(id);
-    // Deleted since authentication: the caller's key is no longer valid.
+    // The tenant was deleted after authentication, so the caller's key is no longer valid.
     if (!found) throw new Problem('unauthenticated');
     const { record, details } = openTenant(tenant.keyring, id, found.tenant);
     const next = sealTenant(
@@ -33,8 +35,8 @@ export const updateTenant: Handler<'updateTenant'> = async ({ body }, { applicat
 };
 
 /**
- * Delete Tenant (§4.3, decisions §8): removes its keys, applications and tokens at once; copies of its data can no
- * longer be opened.
+ * Delete Tenant (§4.3, decisions §8): removes the tenant's keys, applications and tokens at once. Without its keys,
+ * copies of the tenant's data can no longer be opened.
  */
 export const deleteTenant: Handler<'deleteTenant'> = async (_request, { tenant, trail }, world) => {
   if (!(await world.store.deleteTenant(tenant.record.id, trail.changed([])))) throw new Problem('unauthenticated');
@@ -42,10 +44,11 @@ export const deleteTenant: Handler<'deleteTenant'> = async (_request, { tenant, 
 };
 
 /**
- * Get Tenant Usage Report (§2.8): live tokens by type, and tokens created or presented in this calendar month (UTC).
+ * Get Tenant Usage Report (§2.8): counts the live tokens by type, and the tokens created or presented in this calendar
+ * month (UTC).
  */
 export const getUsageReport: Handler<'getUsageReport'> = async (_request, { tenant }, world) => {
-  // Flushes recorded activity for the report, so that reads never wait.
+  // Write the activity of earlier reads now, because reads do not wait for this write.
   await world.activity.flush();
   const now = world.clock.now();
   const { types, active } = await world.store.usage(tenant.record.id, monthOf(now), now);
@@ -62,7 +65,7 @@ export const getUsageReport: Handler<'getUsageReport'> = async (_request, { tena
   };
 };
 
-/** Active tokens by calendar month (UTC), oldest first. */
+/** Returns the number of active tokens by calendar month (UTC), oldest first. */
 export const getActivity: Handler<'getActivity'> = async ({ query: { months: count = 12 } }, { tenant }, world) => {
   await world.activity.flush();
   const now = world.clock.now();
@@ -74,7 +77,7 @@ export const getActivity: Handler<'getActivity'> = async ({ query: { months: cou
   };
 };
 
-/** `2026-03`. */
+/** Returns a month as text: `2026-03`. */
 function nameOfMonth(month: number): string {
   return `${String(Math.floor(month / 12)).padStart(4, '0')}-${String((month % 12) + 1).padStart(2, '0')}`;
 }

@@ -10,7 +10,7 @@ export interface TenantDetails {
   readonly settings: TenantSettings;
 }
 
-/** A tenant with its sealed part opened, and its keys. */
+/** A tenant with its opened details and its keys. */
 export interface OpenedTenant {
   readonly record: TenantRecord;
   readonly details: TenantDetails;
@@ -19,7 +19,7 @@ export interface OpenedTenant {
 
 type ClearColumns = Omit<TenantRecord, 'details'>;
 
-/** Seals under the newest data key. */
+/** Seals a tenant's details under the newest data key. */
 export function sealTenant(
   keyring: TenantKeyring,
   unsealed: Omit<ClearColumns, 'key_id'>,
@@ -30,9 +30,9 @@ export function sealTenant(
   return { record: { ...clear, details: sealed }, details, keyring };
 }
 
-/** `id` is the requested one. Throws `integrity_failure`. */
+/** Opens a tenant's details. `id` is the requested id, not the record's. Throws `integrity_failure`. */
 export function openTenant(keyring: TenantKeyring, id: string, record: TenantRecord): OpenedTenant {
-  // sealTenant sealed it: opening proves that the text is unchanged.
+  // The cast is safe: opening proves that the text is the one that sealTenant sealed.
   const details = parseJson(keyring.open(contextOf(id, record), record.details)) as unknown;
   return { record, details: details as TenantDetails, keyring };
 }

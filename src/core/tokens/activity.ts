@@ -6,10 +6,10 @@ export function monthOf(instant: Instant): number {
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 
-/** The facts of a used token. */
+/** The members of a used token that activity needs. */
 export type UsedToken = Pick<PresentedToken, 'tenant_id' | 'id' | 'active_month'>;
 
-/** Records which tokens were used this month (§2.8). Writes a little later, so no read waits. */
+/** The recorder of the tokens that were used this month (§2.8). It writes a little later, so no read waits. */
 export interface Activity {
   /** Records that a caller received these tokens. */
   note(records: readonly UsedToken[], now: Instant): void;
@@ -19,7 +19,7 @@ export interface Activity {
 
 const DELAY_MS = 250;
 
-/** A failed write is repeated with the next flush; it never fails a read. */
+/** Creates the recorder. A failed write never fails a read; the next flush repeats it. */
 export function createActivity(store: Store): Activity {
   let pending = new Map<string, { tenantId: string; month: number; ids: Set<string> }>();
   let timer: ReturnType<typeof setTimeout> | undefined;
@@ -41,7 +41,7 @@ export function createActivity(store: Store): Activity {
 
   let written = Promise.resolve();
 
-  /** Also waits for an earlier flush: callers need everything written. */
+  /** Writes the recorded activity, after any earlier flush: callers need everything written. */
   function flush(): Promise<void> {
     written = written.then(write);
     return written;

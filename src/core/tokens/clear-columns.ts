@@ -3,12 +3,12 @@ import type { Instant, KeyIds, PresentedToken, TokenCondition, TokenRecord } fro
 import { Problem } from '../problem.ts';
 import type { TimeRange } from '../scan-ports.ts';
 
-/** The clear columns of a token, besides its id and tenant. Both sealed values are bound to them. */
+/** The clear columns of a token, except its id and tenant. Both sealed values are bound to them. */
 export interface ClearColumns extends KeyIds {
   readonly type: TokenType;
   readonly created_by: string;
   readonly created_at: Instant;
-  /** Both are present or both absent. */
+  /** `modified_by` and `modified_at` are both present or both absent. */
   readonly modified_by?: string | undefined;
   readonly modified_at?: Instant | undefined;
   readonly expires_at?: Instant | undefined;
@@ -53,7 +53,7 @@ export function packClear(columns: ClearColumns): Uint8Array {
     [modified_by, MODIFIED_BY_AT],
   ] as const) {
     if (id === undefined) continue;
-    if (id.length !== UUID_LENGTH) throw new RangeError('an application is named by a UUID');
+    if (id.length !== UUID_LENGTH) throw new RangeError('an application id must be a UUID');
     bytes.write(id, at, 'latin1');
   }
   return bytes;
@@ -65,15 +65,15 @@ const TYPES: readonly (TokenType | undefined)[] = TOKEN_TYPE_NAMES.reduce<TokenT
 }, []);
 
 /**
- * Unpacks the bytes of `packClear`. Throws `integrity_failure` for other bytes. Altered columns fail when a value is
- * opened.
+ * Returns the clear columns from the bytes of `packClear`. Throws `integrity_failure` for a wrong layout. Does not
+ * detect altered columns: with them, the sealed values do not open.
  */
 export function unpackClear(clear: Uint8Array): ClearColumns {
   const { buffer, byteOffset, length } = clear;
   const type = TYPES[clear[TYPE_AT] ?? 0];
   const isWhole = clear[0] === LAYOUT && (length === MODIFIED_BY_AT || length === END);
   if (!isWhole || type === undefined) throw new Problem('integrity_failure');
-  // Twice as fast as the methods of Buffer; a page of tokens needs a hundred calls.
+  // DataView is twice as fast as the methods of Buffer; a page of tokens needs a hundred calls.
   const view = new DataView(buffer, byteOffset, length);
   const ids = Buffer.from(buffer, byteOffset, length).toString('latin1', CREATED_BY_AT);
   return {
@@ -110,7 +110,9 @@ export function modifiedIn({ from, to }: TimeRange): TokenCondition {
   return { clear_in: { offset: MODIFIED_AT, from: first, to: last } };
 }
 
-/** Reads the clear columns of a row. Throws `integrity_failure` when the row was found by another expiry. */
+/**
+ * Returns the clear columns of a row. Throws `integrity_failure` when the expiry column of the row differs from them.
+ */
 export function presentedColumns({ clear, expires_at }: Pick<PresentedToken, 'clear' | 'expires_at'>): ClearColumns {
   const columns = unpackClear(clear);
   if (columns.expires_at !== expires_at) throw new Problem('integrity_failure');
@@ -126,7 +128,10 @@ const INDEXED = [
   'index_key_id',
 ] as const satisfies readonly (keyof ClearColumns & keyof TokenRecord)[];
 
-/** Reads the clear columns of a whole record. Also throws when another search column differs. */
+/**
+ * Returns the clear columns of a whole record. Throws `integrity_failure` when any search column of the record differs
+ * from them.
+ */
 export function recordColumns(record: TokenRecord): ClearColumns {
   const columns = unpackClear(record.clear);
   if (INDEXED.some((name) => columns[name] !== record[name])) throw new Problem('integrity_failure');

@@ -1,17 +1,16 @@
-/** Lower-cases a container: tokens, rules and conditions are compared in lower case (decisions §5). */
+/** Returns a container in lower case, in which tokens, rules and conditions are compared (decisions §5). */
 export function normalizeContainer(container: string): string {
   return container.toLowerCase();
 }
 
-/** In the order sent, without duplicates. */
+/** Returns the normalized containers in the order sent, without duplicates. */
 export function normalizeContainers(containers: readonly string[]): readonly string[] {
   return [...new Set(containers.map(normalizeContainer))];
 }
 
 /**
- * Returns every container that contains one of these, and the containers themselves, without the root: `/pci/high/`
- * gives `/pci/` and `/pci/high/`. A rule matches a token exactly when its container is among the token's prefixes, or
- * is the root.
+ * Returns the containers and every container above them except the root: `/pci/high/` gives `/pci/` and `/pci/high/`. A
+ * rule matches a token exactly when the rule's container is the root or among the prefixes of the token's containers.
  */
 export function containerPrefixes(containers: readonly string[]): readonly string[] {
   const prefixes = new Set<string>();
@@ -23,7 +22,10 @@ export function containerPrefixes(containers: readonly string[]): readonly strin
   return [...prefixes];
 }
 
-/** Both are normalized. They end with a slash, so `/pci/` is not above `/pci-dev/`. */
+/**
+ * Returns whether a container is `ruleContainer` or below it. Both are normalized and end with a slash, so `/pci/` is
+ * not above `/pci-dev/`.
+ */
 export function isAtOrBelow(container: string, ruleContainer: string): boolean {
   return container.startsWith(ruleContainer);
 }

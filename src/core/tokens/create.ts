@@ -27,7 +27,7 @@ import {
 import { checkTokenId } from './token-id.ts';
 import { checkData } from './validate-data.ts';
 
-/** How many random aliases are tried before a UUID is assigned (decisions §5). */
+/** The maximum number of random aliases to try before a UUID is assigned (decisions §5). */
 const MAX_ALIASES = 10;
 
 /** Create Token (§4.1). */
@@ -47,7 +47,9 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
   throw new Problem('token_id_taken');
 };
 
-/** Leaves the search for a duplicate and a free alias to `createToken`. */
+/**
+ * Creates a token within a turn. Leaves requests that need a search for duplicates or a free alias to `createToken`.
+ */
 export const createTokenNow: HandlerNow<'createToken'> = ({ body }, caller, world, turn) => {
   if (isDeduplicated(body, caller) || body.id?.includes('{{')) return undefined;
   const { seal, indexes } = prepare(body, caller, world);
@@ -61,7 +63,7 @@ function isDeduplicated({ deduplicate_token }: CreateToken, { tenant }: Caller):
   return deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
 }
 
-/** Loads the code of the expressions and prepares the token. Try `ids` in order. */
+/** Loads the code of the filters and prepares a token. The caller tries `ids` in order. */
 export async function prepareToken(body: CreateToken, caller: Caller, world: World, reach = reachOf(caller.grants)) {
   await loadFilters(body.id, body.mask, body.search_indexes, body.fingerprint_expression);
   const { seal, indexes, foundBy, now } = prepare(body, caller, world, reach);
@@ -71,7 +73,7 @@ export async function prepareToken(body: CreateToken, caller: Caller, world: Wor
 /** Returns the transform of a token created in these containers; undefined when the caller may not create it. */
 export type Reach = (containers: readonly string[]) => Transform | undefined;
 
-/** Rules for creating compare containers only. */
+/** Returns the function that finds the transform of a created token. Rules for creating compare only containers. */
 export function reachOf(grants: Grants): Reach {
   return (containers) => {
     const token = { id: '', containers };
@@ -80,7 +82,10 @@ export function reachOf(grants: Grants): Reach {
   };
 }
 
-/** Derives everything that does not depend on the id. `seal` throws 403 when no rule matches the token. */
+/**
+ * Derives everything that does not depend on the token's id. The returned `seal` throws 403 when no rule matches the
+ * token.
+ */
 function prepare(
   body: CreateToken,
   { tenant, grants, application }: Caller,
@@ -92,7 +97,7 @@ function prepare(
   const now = world.clock.now();
   const expiry = body.expires_at === undefined ? undefined : parseExpiresAt(body.expires_at, now);
   const defaults: TokenTypeRow = TOKEN_TYPES[body.type];
-  // Returns the members of the request, and the type's defaults for absent ones (decisions §3).
+  // Use the type's defaults for members that the request omits (decisions §3).
   const definition = {
     mask: body.mask === undefined ? defaults.mask : body.mask,
     search_indexes: body.search_indexes ?? defaults.search_indexes,
@@ -138,13 +143,13 @@ function* idsOf({ id, data }: CreateToken, world: World): Generator<string> {
   const tried = new Set<string>();
   for (let tries = 0; tries < MAX_ALIASES; tries++) {
     const value = naming('id', () => evaluateExpression(id, { data }, { random: world.random, work }));
-    if (value === null) throw invalid('id', 'must not render to nothing');
+    if (value === null) throw invalid('id', 'must not have an empty result');
     const alias = checkedId(typeof value === 'string' ? value : stringifyJson(value));
     if (tried.has(alias)) continue;
     tried.add(alias);
     yield alias;
   }
-  // Without randomness every try would give the same taken id.
+  // If all aliases were equal, the expression is not random, and its id is taken.
   if (tried.size > 1) yield world.random.timeOrderedId();
 }
 
@@ -154,7 +159,10 @@ function checkedId(id: string): string {
   return id;
 }
 
-/** `data` in its masked form, whatever the transform (§4.1), but never more than the transform shows (decisions §6). */
+/**
+ * Returns the created token with `data` in its masked form, whatever the transform (§4.1), or without `data` when the
+ * transform is `redact` (decisions §6).
+ */
 function showCreated(transform: Transform, unsealed: UnsealedToken, contents: TokenContents): Shown<Token> {
   const { details, definition, masked } = contents;
   const data = transform === 'redact' || masked === undefined ? undefined : new JsonText(masked);
@@ -162,8 +170,8 @@ function showCreated(transform: Transform, unsealed: UnsealedToken, contents: To
 }
 
 /**
- * Returns the oldest matching token. A caller that cannot read it gets only its identity, 100 times a minute (decisions
- * §7).
+ * Returns the oldest token with the same fingerprint. A caller that cannot read this token gets only its identity, and
+ * at most 100 times a minute (decisions §7).
  */
 export function showDuplicate(caller: Caller, world: World, record: TokenRecord, indexes: TokenIndexes): Shown<Token> {
   const { application, tenant, grants } = caller;

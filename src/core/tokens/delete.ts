@@ -6,14 +6,15 @@ import { Problem } from '../problem.ts';
 import { recordColumns } from './clear-columns.ts';
 import { openPresented } from './token-codec.ts';
 
-/** Delete Token (§4.1, §3): removes the data for good; a tombstone stays for the audit. */
+/** Delete Token (§4.1, §3): removes the data permanently and keeps a tombstone for the audit. */
 export const deleteToken: Handler<'deleteToken'> = async (
   { params: { id } },
   { application, tenant, grants, trail },
   world,
 ) => {
   const tenant_id = tenant.record.id;
-  // A token that was presented this month still counts after its deletion (decisions §8).
+  // Write recorded activity first: a token that was presented this month still counts after its deletion (decisions
+  // §8).
   await world.activity.flush();
   await untilSwapped(async () => {
     const now = world.clock.now();

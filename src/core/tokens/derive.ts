@@ -10,11 +10,11 @@ import { invalid, Problem } from '../problem.ts';
 import { containerIndexes, otherIndexes } from './indexes.ts';
 import { DEFAULT_FINGERPRINT, type TokenContents, type TokenDefinition, type TokenDetails } from './token-codec.ts';
 
-/** The values derived from a token on each write, never on a read. */
+/** The values that each write derives from a token. Reads do not derive them. */
 export interface DerivedToken {
   readonly contents: TokenContents;
   readonly indexes: TokenIndexes;
-  /** The texts that the token is found by, in clear. */
+  /** The unencrypted texts behind the fingerprint and the search indexes. */
   readonly foundBy: { readonly fingerprinted: string; readonly search_values: readonly string[] };
 }
 
@@ -25,7 +25,7 @@ type UnderivedToken = Omit<TokenDetails, 'fingerprint'> & {
   readonly definition: TokenDefinition;
 };
 
-/** Loads the code of the expressions and derives. Rejects with the errors of `deriveNow`. */
+/** Loads the code of the filters and resolves to the result of `deriveNow`. Rejects with the errors of `deriveNow`. */
 export async function derive(
   keyring: TenantKeyring,
   token: UnderivedToken,
@@ -37,8 +37,9 @@ export async function derive(
 }
 
 /**
- * Throws `invalid_request` with the member and the position of a broken expression (decisions §4). For a caller that
- * cannot read the token, removes expressions that fail on its data; a failing fingerprint becomes the default.
+ * Returns the derived values of a token. Throws `invalid_request` with the member and the position of a failing
+ * expression (decisions §4). `unread` is for a caller that cannot read the token: the function then removes the
+ * expressions that fail on the token's data, and replaces a failing fingerprint expression by the default.
  */
 export function deriveNow(
   keyring: TenantKeyring,
@@ -48,7 +49,8 @@ export function deriveNow(
   const { type, data, containers, metadata, expires_at, definition } = token;
   const { mask, search_indexes = [], fingerprint_expression } = definition;
 
-  // One budget for all: each evaluation blocks other calls, and a token may have a dozen.
+  // All expressions share one budget, because each evaluation blocks other calls and a token may have a dozen
+  // expressions.
   const work = createWorkBudget(unread ? UNREAD_WORK : undefined);
   const failed = new Set<string>();
   function evaluated<T>(path: string, evaluate: () => T): T | undefined {
@@ -61,14 +63,14 @@ export function deriveNow(
     }
   }
   const masked = mask === undefined ? undefined : evaluated('mask', () => evaluateMask(mask, { data }, { work }));
-  // The default has no output limit: data may be larger.
+  // Do not evaluate the default: the data may exceed the output limit of expressions.
   const fingerprinted =
     fingerprint_expression === DEFAULT_FINGERPRINT
       ? data
       : (evaluated('fingerprint_expression', () => {
           const scope = { data, metadata: metadata ?? {} };
           const value = evaluateExpression(fingerprint_expression, scope, { work });
-          if (value === null) throw invalid('fingerprint_expression', 'must not render to nothing');
+          if (value === null) throw invalid('fingerprint_expression', 'must not have an empty result');
           return value;
         }) ?? data);
   const search_values: string[] = [];
@@ -76,7 +78,7 @@ export function deriveNow(
     const path = `search_indexes.${index}`;
     const value = evaluated(path, () => {
       const text = printValue(evaluateExpression(source, { data }, { work }));
-      if (text === '') throw invalid(path, 'must not render to nothing');
+      if (text === '') throw invalid(path, 'must not have an empty result');
       return text;
     });
     if (value !== undefined) search_values.push(value);
@@ -101,7 +103,10 @@ export function deriveNow(
   };
 }
 
-/** A rotation evaluates the stored expressions again, so none may fail then. */
+/**
+ * Returns a definition without its failed expressions: a rotation evaluates the stored expressions again, so none may
+ * fail then.
+ */
 function withoutFailed(definition: TokenDefinition, failed: ReadonlySet<string>): TokenDefinition {
   const { mask, search_indexes, fingerprint_expression } = definition;
   return {
@@ -111,7 +116,7 @@ function withoutFailed(definition: TokenDefinition, failed: ReadonlySet<string>)
   };
 }
 
-/** Throws `invalid_request` for expressions that fail for all data: their syntax, their filters, their references. */
+/** Throws `invalid_request` for expressions that fail for all data because of their syntax, filters or references. */
 export function checkSyntax(sent: {
   readonly mask?: Json | undefined;
   readonly search_indexes?: readonly string[] | null | undefined;
@@ -124,7 +129,10 @@ export function checkSyntax(sent: {
   }
 }
 
-/** Runs an evaluation; its failure becomes the problem of the expression's member. */
+/**
+ * Returns the result of an evaluation. Converts an `ExpressionError` into `invalid_request` for the expression's
+ * member.
+ */
 export function naming<T>(member: string, evaluate: () => T): T {
   try {
     return evaluate();

@@ -18,10 +18,10 @@ import type { UsedToken } from './activity.ts';
 import { naming } from './derive.ts';
 import { openGoverned } from './present-token.ts';
 
-/** How many tokens one read opens. */
+/** The number of tokens in one read. */
 const READ_AT_ONCE = 25;
 
-/** A text with expressions, in parts. */
+/** A text of the body with expressions, split into its parts. */
 interface Template {
   readonly path: string;
   readonly parts: readonly (string | Reference)[];
@@ -29,14 +29,14 @@ interface Template {
 
 interface Reference extends TokenReference {
   readonly path: string;
-  /** It is its whole text, so its value keeps its type. */
+  /** The reference is the whole text, so its value keeps its type. */
   readonly isWhole: boolean;
   value: Json | JsonText;
 }
 
 /**
- * Detokenize: returns the body with the data of tokens, all or none. A missing token and an inaccessible one give the
- * same error.
+ * Detokenize: returns the body with the data of all referenced tokens, or fails. The error for a missing token is the
+ * same as for an inaccessible one.
  */
 export const detokenize: Handler<'detokenize'> = async ({ body }, caller, world) => {
   await loadFilters(body);
@@ -64,7 +64,9 @@ function isTemplate(value: Json): value is string {
   return typeof value === 'string' && value.includes('{{');
 }
 
-/** Throws `invalid_request` for expressions that fail for all tokens. */
+/**
+ * Returns the texts with expressions in the body. Throws `invalid_request` for expressions that fail for all tokens.
+ */
 function findTemplates(body: Json): readonly Template[] {
   const wrong = createErrors('invalid_request');
   const templates: Template[] = [];
@@ -90,7 +92,10 @@ function textOf(template: Template | undefined): Json | JsonText {
   return (template?.parts ?? []).map((part) => (typeof part === 'string' ? part : part.value)).join('');
 }
 
-/** Reads the tokens and resolves each reference. Throws `invalid_request` for tokens that the caller may not use. */
+/**
+ * Reads the tokens and sets the value of each reference. Rejects with `invalid_request` for tokens that the caller may
+ * not use.
+ */
 async function fill(
   references: ReadonlyMap<string, readonly Reference[]>,
   caller: Caller,
@@ -109,7 +114,7 @@ async function fill(
     } catch (error) {
       if (!failed.take('', error)) throw error;
     }
-    // A body may reference one token many times.
+    // Count each reference: a body may reference one token many times.
     const { value } = reference;
     left -= value instanceof JsonText ? value.text.length : outputSize(value);
     if (left < 0) throw tooLarge();
@@ -125,7 +130,10 @@ async function fill(
       const named = references.get(id) ?? [];
       if (record === undefined || opened?.data === undefined) {
         const [{ path, position }] = named as readonly [Reference];
-        unusable.add(path, `names no token that can be used, at character ${position + 1}`);
+        unusable.add(
+          path,
+          `names a token that does not exist or that the application may not use, at character ${position + 1}`,
+        );
         continue;
       }
       used.push({ tenant_id: record.tenant_id, id, active_month: record.active_month });
@@ -152,7 +160,10 @@ async function readTokens(ids: readonly string[], now: Instant, { tenant }: Call
   return store.readNow?.(find) ?? Promise.all(ids.map((id) => store.findPresentedToken(tenant.record.id, id, now)));
 }
 
-/** Evaluates the references to a token. All their filters share the budget of one expression. */
+/**
+ * Returns the function that evaluates the references to one token. All their filters share the budget of one
+ * expression.
+ */
 function evaluator(text: string) {
   const work = createWorkBudget();
   let parsed: Json | undefined;

@@ -1,10 +1,10 @@
 import type { Instant } from '../ports.ts';
 import { invalid } from '../problem.ts';
 
-/** When something ends. */
+/** The time at which a token or an application expires. */
 export interface Expiry {
   readonly instant: Instant;
-  /** ISO 8601 with milliseconds, in the offset that was sent; the form in responses. */
+  /** ISO 8601 with milliseconds, in the offset that was sent. Responses use this form. */
   readonly text: string;
 }
 
@@ -17,7 +17,7 @@ const US_OFFSET = '(?<offset>[+-]\\d{2}:\\d{2})';
 
 const ISO_DATE_TIME = new RegExp(`^${DATE}${TIME}${OFFSET}?$`);
 
-/** Every accepted format of a token's `expires_at` (§2.6, decisions §8). A time without an offset is UTC. */
+/** All accepted formats of a token's `expires_at` (§2.6, decisions §8). A time without an offset is UTC. */
 const TOKEN_FORMATS = [
   ISO_DATE_TIME,
   new RegExp(`^${DATE}$`),
@@ -25,26 +25,29 @@ const TOKEN_FORMATS = [
   new RegExp(`^${US_DATE}$`),
 ];
 
-/** The widest offset in use is +14:00. */
+/** The widest UTC offset in use, +14:00, in minutes. */
 const WIDEST_OFFSET = 14 * 60;
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
-/** The groups of a matched format. */
+/** The named groups of a matched format. */
 type Fields = Readonly<
   Partial<Record<'year' | 'month' | 'day' | 'hour' | 'minute' | 'second' | 'fraction' | 'half' | 'offset', string>>
 >;
 
 /**
- * Parses `expires_at` of a token. Throws `invalid_request` for another format, an impossible date or time, and the
- * past.
+ * Parses the `expires_at` of a token. Throws `invalid_request` for another format, an impossible date or time, or a
+ * time in the past.
  */
 export function parseExpiresAt(text: string, now: Instant): Expiry {
   const message = 'must be an ISO 8601 date or date-time, M/D/YYYY, or M/D/YYYY h:mm:ss AM|PM ±hh:mm';
   return readFuture(text, now, TOKEN_FORMATS, message);
 }
 
-/** Parses `expires_at` of an expiring application (§4.2): a date-time of ISO 8601, within one day. */
+/**
+ * Parses the `expires_at` of an expiring application, an ISO 8601 date-time (§4.2). Throws `invalid_request` for
+ * another format, a time in the past, or a time more than one day ahead.
+ */
 export function parseApplicationExpiry(text: string, now: Instant): Instant {
   const { instant } = readFuture(text, now, [ISO_DATE_TIME], 'must be an ISO 8601 date-time');
   if (instant - now > DAY) throw invalid('expires_at', 'must be at most one day ahead');
@@ -68,11 +71,12 @@ function expiryOf(fields: Fields): Expiry {
     hourOfDay(fields),
     number(fields.minute),
     number(fields.second),
-    // Cuts digits after the millisecond instead of rounding: a token must not outlive the requested time.
+    // Cut digits after the millisecond instead of rounding, so that a token does not outlive the requested time.
     number((fields.fraction ?? '').padEnd(3, '0').slice(0, 3)),
   );
   const shown = new Date(local).toISOString().slice(0, -1);
-  // Date.UTC carries values out of range (February 30, second 60) into the next unit; then the two differ.
+  // `Date.UTC` carries values out of range (February 30, second 60) into the next unit, so `shown` then differs from
+  // the sent text.
   if (!shown.startsWith(writtenMinute(fields))) {
     throw invalid('expires_at', 'names a date or time that does not exist');
   }
@@ -83,7 +87,7 @@ function number(digits: string | undefined): number {
   return Number(digits ?? 0);
 }
 
-/** 12 AM is midnight and 12 PM is noon; 0 AM and 13 PM do not exist. */
+/** Returns the hour from 0 to 23. 12 AM is midnight and 12 PM is noon; 0 AM and 13 PM do not exist. */
 function hourOfDay(fields: Fields): number {
   const hour = number(fields.hour);
   const half = fields.half?.toUpperCase();

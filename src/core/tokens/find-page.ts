@@ -7,32 +7,32 @@ import type { ScannedToken, ScanPosition, ScanSlice } from '../scan-ports.ts';
 import { presentedColumns, unpackClear } from './clear-columns.ts';
 import { openPresented } from './token-codec.ts';
 
-/** How many tokens a scan opens in one turn of the event loop. */
+/** The number of tokens that a scan opens in one turn of the event loop. */
 const SCANNED_AT_ONCE = 200;
-/** How many tokens a walk examines in its first turn, and in each later one. */
+/** The number of tokens that a walk examines in its first turn, and in each later turn. */
 const FIRST_WALKED = 100;
 const WALKED_AT_ONCE = 1_000;
 
-/** Tokens that rules reach and that a query asks for. */
+/** The tokens that a query asks for and that the rules allow. */
 export interface Sought {
   readonly filter: TokenFilter;
-  /** Whether the filter finds exactly those. Otherwise each token is opened and `reaches` decides. */
+  /** Whether the filter finds exactly these tokens. Otherwise each token found is opened and `reaches` decides. */
   readonly isExact: boolean;
   readonly reaches: (token: TokenFacts) => boolean;
-  /** Called for each slice; throws to end the search. */
+  /** A function that is called for each slice and may throw to end the search. */
   readonly onTurn?: (() => void) | undefined;
 }
 
-/** Tokens of a page by number. */
+/** A page by number. */
 interface NumberedPage {
   readonly records: readonly PresentedToken[];
-  /** Above `MAX_TOTAL` the exact number is unknown. */
+  /** The number of matches. Above `MAX_TOTAL` the exact number is unknown. */
   readonly total: number;
 }
 
 /**
- * Finds a page by number, and counts at most `most` + 1 tokens. If the store cannot find the page at once, reads tokens
- * in slices up to it, so that other calls wait for one slice only.
+ * Resolves to a page by number and the total, counting at most `most` + 1 tokens. If the store cannot find the page at
+ * once, reads the tokens up to the page in slices, so that other calls wait for one slice only.
  */
 export async function findPage(
   sought: Sought,
@@ -63,7 +63,7 @@ export async function findPage(
   return { records, total: total ?? counted };
 }
 
-/** Finds the `limit` tokens after a position; `next` is the position of the last token if more follow. */
+/** Resolves to the `limit` tokens after a position. `next` is the position of the last token if more tokens follow. */
 export async function findBehind(
   sought: Sought,
   { after, limit }: { readonly after: ScanPosition | undefined; readonly limit: number },
@@ -71,7 +71,7 @@ export async function findBehind(
   caller: Caller,
   world: World,
 ): Promise<{ readonly records: readonly PresentedToken[]; readonly next: ScanPosition | undefined }> {
-  // One more token shows whether another page follows.
+  // Find one more token, to learn whether another page follows.
   const wanted = limit + 1;
   const { filter, isExact } = sought;
   if (isExact) {
@@ -87,12 +87,12 @@ export async function findBehind(
     found.push(record);
     if (found.length === wanted) break;
   }
-  // A token that was deleted meanwhile shortens the page but must not end the walk.
+  // A token that was deleted since then shortens the page, but must not end the list.
   const ids = found.slice(0, limit).map(({ id }) => id);
   return { records: await readAll(filter, ids, now, world), next: nextOf(found, limit) };
 }
 
-/** Returns the place of the last token of the page when there are more. */
+/** Returns the position of the last token of the page if more tokens follow. */
 function nextOf(found: readonly ScannedToken[], limit: number): ScanPosition | undefined {
   const last = found.length > limit ? found[limit - 1] : undefined;
   return last && { id: last.id, created_at: unpackClear(last.clear).created_at };
@@ -116,7 +116,7 @@ async function* walk(
   } while (after !== undefined);
 }
 
-/** Finds a page for rules that no blind index covers. */
+/** Resolves to a page when the blind indexes cannot decide the rules exactly. */
 async function findGoverned(
   sought: Sought,
   { offset, limit }: PageRequest,
@@ -136,8 +136,8 @@ async function findGoverned(
 }
 
 /**
- * Yields the tokens behind `from` that rules reach, by opening each candidate. Reads all tokens of the tenant in
- * slices, unless the indexes leave few.
+ * Yields the tokens after `from` that the rules allow. Opens each candidate. Reads all tokens of the tenant in slices,
+ * unless the indexes leave only a few candidates.
  */
 async function* reachable(
   { filter, reaches, onTurn }: Sought,

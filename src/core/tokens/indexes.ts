@@ -2,13 +2,13 @@ import type { IndexPurpose, TenantKeyring, TokenCondition, TokenIndexes, TokenRe
 import { Problem } from '../problem.ts';
 import { containerPrefixes } from './containers.ts';
 
-/** Returns the indexed form of one metadata member: the exact key, the value without case (decisions §5). */
+/** Returns the indexed text of one metadata member: the exact key and the case-folded value (decisions §5). */
 export function metadataText(key: string, value: string): string {
-  // The length keeps `a=b` + `c` apart from `a` + `b=c`.
+  // The length distinguishes the key `a=b` with the value `c` from the key `a` with the value `b=c`.
   return `${key.length}:${key}=${foldCase(value)}`;
 }
 
-/** Returns the condition for tokens with a value, under each index key in use. */
+/** Returns the condition for tokens with a value. It covers each index key in use. */
 export function indexed(
   keyring: TenantKeyring,
   purpose: IndexPurpose,
@@ -37,14 +37,14 @@ export function otherIndexes(
   ];
 }
 
-/** Returns the blind indexes that find duplicates: of the fingerprint, under each index key. */
+/** Returns the blind indexes of a fingerprint, under each index key, for a search for duplicates. */
 export function fingerprintsOf({ fingerprint, former = [] }: TokenIndexes): readonly Uint8Array[] {
   return [fingerprint, ...former];
 }
 
 /**
- * Checks a token found by one of these blind indexes of a fingerprint. An index can be edited without a key, so the
- * opened fingerprint decides. Throws `integrity_failure` when it has none of the indexes.
+ * Checks a token that was found by one of these blind indexes of a fingerprint. An index can be edited without a key,
+ * so the opened fingerprint decides. Throws `integrity_failure` when the fingerprint matches none of the indexes.
  */
 export function requireFingerprint(
   keyring: TenantKeyring,
@@ -56,7 +56,10 @@ export function requireFingerprint(
   if (!blinds.some((blind) => Buffer.compare(blind, own) === 0)) throw new Problem('integrity_failure');
 }
 
-/** Returns the keyring with the index key of a token: an older one during a rotation. Throws `integrity_failure`. */
+/**
+ * Returns the keyring with the index key of a token, which is an older key during a rotation. Throws
+ * `integrity_failure` for an unknown key.
+ */
 export function underIndexKey(keyring: TenantKeyring, indexKeyId: number): TenantKeyring {
   if (keyring.keyIds.index_key_id === indexKeyId) return { ...keyring, formerIndexKeys: [] };
   const former = keyring.formerIndexKeys.find((key) => key.key_id === indexKeyId);
@@ -65,8 +68,8 @@ export function underIndexKey(keyring: TenantKeyring, indexKeyId: number): Tenan
 }
 
 /**
- * Normalizes text for comparison without case: upper before lower, so that ß equals SS and ſ equals s, and in one
- * normal form.
+ * Returns a text normalized for comparison without case. Converts to upper case and then to lower case, so that ß
+ * equals SS and ſ equals s.
  */
 export function foldCase(text: string): string {
   return text.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC');

@@ -20,7 +20,7 @@ import type { PresentedDetails } from './token-codec.ts';
 
 /** The maximum bytes of data that lists open in one turn. */
 const OPENED_AT_ONCE = 1024 * 1024;
-/** How long a page waits for others of its application, in milliseconds. */
+/** The maximum time that a page waits for other pages of the same application, in milliseconds. */
 const MAX_WAIT_MS = 5_000;
 
 const DEFAULT_SIZE = PAGE_QUERY.size.default;
@@ -43,13 +43,13 @@ interface Behind {
 }
 
 /**
- * List Tokens (§4.1): members of one kind of filter are ORed, kinds are ANDed. The caller's visibility is part of the
- * query.
+ * List Tokens (§4.1): values of one filter are alternatives, and all filters must match. The caller's visibility is
+ * part of the query.
  */
 export const listTokens: Handler<'listTokens'> = ({ query }, caller, world) =>
   numberedPage({ filters: query, transform: query.transform }, query, caller, world);
 
-/** List Tokens by cursor. */
+/** List Tokens by cursor: returns the page after a position. */
 export const listTokensByCursor: Handler<'listTokensByCursor'> = ({ query }, caller, world) =>
   pageBehind({ filters: query, transform: query.transform }, query, caller, world);
 
@@ -65,7 +65,7 @@ const searched = ({ query, transform }: Pick<SearchTokens, 'query' | 'transform'
   transform,
 });
 
-/** Prepares one page at a time for each application, even on several connections: a page may have 16 MiB. */
+/** Prepares one page at a time for each application, even on several connections, because a page may have 16 MiB. */
 const inTurn = <T>(caller: Caller, make: () => Promise<T>): Promise<T> =>
   inLine(caller.application.record.id, async () => {
     if (opened > OPENED_AT_ONCE) await nextStep();
@@ -79,7 +79,10 @@ const numberedPage = (asked: Asked, numbered: Numbered, caller: Caller, world: W
     return pageWith(await show(records, asked, now, caller, world), total, { asked, numbered, caller });
   });
 
-/** A total above `MAX_TOTAL` is exact for all tokens of a tenant only. */
+/**
+ * Returns the list envelope. A total above `MAX_TOTAL` is reported as capped, except for the exact number of all tokens
+ * of a tenant.
+ */
 function pageWith(
   tokens: readonly JsonText[],
   total: number,
@@ -98,7 +101,7 @@ const pageBehind = (asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller
     return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
   });
 
-/** Leaves a page to `listTokens` if it needs a walk or exceeds this turn's budget. */
+/** Lists tokens within a turn. Leaves a page to `listTokens` if the page needs a walk or exceeds the turn's budget. */
 export const listTokensNow: HandlerNow<'listTokens'> = ({ query }, caller, world, turn) => {
   const asked = { filters: query, transform: query.transform };
   const { filter, isExact } = soughtBy(asked, caller);
@@ -123,7 +126,7 @@ async function show(records: readonly PresentedToken[], asked: Asked, now: Insta
     if (opened > OPENED_AT_ONCE) await nextStep();
     page.add(record);
   }
-  // Printing and sending the page costs as much again.
+  // Count the page twice, because printing and sending it costs as much as opening it.
   opened += size;
   return page.end(records, now);
 }
@@ -138,15 +141,18 @@ function soughtBy(asked: Asked, { grants, tenant }: Caller): Sought {
 }
 
 /**
- * A rule grants `token:search` for its own container. Only private applications hold it, so blind indexes find exactly
- * those tokens.
+ * Returns the condition for tokens with `token:search`, which a rule grants for its own container. Only private
+ * applications hold this permission, so blind indexes find exactly these tokens.
  */
 function searchable(grants: Caller['grants'], keyring: TenantKeyring): readonly TokenCondition[] {
   const { lists } = visibility(grants, 'token:search', keyring);
   return lists === undefined ? [] : [{ some: lists.map((every) => ({ every })) }];
 }
 
-/** Returns whether the query asks for all tokens of the tenant and the caller reads all: then their number is exact. */
+/**
+ * Returns whether the query asks for all tokens of the tenant and the caller can read all of them. Their number is then
+ * exact.
+ */
 function isWhole(asked: Asked, caller: Caller): boolean {
   const { filter, isExact } = soughtBy(asked, caller);
   return isExact && filter.all.length === 0 && filter.visible === undefined;
@@ -161,7 +167,7 @@ function createPage({ filters, transform }: Asked, { tenant, grants, trail }: Ca
   return {
     add(record: PresentedToken): void {
       const presented = presentToken(tenant.keyring, grants, record.id, record, transform);
-      // A blind index is a hash of 16 bytes, so compare the opened values.
+      // A blind index is a hash of only 16 bytes, so compare the opened values, too.
       if (!presented || !matches(presented.details)) return;
       revealed ||= presented.transform === 'reveal';
       ids.push(record.id);
@@ -200,7 +206,9 @@ const anyOf = (conditions: readonly { readonly index_in: readonly Uint8Array[] }
   index_in: conditions.flatMap(({ index_in }) => index_in),
 });
 
-/** Returns whether the opened values of a token match the filters that blind indexes answered. */
+/**
+ * Returns a function that checks whether the opened values of a token match the filters that blind indexes answered.
+ */
 function detailsFilter({ container, fingerprint, metadata }: TokenFilters): (details: PresentedDetails) => boolean {
   const wanted = Object.entries(metadata ?? {});
   const paths = container && normalizeContainers(container);
@@ -212,7 +220,8 @@ function detailsFilter({ container, fingerprint, metadata }: TokenFilters): (det
 
 function hasMetadata(text = '{}', wanted: readonly (readonly [key: string, value: string])[]): boolean {
   if (wanted.length === 0) return true;
-  // sealToken sealed it: these are strings, which the engine's own, faster parser reads without loss.
+  // sealToken sealed this text, so its values are strings. `JSON.parse` is faster than the vault's parser and reads
+  // strings without loss.
   const found = JSON.parse(text) as Readonly<Record<string, string>>;
   return wanted.every(([key, value]) => {
     const own = Object.hasOwn(found, key) ? found[key] : undefined;

@@ -3,8 +3,8 @@ import { isJsonObject } from '../json/kind.ts';
 import { memberNames, objectOfMembers } from '../json/member-names.ts';
 
 /**
- * Returns the target with a JSON merge patch applied (RFC 7396 §2); changes neither. Existing members keep their place,
- * new ones are appended. Reads own members only, so `__proto__` and `constructor` are ordinary names.
+ * Returns a copy of the target with a JSON merge patch applied (RFC 7396 §2). Existing members keep their place, and
+ * new members are appended. Reads own members only, so `__proto__` and `constructor` are ordinary names.
  */
 export function applyMergePatch(target: Json | undefined, patch: Json): Json {
   if (!isJsonObject(patch)) return patch;

@@ -19,7 +19,7 @@ import {
   type UnsealedToken,
 } from './token-codec.ts';
 
-/** A token as a caller sees it. */
+/** A token in the form that a caller may see. */
 interface Presented {
   readonly details: PresentedDetails;
   readonly transform: Transform;
@@ -27,9 +27,9 @@ interface Presented {
 }
 
 /**
- * Step 7 of the one path: returns the token as the caller's governing rule shows it; undefined without one. A masked or
- * redacted read never opens the plaintext. `id` is that of the request; `most` limits the transform. Throws
- * `integrity_failure`.
+ * Performs step 7 of the request path: returns the token in the form that the caller's governing rule allows; undefined
+ * without access. A masked or redacted read never opens the plaintext. `id` is the requested id; `most` limits the
+ * transform. Throws `integrity_failure`.
  */
 export function presentToken(
   keyring: TenantKeyring,
@@ -50,7 +50,7 @@ interface OpenedGoverned {
   readonly data: string | undefined;
 }
 
-/** Presents a token under the rule for another permission, without the token's text. */
+/** Returns a token's details and presented data under the governing rule for a permission; undefined without access. */
 export function openGoverned(
   keyring: TenantKeyring,
   grants: Grants,
@@ -72,8 +72,8 @@ export function openGoverned(
 }
 
 /**
- * Returns the text of the Token (§2.1) for reads, without a definition. General printing would spend most of a list's
- * time on known members whose values need no escape: UUIDs, times, base58. Only other values are quoted.
+ * Returns the JSON text of the Token (§2.1) for reads, without its definition. Quotes only values that may need
+ * escapes. Most members (UUIDs, times, base58) need none, and general printing would take most of a list's time.
  */
 export function tokenText(
   { id, tenant_id }: Pick<PresentedToken, 'id' | 'tenant_id'>,
@@ -118,18 +118,21 @@ export function showToken(
   };
 }
 
-/** The text around one token in a page. */
+/** The maximum length of the text around one token in a page. */
 const ENVELOPE = 256;
 
-/** The bytes of a token's reply besides its sealed values: names of members, ids, times, the defaults of its type. */
+/**
+ * The maximum bytes of a token's reply outside its sealed values: member names, ids, times, and the defaults of its
+ * type.
+ */
 const UNSEALED = 8 * 1024;
 
-/** A cheap estimate: sealed text has at least two thirds of its size in UTF-8. */
+/** The maximum bytes of UTF-8 for each byte of sealed text, as a cheap estimate. */
 const MAX_BYTES_PER_SEALED = 1.5;
 
 /**
  * Returns whether a token is too large for every reply. Merge patches can grow a token beyond the limit of a response.
- * Such a token would be stored, reported as a failure, and break every list that contains it.
+ * The vault would store such a token, report a failure, and then fail on every list that contains the token.
  */
 export function isTooLarge(
   unsealed: UnsealedToken,
@@ -151,5 +154,5 @@ export function checkSize(unsealed: UnsealedToken, record: TokenRecord, contents
   const { mask } = definition;
   const isMask = mask !== undefined && Buffer.byteLength(stringifyJson(mask)) > Buffer.byteLength(data);
   const member = isMask ? 'mask' : 'data';
-  throw invalid(member, `makes the token larger than a response may be: ${limits.response} bytes`);
+  throw invalid(member, `makes the token larger than the limit of a response, ${limits.response} bytes`);
 }

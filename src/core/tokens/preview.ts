@@ -4,8 +4,8 @@ import type { Handler } from '../handler.ts';
 import { prepareToken } from './create.ts';
 
 /**
- * Returns what Create Token would return, and the texts that the token would be found by. Reads and stores no token, so a
- * preview reports neither a taken id nor a duplicate: both would tell the caller about tokens that it cannot read.
+ * Returns the reply that Create Token would return, and the texts that would find the token. Reads and stores no token,
+ * so a preview reports neither a taken id nor a duplicate: both would tell the caller about tokens that it cannot read.
  */
 export const previewToken: Handler<'previewToken'> = async ({ body }, caller, world) => {
   const { seal, ids, foundBy } = await prepareToken(body, caller, world);

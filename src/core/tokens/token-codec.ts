@@ -11,16 +11,16 @@ export interface TokenDetails {
   readonly containers: readonly string[];
   readonly metadata?: Readonly<Record<string, string>> | undefined;
   readonly fingerprint: string;
-  /** ISO 8601 with the offset that was sent (decisions §1). */
+  /** ISO 8601 in the offset that was sent (decisions §1). */
   readonly expires_at?: string | undefined;
 }
 
-/** The members in replies: the metadata as JSON text, inserted unchanged. */
+/** The details for replies, which contain the metadata as unchanged JSON text. */
 export interface PresentedDetails extends Omit<TokenDetails, 'metadata'> {
   readonly metadata?: JsonText | undefined;
 }
 
-/** The members that only writers receive. */
+/** The members that only callers with write access receive. */
 export interface TokenDefinition {
   readonly mask?: Json | undefined;
   readonly search_indexes?: readonly string[] | undefined;
@@ -47,7 +47,7 @@ export interface UnsealedToken extends Omit<ClearColumns, keyof KeyIds> {
   readonly active_month: number;
 }
 
-/** Seals under the newest data key. Its blind indexes must use the newest index key, as the fingerprint does. */
+/** Seals a token under the newest data key. The token's blind indexes and fingerprint must use the newest index key. */
 export function sealToken(keyring: TenantKeyring, unsealed: UnsealedToken, contents: TokenContents): TokenRecord {
   const { id, tenant_id, type, created_by, created_at, modified_by, modified_at } = unsealed;
   const { expires_at, revision, active_month } = unsealed;
@@ -68,7 +68,7 @@ export function sealToken(keyring: TenantKeyring, unsealed: UnsealedToken, conte
   const definition = encodeDefinition(type, contents.definition);
   const presented = `${details}\n${definition}\n${contents.masked ?? ''}`;
   const full = `${details}\n${contents.data}`;
-  // Name each member: V8 takes microseconds to add one to a spread object.
+  // Name each member, because V8 takes microseconds to add a member to a spread object.
   return {
     id,
     tenant_id,
@@ -85,18 +85,18 @@ export function sealToken(keyring: TenantKeyring, unsealed: UnsealedToken, conte
   };
 }
 
-/** The contents of *presented*, for reads that do not reveal. */
+/** The contents of `presented`, the sealed value for reads that do not reveal. */
 export interface OpenedPresented {
   readonly details: PresentedDetails;
-  /** The JSON text of the masked form. Without one, a caller that may see only the mask gets a redacted token. */
+  /** The JSON text of the masked form. When it is absent, a caller that may see only the mask gets a redacted token. */
   readonly masked: string | undefined;
-  /** For `decodeDefinition`: only writers receive it. */
+  /** The text for `decodeDefinition`. Only callers with write access receive the definition. */
   readonly definitionText: string;
 }
 
 /**
- * Opens *presented*. `id` is that of the request, and `columns` are those of the record, here and below. All throw
- * `integrity_failure`.
+ * Opens the sealed value `presented` of a token. `id` is the requested id, and `columns` are the clear columns of the
+ * record. Throws `integrity_failure`.
  */
 export function openPresented(
   keyring: TenantKeyring,
@@ -115,7 +115,10 @@ export function openPresented(
   };
 }
 
-/** Opens *full*: the details with the JSON text of `data`. */
+/**
+ * Opens the sealed value `full` of a token: the details and the JSON text of `data`. Takes the same parameters as
+ * `openPresented`, and throws `integrity_failure`.
+ */
 export function openFull(
   keyring: TenantKeyring,
   id: string,
@@ -127,7 +130,7 @@ export function openFull(
   return { details, data: text.slice(end + 1) };
 }
 
-/** Opens a whole record for a change. */
+/** Opens a whole record for a change. Throws `integrity_failure`. */
 export function openToken(keyring: TenantKeyring, id: string, record: TokenRecord): OpenedToken {
   const columns = recordColumns(record);
   const { details, masked, definitionText } = openPresented(keyring, id, record, columns);
@@ -140,15 +143,15 @@ export function openToken(keyring: TenantKeyring, id: string, record: TokenRecor
   };
 }
 
-/** Returns the token that its writer passed to `sealToken`. */
+/** A token in the form that `sealToken` accepts. */
 export interface OpenedToken {
   readonly unsealed: UnsealedToken;
   readonly contents: TokenContents;
 }
 
-/** Parses the metadata; replies use its text. */
+/** Returns the details with parsed metadata. Replies use the text instead. */
 function parseDetails({ metadata, ...details }: PresentedDetails): TokenDetails {
-  // sealToken sealed it: opening proves that the text is unchanged.
+  // The cast is safe: opening proves that the text is the one that sealToken sealed.
   return { ...details, metadata: metadata && (parseJson(metadata.text) as TokenDetails['metadata']) };
 }
 
@@ -157,17 +160,18 @@ function contextOf(id: string, clear: Uint8Array, revision: number, column: 'pre
 }
 
 /**
- * One field a line: fingerprint, expiry, containers with spaces between them, metadata as JSON text, in which no line
- * ends. Shorter than JSON, so most tokens fit few steps of padding, and needs no parsing of unused fields. In
- * *presented*, a line with the definition and one with the masked form follow; in *full*, one with `data`.
+ * Returns the details as text, one field a line: fingerprint, expiry, containers separated by spaces, metadata as JSON
+ * text without line ends. This text is shorter than JSON, so most tokens fit few steps of padding, and a read parses
+ * only the fields that it uses. `presented` continues with a line for the definition and one for the masked form,
+ * `full` with one for `data`.
  */
 function encodeDetails({ fingerprint, expires_at = '', containers, metadata }: TokenDetails): string {
   return [fingerprint, expires_at, containers.join(' '), metadata ? stringifyJson(metadata) : ''].join('\n');
 }
 
-/** `end` is where the line of the metadata ends. */
+/** Returns the details of a text from `encodeDetails`. `end` is the offset where the line of the metadata ends. */
 function decodeDetails(text: string): { readonly details: PresentedDetails; readonly end: number } {
-  // Twice as fast as `split`, and a page of tokens does it a hundred times.
+  // This is twice as fast as `split`, and a page of tokens needs a hundred calls.
   const fingerprintEnd = text.indexOf('\n');
   const expiryEnd = text.indexOf('\n', fingerprintEnd + 1);
   const containersEnd = text.indexOf('\n', expiryEnd + 1);
@@ -182,7 +186,7 @@ function decodeDetails(text: string): { readonly details: PresentedDetails; read
   return { details, end };
 }
 
-/** Marks the default definition of a type since the first format. Other defaults would need another mark. */
+/** The text that stands for the default definition of a type. If the defaults change, they need another text. */
 const DEFAULTS = '1';
 
 function defaultsOf(type: TokenType): TokenDefinition {

@@ -19,18 +19,18 @@ interface TokenRequest {
   readonly body: Json;
 }
 
-/** A request with its token, sealed for the id to try, or with its duplicate. */
+/** A token request with its prepared token, sealed under the id to try, or with its duplicate. */
 interface Member extends TokenRequest {
   readonly prepared: Awaited<ReturnType<typeof prepareToken>>;
   sealed: ReturnType<Member['prepared']['seal']>;
   duplicate?: { readonly id: string; readonly shown: Shown<Token> } | undefined;
 }
 
-/** Tokenize: runs Create Token for each request in the body, all in one commit or none. */
+/** Tokenize: runs Create Token for each request in the body. Stores all tokens in one commit, or none. */
 export const tokenize: Handler<'tokenize'> = async ({ body }, caller, world) => {
   const members = await prepareAll(findRequests(body), caller, world);
   for (;;) {
-    // Checked before the commit: a reply that is too large must leave nothing behind.
+    // Render the reply before the commit: a reply that is too large must leave nothing in the store.
     const reply = render(body, members, world);
     const added = members.filter(({ duplicate }) => duplicate === undefined);
     if (added.length > 0) {
@@ -54,7 +54,10 @@ export const tokenize: Handler<'tokenize'> = async ({ body }, caller, world) => 
   }
 };
 
-/** Throws `invalid_request` for leaves that are no requests, for empty structures, and for too many requests. */
+/**
+ * Returns the token requests in a body. Throws `invalid_request` for values that are not requests, for empty arrays and
+ * objects, and for too many requests.
+ */
 function findRequests(body: Json): readonly TokenRequest[] {
   const requests: TokenRequest[] = [];
   const wrong = createErrors('invalid_request');
@@ -73,7 +76,10 @@ function findRequests(body: Json): readonly TokenRequest[] {
   return requests;
 }
 
-/** Reports all invalid requests together; if none is invalid, those that no rule allows. */
+/**
+ * Prepares a token for each request. Reports all invalid requests together; if there are none, reports the requests
+ * that no rule allows.
+ */
 async function prepareAll(requests: readonly TokenRequest[], caller: Caller, world: World): Promise<readonly Member[]> {
   const bodies = await loadBodyValidators();
   const reach = memoized(reachOf(caller.grants));
@@ -101,7 +107,7 @@ async function prepareAll(requests: readonly TokenRequest[], caller: Caller, wor
   return members;
 }
 
-/** The requests of a batch have few distinct container lists, so cache them. */
+/** Returns `reach` with a cache, because the requests of a batch have few distinct container lists. */
 function memoized(reach: Reach): Reach {
   const known = new Map<string, ReturnType<Reach>>();
   return (containers) => {
@@ -111,7 +117,10 @@ function memoized(reach: Reach): Reach {
   };
 }
 
-/** Tries the next alias for a taken id, and uses the duplicate of a request. Throws `token_id_taken`. */
+/**
+ * Resolves the obstacles of a failed insert: takes the next alias for a taken id, or uses the duplicate that was found.
+ * Throws `token_id_taken` when no alias is left.
+ */
 function overcome(
   obstacles: readonly InsertObstacle[],
   added: readonly Member[],
@@ -124,7 +133,8 @@ function overcome(
     const member = added[at];
     if (member === undefined) throw new Error('unreachable: an obstacle is one of the tokens');
     const { prepared } = member;
-    // Searches for a duplicate again: the token gets another id, or is a duplicate itself.
+    // Members that were duplicates of this token lose it: the token gets another id, or becomes a duplicate itself. The
+    // next insert searches for their duplicates again.
     for (const other of members) if (other.duplicate?.id === member.sealed.record.id) other.duplicate = undefined;
     if (duplicate !== undefined) {
       member.duplicate = { id: duplicate.id, shown: showDuplicate(caller, world, duplicate, prepared.indexes) };
@@ -137,7 +147,7 @@ function overcome(
   taken.throwIfAny();
 }
 
-/** Throws `result_too_large`. */
+/** Returns the reply as text. Throws `result_too_large`. */
 function render(body: Json, members: readonly Member[], { limits }: World): JsonText {
   const shown = new Map(members.map(({ body, duplicate, sealed }) => [body, duplicate?.shown ?? sealed.shown]));
   const reply = mapJson(body, (value) => {

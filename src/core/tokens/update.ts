@@ -37,23 +37,28 @@ import { checkData } from './validate-data.ts';
 
 const MAX_METADATA = 50;
 
-/** Members that read the stored data, for the masked form, the fingerprint and the blind indexes. */
+/** The members whose expressions read the stored data, for the masked form, the fingerprint and the blind indexes. */
 const EXPRESSIONS = ['mask', 'search_indexes', 'fingerprint_expression'] as const;
 
-/** Members that may make a token too large for a reply. */
+/** The members that may make a token too large for a reply. */
 const GROWING = [...EXPRESSIONS, 'data', 'metadata'] as const;
 
-/** Update Token (§4.1): merge patch for `data`, `mask` and `metadata` (RFC 7396), replacement for the rest. */
+/**
+ * Update Token (§4.1): applies `data`, `mask` and `metadata` as merge patches (RFC 7396) and replaces the other
+ * members.
+ */
 export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, world) => {
   checkAlone(body, world.clock.now());
   const deduplicate = body.deduplicate_token ?? caller.tenant.details.settings.deduplicate_tokens === 'true';
   return untilSwapped(() => attempt(id, body, caller, world, deduplicate));
 };
 
-/** Rejects invalid members with a 400 before it looks for the token (decisions §1, order of checks). */
+/**
+ * Throws 400 for members that are invalid for every token, before the token is read (decisions §1, order of checks).
+ */
 function checkAlone(body: UpdateToken, now: Instant): void {
   if (typeof body.expires_at === 'string') parseExpiresAt(body.expires_at, now);
-  // A patch cannot merge into `null`, and no type accepts it (decisions §3).
+  // A merge patch of `null` would replace the data, and no type accepts `null` (decisions §3).
   if (body.data === null) throw invalid('data', 'must not be null');
   checkMetadata(Object.values(body.metadata ?? {}).filter((value) => value !== null).length);
   checkSyntax(body);
@@ -66,7 +71,7 @@ function checkMetadata(members: number): void {
 interface Updated {
   readonly unsealed: UnsealedToken;
   readonly contents: TokenContents;
-  /** The condition for its blind index, under each index key in use. */
+  /** The blind indexes of the new fingerprint, under each index key in use. */
   readonly fingerprints: readonly Uint8Array[];
 }
 
@@ -93,7 +98,7 @@ async function attempt(
   const metadata = patchedMetadata(body, details, unread);
   const old = parseJson(stored.data);
   const data = body.data === undefined ? old : applyMergePatch(old, body.data);
-  // Type rules check one member at a time, and stored members already passed them, so check only the patch.
+  // This checks only the patch: type rules check one member at a time, and the stored members already passed.
   checkData(before.type, data);
   const expiry = patchedExpiry(body, before, details, now);
   const token = { type: before.type, data, containers, metadata, expires_at: expiry?.text, definition };
@@ -111,14 +116,14 @@ async function attempt(
     GROWING.some((member) => body[member] !== undefined) &&
     isTooLarge(unsealed, after, contents, world.limits)
   ) {
-    // A problem would reveal the size of the data, so ignore the patch's additions.
+    // A problem would reveal the size of the data, so drop the members that make the token larger.
     const { containers: moved, expires_at } = body;
     const rest = { ...(moved !== undefined && { containers: moved }), ...(expires_at !== undefined && { expires_at }) };
     return attempt(id, rest, caller, world, deduplicate);
   }
   const fingerprints = fingerprintsOf(indexes);
   const original = deduplicate && !unread ? await findOriginal(id, fingerprints, caller, world) : undefined;
-  // The reply must not depend on unreadable data, nor on a duplicate (decisions §6).
+  // Without read access, the reply must depend neither on the stored data nor on a duplicate (decisions §6).
   const shown = unread
     ? showToken(unsealed, { containers, expires_at: contents.details.expires_at }, undefined)
     : showUpdated(caller, { unsealed, contents, fingerprints }, original);
@@ -129,8 +134,8 @@ async function attempt(
 }
 
 /**
- * Throws 403 when no rule allows the update, or when it would reveal more of the stored data to the caller (decisions
- * §6).
+ * Throws 403 when no rule allows the update, or when the update would reveal more of the stored data to the caller
+ * (decisions §6).
  */
 function checkAccess(body: UpdateToken, grants: Grants, before: TokenFacts, after: TokenFacts): void {
   for (const touched of [before, after]) {
@@ -152,13 +157,19 @@ function isReader(grants: Grants, token: TokenFacts): boolean {
   return governingTransform(grants, 'token:read', token) !== undefined;
 }
 
-/** A token always has a container: `null` restores the type's default (RFC 7396 §2, decisions §3). */
+/**
+ * Returns the containers after the patch. A token always has a container, so `null` restores the type's default (RFC
+ * 7396 §2, decisions §3).
+ */
 function patchedContainers(body: UpdateToken, { type }: UnsealedToken, details: TokenDetails): readonly string[] {
   if (body.containers === undefined) return details.containers;
   return normalizeContainers(body.containers ?? [TOKEN_TYPES[type].container]);
 }
 
-/** `null` removes the mask and the search indexes, and restores the default fingerprint expression. */
+/**
+ * Returns the definition after the patch. `null` removes the mask and the search indexes, and restores the default
+ * fingerprint expression.
+ */
 function patchedDefinition(body: UpdateToken, old: TokenDefinition): TokenDefinition {
   const { mask, search_indexes, fingerprint_expression } = body;
   const merged = mask === undefined ? old.mask : applyMergePatch(old.mask, mask);
@@ -172,10 +183,13 @@ function patchedDefinition(body: UpdateToken, old: TokenDefinition): TokenDefini
   };
 }
 
-/** Ignores excess metadata, so that a caller that cannot read the token does not learn how much it has. */
+/**
+ * Returns the metadata after the patch. If the result has too many members, ignores the patch for a caller without read
+ * access, so that this caller does not learn how many members the token has.
+ */
 function patchedMetadata({ metadata }: UpdateToken, old: TokenDetails, unread: boolean): TokenDetails['metadata'] {
   if (metadata === undefined) return old.metadata;
-  // The schema allows only strings and null, and null removes, so strings remain.
+  // The cast is safe: the schema allows only strings and null, and null removes a member.
   const merged = applyMergePatch(old.metadata, metadata) as TokenDetails['metadata'] | null;
   const members = Object.keys(merged ?? {}).length;
   if (unread && members > MAX_METADATA) return old.metadata;
@@ -209,7 +223,7 @@ function showUpdated(
     const { containers, fingerprint } = opened.details;
     requireFingerprint(tenant.keyring, original, fingerprint, fingerprints);
     const readable = governingTransform(grants, 'token:read', { id: original.id, containers });
-    // Keeps both tokens, and hides from the caller that its patch made a duplicate (§4.1).
+    // A caller that cannot read the original must not learn that its patch made a duplicate (§4.1). Both tokens stay.
     if (!readable) return showToken(unsealed, { ...details, metadata: undefined }, undefined);
   }
   const transform = governingTransform(grants, 'token:update', { id: unsealed.id, containers: details.containers });

@@ -15,8 +15,8 @@ const ONLY_ZEROS = /^0+$/;
 const CHECK_DIGITS = { luhn: passesLuhn, aba: passesAba } as const;
 
 /**
- * Returns the errors in `data` of a token of this type, by dotted path from `data` on; empty when it is valid. An
- * explicit null in an optional member of a card is an error: `data` is stored as sent, so null does not mean "absent".
+ * Returns the errors in the `data` of a token of this type, by dotted path starting with `data`; empty for valid data.
+ * A null in an optional member of a card is an error: `data` is stored as sent, so null does not mean "absent".
  */
 export function validateData(type: TokenType, data: Json): Record<string, string[]> {
   const rule: DataRule = TOKEN_TYPES[type].data;
@@ -31,7 +31,7 @@ export function checkData(type: TokenType, data: Json): void {
   if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });
 }
 
-/** Returns the rule's message; undefined for a valid value. */
+/** Returns the rule's message for an invalid value; undefined for a valid value. */
 export function checkValue(rule: ValueRule, value: Json): string | undefined {
   return isRight(rule, value) ? undefined : rule.message;
 }
@@ -57,11 +57,11 @@ function validateMembers(
     const value = Object.hasOwn(data, name) ? data[name] : undefined;
     const message = value === undefined ? (required ? 'is required' : undefined) : checkValue(rule, value);
     if (message === undefined) continue;
-    errors[`data.${name}`] = [value === null && !required ? `${message}; leave it out when there is none` : message];
+    errors[`data.${name}`] = [value === null && !required ? `${message}; omit the member if it has no value` : message];
   }
   for (const name of memberNames(data)) {
     if (Object.hasOwn(members, name)) continue;
-    errors[`data.${name}`] = [`is no member of ${object}; it has ${namesOf(members)}`];
+    errors[`data.${name}`] = [`is not a member of ${object}; its members are ${namesOf(members)}`];
   }
   return errors;
 }

@@ -8,7 +8,7 @@ const DIGITS = '0123456789';
 const UPPER = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 const LOWER = UPPER.toLowerCase();
 
-/** The classes of characters that are replaced; other characters stay. */
+/** The classes of characters that an alias replaces, with their alphabets; other characters stay. */
 const CLASSES: readonly (readonly [RegExp, string])[] = [
   [/^\p{Nd}$/u, DIGITS],
   [/^[\p{Lu}\p{Lt}]$/u, UPPER],
@@ -16,11 +16,14 @@ const CLASSES: readonly (readonly [RegExp, string])[] = [
 ];
 
 function randomOf(tools: FilterTools): Random {
-  if (tools.random === undefined) throw new Error('unreachable: a random filter is not called without a source');
+  if (tools.random === undefined) throw new Error('unreachable: a random filter needs a random source');
   return tools.random;
 }
 
-/** An alias equal to the value would reveal everything, so at least one character must change. */
+/**
+ * Returns a text whose characters between the revealed ends are replaced at random. Throws when it replaces no
+ * character, because the alias would reveal the whole value.
+ */
 function replaceMiddle(
   text: string,
   { first, last }: { readonly first: number; readonly last: number },
@@ -43,9 +46,9 @@ function replaceMiddle(
 
 const parameters = { first: { kind: 'count', fallback: 0 }, last: { kind: 'count', fallback: 0 } } as const;
 
-/** Random substitutes for a value. Revealed ends stay unchanged. */
+/** The filters that return random substitutes for a value. The revealed ends stay unchanged. */
 export const ALIAS_FILTERS = {
-  /** Replaces a letter with one of the same case, and a digit with a digit. */
+  /** Replaces a letter with a letter of the same case, and a digit with a digit. */
   alias_preserve_format: defineFilter({
     input: 'text',
     random: true,
@@ -69,13 +72,13 @@ export const ALIAS_FILTERS = {
 
 const CARD_NUMBER = /^\d{13,19}$/;
 
-/** The maximum number of tries: with two open digits one try in ten fails. */
+/** The maximum number of attempts. With two digits to draw, one attempt in ten fails. */
 const TRIES = 200;
 
 /**
- * Returns a random Luhn-valid card number with the length and the first and last digits of `number`, but different from
- * it. Draws all open digits except one. Each digit changes the sum uniquely, so one value fits the last, and every
- * valid number is equally likely.
+ * Returns a random Luhn-valid card number that has the length and the first and last digits of `number` but differs
+ * from it. Draws all open digits except the last, which the Luhn checksum determines uniquely, so every valid number is
+ * equally likely.
  */
 function aliasCard(number: string, first: number, last: number, random: Random): string {
   if (!CARD_NUMBER.test(number)) throw new FilterFailure('needs a card number of 13 to 19 digits');

@@ -11,7 +11,7 @@ function withOperand(calculate: (left: Decimal, right: Decimal) => number): Filt
   });
 }
 
-/** Return integers unchanged: a double could change their digits. */
+/** Creates a filter that rounds. The filter returns integers unchanged, because a double could change their digits. */
 function rounding(round: (value: number) => number): Filter {
   return defineFilter({
     input: 'number',
@@ -27,26 +27,26 @@ function assertDivisor(divisor: Decimal): void {
   if (divisor.value === 0) throw new FilterFailure('cannot divide by zero');
 }
 
-/** Returns `value` × 10^`places`, from its decimal text: 1.005 × 100 is 100.5, not slightly less. */
+/** Returns `value` × 10^`places`, computed from the decimal text: 1.005 × 100 is 100.5, not slightly less. */
 function shift(value: number, places: number): number {
   const [mantissa, exponent = '0'] = String(value).split('e');
   return Number(`${mantissa}e${Number(exponent) + places}`);
 }
 
-/** Rounds halves away from zero. */
+/** Returns a number rounded to `places` decimal places. Rounds halves away from zero. */
 function roundTo(value: number, places: number): number {
   const scaled = shift(Math.abs(value), places);
-  // Larger doubles have no fraction to round.
+  // A larger double has no fraction to round.
   if (scaled > Number.MAX_SAFE_INTEGER) return value;
   return Math.sign(value) * shift(Math.round(scaled), -places);
 }
 
-/** Liquid's arithmetic, in doubles. */
+/** The arithmetic filters of Liquid. They compute with doubles. */
 export const ARITHMETIC_FILTERS = {
   plus: withOperand((left, right) => left.value + right.value),
   minus: withOperand((left, right) => left.value - right.value),
   times: withOperand((left, right) => left.value * right.value),
-  /** Two integers return an integer, rounded down; `7.0` is not an integer. */
+  /** Dividing two integers returns an integer, rounded down. `7.0` is not an integer. */
   divided_by: withOperand((left, right) => {
     assertDivisor(right);
     const quotient = left.value / right.value;

@@ -13,11 +13,14 @@ const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
 ]);
 
 function castTo<T extends Json>(type: string, value: T | undefined): T {
-  if (value === undefined) throw new FilterFailure(`cannot make a ${type} of this value`);
+  if (value === undefined) throw new FilterFailure(`cannot convert this value to ${type}`);
   return value;
 }
 
-/** Casts return null for null. A value without an obvious counterpart fails. */
+/**
+ * The filters that convert a value to another type. They return null for null, and fail for a value without an obvious
+ * counterpart.
+ */
 export const CAST_FILTERS = {
   stringify: defineFilter({
     input: 'value',
@@ -29,20 +32,19 @@ export const CAST_FILTERS = {
   }),
   to_number: defineFilter({
     input: 'value',
-    apply: (value) => castTo('number', typeof value === 'string' ? toJsonNumber(value) : numberOrNothing(value)),
+    apply: (value) => castTo('a number', typeof value === 'string' ? toJsonNumber(value) : numberOrNothing(value)),
   }),
   to_boolean: defineFilter({
     input: 'value',
     apply: (value) =>
-      castTo('boolean', typeof value === 'boolean' ? value : BOOLEANS.get(textOf(value)?.toLowerCase() ?? '')),
+      castTo('a boolean', typeof value === 'boolean' ? value : BOOLEANS.get(textOf(value)?.toLowerCase() ?? '')),
   }),
-  /** Null is treated like any other value. */
+  /** Queries null like any other value. */
   json: defineFilter({
     input: 'value_or_null',
     parameters: { path: { kind: 'json_path' } },
     apply: (value, { path }, tools) => {
-      if (tools.queryJson === undefined)
-        throw new Error('unreachable: JSONPath is loaded before a template that names json');
+      if (tools.queryJson === undefined) throw new Error('unreachable: the json filter runs before its code is loaded');
       return tools.queryJson(path, value, tools);
     },
   }),

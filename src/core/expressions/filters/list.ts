@@ -11,7 +11,7 @@ function isEmpty(value: Json): boolean {
   return isJsonObject(value) && Object.keys(value).length === 0;
 }
 
-/** Liquid's filters of arrays, and of texts as lists of characters. */
+/** The Liquid filters for arrays, and for texts as lists of characters. */
 export const LIST_FILTERS = {
   split: defineFilter({
     input: 'liquid_text',
@@ -19,7 +19,7 @@ export const LIST_FILTERS = {
     apply: (text, { separator }, tools) => {
       tools.spend(text.length * Math.ceil(separator.length / 16));
       const parts = separator === '' ? [...text] : text.split(separator);
-      // As in Liquid, empty parts at the end are dropped.
+      // Drop empty parts at the end, as Liquid does.
       while (parts.at(-1) === '') parts.pop();
       return parts;
     },

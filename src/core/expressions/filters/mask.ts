@@ -6,9 +6,12 @@ function padding(text: string, length: number, character: string): string {
   return character.repeat(Math.max(0, length - [...text].length));
 }
 
-/** Filters that hide. Positions and lengths count characters (code points): no surrogate pair is ever split. */
+/**
+ * The filters that hide a part of a value. Positions and lengths count characters (code points), so no surrogate pair
+ * is ever split.
+ */
 export const MASK_FILTERS = {
-  /** `-` stays, as in `XXX-XX-6789`. */
+  /** Masks all characters except the last ones. A `-` stays, as in `XXX-XX-6789`. */
   reveal_last: defineFilter({
     input: 'text',
     parameters: { length: { kind: 'count' }, mask_char: { kind: 'character', fallback: 'X' } },
@@ -18,7 +21,10 @@ export const MASK_FILTERS = {
       return characters.map((character, at) => (at < hidden && character !== '-' ? mask_char : character)).join('');
     },
   }),
-  /** Masks everything when nothing would be masked: a short value must not appear whole. */
+  /**
+   * Masks all characters except the ends. Masks everything when nothing would be masked, so that a short value does not
+   * appear whole.
+   */
   reveal: defineFilter({
     input: 'text',
     parameters: {
@@ -37,7 +43,7 @@ export const MASK_FILTERS = {
     },
   }),
   last4: defineFilter({ input: 'text', apply: (text) => [...text].slice(-4).join('') }),
-  // Both fill up to `length` characters and never cut.
+  // Both filters pad a text to `length` characters and never shorten it.
   pad_left: defineFilter({
     input: 'text',
     parameters,

@@ -4,7 +4,10 @@ import { assertOutput } from '../limits.ts';
 const search = { kind: 'pattern' } as const;
 const replacement = { kind: 'text' } as const;
 
-/** Searches for the literal text `pattern`, never a regular expression. `$&` in `by` has no special meaning. */
+/**
+ * Returns `text` with `pattern` replaced by `by`. `pattern` is a literal text, never a regular expression, and `$&` in
+ * `by` has no special meaning.
+ */
 type Replace = (text: string, pattern: string, by: string, tools: FilterTools) => string;
 
 const replaceAll: Replace = (text, pattern, by, tools) => {
@@ -22,7 +25,7 @@ function replaceOne(find: 'indexOf' | 'lastIndexOf'): Replace {
   };
 }
 
-/** A search may compare many characters at each position of the text. */
+/** Spends the work of a search, which may compare many characters at each position of the text. */
 function spendSearch(text: string, pattern: string, tools: FilterTools): void {
   tools.spend(text.length * Math.ceil(pattern.length / 16));
 }
@@ -43,7 +46,7 @@ function replacing(replace: Replace): Filter {
   });
 }
 
-/** Liquid's filters of one text. */
+/** The Liquid filters for one text. */
 export const TEXT_FILTERS = {
   append: defineFilter({
     input: 'liquid_text_or_null',
@@ -67,7 +70,7 @@ export const TEXT_FILTERS = {
   strip: defineFilter({ input: 'liquid_text', apply: (text) => text.trim() }),
   lstrip: defineFilter({ input: 'liquid_text', apply: (text) => text.trimStart() }),
   rstrip: defineFilter({ input: 'liquid_text', apply: (text) => text.trimEnd() }),
-  /** `length` counts the ellipsis. */
+  /** Shortens a text to `length` characters, including the ellipsis. */
   truncate: defineFilter({
     input: 'liquid_text',
     parameters: { length: { kind: 'count', fallback: 50 }, ellipsis: { kind: 'text', fallback: '...' } },
