@@ -1,11 +1,12 @@
-/** Options of every call. */
+/** The options of every call. */
 export interface CallOptions {
   readonly signal?: AbortSignal;
-  /** Printable, at most 200 characters. A `VaultError` returns it as `traceId`. */
+  /** The trace id of the call: printable ASCII, at most 200 characters. A `VaultError` returns it as `traceId`. */
   readonly traceId?: string;
   /**
-   * Printable ASCII, at most 200 characters. Repeating a change with the same key returns the first result and changes
-   * nothing. Creates get a random key by default, so a `fetch` that retries is safe.
+   * The idempotency key of the call: printable ASCII, at most 200 characters. Repeating a change with the same key
+   * returns the first result and changes nothing. Operations that create records get a random key by default, so a
+   * `fetch` that retries is safe.
    */
   readonly idempotencyKey?: string;
 }

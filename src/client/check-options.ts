@@ -1,6 +1,6 @@
 import { nearestName } from '../core/nearest-name.ts';
 
-/** The kind of an option, and its description in messages. */
+/** The check of an option's value, and a description of valid values for messages. */
 export interface OptionRow {
   readonly is: (value: unknown) => boolean;
   readonly said: string;
@@ -8,7 +8,10 @@ export interface OptionRow {
 
 export const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
 
-/** Throws a `TypeError` for an unknown option or a wrong value: JavaScript callers have no type check. */
+/**
+ * Checks the options of a call from JavaScript, which has no type check. Throws a `TypeError` for an unknown option or
+ * an invalid value.
+ */
 export function checkOptions(caller: string, rows: Readonly<Record<string, OptionRow>>, options: unknown): void {
   if (typeof options !== 'object' || options === null) throw new TypeError(`${caller} expects an object of options`);
   for (const [name, value] of Object.entries(options)) {
@@ -18,6 +21,6 @@ export function checkOptions(caller: string, rows: Readonly<Record<string, Optio
       const known = near === undefined ? `known options: ${Object.keys(rows).join(', ')}` : `did you mean ${near}?`;
       throw new TypeError(`${caller} has no option ${name}; ${known}`);
     }
-    if (value !== undefined && !row.is(value)) throw new TypeError(`${caller}: ${name} is ${row.said}`);
+    if (value !== undefined && !row.is(value)) throw new TypeError(`${caller}: ${name} must be ${row.said}`);
   }
 }

@@ -21,40 +21,40 @@ export type Fetch = (
 }>;
 
 export interface ClientOptions {
-  /** The URL of the daemon: `http://127.0.0.1:8484`. A Unix socket needs a `fetch` that supports it. */
+  /** The URL of the daemon, such as `http://127.0.0.1:8484`. A Unix socket needs a `fetch` that supports it. */
   readonly url: string;
   readonly apiKey: string;
-  /** The prefix of the header names; default: `SVC`. */
+  /** The prefix of the header names. Default: `SVC`. */
   readonly headerPrefix?: string;
-  /** The timeout of one call, body included, in milliseconds; default: 30,000. */
+  /** The timeout of one call including its body, in milliseconds. Default: 30,000. */
   readonly timeout?: number;
-  /** Aborts every call. */
+  /** A signal that aborts every call of the client. */
   readonly signal?: AbortSignal;
-  /** Default: the global `fetch`. */
+  /** The function that sends requests. Default: the global `fetch`. */
   readonly fetch?: Fetch;
 }
 
-/** The vault answered with a problem. */
+/** The error for a reply that is a problem, or that is not a reply of a vault. */
 export class VaultError extends Error {
   override readonly name = 'VaultError';
-  /** The last part of the problem's `type`; `not_a_vault` when the response came from another program. */
+  /** The last part of the problem's `type`. `not_a_vault` when another program sent the response. */
   readonly code: ProblemCode | 'not_a_vault';
   readonly status: number;
   readonly title: string;
   readonly detail: string;
-  /** The errors by dotted path of the member. */
+  /** The errors, by dotted path of the member. */
   readonly errors: MemberErrors;
-  /** Seconds; for a 429 or 503. */
+  /** The seconds to wait before a retry, for a 429 or 503. */
   readonly retryAfter: number | undefined;
   readonly traceId: string;
 
-  /** Receives the parsed body of the response as `body`. */
+  /** Creates the error from a response. `body` is the parsed body. */
   constructor(status: number, body: object, more: { readonly traceId: string; readonly retryAfter?: number }) {
     const problem = readProblem(body);
     const isOfVault = problem?.code !== undefined;
     const code = problem?.code ?? 'not_a_vault';
     const detail = isOfVault ? problem.detail : `The server is not a vault (status ${status}).`;
-    // Names the wrong members and their errors, never the values.
+    // The message contains the members and their errors, never the values.
     const members = isOfVault ? memberLines(problem.errors).join('; ') : '';
     super([`${code}: ${detail}`, members].filter((part) => part !== '').join(' '));
     this.code = code;
@@ -68,8 +68,8 @@ export class VaultError extends Error {
 }
 
 /**
- * A program may load this class several times: as a module, as CommonJS, and through `token-vault/testing`.
- * `instanceof` accepts an error of any copy.
+ * Makes `instanceof` accept an error from any copy of this class. A program may load several copies: as a module, as
+ * CommonJS, and through `token-vault/testing`.
  */
 Object.defineProperty(VaultError, Symbol.hasInstance, {
   value(this: unknown, error: unknown): boolean {
@@ -81,18 +81,18 @@ Object.defineProperty(VaultError, Symbol.hasInstance, {
 
 const DEFAULT_TIMEOUT_MS = 30_000;
 
-/** The arguments of a call: the members of its row, and `CallOptions`. */
+/** The members of a call's argument: the parts of the request, and `CallOptions`. */
 const OPTIONS = ['signal', 'traceId', 'idempotencyKey'] as const;
 const MEMBERS = ['params', 'query', 'body', ...OPTIONS] as const;
 
 /**
- * A client of the API for programs. It follows the table of operations, needs nothing but `fetch`, and runs in Node and
- * in browsers. Numbers in results are doubles: `9007199254740993` and `1.10` in `data` lose their text, as with any
- * `JSON.parse`. Keep such values in strings. Throws a `TypeError` for a URL that `fetch` does not support.
+ * Creates a client of the API for programs. The client needs nothing but `fetch` and runs in Node and in browsers.
+ * Numbers in results are doubles: `9007199254740993` and `1.10` in `data` lose their text, as with any `JSON.parse`.
+ * Keep such values in strings. Throws a `TypeError` for a missing option or for a URL that `fetch` does not support.
  */
 export function createClient(options: ClientOptions): VaultClient {
   for (const name of ['url', 'apiKey'] as const) {
-    if (typeof options?.[name] !== 'string') throw new TypeError(`createClient: ${name} must be given, as a string`);
+    if (typeof options?.[name] !== 'string') throw new TypeError(`createClient: ${name} must be a string`);
   }
   const base = options.url.replace(/\/+$/, '');
   if (!/^https?:\/\//i.test(base) && options.fetch === undefined) {
@@ -131,7 +131,8 @@ export function createClient(options: ClientOptions): VaultClient {
 }
 
 /**
- * Creates a client over `send`, which rejects with the reason of its signal when that is aborted.
+ * Creates a client that sends its calls with `send`. When the signal of a call aborts, `send` must reject with the
+ * signal's reason.
  *
  * @internal
  */
@@ -171,21 +172,27 @@ function resultOf({ result }: Operation, { status, bodyText = '', traceId, retry
   throw new VaultError(status, isObject ? body : {}, { traceId, ...(retryAfter !== undefined && { retryAfter }) });
 }
 
-/** Returns a random key for a create. Returns undefined on an insecure web page, where browsers offer no UUIDs. */
+/**
+ * Returns a random idempotency key for an operation that creates a record, else undefined. Also returns undefined on
+ * insecure web pages, where browsers offer no UUIDs.
+ */
 function keyOf({ method, status }: Operation): string | undefined {
   if (method !== 'POST' || status !== 201) return undefined;
   const { crypto }: { readonly crypto?: { readonly randomUUID?: () => string } } = globalThis;
   return crypto?.randomUUID?.();
 }
 
-/** A request of any operation. */
+/** The argument of a call of any operation. */
 interface AnyRequest extends CallOptions {
   readonly params?: Readonly<Record<string, string>>;
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
 }
 
-/** Repeats a list and turns an object `m` into `m.<key>`, as the daemon expects. */
+/**
+ * Returns the query parameters in the form that the daemon expects: a parameter for each item of a list, and `m.<key>`
+ * for each member of an object `m`.
+ */
 export function pairsOf(query: Readonly<Record<string, unknown>>): readonly (readonly [string, string])[] {
   return Object.entries(query).flatMap(([name, value]) => {
     if (value === undefined) return [];
@@ -195,7 +202,10 @@ export function pairsOf(query: Readonly<Record<string, unknown>>): readonly (rea
   });
 }
 
-/** Combines `AbortSignal.any` and `AbortSignal.timeout`; some browsers lack the first. */
+/**
+ * Returns a signal that aborts with the given signals or after `timeout` milliseconds, and a function that releases it.
+ * Replaces `AbortSignal.any`, which some browsers lack.
+ */
 function limit(timeout: number, signals: readonly (AbortSignal | undefined)[]) {
   const controller = new AbortController();
   const given = signals.filter((signal) => signal !== undefined);
@@ -214,8 +224,8 @@ function limit(timeout: number, signals: readonly (AbortSignal | undefined)[]) {
 }
 
 /**
- * Without type checks, `getToken({ id })` would request a path without an id, which belongs to another operation.
- * Throws a `TypeError` that names the member.
+ * Throws a `TypeError` for an unknown member or a missing path parameter. Without this check, `getToken({ id })` in
+ * JavaScript would request a path without an id, which belongs to another operation.
  */
 function checkRequest(id: string, row: Operation, request: unknown): void {
   const known = MEMBERS.filter((name) => OPTIONS.some((option) => option === name) || Object.hasOwn(row, name));
@@ -231,7 +241,7 @@ function checkRequest(id: string, row: Operation, request: unknown): void {
   for (const name of row.path.match(/(?<=\{)\w+(?=\})/g) ?? []) {
     const value: unknown = typeof params === 'object' && params !== null ? Reflect.get(params, name) : undefined;
     if (typeof value !== 'string' || value === '') {
-      throw new TypeError(`${id}: params.${name} must be given, as a string`);
+      throw new TypeError(`${id}: params.${name} must be a non-empty string`);
     }
   }
 }

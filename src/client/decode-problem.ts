@@ -1,21 +1,21 @@
 import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../contract/problems.ts';
 import type { MemberErrors } from '../core/problem.ts';
 
-/** The body of a problem (RFC 9457). */
+/** The members of a problem's body (RFC 9457). */
 export interface DecodedProblem {
-  /** The last part of `type`; undefined when another program sent the problem. A newer vault may have other codes. */
+  /** The last part of `type`. Undefined when another program sent the problem. A newer vault may send unknown codes. */
   readonly code: ProblemCode | undefined;
   readonly title: string;
   readonly detail: string;
   readonly errors?: MemberErrors;
 }
 
-/** Returns the problem in the text of a body; undefined when there is none. */
+/** Returns the problem in the text of a body, or undefined for other text. */
 export function decodeProblem(bodyText: string | undefined): DecodedProblem | undefined {
   return readProblem(parseText(bodyText ?? ''));
 }
 
-/** Returns the problem in parsed JSON; undefined when there is none. */
+/** Returns the problem in a parsed body, or undefined for other values. */
 export function readProblem(body: unknown): DecodedProblem | undefined {
   if (typeof body !== 'object' || body === null) return undefined;
   const { type, title, detail, errors }: { readonly [Name in 'type' | 'title' | 'detail' | 'errors']?: unknown } = body;
@@ -29,7 +29,7 @@ export function readProblem(body: unknown): DecodedProblem | undefined {
   };
 }
 
-/** Parses JSON whose numbers may lose precision; returns undefined for other text. */
+/** Returns the value of a JSON text; undefined for other text. Numbers may lose precision. */
 export function parseText(text: string): unknown {
   try {
     return JSON.parse(text);

@@ -2,10 +2,10 @@ import type { Client } from '../contract/call.ts';
 import type { Vault } from '../vault/vault.ts';
 
 /**
- * Returns a client for an opened vault: the daemon without the socket. `close` sweeps at most once an hour, then closes
- * the vault.
+ * Returns a client for an opened vault, without a socket between them. `close` sweeps expired records at most once an
+ * hour, then closes the vault.
  *
- * Resolves on the next tick, after the shared read snapshot is released: printing to a paused terminal blocks this
+ * Calls resolve on the next tick, after the shared read snapshot is released. Printing to a paused terminal blocks this
  * thread, and an open snapshot would keep the log from being emptied.
  */
 export function directClient(vault: Vault): Client {
@@ -20,7 +20,7 @@ export function directClient(vault: Vault): Client {
       try {
         await vault.sweepNowAndThen();
       } catch {
-        // The call was answered; the next call sweeps.
+        // The call was answered, so ignore a failed sweep; the next call sweeps again.
       }
       await vault.close();
     },

@@ -1,22 +1,22 @@
 import type { Pool } from 'undici';
 import { Fault } from '../core/fault.ts';
 
-/** One timer a request covers connecting, sending and reading. */
+/** Disables undici's timeouts: one timer for each request covers connecting, sending and reading. */
 const NO_TIMEOUTS = { connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 };
 const CHECK_URL = 'check --url (VAULT_URL)';
 
 /** Hints for the error codes of connections; the first matching pattern wins. */
 const HINTS = [
-  [/^ENOTFOUND$|^EAI_/, `${CHECK_URL}: the host does not exist`],
-  [/^HPE_/, `${CHECK_URL}: another program listens there, without HTTP`],
-  [/^EPROTO$|^ERR_SSL_/, `${CHECK_URL}: the server there has no TLS; try http://`],
+  [/^ENOTFOUND$|^EAI_/, `${CHECK_URL}: the host name does not resolve`],
+  [/^HPE_/, `${CHECK_URL}: the server at this address does not speak HTTP`],
+  [/^EPROTO$|^ERR_SSL_/, `${CHECK_URL}: the server at this address does not use TLS; try http://`],
   [/^ECONNRESET$/, `${CHECK_URL}: the connection was closed without an answer; try https://`],
   [/ALTNAME/, 'use the host name of the certificate'],
-  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, 'renew the certificate of the daemon: it is expired or not yet valid'],
+  [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, 'renew the certificate of the daemon, which is expired or not yet valid'],
   [/CERT|VERIFY/, 'set NODE_EXTRA_CA_CERTS to a PEM file with the certificate to trust it'],
 ] as const satisfies readonly (readonly [RegExp, string])[];
 
-/** The request as it is sent. The path has no host and is already encoded. */
+/** A request in the form in which it is sent. The path has no host and is already encoded. */
 export interface HttpRequest {
   readonly method: string;
   readonly path: string;
@@ -26,12 +26,12 @@ export interface HttpRequest {
 
 export interface HttpResponse {
   readonly status: number;
-  /** Lower-case names; a repeated header in Node's form. */
+  /** The headers by lower-case name. A repeated header has Node's form. */
   readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
   readonly body: Uint8Array;
 }
 
-/** Sends one request and waits for the whole response. Resolves for a response of any status. */
+/** Sends a request and waits for the whole response. Resolves for a response of any status. */
 export interface HttpTransport {
   send(request: HttpRequest): Promise<HttpResponse>;
   close(): Promise<void>;
@@ -41,14 +41,14 @@ export interface HttpTransport {
 export interface Address {
   readonly secure: boolean;
   readonly connection: { readonly host?: string; readonly port?: string; readonly socketPath?: string };
-  /** Prepended to each path. Empty, or starts with a slash and ends without one. */
+  /** The prefix of each path. Empty, or starts with a slash and ends without one. */
   readonly base: string;
   readonly hostHeader: string;
 }
 
 /**
- * Sends many requests over a pool of persistent connections. Follows no redirect, because that would forward the API
- * key. Throws the faults `usage` (the URL) and `unreachable`.
+ * Creates a transport for many requests, over a pool of persistent connections. It follows no redirect, because that
+ * would forward the API key. Throws the fault `usage` for an invalid URL; `send` rejects with `unreachable`.
  */
 export function httpTransport(url: string, timeoutMs: number): HttpTransport {
   const { secure, connection, base, hostHeader } = parseAddress(url);
@@ -57,7 +57,7 @@ export function httpTransport(url: string, timeoutMs: number): HttpTransport {
   let opening: Promise<Pool> | undefined;
 
   async function open(): Promise<Pool> {
-    // The CommonJS bundle has only a default export.
+    // undici has only a default export in the CommonJS bundle.
     const { default: undici } = await import('undici');
     return new undici.Pool(origin, { ...NO_TIMEOUTS, allowH2: false, ...(socketPath && { socketPath }) });
   }
@@ -72,7 +72,7 @@ export function httpTransport(url: string, timeoutMs: number): HttpTransport {
         const { signal } = late;
         const response = await pool.request({ method, path: `${base}${path}`, headers, body: bodyText, signal });
         const body = await response.body.bytes();
-        // undici frees the connection in the next turn; an earlier request would open another one.
+        // undici releases the connection only in the next turn. A request before that would open another connection.
         await new Promise((resolve) => setImmediate(resolve));
         return { status: response.statusCode, headers: response.headers, body };
       } catch (error) {
@@ -87,14 +87,17 @@ export function httpTransport(url: string, timeoutMs: number): HttpTransport {
   };
 }
 
-/** Returns Node's error code, also for undici's own errors and for bytes that are not HTTP. */
+/**
+ * Returns Node's error code for a failed request. undici's own errors and responses that are not HTTP get the code of a
+ * similar error.
+ */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error && 'code' in error)) return 'the connection broke';
+  if (!(error instanceof Error && 'code' in error)) return 'the connection was interrupted';
   error.code ??= 'HPE_INVALID_CONSTANT';
   return error.code === 'UND_ERR_SOCKET' ? 'ECONNRESET' : String(error.code);
 }
 
-/** Parses a daemon's URL. Throws the fault `usage`. */
+/** Returns the address in a daemon's URL. Throws the fault `usage`. */
 export function parseAddress(url: string): Address {
   if (url.startsWith('unix:')) {
     const socketPath = url.slice('unix:'.length).replace(/^\/\/(?=\/)/, '');
@@ -116,12 +119,12 @@ export function parseAddress(url: string): Address {
   };
 }
 
-/** The URL may contain a password, so the error leaves it out. */
+/** Returns the fault for an invalid URL. The message omits the URL, because it may contain a password. */
 function refusal(): Fault {
   return new Fault('usage', '--url (VAULT_URL) must be http://host:port, https://host:port or unix:/path.sock');
 }
 
-/** Returns the fault for a connection that failed or ended too early; `why` is an error code or a text. */
+/** Returns the fault for a connection that failed or ended too early. `why` is an error code or a text. */
 export function unreachable(url: string, why: string, cause?: unknown): Fault {
   const hint = HINTS.find(([pattern]) => pattern.test(why))?.[1];
   return new Fault('unreachable', `cannot reach ${url}: ${why}`, { ...(hint !== undefined && { hint }), cause });
@@ -130,6 +133,6 @@ export function unreachable(url: string, why: string, cause?: unknown): Fault {
 /** Returns the fault for a response that another program sent. */
 export function notAVault(url: string, what: string): Fault {
   return new Fault('unreachable', `the server at ${url} is not a vault${what}`, {
-    hint: `${CHECK_URL}: another program listens there`,
+    hint: `${CHECK_URL}: another program listens at this address`,
   });
 }

@@ -11,14 +11,15 @@ import {
 
 const END_OF_HEAD = '\r\n\r\n';
 const STATUS_LINE = /^HTTP\/1\.[01] ([1-5]\d\d)(?: |$)/;
-/** RFC 9110 §5.6.2, and a value without line ends. */
+/** A header line: a name (RFC 9110 §5.6.2) and a value without line ends. */
 const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/;
 
 /**
- * Sends one request on its own connection without loading Node's HTTP client, so commands with a single call start
- * sooner. It speaks HTTP/1.0 (RFC 1945): a server then sends no chunks and no interim responses, and ends the
- * connection after the response. Rejects a response that is shorter than its declared length. Follows no redirect,
- * because that would forward the API key. Throws the faults `usage` (the URL) and `unreachable`.
+ * Creates a transport that sends each request on its own connection, without Node's HTTP client, so commands with a
+ * single call start sooner. It uses HTTP/1.0 (RFC 1945), so a server sends no chunks and no interim responses, and
+ * closes the connection after the response. It rejects a response that is shorter than its declared length, and follows
+ * no redirect, because that would forward the API key. Throws the fault `usage` for an invalid URL; `send` rejects with
+ * `unreachable`.
  */
 export function oneShotTransport(url: string, timeoutMs: number): HttpTransport {
   const address = parseAddress(url);
@@ -54,13 +55,14 @@ async function exchange(address: Address, text: string, url: string, timeoutMs: 
   const fail = (why: string, cause?: unknown): void => reject(unreachable(url, why, cause));
   const timer = setTimeout(fail, timeoutMs, `no answer within ${timeoutMs} ms`);
   socket.on('error', (error: NodeJS.ErrnoException) => {
-    // A server that answers before it has read a long body may reset the connection after its answer.
+    // A server that answers before it has read a long body may reset the connection after its answer, so use the bytes
+    // received.
     if (chunks.length > 0) finish();
-    else fail(error.code ?? 'the connection broke', error);
+    else fail(error.code ?? 'the connection was interrupted', error);
   });
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   socket.on('end', finish);
-  // The sending side stays open: a server may treat a half-closed connection as abandoned.
+  // Keep the sending side open, because a server may treat a half-closed connection as abandoned.
   socket.write(text);
   try {
     return await promise;
@@ -70,7 +72,7 @@ async function exchange(address: Address, text: string, url: string, timeoutMs: 
   }
 }
 
-/** Returns undefined for an incomplete response. */
+/** Returns the response in the received bytes; undefined for an incomplete response. */
 function parseResponse(answer: Buffer): HttpResponse | undefined {
   const end = answer.indexOf(END_OF_HEAD);
   if (end < 0) return undefined;
@@ -89,7 +91,10 @@ function parseResponse(answer: Buffer): HttpResponse | undefined {
   return { status, headers, body };
 }
 
-/** A response may end with its connection (RFC 1945 §7.2.2); then only its text shows whether it is complete. */
+/**
+ * Returns whether a body without a declared length is complete. Such a response ends with its connection (RFC 1945
+ * §7.2.2), so only the JSON text shows whether anything is missing.
+ */
 function isWholeText(body: Buffer): boolean {
   return body.length === 0 || parseText(body.toString('utf8')) !== undefined;
 }

@@ -10,13 +10,13 @@ import { oneShotTransport } from './one-shot-transport.ts';
 import { requestPath } from './request-path.ts';
 
 export interface RemoteOptions {
-  /** `http://…`, `https://…` or `unix:/path.sock`. */
+  /** The URL of the daemon: `http://…`, `https://…` or `unix:/path.sock`. */
   readonly url: string;
-  /** The prefix of the header names; default: `SVC`. */
+  /** The prefix of the header names. Default: `SVC`. */
   readonly headerPrefix?: string;
-  /** The timeout of one call in milliseconds; default: 30,000. */
+  /** The timeout of one call in milliseconds. Default: 30,000. */
   readonly timeoutMs?: number;
-  /** Only one call follows: start fast and close the connection. */
+  /** Whether the client makes only one call. It then starts faster and closes the connection after the call. */
   readonly oneShot?: boolean;
   readonly userAgent?: string;
 }
@@ -24,16 +24,18 @@ export interface RemoteOptions {
 const DEFAULT_TIMEOUT_MS = 30_000;
 const ACCEPT = { accept: 'application/json, application/problem+json' };
 
-/** Characters that a header may have. Any other key is sent as an absent one: both get the same 401. */
+/**
+ * The characters that a header may have. Any other API key is omitted; an invalid and a missing key get the same 401.
+ */
 const SENDABLE = /^[\x21-\x7e]+$/;
 
 const IDEMPOTENT = new RegExp(IDEMPOTENCY_KEY);
 
-/** Returns a client for a daemon over HTTP. The call's row describes the request; the response becomes the reply. */
+/** Returns a client for a daemon over HTTP. It converts each call into a request and the response into the reply. */
 export function remoteClient(options: RemoteOptions): Client {
   const prefix = headerPrefixOf(options.headerPrefix);
   const { userAgent } = options;
-  // A proxy in front of HTTPS may refuse HTTP/1.0.
+  // A proxy in front of HTTPS may reject HTTP/1.0.
   const open = options.oneShot && !options.url.startsWith('https:') ? oneShotTransport : httpTransport;
   const transport: HttpTransport = open(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   return {
@@ -46,7 +48,10 @@ export function remoteClient(options: RemoteOptions): Client {
   };
 }
 
-/** Sends one request to a `--dev` daemon. A daemon without it answers `route_not_found`. Throws the faults of a transport. */
+/**
+ * Sends a request to a `--dev` daemon. A daemon without `--dev` answers `route_not_found`. Rejects with the faults of
+ * the transport.
+ */
 export async function sendToDev(
   options: RemoteOptions,
   { method, path, apiKey, body }: DevRequest,
@@ -65,13 +70,19 @@ export async function sendToDev(
   return replyOf(await transport.send({ method, path, headers, bodyText }), prefix, options.url);
 }
 
-/** The same for many requests. `close` ends those under way. */
+/**
+ * Returns a function that sends many requests to a `--dev` daemon over persistent connections. `close` ends the
+ * requests in progress.
+ */
 export function devSender(options: RemoteOptions) {
   const transport = httpTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
   return { send: (request: DevRequest) => sendToDev(options, request, transport), close: () => transport.close() };
 }
 
-/** Throws the problems `body_too_large` and `malformed_json`, and those of `Call.readBody`. */
+/**
+ * Resolves to the body of a call. Rejects with the problems `body_too_large` and `malformed_json`, and those of
+ * `Call.readBody`.
+ */
 async function bodyTextOf(call: Call): Promise<string | undefined> {
   const { bodyText, bodyFault }: SentBody = (await call.readBody?.()) ?? call;
   if (bodyFault === undefined) return bodyText;
@@ -84,7 +95,7 @@ export function headerPrefixOf(given = 'SVC'): string {
   throw new Fault('usage', '--header-prefix must be letters, digits and dashes, beginning with a letter');
 }
 
-/** Returns the request that the call's row describes. */
+/** Returns the HTTP request for a call. */
 export function requestOf(call: Call, prefix: string): HttpRequest {
   const row: Operation = OPERATIONS[call.operation];
   const path = requestPath(row.path, call.params, call.query, encode);
@@ -92,7 +103,7 @@ export function requestOf(call: Call, prefix: string): HttpRequest {
   if (call.apiKey !== undefined && SENDABLE.test(call.apiKey)) headers[`${prefix}-api-key`] = call.apiKey;
   if (call.traceId !== undefined && SENDABLE.test(call.traceId)) headers[`${prefix}-trace-id`] = call.traceId;
   if (call.idempotencyKey !== undefined) {
-    // Dropping an invalid key would repeat the change.
+    // An invalid key must not be dropped, because a retry would then repeat the change.
     if (!IDEMPOTENT.test(call.idempotencyKey)) throw new Fault('usage', `the idempotency key ${IDEMPOTENCY_KEY_RULE}`);
     headers[`${prefix}-idempotency-key`] = call.idempotencyKey;
   }
@@ -105,16 +116,16 @@ function encode(text: string): string {
   try {
     return encodeURIComponent(text);
   } catch (error) {
-    throw new Fault('usage', 'an argument is not valid Unicode', { cause: error });
+    throw new Fault('usage', 'an argument contains a lone surrogate, which is not valid Unicode', { cause: error });
   }
 }
 
-/** Returns the reply in a response. Throws the fault `unreachable` when another program sent it. */
+/** Returns the reply in a response. Throws the fault `unreachable` when another program sent the response. */
 function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
   const { status } = response;
   const sent = header(response, `${prefix}-trace-id`);
-  // Every response of a vault has this header. Without the check, another program's JSON could pass for a result. A
-  // foreign 401 is harmless.
+  // Every response of a vault has this header. Without the check, JSON of another program could pass for a result. An
+  // error of another program is harmless.
   if (sent === undefined && status < 400) throw notAVault(url, ` (status ${status})`);
   const traceId = sent ?? '';
   if (status === 204) return { status, traceId };

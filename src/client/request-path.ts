@@ -1,4 +1,4 @@
-/** Returns the path of a row with its parameters and query. `encode` works like `encodeURIComponent`. */
+/** Returns the path of an operation with its parameters and query. `encode` works like `encodeURIComponent`. */
 export function requestPath(
   template: string,
   params: Readonly<Record<string, string>>,
@@ -9,7 +9,10 @@ export function requestPath(
   return query.length === 0 ? path : `${path}?${query.map((pair) => pair.map(encode).join('=')).join('&')}`;
 }
 
-/** Encode dots, too: `..` is an id that the vault rejects, not the parent folder. */
+/**
+ * Encodes a path segment. Encodes the dots of `.` and `..`, too, so that the vault rejects these ids instead of a URL
+ * parser resolving them as folders.
+ */
 function encodeSegment(value: string, encode: (text: string) => string): string {
   return /^\.{1,2}$/.test(value) ? value.replaceAll('.', '%2E') : encode(value);
 }

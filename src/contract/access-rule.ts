@@ -7,7 +7,7 @@ export const PERMISSION_NAME = {
   description: 'A permission, `<resource>:<action>`.',
 } as const;
 
-/** One condition of an expiring application's rule (§2.5). */
+/** A condition in a rule of an expiring application (§2.5). */
 export const CONDITION = {
   type: 'object',
   required: ['attribute', 'operator', 'value'],
@@ -25,7 +25,10 @@ export const CONDITION = {
   },
 } as const;
 
-/** One access rule (§2.5): `container` for public and private applications, `conditions` for expiring ones. */
+/**
+ * An access rule (§2.5). Rules of public and private applications have `container`, rules of expiring applications have
+ * `conditions`.
+ */
 export const ACCESS_RULE = {
   type: 'object',
   required: ['description', 'priority', 'transform', 'permissions'],
@@ -36,7 +39,7 @@ export const ACCESS_RULE = {
       type: 'integer',
       minimum: 1,
       maximum: 2_147_483_647,
-      description: 'From 1, unique in the application; a higher number has lower precedence.',
+      description: 'The rank of the rule, from 1, unique in the application. Rules with lower numbers are tried first.',
     },
     container: { ...CONTAINER, description: 'The rule governs tokens in this container and below it.' },
     conditions: {
@@ -44,7 +47,8 @@ export const ACCESS_RULE = {
       items: CONDITION,
       minItems: 1,
       maxItems: 10,
-      description: 'All must hold. For expiring applications only, instead of `container`.',
+      description:
+        'The conditions of the rule; all must hold. Only for expiring applications, which have no `container`.',
     },
     transform: { enum: Object.keys(TRANSFORMS) as Transform[], description: 'How the rule shows `data`.' },
     permissions: {

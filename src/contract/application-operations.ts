@@ -19,14 +19,14 @@ const APPLICATION_PARAMS = {
 } as const;
 
 const APPLICATION_COLUMNS = ['id', 'name', 'type', 'permissions', 'rules', 'created_at', 'expires_at'] as const;
-/** Permissions and rules come first: a narrow table drops columns from the right. */
+/** Permissions and rules come first, because a narrow table drops columns from the right. */
 const APPLICATION_LIST_COLUMNS = ['id', 'name', 'rules', 'permissions', 'type', 'created_at', 'expires_at'] as const;
 const APPLICATION_FLAGS = { permissions: 'permission', rules: 'rule' } as const;
 
 const PUBLIC_ID = '91c21f25-11f4-467a-8d3e-bf30cd94e0ef';
 const EXPIRING_ID = '8558f4d1-1fcc-4aca-820c-ba7f8395572f';
 
-/** Looks like an API key but has a wrong checksum, so secret scanners do not report it. */
+/** Returns a text that looks like an API key but has a wrong checksum, so secret scanners do not report it. */
 const exampleKey = (letter: 'A' | 'B' | 'C' | 'D') => `key_ExampLeKeyNotReaL11111111111111${letter}`;
 
 const BACKEND_RULES = [
@@ -78,7 +78,7 @@ const UPDATED_APPLICATION = {
   modified_by: MANAGEMENT_ID,
 };
 
-/** §4.2. */
+/** The operations on applications (§4.2). */
 export const APPLICATION_OPERATIONS = {
   createApplication: {
     method: 'POST',
@@ -105,7 +105,7 @@ export const APPLICATION_OPERATIONS = {
     },
     examples: {
       private: {
-        summary: 'For a backend: everything, in plain text',
+        summary: 'A backend that may do everything and reads plain text',
         body: { name: 'backend', type: 'private', rules: BACKEND_RULES },
         result: {
           id: PRIVATE_ID,
@@ -120,12 +120,12 @@ export const APPLICATION_OPERATIONS = {
         },
       },
       public: {
-        summary: 'For a web page: it creates tokens, and reads none',
+        summary: 'A web page that creates tokens but reads none',
         body: { name: 'checkout page', type: 'public', permissions: ['token:create'] },
         result: { ...PUBLIC_APPLICATION, key: exampleKey('B') },
       },
       expiring: {
-        summary: 'For one minute: cards, masked',
+        summary: 'An application that reads masked cards for one minute',
         body: { name: 'card on file', type: 'expiring', rules: EXPIRING_RULES },
         result: {
           id: EXPIRING_ID,
@@ -359,7 +359,7 @@ export const APPLICATION_OPERATIONS = {
       command: ['apps', 'delete'],
       arguments: ['id'],
       columns: [],
-      confirm: 'Its API key stops working at once.',
+      confirm: 'The API key of the application stops working at once.',
       examples: ['vault apps delete $ID --yes'],
     },
     examples: { public: { summary: 'An application', params: { id: PUBLIC_ID } } },

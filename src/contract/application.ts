@@ -6,7 +6,7 @@ import type { Infer } from './schema.ts';
 
 const TYPE = {
   enum: Object.keys(APPLICATION_TYPES) as ApplicationType[],
-  description: 'The purpose of the application; it decides the permissions that it may hold.',
+  description: 'The purpose of the application, which determines the permissions that it may hold.',
 } as const;
 
 const PERMISSION_LIST = {
@@ -15,7 +15,7 @@ const PERMISSION_LIST = {
   maxItems: 50,
   uniqueItems: true,
   description:
-    'Permissions on every token, with the mask transform; or management permissions. Plain token:update may set the mask of any token; a rule that does not reveal may not.',
+    'Plain permissions: management permissions, or permissions on every token with the transform mask. With plain token:update the application may set the mask of any token; with a rule it may do so only if the rule reveals.',
 } as const;
 
 const RULES = {
@@ -27,7 +27,7 @@ const RULES = {
 
 const CAN_CREATE_EXPIRING = {
   type: 'boolean',
-  description: 'Whether a private application may create expiring ones, limited to its own access.',
+  description: 'Whether a private application may create expiring applications, limited to its own access.',
 } as const;
 
 /** The Application (§2.4). Only create and regenerate return `key`. */
@@ -39,12 +39,12 @@ export const APPLICATION = {
     id: { ...ENTITY_ID, description: 'The id of the application.' },
     tenant_id: OWN_TENANT_ID,
     name: { ...NAME, description: 'The display name of the application.' },
-    key: { type: 'string', pattern: API_KEY, description: 'The API key. Shown once.' },
+    key: { type: 'string', pattern: API_KEY, description: 'The API key. It is shown only once.' },
     type: TYPE,
     permissions: PERMISSION_LIST,
     rules: RULES,
     ...CHANGES,
-    expires_at: { ...TIME, description: 'When an expiring application expires.' },
+    expires_at: { ...TIME, description: 'The expiry of an expiring application.' },
     can_create_expiring_applications: CAN_CREATE_EXPIRING,
   },
 } as const;
@@ -77,7 +77,7 @@ export const CREATE_APPLICATION = {
   },
 } as const;
 
-/** Update Application (§4.2): a member that is left out is removed; an explicit empty `permissions` is rejected. */
+/** Update Application (§4.2): an omitted member is removed; an explicit empty `permissions` is rejected. */
 export const UPDATE_APPLICATION = {
   type: 'object',
   required: ['name'],

@@ -1,54 +1,56 @@
 import type { OperationId } from './operations.ts';
 
-/** A request's body: its text, or the reason why the transport could not decode it. */
+/** The body of a request: its text, or the reason why the transport could not decode it. */
 export interface SentBody {
   readonly bodyText?: string | undefined;
   readonly bodyFault?: 'too_large' | 'not_utf8' | undefined;
 }
 
 /**
- * One request before any check. The daemon makes it from an HTTP request, the CLI from its flags. Both targets pass
+ * A request before any check. The daemon creates it from an HTTP request, the CLI from its flags. Both targets pass
  * bodies as text, so neither can change a value.
  */
 export interface Call {
   readonly operation: OperationId;
   readonly apiKey?: string | undefined;
-  /** As sent. A repeated key returns the stored reply of an operation that changes something. */
+  /**
+   * The idempotency key as sent. If an operation changes something, a call with the same key returns the stored reply.
+   */
   readonly idempotencyKey?: string | undefined;
   /** The Content-Type as sent, with its parameters. */
   readonly mediaType?: string | undefined;
   readonly params: Readonly<Record<string, string>>;
-  /** In the order sent; a repeated name is a repeated entry. */
+  /** The query parameters in the order sent. A repeated parameter has several entries. */
   readonly query: readonly (readonly [name: string, value: string])[];
   /** The name of a query parameter that the transport could not decode. */
   readonly queryFault?: string | undefined;
-  /** The name of a path parameter that the transport could not decode; `params` has its value as sent. */
+  /** The name of a path parameter that the transport could not decode. `params` contains its value as sent. */
   readonly paramFault?: string | undefined;
   readonly bodyText?: string | undefined;
   /**
-   * Reads the body and replaces `bodyText`: the daemon reads bodies only from callers that may send them. Returns a
-   * promise while the body is arriving, and the same body on every call. Throws the problems `vault_busy` and
+   * Returns the body; used instead of `bodyText`, because the daemon reads bodies only from callers that may send them.
+   * Returns a promise while the body is arriving, and the same body on every call. Throws the problems `vault_busy` and
    * `request_timeout`.
    */
   readonly readBody?: (() => SentBody | Promise<SentBody>) | undefined;
-  /** Set when a web page sends the request. Only the daemon sets it. */
+  /** True when a web page sends the request. Only the daemon sets this. */
   readonly fromBrowser?: boolean | undefined;
-  /** The remote address of a call from another machine. Only the daemon sets it. */
+  /** The remote address of a call from another machine. Only the daemon sets this. */
   readonly peer?: string | undefined;
-  /** Receives the id of the calling application as soon as its key is known, for the daemon's log. */
+  /** Receives the id of the calling application as soon as its API key is known, for the daemon's log. */
   readonly onCaller?: ((applicationId: string) => void) | undefined;
-  /** The `instance` of a problem body; generated when absent. */
+  /** The trace id, which is the `instance` of a problem body; generated when absent. */
   readonly traceId?: string | undefined;
 }
 
-/** One answer: a result or a problem. `bodyText` is absent exactly when the status is 204. */
+/** A reply: a result or a problem. `bodyText` is absent exactly when the status is 204. */
 export interface Reply {
   readonly status: number;
   readonly bodyText?: string;
   readonly traceId: string;
-  /** Seconds; set with 429, 503 and `idempotency_in_progress`. */
+  /** The seconds to wait before a retry. Set for 429, 503 and `idempotency_in_progress`. */
   readonly retryAfter?: number;
-  /** The stored reply of an earlier call with the same idempotency key. */
+  /** Set when this is the stored reply of an earlier call with the same idempotency key. */
   readonly replayed?: true;
 }
 
@@ -56,11 +58,11 @@ export interface Reply {
 export interface Client {
   call(call: Call): Promise<Reply>;
   /**
-   * `call` without a promise: calls `answered` once. Calls that arrive in one turn of the event loop are answered
-   * together.
+   * Like `call`, but calls `answered` once instead of returning a promise. Calls that arrive in one turn of the event
+   * loop are answered together.
    */
   take?(call: Call, answered: (reply: Reply) => void): void;
-  /** Answers waiting calls at once, now and later. A stopping daemon calls this. */
+  /** Answers waiting calls immediately, now and later. A stopping daemon calls this. */
   endWaits?(): void;
   close(): Promise<void>;
 }

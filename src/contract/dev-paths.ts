@@ -1,4 +1,7 @@
-/** The paths that only a daemon started with `--dev` answers. They are no part of the API: no row, no OpenAPI. */
+/**
+ * The paths that only a daemon started with `--dev` serves. They are not part of the API: no operation and no OpenAPI
+ * path describes them.
+ */
 export const DEV_PATHS = {
   clock: '/dev/clock',
   faults: '/dev/faults',
@@ -9,51 +12,51 @@ export const DEV_PATHS = {
   reset: '/dev/reset',
 } as const;
 
-/** The `User-Agent` of `vault ui --url`: its requests are not shown among those of a `--dev` daemon. */
+/** The `User-Agent` of `vault ui --url`. A `--dev` daemon omits requests with this agent from its request list. */
 export const CONSOLE_AGENT = 'token-vault-console';
 
-/** A request for one of the paths. */
+/** A request for one of the `DEV_PATHS`. */
 export interface DevRequest {
   readonly method: string;
-  /** May have a query. */
+  /** The path, which may include a query. */
   readonly path: `/dev/${string}`;
   /** The key of a management application. */
   readonly apiKey: string;
   readonly body?: object | undefined;
 }
 
-/** A fault for the next `times` matching requests: it replaces their reply or precedes it. */
+/** A fault for the next `times` matching requests. It replaces or delays their reply. */
 export interface DevFault {
-  /** A method, or `*`, and a path: `POST /tokens`, `GET /tokens/{id}`. */
+  /** A method or `*`, and a path: `POST /tokens`, `GET /tokens/{id}`. */
   readonly request: string;
   /** The status of the problem to return. */
   readonly status?: number;
-  /** Seconds; for a 429 or 503. */
+  /** The `Retry-After` of a 429 or 503, in seconds. */
   readonly retry_after?: number;
-  /** Milliseconds. */
+  /** The delay before the reply, in milliseconds. */
   readonly delay_ms?: number;
-  /** Closes the connection without an answer. */
+  /** Whether to close the connection without a reply. */
   readonly drop?: boolean;
-  /** How many more times it happens. */
+  /** The number of matching requests that the fault still applies to. */
   readonly times: number;
 }
 
-/** An answered request. No path, query value, header or body, since these hold ids and data. */
+/** An answered request. Contains no path, query value, header or body, because these hold ids and data. */
 export interface DevRequestEntry {
-  /** Counts the requests from 1. */
+  /** The number of the request, from 1. */
   readonly id: number;
   readonly time: string;
   readonly method: string | undefined;
-  /** The path of the table: `/tokens/{id}`. Absent for a path of no operation. */
+  /** The path of the operation, such as `/tokens/{id}`. Absent when no operation has the requested path. */
   readonly route: string | undefined;
   readonly status: number;
   readonly ms: number | undefined;
-  /** Bytes of the body of the reply. */
+  /** The size of the reply's body in bytes. */
   readonly bytes: number;
   readonly application_id: string | undefined;
   readonly trace_id: string;
-  /** The code of the problem that was the reply. */
+  /** The code of the problem in the reply. */
   readonly problem: string | undefined;
-  /** The names of the members that the problem is about. */
+  /** The names of the members in the problem's `errors`. */
   readonly members: readonly string[] | undefined;
 }

@@ -15,7 +15,7 @@ function isOfTokens(permission: Permission): permission is TokenPermission {
 
 const TRANSFORM = { enum: Object.keys(TRANSFORMS) as Transform[] } as const;
 
-/** A draft: a new application, or changes of an existing one. */
+/** A draft: a new application, or other permissions and rules for an existing one. */
 export const DRAFT_APPLICATION = {
   type: 'object',
   additionalProperties: false,
@@ -27,7 +27,10 @@ export const DRAFT_APPLICATION = {
   description: 'Permissions and rules to try instead of those of the application.',
 } as const;
 
-/** The application that a question is about: one that exists, a draft, or one with a draft's permissions and rules. */
+/**
+ * The members that name an application: an existing one, a draft, or an existing one with a draft's permissions and
+ * rules.
+ */
 export const ASKED_APPLICATION = {
   application_id: { ...ENTITY_ID, description: 'The id of the application.' },
   application: DRAFT_APPLICATION,
@@ -71,7 +74,7 @@ const GRANT = {
   required: ['source', 'rules'],
   additionalProperties: false,
   properties: {
-    transform: { ...TRANSFORM, description: 'The transform that it grants; absent when it grants nothing.' },
+    transform: { ...TRANSFORM, description: 'The granted transform; absent when nothing is granted.' },
     source: {
       enum: ['rule', 'permission', 'nothing'],
       description: 'The source of the grant: a rule, or a plain permission.',
@@ -86,18 +89,18 @@ const EXPLAINED_PERMISSION = {
   additionalProperties: false,
   properties: {
     permission: { enum: TOKEN_PERMISSIONS, description: 'The permission.' },
-    allowed: { type: 'boolean', description: 'Whether the application may do it with this token.' },
+    allowed: { type: 'boolean', description: 'Whether the application has the permission on this token.' },
     transform: { ...TRANSFORM, description: 'How `data` is shown; absent without access.' },
     reason: { type: 'string', description: 'The reason, in words.' },
     own: { ...GRANT, description: 'The grants of the application.' },
     creator: {
       ...GRANT,
-      description: 'For an expiring application: the grants of its creator. The weaker of both counts.',
+      description: 'The grants of the creator of an expiring application. The weaker of both transforms applies.',
     },
   },
 } as const;
 
-/** The permissions of an application on a token, and why. Holds none of the token's data. */
+/** The permissions of an application on a token, with the reasons. Contains none of the token's data. */
 export const EXPLANATION = {
   type: 'object',
   required: ['token_id', 'containers', 'permissions'],

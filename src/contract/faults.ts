@@ -4,29 +4,29 @@ interface FaultRow {
 }
 
 /**
- * Every way that opening, creating or serving a vault on this machine can fail, with the command's exit code. Callers
- * of the API receive problems, never faults.
+ * The errors of opening, creating or serving a vault on this machine, with the command's exit code. Callers of the API
+ * receive problems, never faults.
  */
 export const FAULTS = {
   usage: { exit: 2 },
   invalid_data: { exit: 7 },
   conflict: { exit: 6 },
-  file_missing: { exit: 2, hint: 'make one with `vault init --file FILE`' },
+  file_missing: { exit: 2, hint: 'create a vault with `vault init --file FILE`' },
   file_exists: { exit: 6, hint: 'name another file; existing files are never changed' },
   file_unsafe: { exit: 2, hint: 'make the vault a regular file of your own with mode 0600: `chmod 600 FILE`' },
-  file_unwritable: { exit: 2, hint: 'make the folder of the vault writable: it also holds the log' },
-  not_a_vault: { exit: 9, hint: 'name a file that `vault init` made' },
-  newer_format: { exit: 9, hint: 'update this program: a newer vault made the file' },
-  damaged: { exit: 9, hint: 'run `vault doctor` to find the damage, `vault restore` to restore a backup' },
+  file_unwritable: { exit: 2, hint: 'make the folder of the vault writable; the log file is also written there' },
+  not_a_vault: { exit: 9, hint: 'name a file that `vault init` created' },
+  newer_format: { exit: 9, hint: 'update this program; a newer version created the file' },
+  damaged: { exit: 9, hint: 'run `vault doctor` to find the damage, or `vault restore` to restore a backup' },
   wrong_credential: { exit: 10, hint: 'pass the key file or the passphrase of the vault' },
   credential_missing: {
     exit: 2,
     hint: 'set --key-file (VAULT_KEY_FILE), --key-command (VAULT_KEY_COMMAND) or --passphrase-file (VAULT_PASSPHRASE_FILE)',
   },
   weak_passphrase: { exit: 2, hint: 'use at least 12 characters, or pass --weak-passphrase' },
-  locked_by_other: { exit: 8, hint: 'try again: another process holds the file' },
+  locked_by_other: { exit: 8, hint: 'try again; another process has locked the file' },
   address_in_use: { exit: 8, hint: 'choose another --port, or 0 for a free one' },
-  unreachable: { exit: 8, hint: 'start the daemon: `vault serve`, then `vault wait`' },
+  unreachable: { exit: 8, hint: 'start the daemon with `vault serve`, then run `vault wait`' },
   not_ready: { exit: 8 },
   store_unreachable: { exit: 8, hint: 'start the database, or check the hosts and ports of its URL' },
   store_refused: { exit: 8, hint: 'check the user, the password and the database of its URL' },

@@ -1,27 +1,27 @@
 /** The limits that flags of `vault serve` change (decisions §9). The schemas hold the other limits. */
 export interface Limits {
-  /** Bytes of a request's body. */
+  /** The maximum bytes of a request's body. */
   readonly body: number;
-  /** Bytes of a request's path and query. */
+  /** The maximum bytes of a request's path and query. */
   readonly url: number;
-  /** Bytes of a request's header section. */
+  /** The maximum bytes of a request's header section. */
   readonly headers: number;
-  /** How deep arrays and objects may nest in a body. */
+  /** The maximum nesting of arrays and objects in a body. */
   readonly depth: number;
-  /** Bytes of a response's body. */
+  /** The maximum bytes of a response's body. */
   readonly response: number;
 }
 
 /**
- * The upper bound of the depth limit. A mask can embed all of `data` in its innermost expression, so a masked form may
- * be twice as deep, and a reply nests it a few levels deeper. `parseJson` must read all of it.
+ * The upper bound of the depth limit. `parseJson` must be able to read a deeper reply: a mask can embed all of `data`
+ * in its innermost expression, so a masked form may be twice as deep, and a reply nests it a few levels deeper.
  */
 export const MAX_DEPTH = 500;
 
 /** The maximum number of requests in one Tokenize, and of tokens in one Detokenize. */
 export const MAX_BATCH = 1_000;
 
-/** How long the reply to a call with an idempotency key is kept, in milliseconds. */
+/** The time for which the reply to a call with an idempotency key is kept, in milliseconds. */
 export const REPLY_LIFE_MS = 24 * 60 * 60 * 1000;
 
 export const DEFAULT_LIMITS: Limits = {

@@ -3,7 +3,10 @@ import type { Operation } from './operations.ts';
 import { PAGE_QUERY } from './page.ts';
 import { ENTITY_ID, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
 
-/** `SEQUENCE.N` of `vault audit list`; `.K` numbers the entities of one event. */
+/**
+ * The id of a log entry: `SEQUENCE.N` as in `vault audit list`. A third number, `.K`, distinguishes the entities of one
+ * event.
+ */
 const LOG_ID = { type: 'string', pattern: '^\\d{1,15}\\.\\d{1,9}(\\.\\d{1,9})?$', examples: ['57.1'] } as const;
 
 const CURSOR = { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' } as const;
@@ -14,7 +17,7 @@ const ENTITY_TYPE = { type: 'string', enum: ['token', 'application', 'tenant', '
 
 const DATE = { type: 'string', minLength: 10, maxLength: 64 } as const;
 
-/** One entry of the log: an event and one entity of it. */
+/** A log entry: an event and one of its entities. */
 const LOG_ENTRY = {
   type: 'object',
   required: [
@@ -40,17 +43,17 @@ const LOG_ENTRY = {
       enum: ['application', 'vault'],
       description: 'Whether an application called, or the vault or its operator acted.',
     },
-    entity_type: { ...ENTITY_TYPE, description: 'The entity of the entry.' },
-    entity_id: { type: 'string', description: 'Absent when the call named none.' },
+    entity_type: { ...ENTITY_TYPE, description: 'The type of the affected entity.' },
+    entity_id: { type: 'string', description: 'The id of the affected entity; absent when the call named no entity.' },
     operation: { type: 'string', description: 'The operation, or an action on the file such as `expireToken`.' },
     message: { type: 'string', description: 'The operation in words.' },
     status: { type: 'integer', minimum: 200, maximum: 599, description: 'The HTTP status of the reply.' },
     revealed: { type: 'boolean', description: 'Whether the reply showed plaintext.' },
-    created_at: { ...TIME, description: 'When it happened.' },
+    created_at: { ...TIME, description: 'The time of the event.' },
   },
 } as const;
 
-/** search-and-batches.md §7. */
+/** The operations on the log (search-and-batches.md §7). */
 export const LOG_OPERATIONS = {
   listLogs: {
     method: 'GET',
@@ -66,13 +69,16 @@ export const LOG_OPERATIONS = {
           description: 'Only entries about this token, application or tenant.',
         },
         actor_id: { ...ENTITY_ID, description: 'Only calls of this application.' },
-        operation: { type: 'string', maxLength: 64, description: 'Only this operation, such as getToken.' },
-        denied: { type: 'boolean', description: 'Only denied calls (true), or only others (false).' },
-        start_date: { ...DATE, description: 'Only from this ISO 8601 date or date-time on.' },
-        end_date: { ...DATE, description: 'Only before this ISO 8601 date or date-time.' },
+        operation: { type: 'string', maxLength: 64, description: 'Only entries of this operation, such as getToken.' },
+        denied: {
+          type: 'boolean',
+          description: 'Only denied calls (true), or only calls that were not denied (false).',
+        },
+        start_date: { ...DATE, description: 'Only entries from this ISO 8601 date or date-time on.' },
+        end_date: { ...DATE, description: 'Only entries before this ISO 8601 date or date-time.' },
         size: PAGE_QUERY.size,
-        start: { ...CURSOR, description: 'Older entries: `next` of the previous reply.' },
-        after: { ...LOG_ID, description: 'Only entries newer than the one with this id.' },
+        start: { ...CURSOR, description: 'The `next` of the previous page, for older entries.' },
+        after: { ...LOG_ID, description: 'Only entries newer than the entry with this id.' },
         wait: {
           type: 'integer',
           minimum: 0,
@@ -96,7 +102,7 @@ export const LOG_OPERATIONS = {
             next: { ...CURSOR, description: 'The cursor of older entries. Absent at the end.' },
             searched_to: {
               ...TIME,
-              description: 'The search ended here before the page was full; `next` continues it.',
+              description: 'The time at which the search ended before the page was full; `next` continues the search.',
             },
           },
         },

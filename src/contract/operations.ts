@@ -8,21 +8,21 @@ import { TENANT_OPERATIONS } from './tenant-operations.ts';
 import { TOKEN_OPERATIONS } from './token-operations.ts';
 
 /**
- * One endpoint, as data. HTTP routes, OpenAPI, validators, both clients, the CLI subcommand, the audit and the
- * permission matrix follow from the row. In `path`, `{name}` is a member of `params`. A row without `body` accepts no
- * body; a row without `result` returns 204.
+ * An operation of the API, as data. HTTP routes, OpenAPI, validators, both clients, the CLI subcommand, the audit and
+ * the permission matrix derive from it. In `path`, `{name}` is a member of `params`. An operation without `body`
+ * accepts no body; one without `result` returns 204.
  */
 export interface Operation {
   readonly method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   readonly path: `/${string}`;
-  /** Any valid key is enough when this is absent. */
+  /** The required permission. When it is absent, any valid API key is enough. */
   readonly permission?: Permission;
-  /** A member of the calling application that replaces the permission; the handler decides how much it allows. */
+  /** A flag of the calling application that replaces the permission. The handler decides how much the flag allows. */
   readonly orFlag?: 'can_create_expiring_applications';
   readonly params?: Schema;
   readonly query?: Schema;
   readonly body?: Schema;
-  /** The media type of `body`; `application/json` unless the specification names another (§4). */
+  /** The media type of `body`. Default: `application/json`; the specification names the exceptions (§4). */
   readonly mediaType?: 'application/json' | 'application/merge-patch+json';
   readonly result?: Schema;
   readonly status: 200 | 201 | 204;
@@ -31,64 +31,67 @@ export interface Operation {
   /** The problems with status 409 that the operation returns. */
   readonly conflicts: readonly ProblemCode[];
   readonly cli: OperationCli;
-  /** Examples for the OpenAPI document, by name. A test runs them on one vault, so all rows form one story. */
+  /**
+   * The examples for the OpenAPI document, by name. A test runs them on one vault, so the examples of all operations
+   * form one story.
+   */
   readonly examples: Readonly<Record<string, Example>>;
 }
 
-/** The audit's record of an action. */
+/** The facts that the audit needs about an action. */
 export interface AuditFacts {
-  /** Two letters, unique. Vault files contain it: it never changes and is never reused. */
+  /** Two letters, unique. Vault files contain the code, so it never changes and is never reused. */
   readonly code: string;
   /**
-   * The effect of a success on the records that the event names. `vault doctor` compares the records with the rows of
-   * the file.
+   * The effect of a successful call on the records that the event names. `vault doctor` compares these records with the
+   * rows of the file.
    */
   readonly effect:
     | 'none'
     | readonly ['header' | 'tenant' | 'tenant_key' | 'application' | 'token', 'upsert' | 'remove'];
-  /** Records only denials, at any level: the operation reads the audit. */
+  /** Whether only denials are recorded, at any level, because the operation itself reads the audit. */
   readonly denialsOnly?: true;
 }
 
-/** One request and its answer. */
+/** A request and its result. */
 export interface Example {
   readonly summary: string;
   readonly params?: Readonly<Record<string, string>>;
-  /** In the form of the row's query schema. */
+  /** The query, in the form of the operation's query schema. */
   readonly query?: Readonly<Record<string, unknown>>;
   readonly body?: unknown;
-  /** Absent when the operation returns 204. */
+  /** The result; absent when the operation returns 204. */
   readonly result?: unknown;
 }
 
-/** Facts for the CLI that the schemas lack. */
+/** The facts for the CLI that the schemas do not contain. */
 export interface OperationCli {
   /** The words of the subcommand: noun and verb, or one word. */
   readonly command: readonly [string] | readonly [string, string];
-  /** Members of `params`, then of the body, that become arguments, in order. */
+  /** The members of `params`, then of the body, that become arguments, in order. */
   readonly arguments?: readonly string[];
-  /** Flags that are not the member's name in kebab-case, such as the singular of a repeatable one. */
+  /** The flags whose names differ from the member's name in kebab-case, such as the singular for a repeatable flag. */
   readonly flags?: Readonly<Record<string, string>>;
-  /** The operation that `--all` calls: the same list by cursor. */
+  /** The operation that `--all` calls to read the same list by cursor. */
   readonly walk?: 'listTokensByCursor' | 'searchTokensByCursor' | 'listLogs';
-  /** Members shown as columns of a table. */
+  /** The members to show as columns of a table. */
   readonly columns: readonly string[];
-  /** A body member that is an object and has one flag for each of its members. */
+  /** The name of a body member that is an object. Each of its members gets a flag. */
   readonly spread?: string;
-  /** The question before the operation runs: what will be lost. */
+  /** The consequence of the operation. The CLI prints it when it asks for confirmation. */
   readonly confirm?: string;
-  /** Members that a terminal prompts for, in this order, when no member is given. */
+  /** The members that the CLI asks for in a terminal, in this order, when no member is given. */
   readonly asks?: readonly string[];
-  /** Complete command lines, shown by `--help`. */
+  /** Complete command lines, which `--help` prints. */
   readonly examples: readonly string[];
 }
 
-/** Returns whether calls of the operation may have an idempotency key. Reads ignore it. */
+/** Returns whether calls of the operation may have an idempotency key. Operations that change nothing ignore a key. */
 export function takesIdempotencyKey({ method, audit }: Operation): boolean {
   return (method === 'POST' || method === 'PUT' || method === 'PATCH') && audit.effect !== 'none';
 }
 
-/** Every endpoint of the API, once. */
+/** All operations of the API. */
 export const OPERATIONS = {
   ...TOKEN_OPERATIONS,
   ...APPLICATION_OPERATIONS,

@@ -27,7 +27,7 @@ export const CURSOR_PAGINATION = {
   },
 } as const;
 
-/** The maximum count of matches. */
+/** The maximum number of matches that lists count exactly. */
 export const MAX_TOTAL = 100_000;
 
 /** The `pagination` member of the list envelope (§2.9). `total_pages` is 0 when nothing matches. */
@@ -38,7 +38,7 @@ export const PAGINATION = {
   additionalProperties: false,
   properties: {
     total_items: { type: 'integer', minimum: 0, description: 'The number of matches; exact up to 100,000.' },
-    total_items_capped: { type: 'boolean', description: 'True when more than 100,000 match.' },
+    total_items_capped: { type: 'boolean', description: 'Present and true when more than 100,000 items match.' },
     page_number: { type: 'integer', minimum: 1, description: 'The number of this page, from 1.' },
     page_size: { type: 'integer', minimum: 1, maximum: 100, description: 'Items per page.' },
     total_pages: { type: 'integer', minimum: 0, description: 'The number of pages for the counted items.' },

@@ -4,7 +4,7 @@ import { APPLICATION_TYPES, type ApplicationType } from './permissions.ts';
 
 const APPLICATION_TYPE = { enum: Object.keys(APPLICATION_TYPES) as ApplicationType[] } as const;
 
-/** search-and-batches.md §6. */
+/** The operations on permissions (search-and-batches.md §6). */
 export const PERMISSION_OPERATIONS = {
   listPermissions: {
     method: 'GET',
@@ -28,11 +28,11 @@ export const PERMISSION_OPERATIONS = {
         additionalProperties: false,
         properties: {
           type: PERMISSION_NAME,
-          description: { type: 'string', description: 'The operations that it allows.' },
+          description: { type: 'string', description: 'The operations that the permission allows.' },
           application_types: {
             type: 'array',
             items: APPLICATION_TYPE,
-            description: 'The types of applications that may hold it.',
+            description: 'The types of applications that may hold the permission.',
           },
         },
       },

@@ -1,4 +1,4 @@
-/** The Application types (§2.5) and what each is for. */
+/** The application types (§2.5) and their purposes. */
 export const APPLICATION_TYPES = {
   private: 'Tokenize, retrieve and decrypt in backend services where the key can be kept secret.',
   public: 'Tokenize directly from a mobile or browser application.',
@@ -11,20 +11,20 @@ export type ApplicationType = keyof typeof APPLICATION_TYPES;
 export interface PermissionRow {
   readonly types: readonly ApplicationType[];
   readonly allows: string;
-  /** A further power of its holder. The command line prints it when the permission is granted. */
+  /** A further power that the permission gives. The CLI prints this text when the permission is granted. */
   readonly warning?: string;
-  /** How a plain permission shows `data`; mask when absent. */
+  /** The transform that a plain permission applies to `data`. Default: `mask`. */
   readonly transform?: Transform;
 }
 
-/** The permission catalogue (§5.5): which Application types may hold each permission, and what it allows. */
+/** All permissions (§5.5): the application types that may hold each permission, and what the permission allows. */
 export const PERMISSIONS = {
   'token:create': { types: ['private', 'public'], allows: 'Create tokens' },
   'token:read': { types: ['private', 'expiring'], allows: 'Get and list tokens' },
   'token:search': { types: ['private'], allows: 'Search tokens' },
   'token:update': {
     types: ['private', 'public'],
-    allows: "Update tokens; as a plain permission, also any token's mask",
+    allows: 'Update tokens; as a plain permission, also set the mask of any token',
   },
   'token:delete': { types: ['private'], allows: 'Delete tokens' },
   'token:use': {
@@ -37,8 +37,9 @@ export const PERMISSIONS = {
   'application:read': { types: ['management'], allows: 'Get and list applications' },
   'application:update': {
     types: ['management'],
-    allows: "Update applications and regenerate their keys, even the owner's: root of the tenant",
-    warning: 'application:update is root of the tenant: its holder can make a new key for any application',
+    allows: 'Update applications and regenerate any API key: full control of the tenant',
+    warning:
+      'application:update gives full control of the tenant, because its holder can create a new key for any application',
   },
   'application:delete': { types: ['management'], allows: 'Delete applications' },
   'tenant:read': { types: ['management'], allows: 'Get the tenant' },
@@ -50,7 +51,7 @@ export const PERMISSIONS = {
 
 export type Permission = keyof typeof PERMISSIONS;
 
-/** How an access rule presents `data` (§2.5), weakest first: a later transform reveals more. */
+/** The transforms of access rules (§2.5), weakest first: a later transform reveals more. */
 export const TRANSFORMS = {
   redact: 'data is removed.',
   mask: 'The masked value is returned if a mask is defined; otherwise data is removed.',

@@ -3,7 +3,10 @@ import { TOKEN } from './token.ts';
 
 const { fingerprint, ...SHOWN } = TOKEN.properties;
 
-/** The token that Create Token would create. Has no fingerprint: a preview must not find tokens with the same content. */
+/**
+ * The token that Create Token would create. It has no fingerprint, because a preview must not help to find tokens with
+ * the same content.
+ */
 export const TOKEN_PREVIEW = {
   ...TOKEN,
   required: [...TOKEN.required, 'id_is', 'fingerprinted', 'search_values'],
@@ -12,9 +15,9 @@ export const TOKEN_PREVIEW = {
     id_is: {
       enum: ['given', 'sample', 'assigned'],
       description:
-        'Whether the id is that of the request, a value of its expression, or assigned. The last two may differ when the token is created.',
+        'The origin of the id: `given` in the request, a `sample` result of its expression, or `assigned` by the vault. The created token gets a different id in the last two cases.',
     },
-    fingerprinted: { type: 'string', description: 'The text that the fingerprint is made of.' },
+    fingerprinted: { type: 'string', description: 'The text from which the fingerprint is computed.' },
     search_values: {
       type: 'array',
       items: { type: 'string' },

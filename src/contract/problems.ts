@@ -22,24 +22,27 @@ export type ProblemStatus = keyof typeof TITLES;
 
 interface ProblemRow {
   readonly status: ProblemStatus;
-  /** The default text of `detail`. Fixed: never an exception's message. */
+  /** The default text of `detail`. It is fixed and never an exception's message. */
   readonly detail: string;
 }
 
-/** Every way a call can fail (RFC 9457, decisions §1). The code is the last part of the body's `type`. */
+/** All problems that a call may return (RFC 9457, decisions §1). The code is the last part of the body's `type`. */
 export const PROBLEMS = {
   invalid_request: { status: 400, detail: 'The request failed validation.' },
   malformed_json: { status: 400, detail: 'The body is not valid JSON.' },
   malformed_http: { status: 400, detail: 'The request is not valid HTTP.' },
   result_too_large: {
     status: 400,
-    detail: 'The result is larger than the limit of a response; ask for a smaller page.',
+    detail: 'The result exceeds the size limit of a response; request a smaller page.',
   },
   unauthenticated: { status: 401, detail: 'The API key is missing, malformed, unknown or no longer valid.' },
   console_locked: { status: 401, detail: 'The console is locked; open it from its link.' },
   console_refused: { status: 403, detail: 'The terminal did not allow this browser.' },
   permission_missing: { status: 403, detail: 'The application does not hold the permission that the operation needs.' },
-  no_governing_rule: { status: 403, detail: 'No permission or access rule of the application reaches this token.' },
+  no_governing_rule: {
+    status: 403,
+    detail: 'No permission or access rule of the application gives access to this token.',
+  },
   origin_refused: { status: 403, detail: 'A management or private key must not be used from a browser.' },
   token_not_found: { status: 404, detail: 'There is no token with this id.' },
   application_not_found: { status: 404, detail: 'There is no application with this id.' },
@@ -84,7 +87,7 @@ export type ProblemCode = keyof typeof PROBLEMS;
 /** The start of every problem's `type`. */
 export const PROBLEM_TYPE_PREFIX = 'urn:token-vault:problem:';
 
-/** The body of every error response (RFC 9457 §3.1). A 400 about members adds `errors` by dotted path. */
+/** The body of every error response (RFC 9457 §3.1). A 400 about members also has `errors` by dotted path. */
 export const PROBLEM_BODY = {
   type: 'object',
   required: ['type', 'title', 'status', 'detail', 'instance'],
@@ -93,7 +96,7 @@ export const PROBLEM_BODY = {
     type: {
       type: 'string',
       pattern: '^urn:token-vault:problem:[a-z_]+$',
-      description: 'Its code follows the last colon.',
+      description: 'A URN that ends in the problem code.',
     },
     title: { type: 'string', description: 'The status in words.' },
     status: { type: 'integer', minimum: 400, maximum: 599, description: 'The HTTP status.' },

@@ -3,12 +3,12 @@ import { ASKED_APPLICATION } from './explanation.ts';
 import { TRANSFORMS, type Transform } from './permissions.ts';
 import type { Infer } from './schema.ts';
 
-/** Counts stop here. */
+/** The maximum number of tokens in one count. */
 export const MAX_REACH = 10_000;
 
 export const MEASURE_REACH = { type: 'object', additionalProperties: false, properties: ASKED_APPLICATION } as const;
 
-/** The tokens that one rule, the plain permission or nothing governs. */
+/** The tokens that one rule governs, that the plain permission governs, or that nothing governs. */
 const REACH_PART = {
   type: 'object',
   required: ['source', 'tokens', 'capped'],
@@ -16,19 +16,19 @@ const REACH_PART = {
   properties: {
     source: {
       enum: ['rule', 'permission', 'nothing'],
-      description: 'What governs `token:read`: a rule, the permission held plainly, or nothing.',
+      description: 'The source of the access: a rule, the plain permission `token:read`, or nothing.',
     },
     priority: { ...ACCESS_RULE.properties.priority, description: 'The priority of the rule.' },
     transform: {
       enum: Object.keys(TRANSFORMS) as Transform[],
       description: 'How `data` is shown; absent when the application does not read these tokens.',
     },
-    tokens: { type: 'integer', minimum: 0, maximum: MAX_REACH, description: 'How many tokens, at most 10,000.' },
-    capped: { type: 'boolean', description: 'Whether there are more.' },
+    tokens: { type: 'integer', minimum: 0, maximum: MAX_REACH, description: 'The number of tokens, at most 10,000.' },
+    capped: { type: 'boolean', description: 'Whether there are more than 10,000 tokens.' },
   },
 } as const;
 
-/** How many tokens an application reads, by what governs them. Each token counts once. */
+/** The numbers of tokens that an application can read, by the rule that governs them. Each token counts once. */
 export const REACH = {
   type: 'object',
   required: ['reach'],
@@ -38,7 +38,7 @@ export const REACH = {
       type: 'array',
       items: REACH_PART,
       description:
-        'Each rule that grants `token:read`, in ascending priority, then the other tokens. A rule counts the tokens that no earlier one governs. A rule of an expiring application may have several entries: the weaker transform of it and its creator counts.',
+        'An entry for each rule that grants `token:read`, in ascending priority, then an entry for the tokens that no rule governs. A token counts for the first rule that governs it. A rule of an expiring application may have several entries, because the weaker transform of the application and its creator applies.',
     },
   },
 } as const;

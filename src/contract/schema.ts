@@ -4,7 +4,7 @@ export type TypeName = 'string' | 'integer' | 'number' | 'boolean' | 'array' | '
 
 /**
  * The part of JSON Schema 2020-12 that the contract uses. A schema is data: `Infer` derives its TypeScript type, the
- * build compiles its validator, OpenAPI prints it, and the CLI derives a flag from each property.
+ * build compiles its validator, OpenAPI prints the schema, and the CLI derives a flag from each property.
  */
 export interface Schema {
   readonly type?: TypeName | readonly [TypeName, 'null'];

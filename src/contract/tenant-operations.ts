@@ -13,7 +13,7 @@ const EXAMPLE_TENANT = {
   created_at: at('09:30'),
 };
 
-/** §4.3. */
+/** The operations on tenants (§4.3). */
 export const TENANT_OPERATIONS = {
   getTenant: {
     method: 'GET',
@@ -70,7 +70,7 @@ export const TENANT_OPERATIONS = {
     cli: {
       command: ['tenant', 'delete'],
       columns: [],
-      confirm: 'All its applications, tokens and keys are removed for good.',
+      confirm: 'All applications, tokens and keys of the tenant are permanently removed.',
       examples: ['vault tenant delete --yes'],
     },
     examples: { tenant: { summary: 'The tenant of the calling key' } },
@@ -122,7 +122,7 @@ export const TENANT_OPERATIONS = {
     },
     examples: {
       quarter: {
-        summary: 'Of three months',
+        summary: 'Three months',
         query: { months: 3 },
         result: {
           months: [

@@ -1,7 +1,7 @@
 import { CHANGES, ENTITY_ID, NAME, TIME } from './patterns.ts';
 import type { Infer } from './schema.ts';
 
-/** Tenant Settings (§2.7). Booleans are text. */
+/** Tenant Settings (§2.7). Booleans are strings. */
 export const TENANT_SETTINGS = {
   type: 'object',
   description: 'The settings of the tenant.',
@@ -21,7 +21,7 @@ export const TENANT = {
   additionalProperties: false,
   properties: {
     id: { ...ENTITY_ID, description: 'The id of the tenant.' },
-    owner_id: { ...ENTITY_ID, description: 'The id of its first management application.' },
+    owner_id: { ...ENTITY_ID, description: 'The id of the owner, which the vault assigns when the tenant is created.' },
     name: { ...NAME, description: 'The display name of the tenant.' },
     settings: TENANT_SETTINGS,
     ...CHANGES,
@@ -56,33 +56,34 @@ export const USAGE_REPORT = {
         metrics_by_type: {
           type: 'object',
           description:
-            'The number of tokens (`count`) and the creation time of the newest (`last_created_at`), by token type.',
+            'The number of tokens (`count`) and the creation time of the newest token (`last_created_at`), by token type.',
           additionalProperties: {
             type: 'object',
             required: ['count'],
             additionalProperties: false,
             properties: {
               count: { type: 'integer', minimum: 0, description: 'The number of tokens.' },
-              last_created_at: { ...TIME, description: 'The creation time of the newest.' },
+              last_created_at: { ...TIME, description: 'The creation time of the newest token.' },
             },
           },
         },
         included_monthly_active_tokens: {
           type: 'integer',
           minimum: 0,
-          description: 'Active tokens of a month that are included; `vault serve --included-active-tokens` sets it.',
+          description:
+            'The number of active tokens included each month, as set with `vault serve --included-active-tokens`.',
         },
         monthly_active_tokens: {
           type: 'integer',
           minimum: 0,
-          description: 'Tokens created or shown in this calendar month (UTC), deleted ones included.',
+          description: 'The number of tokens created or shown in this calendar month (UTC), including deleted ones.',
         },
       },
     },
   },
 } as const;
 
-/** The maximum number of months in a report. Counts of older months are kept. */
+/** The maximum number of months in a report. The vault keeps older counts, too. */
 const MAX_MONTHS = 36;
 
 export const ACTIVITY_QUERY = {
@@ -117,7 +118,7 @@ export const ACTIVITY = {
           active_tokens: {
             type: 'integer',
             minimum: 0,
-            description: 'Tokens created or shown in the month, deleted ones included.',
+            description: 'The number of tokens created or shown in the month, including deleted ones.',
           },
         },
       },

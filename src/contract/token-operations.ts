@@ -45,7 +45,7 @@ const CARD_TOKEN = {
   created_at: at('09:34'),
 };
 
-/** §4.1. */
+/** The operations on tokens (§4.1). */
 export const TOKEN_OPERATIONS = {
   createToken: {
     method: 'POST',
@@ -73,7 +73,7 @@ export const TOKEN_OPERATIONS = {
     },
     examples: {
       card: {
-        summary: 'A card: the type brings the mask and the container',
+        summary: 'A card with the default mask and container',
         body: {
           type: 'card',
           data: CARD_TOKEN.data,
@@ -329,7 +329,7 @@ export const TOKEN_OPERATIONS = {
       command: ['tokens', 'delete'],
       arguments: ['id'],
       columns: [],
-      confirm: 'The data of the token is removed for good.',
+      confirm: 'The data of the token is permanently removed.',
       examples: ['vault tokens delete $ID --yes'],
     },
     examples: { text: { summary: 'A token', params: { id: TEXT_ID } } },
@@ -341,7 +341,7 @@ export const TOKEN_OPERATIONS = {
     body: TOKEN_REQUESTS,
     result: { description: 'The body, with each request replaced by its token.' },
     status: 201,
-    summary: 'Create the tokens of a JSON document',
+    summary: 'Create tokens from a JSON document',
     audit: { code: 'tb', effect: ['token', 'upsert'] },
     conflicts: ['token_id_taken'],
     cli: {
@@ -351,7 +351,7 @@ export const TOKEN_OPERATIONS = {
     },
     examples: {
       payment: {
-        summary: 'A card and a PIN: all or none',
+        summary: 'A card and a PIN in one commit',
         body: {
           card: { id: 'card-77', type: 'card', data: CARD, search_indexes: [] },
           pins: [{ id: 'pin-77', type: 'token', data: '1234' }],

@@ -1,8 +1,8 @@
 import type { Json } from './json.ts';
 
-/** One token type. A new type needs a row here and vectors in test/vectors/validation.txt. */
+/** A token type. A new type needs a row here and vectors in test/vectors/validation.txt. */
 export interface TokenTypeRow {
-  /** Stores use it instead of the name. It never changes and is never reused. */
+  /** The number that stores use instead of the name. It never changes and is never reused. */
   readonly code: number;
   readonly summary: string;
   readonly data: DataRule;
@@ -11,22 +11,22 @@ export interface TokenTypeRow {
   readonly search_indexes?: readonly string[];
 }
 
-/** The rule for `data` of a type: one value, or an object of exactly these members. */
+/** The rule for `data` of a type: a rule for one value, or for an object with exactly these members. */
 export type DataRule =
   | ValueRule
   | { readonly kind: 'object'; readonly name: string; readonly members: Readonly<Record<string, MemberRule>> };
 
-/** The rule for a value. `message` describes the right form: a fixed text that quotes no value. */
+/** The rule for a value. `message` describes the valid form; it is a fixed text that quotes no value. */
 export type ValueRule = { readonly message: string } & (
   | { readonly kind: 'any' }
-  /** A plain integer. A number that is kept by its lexeme (`12.0`, `1e1`) does not match. */
+  /** A plain integer. A number with a lexeme (`12.0`, `1e1`) does not match. */
   | { readonly kind: 'number'; readonly minimum: number; readonly maximum: number }
   | { readonly kind: 'text'; readonly pattern: string; readonly checkDigit?: 'luhn' | 'aba' }
 );
 
 /**
- * One member of a type's `data`. `isNumber`: terminals and CSV files hold only text, so they parse the value as a
- * number.
+ * The rule for one member of a type's `data`. For the kind `number`, the CLI parses the text from a terminal or a CSV
+ * file as a number.
  */
 export type MemberRule = { readonly required: boolean } & Extract<ValueRule, { readonly kind: 'number' | 'text' }>;
 
@@ -48,7 +48,7 @@ const ROUTING_NUMBER = {
   message: 'must be an ABA routing number: a string of nine digits, not all zeros, with a valid check digit',
 } as const;
 
-/** The token types (§2.3, decisions §3), and the defaults of a new token. */
+/** The token types (§2.3, decisions §3) and the defaults of their tokens. */
 export const TOKEN_TYPES = {
   token: {
     code: 1,
@@ -142,7 +142,7 @@ export const TOKEN_TYPES = {
     data: {
       kind: 'text',
       pattern: '^(?:[0-9]{9}|[0-9]{3}-[0-9]{2}-[0-9]{4})$',
-      message: 'must be a string of nine digits, or 3-2-4 with dashes',
+      message: 'must be a string of nine digits, with or without dashes (ddd-dd-dddd)',
     },
     container: '/pii/high/',
     mask: LAST_FOUR,
@@ -154,7 +154,7 @@ export const TOKEN_TYPES = {
     data: {
       kind: 'text',
       pattern: '^(?:[0-9]{9}|[0-9]{2}-[0-9]{7})$',
-      message: 'must be a string of nine digits, or 2-7 with a dash',
+      message: 'must be a string of nine digits, with or without a dash (dd-ddddddd)',
     },
     container: '/pii/high/',
     mask: LAST_FOUR,

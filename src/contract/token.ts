@@ -5,14 +5,14 @@ import { TOKEN_TYPE_NAMES } from './token-types.ts';
 
 const TYPE = {
   enum: TOKEN_TYPE_NAMES,
-  description: 'The kind of `data`; it decides validation and defaults.',
+  description: 'The kind of `data`, which determines its validation and the defaults of the token.',
 } as const;
 
-/** Any JSON. `data` is the sensitive value itself. */
+/** The sensitive value itself, any JSON. */
 const DATA = { description: 'The sensitive value: any JSON that the type allows.' } as const;
 
 const MASK = {
-  description: 'The masked form of `data`: any JSON; strings at every depth are expressions.',
+  description: 'The masked form of `data`: any JSON, in which strings at every depth are expressions.',
   examples: ['{{ data | reveal_last: 4 }}'],
 } as const;
 
@@ -38,18 +38,18 @@ const SEARCH_INDEXES = {
   type: 'array',
   items: EXPRESSION,
   maxItems: 10,
-  description: 'Expressions; searches find the token by their values.',
+  description: 'Expressions on `data`. Searches find the token by the results.',
 } as const;
 
 const FINGERPRINT_EXPRESSION = {
   ...EXPRESSION,
-  description: 'The value that is fingerprinted. Default: {{ data | stringify }}.',
+  description: 'The expression for the value to fingerprint. Default: {{ data | stringify }}.',
 } as const;
 
 const EXPIRES_AT = {
   type: 'string',
   maxLength: 64,
-  description: 'When the token expires: ISO 8601, M/D/YYYY, or M/D/YYYY h:mm:ss AM|PM ±hh:mm.',
+  description: 'The expiry of the token: ISO 8601, M/D/YYYY, or M/D/YYYY h:mm:ss AM|PM ±hh:mm.',
 } as const;
 
 const DEDUPLICATE_TOKEN = {
@@ -68,13 +68,16 @@ export const TOKEN = {
     tenant_id: OWN_TENANT_ID,
     data: DATA,
     mask: MASK,
-    fingerprint: { type: 'string', description: 'Equal for tokens of one tenant and type with equal content.' },
+    fingerprint: {
+      type: 'string',
+      description: 'A keyed hash, equal for tokens of one tenant and type with equal content.',
+    },
     fingerprint_expression: FINGERPRINT_EXPRESSION,
     containers: CONTAINERS,
     metadata: METADATA,
     search_indexes: SEARCH_INDEXES,
     ...CHANGES,
-    expires_at: { ...TIME, description: 'When the token expires.' },
+    expires_at: { ...TIME, description: 'The expiry of the token.' },
   },
 } as const;
 
@@ -104,12 +107,12 @@ export const CREATE_TOKEN = {
       minLength: 1,
       maxLength: 1024,
       description:
-        'The id of the token: 3 to 400 characters, or an expression of at most 1024 that gives it. Default: a UUID.',
+        'The id of the token: 3 to 400 characters, or an expression of at most 1,024 characters that returns the id. Default: a UUID.',
     },
     type: TYPE,
     data: DATA,
-    mask: { ...MASK, description: `${MASK.description} Default: the type's.` },
-    containers: { ...CONTAINERS, description: `${CONTAINERS.description} Default: the type's.` },
+    mask: { ...MASK, description: `${MASK.description} Default: the mask of the type.` },
+    containers: { ...CONTAINERS, description: `${CONTAINERS.description} Default: the container of the type.` },
     metadata: METADATA,
     search_indexes: SEARCH_INDEXES,
     fingerprint_expression: FINGERPRINT_EXPRESSION,
@@ -120,7 +123,7 @@ export const CREATE_TOKEN = {
 
 export const TOKEN_REQUESTS = {
   description:
-    'Create Token bodies, at most 1,000: one, or arrays and objects of them. The result has tokens in their places.',
+    'One Create Token body, or arrays and objects that contain such bodies (at most 1,000). The result has the same shape, with each body replaced by its token.',
 } as const;
 
 export const TEMPLATE = {
@@ -129,21 +132,25 @@ export const TEMPLATE = {
 
 const OR_NULL = 'null restores the default.';
 
-/** Update Token (§4.1): `data`, `mask` and `metadata` are merge patches (RFC 7396); other members replace. */
+/**
+ * Update Token (§4.1): `data`, `mask` and `metadata` are merge patches (RFC 7396); other members replace the stored
+ * ones.
+ */
 export const UPDATE_TOKEN = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    data: { description: 'A merge patch for the sensitive value: null removes a member.' },
+    data: { description: 'A merge patch for the sensitive value. A member that is null is removed.' },
     mask: {
-      description: 'A merge patch for the mask; null removes it, and data is then redacted where it would be masked.',
+      description:
+        'A merge patch for the mask. null removes the mask, so reads that would return masked data return no data.',
     },
     metadata: {
       type: ['object', 'null'],
       propertyNames: METADATA.propertyNames,
       additionalProperties: { type: ['string', 'null'], maxLength: 1024, pattern: PLAIN_TEXT },
       maxProperties: 100,
-      description: 'A merge patch for the metadata: null removes a member, or all of it.',
+      description: 'A merge patch for the metadata. A member that is null is removed; null itself removes all members.',
     },
     containers: {
       ...CONTAINERS,
@@ -158,41 +165,46 @@ export const UPDATE_TOKEN = {
     fingerprint_expression: {
       ...EXPRESSION,
       type: ['string', 'null'],
-      description: `The value that is fingerprinted; ${OR_NULL}`,
+      description: `The expression for the value to fingerprint; ${OR_NULL}`,
     },
     deduplicate_token: { type: ['boolean', 'null'], description: DEDUPLICATE_TOKEN.description },
     expires_at: {
       ...EXPIRES_AT,
       type: ['string', 'null'],
-      description: `${EXPIRES_AT.description} null removes it.`,
+      description: `${EXPIRES_AT.description} null removes the expiry.`,
     },
   },
 } as const;
 
-/** An upper limit to what a caller sees. */
+/** An upper limit for the transform of a read. */
 const MOST = {
   type: 'string',
   enum: ['redact', 'mask'],
-  description: 'Shows at most this much of `data`, whatever the governing rule allows.',
+  description: 'The strongest transform to apply to `data`, even if the governing rule reveals more.',
 } as const;
 
 const TOKEN_FILTERS = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    id: { type: 'array', items: { type: 'string', maxLength: 400 }, maxItems: 100, description: 'Only these ids.' },
+    id: {
+      type: 'array',
+      items: { type: 'string', maxLength: 400 },
+      maxItems: 100,
+      description: 'Only tokens with these ids.',
+    },
     type: { type: 'array', items: TYPE, maxItems: 100, description: 'Only tokens of these types.' },
     metadata: {
       type: 'object',
       additionalProperties: { type: 'string', maxLength: 1024 },
       maxProperties: 50,
-      description: 'Only tokens whose metadata has this value, compared without regard to case.',
+      description: 'Only tokens whose metadata has this value (case-insensitive).',
     },
     container: {
       type: 'array',
       items: CONTAINER,
       maxItems: 100,
-      description: 'Only tokens in these containers or below.',
+      description: 'Only tokens in or below these containers.',
     },
     fingerprint: {
       type: 'array',

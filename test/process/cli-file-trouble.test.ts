@@ -48,8 +48,8 @@ function copyInto(folder: string): string {
 
 const told = (fact: string, hint?: string) => `vault: ${fact}\n${hint === undefined ? '' : `hint: ${hint}\n`}`;
 const on = (file: string) => ['--file', file, '--key-file', 'v.db.key'];
-const FOLDER_HINT = 'make the folder of the vault writable: it also holds the log';
-const DAMAGED_HINT = 'run `vault doctor` to find the damage, `vault restore` to restore a backup';
+const FOLDER_HINT = 'make the folder of the vault writable; the log file is also written there';
+const DAMAGED_HINT = 'run `vault doctor` to find the damage, or `vault restore` to restore a backup';
 
 describe('a file or folder whose mode forbids it', () => {
   const prefix = obeyingModes();
@@ -130,7 +130,10 @@ describe('a file that another process holds', () => {
       expect(busy).toEqual({ exitCode: 8, stderr: told('The vault is busy; try again.', 'try again') });
       expect(locked).toEqual({
         exitCode: 8,
-        stderr: told(`${place.inside(held)} is locked by another process`, 'try again: another process holds the file'),
+        stderr: told(
+          `${place.inside(held)} is locked by another process`,
+          'try again; another process has locked the file',
+        ),
       });
     } finally {
       writer.close();

@@ -158,8 +158,8 @@ describe('a file that is not a vault', () => {
   it.each([
     ['none.db', 2, /there is no vault at .*none\.db\nhint: make one with `vault init/],
     ['folder.db', 2, /folder\.db is a directory\nhint: make the vault a regular file/],
-    ['empty.db', 9, /empty\.db is empty\nhint: name a file that `vault init` made/],
-    ['text.db', 9, /text\.db is not a vault\nhint: name a file that `vault init` made/],
+    ['empty.db', 9, /empty\.db is empty\nhint: name a file that `vault init` created/],
+    ['text.db', 9, /text\.db is not a vault\nhint: name a file that `vault init` created/],
   ])('%s', { timeout: 60_000 }, async (name, exitCode, said) => {
     const ran = await runAll('--file', `<folder>/${name}`);
     expect(Object.keys(ran).length).toBeGreaterThan(20);

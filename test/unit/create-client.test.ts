@@ -46,15 +46,15 @@ describe('the typed client', () => {
   });
 
   it.each([
-    ['getToken', undefined, 'getToken: params.id must be given, as a string'],
+    ['getToken', undefined, 'getToken: params.id must be a non-empty string'],
     ['getToken', 'x', 'getToken: expects an object with params, query, signal, traceId, idempotencyKey'],
     [
       'getToken',
       { id: 'x' },
       'getToken: unknown member id; known members: params, query, signal, traceId, idempotencyKey',
     ],
-    ['getToken', { params: { id: '' } }, 'getToken: params.id must be given, as a string'],
-    ['deleteToken', { params: {} }, 'deleteToken: params.id must be given, as a string'],
+    ['getToken', { params: { id: '' } }, 'getToken: params.id must be a non-empty string'],
+    ['deleteToken', { params: {} }, 'deleteToken: params.id must be a non-empty string'],
     [
       'listTokens',
       { type: ['card'] },

@@ -138,14 +138,14 @@ describe('a 400 names the member', () => {
     ['metadata that is no text', { type: 'token', data: 1, metadata: { a: 1 } }, 'metadata.a', /must be a string/],
     ['control characters', { type: 'token', data: 1, metadata: { a: 'x\u0000' } }, 'metadata.a', /not allowed/],
     ['an id of two characters', { type: 'token', data: 1, id: 'ab' }, 'id', /3 to 400/],
-    ['an id with a slash', { type: 'token', data: 1, id: 'a/bc' }, 'id', /none of/],
+    ['an id with a slash', { type: 'token', data: 1, id: 'a/bc' }, 'id', /must not contain/],
     ['an unknown filter', { type: 'token', data: 1, mask: '{{ data | reveel }}' }, 'mask', /character/],
     ['a tag', { type: 'token', data: 1, mask: '{% if data %}{% endif %}' }, 'mask', /character/],
     [
       'an empty search index',
       { type: 'token', data: { a: 1 }, search_indexes: ['{{ data.b }}'] },
       'search_indexes.0',
-      /nothing/,
+      /empty result/,
     ],
     ['a past time', { type: 'token', data: 1, expires_at: '1/1/2020' }, 'expires_at', /./],
   ];
@@ -166,7 +166,7 @@ describe('a 400 names the member', () => {
     ['cut short', '{"type":"token"', 'ends too early at character 16'],
     ['a duplicate member', '{"type":"token","data":1,"data":2}', 'a member name is repeated'],
     ['nothing', '', 'empty'],
-    ['too deep', `{"type":"token","data":${'['.repeat(65)}${']'.repeat(65)}}`, 'nested more than 64 deep'],
+    ['too deep', `{"type":"token","data":${'['.repeat(65)}${']'.repeat(65)}}`, 'nested more than 64 levels deep'],
     ['a comment', '{"type":"token","data":1/**/}', 'at character 25'],
   ])('malformed JSON: %s', async (_what, bodyText, says) => {
     const answer = await world.call(key, 'createToken', { bodyText });

@@ -62,7 +62,7 @@ describe('64 KiB of output', () => {
   test('applies to all expressions of a mask together', async () => {
     const mask = Array.from({ length: 3 }, () => '{{ data }}');
     expect(await evaluateMask(mask, { data: 'x'.repeat(21 * KIB) })).toHaveLength(3);
-    await refusedQuickly(evaluateMask(mask, { data: 'x'.repeat(22 * KIB) }), /64 KiB together/);
+    await refusedQuickly(evaluateMask(mask, { data: 'x'.repeat(22 * KIB) }), /64 KiB in total/);
   });
 });
 

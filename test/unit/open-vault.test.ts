@@ -114,10 +114,10 @@ describe('openVault', () => {
   it.each<readonly [unknown, string]>([
     [undefined, 'openVault expects an object of options'],
     [{}, 'openVault: file (a path) is required'],
-    [{ file: '' }, 'openVault: file is a path'],
+    [{ file: '' }, 'openVault: file must be a path'],
     [{ file: 'v.db', keyfile: 'k' }, 'openVault has no option keyfile; did you mean keyFile?'],
-    [{ file: 'v.db', key: 'k' }, 'openVault: key is a Uint8Array of 32 bytes'],
-    [{ file: 'v.db', createIfMissing: 1 }, 'openVault: createIfMissing is true or false'],
+    [{ file: 'v.db', key: 'k' }, 'openVault: key must be a Uint8Array of 32 bytes'],
+    [{ file: 'v.db', createIfMissing: 1 }, 'openVault: createIfMissing must be true or false'],
     [{ file: 'v.db', keyFile: 'k', passphrase: 'p' }, 'openVault: only one of keyFile and passphrase can be given'],
   ])('rejects %j', async (options, message) => {
     await expect(openVault(options as OpenVaultOptions)).rejects.toThrow(new TypeError(message));

@@ -41,9 +41,9 @@ describe('validateData', () => {
     }
   });
 
-  test('a null for an optional member asks to leave it out', () => {
+  test('a null for an optional member asks to omit it', () => {
     const errors = validateData('card', parseJson('{"number":"4242424242424242","cvc":null}'));
-    expect(errors['data.cvc']?.[0]).toContain('leave it out');
+    expect(errors['data.cvc']?.[0]).toContain('omit the member');
   });
 
   test('an unknown member gets the list of members', () => {

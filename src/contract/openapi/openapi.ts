@@ -7,15 +7,15 @@ import { inlineSchema, namedSchemas, type OpenApiNode, printSchema, reference } 
 
 export interface OpenApiOptions {
   readonly version: string;
-  /** The URL of the API. The default `/` means the origin of the document. */
+  /** The URL of the API. Default: `/`, the origin of the document. */
   readonly serverUrl?: string | undefined;
-  /** The prefix of the header names; default: `SVC` (decisions §1). */
+  /** The prefix of the header names. Default: `SVC` (decisions §1). */
   readonly headerPrefix?: string | undefined;
 }
 
-/** Tags by the first segment of the path; other paths belong to Tokens. */
+/** The tags by the first segment of the path. Other paths have the tag Tokens. */
 const TAGS = {
-  tokens: { name: 'Tokens', description: 'Sensitive values, and what a caller may see of them.' },
+  tokens: { name: 'Tokens', description: 'Create, read, search and change tokens of sensitive data.' },
   applications: { name: 'Applications', description: 'The callers: API keys, permissions and access rules.' },
   tenants: { name: 'Tenants', description: 'The tenant of the calling key, and its usage.' },
   permissions: { name: 'Permissions', description: 'The permissions that applications may hold.' },
@@ -29,9 +29,9 @@ function tagOf({ path }: Operation) {
 const describeApi = (prefix: string): string =>
   `Tokens of sensitive data, and the access rules that decide who sees it redacted, masked or revealed.
 
-Every request carries the API key of an application in \`${prefix}-API-KEY\`. Every response carries a trace id in \`${prefix}-TRACE-ID\`: the request's own, when it sent one. Errors are \`application/problem+json\` (RFC 9457), those of unknown paths and methods included. A path with a trailing slash is the path without it. GET answers HEAD, too. Unknown headers are ignored; unknown query parameters and unknown members of a body are refused.`;
+Every request carries the API key of an application in \`${prefix}-API-KEY\`. Every response carries a trace id in \`${prefix}-TRACE-ID\`, which is the trace id of the request or a new one. Errors are \`application/problem+json\` (RFC 9457), including those for unknown paths and methods. A trailing slash in a path is ignored. Every path that accepts GET accepts HEAD, too. Unknown headers are ignored; unknown query parameters and unknown members of a body are rejected.`;
 
-/** Returns the OpenAPI 3.1 document of the table. A pure function: the daemon and the CLI print the same. */
+/** Returns the OpenAPI 3.1 document of the API. A pure function, so the daemon and the CLI print the same document. */
 export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: OpenApiOptions): OpenApiNode {
   const rows = Object.entries<Operation>(OPERATIONS);
   const paths: Record<string, Record<string, OpenApiNode>> = {};
@@ -72,30 +72,31 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
           name: `${headerPrefix}-IDEMPOTENCY-KEY`,
           in: 'header',
           description:
-            'A new random value for each change: the request sent again with it, within 24 hours, changes nothing and returns the first reply.',
+            'A new random value for each change. A request repeated with the same value within 24 hours changes nothing and returns the first reply.',
           schema: { type: 'string', pattern: IDEMPOTENCY_KEY },
         },
       },
       headers: {
         TraceId: { description: 'The trace id of the request.', required: true, schema: { type: 'string' } },
         RetryAfter: {
-          description: 'Seconds to wait before another try.',
+          description: 'The number of seconds to wait before a retry.',
           required: true,
           schema: { type: 'integer', minimum: 0 },
         },
         RetryAfterFirst: {
-          description: 'For `idempotency_in_progress`: seconds until the first request may have ended.',
+          description: 'For `idempotency_in_progress`: the number of seconds to wait for the first request to end.',
           schema: { type: 'integer', minimum: 0 },
         },
         Replayed: {
-          description: 'The stored reply of an earlier request with the same idempotency key.',
+          description: 'Set when the reply is the stored reply of an earlier request with the same idempotency key.',
           schema: { type: 'string', const: 'true' },
         },
       },
       responses: {
         ...Object.fromEntries(statuses.map((status) => [responseName(status), problemResponse(headerPrefix, status)])),
         OtherProblem: {
-          description: 'Any other problem, such as one of a request that reached no operation (405, 408, 414, 431).',
+          description:
+            'Any other problem, such as the error of a request that does not match an operation (405, 408, 414, 431).',
           headers: traceHeader(headerPrefix),
           content: { 'application/problem+json': { schema: reference('schemas', 'Problem') } },
         },
@@ -128,7 +129,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
       }),
       responses: {
         [row.status]: {
-          description: row.result ? 'Done.' : 'Success, without a body.',
+          description: row.result ? 'Success.' : 'Success, without a body.',
           headers: {
             ...traceHeader(headerPrefix),
             ...(takesIdempotencyKey(row) && {
@@ -144,7 +145,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
   }
 }
 
-/** Returns the document as text. */
+/** Returns the OpenAPI document as text. */
 export function openApiText(options: OpenApiOptions): string {
   return `${JSON.stringify(openApi(options), null, 2)}\n`;
 }
@@ -166,8 +167,9 @@ function pathParameters({ params }: Operation, example: Example | undefined): re
 }
 
 /**
- * An array is a repeated parameter (form, exploded). A map `m` is sent as `m.<key>=<value>`. OpenAPI has no style with
- * a dot after the name (`deepObject` writes `m[key]`), so the map is an exploded object whose keys begin with `m.`.
+ * Returns the query parameters of an operation. An array is a repeated parameter (form, exploded). A map `m` is sent as
+ * `m.<key>=<value>`. OpenAPI has no style with a dot after the name (`deepObject` writes `m[key]`), so the map is an
+ * exploded object whose keys begin with `m.`.
  */
 function queryParameters({ query }: Operation, example: Example | undefined): readonly OpenApiNode[] {
   return Object.entries(query?.properties ?? {}).map(([name, schema]) => {
@@ -183,7 +185,7 @@ function queryParameters({ query }: Operation, example: Example | undefined): re
       ...common,
       style: 'form',
       explode: true,
-      description: `${description} One parameter for each key, \`${name}.<key>=<value>\`; all must match. A repeated key counts once.`,
+      description: `${description} One parameter for each key, \`${name}.<key>=<value>\`; all must match. Of a repeated key, only the first value counts.`,
       schema: { ...inlineSchema(shape), propertyNames: { pattern: `^${name}\\..` } },
       ...(value !== undefined && { example: Object.fromEntries(prefixed) }),
     };

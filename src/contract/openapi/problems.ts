@@ -3,8 +3,8 @@ import { PROBLEM_TYPE_PREFIX, PROBLEMS, type ProblemCode, type ProblemStatus, TI
 import { type OpenApiNode, reference } from './schemas.ts';
 
 /**
- * The statuses that every operation may return: 400 for an unknown query parameter, 507 without space for the audit
- * entry.
+ * The statuses that every operation may return. Any operation returns 400 for an unknown query parameter and 507
+ * without space for the audit entry.
  */
 const EVERYWHERE = [400, 401, 403, 421, 429, 500, 503, 507] as const;
 
@@ -31,7 +31,7 @@ export function problemStatuses(row: Operation): readonly ProblemStatus[] {
   ].sort();
 }
 
-/** Returns the response of one status: every problem that has it, each with its example. */
+/** Returns the response for a status: all problems with this status, each with an example. */
 export function problemResponse(headerPrefix: string, status: ProblemStatus): OpenApiNode {
   const title = TITLES[status];
   const rows = Object.entries(PROBLEMS).filter(([, row]) => row.status === status);
@@ -53,12 +53,12 @@ export function problemResponse(headerPrefix: string, status: ProblemStatus): Op
   };
 }
 
-/** Returns the name of a status's response, such as `NotFound` for 404. */
+/** Returns the name of the response for a status, such as `NotFound` for 404. */
 export function responseName(status: ProblemStatus): string {
   return TITLES[status].replaceAll(' ', '');
 }
 
-/** The headers of every response. */
+/** Returns the headers of every response. */
 export function traceHeader(headerPrefix: string): OpenApiNode {
   return { [`${headerPrefix}-TRACE-ID`]: reference('headers', 'TraceId') };
 }

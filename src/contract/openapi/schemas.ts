@@ -6,14 +6,14 @@ import type { Schema } from '../schema.ts';
 import { TENANT, TENANT_SETTINGS, UPDATE_TENANT, USAGE_REPORT } from '../tenant.ts';
 import { CREATE_TOKEN, TOKEN, TOKEN_PAGE, UPDATE_TOKEN } from '../token.ts';
 
-/** A node of the printed document. */
+/** A node of the OpenAPI document. */
 export interface OpenApiNode {
   readonly [name: string]: unknown;
 }
 
 /**
- * Schemas that are printed once and referenced by name. They are recognised by their constants, whatever their
- * description.
+ * The schemas that are printed once and referenced by name. `printSchema` recognises them by their constants and
+ * ignores their descriptions.
  */
 const NAMED_SCHEMAS = {
   Token: TOKEN,
@@ -37,7 +37,7 @@ const NAMED_SCHEMAS = {
   Problem: PROBLEM_BODY,
 } as const satisfies Record<string, Schema>;
 
-/** `components.schemas`. */
+/** Returns `components.schemas` of the document. */
 export function namedSchemas(): OpenApiNode {
   return Object.fromEntries(Object.entries(NAMED_SCHEMAS).map(([name, schema]) => [name, inlineSchema(schema)]));
 }
@@ -47,7 +47,10 @@ export function reference(kind: 'schemas' | 'responses' | 'parameters' | 'header
   return { $ref: `#/components/${kind}/${name}` };
 }
 
-/** Returns a schema at its point of use: a reference if it is named, plus its own description if that differs. */
+/**
+ * Returns a schema for its point of use: a reference if the schema has a name, with the description if that differs,
+ * else the schema in full.
+ */
 export function printSchema(schema: Schema): OpenApiNode {
   const found = Object.entries<Schema>(NAMED_SCHEMAS).find(([, named]) => isSame(named, schema));
   if (!found) return inlineSchema(schema);
@@ -56,7 +59,7 @@ export function printSchema(schema: Schema): OpenApiNode {
   return { ...reference('schemas', name), ...(own && { description: schema.description }) };
 }
 
-/** Returns whether two schemas have the same constants, apart from descriptions. */
+/** Returns whether two schemas have the same members, apart from their descriptions. */
 function isSame(named: Schema, schema: Schema): boolean {
   const keywords = (of: Schema) => Object.entries(of).filter(([keyword]) => keyword !== 'description');
   const wanted = new Map(keywords(named));
@@ -64,12 +67,12 @@ function isSame(named: Schema, schema: Schema): boolean {
   return found.length === wanted.size && found.every(([keyword, value]) => wanted.get(keyword) === value);
 }
 
-/** Returns a schema in full; its parts may be references. */
+/** Returns a schema in full. Its parts may be references. */
 export function inlineSchema(schema: Schema): OpenApiNode {
   const { properties, items, additionalProperties, propertyNames, ...rest } = schema;
   const members = Object.entries(properties ?? {}).map(([name, member]) => [name, printSchema(member)]);
   return {
-    // Enums of the contract are strings; code generators need the type.
+    // Enums of the contract contain strings. Code generators need the type.
     ...(rest.enum && !rest.type && { type: 'string' }),
     ...rest,
     ...(properties && { properties: Object.fromEntries(members) }),
