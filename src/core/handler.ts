@@ -42,7 +42,7 @@ export type Handler<Id extends OperationId> = (
   world: World,
 ) => Promise<Shown<ResultOf<Id>> | JsonText>;
 
-/** One turn of the event loop, in which several calls are answered together. */
+/** A turn of the event loop, in which several calls are answered together. */
 export interface Turn {
   readonly reads: SnapshotReads;
   readonly bodies: BodyValidators;

@@ -14,7 +14,7 @@ export interface NewToken {
   readonly deduplicate: boolean;
 }
 
-/** Why a token was not inserted together with others. */
+/** The reason why a token was not inserted together with others. */
 export interface InsertObstacle {
   /** The position of the token in the list, from 0. */
   readonly at: number;

@@ -53,7 +53,7 @@ export interface Finding {
 /** A row in its stored form, for inspection. */
 export interface InspectedRow<T> {
   readonly id: string;
-  /** Undefined when the clear columns hold values that the vault never writes. */
+  /** The row as a record. Undefined when the clear columns hold values that the vault never writes. */
   readonly record: T | undefined;
   /** The blind indexes of the row; empty for tables other than `token`. */
   readonly indexes: readonly Uint8Array[];

@@ -7,7 +7,7 @@ import type { Maintenance } from './maintenance-ports.ts';
 import type { ReplyKeys, ReplyStore } from './reply-ports.ts';
 import type { FoundPage, SearchCondition, SnapshotReads, TokenScan } from './scan-ports.ts';
 
-/** Milliseconds since 1970-01-01T00:00:00Z. */
+/** A time in milliseconds since 1970-01-01T00:00:00Z. */
 export type Instant = number;
 
 export interface Clock {
@@ -177,7 +177,7 @@ interface SealedRecord {
   readonly created_at: Instant;
   readonly modified_by?: string | undefined;
   readonly modified_at?: Instant | undefined;
-  /** From 1, one more with each change. */
+  /** The number of the revision, from 1; each change adds 1. */
   readonly revision: number;
   /** The id of the data key that seals the record. */
   readonly key_id: number;
@@ -185,7 +185,7 @@ interface SealedRecord {
 
 export interface TenantRecord extends SealedRecord {
   readonly owner_id: string;
-  /** Sealed: `{ name, settings }`. */
+  /** The sealed members `{ name, settings }`. */
   readonly details: Uint8Array;
 }
 
@@ -199,7 +199,7 @@ export interface ApplicationRecord extends SealedRecord {
    */
   readonly parent_id?: string | undefined;
   readonly expires_at?: Instant | undefined;
-  /** Sealed: `{ name, permissions, rules, can_create_expiring_applications? }`. */
+  /** The sealed members `{ name, permissions, rules, can_create_expiring_applications? }`. */
   readonly details: Uint8Array;
 }
 
@@ -213,17 +213,17 @@ export interface TokenRecord extends KeyIds {
   readonly type: TokenType;
   readonly created_at: Instant;
   readonly expires_at?: Instant | undefined;
-  /** From 1, one more with each change. */
+  /** The number of the revision, from 1; each change adds 1. */
   readonly revision: number;
   /** The last calendar month (UTC) in which the token counted as active: year × 12 + month from 0. Not sealed. */
   readonly active_month: number;
   /** The packed clear columns. Both sealed values are bound to them; a store does not read them. */
   readonly clear: Uint8Array;
   /**
-   * Sealed: the values of masked and redacted reads, and the token's definition, which callers with write access see.
+   * The sealed values of masked and redacted reads, and the token's definition, which callers with write access see.
    */
   readonly presented: Uint8Array;
-  /** Sealed: the values of revealing reads, including `data`. */
+  /** The sealed values of revealing reads, including `data`. */
   readonly full: Uint8Array;
 }
 
@@ -391,7 +391,7 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
 
   insertApplication(application: ApplicationRecord, audit: AuditDraft): Promise<void>;
   findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined>;
-  /** Newest first: `created_at` descending, then `id` ascending. */
+  /** Resolves to a page, newest first: `created_at` descending, then `id` ascending. */
   findApplications(filter: ApplicationFilter, page: PageRequest, now: Instant): Promise<PageOf<ApplicationRecord>>;
   /**
    * Resolves to whether it replaced the application; false when the application no longer exists or is no longer at
@@ -427,7 +427,7 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
   findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined>;
   /** Resolves to the columns of a token that a read needs. */
   findPresentedToken(tenantId: string, id: string, now: Instant): Promise<PresentedToken | undefined>;
-  /** Newest first: `created_at` descending, then `id` ascending. */
+  /** Resolves to a page, newest first: `created_at` descending, then `id` ascending. */
   findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<FoundPage>;
   /** Resolves to the oldest live token with this fingerprint index, other than `exceptId`. */
   findDuplicate(

@@ -19,9 +19,11 @@ export type SearchCondition =
 
 /** A page that was found by reading at most a few thousand tokens. */
 export interface FoundPage {
-  /** Absent when the page requires a walk (`walkTokens`). */
+  /** The tokens of the page. Absent when finding them requires a walk (`walkTokens`). */
   readonly records: readonly PresentedToken[] | undefined;
-  /** Absent when the count requires a walk. Above `MAX_TOTAL` the exact number is unknown. */
+  /**
+   * The number of matches. Absent when counting them requires a walk. Above `MAX_TOTAL` the exact number is unknown.
+   */
   readonly total: number | undefined;
 }
 
@@ -34,7 +36,7 @@ export type ScanPosition = Pick<TokenRecord, 'created_at' | 'id'>;
 /** The result of one step of a scan. */
 export interface ScanSlice {
   readonly records: readonly ScannedToken[];
-  /** Absent at the end. */
+  /** The position where the next step continues. Absent at the end. */
   readonly next?: ScanPosition | undefined;
 }
 
@@ -52,7 +54,7 @@ export interface WalkSlice {
   /** The number of matches among the examined tokens. */
   readonly found: number;
   readonly records: readonly PresentedToken[];
-  /** Absent at the end. */
+  /** The position where the next step continues. Absent at the end. */
   readonly next?: ScanPosition | undefined;
 }
 

@@ -33,7 +33,7 @@ export interface TimedEvent {
 
 export type AuditedAction = OperationId | keyof typeof LOCAL_ACTIONS;
 
-/** One event of the audit: the caller, the records, the result. Contains no body, no value and no metadata. */
+/** An event of the audit: the caller, the records and the result. Contains no body, value or metadata. */
 export interface AuditEvent {
   readonly action: AuditedAction;
   /** The HTTP status of the reply; 200 for actions that are not operations. */
@@ -44,7 +44,7 @@ export interface AuditEvent {
    */
   readonly revision?: number | undefined;
   readonly application_id?: string | undefined;
-  /** Absent for events of the whole vault. */
+  /** The tenant of the event. Absent for events of the whole vault. */
   readonly tenant_id?: string | undefined;
   /** The address of a remote caller; absent for this machine. */
   readonly peer?: string | undefined;

@@ -32,15 +32,15 @@ export interface LogQuestion {
   readonly denied?: boolean | undefined;
   readonly start_at?: Instant | undefined;
   readonly end_at?: Instant | undefined;
-  /** Return only entries older than this place. */
+  /** Limits the search to entries older than this place. */
   readonly before?: LogPlace | undefined;
-  /** Return only entries newer than this place. */
+  /** Limits the search to entries newer than this place. */
   readonly after?: LogPlace | undefined;
   readonly size: number;
 }
 
 export interface FoundLog {
-  /** Newest first. */
+  /** The entries that match the query, newest first. */
   readonly entries: readonly LogEntry[];
   /** The place before which older entries may exist; absent at the end. */
   readonly next?: LogPlace;

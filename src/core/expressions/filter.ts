@@ -10,9 +10,9 @@ import type { QueryJson } from './query-json.ts';
 
 /** The context that a filter receives in addition to its input and its arguments. */
 export interface FilterTools extends WorkBudget {
-  /** Present only for `id`, which allows random results. */
+  /** The random source. Present only for `id`, which allows random results. */
   readonly random?: Random | undefined;
-  /** Present only once a template that names the `json` filter was loaded. */
+  /** The JSONPath function. Present only after the load of a template that names the `json` filter. */
   readonly queryJson?: QueryJson | undefined;
 }
 

@@ -3,7 +3,7 @@ import { ExpressionError } from './expression-error.ts';
 import { MAX_SOURCE } from './limits.ts';
 import { type Output, takeOutput } from './parse-template.ts';
 
-/** One `{{ <token id> | filters }}` in a text. */
+/** A reference to a token in a text: `{{ <token id> | filters }}`. */
 export interface TokenReference {
   readonly id: string;
   /** The filters to apply to the token's data; absent when the reference has no filters. */

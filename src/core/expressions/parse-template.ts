@@ -11,7 +11,7 @@ import { readArgument } from './parameters.ts';
 /** A parsed expression: texts and outputs in order. The result of exactly one output keeps the type of its value. */
 export type Template = readonly (string | Output)[];
 
-/** One `{{ … }}`. Positions are offsets in the expression's text. */
+/** An output of an expression: `{{ … }}`. Positions are offsets in the expression's text. */
 export interface Output {
   readonly operand: Operand;
   readonly calls: readonly FilterCall[];

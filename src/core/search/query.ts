@@ -28,7 +28,7 @@ export type Query =
   | {
       readonly kind: 'range';
       readonly field: RangeField;
-      /** Milliseconds since 1970; absent for an open end. */
+      /** The bound in milliseconds since 1970; undefined for an open end. */
       readonly from: number | undefined;
       readonly fromInclusive: boolean;
       readonly to: number | undefined;

@@ -171,7 +171,7 @@ function encodeDetails({ fingerprint, expires_at = '', containers, metadata }: T
 
 /** Returns the details of a text from `encodeDetails`. `end` is the offset where the line of the metadata ends. */
 function decodeDetails(text: string): { readonly details: PresentedDetails; readonly end: number } {
-  // This is twice as fast as `split`, and a page of tokens needs a hundred calls.
+  // `indexOf` is twice as fast as `split` here, and a page of tokens needs a hundred calls.
   const fingerprintEnd = text.indexOf('\n');
   const expiryEnd = text.indexOf('\n', fingerprintEnd + 1);
   const containersEnd = text.indexOf('\n', expiryEnd + 1);

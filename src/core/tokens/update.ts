@@ -98,7 +98,8 @@ async function attempt(
   const metadata = patchedMetadata(body, details, unread);
   const old = parseJson(stored.data);
   const data = body.data === undefined ? old : applyMergePatch(old, body.data);
-  // This checks only the patch: type rules check one member at a time, and the stored members already passed.
+  // Checking the merged data checks only the patch: type rules check one member at a time, and the stored members
+  // passed before.
   checkData(before.type, data);
   const expiry = patchedExpiry(body, before, details, now);
   const token = { type: before.type, data, containers, metadata, expires_at: expiry?.text, definition };
