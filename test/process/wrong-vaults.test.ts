@@ -156,7 +156,7 @@ it('the table has every command with --file or --url', async () => {
 
 describe('a file that is not a vault', () => {
   it.each([
-    ['none.db', 2, /there is no vault at .*none\.db\nhint: make one with `vault init/],
+    ['none.db', 2, /there is no vault at .*none\.db\nhint: create a vault with `vault init/],
     ['folder.db', 2, /folder\.db is a directory\nhint: make the vault a regular file/],
     ['empty.db', 9, /empty\.db is empty\nhint: name a file that `vault init` created/],
     ['text.db', 9, /text\.db is not a vault\nhint: name a file that `vault init` created/],
@@ -202,28 +202,28 @@ describe('a URL without a vault', () => {
     ['nobody', /cannot reach .*: ECONNREFUSED\nhint: start the daemon/, /nobody answers/],
     [
       'ssh',
-      /(?:is not a vault: incomplete response\nhint: check --url \(VAULT_URL\): another program|HPE_\w+\nhint: check --url \(VAULT_URL\): another program)/,
+      /(?:is not a vault: incomplete response\nhint: check --url \(VAULT_URL\): another program|HPE_\w+\nhint: check --url \(VAULT_URL\): the server at this address does not speak HTTP)/,
       /HPE_/,
     ],
     [
       'page',
-      /is not a vault.*\nhint: check --url \(VAULT_URL\): another program listens there/,
+      /is not a vault.*\nhint: check --url \(VAULT_URL\): another program listens at this address/,
       /another program answers/,
     ],
     [
       'json',
-      /is not a vault.*\nhint: check --url \(VAULT_URL\): another program listens there/,
+      /is not a vault.*\nhint: check --url \(VAULT_URL\): another program listens at this address/,
       /another program answers/,
     ],
     ['certificate', /SELF_SIGNED\w+\nhint: set NODE_EXTRA_CA_CERTS to a PEM file/, /SELF_SIGNED/],
     [
       'no-tls',
-      /cannot reach .*: \w+\nhint: check --url \(VAULT_URL\): the server there has no TLS; try http:/,
+      /cannot reach .*: \w+\nhint: check --url \(VAULT_URL\): the server at this address does not use TLS; try http:/,
       /EPROTO|SSL/,
     ],
     [
       'no-host',
-      /cannot reach .*: (?:ENOTFOUND|EAI_AGAIN)\nhint: check --url \(VAULT_URL\): the host does not exist/,
+      /cannot reach .*: (?:ENOTFOUND|EAI_AGAIN)\nhint: check --url \(VAULT_URL\): the host name does not resolve/,
       /ENOTFOUND|EAI_AGAIN/,
     ],
   ])('%s', { timeout: 60_000 }, async (name, said, seen) => {
