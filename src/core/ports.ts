@@ -7,39 +7,35 @@ import type { Maintenance } from './maintenance-ports.ts';
 import type { ReplyKeys, ReplyStore } from './reply-ports.ts';
 import type { FoundPage, SearchCondition, SnapshotReads, TokenScan } from './scan-ports.ts';
 
-/** A time in milliseconds since 1970-01-01T00:00:00Z. */
+/** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Instant = number;
 
 export interface Clock {
-  /**
-   * Returns the current time. The time never goes back, unless a test moves the clock back, which first removes expired
-   * records.
-   */
+  /** Never goes back, unless a test moves the clock back, which first removes expired records. */
   now(): Instant;
   /**
-   * Returns the latest trusted instant, or 0 before there is one. A forward jump of over an hour is trusted after an
-   * hour. The store may remove only records that had expired by this instant.
+   * The latest instant that is beyond doubt; 0 before there is one. A forward jump of over an hour counts after an hour.
+   * Only records that had expired by this instant may be removed.
    */
   settled(): Instant;
 }
 
 export interface Random {
-  /** Returns `length` bytes from the system's cryptographic source. */
+  /** `length` bytes from the system's cryptographic source. */
   bytes(length: number): Uint8Array;
-  /** Returns a version 7 UUID (RFC 9562 §5.7). Later ids sort after earlier ones. */
+  /** A version 7 UUID (RFC 9562 §5.7): later calls sort after earlier ones. */
   timeOrderedId(): string;
-  /** Returns a version 4 UUID (RFC 9562 §5.4). */
+  /** A version 4 UUID (RFC 9562 §5.4). */
   id(): string;
 }
 
 /**
- * The context that a sealed value is bound to. Opening the value in any other context fails. A value therefore never
- * opens after it was moved to another row, copied into another column or restored from an earlier revision, or after
- * its row's clear columns were edited.
+ * What a sealed value is bound to. Opening it with any other context fails, so a value that was moved to another row,
+ * copied into another column, put back from an earlier revision or whose clear columns were edited never opens.
  */
 export interface SealContext {
   readonly table: 'tenant' | 'application' | 'token';
-  /** The requested id, never the id of the row that was found. */
+  /** The id that was asked for, never the one that was found. */
   readonly id: string;
   readonly column: string;
   readonly revision: number;
@@ -47,40 +43,37 @@ export interface SealContext {
   readonly clear: readonly (string | number | Uint8Array | undefined)[];
 }
 
-/** The kind of value in a blind index. Each purpose has its own key in each tenant. */
+/** The subject of a blind index; each purpose has its own key in each tenant. */
 export type IndexPurpose = 'fingerprint' | 'metadata' | 'search' | 'container_prefix' | 'container';
 
-/** A key slot: the master key, wrapped under a key-encryption key of its own. Only the keyring interprets `bytes`. */
+/** A key slot: the master key, wrapped under its own key-encryption key. Only the keyring interprets `bytes`. */
 export interface SlotRecord {
   readonly slot: number;
   readonly bytes: Uint8Array;
 }
 
 /**
- * The header of a vault's file, readable while the vault is locked. The keyring creates the header, checks its `mac`
- * and reads the slots; the store keeps it.
+ * The header of a vault's file, readable while it is locked. The keyring makes it, checks its `mac` and reads the
+ * slots; the store keeps it.
  */
 export interface VaultHeader {
   readonly vault_id: string;
   readonly format: number;
   readonly created_at: Instant;
-  /** The generation of the master key; each new master key adds 1. */
+  /** The generation of the master key; each new one adds 1. */
   readonly generation: number;
   readonly slots: readonly SlotRecord[];
-  /**
-   * The keys of the first generation that must outlive its master key, sealed. Absent in the first generation. Only the
-   * keyring interprets the bytes.
-   */
+  /** From the second generation on: the first one's keys that must outlive it, sealed. The keyring's affair. */
   readonly carried?: Uint8Array | undefined;
-  /** A MAC over all other members, under a key derived from the master key. */
+  /** Over everything above, under a key derived from the master key. */
   readonly mac: Uint8Array;
 }
 
-/** A tenant's key, wrapped under the master key. `key_id` is unique in the tenant and never reused. */
+/** A tenant's key under the master key. `key_id` is unique in the tenant and never used again. */
 export interface WrappedKey {
   readonly key_id: number;
   readonly purpose: 'data' | 'index';
-  /** The generation of the master key that wraps this key. */
+  /** The generation of the master key that wraps it. */
   readonly generation: number;
   readonly wrapped: Uint8Array;
   readonly created_at: Instant;
@@ -88,65 +81,45 @@ export interface WrappedKey {
 
 /** The keys of an unlocked vault. */
 export interface Keyring extends ReplyKeys {
-  /** Returns the keyed BLAKE2b hash of an API key, 32 bytes. API keys are stored and looked up only in this form. */
+  /** 32 bytes: keyed BLAKE2b. API keys are stored, and looked up, only in this form. */
   apiKeyHash(apiKey: string): Uint8Array;
-  /** Creates a wrapped key for a tenant that has `keys`. The new key's id is larger than theirs. */
+  /** A new key, wrapped, for a tenant that has `keys`; its id is larger than theirs. */
   createTenantKey(
     tenantId: string,
     purpose: WrappedKey['purpose'],
     keys: readonly WrappedKey[],
     now: Instant,
   ): WrappedKey;
-  /** Unwraps the keys of a tenant. Throws the problem `integrity_failure` when a key does not unwrap. */
+  /** Throws the problem `integrity_failure` when a key does not unwrap. */
   openTenant(tenantId: string, keys: readonly WrappedKey[]): TenantKeyring;
-  /**
-   * Returns a 32-byte MAC of a text that the vault stores unsealed (anchor, snapshot, clock note). The MAC stays valid
-   * after a change of the master key.
-   */
+  /** Returns a MAC of 32 bytes of an unsealed text (anchor, snapshot, clock note). Valid after a change of the master key. */
   anchorMac(text: string): Uint8Array;
-  /** Seals the text of an audit event, bound to its time. The text opens under every later master key. */
+  /** Seals the text of an event, bound to its time. Opens under every later master key. */
   sealAuditEvent(at: Instant, text: string): Uint8Array;
-  /**
-   * Returns the text of a sealed audit event. Throws the problem `integrity_failure` when the bytes or the time differ
-   * from those that were sealed.
-   */
+  /** Throws the problem `integrity_failure` when the bytes or the time are not what was sealed. */
   openAuditEvent(at: Instant, sealed: Uint8Array): string;
-  /**
-   * Returns 16 bytes that chain an audit entry to the entry before it. They stay valid after a change of the master
-   * key.
-   */
+  /** 16 bytes that chain an entry to the one before it. Outlives the master key. */
   auditLink(previous: Uint8Array, entry: Omit<AuditEntry, 'link'>): Uint8Array;
-  /**
-   * Returns 16 bytes that index a subject in the audit: equal for equal subjects and unrelated otherwise. They stay
-   * valid after a change of the master key.
-   */
+  /** 16 bytes, equal for equal subjects and unrelated otherwise: the index of the audit. Outlives the master key. */
   auditSubject(subject: AuditSubject): Uint8Array;
-  /**
-   * Returns a copy of the key behind `auditLink`, for another thread of this process that chains entries. The receiver
-   * wipes the copy.
-   */
+  /** A copy of what `auditLink` is made with, for another thread of this process that chains entries. Who has it wipes it. */
   auditChainKey(): AuditChainKey;
-  /**
-   * Returns a 16-byte MAC over the remains of a deleted token. The MAC stays valid after a change of the master key.
-   */
+  /** A MAC of 16 bytes over the remains of a deleted token. Outlives the master key. */
   tombstoneMac(tombstone: Omit<Tombstone, 'mac'>): Uint8Array;
-  /**
-   * Unlocks the vault again when another process has replaced the master key. Rejects with `vault_locked` when no
-   * credential of this process opens the new one.
-   */
+  /** Unlocks anew when another process replaced the master key. Throws `vault_locked` when nothing here opens the new one. */
   refresh(): Promise<void>;
-  /** Wipes the key bytes. The keyring opens nothing afterwards. */
+  /** Wipes the key bytes; nothing opens afterwards. */
   close(): void;
 }
 
-/** One index key of a tenant, which creates blind indexes. */
+/** The blind indexes that one index key of a tenant makes. */
 export interface IndexKey {
   readonly key_id: number;
   blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
   fingerprint(type: string, value: string): string;
 }
 
-/** The ids of a record's keys: one for the sealed content, one for the blind indexes. */
+/** The keys of a record: for its sealed content and for its blind indexes. */
 export interface KeyIds {
   readonly key_id: number;
   readonly index_key_id: number;
@@ -154,17 +127,14 @@ export interface KeyIds {
 
 /** One tenant's unwrapped keys. */
 export interface TenantKeyring {
-  /** The newest key of each purpose. New values are sealed under these keys. */
+  /** The newest key of each purpose: new values are sealed under it. */
   readonly keyIds: KeyIds;
-  /** Older index keys, which still find tokens that a rotation has not reached. */
+  /** Older index keys: tokens that a rotation has not come to are still found under them. */
   readonly formerIndexKeys: readonly IndexKey[];
   seal(context: SealContext, plaintext: string): Uint8Array;
-  /**
-   * Returns the plaintext of a sealed value. Throws the problem `integrity_failure` when the bytes or any part of the
-   * context differ from those that were sealed.
-   */
+  /** Throws the problem `integrity_failure` when the bytes, or anything in the context, are not what was sealed. */
   open(context: SealContext, sealed: Uint8Array): string;
-  /** Returns 16 bytes: equal for equal values of this tenant and purpose, and unrelated otherwise. */
+  /** 16 bytes, equal for equal values of this tenant and purpose and unrelated otherwise. */
   blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
   /** Returns the `fingerprint` that clients see (§2.1): base 58 of keyed BLAKE2b-256 (RFC 7693) over type and value. */
   fingerprint(type: string, value: string): string;
@@ -177,7 +147,7 @@ interface SealedRecord {
   readonly created_at: Instant;
   readonly modified_by?: string | undefined;
   readonly modified_at?: Instant | undefined;
-  /** The number of the revision, from 1; each change adds 1. */
+  /** From 1, one more with each change. */
   readonly revision: number;
   /** The id of the data key that seals the record. */
   readonly key_id: number;
@@ -185,7 +155,7 @@ interface SealedRecord {
 
 export interface TenantRecord extends SealedRecord {
   readonly owner_id: string;
-  /** The sealed members `{ name, settings }`. */
+  /** Sealed: `{ name, settings }`. */
   readonly details: Uint8Array;
 }
 
@@ -193,66 +163,47 @@ export interface ApplicationRecord extends SealedRecord {
   readonly tenant_id: string;
   readonly type: ApplicationType;
   readonly key_hash: Uint8Array;
-  /**
-   * The private application that created this expiring one. The expiring application ends with its creator (decisions
-   * §6).
-   */
+  /** The private application that created this expiring one: it ends with it (decisions §6). */
   readonly parent_id?: string | undefined;
   readonly expires_at?: Instant | undefined;
-  /** The sealed members `{ name, permissions, rules, can_create_expiring_applications? }`. */
+  /** Sealed: `{ name, permissions, rules, can_create_expiring_applications? }`. */
   readonly details: Uint8Array;
 }
 
-/**
- * A token in its stored form. The columns for searching and sorting repeat a part of `clear`; opening a token compares
- * them.
- */
+/** A token as a store keeps it. The columns for searching and sorting repeat a part of `clear`; opening compares them. */
 export interface TokenRecord extends KeyIds {
   readonly id: string;
   readonly tenant_id: string;
   readonly type: TokenType;
   readonly created_at: Instant;
   readonly expires_at?: Instant | undefined;
-  /** The number of the revision, from 1; each change adds 1. */
+  /** From 1, one more with each change. */
   readonly revision: number;
-  /** The last calendar month (UTC) in which the token counted as active: year × 12 + month from 0. Not sealed. */
+  /** The last calendar month (UTC) in which it counted as active: year × 12 + month from 0. Bookkeeping, not sealed. */
   readonly active_month: number;
-  /** The packed clear columns. Both sealed values are bound to them; a store does not read them. */
+  /** The packed clear columns, to which both sealed values are bound; a store does not read them. */
   readonly clear: Uint8Array;
-  /**
-   * The sealed values of masked and redacted reads, and the token's definition, which callers with write access see.
-   */
+  /** Sealed: the values of masked and redacted reads, and the definition, which writers see. */
   readonly presented: Uint8Array;
-  /** The sealed values of revealing reads, including `data`. */
+  /** Sealed: the values of revealing reads, including `data`. */
   readonly full: Uint8Array;
 }
 
 /** The columns that a read needs. */
 export type PresentedToken = Omit<TokenRecord, 'type' | 'created_at' | 'revision' | keyof KeyIds>;
 
-/**
- * The blind indexes of a token, for searches. Callers pass them with a record, because the store cannot open a record
- * to derive them.
- */
+/** The blind indexes that a token is found by. Never derived from a record: the store cannot open one. */
 export interface TokenIndexes {
   readonly fingerprint: Uint8Array;
-  /**
-   * The blind indexes of the containers and their prefixes, in order of depth. Absent when the token has no containers.
-   */
+  /** The blind indexes of the containers and their prefixes, in order of depth. Absent: none. */
   readonly containers?: readonly Uint8Array[] | undefined;
-  /**
-   * The blind indexes of all other purposes, without duplicates. Each purpose has its own key, so indexes of different
-   * purposes never collide.
-   */
+  /** All other purposes together, without repetition: the purposes' keys keep them apart. */
   readonly others: readonly Uint8Array[];
-  /**
-   * The fingerprint under older index keys. The store also looks for duplicates under these indexes, but does not store
-   * them.
-   */
+  /** The fingerprint under older index keys: duplicates are looked for under them too; they are not stored. */
   readonly former?: readonly Uint8Array[] | undefined;
 }
 
-/** One condition on the tokens to find. */
+/** One thing that must hold of a token for it to be found. */
 export type TokenCondition =
   | { readonly id_in: readonly string[] }
   | { readonly id_prefix: string }
@@ -265,14 +216,11 @@ export interface TokenFilter {
   readonly tenant_id: string;
   /** All must hold: the conditions of the query. */
   readonly all: readonly TokenCondition[];
-  /**
-   * The caller's visibility: all conditions of at least one list must hold. Absent: every token is visible; empty:
-   * none.
-   */
+  /** At least one of the lists must hold completely: the caller's visibility. Absent: every token; empty: none. */
   readonly visible?: readonly (readonly TokenCondition[])[] | undefined;
 }
 
-/** A filter for applications. All members must match. */
+/** All members must hold. */
 export interface ApplicationFilter {
   readonly tenant_id: string;
   readonly ids?: readonly string[] | undefined;
@@ -287,11 +235,11 @@ export interface PageRequest {
 
 export interface PageOf<T> {
   readonly records: readonly T[];
-  /** The number of matches on all pages. */
+  /** How many there are on all pages. */
   readonly total: number;
 }
 
-/** The remains of a deleted token, for the audit (§3). The token's id is never reused. */
+/** The remains of a deleted token, for audit (§3). Its id is never given again. */
 export interface Tombstone {
   readonly tenant_id: string;
   readonly id: string;
@@ -300,7 +248,7 @@ export interface Tombstone {
   readonly created_at: Instant;
   readonly deleted_by?: string | undefined;
   readonly deleted_at: Instant;
-  /** A MAC over all other members, because no key of the tenant seals a tombstone. */
+  /** Over everything above, since no key of the tenant seals it. */
   readonly mac: Uint8Array;
 }
 
@@ -310,23 +258,20 @@ export interface RecordedExpiry {
   readonly audit: AuditDraft;
 }
 
-/** The part of removing expired records that needs keys. Its methods are pure functions of their arguments. */
+/** The part of removing expired records that needs keys. Pure functions of their arguments. */
 export interface ExpiryRecorder {
   recordExpiry(token: TokenRecord, deletedAt: Instant): RecordedExpiry;
-  /**
-   * Returns the audit entry of a removal. `removed` holds the ids of the expired application and of the applications
-   * that ended with it.
-   */
+  /** `removed` is the expired application and those that ended with it. */
   recordRemoval(tenantId: string, removed: readonly string[]): AuditDraft;
 }
 
-/** A tenant with its keys, read at the same moment. */
+/** A tenant with its keys, read in one go. */
 export interface TenantWithKeys {
   readonly tenant: TenantRecord;
   readonly keys: readonly WrappedKey[];
 }
 
-/** The records for authentication, read at the same moment. */
+/** The records for authentication, read in one go. */
 export interface Authority extends TenantWithKeys {
   readonly application: ApplicationRecord;
 }
@@ -338,33 +283,26 @@ export interface TenantUsage {
     readonly count: number;
     readonly last_created_at?: Instant | undefined;
   }[];
-  /** The number of tokens counted as active in the requested month, including deleted ones. */
+  /** Tokens counted as active in the month that was asked for, deleted ones included. */
   readonly active: number;
 }
 
 /**
- * The place of all records. Each method is atomic and, if it writes, durable when it resolves. The store knows no
- * transactions, callers, permissions or plaintext. Updates carry the revision that they read (compare-and-swap), so two
- * processes on one store are safe without a lock held across an `await`. A change is written together with its `audit`
- * entry, or not at all; without a change there is no entry. `now` decides what has expired: readers never see an
- * expired record. Rejects with the problems `vault_busy`, `no_space`, `integrity_failure` and `vault_moved`. Rejects
- * with `write_conflict` for a record that is not sealed under its tenant's newest keys; the caller must then read the
- * keys again.
+ * Where records are kept. Each method is atomic and, if it writes, durable when it resolves. There is no transaction, no
+ * caller, no permission and no plaintext here. Updates carry the revision that they read (compare-and-swap), so that two
+ * processes on one store are safe without a lock held across an `await`. A change is written together with its `audit` entry, or
+ * not at all; without a change there is no entry. `now` decides what has expired: to every reader an expired record does not
+ * exist. Throws the problems `vault_busy`, `no_space`, `integrity_failure`, `vault_moved`; and `write_conflict` for a record
+ * that is not under its tenant's newest keys: its writer must read the keys anew.
  */
 export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
-  /**
-   * Runs `query` synchronously on one snapshot and returns its result. Returns undefined while the store is busy.
-   * Absent in stores without synchronous reads.
-   */
+  /** Runs `query` at once on one snapshot. Returns undefined while the store must be waited for. Absent without such reads. */
   readNow?<T>(query: (reads: SnapshotReads) => T): T | undefined;
-  /**
-   * Resolves to a version that changes whenever a tenant, an application or a key may have changed, in this process or
-   * another.
-   */
+  /** Changes whenever a tenant, an application or a key may have changed, in this process or another. */
   authorityVersion(): Promise<string>;
   findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined>;
 
-  /** Rejects with `vault_busy` when the store cannot answer; `/readyz` uses it. */
+  /** Throws `vault_busy` when the store cannot answer; used by `/readyz`. */
   ping(): Promise<void>;
 
   insertTenant(
@@ -374,38 +312,26 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
     audit: AuditDraft,
   ): Promise<void>;
   findTenant(id: string): Promise<TenantWithKeys | undefined>;
-  /** Resolves to all tenants, oldest first. */
+  /** Oldest first. */
   listTenants(): Promise<readonly TenantWithKeys[]>;
 
-  /**
-   * Resolves to whether it replaced the tenant; false when the tenant no longer exists or is no longer at
-   * `expectedRevision`. `audit` is absent when only the keys of the record change.
-   */
+  /** False when the tenant is gone or no longer at `expectedRevision`. `audit` is absent for a record that is only sealed anew. */
   replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuditDraft | undefined): Promise<boolean>;
-  /**
-   * Removes a tenant with its keys, applications, tokens, indexes, tombstones, stored replies and counters; none of
-   * their bytes stay in the store.
-   */
+  /** Removes its keys, applications, tokens, indexes, tombstones, stored replies and counters; nothing of them stays in the store. */
   deleteTenant(id: string, audit: AuditDraft): Promise<boolean>;
   usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage>;
 
   insertApplication(application: ApplicationRecord, audit: AuditDraft): Promise<void>;
   findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined>;
-  /** Resolves to a page, newest first: `created_at` descending, then `id` ascending. */
+  /** Newest first: `created_at` descending, then `id` ascending. */
   findApplications(filter: ApplicationFilter, page: PageRequest, now: Instant): Promise<PageOf<ApplicationRecord>>;
-  /**
-   * Resolves to whether it replaced the application; false when the application no longer exists or is no longer at
-   * `expectedRevision`. `audit` is absent when only the keys of the record change.
-   */
+  /** False when the application is gone or no longer at `expectedRevision`. `audit` is absent for a record that is only sealed anew. */
   replaceApplication(
     application: ApplicationRecord,
     expectedRevision: number,
     audit: AuditDraft | undefined,
   ): Promise<boolean>;
-  /**
-   * Removes an application, the expiring applications that it created and their stored replies, and empties the stored
-   * replies that show one of them. `audit` receives the ids of all removed applications, first `id`.
-   */
+  /** Removes the expiring applications that it created and their stored replies, too, and empties replies that show one; `audit` is told of all that are removed, itself first. */
   deleteApplication(
     tenantId: string,
     id: string,
@@ -419,62 +345,53 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
     options: { readonly deduplicate: boolean; readonly now: Instant },
     audit: AuditDraft,
   ): Promise<InsertTokenOutcome>;
-  /**
-   * Inserts all tokens, in order, and resolves to an empty list. Resolves to the obstacles if there are any, and then
-   * inserts no token.
-   */
+  /** Inserts all, in order. Inserts none when it resolves to obstacles. */
   insertTokens(tokens: readonly NewToken[], now: Instant, audit: AuditDraft): Promise<readonly InsertObstacle[]>;
   findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined>;
-  /** Resolves to the columns of a token that a read needs. */
+  /** The same for a read, which needs less of it. */
   findPresentedToken(tenantId: string, id: string, now: Instant): Promise<PresentedToken | undefined>;
-  /** Resolves to a page, newest first: `created_at` descending, then `id` ascending. */
+  /** Newest first: `created_at` descending, then `id` ascending. */
   findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<FoundPage>;
-  /** Resolves to the oldest live token with this fingerprint index, other than `exceptId`. */
+  /** The oldest live token with this fingerprint index, other than `exceptId`. */
   findDuplicate(
     tenantId: string,
     fingerprint: Uint8Array,
     exceptId: string,
     now: Instant,
   ): Promise<TokenRecord | undefined>;
-  /**
-   * Replaces a token and its indexes. Resolves to false when the token no longer exists, has expired or is no longer at
-   * `expected.revision`.
-   */
+  /** Puts the record and its indexes in place of the old. False when the token is gone, expired or no longer at `expected.revision`. */
   replaceToken(
     token: TokenRecord,
     indexes: TokenIndexes,
     expected: { readonly revision: number; readonly now: Instant },
     audit: AuditDraft,
   ): Promise<boolean>;
-  /**
-   * Removes a token and leaves its tombstone. Overwrites the sealed values and the stored replies that show the token.
-   * Resolves to false when the token no longer exists or is no longer at `expectedRevision`.
-   */
+  /** Overwrites the sealed values and the replies that show the token, leaves the tombstone. False when the token is gone or no longer at `expectedRevision`. */
   deleteToken(tombstone: Tombstone, expectedRevision: number, audit: AuditDraft): Promise<boolean>;
 
-  /** Counts the tokens as active in `month`, each token once a month. Ignores tokens that no longer exist. */
+  /** Counts the tokens as active in `month`, each once a month. Tokens that are gone are passed over. */
   markActive(tenantId: string, ids: readonly string[], month: number): Promise<void>;
   /**
    * Removes at most `limit` tokens and applications whose `expires_at` is at or before `now`; tokens leave a tombstone
-   * without `deleted_by`. Resolves to the number of removed records.
+   * without `deleted_by`. Resolves to how many it removed.
    */
   removeExpired(now: Instant, limit: number, expiryRecorder: ExpiryRecorder): Promise<number>;
-  /** Removes at most `limit` stored replies that are 24 hours old. Resolves to the number of removed replies. */
+  /** Removes at most `limit` stored replies that are 24 hours old. Resolves to how many it removed. */
   removeOldReplies(now: Instant, limit: number): Promise<number>;
   /**
-   * Resolves to true for one caller every `interval` milliseconds, among all processes; that caller removes the expired
-   * records. Ignores an earlier claim that lies `interval` or more ahead of `now`, because the clock was wrong then.
+   * Returns true for one caller in `interval` milliseconds, of all processes together: it removes what has expired. Ignores
+   * a claim from `interval` or more ahead, since the clock was wrong then.
    */
   claimSweep(now: Instant, interval: number): Promise<boolean>;
-  /** Resolves to the clock note, which carries a MAC; to an empty text in a new store. */
+  /** The vault's note on time, with a MAC; empty in a new store. */
   clockNote(): Promise<string>;
-  /** Replaces the clock note. Resolves to false when the stored note is no longer `expected`. */
+  /** Returns false when the note is no longer `expected`. */
   replaceClockNote(note: string, expected: string): Promise<boolean>;
-  /** Resolves to the latest expiry in the store at or before `now`; to 0 when there is none. */
+  /** Returns the latest expiry in the store at or before `now`; 0 when there is none. */
   latestExpiry(now: Instant): Promise<Instant>;
-  /** Resolves to the earliest expiry in the store after `now`; to undefined when there is none. */
+  /** Returns the earliest expiry in the store after `now`; undefined when there is none. */
   nextExpiry(now: Instant): Promise<Instant | undefined>;
 
-  /** Finishes the writes in progress, then closes the store's files. */
+  /** Finishes the writes under way, then releases what the store holds open. */
   close(): Promise<void>;
 }

@@ -74,11 +74,11 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
     'an entry of the audit edited': 'UPDATE audit SET at = at + 1 WHERE sequence = 4',
   }),
   ...edits('audit', '4', /is missing/, { 'an entry of the audit removed': 'DELETE FROM audit WHERE sequence = 4' }),
-  ...edits('audit', '4', /was altered, or is not where/, {
+  ...edits('audit', '4', /was altered or moved/, {
     'two entries of the audit swapped': `UPDATE audit SET sequence = 99 WHERE sequence = 4; UPDATE audit SET sequence = 4 WHERE sequence = 5;
      UPDATE audit SET sequence = 5 WHERE sequence = 99`,
   }),
-  ...edits('audit', '8', /was altered, or is not where/, {
+  ...edits('audit', '8', /was altered or moved/, {
     'an entry of the audit written twice':
       'INSERT INTO audit SELECT sequence + 1, at, sealed, link FROM audit ORDER BY sequence DESC LIMIT 1',
   }),

@@ -125,10 +125,10 @@ describe('on a terminal', () => {
     const key = await place.init('v');
     const env = { VAULT_FILE: 'v.db', VAULT_API_KEY: key };
     const options = { cwd: place.cwd, env };
-    const no = await startOnTerminal('tenant delete', options, [['Go on?', 'n\r']]);
+    const no = await startOnTerminal('tenant delete', options, [['(y/N)', 'n\r']]);
     if (no === undefined) return;
     expect(no).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('nothing was done') });
-    expect(await startOnTerminal('tenant delete', options, [['Go on?', 'y\r']])).toMatchObject({ exitCode: 0 });
+    expect(await startOnTerminal('tenant delete', options, [['(y/N)', 'y\r']])).toMatchObject({ exitCode: 0 });
     expect(await place.vault('tenant get', env)).toMatchObject({ exitCode: 4 });
   });
 });

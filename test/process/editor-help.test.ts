@@ -92,11 +92,11 @@ afterAll(() => {
 
 it.each([
   ['client.createApplication', 'Create an application: `POST /applications`, permission `application:create`.'],
-  ['permissions', 'Permissions on every token'],
+  ['permissions', 'permissions on every token'],
   ['remade.key', 'ApplicationWithKey.key: string'],
-  ['remade.key', 'Shown once'],
+  ['remade.key', 'shown only once'],
   ['containers', 'The containers of the token'],
-  ['token.fingerprint', 'Equal for tokens of one tenant'],
+  ['token.fingerprint', 'equal for tokens of one tenant'],
   ['.transform', 'How the rule shows `data`'],
   ['made.rules', 'readonly AccessRule[]'],
 ])('over `%s` an editor shows: %s', async (words, text) => {

@@ -135,7 +135,7 @@ it('asks nothing without a terminal, and rejects invalid flags', { timeout: 60_0
   const cases: readonly (readonly [readonly string[], string])[] = [
     [['export'], '--recipient'],
     [['export', '--plaintext', '--recipient', 'x'], 'only one of'],
-    [['export', '--masked', '--url', 'http://127.0.0.1:1', '--out', 'x'], 'works on the file'],
+    [['export', '--masked', '--url', 'http://127.0.0.1:1', '--out', 'x'], 'works only with --file'],
     [['export', '--recipient', 'x'], '--recipient must be a public key'],
     // A point of low order: anybody could open an export that is sealed for it.
     [['export', '--recipient', `vault-transfer-1:${'A'.repeat(43)}`], '--recipient must be a public key'],
@@ -146,7 +146,7 @@ it('asks nothing without a terminal, and rejects invalid flags', { timeout: 60_0
     [['export', '--plaintext', '--format', 'xml'], '--format'],
     [['import', 'none.ndjson'], 'none.ndjson'],
     [['import', 'one.csv'], '--type'],
-    [['import', 'x.ndjson', '--map', 'a=b'], 'for a CSV'],
+    [['import', 'x.ndjson', '--map', 'a=b'], 'only with a CSV'],
     [['keygen'], '--out'],
   ];
   for (const [words, text] of cases) {
@@ -306,7 +306,7 @@ it('imports through a daemon, and exports what the key may read', { timeout: 60_
     .map((line) => JSON.parse(line).id);
   expect(ids.sort()).toEqual(Array.from({ length: 120 }, (_, n) => `row-${n}`).sort());
   const masked = await vault('one.db', ['export', '--masked'], remote);
-  expect(masked).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('works on the file') });
+  expect(masked).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('works only with --file') });
   expect(await daemon.stop()).toBe(0);
 });
 

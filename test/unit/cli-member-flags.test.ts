@@ -123,11 +123,11 @@ describe('memberFlags', () => {
 
   it('help mentions null only for flags that accept it', () => {
     for (const { name, kind, help } of memberFlags(OPERATIONS.updateToken)) {
-      if (kind === 'json') expect(help, name).toContain('null removes');
+      if (kind === 'json') expect(help, name).toMatch(/\bnull\b/);
       else expect(help, name).not.toMatch(/\bnull\b/);
     }
     const expiry = memberFlags(OPERATIONS.updateToken).find(({ name }) => name === 'expires-at');
-    expect(expiry?.help).toContain('--clear removes it.');
+    expect(expiry?.help).toContain('--clear removes the expiry.');
   });
 
   it('help lists limits, choices and defaults', () => {
