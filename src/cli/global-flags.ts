@@ -36,7 +36,7 @@ const CREDENTIAL = {
   passphraseFile: {
     flag: '--passphrase-file <path>',
     env: 'VAULT_PASSPHRASE_FILE',
-    help: 'the passphrase that opens the file; - for standard input',
+    help: 'a file with the passphrase of the vault; - for standard input',
   },
 } as const;
 

@@ -15,7 +15,7 @@ const METHODS = { verify: 'POST', doctor: 'POST', keys: 'GET', file: 'GET' } as 
 
 interface HolderRequest {
   readonly method: (typeof METHODS)[keyof HolderCommands];
-  /** Runs the command. Throws `route_not_found` without `holder`, in a console that does not have the file. */
+  /** Runs the command. Throws `route_not_found` if the console has no file, that is, no `holder`. */
   readonly run: (holder: HolderCommands | undefined) => Promise<object>;
 }
 

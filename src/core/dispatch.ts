@@ -236,8 +236,8 @@ function traceOf({ traceId: sent }: Call, random: Random): Trace {
 }
 
 /**
- * Returns whether the call may succeed with newer keys. When a rotation replaces the keys during a call, a record does
- * not open, or the store rejects a record sealed with the old keys. Repeating a change is safe: the change has not
+ * Returns whether the call may succeed with newer keys. A rotation during a call has two effects: a record cannot be
+ * decrypted, or the store rejects a record sealed with the old keys. Repeating a change is safe: the change has not
  * happened yet, or it is a merge patch with the same result.
  */
 function mayBeStale(error: unknown): boolean {

@@ -78,7 +78,7 @@ export function tenantKeyring(
 }
 
 function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readonly<Lock>): IndexKey {
-  /** Caches the blind indexes of containers: a tenant has few containers, and every token has one. */
+  /** Caches the blind indexes of containers. Every token is in a container, and a tenant has few of them. */
   const containers = new Map<string, Uint8Array>();
 
   function hash(purpose: IndexPurpose, value: string): Uint8Array {

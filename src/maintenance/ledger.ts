@@ -206,8 +206,8 @@ export interface LedgerParts extends AuditParts {
 }
 
 /**
- * Returns the ledger of the whole audit up to now. Loading a snapshot takes the ledger back to the snapshot's place in
- * the audit. These places are known only at the end, so an audit with loaded snapshots is read twice. Throws
+ * Returns the ledger of the whole audit up to now. A loaded snapshot resets the ledger to the snapshot's place in
+ * the audit. A first pass finds these places and a second pass applies them. Throws
  * `BrokenAudit`.
  */
 export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {

@@ -42,7 +42,7 @@ export async function askAll(file: string, credential: Credential, questions: re
     }
   } catch (error) {
     if (error instanceof Fault && Object.hasOwn(FAULTS, error.code)) return error.code;
-    // The command line reports these problems as it reports a reply with the same problem.
+    // Counts like the same problem in a reply, because the command line prints both the same way.
     if (error instanceof Problem && CLEAR.has(error.code)) return error.code;
     throw error;
   }

@@ -176,7 +176,7 @@ export async function withstandFloods(): Promise<Figures> {
   return figuresOf(costs);
 }
 
-/** Removes the guard against each flood. Rejects when a flood is still harmless. */
+/** Measures each flood without its guard. Rejects when a flood costs little, because its guard would be untested. */
 export async function floodUnguarded(): Promise<void> {
   const products = new Map(Object.entries(GUARDS).map(([name, guard]) => [name, patchProduct(...guard)]));
   const names = NAMES.filter((name) => products.has(name));

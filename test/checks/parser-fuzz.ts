@@ -90,5 +90,5 @@ async function control({ seed }: CheckOptions): Promise<void> {
   throw new CheckFailure(found.join('; '));
 }
 
-/** Checks that the parsers end on any text, return correct results, and throw only defined errors. */
+/** Checks that the parsers terminate on any text, return correct results, and throw only defined errors. */
 export const CHECK: Check = { number: 21, name: 'parser fuzz', quick: true, runs: 'early', run, control };

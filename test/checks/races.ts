@@ -69,7 +69,7 @@ const regenerate: Race = async ({ targets, everything: _, management }, round, i
       // The file target never waits for the event loop. Yield, so that replies of the daemon can arrive.
       await immediate();
       const after = renewed;
-      // The daemon limits failed authentications. Send few of them, or it answers 429.
+      // The daemon limits failed authentications and answers 429 beyond the limit, so send few.
       const { status } = await using(old, 'listTokens', { query: 'size=1' });
       if (after && status !== 401) violations.push(`regenerate: ${status} after the reply`);
       if (!after && status !== 200 && status !== 401) violations.push(`regenerate: ${status} before the reply`);

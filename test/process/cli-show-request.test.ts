@@ -20,7 +20,7 @@ const create = (bodyText: string): Call => ({
 });
 const get = (id: string): Call => ({ operation: 'getToken', params: { id }, query: [] });
 
-/** Returns the words that the shell would start curl with, for each command. */
+/** Returns the arguments that a shell passes to curl, for each command. */
 function wordsOf(commands: readonly string[]): readonly (readonly string[])[] {
   const script = `curl() { printf '%s\\0' "$@"; printf '\\0'; }\n${commands.join('')}`;
   const env = { VAULT_API_KEY: 'key_1', VAULT_URL: 'http://of-the-shell' };

@@ -406,7 +406,7 @@ describe('denials of one application', () => {
     const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: clock.now() });
     const store = createMemoryStore();
     const audit = createAudit({ store, keyring, clock, level: 'reveal', strict });
-    /** Returns the application and status of each single entry, and of counted entries the count, too. */
+    /** Returns the application and status of each entry. A counted entry also has its count. */
     const written = async () => {
       const found: string[] = [];
       for await (const { event } of walkAudit({ store, keyring })) {

@@ -18,7 +18,7 @@ afterEach(() => {
   vi.restoreAllMocks();
 });
 
-/** Each fault and problem has one of the exit codes in the README. */
+/** The exit code of each problem, as in the README. */
 const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, number>> = {
   invalid_request: 7,
   malformed_json: 7,

@@ -85,7 +85,7 @@ export function takesAll({ cli, query }: Operation): boolean {
   return cli.walk !== undefined || query?.properties?.['page'] !== undefined;
 }
 
-/** Returns the kind of an array's items. Items with known members can be written in words. */
+/** Returns the kind of an array's items. Objects with known members accept the shorthand. */
 function itemKind(items: Schema): FlagKind {
   return typeOf(items) === 'object' && items.properties !== undefined ? 'shorthand' : kindOf(items);
 }

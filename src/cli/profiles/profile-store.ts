@@ -21,7 +21,7 @@ export interface ProfileStore {
    * Resolves to a profile. Rejects with `not_found` for an unknown name, `file_unsafe` when others can read its file.
    */
   read(name: string): Promise<Profile>;
-  /** Rejects with the faults `usage` and `file_exists` unless a profile of this name can be added. */
+  /** Rejects with the fault `usage` for an invalid name and with `file_exists` for a taken one. */
   checkFree(name: string): Promise<void>;
   /** Writes a new profile completely or not at all. Rejects with the fault `file_exists`. */
   add(name: string, profile: Profile): Promise<void>;

@@ -1,4 +1,4 @@
-/** A member of V8's `Error`, which files that the page shares with the product set. */
+/** Declares V8's `Error.stackTraceLimit`. Code that the page shares with the server sets it. */
 interface ErrorConstructor {
   stackTraceLimit: number;
 }

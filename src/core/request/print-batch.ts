@@ -12,6 +12,6 @@ export function printBatch(reply: Printable, { response }: Limits): JsonText {
 
 export function tooLarge(): Problem {
   return new Problem('result_too_large', {
-    detail: 'The result exceeds the size limit of a response; request less.',
+    detail: 'The result exceeds the size limit of a response; send fewer items in one request.',
   });
 }

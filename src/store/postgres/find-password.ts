@@ -30,7 +30,7 @@ export async function findPassword(
   });
 }
 
-/** Splits a line at its colons; a backslash takes the next character literally. */
+/** Splits a line at its colons; a backslash escapes the next character. */
 function fieldsOf(line: string): readonly string[] {
   return [...line.matchAll(/(?:^|:)((?:[^:\\]|\\.)*)/g)].map(([, field = '']) => field.replace(/\\(.)/g, '$1'));
 }
@@ -41,7 +41,10 @@ export async function readOwnFile(file: string, { isSecret = false } = {}): Prom
     const { mode } = await stat(file);
     if (!isSecret || (mode & OTHERS) === 0 || process.platform === 'win32') return await readFile(file, 'utf8');
   } catch (cause) {
-    throw new Fault('store_refused', `the connection to the store needs ${file}, which cannot be read`, { cause });
+    throw new Fault('store_refused', `cannot read ${file}, which the connection to the store needs`, {
+      hint: 'check the path and its permissions',
+      cause,
+    });
   }
   throw new Fault('store_insecure', `other users can read ${file}`, { hint: `chmod 600 ${file}` });
 }

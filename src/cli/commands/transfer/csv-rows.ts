@@ -52,7 +52,7 @@ export function parseColumnMap(words: readonly string[], type: TokenType): Colum
     if (!known.includes(member) && !/^metadata\.[^.]/.test(member)) {
       const near = nearestName(member, known);
       throw new Fault('usage', `--map: a ${type} has no member ${member}`, {
-        hint: near === undefined ? `one of ${known.join(', ')}, metadata.NAME` : `did you mean ${near}?`,
+        hint: near === undefined ? `use one of ${known.join(', ')}, or metadata.NAME` : `did you mean ${near}?`,
       });
     }
     if (map.has(member)) throw new Fault('usage', `--map: ${member}= is given twice`);
@@ -117,7 +117,7 @@ export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<Cs
     const error = await settle((done) => parser.write(text, done));
     yield* records();
     if (error !== undefined) throw brokenCsv(line, error);
-    if (others.length > 0) throw new Fault('invalid_data', `line ${line} of the CSV: it contains a NUL character`);
+    if (others.length > 0) throw new Fault('invalid_data', `line ${line} of the CSV contains a NUL character`);
   }
   const error = await settle((done) => parser.end(done));
   yield* records();

@@ -34,7 +34,7 @@ export const OPEN_FLAGS = {
   identity: {
     flag: '--identity <path>',
     env: 'VAULT_IDENTITY',
-    help: 'the secret key file of `vault keygen` that opens the export',
+    help: 'the secret key file from `vault keygen`',
   },
   ...PASSPHRASE_FLAG,
 } as const;

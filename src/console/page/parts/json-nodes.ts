@@ -36,7 +36,7 @@ function colored(part: string, isName: boolean): HTMLElement {
   return span;
 }
 
-/** Returns the text of an object's member as it is in `text`, or undefined without the member. */
+/** Returns the JSON text of the member `name`, or undefined if the object has no such member. */
 export function memberText(text: string, name: string): string | undefined {
   let depth = 0;
   let from: number | undefined;

@@ -6,7 +6,7 @@ export function becauseOf({ own, creator, allowed }: ExplainedPermission): strin
     return `its creator: ${sourceOf(creator)}`;
   }
   const source = sourceOf(own);
-  return allowed || own.source === 'nothing' ? source : `${source}, not in every container`;
+  return allowed || own.source === 'nothing' ? source : `${source} does not cover every container`;
 }
 
 function sourceOf({ source, rules }: ExplainedGrant): string {
