@@ -109,7 +109,7 @@ describe('TLS', () => {
   it('names a certificate that cannot be read', async () => {
     await expect(connect(onPrimary('localhost', 'sslrootcert=/missing.crt'))).rejects.toMatchObject({
       code: 'store_refused',
-      message: 'the connection to the store needs /missing.crt, which cannot be read',
+      message: 'cannot read /missing.crt, which the connection to the store needs',
     });
   });
 });
@@ -128,7 +128,7 @@ describe('the password', () => {
 
   it.each([
     ['wrong', { PGPASSWORD: 'hunter2' }, 'store_refused', '28P01'],
-    ['in no readable file', { PGPASSFILE: '/missing' }, 'store_refused', 'needs /missing, which cannot be read'],
+    ['in no readable file', { PGPASSFILE: '/missing' }, 'store_refused', 'cannot read /missing,'],
     ['readable by others', { PGPASSFILE: file('shown') }, 'store_insecure', 'other users can read'],
     ['in no line of the file', { PGPASSFILE: file('server.key') }, 'store_refused', 'has no password for secretive'],
   ])('%s is refused', async (_, environment, code, message) => {
