@@ -4,7 +4,7 @@ import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { bareEnvironment, vault as runVault } from '../../scripts/run-vault.js';
 import { OPERATIONS } from '../../src/contract/operations.ts';
-import { type DevVault, fill, findFaults, launch, openConsole, startDev } from './fixture.ts';
+import { type DevVault, fill, findFaults, launch, openConsole, overflow, startDev } from './fixture.ts';
 
 // Design of the console, §6.5 and check 25.
 
@@ -106,11 +106,10 @@ describe('the list', () => {
     await page.route(/\/ui\/api\/logs/, (route) => route.fulfill({ json: { pagination: { page_size: 50 }, data } }));
     await page.keyboard.press('r');
     await page.waitForSelector('time:has-text("59 minutes ago")');
-    const overflow = () => page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-    expect(await overflow()).toBe(0);
+    expect(await overflow(page)).toBe(0);
     await page.click(`${ROWS} a.row`);
     await page.waitForSelector('.pane');
-    expect(await overflow()).toBe(0);
+    expect(await overflow(page)).toBe(0);
     await page.context().close();
   });
 

@@ -4,7 +4,7 @@ import path from 'node:path';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { BIN, bareEnvironment, vault as cli } from '../../scripts/run-vault.js';
-import { type DevVault, fill, findFaults, launch, openConsole, rule, startDev, watch } from './fixture.ts';
+import { type DevVault, fill, findFaults, launch, openConsole, overflow, rule, startDev, watch } from './fixture.ts';
 
 // Design of the console, §6.7.
 
@@ -290,7 +290,7 @@ describe('the screen', () => {
     await page.waitForSelector('tbody tr');
     const right = () =>
       page.$$eval('main *', (all) => Math.max(...all.map((each) => each.getBoundingClientRect().right)));
-    expect(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth)).toBe(0);
+    expect(await overflow(page)).toBe(0);
     expect(await right()).toBeLessThanOrEqual(320);
     await page.evaluate(() => document.querySelector('.controls')?.append('x'.repeat(99)));
     expect(await page.evaluate(() => document.querySelector('.controls')?.scrollWidth ?? 0)).toBeGreaterThan(320);
