@@ -44,15 +44,21 @@ const LAYERS: readonly Layer[] = [
     mayAsTypes: PORT_TYPES,
   },
   {
+    name: 'rows of all stores',
+    folder: 'src/store/rows/',
+    may: PORTS,
+    mayAsTypes: PORT_TYPES,
+  },
+  {
     name: 'sqlite store',
     folder: 'src/store/sqlite/',
-    may: PORTS,
+    may: [...PORTS, 'src/store/rows/'],
     mayAsTypes: PORT_TYPES,
   },
   {
     name: 'PostgreSQL store',
     folder: 'src/store/postgres/',
-    may: PORTS,
+    may: [...PORTS, 'src/store/rows/'],
     mayAsTypes: PORT_TYPES,
   },
   {

@@ -3,14 +3,11 @@ import { describe, expect, it } from 'vitest';
 import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
 import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
 import type { TokenCondition } from '../../src/core/ports.ts';
+import { successor, toQuery } from '../../src/store/rows/token-query.ts';
+import { APPLICATION_TYPE_CODES, TOKEN_TYPE_CODES } from '../../src/store/rows/type-codes.ts';
 import { isBusy, toProblem } from '../../src/store/sqlite/file/sqlite-error.ts';
-import {
-  APPLICATION_TYPE_CODES,
-  applicationType,
-  TOKEN_TYPE_CODES,
-  tokenType,
-} from '../../src/store/sqlite/tables/columns.ts';
-import { type Fragment, successor, toQuery, type Value } from '../../src/store/sqlite/tables/token-conditions.ts';
+import { applicationType, tokenType } from '../../src/store/sqlite/tables/columns.ts';
+import type { Fragment, Value } from '../../src/store/sqlite/tables/token-conditions.ts';
 import { planScan, planTokens, planWalk } from '../../src/store/sqlite/tables/token-plan.ts';
 import { uuidBytes, uuidKey, uuidText } from '../../src/store/sqlite/tables/uuid-bytes.ts';
 import { addTenant, addToken, blind, NOW } from '../conformance/store-fixtures.ts';

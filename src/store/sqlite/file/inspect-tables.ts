@@ -1,5 +1,5 @@
 import type { Finding } from '../../../core/maintenance-ports.ts';
-import { LAST_INSTANT } from '../tables/columns.ts';
+import { LAST_INSTANT } from '../../rows/stored-value.ts';
 import { splitBlinds } from '../tables/token-index.ts';
 import type { Connection } from './driver.ts';
 import { BLIND_LENGTH, FILE_ROW } from './schema.ts';

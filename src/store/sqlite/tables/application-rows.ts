@@ -1,16 +1,8 @@
 import type { ApplicationFilter, ApplicationRecord, Instant, PageOf, PageRequest } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
+import { APPLICATION_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import {
-  APPLICATION_TYPE_CODES,
-  applicationType,
-  bytes,
-  columns,
-  number,
-  optional,
-  type StoredRow,
-  uuid,
-} from './columns.ts';
+import { applicationType, bytes, columns, number, optional, type StoredRow, uuid } from './columns.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { uuidKey, uuidText } from './uuid-bytes.ts';
 

@@ -1,7 +1,7 @@
 import type { Instant } from '../../../core/ports.ts';
+import { storedText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { FILE_ROW } from '../file/schema.ts';
-import { storedText } from './columns.ts';
 
 /**
  * Reads and writes the times that all processes share, in the file's row of `counter`. All functions are synchronous;

@@ -1,6 +1,12 @@
-import type { ApplicationType } from '../../../contract/permissions.ts';
-import { TOKEN_TYPE_NAMES, TOKEN_TYPES, type TokenType } from '../../../contract/token-types.ts';
-import { Problem } from '../../../core/problem.ts';
+import { storableText, storedBytes, storedInstant, storedNumber, storedText } from '../../rows/stored-value.ts';
+import {
+  APPLICATION_TYPE_CODES,
+  KEY_PURPOSE_CODES,
+  storedApplicationType,
+  storedKeyPurpose,
+  storedTokenType,
+  TOKEN_TYPE_CODES,
+} from '../../rows/type-codes.ts';
 import { uuidBytes, uuidText } from './uuid-bytes.ts';
 
 /** A value as SQLite stores it. */
@@ -14,41 +20,6 @@ export interface Kind<Value> {
   readonly store: (value: Value) => Stored;
   readonly read: (stored: unknown) => Value;
   readonly isBlob?: boolean | undefined;
-}
-
-export function storedText(value: unknown): string {
-  if (typeof value !== 'string') throw new Problem('integrity_failure');
-  return value;
-}
-
-export function storedBytes(value: unknown): Buffer {
-  if (!Buffer.isBuffer(value)) throw new Problem('integrity_failure');
-  return value;
-}
-
-export function storedNumber(value: unknown): number {
-  if (typeof value !== 'number' || !Number.isSafeInteger(value)) throw new Problem('integrity_failure');
-  return value;
-}
-
-/** The latest time of a `Date`, in milliseconds. */
-export const LAST_INSTANT = 8.64e15;
-
-/** Returns a stored time that is not part of the sealed data, or throws `integrity_failure` if it is out of range. */
-export function storedInstant(value: unknown): number {
-  const instant = storedNumber(value);
-  if (instant < 0 || instant > LAST_INSTANT) throw new Problem('integrity_failure');
-  return instant;
-}
-
-/** Returns whether SQLite can store the text. It would store a lone surrogate as U+FFFD, which matches other texts. */
-export function isStorableText(value: string): boolean {
-  return value.isWellFormed();
-}
-
-function storableText(value: string): string {
-  if (!isStorableText(value)) throw new RangeError('an id must be well-formed Unicode');
-  return value;
 }
 
 export const text: Kind<string> = { store: storableText, read: storedText };
@@ -65,19 +36,14 @@ export function optional<Value>({ store, read, isBlob }: Kind<Value>): Kind<Valu
   };
 }
 
-/** Stores a name as a number. `read` throws `integrity_failure` for an unknown number. */
-function coded<Name extends string>(codes: Readonly<Record<Name, number>>): Kind<Name> {
-  const names = new Map<unknown, Name>();
-  for (const name in codes) names.set(codes[name], name);
-  return {
-    store: (name) => codes[name],
-    read(code) {
-      const name = names.get(code);
-      if (name === undefined) throw new Problem('integrity_failure');
-      return name;
-    },
-  };
+/** Stores a name as a number. */
+function coded<Name extends string>(codes: Readonly<Record<Name, number>>, read: (code: unknown) => Name): Kind<Name> {
+  return { store: (name) => codes[name], read };
 }
+
+export const tokenType = coded(TOKEN_TYPE_CODES, storedTokenType);
+export const applicationType = coded(APPLICATION_TYPE_CODES, storedApplicationType);
+export const keyPurpose = coded(KEY_PURPOSE_CODES, storedKeyPurpose);
 
 /** A row as SQLite returns it, which `read` converts to a `Row`. */
 export type StoredRow<Row> = { readonly [Name in keyof Row]-?: unknown };
@@ -123,21 +89,3 @@ export function columns<Row>(
     },
   };
 }
-
-/** The stored number of each token type. A number is never reused. */
-export const TOKEN_TYPE_CODES = Object.fromEntries(
-  TOKEN_TYPE_NAMES.map((name) => [name, TOKEN_TYPES[name].code]),
-) as Readonly<Record<TokenType, number>>;
-
-export const APPLICATION_TYPE_CODES = {
-  private: 1,
-  public: 2,
-  management: 3,
-  expiring: 4,
-} as const satisfies Record<ApplicationType, number>;
-
-export const KEY_PURPOSE_CODES = { data: 1, index: 2 } as const satisfies Record<'data' | 'index', number>;
-
-export const tokenType = coded<TokenType>(TOKEN_TYPE_CODES);
-export const applicationType = coded<ApplicationType>(APPLICATION_TYPE_CODES);
-export const keyPurpose = coded<'data' | 'index'>(KEY_PURPOSE_CODES);

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
+import { storedBytes } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { BLIND_LENGTH } from '../file/schema.ts';
-import { storedBytes } from './columns.ts';
 
 /** The maximum number of sets that contain one container. A list by the container walks the entries of each set. */
 const MAX_SETS = 16;

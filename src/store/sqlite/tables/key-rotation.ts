@@ -1,9 +1,9 @@
 import type { KeysOfTenant, ResealedToken, StaleTokens } from '../../../core/maintenance-ports.ts';
 import type { ApplicationRecord, KeyIds, TokenRecord, VaultHeader, WrappedKey } from '../../../core/ports.ts';
+import { storedText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { readHeader, writeHeader } from '../file/header-table.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
-import { storedText } from './columns.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { TokenChanges } from './token-changes.ts';
 import type { TokenRows } from './token-rows.ts';

@@ -1,9 +1,10 @@
 import type { InspectedRecords, InspectedRow } from '../../../core/maintenance-ports.ts';
 import type { Tombstone } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
+import { storedBytes, storedText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
-import { type StoredRow, storedBytes, storedText } from './columns.ts';
+import type { StoredRow } from './columns.ts';
 import type { ContainerSets } from './container-sets.ts';
 import { REPLY, type ReplyRow } from './reply-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';

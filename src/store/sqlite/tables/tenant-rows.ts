@@ -1,17 +1,8 @@
 import type { KeyIds, TenantRecord, TenantWithKeys, WrappedKey } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
+import { KEY_PURPOSE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import {
-  bytes,
-  columns,
-  instant,
-  KEY_PURPOSE_CODES,
-  keyPurpose,
-  number,
-  optional,
-  type StoredRow,
-  uuid,
-} from './columns.ts';
+import { bytes, columns, instant, keyPurpose, number, optional, type StoredRow, uuid } from './columns.ts';
 import { uuidKey } from './uuid-bytes.ts';
 
 export const TENANT = columns<TenantRecord>(

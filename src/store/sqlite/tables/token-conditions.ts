@@ -1,6 +1,8 @@
-import type { TokenCondition, TokenFilter } from '../../../core/ports.ts';
+import type { TokenCondition } from '../../../core/ports.ts';
 import type { TimeRange } from '../../../core/scan-ports.ts';
-import { isStorableText, TOKEN_TYPE_CODES } from './columns.ts';
+import { isStorableText } from '../../rows/stored-value.ts';
+import { successor, type TokenQuery } from '../../rows/token-query.ts';
+import { TOKEN_TYPE_CODES } from '../../rows/type-codes.ts';
 import type { ContainerSets } from './container-sets.ts';
 
 export type Value = string | number | Uint8Array;
@@ -13,15 +15,6 @@ export interface Fragment {
 
 /** A condition as planned. If `isDisjoint` is set, no token has entries under two of the blind indexes. */
 export type PlannedCondition = TokenCondition | { readonly index_in: readonly Uint8Array[]; readonly isDisjoint: true };
-
-/**
- * A filter that is ready for planning. A token matches if it meets all of `all` and, if given, all conditions of one
- * list in `anyOf`.
- */
-export interface TokenQuery {
-  readonly all: readonly PlannedCondition[];
-  readonly anyOf?: readonly (readonly PlannedCondition[])[];
-}
 
 /** Returns the query with the container sets of each blind index added to its conditions. */
 export function withSets({ all, anyOf }: TokenQuery, tenant: number, sets: ContainerSets): TokenQuery {
@@ -37,36 +30,6 @@ export function withSets({ all, anyOf }: TokenQuery, tenant: number, sets: Conta
   return anyOf === undefined ? planned : { ...planned, anyOf: anyOf.map((list) => list.map(expanded)) };
 }
 
-/**
- * Converts a filter to a query. Moves the conditions of visibility into `all` if that is equivalent, so that the index
- * also serves an application with only container rules or a single rule. Returns undefined if no token can match.
- */
-export function toQuery(filter: TokenFilter): TokenQuery | undefined {
-  const { all, visible } = filter;
-  if (visible === undefined || visible.some((list) => list.length === 0)) return { all };
-  const lists = mergeSingles(visible);
-  const [first] = lists;
-  if (first === undefined) return undefined;
-  return lists.length === 1 ? { all: [...all, ...first] } : { all, anyOf: lists };
-}
-
-/** Merges alternatives of the same kind into one condition: `id = a OR id = b` becomes `id IN (a, b)`. */
-function mergeSingles(lists: readonly (readonly TokenCondition[])[]): readonly (readonly TokenCondition[])[] {
-  const rest: (readonly TokenCondition[])[] = [];
-  const ids: string[] = [];
-  const blinds: Uint8Array[] = [];
-  for (const list of lists) {
-    const [only] = list;
-    if (only === undefined || list.length > 1) rest.push(list);
-    else if ('id_in' in only) ids.push(...only.id_in);
-    else if ('index_in' in only) blinds.push(...only.index_in);
-    else rest.push(list);
-  }
-  if (ids.length > 0) rest.push([{ id_in: ids }]);
-  if (blinds.length > 0) rest.push([{ index_in: blinds }]);
-  return rest;
-}
-
 /** Returns the SQL of the whole query, or `TRUE` if it has no conditions. */
 export function whereQuery(query: TokenQuery): Fragment {
   const parts = query.all.map(whereCondition);
@@ -79,25 +42,6 @@ export function whereQuery(query: TokenQuery): Fragment {
     );
   }
   return join(parts, ' AND ');
-}
-
-/**
- * Returns roughly how many tests the query makes on a token, at least 1. Statements with many tests examine fewer
- * tokens.
- */
-export function weightOf({ all, anyOf = [] }: TokenQuery): number {
-  return Math.max(1, sum([...all, ...anyOf.flat()]));
-}
-
-function sum(conditions: readonly PlannedCondition[]): number {
-  return conditions.reduce((tests, condition) => tests + testsOf(condition), 0);
-}
-
-function testsOf(condition: PlannedCondition): number {
-  if ('every' in condition) return sum(condition.every);
-  if ('some' in condition) return sum(condition.some);
-  if ('not' in condition) return testsOf(condition.not);
-  return 'index_in' in condition ? condition.index_in.length : 1;
 }
 
 export function whereCondition(condition: PlannedCondition): Fragment {
@@ -156,21 +100,6 @@ function wherePrefix(prefix: string): Fragment {
   return end === undefined
     ? { sql: 't.id >= ?', params: [prefix] }
     : { sql: 't.id >= ? AND t.id < ?', params: [prefix, end] };
-}
-
-const LAST_CODE_POINT = 0x10ffff;
-
-/**
- * Returns the first text after all texts that start with `prefix`, in SQLite's order (UTF-8 bytes, equal to code
- * points). Returns undefined if there is none, because the prefix is empty or contains only U+10FFFF.
- */
-export function successor(prefix: string): string | undefined {
-  const points = Array.from(prefix, (character) => character.codePointAt(0) ?? 0);
-  while (points.at(-1) === LAST_CODE_POINT) points.pop();
-  const last = points.pop();
-  if (last === undefined) return undefined;
-  // Skip U+D800 to U+DFFF: a well-formed text has no surrogates.
-  return String.fromCodePoint(...points, last === 0xd7ff ? 0xe000 : last + 1);
 }
 
 export function join(parts: readonly Fragment[], operator: ' AND ' | ' OR '): Fragment {

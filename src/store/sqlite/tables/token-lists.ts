@@ -1,12 +1,13 @@
 import { MAX_TOTAL } from '../../../contract/page.ts';
 import type { Instant, PageRequest, TokenFilter } from '../../../core/ports.ts';
 import type { FoundPage, ScanSlice, Walk, WalkSlice } from '../../../core/scan-ports.ts';
+import { storedNumber, storedText } from '../../rows/stored-value.ts';
+import { toQuery, weightOf } from '../../rows/token-query.ts';
 import type { Connection } from '../file/driver.ts';
-import { storedNumber, storedText } from './columns.ts';
 import type { ContainerSets } from './container-sets.ts';
 import type { PresentedTokenRows } from './presented-token-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
-import { type Fragment, toQuery, type Value, weightOf, withSets } from './token-conditions.ts';
+import { type Fragment, type Value, withSets } from './token-conditions.ts';
 import { planScan, planTokens, planWalk } from './token-plan.ts';
 
 /** The maximum number of statements that stay prepared. */

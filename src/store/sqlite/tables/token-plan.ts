@@ -1,13 +1,12 @@
 import { MAX_TOTAL } from '../../../contract/page.ts';
 import type { Instant } from '../../../core/ports.ts';
 import type { ScanPosition } from '../../../core/scan-ports.ts';
+import { FEW, fewOf, isEverything, type TokenQuery, without } from '../../rows/token-query.ts';
 import {
   type Fragment,
   join,
   type PlannedCondition,
-  type TokenQuery,
   type Value,
-  weightOf,
   whereCondition,
   whereIn,
   whereQuery,
@@ -42,15 +41,6 @@ interface Choice {
   /** Whether rows are read in the order of the list. */
   readonly isOrdered: boolean;
 }
-
-/** If a start has fewer matches than this, all are read and sorted. Otherwise they are walked newest first. */
-const FEW = 5000;
-
-/** The minimum of the limit. It is larger than a page, so a page's tokens can always be found by their ids. */
-const MIN_FEW = 128;
-
-/** Returns the limit for a start whose rows must still be tested: the more tests, the lower the limit. */
-const fewOf = (rest: TokenQuery) => Math.max(MIN_FEW, Math.ceil(FEW / weightOf(rest)));
 
 /**
  * Chooses how to find the tokens of one tenant. Only this function adds the tenant to a statement.
@@ -105,14 +95,6 @@ function choose(tenant: number, query: TokenQuery, count: Count): Choice {
     if (isFew) return { starts: [startFrom(tenant, query, condition)], isFew, isOrdered: false };
   }
   return { starts: [startFromNewest(tenant, query)], isFew: count(countAll(tenant)) < fewOf(query), isOrdered: true };
-}
-
-function without(query: TokenQuery, condition: PlannedCondition): TokenQuery {
-  return { ...query, all: query.all.filter((other) => other !== condition) };
-}
-
-function isEverything({ all, anyOf }: TokenQuery): boolean {
-  return all.length === 0 && anyOf === undefined;
 }
 
 interface OrderedCondition {

@@ -1,6 +1,7 @@
 import type { Instant, TokenRecord, Tombstone } from '../../../core/ports.ts';
+import { isStorableText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { bytes, columns, isStorableText, number, optional, type StoredRow, text, tokenType, uuid } from './columns.ts';
+import { bytes, columns, number, optional, type StoredRow, text, tokenType, uuid } from './columns.ts';
 
 type TokenColumns = Omit<TokenRecord, 'tenant_id'>;
 
