@@ -40,3 +40,8 @@ export function storableText(value: string): string {
   if (!isStorableText(value)) throw new RangeError('an id must be well-formed Unicode without U+0000');
   return value;
 }
+
+/** Returns the function that reads NULL as undefined, and other values with `read`. */
+export function optionally<Value>(read: (value: unknown) => Value): (value: unknown) => Value | undefined {
+  return (value) => (value === null ? undefined : read(value));
+}

@@ -1,4 +1,11 @@
-import { storableText, storedBytes, storedInstant, storedNumber, storedText } from '../../rows/stored-value.ts';
+import {
+  optionally,
+  storableText,
+  storedBytes,
+  storedInstant,
+  storedNumber,
+  storedText,
+} from '../../rows/stored-value.ts';
 import {
   APPLICATION_TYPE_CODES,
   KEY_PURPOSE_CODES,
@@ -31,7 +38,7 @@ export const uuid: Kind<string> = { store: uuidBytes, read: uuidText };
 export function optional<Value>({ store, read, isBlob }: Kind<Value>): Kind<Value | undefined> {
   return {
     store: (value) => (value === undefined ? null : store(value)),
-    read: (stored) => (stored === null ? undefined : read(stored)),
+    read: optionally(read),
     isBlob,
   };
 }

@@ -1,0 +1,178 @@
+import type { ApplicationRecord, Store } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
+import { optionally, storedBytes, storedNumber } from '../rows/stored-value.ts';
+import { APPLICATION_TYPE_CODES, storedApplicationType } from '../rows/type-codes.ts';
+import type { Connections, Run } from './connections.ts';
+import type { Row, Statement } from './sql-client.ts';
+import { changeStamp, findNumber } from './tenant-numbers.ts';
+import { storedUuid, uuidKey, uuidValue } from './uuid-text.ts';
+
+const optionalUuid = optionally(storedUuid);
+const optionalNumber = optionally(storedNumber);
+
+/** The columns of the row `a` of `application`, in the order that `toApplicationRecord` reads. */
+export const APPLICATION_COLUMNS = `a.id, a.type, a.key_hash, a.parent_id, a.created_by, a.created_at, a.modified_by,
+  a.modified_at, a.expires_at, a.revision, a.key_id, a.details`;
+
+/** The number of `APPLICATION_COLUMNS`. */
+export const APPLICATION_WIDTH = 12;
+
+export function toApplicationRecord(tenantId: string, row: Row): ApplicationRecord {
+  return {
+    id: storedUuid(row[0]),
+    tenant_id: tenantId,
+    type: storedApplicationType(row[1]),
+    key_hash: storedBytes(row[2]),
+    parent_id: optionalUuid(row[3]),
+    created_by: optionalUuid(row[4]),
+    created_at: storedNumber(row[5]),
+    modified_by: optionalUuid(row[6]),
+    modified_at: optionalNumber(row[7]),
+    expires_at: optionalNumber(row[8]),
+    revision: storedNumber(row[9]),
+    key_id: storedNumber(row[10]),
+    details: storedBytes(row[11]),
+  };
+}
+
+const FIND: Statement = {
+  name: 'findApplication',
+  text: `SELECT ${APPLICATION_COLUMNS} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
+    LATERAL (SELECT * FROM vault.application WHERE tenant = n.tenant AND id = $2 OFFSET 0) a
+    WHERE a.expires_at IS NULL OR a.expires_at > $3`,
+};
+
+/** Parameters: tenant, now, ids or NULL, types or NULL. */
+const LISTED = `FROM vault.application a WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)
+  AND (a.expires_at IS NULL OR a.expires_at > $2) AND ($3::uuid[] IS NULL OR a.id = ANY ($3))
+  AND ($4::smallint[] IS NULL OR a.type = ANY ($4))`;
+const PAGE: Statement = {
+  text: `SELECT ${APPLICATION_COLUMNS} ${LISTED} ORDER BY a.created_at DESC, a.id LIMIT $5 OFFSET $6`,
+};
+const COUNT: Statement = { text: `SELECT count(*) ${LISTED}` };
+
+const EXISTS: Statement = { text: 'SELECT 1 FROM vault.application WHERE tenant = $1 AND id = $2' };
+const INSERT: Statement = {
+  text: `INSERT INTO vault.application (tenant, id, type, key_hash, parent_id, created_by, created_at, modified_by,
+    modified_at, expires_at, revision, key_id, details)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+};
+const REPLACE: Statement = {
+  text: `UPDATE vault.application SET key_hash = $4, modified_by = $5, modified_at = $6, expires_at = $7, revision = $8,
+    key_id = $9, details = $10 WHERE tenant = $1 AND id = $2 AND revision = $3 RETURNING 1`,
+};
+const REMOVE: Statement = {
+  text: 'DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND revision = $3 RETURNING id',
+};
+const REMOVE_CHILDREN: Statement = {
+  text: 'DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 RETURNING id',
+};
+
+/** Removes the applications that an application created, which must be gone already. Resolves to their ids. */
+export async function removeChildren(run: Run, tenant: number, id: string): Promise<readonly string[]> {
+  return (await run(REMOVE_CHILDREN, [tenant, id])).map(([child]) => storedUuid(child));
+}
+
+/**
+ * Inserts an application in a transaction. Throws `write_conflict` unless it is under the tenant's newest data key, and
+ * `unauthenticated` if its tenant or creator is gone: deleting the creator would no longer revoke it.
+ */
+export async function insertApplication(run: Run, record: ApplicationRecord): Promise<void> {
+  const found = await findNumber(run, record.tenant_id);
+  if (found === undefined) throw new Problem('unauthenticated');
+  if (found.dataKey !== record.key_id) throw new Problem('write_conflict');
+  const { parent_id } = record;
+  if (parent_id !== undefined && (await run(EXISTS, [found.tenant, uuidKey(parent_id)])).length === 0) {
+    throw new Problem('unauthenticated');
+  }
+  await run(INSERT, [
+    found.tenant,
+    uuidValue(record.id),
+    APPLICATION_TYPE_CODES[record.type],
+    record.key_hash,
+    parent_id,
+    record.created_by && uuidValue(record.created_by),
+    record.created_at,
+    record.modified_by && uuidValue(record.modified_by),
+    record.modified_at,
+    record.expires_at,
+    record.revision,
+    record.key_id,
+    record.details,
+  ]);
+}
+
+type Methods =
+  | 'insertApplication'
+  | 'findApplication'
+  | 'findApplications'
+  | 'replaceApplication'
+  | 'deleteApplication';
+
+/** Returns the functions for the table `application`. */
+export function applicationMethods(connections: Connections): Pick<Store, Methods> {
+  return {
+    insertApplication: (application, audit) =>
+      connections.change(async (transaction) => {
+        await insertApplication(transaction.run, application);
+        await transaction.record(audit);
+        await transaction.touchAuthority();
+      }),
+
+    async findApplication(tenantId, id, now) {
+      const [row] = await connections.read(FIND, [uuidKey(tenantId), uuidKey(id), now]);
+      return row && toApplicationRecord(tenantId, row);
+    },
+
+    findApplications({ tenant_id, ids, types }, { offset, limit }, now) {
+      const wanted = [
+        uuidKey(tenant_id),
+        now,
+        ids?.map(uuidKey).filter((id) => id !== null),
+        types?.map((type) => APPLICATION_TYPE_CODES[type]),
+      ];
+      return connections.readSnapshot(async (run) => {
+        const [rows, [total]] = await Promise.all([run(PAGE, [...wanted, limit, offset]), run(COUNT, wanted)]);
+        return { records: rows.map((row) => toApplicationRecord(tenant_id, row)), total: storedNumber(total?.[0]) };
+      });
+    },
+
+    replaceApplication: (application, expectedRevision, audit) =>
+      connections.change(async (transaction) => {
+        const { run } = transaction;
+        const found = await findNumber(run, application.tenant_id);
+        if (found === undefined) return false;
+        if (found.dataKey !== application.key_id) throw new Problem('write_conflict');
+        const changed = await run(REPLACE, [
+          found.tenant,
+          uuidKey(application.id),
+          expectedRevision,
+          application.key_hash,
+          application.modified_by && uuidValue(application.modified_by),
+          application.modified_at,
+          application.expires_at,
+          application.revision,
+          application.key_id,
+          application.details,
+        ]);
+        if (changed.length === 0) return false;
+        if (audit !== undefined) await transaction.record(audit);
+        await changeStamp(transaction, found.tenant);
+        return true;
+      }),
+
+    deleteApplication: (tenantId, id, expectedRevision, audit) =>
+      connections.change(async (transaction) => {
+        const { run } = transaction;
+        const found = await findNumber(run, tenantId);
+        const key = uuidKey(id);
+        if (found === undefined || key === null) return false;
+        if ((await run(REMOVE, [found.tenant, key, expectedRevision])).length === 0) return false;
+        const removed = [id, ...(await removeChildren(run, found.tenant, id))];
+        await transaction.recordRemoval(audit(removed));
+        await transaction.removeRepliesOf(tenantId, removed);
+        await changeStamp(transaction, found.tenant);
+        return true;
+      }),
+  };
+}

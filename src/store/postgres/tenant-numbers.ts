@@ -1,0 +1,27 @@
+import { storedNumber } from '../rows/stored-value.ts';
+import type { Run, Transaction } from './connections.ts';
+import type { Statement } from './sql-client.ts';
+import { uuidKey } from './uuid-text.ts';
+
+/** A tenant's number inside the database, and the ids of its newest keys. */
+export interface TenantNumber {
+  readonly tenant: number;
+  readonly dataKey: number;
+  readonly indexKey: number;
+}
+
+const FIND: Statement = { text: 'SELECT tenant, data_key_id, index_key_id FROM vault.tenant WHERE id = $1' };
+const NEW_STAMP: Statement = { text: 'UPDATE vault.tenant SET authority = gen_random_uuid() WHERE tenant = $1' };
+
+/** Resolves to the tenant's number, or to undefined if the tenant does not exist. */
+export async function findNumber(run: Run, id: string): Promise<TenantNumber | undefined> {
+  const [row] = await run(FIND, [uuidKey(id)]);
+  if (row === undefined) return undefined;
+  const [tenant, dataKey, indexKey] = row.map(storedNumber);
+  return { tenant: storedNumber(tenant), dataKey: storedNumber(dataKey), indexKey: storedNumber(indexKey) };
+}
+
+/** Notes a change of the tenant, its applications or keys. */
+export async function changeStamp(transaction: Transaction, tenant: number): Promise<void> {
+  await Promise.all([transaction.run(NEW_STAMP, [tenant]), transaction.touchAuthority()]);
+}

@@ -1,0 +1,252 @@
+import type { Store, TenantRecord, TenantWithKeys, WrappedKey } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
+import { optionally, storedBytes, storedInstant, storedNumber } from '../rows/stored-value.ts';
+import { KEY_PURPOSE_CODES, storedKeyPurpose } from '../rows/type-codes.ts';
+import { APPLICATION_COLUMNS, APPLICATION_WIDTH, insertApplication, toApplicationRecord } from './application-rows.ts';
+import type { Connections, Run } from './connections.ts';
+import type { Row, Statement } from './sql-client.ts';
+import { changeStamp, findNumber } from './tenant-numbers.ts';
+import { storedUuid, uuidKey, uuidValue } from './uuid-text.ts';
+
+const optionalUuid = optionally(storedUuid);
+const optionalNumber = optionally(storedNumber);
+
+const TENANT_COLUMNS = `n.id, n.owner_id, n.created_by, n.created_at, n.modified_by, n.modified_at, n.revision, n.key_id,
+  n.details`;
+const TENANT_WIDTH = 9;
+const KEY_COLUMNS = 'k.key_id, k.purpose, k.generation, k.wrapped, k.created_at';
+const KEY_WIDTH = 5;
+
+function toTenantRecord(row: Row): TenantRecord {
+  return {
+    id: storedUuid(row[0]),
+    owner_id: storedUuid(row[1]),
+    created_by: optionalUuid(row[2]),
+    created_at: storedNumber(row[3]),
+    modified_by: optionalUuid(row[4]),
+    modified_at: optionalNumber(row[5]),
+    revision: storedNumber(row[6]),
+    key_id: storedNumber(row[7]),
+    details: storedBytes(row[8]),
+  };
+}
+
+function toKey(row: Row): WrappedKey {
+  return {
+    key_id: storedNumber(row[0]),
+    purpose: storedKeyPurpose(row[1]),
+    generation: storedNumber(row[2]),
+    wrapped: storedBytes(row[3]),
+    created_at: storedInstant(row[4]),
+  };
+}
+
+/** Reads the rows of one tenant, one for each of its keys, with the columns of the tenant before those of the key. */
+function toTenantWithKeys(first: Row, rows: readonly Row[]): TenantWithKeys {
+  const keys = rows.map((row) => row.slice(TENANT_WIDTH)).filter(([id]) => id !== null);
+  return { tenant: toTenantRecord(first), keys: keys.map(toKey) };
+}
+
+/** The keys of the row `n`, in order. OFFSET 0 keeps a plan that was made for empty tables from reading all keys. */
+const KEYS =
+  'LEFT JOIN LATERAL (SELECT * FROM vault.tenant_key WHERE tenant = n.tenant ORDER BY key_id OFFSET 0) k ON true';
+
+const FIND: Statement = {
+  name: 'findTenant',
+  text: `SELECT ${TENANT_COLUMNS}, ${KEY_COLUMNS} FROM (SELECT * FROM vault.tenant WHERE id = $1 OFFSET 0) n ${KEYS}`,
+};
+const FIND_AUTHORITY: Statement = {
+  name: 'findAuthority',
+  text: `SELECT ${APPLICATION_COLUMNS}, ${TENANT_COLUMNS}, ${KEY_COLUMNS}
+    FROM (SELECT * FROM vault.application WHERE key_hash = $1 OFFSET 0) a
+    JOIN LATERAL (SELECT * FROM vault.tenant WHERE tenant = a.tenant OFFSET 0) n ON true ${KEYS}
+    WHERE a.expires_at IS NULL OR a.expires_at > $2`,
+};
+const LIST: Statement = { text: `SELECT ${TENANT_COLUMNS}, n.tenant FROM vault.tenant n ORDER BY n.created_at, n.id` };
+const LIST_KEYS: Statement = {
+  text: `SELECT ${KEY_COLUMNS}, k.tenant FROM vault.tenant_key k ORDER BY k.tenant, k.key_id`,
+};
+
+const GENERATION: Statement = { text: 'SELECT generation FROM vault.header' };
+const INSERT: Statement = {
+  text: `INSERT INTO vault.tenant (id, owner_id, created_by, created_at, modified_by, modified_at, revision, key_id,
+    data_key_id, index_key_id, authority, details)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, gen_random_uuid(), $11) RETURNING tenant`,
+};
+const INSERT_KEY: Statement = {
+  text: `INSERT INTO vault.tenant_key (tenant, key_id, purpose, generation, wrapped, created_at)
+    VALUES ($1, $2, $3, $4, $5, $6)`,
+};
+const REPLACE: Statement = {
+  text: `UPDATE vault.tenant SET modified_by = $3, modified_at = $4, revision = $5, key_id = $6, details = $7
+    WHERE tenant = $1 AND revision = $2 RETURNING 1`,
+};
+
+/** All tables with rows of a tenant. Replies follow their subjects. */
+const REMOVALS: readonly Statement[] = [
+  'vault.reply_subject s USING vault.reply r WHERE r.reply = s.reply AND r.tenant = $1',
+  ...['reply', 'token_index', 'token', 'token_count', 'application', 'tenant_key', 'tenant'].map(
+    (table) => `vault.${table} WHERE tenant = $1`,
+  ),
+].map((rows) => ({ text: `DELETE FROM ${rows}` }));
+
+const KEY_IDS: Statement = { text: 'SELECT key_id, purpose FROM vault.tenant_key WHERE tenant = $1' };
+const SET_NEWEST: Readonly<Record<WrappedKey['purpose'], Statement>> = {
+  data: { text: 'UPDATE vault.tenant SET data_key_id = $2 WHERE tenant = $1' },
+  index: { text: 'UPDATE vault.tenant SET index_key_id = $2 WHERE tenant = $1' },
+};
+const IS_IN_USE: Statement = {
+  text: `SELECT EXISTS (SELECT 1 FROM vault.token_count WHERE tenant = $1 AND (key_id = $2 OR index_key_id = $2)
+      GROUP BY type, key_id, index_key_id HAVING sum(live) <> 0)
+    OR EXISTS (SELECT 1 FROM vault.application WHERE tenant = $1 AND key_id = $2)
+    OR EXISTS (SELECT 1 FROM vault.tenant WHERE tenant = $1 AND key_id = $2)`,
+};
+const REMOVE_KEY: Statement = { text: 'DELETE FROM vault.tenant_key WHERE tenant = $1 AND key_id = $2' };
+
+/** Returns whether the current master key wraps the keys. It cannot unwrap those of a former one. */
+async function areCurrent(run: Run, keys: readonly WrappedKey[]): Promise<boolean> {
+  const [row] = await run(GENERATION);
+  return keys.every(({ generation }) => generation === row?.[0]);
+}
+
+function insertKey(run: Run, tenant: number, key: WrappedKey) {
+  const { key_id, purpose, generation, wrapped, created_at } = key;
+  return run(INSERT_KEY, [tenant, key_id, KEY_PURPOSE_CODES[purpose], generation, wrapped, created_at]);
+}
+
+function newest(keys: readonly WrappedKey[], purpose: WrappedKey['purpose']): number | undefined {
+  const ids = keys.filter((key) => key.purpose === purpose).map(({ key_id }) => key_id);
+  return ids.length === 0 ? undefined : Math.max(...ids);
+}
+
+type Methods =
+  | 'insertTenant'
+  | 'findTenant'
+  | 'listTenants'
+  | 'replaceTenant'
+  | 'deleteTenant'
+  | 'findAuthority'
+  | 'addTenantKey'
+  | 'removeTenantKey';
+
+/** Returns the functions for the tables `tenant` and `tenant_key`. */
+export function tenantMethods(connections: Connections): Pick<Store, Methods> {
+  return {
+    insertTenant: (record, keys, application, audit) =>
+      connections.change(async (transaction) => {
+        const { run } = transaction;
+        const [dataKey, indexKey] = [newest(keys, 'data'), newest(keys, 'index')];
+        const isCurrent = dataKey === record.key_id && indexKey !== undefined && (await areCurrent(run, keys));
+        if (!isCurrent) throw new Problem('write_conflict');
+        const [row] = await run(INSERT, [
+          uuidValue(record.id),
+          uuidValue(record.owner_id),
+          record.created_by && uuidValue(record.created_by),
+          record.created_at,
+          record.modified_by && uuidValue(record.modified_by),
+          record.modified_at,
+          record.revision,
+          record.key_id,
+          dataKey,
+          indexKey,
+          record.details,
+        ]);
+        const tenant = storedNumber(row?.[0]);
+        await Promise.all(keys.map((key) => insertKey(run, tenant, key)));
+        await insertApplication(run, application);
+        await transaction.append(audit);
+        await transaction.touchAuthority();
+      }),
+
+    async findTenant(id) {
+      const rows = await connections.read(FIND, [uuidKey(id)]);
+      return rows[0] && toTenantWithKeys(rows[0], rows);
+    },
+
+    listTenants: () =>
+      connections.readSnapshot(async (run) => {
+        const [tenants, rows] = await Promise.all([run(LIST), run(LIST_KEYS)]);
+        const keys = new Map<unknown, WrappedKey[]>();
+        for (const row of rows) {
+          const found = keys.get(row[KEY_WIDTH]);
+          if (found === undefined) keys.set(row[KEY_WIDTH], [toKey(row)]);
+          else found.push(toKey(row));
+        }
+        return tenants.map((row) => ({
+          tenant: toTenantRecord(row),
+          keys: keys.get(row[TENANT_WIDTH]) ?? [],
+        }));
+      }),
+
+    async findAuthority(keyHash, now) {
+      const rows = await connections.read(FIND_AUTHORITY, [keyHash, now]);
+      const [first] = rows;
+      if (first === undefined) return undefined;
+      const [owner = [], ...others] = rows.map((row) => row.slice(APPLICATION_WIDTH));
+      const tenantWithKeys = toTenantWithKeys(owner, [owner, ...others]);
+      return { application: toApplicationRecord(tenantWithKeys.tenant.id, first), ...tenantWithKeys };
+    },
+
+    replaceTenant: (record, expectedRevision, audit) =>
+      connections.change(async (transaction) => {
+        const { run } = transaction;
+        const found = await findNumber(run, record.id);
+        if (found === undefined) return false;
+        if (found.dataKey !== record.key_id) throw new Problem('write_conflict');
+        const changed = await run(REPLACE, [
+          found.tenant,
+          expectedRevision,
+          record.modified_by && uuidValue(record.modified_by),
+          record.modified_at,
+          record.revision,
+          record.key_id,
+          record.details,
+        ]);
+        if (changed.length === 0) return false;
+        if (audit !== undefined) await transaction.record(audit);
+        await changeStamp(transaction, found.tenant);
+        return true;
+      }),
+
+    deleteTenant: (id, audit) =>
+      connections.change(async (transaction) => {
+        const { run } = transaction;
+        const found = await findNumber(run, id);
+        if (found === undefined) return false;
+        await Promise.all(REMOVALS.map((removal) => run(removal, [found.tenant])));
+        await transaction.record(audit);
+        await transaction.touchAuthority();
+        return true;
+      }),
+
+    addTenantKey: (tenantId, key, audit) =>
+      connections.change(async (transaction) => {
+        const { run } = transaction;
+        const found = await findNumber(run, tenantId);
+        if (found === undefined) return false;
+        const others = await run(KEY_IDS, [found.tenant]);
+        if (others.some(([id]) => storedNumber(id) >= key.key_id) || !(await areCurrent(run, [key]))) return false;
+        await insertKey(run, found.tenant, key);
+        await run(SET_NEWEST[key.purpose], [found.tenant, key.key_id]);
+        await transaction.record(audit);
+        await changeStamp(transaction, found.tenant);
+        return true;
+      }),
+
+    removeTenantKey: (tenantId, keyId, audit) =>
+      connections.change(async (transaction) => {
+        const { run } = transaction;
+        const found = await findNumber(run, tenantId);
+        if (found === undefined) return false;
+        const keys = await run(KEY_IDS, [found.tenant]);
+        const purpose = keys.find(([id]) => id === keyId)?.[1];
+        const isReplaced = keys.some(([id, other]) => other === purpose && storedNumber(id) > keyId);
+        const isUsed = async () => (await run(IS_IN_USE, [found.tenant, keyId]))[0]?.[0] !== false;
+        if (purpose === undefined || !isReplaced || (await isUsed())) return false;
+        await run(REMOVE_KEY, [found.tenant, keyId]);
+        await transaction.record(audit);
+        await changeStamp(transaction, found.tenant);
+        return true;
+      }),
+  };
+}
