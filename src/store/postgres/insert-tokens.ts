@@ -1,0 +1,196 @@
+import type { InsertObstacle, NewToken } from '../../core/insert-ports.ts';
+import type { Instant, Store, TokenRecord } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
+import { storableText, storedNumber, storedText } from '../rows/stored-value.ts';
+import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
+import { type Connections, type Run, Undo } from './connections.ts';
+import { toTokenRecord } from './decode-token.ts';
+import { lockRows } from './lock-rows.ts';
+import type { Statement } from './sql-client.ts';
+import { findNumber } from './tenant-numbers.ts';
+import { oldestWith } from './token-reads.ts';
+import { blindsOf, fingerprintsOf, gatesOf, ROOT_CHAIN } from './token-writes.ts';
+
+/** A token of a list, with the number of its tenant and its position. */
+interface Member extends NewToken {
+  readonly at: number;
+  readonly tenant: number;
+  /** The fingerprints by which a duplicate is looked for, in order. */
+  readonly fingerprints: readonly string[];
+}
+
+/** The statements of this module, for the test of their plans. */
+export const TOKEN_LISTS = {
+  /** Parameters: positions, tenants, fingerprints, places of the fingerprints, now. */
+  duplicates: {
+    name: 'findDuplicates',
+    text: `SELECT w.at, w.place, t.* FROM unnest($1::integer[], $2::integer[], $3::uuid[], $4::integer[])
+    w (at, tenant, blind, place),
+  LATERAL (${oldestWith({ tenant: 'w.tenant', blind: 'w.blind', except: "''", now: '$5::bigint' })}) t`,
+  },
+  /** Parameters: positions, tenants, ids. */
+  taken: {
+    name: 'findTakenIds',
+    text: `SELECT w.at FROM unnest($1::integer[], $2::integer[], $3::text[]) w (at, tenant, id),
+  LATERAL (SELECT 1 FROM vault.token WHERE tenant = w.tenant AND vault.token.id = w.id OFFSET 0) t`,
+  },
+  /** Parameters: chain, then a list for each column. Returns the inserted tokens. */
+  insert: {
+    name: 'insertTokens',
+    text: `WITH made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
+    active_month, blinds, clear, presented, revealed)
+  SELECT tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, month, blinds::uuid[], clear,
+    presented, revealed
+  FROM unnest($2::integer[], $3::text[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::integer[],
+    $9::integer[], $10::integer[], $11::text[], $12::bytea[], $13::bytea[], $14::bytea[]) WITH ORDINALITY
+    w (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, month, blinds, clear, presented,
+      revealed, at) ORDER BY at
+  ON CONFLICT (tenant, id) DO NOTHING
+  RETURNING tenant, token, id, type, created_at, active_month, key_id, index_key_id, blinds),
+indexed AS (INSERT INTO vault.token_index (tenant, blind, created_at, token)
+  SELECT made.tenant, b, made.created_at, made.token FROM made, unnest(made.blinds) b),
+counted AS (INSERT INTO vault.token_count AS c (tenant, type, month, key_id, index_key_id, chain, live, active,
+    last_created_at)
+  SELECT tenant, type, active_month, key_id, index_key_id, $1::bigint, count(*), count(*), max(created_at) FROM made
+  GROUP BY tenant, type, active_month, key_id, index_key_id
+  ON CONFLICT (tenant, type, month, key_id, index_key_id, chain) DO UPDATE SET live = c.live + excluded.live,
+    active = c.active + excluded.active, last_created_at = greatest(c.last_created_at, excluded.last_created_at))
+SELECT tenant, id FROM made`,
+  },
+} as const satisfies Record<string, Statement>;
+
+/** Resolves to the members, tenant by tenant. Throws unless all tenants exist and all tokens are under their newest keys. */
+async function toMembers(run: Run, tokens: readonly NewToken[]): Promise<readonly Member[]> {
+  const tenantIds = [...new Set(tokens.map(({ token }) => token.tenant_id))];
+  const numbers = await Promise.all(tenantIds.map((id) => findNumber(run, id)));
+  return tenantIds.flatMap((tenantId, n) => {
+    const found = numbers[n];
+    if (found === undefined) throw new Problem('unauthenticated');
+    return tokens.flatMap((member, at) => {
+      const { token, indexes, deduplicate } = member;
+      if (token.tenant_id !== tenantId) return [];
+      if (token.key_id !== found.dataKey || token.index_key_id !== found.indexKey) throw new Problem('write_conflict');
+      return [{ ...member, at, tenant: found.tenant, fingerprints: deduplicate ? fingerprintsOf(indexes) : [] }];
+    });
+  });
+}
+
+/** Returns the older of two tokens, in the order of `findDuplicate`. */
+function olderOf(a: TokenRecord | undefined, b: TokenRecord): TokenRecord {
+  if (a === undefined || b.created_at < a.created_at) return b;
+  if (b.created_at > a.created_at) return a;
+  return Buffer.compare(Buffer.from(b.id), Buffer.from(a.id)) < 0 ? b : a;
+}
+
+/** Resolves to the oldest stored duplicates, by the member's position and the place of the fingerprint. */
+async function storedDuplicates(
+  run: Run,
+  members: readonly Member[],
+  now: Instant,
+): Promise<ReadonlyMap<string, TokenRecord>> {
+  const asked = members.flatMap(({ at, tenant, token, fingerprints }) =>
+    fingerprints.map((fingerprint, place) => ({ at, tenant, token, fingerprint, place })),
+  );
+  if (asked.length === 0) return new Map();
+  const rows = await run(TOKEN_LISTS.duplicates, [
+    asked.map(({ at }) => at),
+    asked.map(({ tenant }) => tenant),
+    asked.map(({ fingerprint }) => fingerprint),
+    asked.map(({ place }) => place),
+    now,
+  ]);
+  const tenantIds = new Map(members.map(({ at, token }) => [at, token.tenant_id]));
+  return new Map(
+    rows.map(([at, place, ...columns]) => {
+      const tenantId = tenantIds.get(storedNumber(at)) ?? '';
+      return [`${at} ${place}`, toTokenRecord(tenantId, columns)];
+    }),
+  );
+}
+
+async function takenIds(run: Run, members: readonly Member[]): Promise<ReadonlySet<unknown>> {
+  const rows = await run(TOKEN_LISTS.taken, [
+    members.map(({ at }) => at),
+    members.map(({ tenant }) => tenant),
+    members.map(({ token }) => storableText(token.id)),
+  ]);
+  return new Set(rows.map(([at]) => at));
+}
+
+/** Resolves to the obstacles, as if the members were inserted one after the other, without those that meet one. */
+async function findObstacles(run: Run, members: readonly Member[], now: Instant): Promise<readonly InsertObstacle[]> {
+  const [stored, taken] = await Promise.all([storedDuplicates(run, members, now), takenIds(run, members)]);
+  const ids = new Set<string>();
+  const earlier = new Map<string, TokenRecord>();
+
+  function duplicateOf({ at, tenant, fingerprints }: Member): TokenRecord | undefined {
+    for (const [place, fingerprint] of fingerprints.entries()) {
+      const [inStore, inList] = [stored.get(`${at} ${place}`), earlier.get(`${tenant} ${fingerprint}`)];
+      const found = inList === undefined ? inStore : olderOf(inStore, inList);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  }
+
+  const obstacles: InsertObstacle[] = [];
+  for (const member of members) {
+    const { at, tenant, token, indexes } = member;
+    const duplicate = duplicateOf(member);
+    const name = `${tenant} ${token.id}`;
+    if (duplicate !== undefined || taken.has(at) || ids.has(name)) {
+      obstacles.push({ at, duplicate });
+      continue;
+    }
+    ids.add(name);
+    if (token.expires_at !== undefined && token.expires_at <= now) continue;
+    for (const blind of blindsOf(indexes)) {
+      const found = `${tenant} ${blind}`;
+      earlier.set(found, olderOf(earlier.get(found), token));
+    }
+  }
+  return obstacles;
+}
+
+/** Inserts all members. Throws `Undo` with those whose id another process has taken meanwhile. */
+async function insertAll(run: Run, members: readonly Member[]): Promise<void> {
+  const column = <T>(value: (member: Member) => T) => members.map(value);
+  const made = await run(TOKEN_LISTS.insert, [
+    ROOT_CHAIN,
+    column(({ tenant }) => tenant),
+    column(({ token }) => storableText(token.id)),
+    column(({ token }) => TOKEN_TYPE_CODES[token.type]),
+    column(({ token }) => token.created_at),
+    column(({ token }) => token.expires_at),
+    column(({ token }) => token.revision),
+    column(({ token }) => token.key_id),
+    column(({ token }) => token.index_key_id),
+    column(({ token }) => token.active_month),
+    // Lists in a list would have to be equally long: PostgreSQL reads these from texts.
+    column(({ indexes }) => `{${blindsOf(indexes).join()}}`),
+    column(({ token }) => token.clear),
+    column(({ token }) => token.presented),
+    column(({ token }) => token.full),
+  ]);
+  if (made.length === members.length) return;
+  const names = new Set(made.map(([tenant, id]) => `${tenant} ${storedText(id)}`));
+  const missing = members.filter(({ tenant, token }) => !names.has(`${tenant} ${token.id}`));
+  throw new Undo<readonly InsertObstacle[]>(missing.map(({ at }) => ({ at, duplicate: undefined })));
+}
+
+/** Returns the insertion of several tokens at once. */
+export function insertTokens({ change }: Pick<Connections, 'change'>): Pick<Store, 'insertTokens'> {
+  return {
+    insertTokens: (tokens, now, audit) =>
+      change(async (transaction) => {
+        await transaction.requireFree(audit);
+        const members = await toMembers(transaction.run, tokens);
+        const fingerprints = members.flatMap((member) => member.fingerprints);
+        await lockRows(transaction.run, gatesOf(fingerprints), []);
+        const obstacles = await findObstacles(transaction.run, members, now);
+        if (obstacles.length > 0) return obstacles;
+        await insertAll(transaction.run, members);
+        await transaction.record(audit);
+        return [];
+      }),
+  };
+}

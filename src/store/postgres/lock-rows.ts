@@ -1,0 +1,47 @@
+import type { Bound, Run } from './connections.ts';
+import type { Statement } from './sql-client.ts';
+
+/** The names of a token to lock. */
+export interface TokenName {
+  readonly tenant_id: string;
+  readonly id: string;
+}
+
+/** The statements of this module, for the test of their plans. */
+export const LOCKS = {
+  gates: {
+    name: 'lockGates',
+    text: 'SELECT 1 FROM vault.gate WHERE gate = ANY ($1::smallint[]) ORDER BY gate FOR UPDATE',
+  },
+  tokens: {
+    name: 'lockTokens',
+    text: `SELECT count(*) FROM unnest($1::uuid[], $2::text[]) w (tenant_id, id),
+  LATERAL (SELECT 1 FROM vault.token
+    WHERE tenant = (SELECT n.tenant FROM vault.tenant n WHERE n.id = w.tenant_id) AND vault.token.id = w.id
+    FOR UPDATE) t`,
+  },
+} as const satisfies Record<string, Statement>;
+
+function compare(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
+/**
+ * Returns the statements that lock these gates and tokens, in this order, until the end of the transaction. Must be
+ * sent before the statements that read what the locks guard: a statement does not see what was committed while it waits.
+ * All ids must be those of `lockable`.
+ */
+export function locksOf(gates: readonly number[], tokens: readonly TokenName[]): readonly Bound[] {
+  const sorted = tokens.toSorted((a, b) => compare(a.tenant_id, b.tenant_id) || compare(a.id, b.id));
+  const locks: Bound[] = [];
+  if (gates.length > 0) locks.push([LOCKS.gates, [[...new Set(gates)]]]);
+  if (sorted.length > 0)
+    locks.push([LOCKS.tokens, [sorted.map(({ tenant_id }) => tenant_id), sorted.map(({ id }) => id)]]);
+  return locks;
+}
+
+/** Locks these gates and tokens in a transaction of its own. */
+export async function lockRows(run: Run, gates: readonly number[], tokens: readonly TokenName[]): Promise<void> {
+  await Promise.all(locksOf(gates, tokens).map(([statement, values]) => run(statement, values)));
+}

@@ -1,0 +1,176 @@
+import type { Statement } from './sql-client.ts';
+import { oldestWith } from './token-reads.ts';
+
+// The statements that change single tokens. Their first six parameters are a `Place`; without one, all but the chain
+// are NULL, and the statement writes no entry. They find a token by tenant and id alone, in a MATERIALIZED query: a plan
+// made while the table is empty would take any index that fits. No statement changes one table twice.
+
+/** One row, unless the place of the entry is taken. */
+const HEAD = `head AS (SELECT 1 WHERE $6::bytea IS NULL OR EXISTS (SELECT 1 FROM vault.audit
+  WHERE chain = $1::bigint AND sequence = $2::bigint - 1 AND link = $3::bytea))`;
+
+/** The tenant of a write; `ok` has a row if the place is free and the record is under the newest keys. */
+const TENANT = `n AS (SELECT tenant, data_key_id = $8::integer AND index_key_id = $9::integer AS has_keys
+  FROM vault.tenant WHERE id = $7::uuid)`;
+const OK = 'ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys)';
+
+function entryIf(changed: string): string {
+  return `entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
+  SELECT $1, $2, $4::bigint, $6, $5::bytea FROM ${changed} WHERE $6 IS NOT NULL)`;
+}
+
+function countOf(name: string): string {
+  return `(SELECT count(*) FROM ${name})::integer`;
+}
+
+/** The row of a token, as `found`; its tenant is that of `n`. */
+function foundBy(id: string): string {
+  return `found AS MATERIALIZED (SELECT tenant, token, type, created_at, expires_at, deleted_at, revision, key_id,
+    index_key_id, blinds FROM vault.token WHERE tenant = (SELECT tenant FROM n) AND id = ${id})`;
+}
+
+const UNINDEX = `removed AS (DELETE FROM vault.token_index i USING stale
+  WHERE i.tenant = stale.tenant AND i.blind = stale.blind AND i.created_at = stale.created_at AND i.token = stale.token)`;
+
+/** Adds the rows of `changes` to the counters. */
+function counted(changes: string): string {
+  return `counted AS (INSERT INTO vault.token_count AS c (tenant, type, month, key_id, index_key_id, chain, live, active,
+    last_created_at) ${changes}
+  ON CONFLICT (tenant, type, month, key_id, index_key_id, chain) DO UPDATE SET live = c.live + excluded.live,
+    active = c.active + excluded.active, last_created_at = greatest(c.last_created_at, excluded.last_created_at))`;
+}
+
+/** Moves a token of `old` between the counters of its keys, if `changed` has given it other keys. */
+const MOVE_COUNT = counted(`SELECT old.tenant, old.type, 0, k.key_id, k.index_key_id, $1::bigint, k.live, 0, 0
+    FROM old, changed, LATERAL (VALUES (old.key_id, old.index_key_id, -1),
+      (changed.key_id, changed.index_key_id, 1)) k (key_id, index_key_id, live)
+    WHERE old.key_id <> changed.key_id OR old.index_key_id <> changed.index_key_id`);
+
+const INSERT = `made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id,
+    index_key_id, active_month, blinds, clear, presented, revealed)
+  SELECT tenant, $10::text, $11::smallint, $12::bigint, $13::bigint, $14::bigint, $8, $9, $15::integer, $16::uuid[],
+    $17::bytea, $18::bytea, $19::bytea FROM ok
+  ON CONFLICT (tenant, id) DO NOTHING RETURNING tenant, token, type, created_at, active_month),
+indexed AS (INSERT INTO vault.token_index (tenant, blind, created_at, token)
+  SELECT made.tenant, b, made.created_at, made.token FROM made, unnest($16) b),
+${counted('SELECT tenant, type, active_month, $8, $9, $1::bigint, 1, 1, created_at FROM made')},
+${entryIf('made')}`;
+
+const INSERTED = `${countOf('head')}, n.has_keys, ${countOf('made')}`;
+
+/**
+ * Parameters: place, tenant id, data key, index key, id, type, created_at, expires_at, revision, month, blinds, clear,
+ * presented, revealed. No row without the tenant; else whether the place is free, the keys are the newest, and the token
+ * was inserted.
+ */
+const CREATE: Statement = {
+  name: 'createToken',
+  text: `WITH ${HEAD},
+${TENANT},
+${OK},
+${INSERT}
+SELECT ${INSERTED} FROM n`,
+};
+
+/**
+ * Parameters: those of `CREATE`, the fingerprint under each index key, now. The same answer with the columns of the
+ * duplicate. A statement before it must lock the gates of all fingerprints.
+ */
+const CREATE_UNLESS_DUPLICATE: Statement = {
+  name: 'createTokenUnlessDuplicate',
+  text: `WITH ${HEAD},
+${TENANT},
+duplicate AS MATERIALIZED (SELECT t.* FROM n, unnest($20::uuid[]) WITH ORDINALITY f (blind, place),
+  LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$21::bigint' })}) t
+  WHERE n.has_keys ORDER BY f.place LIMIT 1),
+ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate)),
+${INSERT}
+SELECT ${INSERTED}, duplicate.* FROM n LEFT JOIN duplicate ON true`,
+};
+
+/**
+ * Parameters: place, tenant id, data key, index key, id, expected revision, now, expires_at, revision, blinds, clear,
+ * presented, revealed. Returns whether the place is free, the token has the revision, and it was replaced. A statement
+ * before it must lock the token; `REINDEX` follows.
+ */
+const REPLACE: Statement = {
+  name: 'replaceToken',
+  text: `WITH ${HEAD},
+${TENANT},
+${OK},
+${foundBy('$10::text')},
+old AS MATERIALIZED (SELECT * FROM found
+  WHERE revision = $11::bigint AND deleted_at IS NULL AND (expires_at IS NULL OR expires_at > $12::bigint)),
+changed AS (UPDATE vault.token SET expires_at = $13::bigint, revision = $14::bigint, key_id = $8, index_key_id = $9,
+    blinds = $15::uuid[], clear = $16::bytea, presented = $17::bytea, revealed = $18::bytea
+  WHERE token = (SELECT old.token FROM old, ok) RETURNING key_id, index_key_id),
+stale AS MATERIALIZED (SELECT old.tenant, blind, old.created_at, old.token FROM old, changed, unnest(old.blinds) blind
+  WHERE blind <> ALL ($15)),
+${UNINDEX},
+${MOVE_COUNT},
+${entryIf('changed')}
+SELECT ${countOf('head')}, ${countOf('old')}, ${countOf('changed')}`,
+};
+
+/**
+ * Parameters: tenant id, id. Adds the missing entries of a token directly after `REPLACE` or `RESEAL`. It reads the
+ * row's own blind indexes, so that it adds nothing of a change that was refused.
+ */
+const REINDEX: Statement = {
+  name: 'reindexToken',
+  text: `WITH found AS MATERIALIZED (SELECT tenant, token, created_at, blinds FROM vault.token
+  WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1::uuid) AND id = $2::text)
+INSERT INTO vault.token_index (tenant, blind, created_at, token)
+SELECT tenant, b, created_at, token FROM found, unnest(blinds) b ON CONFLICT DO NOTHING`,
+};
+
+/**
+ * Parameters: place, tenant id, id, expected revision, created_by, deleted_by, deleted_at, MAC. Leaves the tombstone.
+ * Returns whether the place is free and the token was removed. A statement before it must lock the token.
+ */
+const REMOVE: Statement = {
+  name: 'removeToken',
+  text: `WITH ${HEAD},
+n AS (SELECT tenant FROM vault.tenant WHERE id = $7::uuid),
+${foundBy('$8::text')},
+old AS MATERIALIZED (SELECT found.* FROM found, head WHERE revision = $9::bigint AND deleted_at IS NULL),
+changed AS (UPDATE vault.token SET created_by = $10::uuid, deleted_by = $11::uuid, deleted_at = $12::bigint,
+    mac = $13::bytea, expires_at = NULL, blinds = NULL, clear = NULL, presented = NULL, revealed = NULL
+  WHERE token = (SELECT token FROM old) RETURNING token),
+stale AS MATERIALIZED (SELECT tenant, blind, created_at, token FROM old, unnest(blinds) blind),
+${UNINDEX},
+${counted('SELECT tenant, type, 0, key_id, index_key_id, $1::bigint, -1, 0, 0 FROM old')},
+${entryIf('changed')}
+SELECT ${countOf('head')}, ${countOf('changed')}`,
+};
+
+/**
+ * Parameters: chain, tenant id, data key, index key, id, read revision, read data key, read index key, blinds or NULL for
+ * the same, expires_at, clear, presented, revealed. Returns whether the keys are the newest, the token is unchanged, and
+ * it was replaced. A statement before it must lock the token; `REINDEX` follows.
+ */
+const RESEAL: Statement = {
+  name: 'resealToken',
+  text: `WITH n AS (SELECT tenant, data_key_id = $3::integer AND index_key_id = $4::integer AS has_keys
+  FROM vault.tenant WHERE id = $2::uuid),
+${foundBy('$5::text')},
+old AS MATERIALIZED (SELECT * FROM found
+  WHERE revision = $6::bigint AND key_id = $7::integer AND index_key_id = $8::integer AND deleted_at IS NULL),
+changed AS (UPDATE vault.token SET key_id = $3, index_key_id = $4, blinds = coalesce($9::uuid[], blinds),
+    expires_at = $10::bigint, clear = $11::bytea, presented = $12::bytea, revealed = $13::bytea
+  WHERE token = (SELECT old.token FROM old, n WHERE n.has_keys) RETURNING key_id, index_key_id),
+stale AS MATERIALIZED (SELECT old.tenant, blind, old.created_at, old.token FROM old, changed, unnest(old.blinds) blind
+  WHERE blind <> ALL ($9)),
+${UNINDEX},
+${MOVE_COUNT}
+SELECT ${countOf('old')}, ${countOf('changed')}`,
+};
+
+export const TOKEN_CHANGES = {
+  create: CREATE,
+  createUnlessDuplicate: CREATE_UNLESS_DUPLICATE,
+  replace: REPLACE,
+  reindex: REINDEX,
+  remove: REMOVE,
+  reseal: RESEAL,
+} as const satisfies Record<string, Statement>;

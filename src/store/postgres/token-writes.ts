@@ -1,0 +1,202 @@
+import type { AuditDraft } from '../../core/audit/ports.ts';
+import type { InsertTokenOutcome } from '../../core/insert-ports.ts';
+import type { Store, TokenIndexes, TokenRecord } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
+import { isStorableText, storableText } from '../rows/stored-value.ts';
+import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
+import { type Connections, type LaneMember, type Place, placeParameters } from './connections.ts';
+import { toTokenRecord } from './decode-token.ts';
+import { lockRows, type TokenName } from './lock-rows.ts';
+import type { Parameter, Row, Statement } from './sql-client.ts';
+import { idKey } from './token-reads.ts';
+import { TOKEN_CHANGES } from './token-statements.ts';
+import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
+
+/** The chain of counters that no lane owns. */
+export const ROOT_CHAIN = 0;
+
+/** The parameters of a change whose entry is written apart from it. */
+export const NO_PLACE: readonly Parameter[] = [ROOT_CHAIN, null, null, null, null, null];
+
+/** Parameters: tenant id, ids without repetitions, month, chain. Statements before it must lock the tokens. */
+const MARK_ACTIVE: Statement = {
+  text: `WITH found AS MATERIALIZED (SELECT x.token FROM unnest($2::text[]) w (id), LATERAL (SELECT token FROM vault.token
+    WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1::uuid) AND vault.token.id = w.id OFFSET 0) x),
+marked AS (UPDATE vault.token t SET active_month = $3::integer FROM found
+  WHERE t.token = found.token AND t.deleted_at IS NULL AND t.active_month < $3 RETURNING t.tenant, t.type)
+INSERT INTO vault.token_count AS c (tenant, type, month, key_id, index_key_id, chain, live, active, last_created_at)
+SELECT tenant, type, $3, 0, 0, $4::bigint, 0, count(*), 0 FROM marked GROUP BY tenant, type
+ON CONFLICT (tenant, type, month, key_id, index_key_id, chain) DO UPDATE SET active = c.active + excluded.active`,
+};
+
+/** Answers of a change that found its place taken. It runs again. */
+const PLACE_TAKEN = { isHead: false, hasChanged: false } as const;
+
+/** Returns the value of `token.blinds`: the fingerprint's blind index, then the others, without repetitions. */
+export function blindsOf({ fingerprint, containers = [], others }: TokenIndexes): readonly string[] {
+  return [...new Set([fingerprint, ...containers, ...others].map(blindText))];
+}
+
+/** Returns the fingerprint under each index key, newest first. */
+export function fingerprintsOf({ fingerprint, former = [] }: TokenIndexes): readonly string[] {
+  return [fingerprint, ...former].map(blindText);
+}
+
+/** Returns the gates of fingerprints: their first 12 bits. Equal fingerprints have equal gates. */
+export function gatesOf(fingerprints: readonly string[]): readonly number[] {
+  return fingerprints.map((fingerprint) => Number.parseInt(fingerprint.slice(0, 3), 16));
+}
+
+/** Returns the tokens that may be in the store. An id that the store cannot hold has no row to lock. */
+export function lockable(tokens: readonly TokenName[]): readonly TokenName[] {
+  return tokens.filter(({ tenant_id, id }) => uuidKey(tenant_id) !== null && isStorableText(id));
+}
+
+function firstRow([rows]: readonly (readonly Row[])[]): Row | undefined {
+  return rows?.[0];
+}
+
+function placeOf(place: Place | undefined): readonly Parameter[] {
+  return place === undefined ? NO_PLACE : placeParameters(place);
+}
+
+type TokenChange<T> = Omit<LaneMember<T>, 'audit'>;
+
+function insertion(
+  token: TokenRecord,
+  indexes: TokenIndexes,
+  { deduplicate, now }: { readonly deduplicate: boolean; readonly now: number },
+): TokenChange<InsertTokenOutcome> {
+  const fingerprints = fingerprintsOf(indexes);
+  const values: readonly Parameter[] = [
+    uuidKey(token.tenant_id),
+    token.key_id,
+    token.index_key_id,
+    storableText(token.id),
+    TOKEN_TYPE_CODES[token.type],
+    token.created_at,
+    token.expires_at,
+    token.revision,
+    token.active_month,
+    blindsOf(indexes),
+    token.clear,
+    token.presented,
+    token.full,
+    ...(deduplicate ? [fingerprints, now] : []),
+  ];
+  const statement: Statement = deduplicate ? TOKEN_CHANGES.createUnlessDuplicate : TOKEN_CHANGES.create;
+  return {
+    gates: deduplicate ? gatesOf(fingerprints) : [],
+    // Ids that a vault makes are UUIDs, which are never taken.
+    mayRefuse: deduplicate || uuidKey(token.id) === null,
+    statements: (place) => [[statement, [...placeOf(place), ...values]]],
+    read(answers) {
+      const row = firstRow(answers);
+      if (row === undefined) throw new Problem('unauthenticated');
+      const [head, hasKeys, made, ...duplicate] = row;
+      if (hasKeys !== true) throw new Problem('write_conflict');
+      if (typeof duplicate[0] === 'string') {
+        const found = toTokenRecord(token.tenant_id, duplicate);
+        return { isHead: true, hasChanged: false, result: { outcome: 'duplicate', token: found } };
+      }
+      if (head !== 1) return { ...PLACE_TAKEN, result: { outcome: 'id_taken' } };
+      const isMade = made === 1;
+      return { isHead: true, hasChanged: isMade, result: { outcome: isMade ? 'inserted' : 'id_taken' } };
+    },
+  };
+}
+
+function replacement(
+  token: TokenRecord,
+  indexes: TokenIndexes,
+  expected: { readonly revision: number; readonly now: number },
+): TokenChange<boolean> {
+  const names = [uuidKey(token.tenant_id), idKey(token.id)];
+  const values: readonly Parameter[] = [
+    names[0],
+    token.key_id,
+    token.index_key_id,
+    names[1],
+    expected.revision,
+    expected.now,
+    token.expires_at,
+    token.revision,
+    blindsOf(indexes),
+    token.clear,
+    token.presented,
+    token.full,
+  ];
+  return {
+    tokens: lockable([token]),
+    statements: (place) => [
+      [TOKEN_CHANGES.replace, [...placeOf(place), ...values]],
+      [TOKEN_CHANGES.reindex, names],
+    ],
+    read(answers) {
+      const [head, old, changed] = firstRow(answers) ?? [];
+      if (head !== 1) return { ...PLACE_TAKEN, result: false };
+      if (old === 1 && changed !== 1) throw new Problem('write_conflict');
+      return { isHead: true, hasChanged: changed === 1, result: changed === 1 };
+    },
+  };
+}
+
+type Methods = 'insertToken' | 'replaceToken' | 'deleteToken' | 'markActive';
+
+/** Returns the changes of single tokens. */
+export function tokenWrites(connections: Connections): Pick<Store, Methods> {
+  /**
+   * Runs a change together with others; alone if it has a reply, which is written after it. `isKeyFirst` checks the
+   * idempotency key before a change that would fail when repeated.
+   */
+  function run<T>(change: TokenChange<T>, audit: AuditDraft, { isKeyFirst }: { readonly isKeyFirst: boolean }) {
+    if (audit.reply === undefined) return connections.join({ ...change, audit });
+    return connections.change(async (transaction) => {
+      if (isKeyFirst) await transaction.requireFree(audit);
+      await lockRows(transaction.run, change.gates ?? [], change.tokens ?? []);
+      const sent = change.statements(undefined).map(([statement, values]) => transaction.run(statement, values));
+      const { hasChanged, result } = change.read(await Promise.all(sent));
+      if (hasChanged) await transaction.record(audit);
+      return result;
+    });
+  }
+
+  return {
+    insertToken: async (token, indexes, options, audit) =>
+      run(insertion(token, indexes, options), audit, { isKeyFirst: true }),
+
+    replaceToken: async (token, indexes, expected, audit) =>
+      run(replacement(token, indexes, expected), audit, { isKeyFirst: false }),
+
+    deleteToken: async (tombstone, expectedRevision, audit) => {
+      const values: readonly Parameter[] = [
+        uuidKey(tombstone.tenant_id),
+        idKey(tombstone.id),
+        expectedRevision,
+        uuidValue(tombstone.created_by),
+        tombstone.deleted_by === undefined ? null : uuidValue(tombstone.deleted_by),
+        tombstone.deleted_at,
+        tombstone.mac,
+      ];
+      return connections.join({
+        audit,
+        isRemoval: true,
+        tokens: lockable([tombstone]),
+        statements: (place) => [[TOKEN_CHANGES.remove, [...placeOf(place), ...values]]],
+        read(answers) {
+          const [head, changed] = firstRow(answers) ?? [];
+          return { isHead: head === 1, hasChanged: changed === 1, result: changed === 1 };
+        },
+      });
+    },
+
+    markActive: async (tenantId, ids, month) => {
+      const tokens = lockable([...new Set(ids)].map((id) => ({ tenant_id: tenantId, id })));
+      return connections.join({
+        tokens,
+        statements: () => [[MARK_ACTIVE, [uuidKey(tenantId), tokens.map(({ id }) => id), month, ROOT_CHAIN]]],
+        read: () => ({ isHead: true, hasChanged: false, result: undefined }),
+      });
+    },
+  };
+}

@@ -1,0 +1,89 @@
+import { beforeAll, describe, expect, it } from 'vitest';
+import { connectStore } from '../../src/store/postgres/connect.ts';
+import { TOKEN_LISTS } from '../../src/store/postgres/insert-tokens.ts';
+import { LOCKS } from '../../src/store/postgres/lock-rows.ts';
+import { inSchema, schemaStatements } from '../../src/store/postgres/schema.ts';
+import type { Statement } from '../../src/store/postgres/sql-client.ts';
+import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+import { TOKEN_READS } from '../../src/store/postgres/token-reads.ts';
+import { TOKEN_CHANGES } from '../../src/store/postgres/token-statements.ts';
+import { createDatabase } from './create-database.ts';
+import { openClient } from './open-client.ts';
+
+/** A node of a plan, as `EXPLAIN (FORMAT JSON)` prints it. */
+interface PlanNode {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Index Cond'?: string;
+  readonly Plans?: readonly PlanNode[];
+}
+
+/** The columns that must all limit a scan of an index: with fewer, a scan may read a whole tenant. */
+const KEYS: Readonly<Record<string, readonly string[]>> = {
+  token_id: ['tenant', 'id'],
+  token_pkey: ['token'],
+  token_index_pkey: ['tenant', 'blind'],
+  audit_pkey: ['chain', 'sequence'],
+  token_count_pkey: ['tenant'],
+};
+const LARGE = ['token', 'token_index', 'application', 'audit'];
+
+function nodesOf(node: PlanNode): readonly PlanNode[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+}
+
+/** Returns what is wrong with a plan. */
+function faultsOf(plan: PlanNode): readonly string[] {
+  return nodesOf(plan).flatMap((node) => {
+    const table = node['Relation Name'] ?? '';
+    if (node['Node Type'] === 'Seq Scan') return LARGE.includes(table) ? [`Seq Scan of ${table}`] : [];
+    const index = node['Index Name'];
+    if (index === undefined || !LARGE.includes(table || (index.split('_pkey')[0] ?? ''))) return [];
+    const columns = KEYS[index];
+    if (columns === undefined) return [`${index} is used`];
+    const condition = node['Index Cond'] ?? '';
+    return columns
+      .filter((column) => !new RegExp(`\\(${column} = `).test(condition))
+      .map((column) => `${index} without ${column}: ${condition}`);
+  });
+}
+
+let url = '';
+beforeAll(async () => {
+  url = await createDatabase();
+  const client = await connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout: 5000 });
+  for (const text of ['BEGIN', ...schemaStatements('vault')]) await client.run({ text });
+  await client.commit();
+  await client.close();
+});
+
+/** Resolves to the plan that a named statement keeps when it is prepared on empty tables. */
+async function planOf({ text }: Statement): Promise<PlanNode> {
+  const client = await openClient(url);
+  await client.run({ text: 'SET plan_cache_mode = force_generic_plan' });
+  await client.run({ text: `PREPARE statement AS ${inSchema(text, 'vault')}` });
+  const count = Math.max(...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
+  const values = Array.from({ length: count }, () => 'NULL').join();
+  const [row] = await client.run({ text: `EXPLAIN (FORMAT JSON) EXECUTE statement (${values})` });
+  return (row as unknown as [[{ readonly Plan: PlanNode }]])[0][0].Plan;
+}
+
+describe('a plan that is made on empty tables finds rows by their whole key', () => {
+  const statements: Readonly<Record<string, Statement>> = {
+    ...TOKEN_READS,
+    ...TOKEN_CHANGES,
+    ...TOKEN_LISTS,
+    ...LOCKS,
+  };
+  it.each(Object.entries(statements))('%s', async (_, statement) => {
+    expect(statement.name).toBeTypeOf('string');
+    expect(faultsOf(await planOf(statement))).toEqual([]);
+  });
+
+  it('finds the fault of a plan without a fence', async () => {
+    const text =
+      'SELECT * FROM vault.token WHERE tenant = $1::integer AND expires_at = $2::bigint AND deleted_at IS NULL';
+    expect(faultsOf(await planOf({ text }))).not.toEqual([]);
+  });
+});
