@@ -1,0 +1,86 @@
+import { MAX_TOTAL } from '../../contract/page.ts';
+import type { Store } from '../../core/ports.ts';
+import type { WalkSlice } from '../../core/scan-ports.ts';
+import { storedNumber, storedText } from '../rows/stored-value.ts';
+import { toQuery, weightOf } from '../rows/token-query.ts';
+import type { Connections, Run } from './connections.ts';
+import { PRESENTED_COLUMNS, SCANNED_COLUMNS, toPresentedToken, toScannedToken } from './decode-token.ts';
+import { type Fragment, toBound } from './fragment.ts';
+import type { Row } from './sql-client.ts';
+import { planScan, planTokens, planWalk, readWeights, weigh } from './token-plan.ts';
+import { uuidKey } from './uuid-text.ts';
+
+/** The columns of a walk before those of the token. */
+const WALK_WIDTH = 3;
+
+const send = (run: Run, fragment: Fragment | undefined) => fragment && run(...toBound(fragment));
+
+/** Returns the number of matches; undefined if too many tokens have expired to subtract them. */
+function totalOf([row = []]: readonly Row[]): number | undefined {
+  const [total, expired] = row.map(storedNumber);
+  return expired !== undefined && expired <= MAX_TOTAL ? total : undefined;
+}
+
+/** Reads the rows of a walk that examined at most `limit` tokens. */
+function sliceOf(
+  rows: readonly Row[],
+  limit: number,
+): Omit<WalkSlice, 'records'> & { readonly wanted: readonly Row[] } {
+  const last = rows.at(-1);
+  return {
+    found: rows.filter(([, , isFound]) => isFound === true).length,
+    wanted: rows.map((row) => row.slice(WALK_WIDTH)).filter(([id]) => id !== null),
+    next:
+      last === undefined || rows.length < limit
+        ? undefined
+        : { created_at: storedNumber(last[0]), id: storedText(last[1]) },
+  };
+}
+
+/** Returns the lists of tokens. Each is one snapshot, in two round trips: the choice of its start, then its rows. */
+export function findTokensMethods({
+  readSnapshot,
+}: Pick<Connections, 'readSnapshot'>): Pick<Store, 'findTokens' | 'walkTokens' | 'scanTokens'> {
+  return {
+    async findTokens(filter, page, now) {
+      const query = toQuery(filter);
+      if (query === undefined) return { records: [], total: 0 };
+      return readSnapshot(async (run) => {
+        const [row] = await run(...toBound(weigh(uuidKey(filter.tenant_id), query)));
+        if (row === undefined) return { records: [], total: 0 };
+        const plan = planTokens(readWeights(row), query, page, now);
+        const [rows, totals] = await Promise.all([page.limit === 0 ? [] : send(run, plan.list), send(run, plan.total)]);
+        return {
+          records: rows?.map((found) => toPresentedToken(filter.tenant_id, found)),
+          total: totals && totalOf(totals),
+        };
+      });
+    },
+
+    async walkTokens(filter, walk, now) {
+      const query = toQuery(filter);
+      if (query === undefined) return { found: 0, records: [] };
+      return readSnapshot(async (run) => {
+        const [row] = await run(...toBound(weigh(uuidKey(filter.tenant_id), query)));
+        if (row === undefined) return { found: 0, records: [] };
+        const limit = Math.ceil(walk.limit / weightOf(query));
+        const plan = planWalk(readWeights(row), query, { ...walk, limit }, now, PRESENTED_COLUMNS);
+        const { found, wanted, next } = sliceOf(await run(...toBound(plan)), limit);
+        return { found, records: wanted.map((token) => toPresentedToken(filter.tenant_id, token)), next };
+      });
+    },
+
+    async scanTokens(filter, { after, limit }, now) {
+      const query = toQuery(filter);
+      if (query === undefined) return { records: [] };
+      return readSnapshot(async (run) => {
+        const [row] = await run(...toBound(weigh(uuidKey(filter.tenant_id), { all: [] })));
+        if (row === undefined) return { records: [] };
+        const slice = { after, limit, skip: 0, take: limit };
+        const plan = planScan(readWeights(row).tenant, query, slice, now, SCANNED_COLUMNS);
+        const { wanted, next } = sliceOf(await run(...toBound(plan)), limit);
+        return { records: wanted.map((token) => toScannedToken(filter.tenant_id, token)), next };
+      });
+    },
+  };
+}
