@@ -1,0 +1,212 @@
+import type { Finding } from '../../core/maintenance-ports.ts';
+import type { Store } from '../../core/ports.ts';
+import { LAST_INSTANT, storedNumber, storedText } from '../rows/stored-value.ts';
+import type { Connections, Run } from './connections.ts';
+import { countTokens, inspectCounters } from './inspect-counters.ts';
+import { schemaStatements } from './schema.ts';
+import type { Parameter, Statement } from './sql-client.ts';
+
+/** A check. `sql` selects the ids of wrong rows; `what` says what is wrong with them. */
+interface Check {
+  readonly table: string;
+  readonly what: string;
+  readonly sql: string;
+}
+
+/** The number of rows that one statement of a walk examines. */
+const EXAMINED = 5000;
+
+const NO_TENANT = 'belongs to a tenant that does not exist';
+
+/** The schema that holds the tables. */
+const SCHEMA = "(SELECT relnamespace FROM pg_class WHERE oid = 'vault.token'::regclass)";
+
+/** The names of the indexes besides those of primary keys, as SQL. */
+const INDEXES = [
+  ...schemaStatements('vault')
+    .join()
+    .matchAll(/INDEX (\w+) ON/g),
+]
+  .map(([, name]) => `('${name}')`)
+  .join();
+
+/** The checks of small tables, and those that one pass over a table answers. */
+const CHECKS: readonly Check[] = [
+  {
+    table: 'schema',
+    what: 'no vault creates this, and it may change or hide rows',
+    sql: `SELECT 'trigger ' || tgname FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = ${SCHEMA}
+      UNION ALL SELECT 'rule ' || rulename FROM pg_rewrite r JOIN pg_class c ON c.oid = ev_class WHERE relnamespace = ${SCHEMA}
+      UNION ALL SELECT 'policy ' || polname FROM pg_policy p JOIN pg_class c ON c.oid = polrelid WHERE relnamespace = ${SCHEMA}
+      UNION ALL SELECT 'child table ' || relname FROM pg_inherits i JOIN pg_class c ON c.oid = inhrelid
+        WHERE inhparent IN (SELECT oid FROM pg_class WHERE relnamespace = ${SCHEMA})
+      UNION ALL SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = ${SCHEMA}`,
+  },
+  {
+    table: 'schema',
+    what: 'an index is missing or not valid',
+    sql: `SELECT name FROM (VALUES ${INDEXES}) w (name) WHERE NOT EXISTS (SELECT 1 FROM pg_class c
+      JOIN pg_index x ON x.indexrelid = c.oid WHERE c.relnamespace = ${SCHEMA} AND relname = name AND indisvalid)
+      UNION ALL SELECT relname FROM pg_class c WHERE c.relnamespace = ${SCHEMA} AND relkind = 'r'
+        AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisprimary AND indisvalid)`,
+  },
+  ...['tenant_key', 'application', 'reply', 'token_count'].map((table) => ({
+    table,
+    what: NO_TENANT,
+    sql: `SELECT DISTINCT 'tenant ' || tenant FROM vault.${table} WHERE tenant NOT IN (SELECT tenant FROM vault.tenant)`,
+  })),
+  ...['format', 'header', 'sweep'].map((table) => ({
+    table,
+    what: 'its only row is missing',
+    sql: `SELECT '' WHERE NOT EXISTS (SELECT 1 FROM vault.${table})`,
+  })),
+  {
+    table: 'sweep',
+    what: 'the time of the last sweep is not valid',
+    sql: `SELECT '' FROM vault.sweep WHERE swept_at NOT BETWEEN 0 AND ${LAST_INSTANT}`,
+  },
+  {
+    table: 'gate',
+    what: 'rows are missing, so duplicates may be created',
+    sql: "SELECT '' WHERE (SELECT count(*) FROM vault.gate WHERE gate BETWEEN 0 AND 4095) <> 4096",
+  },
+  {
+    table: 'chain',
+    what: 'a chain of the audit has no row',
+    sql: `SELECT 'chain ' || chain FROM (SELECT 0 AS chain UNION SELECT DISTINCT chain FROM vault.audit) a
+      WHERE chain NOT IN (SELECT chain FROM vault.chain)`,
+  },
+  {
+    table: 'tenant',
+    what: 'its newest keys are not the newest of its keys',
+    sql: `SELECT n.id::text FROM vault.tenant n WHERE
+      n.data_key_id IS DISTINCT FROM (SELECT max(key_id) FROM vault.tenant_key WHERE tenant = n.tenant AND purpose = 1)
+      OR n.index_key_id IS DISTINCT FROM (SELECT max(key_id) FROM vault.tenant_key WHERE tenant = n.tenant AND purpose = 2)`,
+  },
+  {
+    table: 'application',
+    what: 'was created by an application that no longer exists',
+    sql: `SELECT a.id::text FROM vault.application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
+      (SELECT 1 FROM vault.application p WHERE p.tenant = a.tenant AND p.id = a.parent_id)`,
+  },
+  {
+    table: 'audit_index',
+    what: 'names rows that it does not cover yet, or that the audit does not have',
+    sql: `SELECT 'chain ' || i.chain FROM (SELECT chain, max(sequence) AS sequence FROM vault.audit_index GROUP BY chain) i
+      WHERE i.sequence > coalesce((SELECT logged FROM vault.chain c WHERE c.chain = i.chain), 0)
+        OR i.sequence > coalesce((SELECT max(sequence) FROM vault.audit a WHERE a.chain = i.chain), 0)`,
+  },
+  {
+    table: 'reply_subject',
+    what: 'leads to no stored reply',
+    sql: `SELECT DISTINCT s.blind::text FROM vault.reply_subject s
+      WHERE NOT EXISTS (SELECT 1 FROM vault.reply r WHERE r.reply = s.reply)`,
+  },
+];
+
+/** The checks of the rows of `token` with numbers above $1, up to $2. */
+const TOKEN_CHECKS: readonly Check[] = [
+  {
+    table: 'token',
+    what: NO_TENANT,
+    sql: "SELECT DISTINCT 'tenant ' || tenant FROM t WHERE tenant NOT IN (SELECT tenant FROM vault.tenant)",
+  },
+  {
+    table: 'token',
+    what: 'is neither a token nor a tombstone',
+    sql: `SELECT id FROM t WHERE NOT CASE WHEN deleted_at IS NULL
+      THEN num_nulls(blinds, clear, presented, revealed) = 0 AND num_nonnulls(mac, created_by, deleted_by) = 0
+      ELSE num_nonnulls(blinds, clear, presented, revealed, expires_at) = 0 AND num_nulls(mac, created_by) = 0 END`,
+  },
+  {
+    table: 'token',
+    what: 'has no valid list of blind indexes',
+    sql: `SELECT id FROM t WHERE deleted_at IS NULL AND (cardinality(blinds) = 0
+      OR cardinality(blinds) <> (SELECT count(DISTINCT b) FROM unnest(blinds) b))`,
+  },
+  {
+    table: 'token_index',
+    what: 'an index entry of the token is missing',
+    sql: `SELECT id FROM t WHERE EXISTS (SELECT 1 FROM unnest(blinds) b WHERE b IS NOT NULL AND NOT EXISTS (
+      SELECT 1 FROM vault.token_index i
+      WHERE i.tenant = t.tenant AND i.blind = b AND i.created_at = t.created_at AND i.token = t.token))`,
+  },
+];
+
+const TOKENS = 'WITH t AS (SELECT * FROM vault.token WHERE token > $1 AND token <= $2)';
+const NEXT_TOKENS: Statement = {
+  text: `SELECT max(token) FROM (SELECT token FROM vault.token WHERE token > $1 ORDER BY token LIMIT ${EXAMINED}) t`,
+};
+const NUMBERS: Statement = { text: `${TOKENS} ${countTokens('t')}` };
+
+/** The entries of `token_index` after a cursor, in order. */
+const ENTRIES = `(SELECT * FROM vault.token_index
+  WHERE (tenant, blind, created_at, token) > ($1::int, $2::uuid, $3::bigint, $4::bigint)
+  ORDER BY tenant, blind, created_at, token LIMIT ${EXAMINED}) i`;
+const LAST_ENTRY: Statement = {
+  text: `SELECT tenant, blind, created_at, token FROM ${ENTRIES}
+    ORDER BY tenant DESC, blind DESC, created_at DESC, token DESC LIMIT 1`,
+};
+/** Selects the wrong ones: the tenant if it is missing, the blind index, and the token that does not list it. */
+const WRONG_ENTRIES: Statement = {
+  text: `SELECT CASE WHEN n.tenant IS NULL THEN 'tenant ' || i.tenant END, i.blind::text, t.id FROM ${ENTRIES}
+    LEFT JOIN vault.tenant n ON n.tenant = i.tenant
+    LEFT JOIN LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t
+      ON t.tenant = i.tenant AND t.created_at = i.created_at AND t.deleted_at IS NULL
+    WHERE n.tenant IS NULL OR (i.blind = ANY (t.blinds)) IS NOT TRUE`,
+};
+const FIRST_ENTRY = [-(2 ** 31), '00000000-0000-0000-0000-000000000000', 0, 0];
+
+/** Returns the check of the tables that needs no key. It reads one snapshot, in steps of some thousand rows. */
+export function inspectTables({ readSnapshot }: Pick<Connections, 'readSnapshot'>): Pick<Store, 'inspect'> {
+  return {
+    inspect: () =>
+      readSnapshot(async (run) => {
+        const findings: Finding[] = [];
+        for (const check of CHECKS) findings.push(...(await findingsOf(run, check)));
+        const counters = inspectCounters();
+        for (let after = Number.MIN_SAFE_INTEGER; ; ) {
+          const [row] = await run(NEXT_TOKENS, [after]);
+          if (row === undefined || row[0] === null) break;
+          const range = [after, storedNumber(row[0])] as const;
+          const checks = TOKEN_CHECKS.map((check) => findingsOf(run, check, TOKENS, range));
+          counters.add(await run(NUMBERS, range));
+          findings.push(...(await Promise.all(checks)).flat());
+          after = range[1];
+        }
+        return distinct([...findings, ...(await inspectEntries(run)), ...(await counters.findings(run))]);
+      }),
+  };
+}
+
+async function findingsOf(run: Run, check: Check, rows = '', values: readonly Parameter[] = []): Promise<Finding[]> {
+  const { table, what, sql } = check;
+  const found = await run({ text: `${rows} ${sql}` }, values);
+  return found.map(([id]) => ({ table, id: storedText(id), what }));
+}
+
+async function inspectEntries(run: Run): Promise<readonly Finding[]> {
+  const findings: Finding[] = [];
+  const add = (id: unknown, what: string) => findings.push({ table: 'token_index', id: storedText(id), what });
+  let cursor: readonly Parameter[] | undefined = FIRST_ENTRY;
+  while (cursor !== undefined) {
+    const { wrong, next } = await inspectEntriesAfter(run, cursor);
+    for (const [tenant, blind, token] of wrong) {
+      if (tenant !== null) add(tenant, NO_TENANT);
+      if (token === null) add(blind, 'an index entry leads to no token');
+      else if (tenant === null) add(token, 'the token has an unexpected index entry');
+    }
+    cursor = next;
+  }
+  return findings;
+}
+
+async function inspectEntriesAfter(run: Run, cursor: readonly Parameter[]) {
+  const [wrong, [last]] = await Promise.all([run(WRONG_ENTRIES, cursor), run(LAST_ENTRY, cursor)]);
+  return { wrong, next: last?.map((value) => (typeof value === 'string' ? value : storedNumber(value))) };
+}
+
+/** Removes the repetitions of findings that several steps make. */
+function distinct(findings: readonly Finding[]): readonly Finding[] {
+  return [...new Map(findings.map((finding) => [`${finding.table} ${finding.id} ${finding.what}`, finding])).values()];
+}
