@@ -1,0 +1,120 @@
+import { setImmediate as turn } from 'node:timers/promises';
+import { connectStore } from '../../src/store/postgres/connect.ts';
+import { type Connections, type LaneMember, type Run, Undo } from '../../src/store/postgres/connections.ts';
+import { locksOf } from '../../src/store/postgres/lock-rows.ts';
+import { resealing } from '../../src/store/postgres/reseal.ts';
+import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
+import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+import { tokenRemoval } from '../../src/store/postgres/token-removal.ts';
+import { tokenWrites } from '../../src/store/postgres/token-writes.ts';
+
+/** The statements of a change, for a transaction without the lock of the audit's chain. */
+export type Work<T> = (run: Run) => Promise<T>;
+
+/** Two connections whose transactions overlap. */
+export interface RaceTrack {
+  /** Runs a statement outside a transaction. */
+  readonly run: Run;
+  /**
+   * Runs two transactions: the second begins when the first has run its statements, and the first commits when the
+   * second waits for it, or has committed.
+   */
+  race<A, B>(first: Work<A>, second: Work<B>): Promise<readonly [A, B]>;
+  close(): Promise<void>;
+}
+
+const BEGIN = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED' };
+const ROLLBACK = { text: 'ROLLBACK' };
+const PID = { text: 'SELECT pg_backend_pid()' };
+const IS_BLOCKED = { text: 'SELECT cardinality(pg_blocking_pids($1)) > 0' };
+
+export async function openRaceTrack(url: string): Promise<RaceTrack> {
+  const open = () => connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout: 10_000 });
+  const [left, right, watcher] = await Promise.all([open(), open(), open()]);
+  const [row] = await right.run(PID);
+  const pid = Number(row?.[0]);
+
+  async function begin<T>(client: SqlClient, work: Work<T>): Promise<{ readonly result: T; end(): Promise<void> }> {
+    await client.run(BEGIN);
+    try {
+      return { result: await work(client.run), end: () => client.commit() };
+    } catch (error) {
+      await client.run(ROLLBACK);
+      if (!(error instanceof Undo)) throw error;
+      return { result: error.result, end: async () => undefined };
+    }
+  }
+
+  return {
+    run: watcher.run,
+
+    async race(first, second) {
+      const opened = await begin(left, first);
+      let isOver = false;
+      const other = begin(right, second)
+        .then(async ({ result, end }) => {
+          await end();
+          return result;
+        })
+        .finally(() => {
+          isOver = true;
+        });
+      // Keep a failure for the caller, who waits for it later.
+      other.catch(() => undefined);
+      while (!isOver && (await watcher.run(IS_BLOCKED, [pid]))[0]?.[0] !== true) await turn();
+      await opened.end();
+      return [opened.result, await other];
+    },
+
+    async close() {
+      await Promise.all([left.close(), right.close(), watcher.close()]);
+    },
+  };
+}
+
+const unused = () => Promise.reject(new Error('not used here'));
+const UNUSED: Connections = { read: unused, readSlow: unused, readSnapshot: unused, change: unused, join: unused };
+
+type Writes = ReturnType<typeof tokenWrites>;
+type Changes = ReturnType<typeof resealing> & ReturnType<typeof tokenRemoval>;
+
+/** Returns the lane member by which the store would make a change. */
+export async function memberOf<T>(call: (writes: Writes) => Promise<T>): Promise<LaneMember<T>> {
+  const { promise, resolve } = Promise.withResolvers<LaneMember<never>>();
+  const join: Connections['join'] = (member) => {
+    resolve(member as LaneMember<never>);
+    return new Promise(() => undefined);
+  };
+  call(tokenWrites({ ...UNUSED, join })).catch(() => undefined);
+  return promise;
+}
+
+/** Returns the statements of a lane member, which writes no entry. */
+export function workOf<T>({ gates = [], tokens = [], statements, read }: LaneMember<T>): Work<T> {
+  return async (run) => {
+    await Promise.all(locksOf(gates, tokens).map(([statement, values]) => run(statement, values)));
+    const sent = statements(undefined).map(([statement, values]) => run(statement, values));
+    return read(await Promise.all(sent)).result;
+  };
+}
+
+/** Returns the statements of a change that runs alone, without those for the audit and the replies. */
+export function changeOf<T>(call: (changes: Changes) => Promise<T>): Work<T> {
+  const nothing = async () => undefined;
+  return (run) => {
+    const connections: Connections = {
+      ...UNUSED,
+      change: (change) =>
+        change({
+          run,
+          append: nothing,
+          requireFree: nothing,
+          record: nothing,
+          recordRemoval: nothing,
+          removeRepliesOf: nothing,
+          touchAuthority: nothing,
+        }),
+    };
+    return call({ ...resealing(connections), ...tokenRemoval(connections) });
+  };
+}
