@@ -2,18 +2,24 @@ import { MAX_TOTAL } from '../../contract/page.ts';
 import type { Store } from '../../core/ports.ts';
 import type { WalkSlice } from '../../core/scan-ports.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
-import { toQuery, weightOf } from '../rows/token-query.ts';
+import { type TokenQuery, toQuery, weightOf } from '../rows/token-query.ts';
 import type { Connections, Run } from './connections.ts';
 import { PRESENTED_COLUMNS, SCANNED_COLUMNS, toPresentedToken, toScannedToken } from './decode-token.ts';
 import { type Fragment, toBound } from './fragment.ts';
 import type { Row } from './sql-client.ts';
-import { planScan, planTokens, planWalk, readWeights, weigh } from './token-plan.ts';
+import { PLAN_BY_ORDER, planScan, planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
 import { uuidKey } from './uuid-text.ts';
 
 /** The columns of a walk before those of the token. */
 const WALK_WIDTH = 3;
 
 const send = (run: Run, fragment: Fragment | undefined) => fragment && run(...toBound(fragment));
+
+/** Resolves to the weights for choosing the start; undefined if the tenant does not exist. */
+async function readStart(run: Run, tenantId: string, query: TokenQuery): Promise<Weights | undefined> {
+  const [, [row]] = await Promise.all([run(PLAN_BY_ORDER), run(...toBound(weigh(uuidKey(tenantId), query)))]);
+  return row && readWeights(row);
+}
 
 /** Returns the number of matches; undefined if too many tokens have expired to subtract them. */
 function totalOf([row = []]: readonly Row[]): number | undefined {
@@ -46,9 +52,9 @@ export function findTokensMethods({
       const query = toQuery(filter);
       if (query === undefined) return { records: [], total: 0 };
       return readSnapshot(async (run) => {
-        const [row] = await run(...toBound(weigh(uuidKey(filter.tenant_id), query)));
-        if (row === undefined) return { records: [], total: 0 };
-        const plan = planTokens(readWeights(row), query, page, now);
+        const weights = await readStart(run, filter.tenant_id, query);
+        if (weights === undefined) return { records: [], total: 0 };
+        const plan = planTokens(weights, query, page, now);
         const [rows, totals] = await Promise.all([page.limit === 0 ? [] : send(run, plan.list), send(run, plan.total)]);
         return {
           records: rows?.map((found) => toPresentedToken(filter.tenant_id, found)),
@@ -61,10 +67,10 @@ export function findTokensMethods({
       const query = toQuery(filter);
       if (query === undefined) return { found: 0, records: [] };
       return readSnapshot(async (run) => {
-        const [row] = await run(...toBound(weigh(uuidKey(filter.tenant_id), query)));
-        if (row === undefined) return { found: 0, records: [] };
+        const weights = await readStart(run, filter.tenant_id, query);
+        if (weights === undefined) return { found: 0, records: [] };
         const limit = Math.ceil(walk.limit / weightOf(query));
-        const plan = planWalk(readWeights(row), query, { ...walk, limit }, now, PRESENTED_COLUMNS);
+        const plan = planWalk(weights, query, { ...walk, limit }, now, PRESENTED_COLUMNS);
         const { found, wanted, next } = sliceOf(await run(...toBound(plan)), limit);
         return { found, records: wanted.map((token) => toPresentedToken(filter.tenant_id, token)), next };
       });
@@ -74,10 +80,10 @@ export function findTokensMethods({
       const query = toQuery(filter);
       if (query === undefined) return { records: [] };
       return readSnapshot(async (run) => {
-        const [row] = await run(...toBound(weigh(uuidKey(filter.tenant_id), { all: [] })));
-        if (row === undefined) return { records: [] };
+        const weights = await readStart(run, filter.tenant_id, { all: [] });
+        if (weights === undefined) return { records: [] };
         const slice = { after, limit, skip: 0, take: limit };
-        const plan = planScan(readWeights(row).tenant, query, slice, now, SCANNED_COLUMNS);
+        const plan = planScan(weights.tenant, query, slice, now, SCANNED_COLUMNS);
         const { wanted, next } = sliceOf(await run(...toBound(plan)), limit);
         return { records: wanted.map((token) => toScannedToken(filter.tenant_id, token)), next };
       });
