@@ -33,8 +33,8 @@ const REMOVE_APPLICATION: Statement = {
 const FIND_TENANT: Statement = { text: 'SELECT tenant FROM vault.tenant WHERE id = $1' };
 /** Parameters: tenant, limit. Returns the number of removed rows, and that of live tokens among them. */
 const EMPTY_TOKENS: Statement = {
-  text: `WITH stale AS MATERIALIZED (SELECT token FROM vault.token WHERE tenant = $1 ORDER BY id LIMIT $2),
-gone AS (DELETE FROM vault.token t USING stale WHERE t.token = stale.token RETURNING t.deleted_at)
+  text: `WITH gone AS (DELETE FROM vault.token WHERE token = ANY (ARRAY(
+  SELECT token FROM vault.token WHERE tenant = $1 ORDER BY id LIMIT $2)) RETURNING deleted_at)
 SELECT count(*), count(*) FILTER (WHERE deleted_at IS NULL) FROM gone`,
 };
 const EMPTY_INDEX: Statement = {

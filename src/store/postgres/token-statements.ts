@@ -32,7 +32,10 @@ function foundBy(id: string): string {
 const UNINDEX = `removed AS (DELETE FROM vault.token_index i USING stale
   WHERE i.tenant = stale.tenant AND i.blind = stale.blind AND i.created_at = stale.created_at AND i.token = stale.token)`;
 
-/** Adds the rows of `changes` to the counters. */
+/**
+ * Adds the rows of `changes` to the counters. A create counts in its month and under its keys; what changes `live` later
+ * counts in month 0, and a mark under the keys 0, so that a type has few rows.
+ */
 function counted(changes: string): string {
   return `counted AS (INSERT INTO vault.token_count AS c (tenant, type, month, key_id, index_key_id, chain, live, active,
     last_created_at) ${changes}
@@ -166,6 +169,21 @@ ${MOVE_COUNT}
 SELECT ${countOf('old')}, ${countOf('changed')}`,
 };
 
+/**
+ * Parameters: chain, tenant id, ids, month. An array of numbers keeps the planner from reading the whole table when there
+ * are many ids. Statements before it must lock the tokens.
+ */
+const MARK: Statement = {
+  name: 'markTokens',
+  text: `WITH marked AS (UPDATE vault.token t SET active_month = $4::integer
+  WHERE t.token = ANY (ARRAY(SELECT x.token FROM unnest($3::text[]) w (id), LATERAL (SELECT token, deleted_at
+      FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $2::uuid) AND vault.token.id = w.id
+      OFFSET 0) x WHERE x.deleted_at IS NULL))
+    AND t.active_month < $4 RETURNING t.tenant, t.type),
+${counted('SELECT tenant, type, $4, 0, 0, $1::bigint, 0, count(*), 0 FROM marked GROUP BY tenant, type')}
+SELECT`,
+};
+
 export const TOKEN_CHANGES = {
   create: CREATE,
   createUnlessDuplicate: CREATE_UNLESS_DUPLICATE,
@@ -173,4 +191,5 @@ export const TOKEN_CHANGES = {
   reindex: REINDEX,
   remove: REMOVE,
   reseal: RESEAL,
+  mark: MARK,
 } as const satisfies Record<string, Statement>;

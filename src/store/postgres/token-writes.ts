@@ -18,17 +18,6 @@ export const ROOT_CHAIN = 0;
 /** The parameters of a change whose entry is written apart from it. */
 export const NO_PLACE: readonly Parameter[] = [ROOT_CHAIN, null, null, null, null, null];
 
-/** Parameters: tenant id, ids without repetitions, month, chain. Statements before it must lock the tokens. */
-const MARK_ACTIVE: Statement = {
-  text: `WITH found AS MATERIALIZED (SELECT x.token FROM unnest($2::text[]) w (id), LATERAL (SELECT token FROM vault.token
-    WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1::uuid) AND vault.token.id = w.id OFFSET 0) x),
-marked AS (UPDATE vault.token t SET active_month = $3::integer FROM found
-  WHERE t.token = found.token AND t.deleted_at IS NULL AND t.active_month < $3 RETURNING t.tenant, t.type)
-INSERT INTO vault.token_count AS c (tenant, type, month, key_id, index_key_id, chain, live, active, last_created_at)
-SELECT tenant, type, $3, 0, 0, $4::bigint, 0, count(*), 0 FROM marked GROUP BY tenant, type
-ON CONFLICT (tenant, type, month, key_id, index_key_id, chain) DO UPDATE SET active = c.active + excluded.active`,
-};
-
 /** Answers of a change that found its place taken. It runs again. */
 const PLACE_TAKEN = { isHead: false, hasChanged: false } as const;
 
@@ -194,7 +183,7 @@ export function tokenWrites(connections: Connections): Pick<Store, Methods> {
       const tokens = lockable([...new Set(ids)].map((id) => ({ tenant_id: tenantId, id })));
       return connections.join({
         tokens,
-        statements: () => [[MARK_ACTIVE, [uuidKey(tenantId), tokens.map(({ id }) => id), month, ROOT_CHAIN]]],
+        statements: () => [[TOKEN_CHANGES.mark, [ROOT_CHAIN, uuidKey(tenantId), tokens.map(({ id }) => id), month]]],
         read: () => ({ isHead: true, hasChanged: false, result: undefined }),
       });
     },
