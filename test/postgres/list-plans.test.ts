@@ -1,0 +1,214 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { MAX_TOTAL } from '../../src/contract/page.ts';
+import type { TokenCondition } from '../../src/core/ports.ts';
+import { connectStore } from '../../src/store/postgres/connect.ts';
+import { PRESENTED_COLUMNS, SCANNED_COLUMNS } from '../../src/store/postgres/decode-token.ts';
+import { type Fragment, toBound } from '../../src/store/postgres/fragment.ts';
+import { schemaStatements } from '../../src/store/postgres/schema.ts';
+import type { Row, SqlClient, Statement } from '../../src/store/postgres/sql-client.ts';
+import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+import {
+  PLAN_BY_ORDER,
+  planScan,
+  planTokens,
+  planWalk,
+  readWeights,
+  weigh,
+} from '../../src/store/postgres/token-plan.ts';
+import type { TokenQuery } from '../../src/store/rows/token-query.ts';
+import { createDatabase } from './create-database.ts';
+
+const TENANT = '00000000-0000-7000-8000-000000000001';
+/** The number of tokens in each of two tenants. */
+const TOKENS = 20_000;
+const NOW = 10 * TOKENS;
+
+/** Returns the blind index of the tokens whose number is a multiple of `every`. */
+const blindOf = (every: number): Uint8Array => Buffer.from(every.toString(16).padStart(32, '0'), 'hex');
+const MANY = blindOf(0xffff);
+
+const blinds = [1, 2, 10, 1000]
+  .map((every) => `CASE WHEN k % ${every} = 0 THEN '${Buffer.from(blindOf(every)).toString('hex')}'::uuid END`)
+  .join();
+
+/**
+ * Fills both tenants by turns. Ten tokens of a tenant share a time, every tenth is a card, every hundredth has expired.
+ * One blind index has more entries than a total counts.
+ */
+const TEXTS = [
+  ...schemaStatements('vault'),
+  `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, authority, details)
+    SELECT ('${TENANT.slice(0, -1)}' || n)::uuid, gen_random_uuid(), 1, 1, 1, 1, 2, gen_random_uuid(), ''
+    FROM generate_series(1, 2) n`,
+  `INSERT INTO vault.token (tenant, type, active_month, created_at, expires_at, revision, key_id, index_key_id, id,
+      blinds, clear, presented, revealed)
+    SELECT 1 + n % 2, CASE WHEN k % 10 = 0 THEN 2 ELSE 1 END, 1, k / 10, CASE WHEN k % 100 = 7 THEN k END, 1, 1, 2,
+      'tok_' || md5(n::text), array_remove(ARRAY[md5('f' || n)::uuid, ${blinds}], NULL),
+      sha256(n::text::bytea), repeat(md5(n::text), 10)::bytea, repeat(md5(n::text), 10)::bytea
+    FROM (SELECT n, n / 2 AS k FROM generate_series(0, ${2 * TOKENS - 1}) n) s`,
+  'INSERT INTO vault.token_index SELECT tenant, b, created_at, token FROM vault.token, unnest(blinds) b',
+  `INSERT INTO vault.token_index SELECT 1, '${Buffer.from(MANY).toString('hex')}', n, -n
+    FROM generate_series(1, ${1.5 * MAX_TOTAL}) n`,
+  `INSERT INTO vault.token_count SELECT tenant, type, 1, 1, 2, 0, count(*), count(*), max(created_at)
+    FROM vault.token GROUP BY 1, 2`,
+];
+
+interface Node {
+  readonly 'Node Type': string;
+  readonly 'Relation Name'?: string;
+  readonly 'Index Name'?: string;
+  readonly 'Actual Rows'?: number;
+  readonly 'Actual Loops'?: number;
+  readonly 'Rows Removed by Filter'?: number;
+  readonly Plans?: readonly Node[];
+}
+
+interface Explained {
+  /** The indexes of tokens that the statement reads; `Seq Scan` for a table without one. */
+  readonly scans: readonly string[];
+  /** The number of rows and entries that it reads there. */
+  readonly read: number;
+  readonly rows: readonly Row[];
+}
+
+function nodesOf(node: Node): readonly Node[] {
+  return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
+}
+
+function readBy(node: Node): number {
+  const { 'Actual Rows': rows = 0, 'Actual Loops': loops = 0, 'Rows Removed by Filter': removed = 0 } = node;
+  return (rows + removed) * loops;
+}
+
+interface Case {
+  readonly name: string;
+  readonly all: readonly TokenCondition[];
+  readonly anyOf?: TokenQuery['anyOf'];
+  /** The index from which the search starts. */
+  readonly start: string;
+  /** The most that a page reads. Absent: a few rows for each that it examines. */
+  readonly read?: number;
+  /** Absent: counting needs a walk. */
+  readonly total?: number;
+}
+
+const ID = `tok_${'cfcd208495d565ef66e7dff9f98764da'}`;
+const CASES: readonly Case[] = [
+  { name: 'no condition', all: [], start: 'token_newest', total: TOKENS - 200 },
+  { name: 'a type', all: [{ type_in: ['card'] }], start: 'token_newest', total: TOKENS / 10 },
+  { name: 'a time', all: [{ created_in: { from: 5, to: 1900 } }], start: 'token_newest' },
+  { name: 'a blind index', all: [{ index_in: [blindOf(1)] }], start: 'token_index_pkey', total: TOKENS - 200 },
+  { name: 'a rare blind index', all: [{ index_in: [blindOf(1000)] }], start: 'token_index_pkey', total: 20 },
+  {
+    name: 'a blind index and a type',
+    all: [{ index_in: [blindOf(2)] }, { type_in: ['card'] }],
+    start: 'token_index_pkey',
+  },
+  {
+    name: 'a frequent and a rare blind index',
+    all: [{ index_in: [blindOf(1)] }, { index_in: [blindOf(1000)] }],
+    start: 'token_index_pkey',
+    total: 20,
+  },
+  {
+    name: 'one of two rare blind indexes',
+    all: [{ index_in: [blindOf(10), blindOf(1000)] }],
+    start: 'token_index_pkey',
+    read: 5000,
+    total: TOKENS / 10,
+  },
+  { name: 'one of two frequent blind indexes', all: [{ index_in: [blindOf(1), blindOf(2)] }], start: 'token_newest' },
+  { name: 'ids', all: [{ id_in: [ID, 'tok_none'] }], start: 'token_id', total: 1 },
+  { name: 'a rare prefix', all: [{ id_prefix: ID.slice(0, 6) }], start: 'token_id', read: 500, total: 90 },
+  { name: 'a frequent prefix', all: [{ id_prefix: 'tok_' }], start: 'token_newest' },
+  {
+    name: 'the visibility of an application',
+    all: [],
+    anyOf: [[{ index_in: [blindOf(1)] }, { type_in: ['card'] }], [{ id_prefix: 'tok_0' }]],
+    start: 'token_newest',
+  },
+];
+
+describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (statistics) => {
+  let client: SqlClient;
+  beforeAll(async () => {
+    client = await connectStore(parseStoreUrl(`${await createDatabase()}?sslmode=disable`), { timeout: 60_000 });
+    for (const text of TEXTS) await client.run({ text });
+    if (statistics === 'fresh') await client.run({ text: 'ANALYZE' });
+  }, 60_000);
+  afterAll(() => client.close());
+
+  async function explain(fragment: Fragment, settings: Statement = PLAN_BY_ORDER): Promise<Explained> {
+    const [{ text }, values] = toBound(fragment);
+    await client.run({ text: 'BEGIN' });
+    await client.run(settings);
+    const [[plans] = []] = await client.run({ text: `EXPLAIN (ANALYZE, FORMAT JSON) ${text}` }, values);
+    const rows = await client.run({ text }, values);
+    await client.commit();
+    const [plan] = plans as readonly { readonly Plan: Node }[];
+    const nodes = plan === undefined ? [] : nodesOf(plan.Plan);
+    const scans = nodes.filter((node) => /^token(?!_count)/.test(node['Index Name'] ?? node['Relation Name'] ?? ''));
+    return {
+      scans: [...new Set(scans.map((node) => node['Index Name'] ?? node['Node Type']))].sort(),
+      read: scans.reduce((sum, node) => sum + readBy(node), 0),
+      rows,
+    };
+  }
+
+  async function weightsOf(query: TokenQuery) {
+    const { read, rows, scans } = await explain(weigh(TENANT, query));
+    const [row = []] = rows;
+    return { weights: readWeights(row), read, scans };
+  }
+
+  it.each(CASES)('by $name: start from $start', async ({ all, anyOf, start, read = 400, total }) => {
+    const query = { all, ...(anyOf && { anyOf }) };
+    const { weights, ...weighing } = await weightsOf(query);
+    expect(weighing.scans.filter((scan) => !/^token_(id|index_pkey)$/.test(scan))).toEqual([]);
+    expect(weighing.read).toBeLessThanOrEqual(10_000);
+
+    const slice = { limit: 100, skip: 0, take: 20 };
+    const after = { created_at: TOKENS / 20, id: 'tok_8' };
+    const pages = [undefined, after].map((each) =>
+      planWalk(weights, query, { ...slice, after: each }, NOW, PRESENTED_COLUMNS),
+    );
+    const plan = planTokens(weights, query, { offset: 20, limit: 20 }, NOW);
+    for (const page of [...pages, ...(plan.list === undefined ? [] : [plan.list])]) {
+      const found = await explain(page);
+      expect(found.scans.filter((scan) => scan !== 'token_pkey')).toEqual([start]);
+      expect(found.read).toBeLessThanOrEqual(read);
+    }
+    const counted = plan.total === undefined ? undefined : await explain(plan.total);
+    expect(counted?.rows[0]?.[0]).toBe(total);
+    expect(counted?.scans ?? []).not.toContain('Seq Scan');
+    expect(counted?.read ?? 0).toBeLessThanOrEqual((total ?? 0) + read);
+  });
+
+  it('counts no more entries than the maximum total', async () => {
+    const query = { all: [{ index_in: [MANY] }] };
+    const { weights } = await weightsOf(query);
+    const { total } = planTokens(weights, query, { offset: 0, limit: 20 }, NOW);
+    if (total === undefined) throw new Error('unreachable');
+    const { scans, read, rows } = await explain(total);
+    expect(rows[0]?.[0]).toBeGreaterThan(MAX_TOTAL);
+    expect(scans).toEqual(['token_expiry', 'token_index_pkey']);
+    expect(read).toBeLessThanOrEqual(MAX_TOTAL + 500);
+  });
+
+  it('scans the newest tokens', async () => {
+    const slice = { after: { created_at: 700, id: 'tok_4' }, limit: 200, skip: 0, take: 200 };
+    const { weights } = await weightsOf({ all: [] });
+    const { scans, read, rows } = await explain(planScan(weights.tenant, { all: [] }, slice, NOW, SCANNED_COLUMNS));
+    expect(scans).toEqual(['token_newest', 'token_pkey']);
+    expect(rows).toHaveLength(200);
+    expect(read).toBeLessThanOrEqual(500);
+  });
+
+  it('control: without the settings a page without statistics reads all tokens of the tenant', async () => {
+    const { weights } = await weightsOf({ all: [] });
+    const { list } = planTokens(weights, { all: [] }, { offset: 0, limit: 20 }, NOW);
+    if (list === undefined) throw new Error('unreachable');
+    const { read } = await explain(list, { text: 'SELECT 1' });
+    expect(read > TOKENS).toBe(statistics === 'no');
+  });
+});
