@@ -10,11 +10,12 @@ import { blindsOf, idsOf, isLive, wherePrefix, whereQuery } from './token-condit
 
 /**
  * Makes PostgreSQL read the chosen indexes in their order, until the end of the transaction. The statistics may be older
- * than a tenant: it would then read all tokens of the tenant and sort them.
+ * than a tenant: it would then read all tokens of the tenant and sort them. With `jit`, it would compile each statement
+ * that must sort, since it thinks that sorting is expensive.
  */
 export const PLAN_BY_ORDER: Statement = {
   text: `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
-    set_config('enable_sort', 'off', true)`,
+    set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`,
 };
 
 /**
