@@ -114,7 +114,7 @@ export function tokenRemoval({
   function sweep(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
     return change(async (transaction) => {
       const removed = await removeTokens(transaction.run, now, limit, recorder);
-      for (const audit of removed) await transaction.recordRemoval(audit);
+      await Promise.all(removed.map((audit) => transaction.recordRemoval(audit)));
       const applications = await removeApplications(transaction, now, limit - removed.length, recorder);
       return removed.length + applications;
     });
