@@ -1,0 +1,198 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Finding } from '../../src/core/maintenance-ports.ts';
+import { connectStore } from '../../src/store/postgres/connect.ts';
+import { inspectTables } from '../../src/store/postgres/inspect-tables.ts';
+import { schemaStatements } from '../../src/store/postgres/schema.ts';
+import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
+import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+import { createDatabase } from './create-database.ts';
+
+const TENANT = '00000000-0000-7000-8000-000000000001';
+const PARENT = '00000000-0000-7000-8000-0000000000a1';
+const CHILD = '00000000-0000-7000-8000-0000000000a2';
+const BLINDS = [1, 2].map((n) => `00000000-0000-0000-0000-0000000000b${n}`);
+const SUBJECT = '00000000-0000-0000-0000-0000000000c1';
+
+/** More tokens than one step examines, one of them deleted, with entries, counters, a reply and an audit. */
+const FILL = [
+  ...schemaStatements('vault'),
+  "INSERT INTO vault.header VALUES (1, 'v', 1, 0, 1, NULL, '{}', '{}', '')",
+  `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, authority, details)
+    VALUES ('${TENANT}', '${TENANT}', 1, 1, 1, 1, 2, gen_random_uuid(), '')`,
+  "INSERT INTO vault.tenant_key VALUES (1, 1, 1, 1, 'k', 1), (1, 2, 2, 1, 'k', 1)",
+  `INSERT INTO vault.application (tenant, id, type, key_hash, parent_id, created_at, revision, key_id, details)
+    VALUES (1, '${PARENT}', 1, 'a', NULL, 1, 1, 1, ''), (1, '${CHILD}', 4, 'b', '${PARENT}', 1, 1, 1, '')`,
+  `INSERT INTO vault.token (tenant, type, active_month, created_at, revision, key_id, index_key_id, id, blinds, clear,
+      presented, revealed)
+    SELECT 1, 1, 7, n, 1, 1, 2, 't' || n, ARRAY['${BLINDS.join("', '")}']::uuid[], 'c', 'p', 'r'
+    FROM generate_series(1, 6000) n`,
+  `INSERT INTO vault.token (tenant, type, active_month, created_at, deleted_at, revision, key_id, index_key_id, id, mac,
+      created_by) VALUES (1, 1, 6, 9000, 9001, 1, 1, 2, 'gone', 'm', '${PARENT}')`,
+  'INSERT INTO vault.token_index SELECT tenant, b, created_at, token FROM vault.token, unnest(blinds) b',
+  'INSERT INTO vault.token_count VALUES (1, 1, 6, 1, 2, 0, 1, 1, 9000), (1, 1, 7, 1, 2, 0, 5999, 6000, 6000)',
+  `INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, sealed)
+    VALUES (1, '${PARENT}', 'k', 'r', 1, 's')`,
+  `INSERT INTO vault.reply_subject VALUES (1, '${SUBJECT}')`,
+  "INSERT INTO vault.audit VALUES (0, 1, 1, 'l', 's'), (0, 2, 1, 'l', 's')",
+  `INSERT INTO vault.audit_index VALUES ('${SUBJECT}', 0, 1)`,
+  'UPDATE vault.chain SET logged = 1',
+];
+
+const NO_TENANT = 'belongs to a tenant that does not exist';
+const COUNTER = 'the counter of a type differs from its tokens';
+const entry = (id: string, what: string): Finding => ({ table: 'token_index', id, what });
+const counter = (id: string, what: string): Finding => ({ table: 'token_count', id: `${TENANT} ${id}`, what });
+const schema = (id: string, what: string): Finding => ({ table: 'schema', id, what });
+const FOREIGN = 'no vault creates this, and it may change or hide rows';
+const NO_INDEX = 'an index is missing or not valid';
+const NEITHER = 'is neither a token nor a tombstone';
+const MISSING = 'an index entry of the token is missing';
+const LEADS_NOWHERE = 'an index entry leads to no token';
+const UNEXPECTED = 'the token has an unexpected index entry';
+const NEWEST_KEYS = 'its newest keys are not the newest of its keys';
+const OF_TOKEN_5 = "token = (SELECT token FROM vault.token WHERE id = 't5')";
+const UNCHECKED = 'ALTER TABLE vault.token DROP CONSTRAINT token_check';
+
+/** Damages of a clean store, and all that is then found. */
+const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]])[] = [
+  ...['tenant_key', 'application', 'reply', 'token_count'].map(
+    (table) =>
+      [
+        `ALTER TABLE vault.${table} DROP CONSTRAINT ${table}_pkey; UPDATE vault.${table} SET tenant = 9`,
+        schema(table, NO_INDEX),
+        { table, id: 'tenant 9', what: NO_TENANT },
+        ...(table === 'tenant_key' ? [{ table: 'tenant', id: TENANT, what: NEWEST_KEYS }] : []),
+        ...(table === 'token_count'
+          ? [
+              { table, id: `${TENANT} type 1`, what: COUNTER },
+              { table, id: 'number 9 type 1', what: COUNTER },
+              counter('type 1', 'the last creation time of a type differs from that of its last token'),
+              {
+                table,
+                id: 'number 9 type 1',
+                what: 'the last creation time of a type differs from that of its last token',
+              },
+              counter('month 7', 'the counter of a month is less than its tokens'),
+            ]
+          : []),
+      ] as const,
+  ),
+  ...['format', 'header', 'sweep'].map(
+    (table) => [`DELETE FROM vault.${table}`, { table, id: '', what: 'its only row is missing' }] as const,
+  ),
+  ['UPDATE vault.sweep SET swept_at = -1', { table: 'sweep', id: '', what: 'the time of the last sweep is not valid' }],
+  [
+    'DELETE FROM vault.gate WHERE gate = 4095',
+    { table: 'gate', id: '', what: 'rows are missing, so duplicates may be created' },
+  ],
+  [
+    'UPDATE vault.audit SET chain = 3 WHERE sequence = 2',
+    { table: 'chain', id: 'chain 3', what: 'a chain of the audit has no row' },
+  ],
+  ['UPDATE vault.tenant SET data_key_id = 2', { table: 'tenant', id: TENANT, what: NEWEST_KEYS }],
+  ['UPDATE vault.tenant SET index_key_id = 1', { table: 'tenant', id: TENANT, what: NEWEST_KEYS }],
+  [
+    `DELETE FROM vault.application WHERE id = '${PARENT}'`,
+    { table: 'application', id: CHILD, what: 'was created by an application that no longer exists' },
+  ],
+  ...[
+    'UPDATE vault.audit_index SET sequence = 2',
+    'UPDATE vault.chain SET logged = 2; UPDATE vault.audit_index SET sequence = 3',
+  ].map(
+    (sql) =>
+      [
+        sql,
+        {
+          table: 'audit_index',
+          id: 'chain 0',
+          what: 'names rows that it does not cover yet, or that the audit does not have',
+        },
+      ] as const,
+  ),
+  ['DELETE FROM vault.reply', { table: 'reply_subject', id: SUBJECT, what: 'leads to no stored reply' }],
+  [
+    "UPDATE vault.token SET tenant = 9 WHERE id = 'gone'",
+    { table: 'token', id: 'tenant 9', what: NO_TENANT },
+    counter('type 1', 'the last creation time of a type differs from that of its last token'),
+    {
+      table: 'token_count',
+      id: 'number 9 type 1',
+      what: 'the last creation time of a type differs from that of its last token',
+    },
+  ],
+  [`${UNCHECKED}; UPDATE vault.token SET mac = 'm' WHERE id = 't5'`, { table: 'token', id: 't5', what: NEITHER }],
+  [`${UNCHECKED}; UPDATE vault.token SET clear = 'c' WHERE id = 'gone'`, { table: 'token', id: 'gone', what: NEITHER }],
+  [
+    "UPDATE vault.token SET blinds = '{}' WHERE id = 't5'",
+    { table: 'token', id: 't5', what: 'has no valid list of blind indexes' },
+    entry('t5', UNEXPECTED),
+  ],
+  [
+    `UPDATE vault.token SET blinds = array_append(blinds, NULL) WHERE id = 't5999'`,
+    { table: 'token', id: 't5999', what: 'has no valid list of blind indexes' },
+  ],
+  [`DELETE FROM vault.token_index WHERE blind = '${BLINDS[1]}' AND ${OF_TOKEN_5}`, entry('t5', MISSING)],
+  [
+    `UPDATE vault.token_index SET created_at = 1 WHERE blind = '${BLINDS[1]}' AND ${OF_TOKEN_5}`,
+    entry('t5', MISSING),
+    entry(BLINDS[1] ?? '', LEADS_NOWHERE),
+  ],
+  [`INSERT INTO vault.token_index VALUES (1, '${SUBJECT}', 1, 1000000)`, entry(SUBJECT, LEADS_NOWHERE)],
+  [
+    `INSERT INTO vault.token_index VALUES (9, '${SUBJECT}', 1, 1)`,
+    entry('tenant 9', NO_TENANT),
+    entry(SUBJECT, LEADS_NOWHERE),
+  ],
+  [
+    `INSERT INTO vault.token_index SELECT 1, '${SUBJECT}', created_at, token FROM vault.token WHERE id = 't5'`,
+    entry('t5', UNEXPECTED),
+  ],
+  ['UPDATE vault.token_count SET live = live + 1 WHERE month = 7', counter('type 1', COUNTER)],
+  [
+    'UPDATE vault.token_count SET last_created_at = 9999 WHERE month = 6',
+    counter('type 1', 'the last creation time of a type differs from that of its last token'),
+  ],
+  [
+    'UPDATE vault.token_count SET active = 5 WHERE month = 7',
+    counter('month 7', 'the counter of a month is less than its tokens'),
+  ],
+  [
+    `CREATE FUNCTION vault.hide() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
+      CREATE TRIGGER hides BEFORE INSERT ON vault.audit FOR EACH ROW EXECUTE FUNCTION vault.hide()`,
+    schema('trigger hides', FOREIGN),
+    schema('function hide', FOREIGN),
+  ],
+  ['CREATE RULE keep AS ON DELETE TO vault.token DO INSTEAD NOTHING', schema('rule keep', FOREIGN)],
+  ['CREATE POLICY hides ON vault.token USING (false)', schema('policy hides', FOREIGN)],
+  ['CREATE TABLE public.other () INHERITS (vault.reply)', schema('child table other', FOREIGN)],
+  ['DROP INDEX vault.token_id', schema('token_id', NO_INDEX)],
+  [
+    "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'vault.token_newest'::regclass",
+    schema('token_newest', NO_INDEX),
+  ],
+];
+
+describe('the inspection of the tables', () => {
+  let client: SqlClient;
+  const inspect = () => inspectTables({ readSnapshot: (query) => query((...args) => client.run(...args)) }).inspect();
+
+  beforeAll(async () => {
+    client = await connectStore(parseStoreUrl(`${await createDatabase()}?sslmode=disable`), { timeout: 20_000 });
+    for (const text of FILL) await client.run({ text });
+  });
+  afterAll(() => client.close());
+
+  it('control: finds nothing in a clean store', async () => {
+    expect(await inspect()).toEqual([]);
+  });
+
+  it.each(DAMAGES.map(([sql, ...findings]) => ({ sql, findings })))('finds $sql', async ({ sql, findings }) => {
+    await client.run({ text: 'BEGIN' });
+    try {
+      await client.run({ text: sql });
+      expect(await inspect()).toEqual(findings);
+    } finally {
+      await client.run({ text: 'ROLLBACK' });
+    }
+  });
+});
