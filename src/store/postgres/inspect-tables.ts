@@ -13,6 +13,9 @@ interface Check {
   readonly sql: string;
 }
 
+/** Compiling these statements would take longer than running them on some thousand rows. */
+const COMPILE_NONE: Statement = { text: "SELECT set_config('jit', 'off', true)" };
+
 /** The number of rows that one statement of a walk examines. */
 const EXAMINED = 5000;
 
@@ -162,6 +165,7 @@ export function inspectTables({ readSnapshot }: Pick<Connections, 'readSnapshot'
   return {
     inspect: () =>
       readSnapshot(async (run) => {
+        await run(COMPILE_NONE);
         const findings: Finding[] = [];
         for (const check of CHECKS) findings.push(...(await findingsOf(run, check)));
         const counters = inspectCounters();
