@@ -6,8 +6,9 @@ import { type TokenQuery, toQuery, weightOf } from '../rows/token-query.ts';
 import type { Connections, Run } from './connections.ts';
 import { PRESENTED_COLUMNS, SCANNED_COLUMNS, toPresentedToken, toScannedToken } from './decode-token.ts';
 import { type Fragment, toBound } from './fragment.ts';
+import { PLAN_BY_ORDER } from './plan-by-order.ts';
 import type { Row } from './sql-client.ts';
-import { PLAN_BY_ORDER, planScan, planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
+import { planScan, planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
 import { uuidKey } from './uuid-text.ts';
 
 /** The columns of a walk before those of the token. */

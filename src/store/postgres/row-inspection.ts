@@ -7,6 +7,7 @@ import { storedTokenType } from '../rows/type-codes.ts';
 import { APPLICATION_COLUMNS, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Run } from './connections.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
+import { PLAN_BY_ORDER } from './plan-by-order.ts';
 import type { Row, Statement } from './sql-client.ts';
 import { findNumber } from './tenant-numbers.ts';
 import { storedBlind, storedUuid, uuidKey } from './uuid-text.ts';
@@ -90,7 +91,7 @@ export function rowInspection({ readSnapshot }: Pick<Connections, 'readSnapshot'
   return {
     inspectRows: (table, tenantId, after, limit) =>
       readSnapshot(async (run) => {
-        const found = await findNumber(run, tenantId);
+        const [, found] = await Promise.all([run(PLAN_BY_ORDER), findNumber(run, tenantId)]);
         return found === undefined ? [] : READERS[table](run, found.tenant, { tenantId, after, limit });
       }),
   };

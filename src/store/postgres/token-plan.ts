@@ -5,18 +5,8 @@ import { storedNumber } from '../rows/stored-value.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, without } from '../rows/token-query.ts';
 import { PRESENTED_COLUMNS } from './decode-token.ts';
 import { type Fragment, join, raw, sql } from './fragment.ts';
-import type { Row, Statement } from './sql-client.ts';
+import type { Row } from './sql-client.ts';
 import { blindsOf, idsOf, isLive, wherePrefix, whereQuery } from './token-conditions.ts';
-
-/**
- * Makes PostgreSQL read the chosen indexes in their order, until the end of the transaction. The statistics may be older
- * than a tenant: it would then read all tokens of the tenant and sort them. With `jit`, it would compile each statement
- * that must sort, since it thinks that sorting is expensive.
- */
-export const PLAN_BY_ORDER: Statement = {
-  text: `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
-    set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`,
-};
 
 /**
  * The statements of a list. A statement is absent if it would read more than a few thousand tokens; the list is then
