@@ -79,6 +79,10 @@ export const PROBLEMS = {
   vault_locked: { status: 503, detail: 'The vault is locked.' },
   vault_stopping: { status: 503, detail: 'The vault is stopping.' },
   vault_moved: { status: 503, detail: "The vault's file was moved or replaced." },
+  write_unsettled: {
+    status: 503,
+    detail: 'The connection to the database was lost while the change was written; whether it was made is not known.',
+  },
   no_space: { status: 507, detail: 'There is no space left for the vault.' },
 } as const satisfies Record<string, ProblemRow>;
 

@@ -55,9 +55,13 @@ export function storeAudit(open: OpenStore): void {
       expect(await store.auditHead()).toEqual({ sequence: 0, link: NO_LINK });
       expect(await store.readAudit(0, 10)).toEqual([]);
       await Promise.all([store.appendAudit([entry('a'), entry('b')]), store.appendAudit([entry('c')])]);
-      const a = placed('a', 1, NO_LINK);
-      const b = placed('b', 2, a.link);
-      const c = placed('c', 3, b.link);
+      // Two processes may run the calls in either order.
+      const [oldest] = await store.readAudit(0, 1);
+      const isReversed = Buffer.compare(oldest?.sealed ?? NO_LINK, entry('c').sealed) === 0;
+      const [first, second, third] = isReversed ? (['c', 'a', 'b'] as const) : (['a', 'b', 'c'] as const);
+      const a = placed(first, 1, NO_LINK);
+      const b = placed(second, 2, a.link);
+      const c = placed(third, 3, b.link);
       expect(await store.readAudit(0, 10)).toEqual([a, b, c]);
       expect(await store.readAudit(1, 1)).toEqual([b]);
       expect(await store.readAudit(3, 10)).toEqual([]);

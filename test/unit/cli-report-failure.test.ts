@@ -53,6 +53,7 @@ const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, number>> = {
   vault_locked: 8,
   vault_stopping: 8,
   vault_moved: 8,
+  write_unsettled: 8,
   no_space: 1,
 };
 

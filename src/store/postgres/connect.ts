@@ -19,8 +19,8 @@ export interface ConnectOptions {
   /** The limit of one statement in milliseconds. Exceeding it cuts the connection. */
   readonly timeout: number;
   /** Allows a server that loses commits when the power fails. */
-  readonly insecure?: boolean;
-  readonly environment?: Readonly<Record<string, string | undefined>>;
+  readonly insecure?: boolean | undefined;
+  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 /**

@@ -65,6 +65,11 @@ export interface LaneMember<T> {
   readonly isRemoval?: boolean | undefined;
   /** Whether the change may refuse. Such members go last in their transaction. */
   readonly mayRefuse?: boolean | undefined;
+  /**
+   * The result when the entry was written but the answers were lost with the connection. Without it the caller receives
+   * `write_unsettled` then. A member without an entry must bear to run twice.
+   */
+  readonly written?: T;
   statements(place: Place | undefined): readonly Bound[];
   /**
    * Reads the rows of the statements, in their order. `isHead` is false when the place was taken: nothing was changed,

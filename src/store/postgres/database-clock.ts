@@ -11,7 +11,7 @@ const CLOCK: Statement = {
 };
 
 /** Reads the time of the database. */
-export async function readClock(client: SqlClient): Promise<Instant> {
+export async function readClock(client: Pick<SqlClient, 'run'>): Promise<Instant> {
   const [row] = await client.run(CLOCK);
   return Number(row?.[0]);
 }

@@ -1,5 +1,7 @@
+import { NO_LINK } from '../../core/audit/audit-link.ts';
+
 /** The format that this code reads and writes, and the oldest format of a daemon that may serve it. */
-const FORMAT = { format: 1, serves_from: 1 } as const;
+export const FORMAT = { format: 1, serves_from: 1 } as const;
 
 /** The number of rows in `gate`. */
 const GATES = 4096;
@@ -14,8 +16,8 @@ const GATES = 4096;
  * - `format` has a negative number while the vault is moved away. `header` is written last: without its row there is no
  *   vault.
  * - `sweep` has what SQLite keeps in the file's own row of `counter`: the last claim to remove expired records, and the
- *   clock note. The counter of commits has no place here: each commit would wait for the one before. `tenant.authority`
- *   serves its purpose.
+ *   clock note. `authority` is random and new after each change of any tenant, application or key. The counter of commits
+ *   has no place here: the head of the audit serves its purpose.
  * - `chain` holds the chains of the audit: 0 is the root, each other belongs to one process. Its rows stay, so that no
  *   number is used again. `recorded_at` is set when the root contains the end of the chain. `logged` is the last
  *   sequence that `audit_index` covers; SQLite keeps it as a row of that table.
@@ -28,12 +30,12 @@ const GATES = 4096;
  * - `token_id` is the only other index of `token` without a condition: a generic plan that finds a token by its id can
  *   choose no other. `token_newest` leaves out the id, which doubles an entry: few tokens share a time. Key ids need no
  *   index, since `token_count` counts the tokens under each key.
- * - `token_index` and `container_set` are as in SQLite.
+ * - `token_index` is as in SQLite. There are no container sets: `blinds` contains each container's blind index.
  * - `token_count` has a row for each chain, so that processes do not wait for each other: a sum is the number, and the
  *   `live` of one row may be negative. `live` counts the rows of live tokens under these keys, expired ones included;
  *   `active` counts tokens in `month`. One row for both, so that a create changes one counter.
  * - `audit` rows may contain several entries. Sequence 0 of a chain has no entries: its link is that of the root's entry
- *   that opened it. `audit_subject` and `audit_index` find rows by keyed hashes.
+ *   that opened it; that of the root itself is zero. `audit_subject` and `audit_index` find rows by keyed hashes.
  * - `reply_subject` rows are removed with their reply by the same statement.
  * - `purge` lists deleted tenants whose tokens the sweeper still removes.
  */
@@ -43,7 +45,8 @@ const TABLES: readonly string[] = [
   `CREATE TABLE vault.header (one smallint PRIMARY KEY CHECK (one = 1), vault_id text COLLATE "C" NOT NULL,
   format integer NOT NULL, created_at bigint NOT NULL, generation integer NOT NULL, carried bytea,
   slot_numbers smallint[] NOT NULL, slot_bytes bytea[] NOT NULL, mac bytea NOT NULL)`,
-  `CREATE TABLE vault.sweep (one smallint PRIMARY KEY CHECK (one = 1), swept_at bigint NOT NULL, clock_note text NOT NULL)`,
+  `CREATE TABLE vault.sweep (one smallint PRIMARY KEY CHECK (one = 1), swept_at bigint NOT NULL, clock_note text NOT NULL,
+  authority uuid NOT NULL)`,
   `CREATE TABLE vault.chain (chain bigint PRIMARY KEY, opened_at bigint NOT NULL, heartbeat_at bigint NOT NULL,
   closed_at bigint, recorded_at bigint, logged bigint NOT NULL)`,
   'CREATE TABLE vault.gate (gate smallint PRIMARY KEY)',
@@ -74,9 +77,6 @@ const TABLES: readonly string[] = [
   WHERE expires_at IS NOT NULL AND deleted_at IS NULL`,
   `CREATE TABLE vault.token_index (tenant integer NOT NULL, blind uuid NOT NULL, created_at bigint NOT NULL,
   token bigint NOT NULL, PRIMARY KEY (tenant, blind, created_at, token))`,
-  `CREATE TABLE vault.container_set (tenant integer NOT NULL, container uuid NOT NULL, name uuid NOT NULL,
-  PRIMARY KEY (tenant, container, name))`,
-  'CREATE INDEX container_set_name ON vault.container_set (tenant, name)',
   `CREATE TABLE vault.token_count (tenant integer NOT NULL, type smallint NOT NULL, month integer NOT NULL,
   key_id integer NOT NULL, index_key_id integer NOT NULL, chain bigint NOT NULL, live bigint NOT NULL,
   active bigint NOT NULL, last_created_at bigint NOT NULL, PRIMARY KEY (tenant, type, month, key_id, index_key_id, chain))`,
@@ -116,11 +116,12 @@ const STORAGE: readonly string[] = [
   'ALTER TABLE vault.tenant_key SET (autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 0)',
 ];
 
-/** The rows of a new vault, before its root chain begins and its header is written. */
+/** The rows of a new vault, before its header is written. */
 const ROWS: readonly string[] = [
   `INSERT INTO vault.format VALUES (1, ${FORMAT.format}, ${FORMAT.serves_from}, 0)`,
-  "INSERT INTO vault.sweep VALUES (1, 0, '')",
+  `INSERT INTO vault.sweep VALUES (1, 0, '', gen_random_uuid())`,
   'INSERT INTO vault.chain VALUES (0, 0, 0, NULL, NULL, 0)',
+  `INSERT INTO vault.audit VALUES (0, 0, 0, decode('${Buffer.from(NO_LINK).toString('hex')}', 'hex'), '')`,
   `INSERT INTO vault.gate SELECT generate_series(0, ${GATES - 1})`,
 ];
 

@@ -1,0 +1,111 @@
+import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
+import { storedBytes, storedNumber } from '../rows/stored-value.ts';
+import type { Bound, Place, Run } from './connections.ts';
+import type { Statement } from './sql-client.ts';
+import { blindText } from './uuid-text.ts';
+
+/** The only chain of the audit so far. Its row is the lock that every write holds. */
+export const ROOT_CHAIN = 0;
+
+/** Fails with 22012 if the chain is missing or closed. */
+export const LOCK_CHAIN: Statement = {
+  name: 'lockLane',
+  text: `SELECT 1 / count(*) AS open FROM
+    (SELECT 1 FROM vault.chain WHERE chain = $1 AND closed_at IS NULL FOR UPDATE) c`,
+};
+const HEAD: Statement = {
+  name: 'auditHead',
+  text: 'SELECT sequence, link FROM vault.audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
+};
+const FIND: Statement = {
+  text: 'SELECT sequence, link FROM vault.audit WHERE chain = $1 AND sequence = ANY ($2::bigint[])',
+};
+const INSERT: Statement = {
+  text: `INSERT INTO vault.audit (chain, sequence, at, sealed, link)
+    SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[])`,
+};
+/**
+ * Parameters: chain, then the sequence and link of the entry, the blind index and the number of each subject. Leaves out
+ * subjects of entries that do not exist.
+ */
+const ADD_SUBJECTS: Statement = {
+  name: 'addSubjects',
+  text: `INSERT INTO vault.audit_subject (blind, chain, sequence, n) SELECT s.blind, $1, s.sequence, s.n
+    FROM unnest($2::bigint[], $3::bytea[], $4::uuid[], $5::integer[]) s (sequence, link, blind, n),
+      LATERAL (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = s.sequence AND link = s.link OFFSET 0) a
+    ON CONFLICT DO NOTHING`,
+};
+/** Parameters: chain, then the sequence and link of the entry and the blind index of each removed record. */
+const EMPTY_REPLIES: Statement = {
+  name: 'emptyReplies',
+  text: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply
+    FROM unnest($2::bigint[], $3::bytea[], $4::uuid[]) s (sequence, link, blind),
+      LATERAL (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = s.sequence AND link = s.link OFFSET 0) a,
+      LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = s.blind OFFSET 0) r))`,
+};
+
+/** An entry at its place in the root chain. */
+export interface PlacedEntry extends Place {
+  readonly draft: AuditDraft;
+}
+
+/** Resolves to the last entry of the root chain. */
+export async function readHead(run: Run): Promise<AuditHead> {
+  const [row] = await run(HEAD, [ROOT_CHAIN]);
+  return { sequence: storedNumber(row?.[0]), link: storedBytes(row?.[1]) };
+}
+
+/** Returns the place of an entry behind `head`. Throws what the draft's `link` throws. */
+export function placeBehind({ sequence: last, link: previous }: AuditHead, draft: AuditDraft): PlacedEntry {
+  const sequence = last + 1;
+  const { at, sealed } = draft;
+  return { chain: ROOT_CHAIN, sequence, previous, at, sealed, link: draft.link(previous, sequence), draft };
+}
+
+/** Returns the statements that index the subjects of entries, and empty the replies that show a removed record. */
+export function subjectStatements(
+  entries: readonly (PlacedEntry & { readonly isRemoval?: boolean | undefined })[],
+): readonly Bound[] {
+  const subjects = entries.flatMap(({ sequence, link, draft, isRemoval }) =>
+    draft.subjects.map(({ n, blind }) => ({ sequence, link, blind: blindText(blind), n, isRemoval })),
+  );
+  const removed = subjects.filter(({ isRemoval }) => isRemoval === true);
+  const columns = (rows: typeof subjects) => [
+    ROOT_CHAIN,
+    rows.map(({ sequence }) => sequence),
+    rows.map(({ link }) => link),
+    rows.map(({ blind }) => blind),
+  ];
+  return [
+    ...(subjects.length > 0 ? [[ADD_SUBJECTS, [...columns(subjects), subjects.map(({ n }) => n)]] as const] : []),
+    ...(removed.length > 0 ? [[EMPTY_REPLIES, columns(removed)] as const] : []),
+  ];
+}
+
+/** Appends entries in a transaction that holds the lock of the chain. */
+export async function appendEntries(run: Run, entries: readonly PlacedEntry[], isRemoval = false): Promise<void> {
+  if (entries.length === 0) return;
+  const inserted = run(INSERT, [
+    ROOT_CHAIN,
+    entries.map(({ sequence }) => sequence),
+    entries.map(({ at }) => at),
+    entries.map(({ sealed }) => sealed),
+    entries.map(({ link }) => link),
+  ]);
+  const indexed = subjectStatements(entries.map((entry) => ({ ...entry, isRemoval })));
+  await Promise.all([inserted, ...indexed.map(([statement, values]) => run(statement, values))]);
+}
+
+/** Resolves to the sequences of those entries that exist. */
+export async function findWritten(
+  run: Run,
+  entries: readonly Pick<Place, 'sequence' | 'link'>[],
+): Promise<ReadonlySet<number>> {
+  const rows = await run(FIND, [ROOT_CHAIN, entries.map(({ sequence }) => sequence)]);
+  const links = new Map(rows.map(([sequence, link]) => [storedNumber(sequence), storedBytes(link)]));
+  const isWritten = ({ sequence, link }: Pick<Place, 'sequence' | 'link'>) => {
+    const found = links.get(sequence);
+    return found !== undefined && Buffer.compare(found, link) === 0;
+  };
+  return new Set(entries.filter(isWritten).map(({ sequence }) => sequence));
+}

@@ -1,0 +1,176 @@
+import { Problem } from '../../core/problem.ts';
+import type { Connections, LaneMember, Transaction } from './connections.ts';
+import type { HeldConnection } from './held-connection.ts';
+import { CommitLost, findSettled, type Outcome, runChange, runGroup, TransactionFailed } from './lane-transaction.ts';
+import { DEADLINE_MS, finalError, pause, reactionTo, stopping } from './retry.ts';
+
+/** The maximum number of members in a transaction, and of those among them that may refuse. */
+const GROUP_SIZE = 64;
+const MAX_REFUSERS = 8;
+
+/** The maximum number of tasks that wait. */
+const MAX_WAITING = 4096;
+
+type Work =
+  | { readonly member: LaneMember<unknown> }
+  | { readonly change: (transaction: Transaction) => Promise<unknown> };
+
+interface Task {
+  readonly work: Work;
+  readonly deadline: number;
+  readonly settle: (outcome: Exclude<Outcome, { readonly state: 'again' }>) => void;
+  /** Whether the task must not share a transaction, since a group that contained it has failed. */
+  isAlone: boolean;
+}
+
+/** The writes of a process. */
+export interface Lane extends Pick<Connections, 'change' | 'join'> {
+  /** Refuses further writes. Resolves when the earlier ones have ended. */
+  close(): Promise<void>;
+}
+
+/**
+ * Runs the writes of a process on one connection, one transaction after the other. Members that wait together share a
+ * transaction:
+ *
+ *     begin · lock chain · read head ┐
+ *                                    └ locks · member … member · subjects · COMMIT
+ *
+ * - A write resolves after its COMMIT. A change runs alone.
+ * - A member that finds its place taken, because an earlier one changed nothing, runs again in the next transaction.
+ * - When a group fails, its members run one by one. Failures that pass are repeated until the deadline of each task,
+ *   then it rejects with `vault_busy`.
+ * - When the answer to COMMIT is lost, the audit decides: the entries that exist were written. Rejects with
+ *   `write_unsettled` if the audit cannot be read until the deadline.
+ */
+export function openLane(connection: HeldConnection, dropAll: () => void): Lane {
+  let waiting: Task[] = [];
+  let draining: Promise<void> | undefined;
+  let isClosed = false;
+
+  function submit<T>(work: Work): Promise<T> {
+    return new Promise<T>((resolve, reject) => {
+      if (isClosed) throw stopping();
+      if (waiting.length >= MAX_WAITING) throw new Problem('vault_busy', { retryAfter: 1 });
+      const settle: Task['settle'] = (outcome) => {
+        if (outcome.state === 'done') resolve(outcome.result as T);
+        else reject(outcome.state === 'refused' ? outcome.error : new Problem('write_unsettled'));
+      };
+      waiting.push({ work, settle, deadline: performance.now() + DEADLINE_MS, isAlone: false });
+      draining ??= drain();
+    });
+  }
+
+  async function drain(): Promise<void> {
+    let failures = 0;
+    // Callers that write in one run of promises share the first transaction.
+    await new Promise<void>((resolve) => process.nextTick(resolve));
+    while (waiting.length > 0) {
+      if (failures > 0) await pause(failures);
+      failures = (await runNext()) ? 0 : failures + 1;
+    }
+    draining = undefined;
+  }
+
+  /** Removes the tasks of the next transaction from the queue: a change, or members. Those that may refuse come last. */
+  function takeNext(): readonly Task[] {
+    const [first] = waiting;
+    if (first === undefined || first.isAlone || 'change' in first.work) return waiting.splice(0, 1);
+    const sure: Task[] = [];
+    const refusers: Task[] = [];
+    const left: Task[] = [];
+    let isOpen = true;
+    for (const task of waiting) {
+      const { work } = task;
+      if (task.isAlone || 'change' in work) isOpen = false;
+      const list = 'member' in work && work.member.mayRefuse === true ? refusers : sure;
+      const isFull =
+        sure.length + refusers.length === GROUP_SIZE || (list === refusers && list.length === MAX_REFUSERS);
+      (isOpen && !isFull ? list : left).push(task);
+    }
+    waiting = left;
+    return [...sure, ...refusers];
+  }
+
+  /** Runs the next transaction. Resolves to false if the next try must wait. */
+  async function runNext(): Promise<boolean> {
+    const tasks = takeNext();
+    try {
+      settleAll(tasks, await run(tasks));
+      return true;
+    } catch (failure) {
+      const error = failure instanceof TransactionFailed ? failure.cause : failure;
+      const reaction = reactionTo(error, 'write');
+      if (reaction === undefined || reaction === 'fail') return refuse(tasks, error, reaction === 'fail');
+      if (reaction === 'new_hosts') dropAll();
+      waiting = [...tasks, ...waiting];
+      const now = performance.now();
+      for (const task of waiting.filter(({ deadline }) => deadline <= now)) {
+        task.settle({ state: 'refused', error: finalError(error, 'write') });
+      }
+      waiting = waiting.filter(({ deadline }) => deadline > now);
+      return false;
+    }
+  }
+
+  /** Rejects the tasks of a transaction; those of a group run one by one first. */
+  function refuse(tasks: readonly Task[], error: unknown, canBeOne: boolean): true {
+    if (canBeOne && tasks.length > 1) {
+      for (const task of tasks) task.isAlone = true;
+      waiting = [...tasks, ...waiting];
+    } else {
+      for (const task of tasks) task.settle({ state: 'refused', error: finalError(error, 'write') });
+    }
+    return true;
+  }
+
+  function settleAll(tasks: readonly Task[], outcomes: readonly Outcome[]): void {
+    const again: Task[] = [];
+    for (const [at, task] of tasks.entries()) {
+      const outcome = outcomes[at] ?? { state: 'again' };
+      if (outcome.state === 'again') again.push(task);
+      else task.settle(outcome);
+    }
+    waiting = [...again, ...waiting];
+  }
+
+  async function run(tasks: readonly Task[]): Promise<readonly Outcome[]> {
+    const client = await connection.get();
+    const [first] = tasks;
+    try {
+      if (first !== undefined && 'change' in first.work) return await runChange(client, first.work.change);
+      return await runGroup(
+        client,
+        tasks.flatMap(({ work }) => ('member' in work ? [work.member] : [])),
+      );
+    } catch (error) {
+      if (!(error instanceof CommitLost)) throw error;
+      client.destroy();
+      return settleLost(error, tasks);
+    }
+  }
+
+  /** Finds out what a transaction has written whose COMMIT was not answered. */
+  async function settleLost(lost: CommitLost, tasks: readonly Task[]): Promise<readonly Outcome[]> {
+    const deadline = performance.now() + DEADLINE_MS;
+    for (let failures = 1; performance.now() < deadline; failures++) {
+      try {
+        return lost.settle(await findSettled(await connection.get(), lost.entries));
+      } catch (error) {
+        const reaction = reactionTo(error, 'write');
+        if (reaction === undefined || reaction === 'fail') break;
+        await pause(failures);
+      }
+    }
+    return tasks.map(() => ({ state: 'unsettled' }));
+  }
+
+  return {
+    join: (member) => submit({ member }),
+    change: (change) => submit({ change }),
+    async close() {
+      isClosed = true;
+      await draining;
+    },
+  };
+}

@@ -1,0 +1,127 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Problem } from '../../core/problem.ts';
+import { type ConnectOptions, connectStore } from './connect.ts';
+import type { Connections, Run } from './connections.ts';
+import { holdConnection } from './held-connection.ts';
+import { openLane } from './lane.ts';
+import { retryRead, stopping } from './retry.ts';
+import { inSchema } from './schema.ts';
+import { slowPool } from './slow-pool.ts';
+import type { SqlClient, Statement } from './sql-client.ts';
+import type { StoreUrl } from './store-url.ts';
+import { findVault, requireVault } from './vault-check.ts';
+
+/** The time limits of a statement in milliseconds, by the use of its connection. Those of the lane are in its transactions. */
+const LIMITS = { reader: 5000, slow: 30_000, lane: 70_000 } as const;
+
+const PING_LIMIT_MS = 2000;
+
+/** How to connect to a store. `timeout` replaces the limits of all connections. */
+export type StoreOptions = { readonly [Name in keyof ConnectOptions]?: ConnectOptions[Name] | undefined };
+
+/** The connections of an open store. */
+export interface OpenConnections extends Connections {
+  /** Rejects with `vault_busy` unless a server that accepts writes answers soon; with `vault_moved` for another vault. */
+  ping(): Promise<void>;
+  /** Refuses further calls. Resolves when the earlier ones have ended and all connections are closed. */
+  close(): Promise<void>;
+}
+
+/** Connects with statements that name the configured schema. */
+export async function connectTo(url: StoreUrl, limit: number, options: StoreOptions): Promise<SqlClient> {
+  const client = await connectStore(url, { ...options, timeout: options.timeout ?? limit });
+  const texts = new Map<string, string>();
+  function rename({ name, text }: Statement): Statement {
+    let renamed = texts.get(text);
+    if (renamed === undefined) {
+      renamed = inSchema(text, url.schema);
+      // Composed texts have no name, and may be many.
+      if (name !== undefined) texts.set(text, renamed);
+    }
+    return { name, text: renamed };
+  }
+  return { ...client, run: (statement, values) => client.run(rename(statement), values) };
+}
+
+/** Connects to read the header and the clock: the first connection of `openConnections`. */
+export function connectReader(url: StoreUrl, options: StoreOptions): Promise<SqlClient> {
+  return connectTo(url, LIMITS.reader, options);
+}
+
+/**
+ * Returns the connections of the vault with this id: one for all writes, one for quick reads, a few for others. Each is
+ * made when it is needed. `reader` is the first one.
+ */
+export function openConnections(
+  url: StoreUrl,
+  options: StoreOptions,
+  { reader: first, vaultId }: { readonly reader: SqlClient; readonly vaultId: string },
+): OpenConnections {
+  /** The database may have become that of another vault since the last connection. */
+  const connect = (limit: number) => async (): Promise<SqlClient> => {
+    const client = await connectTo(url, limit, options);
+    try {
+      requireVault(await findVault(client.run), vaultId);
+      return client;
+    } catch (error) {
+      client.destroy();
+      throw error;
+    }
+  };
+
+  const reader = holdConnection(connect(LIMITS.reader), first);
+  const writer = holdConnection(connect(LIMITS.lane));
+  const pool = slowPool(connect(LIMITS.slow));
+  const lane = openLane(writer, dropAll);
+  const active = new Set<Promise<unknown>>();
+  let closing: Promise<void> | undefined;
+
+  function dropAll(): void {
+    reader.drop();
+    writer.drop();
+    pool.drop();
+  }
+
+  /** Refuses the read after `close`, which waits for the reads under way. */
+  async function track<T>(read: () => Promise<T>): Promise<T> {
+    if (closing !== undefined) throw stopping();
+    const reading = retryRead(read, dropAll);
+    active.add(reading);
+    try {
+      return await reading;
+    } finally {
+      active.delete(reading);
+    }
+  }
+
+  const read: Run = (statement, values) => track(async () => (await reader.get()).run(statement, values));
+
+  async function close(): Promise<void> {
+    await lane.close();
+    await Promise.allSettled(active);
+    await Promise.all([reader.close(), writer.close(), pool.close()]);
+  }
+
+  return {
+    read,
+    readSlow: (statement, values) => track(() => pool.run((run) => run(statement, values))),
+    readSnapshot: (query) => track(() => pool.snapshot(query)),
+    change: lane.change,
+    join: lane.join,
+
+    async ping() {
+      const found = await Promise.race([
+        track(async () => findVault((await reader.get()).run)),
+        sleep(PING_LIMIT_MS, undefined, { ref: false }),
+      ]);
+      if (found?.isReadOnly === true) dropAll();
+      if (found === undefined || found.isReadOnly) throw new Problem('vault_busy', { retryAfter: 1 });
+      requireVault(found, vaultId);
+    },
+
+    close() {
+      closing ??= close();
+      return closing;
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import { Fault } from '../../core/fault.ts';
+import type { Instant, Store, VaultHeader } from '../../core/ports.ts';
+import { createSchema, grantAccess } from './create-schema.ts';
+import { readClock } from './database-clock.ts';
+import { insertHeader, readHeader } from './header-row.ts';
+import { connectReader, connectTo, openConnections, type StoreOptions } from './open-connections.ts';
+import { PgError, treatmentOf } from './pg-error.ts';
+import { postgresStore } from './postgres-store.ts';
+import { soleConnection } from './sole-connection.ts';
+import type { SqlClient, Statement } from './sql-client.ts';
+import type { StoreUrl } from './store-url.ts';
+import { findVault, type VaultState } from './vault-check.ts';
+
+const BEGIN: Statement = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on' };
+/** The first sweep comes an interval after the creation. */
+const NOTE_CREATION: Statement = { text: 'UPDATE vault.sweep SET swept_at = $1' };
+
+/** The limit of one statement in milliseconds. */
+const LIMIT_MS = 30_000;
+
+export interface OpenedVaultStore {
+  readonly header: VaultHeader;
+  readonly store: Store;
+  /** Reads the time of the database, which all processes share. */
+  readClock(): Promise<Instant>;
+}
+
+/** Returns the fault for a schema that this code cannot serve. */
+const FAULTS: Readonly<Record<Exclude<VaultState, 'current'>, (shown: string) => Fault>> = {
+  missing: (shown) => new Fault('store_missing', `${shown} contains no vault`),
+  moved: (shown) =>
+    new Fault('store_missing', `the vault in ${shown} was moved away`, { hint: 'open it where it was moved to' }),
+  outdated: (shown) => new Fault('store_outdated', `the vault in ${shown} has an older format`),
+  newer: (shown) => new Fault('newer_format', `the vault in ${shown} has a newer format`),
+};
+
+/**
+ * Opens the vault in a store without unlocking it. Rejects with the faults `store_missing`, `store_outdated`,
+ * `newer_format` and those of `connectStore`.
+ */
+export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}): Promise<OpenedVaultStore> {
+  const reader = await connectReader(url, options);
+  try {
+    const header = await readVault(reader, url);
+    const connections = openConnections(url, options, { reader, vaultId: header.vault_id });
+    return {
+      header,
+      store: postgresStore(connections),
+      readClock: () => readClock({ run: connections.read }),
+    };
+  } catch (error) {
+    reader.destroy();
+    throw toStoreFault(url, error);
+  }
+}
+
+async function readVault({ run }: SqlClient, { shown }: StoreUrl): Promise<VaultHeader> {
+  const { state } = await findVault(run);
+  if (state !== 'current') throw FAULTS[state](shown);
+  return readHeader(run);
+}
+
+/**
+ * Creates a vault in a store: the tables, the header and the rows that `prepare` writes, in one transaction. If anything
+ * fails, nothing stays. `grant` is a role that may then serve the vault. Rejects with the faults `conflict` if the
+ * schema has a vault or other tables, `not_found` for an unknown role, and those of `connectStore`.
+ */
+export async function createVaultStore(
+  url: StoreUrl,
+  header: VaultHeader,
+  prepare: (store: Store) => Promise<void>,
+  { grant, ...options }: StoreOptions & { readonly grant?: string | undefined } = {},
+): Promise<void> {
+  const client = await connectTo(url, LIMIT_MS, options);
+  try {
+    if ((await findVault(client.run)).state !== 'missing') {
+      throw new Fault('conflict', `${url.shown} has a vault in the schema ${url.schema}`, {
+        hint: 'name another schema by ?schema=NAME',
+      });
+    }
+    await client.run(BEGIN);
+    await createSchema(client.run, url);
+    await insertHeader(client.run, header);
+    await client.run(NOTE_CREATION, [header.created_at]);
+    await prepare(postgresStore(soleConnection(client)));
+    if (grant !== undefined) await grantAccess(client.run, url, grant);
+    await client.commit();
+    await client.close();
+  } catch (error) {
+    // The server rolls back when the connection ends.
+    client.destroy();
+    throw toStoreFault(url, error);
+  }
+}
+
+/** Returns the fault of a statement that failed while a command opened or created a vault. */
+function toStoreFault({ shown }: StoreUrl, error: unknown): unknown {
+  if (!(error instanceof PgError)) return error;
+  return new Fault(treatmentOf(error, 'write').fault, `${shown} failed with ${error.code}`, { cause: error });
+}

@@ -1,0 +1,50 @@
+import type { Store } from '../../core/ports.ts';
+import { applicationMethods } from './application-rows.ts';
+import { readHead } from './audit-chain.ts';
+import { auditMethods } from './audit-rows.ts';
+import { findTokensMethods } from './find-tokens.ts';
+import { headerMethods } from './header-row.ts';
+import { insertTokens } from './insert-tokens.ts';
+import { inspectTables } from './inspect-tables.ts';
+import type { OpenConnections } from './open-connections.ts';
+import { replyMethods } from './reply-rows.ts';
+import { resealing } from './reseal.ts';
+import { rowInspection } from './row-inspection.ts';
+import { sweepMethods } from './sweep-row.ts';
+import { tenantMethods } from './tenant-rows.ts';
+import { tokenCounts } from './token-counts.ts';
+import { tokenReads } from './token-reads.ts';
+import { tokenRemoval } from './token-removal.ts';
+import { tokenWrites } from './token-writes.ts';
+
+/**
+ * Returns the store in one schema of a PostgreSQL database. The modules of the tables do the work on its connections.
+ * Other processes may have the same store open: each call sees what they have committed.
+ */
+export function postgresStore(connections: OpenConnections): Store {
+  return {
+    ...tenantMethods(connections),
+    ...applicationMethods(connections),
+    ...tokenReads(connections),
+    ...tokenWrites(connections),
+    ...insertTokens(connections),
+    ...tokenRemoval(connections),
+    ...tokenCounts(connections),
+    ...findTokensMethods(connections),
+    ...auditMethods(connections),
+    ...replyMethods(connections),
+    ...headerMethods(connections),
+    ...sweepMethods(connections),
+    ...resealing(connections),
+    ...inspectTables(connections),
+    ...rowInspection(connections),
+
+    async lastChange() {
+      // Each change appends to the audit, and each link is keyed and depends on all entries before it.
+      const { sequence, link } = await readHead(connections.read);
+      return { counter: sequence, mark: link };
+    },
+    ping: () => connections.ping(),
+    close: () => connections.close(),
+  };
+}

@@ -1,0 +1,110 @@
+import { REPLY_LIFE_MS } from '../../contract/limits.ts';
+import type { AuditDraft } from '../../core/audit/ports.ts';
+import type { Instant, Store } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
+import type { StoredReply } from '../../core/reply-ports.ts';
+import { storedBytes, storedInstant, storedNumber } from '../rows/stored-value.ts';
+import type { Connections, Run } from './connections.ts';
+import type { Row, Statement } from './sql-client.ts';
+import { blindText, storedUuid, uuidKey, uuidValue } from './uuid-text.ts';
+
+/** The columns of the row `r` of `reply`, in the order that `toStoredReply` reads. */
+export const REPLY_COLUMNS = 'r.application_id, r.key_hash, r.request_hash, r.created_at, r.sealed';
+
+/** The statements of this module that are named, for the test of their plans. */
+export const REPLIES = {
+  /** Parameters: tenant id, application, key hash, the end of replies that are too old. */
+  find: {
+    name: 'findReply',
+    text: `SELECT ${REPLY_COLUMNS} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
+      LATERAL (SELECT * FROM vault.reply WHERE tenant = n.tenant AND application_id = $2 AND key_hash = $3 OFFSET 0) r
+      WHERE r.created_at > $4`,
+  },
+} as const satisfies Record<string, Statement>;
+
+/** The other tables of the removed rows `old` of `reply`. */
+const REMOVE_OLD = `subjects AS (DELETE FROM vault.reply_subject s USING old WHERE s.reply = old.reply),
+  removed AS (DELETE FROM vault.reply r USING old WHERE r.reply = old.reply RETURNING 1)
+  SELECT count(*) FROM removed`;
+
+const REMOVE_BY_KEY: Statement = {
+  text: `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply
+    WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND application_id = $2 AND key_hash = $3),
+  ${REMOVE_OLD}`,
+};
+const REMOVE_BY_APPLICATION: Statement = {
+  text: `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply
+    WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND application_id = ANY ($2::uuid[])),
+  ${REMOVE_OLD}`,
+};
+const REMOVE_BY_AGE: Statement = {
+  text: `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply WHERE created_at <= $1 LIMIT $2),
+  ${REMOVE_OLD}`,
+};
+const INSERT: Statement = {
+  text: `WITH made AS (INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, sealed)
+    SELECT tenant, $2::uuid, $3::bytea, $4::bytea, $5::bigint, $6::bytea FROM vault.tenant WHERE id = $1 RETURNING reply),
+  subjects AS (INSERT INTO vault.reply_subject (reply, blind)
+    SELECT DISTINCT made.reply, blind FROM made, unnest($7::uuid[]) blind)
+  SELECT count(*) FROM made`,
+};
+
+export function toStoredReply(tenantId: string, row: Row): StoredReply {
+  return {
+    tenant_id: tenantId,
+    application_id: storedUuid(row[0]),
+    key_hash: storedBytes(row[1]),
+    request_hash: storedBytes(row[2]),
+    created_at: storedInstant(row[3]),
+    sealed: storedBytes(row[4]),
+  };
+}
+
+type Query = readonly [tenantId: string, applicationId: string, keyHash: Uint8Array, now: Instant];
+
+async function find(run: Run, [tenantId, applicationId, keyHash, now]: Query): Promise<StoredReply | undefined> {
+  const [row] = await run(REPLIES.find, [uuidKey(tenantId), uuidKey(applicationId), keyHash, now - REPLY_LIFE_MS]);
+  return row && toStoredReply(tenantId, row);
+}
+
+/** Throws `write_conflict` if the idempotency key of the draft's reply already has one. */
+export async function requireFree(run: Run, { reply }: AuditDraft): Promise<void> {
+  if (reply === undefined) return;
+  const { tenant_id, application_id, key_hash, created_at } = reply;
+  const found = await find(run, [tenant_id, application_id, key_hash, created_at]);
+  if (found !== undefined) throw new Problem('write_conflict');
+}
+
+/** Stores the draft's reply in the transaction of its change. Throws `write_conflict` if its key already has one. */
+export async function insertReply(run: Run, draft: AuditDraft): Promise<void> {
+  const { reply, subjects, shows = [] } = draft;
+  if (reply === undefined) return;
+  await requireFree(run, draft);
+  const key = [uuidValue(reply.tenant_id), uuidValue(reply.application_id), reply.key_hash];
+  const blinds = [...subjects.map(({ blind }) => blind), ...shows].map(blindText);
+  const [, [row]] = await Promise.all([
+    run(REMOVE_BY_KEY, key),
+    run(INSERT, [...key, reply.request_hash, reply.created_at, reply.sealed, blinds]),
+  ]);
+  if (row?.[0] !== 1) throw new Problem('unauthenticated');
+}
+
+/** Removes the replies to removed applications. */
+export async function removeRepliesOf(run: Run, tenantId: string, applicationIds: readonly string[]): Promise<void> {
+  await run(REMOVE_BY_APPLICATION, [uuidKey(tenantId), applicationIds.map(uuidValue)]);
+}
+
+/** Returns the functions for the tables `reply` and `reply_subject`. Replies are written with their change. */
+export function replyMethods({
+  read,
+  change,
+}: Pick<Connections, 'read' | 'change'>): Pick<Store, 'findReply' | 'removeOldReplies'> {
+  return {
+    findReply: async (...query) => find(read, query),
+    removeOldReplies: (now, limit) =>
+      change(async ({ run }) => {
+        const [row] = await run(REMOVE_BY_AGE, [now - REPLY_LIFE_MS, limit]);
+        return storedNumber(row?.[0]);
+      }),
+  };
+}

@@ -1,0 +1,47 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../../core/fault.ts';
+import { Problem } from '../../core/problem.ts';
+import { PgError, type Treatment, toProblem, treatmentOf } from './pg-error.ts';
+
+/** How long a call waits for the database or for a lock, in milliseconds. */
+export const DEADLINE_MS = 5000;
+
+const MAX_PAUSE_MS = 40;
+
+/** Waits before the next try: longer after each failure, and a random time, so that two processes do not collide again. */
+export async function pause(failures: number): Promise<void> {
+  await sleep(Math.min(2 ** failures, MAX_PAUSE_MS) * (0.5 + Math.random() / 2));
+}
+
+/** Returns the reaction to the failure of a connection or a statement; undefined for any other error. */
+export function reactionTo(error: unknown, use: 'read' | 'write'): Treatment['reaction'] | undefined {
+  if (error instanceof PgError) return treatmentOf(error, use).reaction;
+  if (!(error instanceof Fault)) return undefined;
+  return error.code === 'store_unreachable' ? 'reconnect' : 'fail';
+}
+
+/** Returns the error for the caller. */
+export function finalError(error: unknown, use: 'read' | 'write'): unknown {
+  if (error instanceof PgError) return toProblem(error, use);
+  return error instanceof Fault ? new Problem('vault_busy', { cause: error, retryAfter: 1 }) : error;
+}
+
+export function stopping(): Problem {
+  return new Problem('vault_stopping', { retryAfter: 1 });
+}
+
+/** Runs a read, and again until the deadline while its connection is lost or the server is busy. */
+export async function retryRead<T>(read: () => Promise<T>, dropAll: () => void): Promise<T> {
+  const deadline = performance.now() + DEADLINE_MS;
+  for (let failures = 1; ; failures++) {
+    try {
+      return await read();
+    } catch (error) {
+      const reaction = reactionTo(error, 'read');
+      if (reaction === 'new_hosts') dropAll();
+      if (reaction === undefined || reaction === 'fail' || performance.now() > deadline)
+        throw finalError(error, 'read');
+      await pause(failures);
+    }
+  }
+}

@@ -1,0 +1,74 @@
+import type { Run } from './connections.ts';
+import { type HeldConnection, holdConnection } from './held-connection.ts';
+import type { SqlClient, Statement } from './sql-client.ts';
+
+/** The maximum number of connections for long reads. */
+const SIZE = 4;
+
+const BEGIN: Statement = { text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' };
+const END: Statement = { text: 'COMMIT' };
+
+/** A few connections for reads that may take long. A read has one alone. */
+export interface SlowPool {
+  run<T>(read: (run: Run) => Promise<T>): Promise<T>;
+  /** Runs `read` on one snapshot. */
+  snapshot<T>(read: (run: Run) => Promise<T>): Promise<T>;
+  drop(): void;
+  close(): Promise<void>;
+}
+
+export function slowPool(connect: () => Promise<SqlClient>): SlowPool {
+  const connections: HeldConnection[] = [];
+  const idle: HeldConnection[] = [];
+  const waiting: ((connection: HeldConnection) => void)[] = [];
+
+  async function take(): Promise<HeldConnection> {
+    const free = idle.pop();
+    if (free !== undefined) return free;
+    if (connections.length < SIZE) {
+      const connection = holdConnection(connect);
+      connections.push(connection);
+      return connection;
+    }
+    return new Promise((resolve) => waiting.push(resolve));
+  }
+
+  function release(connection: HeldConnection): void {
+    const next = waiting.shift();
+    if (next === undefined) idle.push(connection);
+    else next(connection);
+  }
+
+  async function withClient<T>(use: (client: SqlClient) => Promise<T>): Promise<T> {
+    const connection = await take();
+    try {
+      return await use(await connection.get());
+    } finally {
+      release(connection);
+    }
+  }
+
+  return {
+    run: (read) => withClient(({ run }) => read(run)),
+
+    snapshot: (read) =>
+      withClient(async (client) => {
+        const begun = client.run(BEGIN);
+        try {
+          const [result] = await Promise.all([read(client.run), begun]);
+          return result;
+        } finally {
+          // The next statement of this connection does not need the answer.
+          client.run(END).catch(() => client.destroy());
+        }
+      }),
+
+    drop() {
+      for (const connection of connections) connection.drop();
+    },
+
+    async close() {
+      await Promise.all(connections.map((connection) => connection.close()));
+    },
+  };
+}

@@ -1,0 +1,65 @@
+import { readHead, subjectStatements } from './audit-chain.ts';
+import { type Bound, type LaneMember, type Run, type Transaction, Undo } from './connections.ts';
+import { type Outcome, openTransaction, prepare, readOutcome } from './lane-transaction.ts';
+import type { OpenConnections } from './open-connections.ts';
+import type { SqlClient, Statement } from './sql-client.ts';
+
+const SAVE: Statement = { text: 'SAVEPOINT change' };
+const UNDO: Statement = { text: 'ROLLBACK TO SAVEPOINT change' };
+
+/**
+ * Returns connections that run everything inside the open transaction of one client, one change after the other: for the
+ * first rows of a vault, which other processes see when they are complete. Errors stay those of PostgreSQL.
+ */
+export function soleConnection(client: SqlClient): OpenConnections {
+  const run: Run = client.run;
+  let last: Promise<unknown> = Promise.resolve();
+
+  function inLine<T>(work: () => Promise<T>): Promise<T> {
+    const working = last.then(work, work);
+    last = working;
+    return working;
+  }
+
+  async function saved<T>(work: () => Promise<T>): Promise<T> {
+    await run(SAVE);
+    try {
+      return await work();
+    } catch (error) {
+      await run(UNDO);
+      if (error instanceof Undo) return error.result as T;
+      throw error;
+    }
+  }
+
+  const change = <T>(work: (transaction: Transaction) => Promise<T>): Promise<T> =>
+    inLine(() => saved(async () => work(openTransaction(run, await readHead(run)).transaction)));
+
+  async function runMember<T>(member: LaneMember<T>): Promise<T> {
+    const [prepared] = prepare([member], await readHead(run));
+    if (prepared === undefined || 'error' in prepared) throw prepared?.error;
+    const { entry, bound } = prepared;
+    const send = ([statement, values]: Bound) => run(statement, values);
+    const answers = await Promise.all(bound.map(send));
+    const entries = entry === undefined ? [] : [{ ...entry, isRemoval: member.isRemoval }];
+    await Promise.all(subjectStatements(entries).map(send));
+    return resultOf(readOutcome(prepared, answers)) as T;
+  }
+
+  return {
+    read: run,
+    readSlow: run,
+    readSnapshot: (query) => inLine(() => query(run)),
+    change,
+    join: (member) => inLine(() => saved(() => runMember(member))),
+    ping: () => Promise.resolve(),
+    close: () => Promise.resolve(),
+  };
+}
+
+function resultOf(outcome: Outcome | undefined): unknown {
+  if (outcome?.state === 'done') return outcome.result;
+  throw outcome?.state === 'refused'
+    ? outcome.error
+    : new Error('unreachable: nothing else writes in this transaction');
+}

@@ -1,0 +1,80 @@
+import type { Store } from '../../core/ports.ts';
+import { optionally, storedInstant, storedText } from '../rows/stored-value.ts';
+import type { Connections } from './connections.ts';
+import type { Statement } from './sql-client.ts';
+import { storedUuid } from './uuid-text.ts';
+
+const AUTHORITY: Statement = { name: 'authorityVersion', text: 'SELECT authority FROM vault.sweep' };
+
+// Compares in both directions: after a sweep under a clock far ahead, sweeps must go on. This column has no MAC: by
+// editing it, one can only delay one sweep by an hour, or start it at once.
+const IS_DUE: Statement = { text: 'SELECT swept_at NOT BETWEEN $1 AND $2 FROM vault.sweep' };
+const CLAIM: Statement = {
+  text: 'UPDATE vault.sweep SET swept_at = $3 WHERE swept_at NOT BETWEEN $1 AND $2 RETURNING 1',
+};
+
+const NOTE: Statement = { text: 'SELECT clock_note FROM vault.sweep' };
+const REPLACE_NOTE: Statement = {
+  text: 'UPDATE vault.sweep SET clock_note = $1 WHERE clock_note = $2 RETURNING 1',
+};
+
+const optionalInstant = optionally(storedInstant);
+
+/** The expiries of live records that fulfil the condition. Each condition is that of an index. */
+function expiries(aggregate: 'min' | 'max', condition: string): string {
+  return `SELECT ${aggregate}(expires_at) AS at FROM vault.token
+      WHERE expires_at IS NOT NULL AND deleted_at IS NULL AND expires_at ${condition}
+    UNION ALL SELECT ${aggregate}(expires_at) FROM vault.application WHERE expires_at IS NOT NULL AND expires_at ${condition}`;
+}
+const LATEST: Statement = { text: `SELECT max(at) FROM (${expiries('max', '<= $1')}) e` };
+const NEXT: Statement = { text: `SELECT min(at) FROM (${expiries('min', '> $1')}) e` };
+
+/** Resolves after this turn of the event loop. */
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}
+
+type Methods = 'authorityVersion' | 'claimSweep' | 'clockNote' | 'replaceClockNote' | 'latestExpiry' | 'nextExpiry';
+
+/** Returns the functions for what all processes share: the row of `sweep`, and the times of expiries. */
+export function sweepMethods({ read, change }: Pick<Connections, 'read' | 'change'>): Pick<Store, Methods> {
+  let authority: Promise<string> | undefined;
+
+  return {
+    authorityVersion() {
+      // One query for all callers of a turn, sent after the last call, so that each caller sees every change that was
+      // committed before its call.
+      authority ??= nextTurn().then(async () => {
+        authority = undefined;
+        const [row] = await read(AUTHORITY);
+        return storedUuid(row?.[0]);
+      });
+      return authority;
+    },
+
+    async claimSweep(now, interval) {
+      const near = [now - interval + 1, now + interval - 1];
+      // Most callers do not get the claim; a read shows them so without a lock.
+      const [row] = await read(IS_DUE, near);
+      return row?.[0] === true && change(async ({ run }) => (await run(CLAIM, [...near, now])).length === 1);
+    },
+
+    async clockNote() {
+      const [row] = await read(NOTE);
+      return storedText(row?.[0]);
+    },
+
+    replaceClockNote: (note, expected) =>
+      change(async ({ run }) => (await run(REPLACE_NOTE, [note, expected])).length === 1),
+
+    async latestExpiry(now) {
+      const [row] = await read(LATEST, [now]);
+      return optionalInstant(row?.[0]) ?? 0;
+    },
+
+    async nextExpiry(now) {
+      const [row] = await read(NEXT, [now]);
+      return optionalInstant(row?.[0]);
+    },
+  };
+}
