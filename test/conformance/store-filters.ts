@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { TokenType } from '../../src/contract/token-types.ts';
 import type { Store, TokenCondition, TokenFilter, TokenRecord } from '../../src/core/ports.ts';
-import type { ScanPosition, ScanSlice, TimeRange, WalkSlice } from '../../src/core/scan-ports.ts';
+import type { ScanPosition, ScanSlice, SearchCondition, TimeRange, WalkSlice } from '../../src/core/scan-ports.ts';
 import { presentedOf } from '../memory-store/memory-store.ts';
 import {
   addTenant,
@@ -14,6 +14,7 @@ import {
   idsOf,
   indexes,
   NOW,
+  tokenRecord,
   tombstoneOf,
 } from './store-fixtures.ts';
 
@@ -32,6 +33,7 @@ type Named =
   | { readonly blinds: readonly string[] }
   | { readonly created_in: TimeRange }
   | { readonly expires_in: TimeRange }
+  | Extract<SearchCondition, { readonly clear_in: unknown }>
   | { readonly every: readonly Named[] }
   | { readonly some: readonly Named[] }
   | { readonly not: Named };
@@ -56,9 +58,11 @@ const range = fc.record({
   from: fc.integer({ min: NOW - 4, max: NOW + 3 }),
   to: fc.integer({ min: NOW - 4, max: NOW + 3 }),
 });
+const byte = fc.uint8Array({ minLength: 1, maxLength: 1 });
 const plain: fc.Arbitrary<Named> = fc.oneof(
-  fc.record({ id_in: fc.array(id, { maxLength: 6 }) }),
-  fc.record({ id_prefix: fc.oneof(id, fc.constant(''), fc.constant('\ud83d')) }),
+  fc.record({ id_in: fc.array(fc.oneof(id, fc.constantFrom('a\0', '\ud83d')), { maxLength: 6 }) }),
+  fc.record({ id_prefix: fc.oneof(id, fc.constantFrom('', 'a\0', '\ud83d')) }),
+  fc.record({ clear_in: fc.record({ offset: fc.nat(42), from: byte, to: byte }) }),
   fc.record({ type_in: fc.subarray([...TYPES]) }),
   fc.record({ blinds }),
   fc.record({ created_in: range }),
@@ -83,6 +87,11 @@ function holds(token: Made, condition: Named): boolean {
   if ('blinds' in condition) return condition.blinds.some((name) => token.blinds.includes(name));
   if ('created_in' in condition) return isIn(token.created_at, condition.created_in);
   if ('expires_in' in condition) return token.expires_at !== undefined && isIn(token.expires_at, condition.expires_in);
+  if ('clear_in' in condition) {
+    const { offset, from, to } = condition.clear_in;
+    const found = tokenRecord('', { id: token.id }).clear.subarray(offset, offset + 1);
+    return Buffer.compare(found, from) >= 0 && Buffer.compare(found, to) <= 0;
+  }
   if ('every' in condition) return condition.every.every((each) => holds(token, each));
   if ('some' in condition) return condition.some.some((each) => holds(token, each));
   if ('not' in condition) return !holds(token, condition.not);
