@@ -78,6 +78,7 @@ function insertion(
     gates: deduplicate ? gatesOf(fingerprints) : [],
     // Ids that a vault makes are UUIDs, which are never taken.
     mayRefuse: deduplicate || uuidKey(token.id) === null,
+    written: { outcome: 'inserted' },
     statements: (place) => [[statement, [...placeOf(place), ...values]]],
     read(answers) {
       const row = firstRow(answers);
@@ -117,6 +118,7 @@ function replacement(
   ];
   return {
     tokens: lockable([token]),
+    written: true,
     statements: (place) => [
       [TOKEN_CHANGES.replace, [...placeOf(place), ...values]],
       [TOKEN_CHANGES.reindex, names],
@@ -171,6 +173,7 @@ export function tokenWrites(connections: Connections): Pick<Store, Methods> {
         audit,
         isRemoval: true,
         tokens: lockable([tombstone]),
+        written: true,
         statements: (place) => [[TOKEN_CHANGES.remove, [...placeOf(place), ...values]]],
         read(answers) {
           const [head, changed] = firstRow(answers) ?? [];
