@@ -37,7 +37,7 @@ export function storeTokens(store: () => Store): void {
         expect(await store().findToken(id, token.id, NOW)).toEqual(token);
         expect(await store().findPresentedToken(id, token.id, NOW)).toEqual(presentedOf(token));
       }
-      for (const absent of ['nothing', `${bare.id} `, bare.id.toUpperCase(), 'žluťoučký \ud83d', '']) {
+      for (const absent of ['nothing', `${bare.id} `, bare.id.toUpperCase(), 'žluťoučký \ud83d', 'a\0', '']) {
         expect(await store().findToken(id, absent, NOW)).toBeUndefined();
         expect(await store().findPresentedToken(id, absent, NOW)).toBeUndefined();
       }
