@@ -3,20 +3,30 @@ import { createVaultStore, openVaultStore } from '../../src/store/postgres/open-
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { createDatabase } from '../postgres/create-database.ts';
 import { storeConformance } from './store.ts';
-import { NOW, sealed } from './store-fixtures.ts';
+import { NOW, type OpenStore, sealed } from './store-fixtures.ts';
 
 const HEADER = { vault_id: 'v', format: 1, created_at: NOW, generation: 1, slots: [], mac: sealed('mac', 32) };
 
-async function openInDatabase(open: (openStore: () => Promise<Store>) => Promise<Store>) {
-  const url = parseStoreUrl(`${await createDatabase()}?sslmode=disable`);
-  const options = { insecure: true };
-  await createVaultStore(url, HEADER, async () => undefined, options);
-  const openStore = async () => (await openVaultStore(url, options)).store;
-  const store = await open(openStore);
-  return { store, unchainedMessage: 'the entry failed', reopen: openStore, dispose: () => store.close() };
+const OPTIONS = { insecure: true };
+
+/** Returns a function that opens a store in a schema of its own; all share a database. */
+function inSchemas(open: (openStore: () => Promise<Store>) => Promise<Store>): OpenStore {
+  let database: Promise<string> | undefined;
+  let schemas = 0;
+  return async () => {
+    database ??= createDatabase();
+    const url = parseStoreUrl(`${await database}?sslmode=disable&schema=vault_${schemas++}`);
+    await createVaultStore(url, HEADER, async () => undefined, OPTIONS);
+    const openStore = async () => (await openVaultStore(url, OPTIONS)).store;
+    const store = await open(openStore);
+    return { store, unchainedMessage: 'the entry failed', reopen: openStore, dispose: () => store.close() };
+  };
 }
 
-storeConformance('postgres', () => openInDatabase((openStore) => openStore()));
+storeConformance(
+  'postgres',
+  inSchemas((openStore) => openStore()),
+);
 
 /** Returns a store whose calls alternate between two stores of one database. */
 async function alternating(openStore: () => Promise<Store>): Promise<Store> {
@@ -28,4 +38,4 @@ async function alternating(openStore: () => Promise<Store>): Promise<Store> {
   });
 }
 
-storeConformance('postgres, two stores', () => openInDatabase(alternating));
+storeConformance('postgres, two stores', inSchemas(alternating));

@@ -2,7 +2,7 @@ import { Fault } from '../../core/fault.ts';
 import type { Run } from './connections.ts';
 import { PgError } from './pg-error.ts';
 import { inSchema, schemaStatements } from './schema.ts';
-import type { Statement } from './sql-client.ts';
+import type { SqlClient, Statement } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
 
 const SCHEMA_EXISTS: Statement = { text: 'SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1' };
@@ -22,10 +22,12 @@ const GRANTS: readonly string[] = [
  * Creates the tables and their first rows in a transaction. Uses a schema that exists, if it has none of the tables.
  * Rejects with the fault `conflict`.
  */
-export async function createSchema(run: Run, { schema, shown }: StoreUrl): Promise<void> {
+export async function createSchema({ run, together }: SqlClient, { schema, shown }: StoreUrl): Promise<void> {
   const exists = (await run(SCHEMA_EXISTS, [schema])).length > 0;
+  const texts = schemaStatements(schema).slice(exists ? 1 : 0);
   try {
-    for (const text of schemaStatements(schema).slice(exists ? 1 : 0)) await run({ text });
+    // The first error is that of the statement that failed.
+    await together(() => Promise.all(texts.map((text) => run({ text }))));
   } catch (error) {
     if (!(error instanceof PgError) || !EXISTS.includes(error.code)) throw error;
     throw new Fault('conflict', `the schema ${schema} of ${shown} has tables already`, {

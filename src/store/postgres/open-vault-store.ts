@@ -79,7 +79,7 @@ export async function createVaultStore(
       });
     }
     await client.run(BEGIN);
-    await createSchema(client.run, url);
+    await createSchema(client, url);
     await insertHeader(client.run, header);
     await client.run(NOTE_CREATION, [header.created_at]);
     await prepare(postgresStore(soleConnection(client)));

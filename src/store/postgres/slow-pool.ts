@@ -53,9 +53,9 @@ export function slowPool(connect: () => Promise<SqlClient>): SlowPool {
 
     snapshot: (read) =>
       withClient(async (client) => {
-        const begun = client.run(BEGIN);
         try {
-          const [result] = await Promise.all([read(client.run), begun]);
+          // The first statements of the read leave in the same write.
+          const [, result] = await client.together(() => Promise.all([client.run(BEGIN), read(client.run)]));
           return result;
         } finally {
           // The next statement of this connection does not need the answer.
