@@ -19,19 +19,20 @@ interface Member extends NewToken {
   readonly fingerprints: readonly string[];
 }
 
-/** The statements of this module, for the test of their plans. */
+/** The statements of this module, for the test of their plans. Lists without a length, as in lock-rows.ts. */
 export const TOKEN_LISTS = {
   /** Parameters: positions, tenants, fingerprints, places of the fingerprints, now. */
   duplicates: {
     name: 'findDuplicates',
-    text: `SELECT w.at, w.place, t.* FROM unnest($1::integer[], $2::integer[], $3::uuid[], $4::integer[])
+    text: `SELECT w.at, w.place, t.* FROM unnest((SELECT $1::integer[]), (SELECT $2::integer[]), (SELECT $3::uuid[]),
+    (SELECT $4::integer[]))
     w (at, tenant, blind, place),
   LATERAL (${oldestWith({ tenant: 'w.tenant', blind: 'w.blind', except: "''", now: '$5::bigint' })}) t`,
   },
   /** Parameters: positions, tenants, ids. */
   taken: {
     name: 'findTakenIds',
-    text: `SELECT w.at FROM unnest($1::integer[], $2::integer[], $3::text[]) w (at, tenant, id),
+    text: `SELECT w.at FROM unnest((SELECT $1::integer[]), (SELECT $2::integer[]), (SELECT $3::text[])) w (at, tenant, id),
   LATERAL (SELECT 1 FROM vault.token WHERE tenant = w.tenant AND vault.token.id = w.id OFFSET 0) t`,
   },
   /** Parameters: chain, then a list for each column. Returns the inserted tokens. */

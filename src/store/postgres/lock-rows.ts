@@ -7,15 +7,18 @@ export interface TokenName {
   readonly id: string;
 }
 
-/** The statements of this module, for the test of their plans. */
+/**
+ * The statements of this module, for the test of their plans. A list in a query of its own has no length for the planner,
+ * which else would make a new plan for each list.
+ */
 export const LOCKS = {
   gates: {
     name: 'lockGates',
-    text: 'SELECT 1 FROM vault.gate WHERE gate = ANY ($1::smallint[]) ORDER BY gate FOR UPDATE',
+    text: 'SELECT 1 FROM vault.gate WHERE gate = ANY ((SELECT $1::smallint[])::smallint[]) ORDER BY gate FOR UPDATE',
   },
   tokens: {
     name: 'lockTokens',
-    text: `SELECT count(*) FROM unnest($1::uuid[], $2::text[]) w (tenant_id, id),
+    text: `SELECT count(*) FROM unnest((SELECT $1::uuid[]), (SELECT $2::text[])) w (tenant_id, id),
   LATERAL (SELECT 1 FROM vault.token
     WHERE tenant = (SELECT n.tenant FROM vault.tenant n WHERE n.id = w.tenant_id) AND vault.token.id = w.id
     FOR UPDATE) t`,

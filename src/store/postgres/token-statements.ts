@@ -83,7 +83,7 @@ const CREATE_UNLESS_DUPLICATE: Statement = {
   name: 'createTokenUnlessDuplicate',
   text: `WITH ${HEAD},
 ${TENANT},
-duplicate AS MATERIALIZED (SELECT t.* FROM n, unnest($20::uuid[]) WITH ORDINALITY f (blind, place),
+duplicate AS MATERIALIZED (SELECT t.* FROM n, unnest((SELECT $20::uuid[])) WITH ORDINALITY f (blind, place),
   LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$21::bigint' })}) t
   WHERE n.has_keys ORDER BY f.place LIMIT 1),
 ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate)),
@@ -176,7 +176,7 @@ SELECT ${countOf('old')}, ${countOf('changed')}`,
 const MARK: Statement = {
   name: 'markTokens',
   text: `WITH marked AS (UPDATE vault.token t SET active_month = $4::integer
-  WHERE t.token = ANY (ARRAY(SELECT x.token FROM unnest($3::text[]) w (id), LATERAL (SELECT token, deleted_at
+  WHERE t.token = ANY (ARRAY(SELECT x.token FROM unnest((SELECT $3::text[])) w (id), LATERAL (SELECT token, deleted_at
       FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $2::uuid) AND vault.token.id = w.id
       OFFSET 0) x WHERE x.deleted_at IS NULL))
     AND t.active_month < $4 RETURNING t.tenant, t.type),
