@@ -1,10 +1,13 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { APPLICATION_READS } from '../../src/store/postgres/application-rows.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
 import { TOKEN_LISTS } from '../../src/store/postgres/insert-tokens.ts';
 import { LOCKS } from '../../src/store/postgres/lock-rows.ts';
+import { REPLIES } from '../../src/store/postgres/reply-rows.ts';
 import { inSchema, schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { Statement } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+import { TENANT_READS } from '../../src/store/postgres/tenant-rows.ts';
 import { TOKEN_READS } from '../../src/store/postgres/token-reads.ts';
 import { TOKEN_CHANGES } from '../../src/store/postgres/token-statements.ts';
 import { createDatabase } from './create-database.ts';
@@ -26,8 +29,14 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   token_index_pkey: ['tenant', 'blind'],
   audit_pkey: ['chain', 'sequence'],
   token_count_pkey: ['tenant'],
+  application_id: ['tenant', 'id'],
+  application_key_hash_key: ['key_hash'],
+  tenant_pkey: ['tenant'],
+  tenant_id_key: ['id'],
+  tenant_key_pkey: ['tenant'],
+  reply_key: ['tenant', 'application_id', 'key_hash'],
 };
-const LARGE = ['token', 'token_index', 'application', 'audit'];
+const LARGE = ['token', 'token_index', 'application', 'audit', 'tenant', 'tenant_key', 'reply'];
 
 function nodesOf(node: PlanNode): readonly PlanNode[] {
   return [node, ...(node.Plans ?? []).flatMap(nodesOf)];
@@ -75,6 +84,9 @@ describe('a plan that is made on empty tables finds rows by their whole key', ()
     ...TOKEN_CHANGES,
     ...TOKEN_LISTS,
     ...LOCKS,
+    ...TENANT_READS,
+    ...APPLICATION_READS,
+    ...REPLIES,
   };
   it.each(Object.entries(statements))('%s', async (_, statement) => {
     expect(statement.name).toBeTypeOf('string');

@@ -35,12 +35,15 @@ export function toApplicationRecord(tenantId: string, row: Row): ApplicationReco
   };
 }
 
-const FIND: Statement = {
-  name: 'findApplication',
-  text: `SELECT ${APPLICATION_COLUMNS} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
-    LATERAL (SELECT * FROM vault.application WHERE tenant = n.tenant AND id = $2 OFFSET 0) a
-    WHERE a.expires_at IS NULL OR a.expires_at > $3`,
-};
+/** The named statement of this module, for the test of its plan. */
+export const APPLICATION_READS = {
+  findApplication: {
+    name: 'findApplication',
+    text: `SELECT ${APPLICATION_COLUMNS} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
+      LATERAL (SELECT * FROM vault.application WHERE tenant = n.tenant AND id = $2 OFFSET 0) a
+      WHERE a.expires_at IS NULL OR a.expires_at > $3`,
+  },
+} as const satisfies Record<string, Statement>;
 
 /** Parameters: tenant, now, ids or NULL, types or NULL. */
 const LISTED = `FROM vault.application a WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)
@@ -120,7 +123,7 @@ export function applicationMethods(connections: Connections): Pick<Store, Method
       }),
 
     async findApplication(tenantId, id, now) {
-      const [row] = await connections.read(FIND, [uuidKey(tenantId), uuidKey(id), now]);
+      const [row] = await connections.read(APPLICATION_READS.findApplication, [uuidKey(tenantId), uuidKey(id), now]);
       return row && toApplicationRecord(tenantId, row);
     },
 

@@ -1,13 +1,13 @@
 import type { InspectedRecords, InspectedRow } from '../../core/maintenance-ports.ts';
 import type { Store, Tombstone } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
-import type { StoredReply } from '../../core/reply-ports.ts';
-import { optionally, storedBytes, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
+import { optionally, storedBytes, storedNumber, storedText } from '../rows/stored-value.ts';
 import { storedTokenType } from '../rows/type-codes.ts';
 import { APPLICATION_COLUMNS, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Run } from './connections.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
 import { PLAN_BY_ORDER } from './plan-by-order.ts';
+import { REPLY_COLUMNS, toStoredReply } from './reply-rows.ts';
 import type { Row, Statement } from './sql-client.ts';
 import { findNumber } from './tenant-numbers.ts';
 import { storedBlind, storedUuid, uuidKey } from './uuid-text.ts';
@@ -37,9 +37,9 @@ const APPLICATIONS: Statement = {
     ORDER BY a.id LIMIT $3`,
 };
 const REPLIES: Statement = {
-  text: `SELECT application_id, key_hash, request_hash, created_at, sealed FROM vault.reply
-    WHERE tenant = $1 AND ($2::uuid IS NULL OR (application_id, key_hash) > ($2, $3))
-    ORDER BY application_id, key_hash LIMIT $4`,
+  text: `SELECT ${REPLY_COLUMNS} FROM vault.reply r
+    WHERE r.tenant = $1 AND ($2::uuid IS NULL OR (r.application_id, r.key_hash) > ($2, $3))
+    ORDER BY r.application_id, r.key_hash LIMIT $4`,
 };
 
 type Readers = {
@@ -80,7 +80,7 @@ const READERS: Readers = {
     const rows = await run(REPLIES, [tenant, uuidKey(application), Buffer.from(key, 'hex'), limit]);
     return rows.map((row) => ({
       id: `${storedUuid(row[0])} ${storedBytes(row[1]).toString('hex')}`,
-      record: decoded(() => toReply(tenantId, row)),
+      record: decoded(() => toStoredReply(tenantId, row)),
       indexes: [],
     }));
   },
@@ -123,18 +123,6 @@ function toTombstone(tenantId: string, row: Row): Tombstone {
     deleted_by: optionalUuid(deleted_by),
     deleted_at: storedNumber(deleted_at),
     mac: storedBytes(mac),
-  };
-}
-
-function toReply(tenantId: string, row: Row): StoredReply {
-  const [application_id, key_hash, request_hash, created_at, sealed] = row;
-  return {
-    tenant_id: tenantId,
-    application_id: storedUuid(application_id),
-    key_hash: storedBytes(key_hash),
-    request_hash: storedBytes(request_hash),
-    created_at: storedInstant(created_at),
-    sealed: storedBytes(sealed),
   };
 }
 

@@ -51,17 +51,20 @@ function toTenantWithKeys(first: Row, rows: readonly Row[]): TenantWithKeys {
 const KEYS =
   'LEFT JOIN LATERAL (SELECT * FROM vault.tenant_key WHERE tenant = n.tenant ORDER BY key_id OFFSET 0) k ON true';
 
-const FIND: Statement = {
-  name: 'findTenant',
-  text: `SELECT ${TENANT_COLUMNS}, ${KEY_COLUMNS} FROM (SELECT * FROM vault.tenant WHERE id = $1 OFFSET 0) n ${KEYS}`,
-};
-const FIND_AUTHORITY: Statement = {
-  name: 'findAuthority',
-  text: `SELECT ${APPLICATION_COLUMNS}, ${TENANT_COLUMNS}, ${KEY_COLUMNS}
-    FROM (SELECT * FROM vault.application WHERE key_hash = $1 OFFSET 0) a
-    JOIN LATERAL (SELECT * FROM vault.tenant WHERE tenant = a.tenant OFFSET 0) n ON true ${KEYS}
-    WHERE a.expires_at IS NULL OR a.expires_at > $2`,
-};
+/** The named statements of this module, for the test of their plans. */
+export const TENANT_READS = {
+  findTenant: {
+    name: 'findTenant',
+    text: `SELECT ${TENANT_COLUMNS}, ${KEY_COLUMNS} FROM (SELECT * FROM vault.tenant WHERE id = $1 OFFSET 0) n ${KEYS}`,
+  },
+  findAuthority: {
+    name: 'findAuthority',
+    text: `SELECT ${APPLICATION_COLUMNS}, ${TENANT_COLUMNS}, ${KEY_COLUMNS}
+      FROM (SELECT * FROM vault.application WHERE key_hash = $1 OFFSET 0) a
+      JOIN LATERAL (SELECT * FROM vault.tenant WHERE tenant = a.tenant OFFSET 0) n ON true ${KEYS}
+      WHERE a.expires_at IS NULL OR a.expires_at > $2`,
+  },
+} as const satisfies Record<string, Statement>;
 const LIST: Statement = { text: `SELECT ${TENANT_COLUMNS}, n.tenant FROM vault.tenant n ORDER BY n.created_at, n.id` };
 const LIST_KEYS: Statement = {
   text: `SELECT ${KEY_COLUMNS}, k.tenant FROM vault.tenant_key k ORDER BY k.tenant, k.key_id`,
@@ -159,7 +162,7 @@ export function tenantMethods(connections: Connections): Pick<Store, Methods> {
       }),
 
     async findTenant(id) {
-      const rows = await connections.read(FIND, [uuidKey(id)]);
+      const rows = await connections.read(TENANT_READS.findTenant, [uuidKey(id)]);
       return rows[0] && toTenantWithKeys(rows[0], rows);
     },
 
@@ -179,7 +182,7 @@ export function tenantMethods(connections: Connections): Pick<Store, Methods> {
       }),
 
     async findAuthority(keyHash, now) {
-      const rows = await connections.read(FIND_AUTHORITY, [keyHash, now]);
+      const rows = await connections.read(TENANT_READS.findAuthority, [keyHash, now]);
       const [first] = rows;
       if (first === undefined) return undefined;
       const [owner = [], ...others] = rows.map((row) => row.slice(APPLICATION_WIDTH));
