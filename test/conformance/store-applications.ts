@@ -50,8 +50,8 @@ export function storeApplications(store: () => Store): void {
     it('keeps a clock note that only one of two writers replaces', async () => {
       expect(await store().clockNote()).toBe('');
       const written = await Promise.all(['a', 'b'].map((note) => store().replaceClockNote(note, '')));
-      expect(written).toEqual([true, false]);
-      expect(await store().clockNote()).toBe('a');
+      expect(written.filter(Boolean)).toHaveLength(1);
+      expect(await store().clockNote()).toBe(written[0] === true ? 'a' : 'b');
     });
 
     it('finds the latest expiry at or before an instant', async () => {
