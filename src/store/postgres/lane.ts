@@ -43,7 +43,7 @@ export interface Lane extends Pick<Connections, 'change' | 'join'> {
  * - When the answer to COMMIT is lost, the audit decides: the entries that exist were written. Rejects with
  *   `write_unsettled` if the audit cannot be read until the deadline.
  */
-export function openLane(connection: HeldConnection, dropAll: () => void): Lane {
+export function openLane(connection: HeldConnection, dropAll: () => void, deadlineMs = DEADLINE_MS): Lane {
   let waiting: Task[] = [];
   let draining: Promise<void> | undefined;
   let isClosed = false;
@@ -56,7 +56,7 @@ export function openLane(connection: HeldConnection, dropAll: () => void): Lane 
         if (outcome.state === 'done') resolve(outcome.result as T);
         else reject(outcome.state === 'refused' ? outcome.error : new Problem('write_unsettled'));
       };
-      waiting.push({ work, settle, deadline: performance.now() + DEADLINE_MS, isAlone: false });
+      waiting.push({ work, settle, deadline: performance.now() + deadlineMs, isAlone: false });
       draining ??= drain();
     });
   }
@@ -152,7 +152,7 @@ export function openLane(connection: HeldConnection, dropAll: () => void): Lane 
 
   /** Finds out what a transaction has written whose COMMIT was not answered. */
   async function settleLost(lost: CommitLost, tasks: readonly Task[]): Promise<readonly Outcome[]> {
-    const deadline = performance.now() + DEADLINE_MS;
+    const deadline = performance.now() + deadlineMs;
     for (let failures = 1; performance.now() < deadline; failures++) {
       try {
         return lost.settle(await findSettled(await connection.get(), lost.entries));

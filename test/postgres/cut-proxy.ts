@@ -1,0 +1,127 @@
+import { once } from 'node:events';
+import net, { type Socket } from 'node:net';
+
+/**
+ * Where the proxy cuts a connection:
+ *
+ * - `before COMMIT`: the server receives everything before COMMIT, so it rolls back.
+ * - `after COMMIT`: the server commits, but its answer to COMMIT is lost.
+ * - `after COMMIT, without answers`: the answers to the statements that left together with COMMIT are lost, too.
+ */
+export type Cut = 'before COMMIT' | 'after COMMIT' | 'after COMMIT, without answers';
+export const CUTS: readonly Cut[] = ['before COMMIT', 'after COMMIT', 'after COMMIT, without answers'];
+
+export interface CutProxy {
+  readonly port: number;
+  /** Cuts the next connection that sends COMMIT. */
+  arm(cut: Cut): void;
+  /** Refuses new connections, or accepts them again. */
+  refuse(isOn: boolean): void;
+  /** Returns the number of cuts so far. */
+  cuts(): number;
+  close(): Promise<void>;
+}
+
+/** Splits a stream of messages: a type, then a length of 4 bytes that includes itself. */
+function messages(onMessage: (message: Buffer) => void, startsUntyped: boolean): (chunk: Buffer) => void {
+  let rest: Buffer = Buffer.alloc(0);
+  let typeBytes = startsUntyped ? 0 : 1;
+  return (chunk) => {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= typeBytes + 4) {
+      const end = typeBytes + rest.readInt32BE(typeBytes);
+      if (rest.length < end) return;
+      onMessage(rest.subarray(0, end));
+      rest = rest.subarray(end);
+      typeBytes = 1;
+    }
+  };
+}
+
+const SENT_COMMIT = Buffer.from('COMMIT\0');
+
+function isCommit(message: Buffer, type: 'Q' | 'C'): boolean {
+  return message[0] === type.charCodeAt(0) && message.subarray(5).equals(SENT_COMMIT);
+}
+
+/** Returns whether the message comes with others in one chunk that ends with COMMIT. */
+function holdsCommit(chunk: Buffer): boolean {
+  return chunk.subarray(-SENT_COMMIT.length).equals(SENT_COMMIT);
+}
+
+/** Starts a proxy between clients and the server at this port, which must not use TLS. */
+export async function startCutProxy(serverPort: number): Promise<CutProxy> {
+  let armed: Cut | undefined;
+  let done = 0;
+  let isRefusing = false;
+  const sockets = new Set<Socket>();
+
+  const server = net.createServer((client) => {
+    if (isRefusing) {
+      client.destroy();
+      return;
+    }
+    const upstream = net.connect(serverPort, '127.0.0.1');
+    client.setNoDelay(true);
+    upstream.setNoDelay(true);
+    let cut: Cut | undefined;
+    let isMute = false;
+
+    function end(): void {
+      upstream.destroy();
+      client.destroy();
+    }
+    function cutNow(): void {
+      done += 1;
+      upstream.end();
+      client.resetAndDestroy();
+    }
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', end);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        end();
+      });
+    }
+
+    const fromClient = messages((message) => {
+      if (cut === undefined && isCommit(message, 'Q') && armed !== undefined) {
+        [cut, armed] = [armed, undefined];
+        if (cut === 'before COMMIT') return cutNow();
+      }
+      if (cut !== 'before COMMIT') upstream.write(message);
+    }, true);
+    client.on('data', (chunk) => {
+      if (armed === 'after COMMIT, without answers' && holdsCommit(chunk)) isMute = true;
+      fromClient(chunk);
+    });
+    upstream.on(
+      'data',
+      messages((message) => {
+        if (cut !== undefined && isCommit(message, 'C')) return cutNow();
+        if (!isMute && !client.destroyed) client.write(message);
+      }, false),
+    );
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  if (address === null || typeof address === 'string') throw new Error('no port');
+
+  return {
+    port: address.port,
+    arm(cut) {
+      armed = cut;
+    },
+    refuse(isOn) {
+      isRefusing = isOn;
+    },
+    cuts: () => done,
+    async close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+      await once(server, 'close');
+    },
+  };
+}

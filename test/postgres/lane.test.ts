@@ -1,0 +1,183 @@
+import { beforeEach, describe, expect, it } from 'vitest';
+import { type Connections, Undo } from '../../src/store/postgres/connections.ts';
+import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
+import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
+import { entry } from '../conformance/store-fixtures.ts';
+import { auditTexts, createTestStore, memberOf, openTestClient, openTestLane } from './lane-fixture.ts';
+
+let url: StoreUrl;
+let client: SqlClient;
+beforeEach(async () => {
+  url = await createTestStore();
+  client = await openTestClient(url);
+});
+
+const ADD = { text: 'INSERT INTO vault.purge (tenant, since) VALUES ($1, 0)' };
+const FAIL = { text: "SELECT 'x'::uuid" };
+
+const numbers = (from: number, to: number): readonly number[] =>
+  Array.from({ length: to - from + 1 }, (_, at) => from + at);
+const texts = (rows: readonly number[]): readonly string[] => rows.map((row) => `row ${row}`);
+const written = (): Promise<readonly string[]> => auditTexts(client.run, texts(numbers(0, 999)));
+const rows = async () => (await client.run({ text: 'SELECT tenant FROM vault.purge ORDER BY tenant' })).flat();
+
+/** Resolves to the result of each, or to the message of its error. */
+const results = (all: readonly Promise<unknown>[]): Promise<readonly unknown[]> =>
+  Promise.all(all.map((each) => each.catch((error: Error) => error.message)));
+
+/** Returns a change that adds a row, with its entry. */
+const changeOf = (row: number) => (lane: Pick<Connections, 'change'>) =>
+  lane.change(async ({ run, record }) => {
+    await run(ADD, [row]);
+    await record(entry(`row ${row}`));
+    return 'changed';
+  });
+
+describe('members', () => {
+  it('share a transaction, 64 at most, in their order', async () => {
+    const lane = openTestLane(url);
+    const all = numbers(1, 100);
+    expect(new Set(await results(all.map((row) => lane.join(memberOf(row)))))).toEqual(new Set(['made']));
+    expect(await written()).toEqual(texts(all));
+    const groups = 'SELECT count(*) FROM vault.audit WHERE sequence > 0 GROUP BY xmin::text ORDER BY min(sequence)';
+    expect(await client.run({ text: groups })).toEqual([[64], [36]]);
+    const subjects = 'SELECT count(*), count(DISTINCT blind), min(sequence), max(sequence) FROM vault.audit_subject';
+    expect(await client.run({ text: subjects })).toEqual([[100, 100, 1, 100]]);
+  });
+
+  it('run again when an earlier one in their transaction changed nothing', async () => {
+    const lane = openTestLane(url);
+    await lane.join(memberOf(5));
+    const made = await results([1, 2, 5, 3, 5, 4].map((row) => lane.join(memberOf(row))));
+    expect(made).toEqual(['made', 'made', 'refused', 'made', 'refused', 'made']);
+    expect(await written()).toEqual(texts([5, 1, 2, 3, 4]));
+    expect(await rows()).toEqual([1, 2, 3, 4, 5]);
+  });
+
+  it('come last when they may refuse, eight in a transaction', async () => {
+    const lane = openTestLane(url);
+    const made = await results([
+      ...numbers(1, 20).map((row) => lane.join(memberOf(row, { mayRefuse: true }))),
+      lane.join(memberOf(30)),
+    ]);
+    expect(new Set(made)).toEqual(new Set(['made']));
+    expect(await written()).toEqual(texts([30, ...numbers(1, 20)]));
+    const groups = 'SELECT count(*) FROM vault.audit WHERE sequence > 0 GROUP BY xmin::text ORDER BY min(sequence)';
+    expect(await client.run({ text: groups })).toEqual([[9], [8], [4]]);
+  });
+
+  it('do not fail with one whose entry cannot be linked', async () => {
+    const lane = openTestLane(url);
+    const link = () => {
+      throw new Error('no link');
+    };
+    const audit = { ...entry('never'), link };
+    const made = [memberOf(1), memberOf(2, { audit }), memberOf(3)].map((member) => lane.join(member));
+    expect(await results(made)).toEqual(['made', 'no link', 'made']);
+    expect(await written()).toEqual(texts([1, 3]));
+  });
+
+  it('do not fail with one whose statement fails, or whose answer cannot be read', async () => {
+    const lane = openTestLane(url);
+    const read = () => {
+      throw new Error('refused');
+    };
+    const made = await results([
+      lane.join(memberOf(1)),
+      lane.join(memberOf(2, { statements: () => [[FAIL, []]] })),
+      lane.join(memberOf(3, { statements: () => [], read })),
+      lane.join(memberOf(4)),
+    ]);
+    expect(made).toEqual(['made', expect.stringMatching(/^internal_error/), 'refused', 'made']);
+    expect(await written()).toEqual(texts([1, 4]));
+  });
+
+  it('of two lanes make one chain', async () => {
+    const lanes = [openTestLane(url), openTestLane(url)];
+    const all = numbers(1, 300);
+    const made = await results(
+      all.map((row) => (lanes[row % 2] ?? lanes[0])?.join(memberOf(row)) ?? Promise.resolve()),
+    );
+    expect(new Set(made)).toEqual(new Set(['made']));
+    expect((await written()).toSorted()).toEqual(texts(all).toSorted());
+  });
+});
+
+describe('a change', () => {
+  it('runs alone, between members', async () => {
+    const lane = openTestLane(url);
+    const made = [lane.join(memberOf(1)), changeOf(2)(lane), lane.join(memberOf(3)), changeOf(4)(lane)];
+    expect(await results(made)).toEqual(['made', 'changed', 'made', 'changed']);
+    expect(await written()).toEqual(texts([1, 2, 3, 4]));
+  });
+
+  it('leaves nothing when it throws or is undone', async () => {
+    const lane = openTestLane(url);
+    const failing = (error: () => unknown) =>
+      lane.change(async ({ run, append }) => {
+        await run(ADD, [1]);
+        await append(entry('row 1'), entry('row 2'));
+        throw error();
+      });
+    await expect(failing(() => new Error('no'))).rejects.toThrow('no');
+    expect(await failing(() => new Undo('undone'))).toBe('undone');
+    const statement = lane.change(({ run }) => Promise.all([run(ADD, [1]), run(FAIL), run(ADD, [2])]));
+    await expect(statement).rejects.toMatchObject({ code: 'internal_error' });
+    expect(await rows()).toEqual([]);
+    expect(await changeOf(3)(lane)).toBe('changed');
+    expect(await written()).toEqual(texts([3]));
+  });
+
+  it('runs again after a failure that passes, until its deadline', async () => {
+    const lane = openTestLane(url, 300);
+    const deadlock = { text: "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END $$" };
+    let tries = 0;
+    const failing = (until: number) =>
+      lane.change(async ({ run, record }) => {
+        tries += 1;
+        await run(ADD, [7]);
+        await record(entry('row 7'));
+        if (tries < until) await run(deadlock);
+        return tries;
+      });
+    expect(await failing(4)).toBe(4);
+    await expect(failing(1000)).rejects.toMatchObject({ code: 'internal_error' });
+    await client.run({ text: 'DELETE FROM vault.purge' });
+    await expect(failing(1000)).rejects.toMatchObject({ code: 'vault_busy', retryAfter: 1 });
+    expect(tries).toBeLessThan(1000);
+    expect(await written()).toEqual(texts([7]));
+  });
+});
+
+describe('the lane', () => {
+  it('connects again after its connection was lost', async () => {
+    const lane = openTestLane(url);
+    await lane.join(memberOf(1));
+    const end =
+      'SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()';
+    await client.run({ text: end });
+    expect(await lane.join(memberOf(2))).toBe('made');
+    await client.run({ text: end });
+    expect(await changeOf(3)(lane)).toBe('changed');
+    let isCut = false;
+    const cut = lane.change(async ({ run, record }) => {
+      await run(ADD, [4]);
+      if (!isCut) await client.run({ text: end });
+      isCut = true;
+      await record(entry('row 4'));
+      return 'again';
+    });
+    expect(await cut).toBe('again');
+    expect(await written()).toEqual(texts([1, 2, 3, 4]));
+  });
+
+  it('finishes earlier writes at its end, and refuses later ones', async () => {
+    const lane = openTestLane(url);
+    const made = [lane.join(memberOf(1)), changeOf(2)(lane), lane.join(memberOf(3))];
+    await lane.close();
+    await expect(lane.join(memberOf(4))).rejects.toMatchObject({ code: 'vault_stopping' });
+    await expect(changeOf(5)(lane)).rejects.toMatchObject({ code: 'vault_stopping' });
+    expect(await results(made)).toEqual(['made', 'changed', 'made']);
+    expect(await written()).toEqual(texts([1, 2, 3]));
+  });
+});
