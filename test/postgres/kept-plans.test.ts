@@ -1,0 +1,60 @@
+import { expect, it } from 'vitest';
+import type { Connections } from '../../src/store/postgres/connections.ts';
+import { insertTokens } from '../../src/store/postgres/insert-tokens.ts';
+import { schemaStatements } from '../../src/store/postgres/schema.ts';
+import { tokenReads } from '../../src/store/postgres/token-reads.ts';
+import { blind, ENTRY, indexes, MONTH, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
+import { createDatabase } from './create-database.ts';
+import { openClient } from './open-client.ts';
+import { changeOf, memberOf, workOf } from './race.ts';
+
+/** PostgreSQL plans a named statement anew five times; then it keeps a plan that looks as cheap as those. */
+const TIMES = 8;
+const OPTIONS = { deduplicate: true, now: NOW };
+
+it('keeps one plan for each named statement, whatever the length of its lists', async () => {
+  const client = await openClient(await createDatabase());
+  for (const text of ['BEGIN', ...schemaStatements('vault')]) await client.run({ text });
+  await client.commit();
+  const { run } = client;
+  const tenantId = nextId();
+  const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, authority,
+    details) VALUES ($1, $1, 0, 1, 1, 1, 2, $1, '')`;
+  await run({ text }, [tenantId]);
+  const reads = tokenReads({ read: run });
+  const nothing = async () => undefined;
+  const rest = { append: nothing, requireFree: nothing, record: nothing, recordRemoval: nothing };
+  const change: Connections['change'] = (work) =>
+    work({ run, ...rest, removeRepliesOf: nothing, touchAuthority: nothing });
+
+  for (let time = 0; time < TIMES; time += 1) {
+    const token = tokenRecord(tenantId);
+    const next = { ...token, revision: 2 };
+    const twin = tokenRecord(tenantId);
+    const given = { ...indexes('x', 'y'), former: time % 2 === 0 ? [blind('z')] : [] };
+    await workOf(
+      await memberOf((writes) => writes.insertToken(token, given, { ...OPTIONS, deduplicate: false }, ENTRY)),
+    )(run);
+    await workOf(await memberOf((writes) => writes.insertToken(twin, given, OPTIONS, ENTRY)))(run);
+    await workOf(
+      await memberOf((writes) => writes.markActive(tenantId, [token.id, twin.id, 'x'].slice(time % 3), MONTH)),
+    )(run);
+    await changeOf((changes) => changes.resealTokens(tenantId, [{ before: token, after: token, indexes: given }]))(run);
+    const expected = { revision: 1, now: NOW };
+    await workOf(await memberOf((writes) => writes.replaceToken(next, given, expected, ENTRY)))(run);
+    const list = Array.from({ length: 1 + time }, () => tokenRecord(tenantId));
+    const members = list.map((each) => ({ token: each, indexes: indexes(each.id), deduplicate: true }));
+    await insertTokens({ change }).insertTokens(members, NOW, ENTRY);
+    await Promise.all([
+      reads.findToken(tenantId, token.id, NOW),
+      reads.findPresentedToken(tenantId, token.id, NOW),
+      reads.findDuplicate(tenantId, blind('fingerprint x'), token.id, NOW),
+    ]);
+    await workOf(await memberOf((writes) => writes.deleteToken(tombstoneOf(next), 2, ENTRY)))(run);
+  }
+
+  const kept = await run({ text: 'SELECT name FROM pg_prepared_statements WHERE generic_plans > 0 ORDER BY name' });
+  const all = await run({ text: 'SELECT name FROM pg_prepared_statements ORDER BY name' });
+  expect(kept).toEqual(all);
+  expect(all.length).toBeGreaterThan(12);
+});
