@@ -3,6 +3,7 @@ import { MAX_TOTAL } from '../../src/contract/page.ts';
 import type { TokenCondition } from '../../src/core/ports.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
 import { PRESENTED_COLUMNS, SCANNED_COLUMNS } from '../../src/store/postgres/decode-token.ts';
+import { findTokensMethods } from '../../src/store/postgres/find-tokens.ts';
 import { type Fragment, toBound } from '../../src/store/postgres/fragment.ts';
 import { PLAN_BY_ORDER } from '../../src/store/postgres/plan-by-order.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
@@ -187,6 +188,15 @@ describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (
     expect(rows[0]?.[0]).toBeGreaterThan(MAX_TOTAL);
     expect(scans).toEqual(['token_expiry', 'token_index_pkey']);
     expect(read).toBeLessThanOrEqual(MAX_TOTAL + 500);
+  });
+
+  it('leaves distant pages to walks, but not those beyond the end', async () => {
+    const { findTokens } = findTokensMethods({ readSnapshot: (query) => query(client.run) });
+    const pageAt = (offset: number) => findTokens({ tenant_id: TENANT, all: [] }, { offset, limit: 10 }, NOW);
+    const total = TOKENS - 200;
+    expect((await pageAt(0)).records).toHaveLength(10);
+    expect(await pageAt(TOKENS / 2)).toEqual({ records: undefined, total });
+    expect(await pageAt(total)).toEqual({ records: [], total });
   });
 
   it('scans the newest tokens', async () => {

@@ -57,9 +57,11 @@ export function findTokensMethods({
         if (weights === undefined) return { records: [], total: 0 };
         const plan = planTokens(weights, query, page, now);
         const [rows, totals] = await Promise.all([page.limit === 0 ? [] : send(run, plan.list), send(run, plan.total)]);
+        const total = totals && totalOf(totals);
+        const isBeyond = total !== undefined && total <= Math.min(page.offset, MAX_TOTAL);
         return {
-          records: rows?.map((found) => toPresentedToken(filter.tenant_id, found)),
-          total: totals && totalOf(totals),
+          records: isBeyond ? [] : rows?.map((found) => toPresentedToken(filter.tenant_id, found)),
+          total,
         };
       });
     },
