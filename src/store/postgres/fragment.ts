@@ -11,23 +11,35 @@ function isFragment(part: Fragment | Parameter): part is Fragment {
   return typeof part === 'object' && part !== null && 'texts' in part;
 }
 
+/** Concatenates texts and fragments. */
+function concat(parts: readonly (string | Fragment)[]): Fragment {
+  const texts: string[] = [];
+  const values: Parameter[] = [];
+  let last = '';
+  for (const part of parts) {
+    if (typeof part === 'string') {
+      last += part;
+      continue;
+    }
+    for (const [index, value] of part.values.entries()) {
+      texts.push(last + part.texts[index]);
+      values.push(value);
+      last = '';
+    }
+    last += part.texts.at(-1) ?? '';
+  }
+  return { texts: [...texts, last], values };
+}
+
 /** Returns the piece of SQL of a template. Fragments become a part of it, all other values become parameters. */
 export function sql(strings: TemplateStringsArray, ...parts: readonly (Fragment | Parameter)[]): Fragment {
-  const texts = [strings[0] ?? ''];
-  const values: Parameter[] = [];
-  const extend = (text = '') => texts.push((texts.pop() ?? '') + text);
-  for (const [index, part] of parts.entries()) {
-    if (isFragment(part)) {
-      extend(part.texts[0]);
-      texts.push(...part.texts.slice(1));
-      values.push(...part.values);
-      extend(strings[index + 1]);
-    } else {
-      values.push(part);
-      texts.push(strings[index + 1] ?? '');
-    }
-  }
-  return { texts, values };
+  return concat(
+    strings.flatMap((text, index) => {
+      if (index === 0) return [text];
+      const part = parts[index - 1];
+      return [isFragment(part) ? part : { texts: ['', ''], values: [part] }, text];
+    }),
+  );
 }
 
 /** Returns a fixed text as SQL. Never call it with a value. */
@@ -37,10 +49,8 @@ export function raw(text: string): Fragment {
 
 /** Returns the fragments with an operator between them; TRUE or FALSE without fragments. */
 export function join(parts: readonly Fragment[], operator: 'AND' | 'OR'): Fragment {
-  const [first, ...others] = parts;
-  if (first === undefined) return raw(operator === 'AND' ? 'TRUE' : 'FALSE');
-  const all = others.reduce((left, right) => sql`${left} ${raw(operator)} ${right}`, first);
-  return sql`(${all})`;
+  if (parts.length === 0) return raw(operator === 'AND' ? 'TRUE' : 'FALSE');
+  return concat(['(', ...parts.flatMap((part, index) => (index === 0 ? [part] : [` ${operator} `, part])), ')']);
 }
 
 /** Returns an unnamed statement, which PostgreSQL plans for its values. */
