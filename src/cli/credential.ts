@@ -1,6 +1,7 @@
 import { existsSync, lstatSync, realpathSync } from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../core/fault.ts';
+import type { VaultPlace } from '../vault/place.ts';
 import type { OpenVaultOptions } from '../vault/vault.ts';
 import type { FlagsOf } from './flags-of.ts';
 import { type Environment, FLAGS, type FlagRow, type GlobalFlags } from './global-flags.ts';
@@ -56,22 +57,30 @@ export function adjacentKeyWarning(keyFile: string): readonly [string, string] {
 }
 
 /**
- * Resolves to the credential of a vault's file: the named one, else the default key file, else a passphrase that the
+ * Resolves to the credential of a vault: the named one, else the default key file of a file, else a passphrase that the
  * user types on a terminal.
  */
-export async function readCredential(file: string, flags: GlobalFlags, env: Environment): Promise<Credential> {
+export async function readCredential(
+  { file, store }: VaultPlace,
+  flags: GlobalFlags,
+  env: Environment,
+): Promise<Credential> {
   const named = namedCredential(flags, env);
   if (named.keyFile !== undefined) return readKeyFile(named.keyFile);
   if (named.passphraseFile !== undefined) return readPassphraseFile(named.passphraseFile);
-  if (named.keyCommand === undefined && existsSync(keyFileBeside(file))) return readKeyFile(keyFileBeside(file));
-  if (!existsSync(file)) throw new Fault('file_missing', `there is no file ${file}`);
-  const { checkUnopenedVault } = await import('../vault/vault.ts');
-  await checkUnopenedVault(file);
-  if (named.keyCommand !== undefined) return readKeyCommand(named.keyCommand);
-  if (!canPrompt()) {
-    throw new Fault('credential_missing', `no key for ${file}: ${keyFileBeside(file)} does not exist`);
+  if (file !== undefined) {
+    if (named.keyCommand === undefined && existsSync(keyFileBeside(file))) return readKeyFile(keyFileBeside(file));
+    if (!existsSync(file)) throw new Fault('file_missing', `there is no file ${file}`);
+    const { checkUnopenedVault } = await import('../vault/vault.ts');
+    await checkUnopenedVault(file);
   }
-  return { kind: 'passphrase', passphrase: await promptSecret(`Passphrase of ${file}`) };
+  if (named.keyCommand !== undefined) return readKeyCommand(named.keyCommand);
+  const name = file ?? store?.url.shown ?? '';
+  if (!canPrompt()) {
+    const missing = file === undefined ? '' : `: ${keyFileBeside(file)} does not exist`;
+    throw new Fault('credential_missing', `no key for ${name}${missing}`);
+  }
+  return { kind: 'passphrase', passphrase: await promptSecret(`Passphrase of ${name}`) };
 }
 
 /** Resolves to the API key in `--api-key-file`, else `VAULT_API_KEY`, else the key in the file `VAULT_API_KEY_FILE`. */

@@ -19,7 +19,7 @@ export const EXIT_CODES = {
   5: 'not permitted',
   6: 'conflict',
   7: 'invalid data',
-  8: 'cannot reach the daemon, not ready, busy or rate limited',
+  8: 'cannot reach the daemon or the database, not ready, busy or rate limited',
   9: 'integrity failure: a damaged or altered file',
   10: 'wrong passphrase or key file',
   70: 'the daemon stopped because of a bug',

@@ -21,12 +21,26 @@ const PERMISSIONS = {
   },
 } as const;
 
-/** The flags that name what opens a vault's file. A command accepts at most one of them. */
+/** The flags that name a database. */
+const STORE = {
+  store: {
+    flag: '--store <url>',
+    env: 'VAULT_STORE',
+    help: 'a PostgreSQL database: postgres://user@host/database',
+  },
+  insecureStore: {
+    flag: '--insecure-store',
+    env: 'VAULT_INSECURE_STORE',
+    help: 'allow a database without TLS on another machine, or without fsync',
+  },
+} as const;
+
+/** The flags that name what opens a vault. A command accepts at most one of them. */
 const CREDENTIAL = {
   keyFile: {
     flag: '--key-file <path>',
     env: 'VAULT_KEY_FILE',
-    help: 'the key that opens the file (default: FILE.key)',
+    help: 'the key that opens the vault (default with --file: FILE.key)',
   },
   keyCommand: {
     flag: '--key-command <command>',
@@ -43,9 +57,11 @@ const CREDENTIAL = {
 /** The flags that several commands share, by purpose. The keys are commander's attribute names. */
 export const FLAGS = {
   permissions: PERMISSIONS,
-  /** Flags that open a vault's file. */
+  store: STORE,
+  /** Flags that open a vault's file or store. */
   file: {
     file: { flag: '--file <path>', env: 'VAULT_FILE', help: 'the encrypted file (default: ./vault.db)' },
+    ...STORE,
     ...CREDENTIAL,
     ...PERMISSIONS,
   },
@@ -132,7 +148,7 @@ export const FLAGS = {
   confirm: { yes: { flag: '-y, --yes', env: 'VAULT_YES', help: 'skip the confirmation' } },
 } as const satisfies Record<string, FlagRows>;
 
-/** The flags that choose a vault, on a daemon or in a file, and the calling application. */
+/** The flags that choose a vault, on a daemon, in a file or in a database, and the calling application. */
 export const VAULT_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key } as const;
 
 /** The flags of every operation, by attribute. An operation's other flags are derived from its row. */

@@ -8,6 +8,7 @@ import { stripFromLines } from './output/control-characters.ts';
 import { createPrinter } from './output/print-result.ts';
 import { RESULT_VIEWS } from './output/result-views.ts';
 import { isTerminal, writeOut } from './output/standard-output.ts';
+import { isVaultNamed } from './profiles/with-profile.ts';
 import { chooseTarget } from './target.ts';
 
 /** Shows a request instead of sending it. Needs neither a vault nor an API key, and shows no key. */
@@ -31,7 +32,7 @@ export async function showRequest(
 
 /** Returns the URL of the named daemon; undefined if a file or no vault is named. */
 function daemonUrl(flags: GlobalFlags, env: Environment): string | undefined {
-  const isNamed = [flags.url, flags.file, env['VAULT_URL'], env['VAULT_FILE']].some(Boolean);
+  const isNamed = isVaultNamed(flags, env);
   try {
     const target = chooseTarget(flags, env);
     return target.kind === 'remote' ? target.url : undefined;

@@ -2,19 +2,28 @@ import { existsSync } from 'node:fs';
 import type { Client } from '../contract/call.ts';
 import { CONSOLE_AGENT } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
+import { openVaultAt, parseStore, type StorePlace, type VaultPlace } from '../vault/place.ts';
 import type { VaultSettings } from '../vault/vault.ts';
 import type { Credential } from './credential.ts';
-import { type Environment, FLAGS, flagValue, type GlobalFlags } from './global-flags.ts';
+import { type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn } from './global-flags.ts';
 import { parseWhole } from './quantities.ts';
 
-/** The target of calls: a daemon or the file itself. */
+/** The target of calls: a daemon, the file itself, or the database itself. */
 export type Target =
   | { readonly kind: 'remote'; readonly url: string }
-  | { readonly kind: 'direct'; readonly file: string };
+  | { readonly kind: 'direct'; readonly file: string }
+  | { readonly kind: 'store'; readonly store: StorePlace };
 
 const DEFAULT_FILE = './vault.db';
 const VARIABLE = 'VAULT_INCLUDED_ACTIVE_TOKENS';
 const MAX_INCLUDED = 999_999_999_999_999;
+
+/** The texts of the flags that name a vault. */
+interface Named {
+  readonly url: string | undefined;
+  readonly file: string | undefined;
+  readonly store: string | undefined;
+}
 
 /**
  * Returns the target of calls. Typed flags override the environment. Default: `./vault.db`, if it exists. Throws the
@@ -25,34 +34,57 @@ export function chooseTarget(
   env: Environment,
   exists: (path: string) => boolean = existsSync,
 ): Target {
-  const typed = targetOf(flags.url, flags.file, '--url and --file');
-  const target = typed ?? targetOf(env['VAULT_URL'], env['VAULT_FILE'], 'VAULT_URL and VAULT_FILE');
-  if (target !== undefined) return target;
+  const { url, file, store } = namedVault(flags, env);
+  if (url) return { kind: 'remote', url };
+  if (store !== undefined) return { kind: 'store', store: parseStore(store, isInsecure(flags, env)) };
+  if (file) return { kind: 'direct', file };
   if (exists(DEFAULT_FILE)) return { kind: 'direct', file: DEFAULT_FILE };
   throw new Fault('usage', 'no vault selected', {
-    hint: 'set --url (VAULT_URL) or --file (VAULT_FILE), or make ./vault.db with `vault init`',
+    hint: 'set --url (VAULT_URL), --file (VAULT_FILE) or --store (VAULT_STORE), or make ./vault.db with `vault init`',
   });
 }
 
-/**
- * Returns the file for a command without an endpoint, which never uses a daemon. Throws the fault `usage` if only a
- * daemon is named: `./vault.db` may be another vault.
- */
-export function chooseFile(flags: GlobalFlags, env: Environment): string {
-  const hint = 'set --file (VAULT_FILE)';
-  if (flags.url !== undefined) {
-    throw new Fault('usage', 'this command works on the file and does not accept --url', { hint });
-  }
-  const file = flagValue(flags.file, env, FLAGS.file.file);
-  if (file === undefined && env['VAULT_URL']) {
-    throw new Fault('usage', 'this command works on the file, but VAULT_URL or the profile names a daemon', { hint });
-  }
-  return file ?? DEFAULT_FILE;
+/** Returns the place of a vault that calls reach without a daemon. */
+export function placeOf(target: Exclude<Target, { readonly kind: 'remote' }>): VaultPlace {
+  return target.kind === 'store' ? { store: target.store } : { file: target.file };
 }
 
-/** Returns the file as `chooseFile` does, for a command that creates its file or daemon. Ignores VAULT_URL. */
-export function chooseOwnFile(flags: GlobalFlags, env: Environment): string {
-  return chooseFile(flags, { ...env, VAULT_URL: undefined });
+/**
+ * Returns the file or the database for a command without an endpoint, which never uses a daemon. Throws the fault
+ * `usage` if only a daemon is named: `./vault.db` may be another vault.
+ */
+export function choosePlace(flags: GlobalFlags, env: Environment): VaultPlace {
+  const hint = 'set --file (VAULT_FILE) or --store (VAULT_STORE)';
+  if (flags.url !== undefined) {
+    throw new Fault('usage', 'this command works on the vault itself and does not accept --url', { hint });
+  }
+  const named = namedVault(flags, { ...env, VAULT_URL: undefined });
+  if (named.store !== undefined) return { store: parseStore(named.store, isInsecure(flags, env)) };
+  const file = flags.file ?? named.file;
+  if (file === undefined && env['VAULT_URL']) {
+    throw new Fault('usage', 'this command works on the vault itself, but VAULT_URL or the profile names a daemon', {
+      hint,
+    });
+  }
+  return { file: file ?? DEFAULT_FILE };
+}
+
+/** Returns the place as `choosePlace` does, for a command that creates its vault or daemon. Ignores VAULT_URL. */
+export function chooseOwnPlace(flags: GlobalFlags, env: Environment): VaultPlace {
+  return choosePlace(flags, { ...env, VAULT_URL: undefined });
+}
+
+/** Returns the file as `choosePlace` does, for a command that works only on files. Throws the fault `usage` for a store. */
+export function chooseFile(flags: GlobalFlags, env: Environment): string {
+  const { file, store } = choosePlace(flags, env);
+  return file ?? refuseStore(store);
+}
+
+/** Throws the fault `usage`: the command works only on files. */
+export function refuseStore({ url }: StorePlace): never {
+  throw new Fault('usage', 'this command works only on a file, and --store (VAULT_STORE) names a database', {
+    hint: `back up a database with \`pg_dump --format=directory --schema=${url.schema}\`, and restore it with \`pg_restore\``,
+  });
 }
 
 /** The size of the cache for a command that reads many tokens, in KiB. */
@@ -60,7 +92,7 @@ const CACHE_KIB = 4 * 1024;
 
 /**
  * Opens the target and resolves to its client. `calls` determines whether to keep the connection. `given` applies only
- * to a file: it replaces the random source, and the credential that the flags name.
+ * without a daemon: it replaces the random source, and the credential that the flags name.
  */
 export async function openTarget(
   target: Target,
@@ -82,11 +114,10 @@ export async function openTarget(
   const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
   const included = includedActiveTokens(undefined, env);
   const { readCredential } = await import('./credential.ts');
-  const credential = given.credential ?? (await readCredential(target.file, flags, env));
-  const [{ openVault }, { directClient }] = await Promise.all([
-    import('../vault/vault.ts'),
-    import('../client/direct.ts'),
-  ]);
+  const place = placeOf(target);
+  if (place.store !== undefined) refuseAnchor(anchor);
+  const credential = given.credential ?? (await readCredential(place, flags, env));
+  const { directClient } = await import('../client/direct.ts');
   const options = {
     anchor,
     includedActiveTokens: included,
@@ -97,13 +128,43 @@ export async function openTarget(
     // Print the errors behind failed replies only with VAULT_DEBUG=1, because the command reports the replies.
     ...(env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }),
   };
-  return directClient(await openVault({ file: target.file, credential, ...options }));
+  return directClient(await openVaultAt(place, { credential, ...options }));
 }
 
-function targetOf(url: string | undefined, file: string | undefined, both: string): Target | undefined {
-  if (url && file) throw new Fault('usage', `only one of ${both} can be given`);
-  if (url) return { kind: 'remote', url };
-  return file ? { kind: 'direct', file } : undefined;
+/** Throws the fault `usage` when an anchor is named: it detects an older copy of a file. */
+export function refuseAnchor(anchor: string | undefined): void {
+  if (anchor === undefined) return;
+  throw new Fault('usage', '--anchor (VAULT_ANCHOR) works only with a file');
+}
+
+/** Returns the typed names of a vault or, without one, those in the environment. Throws the fault `usage` for two. */
+function namedVault(flags: GlobalFlags, env: Environment): Named {
+  const { url, file, store } = flags;
+  const typed = onlyOneOf({ url, file, store }, { url: '--url', file: '--file', store: '--store' });
+  if (typed !== undefined) return typed;
+  const variables = { url: 'VAULT_URL', file: 'VAULT_FILE', store: 'VAULT_STORE' } as const;
+  const set = (name: keyof Named) => env[variables[name]] || undefined;
+  return (
+    onlyOneOf({ url: set('url'), file: set('file'), store: set('store') }, variables) ?? {
+      url: undefined,
+      file: undefined,
+      store: undefined,
+    }
+  );
+}
+
+function onlyOneOf(named: Named, names: Readonly<Record<keyof Named, string>>): Named | undefined {
+  const given = (['url', 'file', 'store'] as const).filter((name) =>
+    name === 'store' ? named.store !== undefined : named[name],
+  );
+  if (given.length > 1) {
+    throw new Fault('usage', `only one of ${given.map((name) => names[name]).join(' and ')} can be given`);
+  }
+  return given.length === 0 ? undefined : named;
+}
+
+function isInsecure(flags: GlobalFlags, env: Environment): boolean {
+  return isSwitchedOn(flags.insecureStore, env, FLAGS.store.insecureStore);
 }
 
 /**

@@ -8,8 +8,15 @@ import { compareWithAnchor } from './keep-anchor.ts';
 import type { KeyHolder } from './key-holder.ts';
 import type { Progress } from './rotate-tenant.ts';
 
-/** Opens a vault's store without its keys; `unlock` opens the keyring. Both reject with a fault such as `damaged`. */
-export type OpenLocked = () => Promise<{ readonly store: Store; unlock(): Promise<Keyring> }>;
+/**
+ * Opens a vault's store without its keys; `unlock` opens the keyring. Both reject with a fault such as `damaged`.
+ * `wall` is the time of the machine's clock, or of the database's.
+ */
+export type OpenLocked = () => Promise<{
+  readonly store: Store;
+  readonly wall: Instant;
+  unlock(): Promise<Keyring>;
+}>;
 
 export interface FileReport extends CheckReport {
   /** Sentences about problems other than damage, such as a clock in doubt. */
@@ -18,13 +25,11 @@ export interface FileReport extends CheckReport {
 
 export interface FileCheck {
   readonly anchor: AnchorNote | undefined;
-  /** The time of the machine's clock. */
-  readonly wall: Instant;
   readonly progress?: Progress | undefined;
 }
 
 /** Runs all checks of `vault doctor`. A damaged vault that cannot be opened is a finding, too. */
-export async function checkFile(open: OpenLocked, { anchor, wall, progress }: FileCheck): Promise<FileReport> {
+export async function checkFile(open: OpenLocked, { anchor, progress }: FileCheck): Promise<FileReport> {
   const findings: Finding[] = [];
   let notices: readonly string[] = [];
   const found = (table: string) => (error: unknown) => {
@@ -37,7 +42,7 @@ export async function checkFile(open: OpenLocked, { anchor, wall, progress }: Fi
     opened = await open();
     const parts = { store: opened.store, keyring: await opened.unlock() };
     if (anchor !== undefined) await compareWithAnchor(parts, anchor).catch(found('counter'));
-    notices = await compareClock(parts, wall).catch((error: unknown) => {
+    notices = await compareClock(parts, opened.wall).catch((error: unknown) => {
       if (!(error instanceof Problem) || error.code !== 'integrity_failure') throw error;
       findings.push({ table: 'counter', id: '', what: 'the clock note was altered' });
       return [];

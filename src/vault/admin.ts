@@ -104,29 +104,38 @@ export function checkNewPassphrase(passphrase: string, allowWeak: boolean): void
   requireStrongPassphrase(passphrase, allowWeak);
 }
 
+type CheckOptions = KeyHolderOptions & {
+  readonly anchor?: string | undefined;
+  /** The sources of the machine's clock, for a file. */
+  readonly times?: Times;
+};
+
 /** Runs all checks of `vault doctor`. A damaged vault that cannot be opened is a finding, too. */
-export async function checkVaultFile(
-  {
-    file,
-    credential,
-    isOpenHere,
-    anchor,
-    times = MACHINE,
-  }: KeyHolderOptions & { readonly anchor?: string | undefined; readonly times?: Times },
-  progress?: Progress,
-): Promise<FileReport> {
+export async function checkVaultFile(options: CheckOptions, progress?: Progress): Promise<FileReport> {
+  const { anchor, credential, times = MACHINE } = options;
   const open = async () => {
-    const { openVaultFile } = await import('../store/sqlite/file/open-vault-file.ts');
-    const { store, header } = await openVaultFile(file, { isOpenHere });
-    return { store, unlock: () => unlockKeyring(header, credential) };
+    const { store, header, wall } = await openLocked(options, times);
+    return { store, wall, unlock: () => unlockKeyring(header, credential) };
   };
-  const report = await checkFile(open, {
-    anchor: anchor === undefined ? undefined : anchorFile(anchor),
-    wall: times.wall(),
-    progress,
-  });
-  const isReadable = process.getuid !== undefined && ((statSync(file, STAT)?.mode ?? 0) & READ_BY_OTHERS) !== 0;
-  return isReadable ? { ...report, notices: [...report.notices, `${file} is readable by other users`] } : report;
+  const report = await checkFile(open, { anchor: anchor === undefined ? undefined : anchorFile(anchor), progress });
+  return isReadableByOthers(options.file)
+    ? { ...report, notices: [...report.notices, `${options.file} is readable by other users`] }
+    : report;
+}
+
+async function openLocked(options: KeyHolderOptions, machine: Times) {
+  if (options.store === undefined) {
+    const { openVaultFile } = await import('../store/sqlite/file/open-vault-file.ts');
+    return { ...(await openVaultFile(options.file, { isOpenHere: options.isOpenHere })), wall: machine.wall() };
+  }
+  const { openStore } = await import('./open-store.ts');
+  const { times, ...opened } = await openStore(options.store);
+  return { ...opened, wall: times.wall() };
+}
+
+function isReadableByOthers(file: string | undefined): boolean {
+  if (file === undefined || process.getuid === undefined) return false;
+  return ((statSync(file, STAT)?.mode ?? 0) & READ_BY_OTHERS) !== 0;
 }
 
 interface CopyOptions {

@@ -6,7 +6,7 @@ import type { SnapshotFolder } from '../core/maintenance-ports.ts';
 import { vaultSnapshots } from '../maintenance/vault-snapshots.ts';
 import { checkFile } from '../store/sqlite/file/check-file.ts';
 import { errorCode } from '../store/sqlite/file/sqlite-error.ts';
-import { type KeyHolderOptions, openForKeyHolder } from './key-holder.ts';
+import { type FileHolderOptions, openFileForKeyHolder } from './key-holder.ts';
 
 const SUFFIX = '.db';
 
@@ -21,7 +21,7 @@ export type VaultSnapshots = Awaited<ReturnType<typeof openVaultSnapshots>>;
 export const folderOf = (file: string): string => `${resolve(file)}.snapshots`;
 
 /** Resolves to the number of snapshots that the vault's current keys can load. Rejects as `openVault` does. */
-export async function countLoadableSnapshots(options: KeyHolderOptions): Promise<number> {
+export async function countLoadableSnapshots(options: FileHolderOptions): Promise<number> {
   if (!existsSync(folderOf(options.file))) return 0;
   const snapshots = await openVaultSnapshots(options);
   try {
@@ -32,8 +32,8 @@ export async function countLoadableSnapshots(options: KeyHolderOptions): Promise
 }
 
 /** Opens a vault for work on its snapshots. Rejects as `openVault` does. */
-export async function openVaultSnapshots(options: KeyHolderOptions) {
-  const opened = await openForKeyHolder(options);
+export async function openVaultSnapshots(options: FileHolderOptions) {
+  const opened = await openFileForKeyHolder(options);
   return { ...vaultSnapshots({ ...opened, folder: snapshotFolder(folderOf(options.file)) }), close: opened.close };
 }
 

@@ -10,7 +10,7 @@ import { createLogWatch } from '../core/audit/log-watch.ts';
 import { createDispatch } from '../core/dispatch.ts';
 import type { World } from '../core/handler.ts';
 import { loadOperations } from '../core/handlers.ts';
-import type { Clock, Instant, Keyring, Random, Store } from '../core/ports.ts';
+import type { Clock, Instant, Keyring, Random, Store, VaultHeader } from '../core/ports.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createActivity } from '../core/tokens/activity.ts';
 import type { Credential } from '../keyring/credential.ts';
@@ -38,6 +38,7 @@ const DIRECT_SWEEP_MS = 60 * 60 * 1000;
  * caller has the file's key.
  */
 export interface Vault {
+  /** The path of the file, or the URL of the database without its parameters. */
   readonly file: string;
   readonly limits: Limits;
   dispatch(call: Call): Promise<Reply>;
@@ -179,11 +180,10 @@ export interface CreateVaultOptions extends OpenVaultOptions {
 
 /** Creates a vault file with its first tenant. Never changes an existing file; a failure leaves no file. */
 export async function createVault(options: CreateVaultOptions): Promise<CreatedTenant & { readonly vault: Vault }> {
-  const [{ createVaultFile }, { openVaultFile }, { createKeyring }, { createTenant }] = await Promise.all([
+  const [{ createVaultFile }, { openVaultFile }, { createKeyring }] = await Promise.all([
     import('../store/sqlite/file/create-vault-file.ts'),
     import('../store/sqlite/file/open-vault-file.ts'),
     import('../keyring/create-keyring.ts'),
-    import('../core/tenants/create-tenant.ts'),
   ]);
   const { file, credential, tenantName, weakPassphrase = false, times = MACHINE, ...settings } = options;
   const { keyring, header } = await createKeyring(credential, {
@@ -192,18 +192,31 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
   });
   let created: CreatedTenant | undefined;
   await createVaultFile(file, header, async (store) => {
-    const world = createWorld({ file, store, keyring, overRandom: settings.overRandom });
-    const note = { expired_at: 0, settled_at: times.wall(), doubted_at: 0 };
-    await store.replaceClockNote(sealClockNote({ keyring, vault_id: header.vault_id }, note), '');
-    await world.audit.record(headerEvent('createVault', header));
-    await world.audit.flush();
-    created = await createTenant(world, tenantName);
+    const clock = systemClock({ times });
+    const parts = { file, store, keyring, clock, overRandom: settings.overRandom };
+    created = await writeFirstRecords(parts, header, tenantName);
   });
   if (!created) throw new Error('unreachable: the first tenant was not made');
   const { store: opened, session } = await openVaultFile(file);
   const store = settings.writerThread ? await withThread(session, keyring, settings) : opened;
   const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
   return { vault: composeVault({ ...settings, file, store, keyring, anchor: undefined, timekeeper }), ...created };
+}
+
+/** Writes the first records of a new vault: its clock note, the first entry of its audit and its first tenant. */
+export async function writeFirstRecords(
+  parts: VaultParts,
+  header: VaultHeader,
+  tenantName: string,
+): Promise<CreatedTenant> {
+  const { createTenant } = await import('../core/tenants/create-tenant.ts');
+  const { store, keyring } = parts;
+  const world = createWorld(parts);
+  const note = { expired_at: 0, settled_at: world.clock.now(), doubted_at: 0 };
+  await store.replaceClockNote(sealClockNote({ keyring, vault_id: header.vault_id }, note), '');
+  await world.audit.record(headerEvent('createVault', header));
+  await world.audit.flush();
+  return createTenant(world, tenantName);
 }
 
 /**
@@ -227,6 +240,7 @@ export async function engineVersions() {
 
 /** The parts of a vault. The default clock and random source are the system's. */
 export interface VaultParts extends VaultSettings {
+  /** The path of the file, or the URL of the database without its parameters. */
   readonly file: string;
   readonly store: Store;
   readonly keyring: Keyring;
@@ -316,7 +330,7 @@ export function composeVault(parts: VaultParts): Vault {
     },
     notices: async () => [
       ...(timekeeper?.notices() ?? []),
-      ...(found === 0 ? [] : [`the file has ${found} finding${found === 1 ? '' : 's'}: run \`vault doctor\``]),
+      ...(found === 0 ? [] : [`the vault has ${found} finding${found === 1 ? '' : 's'}: run \`vault doctor\``]),
     ],
     check: async () => {
       const { checkVault } = await import('../maintenance/check-vault.ts');

@@ -59,9 +59,9 @@ describe('a vault in trouble', () => {
   });
 
   it('shows the notices of a running vault', async () => {
-    const json = { status: 'ready', notices: ['the file has 1 finding: run `vault doctor`'] };
+    const json = { status: 'ready', notices: ['the vault has 1 finding: run `vault doctor`'] };
     const { page } = await openHealth((page) => page.route('**/ui/api/readyz', (route) => route.fulfill({ json })));
-    await page.waitForSelector('.wrong:has-text("the file has 1 finding")');
+    await page.waitForSelector('.wrong:has-text("the vault has 1 finding")');
     await page.context().close();
   });
 

@@ -8,6 +8,7 @@ beforeAll(async () => {
 });
 
 const CREATE = ['tokens', 'create', '--type', 'token'];
+const DATABASE = 'postgres://vault@127.0.0.1:1/vault?sslmode=disable';
 const SECRET = '4242424242424242';
 
 describe('two flags that exclude each other fail', () => {
@@ -25,6 +26,26 @@ describe('two flags that exclude each other fail', () => {
     [['tokens', 'list', '--all', '--page', '2'], {}, 'only one of --all and --page can be given'],
     [['serve', '--port', '0', '--socket', 's'], {}, 'only one of --socket and --port can be given'],
     [['serve', '--dev', '--port', '0', '--key-file', 'k'], {}, 'only one of --dev and --key-file can be given'],
+    [['serve', '--dev', '--port', '0', '--store', DATABASE], {}, 'only one of --dev and --store can be given'],
+    [['tokens', 'list', '--store', DATABASE, '--file', 'v.db'], {}, 'only one of --file and --store can be given'],
+    [
+      ['serve', '--store', DATABASE, '--anchor', 'a'],
+      { VAULT_FILE: '' },
+      '--anchor (VAULT_ANCHOR) works only with a file',
+    ],
+    [
+      ['doctor', '--store', DATABASE, '--key-file', 'v.db.key', '--anchor', 'a'],
+      {},
+      '--anchor (VAULT_ANCHOR) works only',
+    ],
+    [['init', '--file', 'w.db', '--grant', 'daemon'], {}, '--grant needs --store'],
+    [['init', '--store', DATABASE], { VAULT_FILE: '' }, 'the key of a database must be named'],
+    ...[
+      ['backup', 'o.db'],
+      ['restore', 'v.db'],
+      ['snapshot', 'list'],
+      ['reset', '--yes'],
+    ].map((words) => [[...words, '--store', DATABASE], {}, 'this command works only on a file'] as const),
   ])('%j', async (words, env, fact) => {
     const ended = await place.vault(words, { VAULT_FILE: 'v.db', VAULT_API_KEY: key, ...env });
     expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
@@ -60,8 +81,10 @@ describe('a command on the file, when only a daemon is configured', () => {
     async (_line, words) => {
       const ended = await place.vault(words, { VAULT_URL: 'http://127.0.0.1:1' });
       expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
-      expect(ended.stderr).toContain('this command works on the file, but VAULT_URL or the profile names a daemon');
-      expect(ended.stderr).toContain('hint: set --file (VAULT_FILE)');
+      expect(ended.stderr).toContain(
+        'this command works on the vault itself, but VAULT_URL or the profile names a daemon',
+      );
+      expect(ended.stderr).toContain('hint: set --file (VAULT_FILE) or --store (VAULT_STORE)');
     },
   );
 

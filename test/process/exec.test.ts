@@ -157,7 +157,7 @@ describe('vault in vault exec', () => {
   it('env fails, because its variables are already set', async () => {
     expect(await vault('env')).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringContaining('hint: VAULT_URL or VAULT_FILE already names a vault'),
+      stderr: expect.stringContaining('hint: VAULT_URL already names a vault'),
     });
   });
 

@@ -46,10 +46,10 @@ it('serve logs an application that was put back, and counts the finding in /read
   });
   const sound = await serve(folder, file);
   expect(sound.body).toEqual({ status: 'ready' });
-  expect(sound.stderr).not.toContain('finding in the file');
+  expect(sound.stderr).not.toContain('finding in the vault');
 
   await putBack(file, before, ['application']);
   const { body, stderr } = await serve(folder, file);
-  expect(body).toEqual({ status: 'ready', notices: ['the file has 1 finding: run `vault doctor`'] });
-  expect(stderr).toContain(`finding in the file: application ${id} differs from its last change in the audit`);
+  expect(body).toEqual({ status: 'ready', notices: ['the vault has 1 finding: run `vault doctor`'] });
+  expect(stderr).toContain(`finding in the vault: application ${id} differs from its last change in the audit`);
 });

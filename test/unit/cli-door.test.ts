@@ -1,11 +1,13 @@
 import { describe, expect, it } from 'vitest';
 import { namedCredential } from '../../src/cli/credential.ts';
-import { chooseFile, chooseOwnFile, chooseTarget } from '../../src/cli/target.ts';
+import { chooseFile, chooseOwnPlace, choosePlace, chooseTarget } from '../../src/cli/target.ts';
 import { Fault } from '../../src/core/fault.ts';
 
 const URL = 'http://127.0.0.1:1';
 const remote = { kind: 'remote', url: URL };
 const direct = { kind: 'direct', file: 'a.db' };
+const STORE = 'postgres://vault@db.test/vault';
+const store = { kind: 'store', store: expect.objectContaining({ text: STORE }) };
 const here = { kind: 'direct', file: './vault.db' };
 
 describe('chooseTarget', () => {
@@ -19,6 +21,9 @@ describe('chooseTarget', () => {
     ['a flag before two variables', { file: 'a.db' }, { VAULT_URL: URL, VAULT_FILE: 'b.db' }, true, direct],
     ['an empty variable is none', {}, { VAULT_URL: '', VAULT_FILE: 'a.db' }, false, direct],
     ['./vault.db, if it exists', {}, {}, true, here],
+    ['--store', { store: STORE }, { VAULT_FILE: 'a.db' }, true, store],
+    ['VAULT_STORE', {}, { VAULT_STORE: STORE }, true, store],
+    ['--file before VAULT_STORE', { file: 'a.db' }, { VAULT_STORE: STORE }, true, direct],
   ])('%s', (_what, flags, env, exists, target) => {
     expect(chooseTarget(flags, env, () => exists)).toEqual(target);
   });
@@ -26,6 +31,10 @@ describe('chooseTarget', () => {
   it.each([
     ['both flags', { url: URL, file: 'a.db' }, {}, '--url and --file'],
     ['both variables', {}, { VAULT_URL: URL, VAULT_FILE: 'a.db' }, 'VAULT_URL and VAULT_FILE'],
+    ['a file and a store', { file: 'a.db', store: STORE }, {}, '--file and --store'],
+    ['all three flags', { url: URL, file: 'a.db', store: STORE }, {}, '--url and --file and --store'],
+    ['variables of a daemon and a store', {}, { VAULT_URL: URL, VAULT_STORE: STORE }, 'VAULT_URL and VAULT_STORE'],
+    ['an empty store', { store: '' }, {}, 'the URL of the store is malformed'],
     ['nothing', {}, {}, 'no vault selected'],
   ])('rejects %s', (_what, flags, env, message) => {
     const choose = () => chooseTarget(flags, env, () => false);
@@ -45,8 +54,32 @@ describe('chooseFile', () => {
 
   it('does not default to ./vault.db when a daemon is named', () => {
     expect(() => chooseFile({}, { VAULT_URL: URL })).toThrow('VAULT_URL or the profile names a daemon');
-    expect(chooseOwnFile({}, { VAULT_URL: URL })).toBe('./vault.db');
-    expect(() => chooseOwnFile({ url: URL }, {})).toThrow('does not accept --url');
+    expect(chooseOwnPlace({}, { VAULT_URL: URL })).toEqual({ file: './vault.db' });
+    expect(() => chooseOwnPlace({ url: URL }, {})).toThrow('does not accept --url');
+  });
+});
+
+describe('choosePlace', () => {
+  it('returns a named store', () => {
+    const place = { store: expect.objectContaining({ text: STORE, insecure: false }) };
+    expect(choosePlace({ store: STORE }, { VAULT_FILE: 'a.db' })).toEqual(place);
+    expect(choosePlace({}, { VAULT_STORE: STORE, VAULT_URL: URL })).toEqual(place);
+    expect(choosePlace({ file: 'a.db' }, { VAULT_STORE: STORE })).toEqual({ file: 'a.db' });
+  });
+
+  it('allows a store in clear only when told to', () => {
+    const store = `${STORE}?sslmode=disable`;
+    expect(() => choosePlace({ store }, {})).toThrow('sends everything in clear');
+    expect(choosePlace({ store }, { VAULT_INSECURE_STORE: '1' })).toMatchObject({ store: { insecure: true } });
+    expect(choosePlace({ store, insecureStore: true }, {})).toMatchObject({ store: { insecure: true } });
+  });
+
+  it('rejects a store for a command on files, with another command', () => {
+    const choose = () => chooseFile({ store: `${STORE}?schema=cards` }, {});
+    expect(choose).toThrow('this command works only on a file');
+    expect(choose).toThrow(
+      expect.objectContaining({ hint: expect.stringContaining('pg_dump --format=directory --schema=cards') }),
+    );
   });
 });
 

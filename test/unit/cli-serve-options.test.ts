@@ -14,6 +14,7 @@ describe('serveOptions', () => {
       host: '127.0.0.1',
       port: 8484,
       socket: undefined,
+      storeWaitMs: 30_000,
       workers: 1,
       headerPrefix: 'SVC',
       readyFile: undefined,

@@ -53,7 +53,7 @@ it.each(Object.entries(FOUND))('the check finds %s, put back', async (name, says
   await putBack(file, before, tables);
   const { found, notices } = await check(file);
   expect(found).toEqual([expect.stringMatching(says)]);
-  expect(notices).toEqual(['the file has 1 finding: run `vault doctor`']);
+  expect(notices).toEqual(['the vault has 1 finding: run `vault doctor`']);
 });
 
 it('the check finds an older header put back, even after a later change', async () => {

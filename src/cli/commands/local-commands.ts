@@ -20,7 +20,7 @@ type Row<Name extends string> = readonly [define: Name, summary: string, target?
 /** The subcommands without an endpoint. */
 export const LOCAL_COMMANDS: readonly LocalCommand[] = [
   ...commandsOf(() => import('./file/init.ts'), {
-    init: ['defineInit', 'Make an encrypted file and its first tenant'],
+    init: ['defineInit', 'Make a vault and its first tenant'],
   }),
   ...commandsOf(() => import('./serve/serve.ts'), {
     serve: ['defineServe', 'Serve the API over HTTP'],
@@ -45,7 +45,7 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
   }),
   ...commandsOf(() => import('./tenants/tenants.ts'), {
     'tenant create': ['defineTenantCreate', 'Create a tenant and its management application'],
-    'tenant list': ['defineTenantList', 'List the tenants of the file'],
+    'tenant list': ['defineTenantList', 'List the tenants of the vault'],
     'tenant issue-key': ['defineTenantIssueKey', 'Create a management application after a lost key'],
   }),
   ...commandsOf(() => import('./keys/keys.ts'), {
@@ -130,11 +130,13 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'vault init --file vault.db --key-out management.key',
     'vault init --file vault.db --key-file /media/usb/vault.key --tenant Shop',
     'vault init --file vault.db --passphrase-file -',
+    "vault init --store 'postgres://owner@db.test/vault' \\\n    --key-file vault.key --grant daemon",
   ],
   serve: [
     'vault serve --dev',
     'vault serve --dev --port 0 --ready-file ready.json \\\n    --seed-file seed.yaml --seed 7',
     'vault serve --file vault.db --socket ./vault.sock',
+    "vault serve --store 'postgres://daemon@db.test/vault' --key-file vault.key",
     'vault serve --file vault.db --host 0.0.0.0 \\\n    --tls-cert cert.pem --tls-key key.pem',
   ],
   ui: [

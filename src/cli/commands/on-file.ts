@@ -1,39 +1,65 @@
 import type { Command } from 'commander';
 import type { VaultAdmin } from '../../vault/admin.ts';
-import type { KeyHolderOptions } from '../../vault/key-holder.ts';
-import { readCredential } from '../credential.ts';
+import type { VaultPlace } from '../../vault/place.ts';
+import { type Credential, readCredential } from '../credential.ts';
 import type { ExitCode, Finish } from '../exit-codes.ts';
-import { FLAGS } from '../global-flags.ts';
+import { type Environment, FLAGS, type GlobalFlags } from '../global-flags.ts';
 import type { ResultView } from '../output/result-view.ts';
-import { chooseFile } from '../target.ts';
+import { chooseFile, choosePlace } from '../target.ts';
 import { type CommandLine, definePrinting } from './define-printing.ts';
 
 /** Checks the flags and asks questions before the file is opened. Resolves to the work on the open file. */
 type Prepare<Work> = (line: CommandLine) => Promise<Work>;
 
+/** A vault and what opens it. */
+export type Opening<Place> = Place & { readonly credential: Credential };
+
 /** Resolves to the result to print (an object or JSON text), or to undefined if it has printed the result itself. */
-type FileWork<Result> = (opened: KeyHolderOptions) => Promise<Result | string | undefined>;
+type PlaceWork<Place, Result> = (opened: Opening<Place>) => Promise<Result | string | undefined>;
 
-type AdminWork = (admin: VaultAdmin, opened: KeyHolderOptions) => Promise<object | undefined>;
+type FilePlace = Extract<VaultPlace, { readonly file: string }>;
 
-/** Adds the flags that open a vault's file to a subcommand. Its action runs the prepared work and prints the result. */
+type AdminWork = (admin: VaultAdmin, opened: Opening<VaultPlace>) => Promise<object | undefined>;
+
+/** Adds the flags that open a vault to a subcommand. Its action runs the prepared work and prints the result. */
+export function defineOnVault<Result extends object = object>(
+  command: Command,
+  finish: Finish,
+  view: ResultView,
+  prepare: Prepare<PlaceWork<VaultPlace, Result>>,
+  exitCode?: (result: Result) => ExitCode,
+): void {
+  define(command, finish, view, choosePlace, prepare, exitCode);
+}
+
+/** Defines a subcommand like `defineOnVault`, which works only on a file. */
 export function defineOnFile<Result extends object = object>(
   command: Command,
   finish: Finish,
   view: ResultView,
-  prepare: Prepare<FileWork<Result>>,
+  prepare: Prepare<PlaceWork<FilePlace, Result>>,
+): void {
+  define(command, finish, view, (flags, env) => ({ file: chooseFile(flags, env) }), prepare);
+}
+
+function define<Place extends VaultPlace, Result extends object>(
+  command: Command,
+  finish: Finish,
+  view: ResultView,
+  choose: (flags: GlobalFlags, env: Environment) => Place,
+  prepare: Prepare<PlaceWork<Place, Result>>,
   exitCode?: (result: Result) => ExitCode,
 ): void {
   const rows = { ...FLAGS.file, ...FLAGS.profile };
-  const workOnFile = async (line: CommandLine) => {
+  const workOnVault = async (line: CommandLine) => {
     const work = await prepare(line);
-    const file = chooseFile(line.flags, line.env);
-    return work({ file, credential: await readCredential(file, line.flags, line.env) });
+    const place = choose(line.flags, line.env);
+    return work({ ...place, credential: await readCredential(place, line.flags, line.env) });
   };
-  definePrinting(command, finish, view, rows, workOnFile, exitCode);
+  definePrinting(command, finish, view, rows, workOnVault, exitCode);
 }
 
-/** Defines a subcommand like `defineOnFile`. Its work gets the opened vault as an administrator. */
+/** Defines a subcommand like `defineOnVault`. Its work gets the opened vault as an administrator. */
 export function defineWithAdmin(
   command: Command,
   finish: Finish,
@@ -41,14 +67,14 @@ export function defineWithAdmin(
   prepare: Prepare<AdminWork>,
   exitCode?: (result: object) => ExitCode,
 ): void {
-  const prepareOnFile: Prepare<FileWork<object>> = async (line) => {
+  const prepareOnVault: Prepare<PlaceWork<VaultPlace, object>> = async (line) => {
     const work = await prepare(line);
     return async (opened) => {
       const { openVaultAdmin } = await import('../../vault/admin.ts');
       return closing(await openVaultAdmin(opened), (admin) => work(admin, opened));
     };
   };
-  defineOnFile(command, finish, view, prepareOnFile, exitCode);
+  defineOnVault(command, finish, view, prepareOnVault, exitCode);
 }
 
 /** Runs `work`, closes `opened`, and resolves to the result of `work`. */

@@ -53,7 +53,7 @@ const SNAPSHOT = { name: TEXT, saved_at: TIME, tokens: NUMBER, bytes: NUMBER, re
 const PROFILE = {
   name: TEXT,
   default: FLAG,
-  ...texts('url', 'header_prefix', 'file', 'key_file', 'key_command', 'passphrase_file', 'api_key_file'),
+  ...texts('url', 'header_prefix', 'file', 'store', 'key_file', 'key_command', 'passphrase_file', 'api_key_file'),
   keeps_api_key: FLAG,
 };
 const DEV_CLOCK = { now: TEXT, offset_ms: NUMBER, next_expiry: TEXT, removed: NUMBER };
@@ -78,7 +78,10 @@ const SEED_STEP = { action: TEXT, item: TEXT, members: array(TEXT) };
 
 /** The views of commands without an endpoint. Operations define theirs in their rows. */
 export const RESULT_VIEWS = {
-  init: one({ file: TEXT, ...CREATED_TENANT }, { columns: ['file', ...CREATED_COLUMNS], idMember: 'tenant.id' }),
+  init: one(
+    { file: TEXT, store: TEXT, ...CREATED_TENANT },
+    { columns: ['file', ...CREATED_COLUMNS], idMember: 'tenant.id' },
+  ),
   version: one({ version: TEXT, format: NUMBER, ...texts('sqlite', 'libsodium', 'node', 'platform', 'arch') }),
   dryRun: one({ method: TEXT, path: TEXT, headers: { type: 'object', additionalProperties: TEXT }, body: {} }),
   serveDev: one(texts('url', 'tenant_id', 'management_key', 'private_key', 'ui')),

@@ -1,10 +1,12 @@
 import type { Environment } from '../global-flags.ts';
 
-/** A vault and its credentials. It has either `url` or `file`. */
+/** A vault and its credentials. It has exactly one of `url`, `file` and `store`. */
 export interface Profile {
   readonly url?: string;
   readonly header_prefix?: string;
   readonly file?: string;
+  /** The URL of a database, which holds no password. */
+  readonly store?: string;
   readonly key_file?: string;
   /** A command line whose program is an absolute path or a name in PATH. */
   readonly key_command?: string;
@@ -19,6 +21,7 @@ export const PROFILE_VARIABLES = {
   url: 'VAULT_URL',
   header_prefix: 'VAULT_HEADER_PREFIX',
   file: 'VAULT_FILE',
+  store: 'VAULT_STORE',
   key_file: 'VAULT_KEY_FILE',
   key_command: 'VAULT_KEY_COMMAND',
   passphrase_file: 'VAULT_PASSPHRASE_FILE',
@@ -48,7 +51,8 @@ export function parseProfile(text: string): Profile | undefined {
   const isKnown = (name: string) => MEMBERS.some((member) => member === name) && typeof members[name] === 'string';
   if (!Object.keys(members).every(isKnown)) return undefined;
   const profile: Profile = { ...value };
-  return (profile.url === undefined) === (profile.file === undefined) ? undefined : profile;
+  const named = [profile.url, profile.file, profile.store].filter((name) => name !== undefined);
+  return named.length === 1 ? profile : undefined;
 }
 
 /** Returns the variables that a profile sets, in a fixed order. */

@@ -2,8 +2,11 @@ import { Fault } from '../../core/fault.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../global-flags.ts';
 import { type Profile, variablesOf } from './profile.ts';
 
+/** The variables that name a vault. */
+export const VAULT_VARIABLES = ['VAULT_URL', 'VAULT_FILE', 'VAULT_STORE'] as const;
+
 /** The flags that name a vault. */
-type Named = Pick<GlobalFlags, 'url' | 'file'>;
+type Named = Pick<GlobalFlags, 'url' | 'file' | 'store'>;
 
 /**
  * Resolves to the environment, with the profile's values for unset variables. Flags still override both. A named
@@ -36,7 +39,7 @@ export function fillFromProfile(profile: Profile, named: Named, env: Environment
   const give = (...names: readonly string[]) =>
     Object.assign(filled, Object.fromEntries(variables.filter(([name]) => names.includes(name))));
   if (!isVaultNamed(named, env)) {
-    give('VAULT_URL', 'VAULT_FILE');
+    give(...VAULT_VARIABLES);
     if (!isSet('VAULT_HEADER_PREFIX')) give('VAULT_HEADER_PREFIX');
     const credentials = Object.values(FLAGS.credential).map((row) => row.env);
     if (!isSet(...credentials)) give(...credentials);
@@ -45,6 +48,7 @@ export function fillFromProfile(profile: Profile, named: Named, env: Environment
   return filled;
 }
 
-function isVaultNamed(named: Named, env: Environment): boolean {
-  return Boolean(named.url ?? named.file ?? (env['VAULT_URL'] || env['VAULT_FILE']));
+/** Returns whether a flag or a variable names a vault. */
+export function isVaultNamed(named: Named, env: Environment): boolean {
+  return Boolean(named.url ?? named.file ?? named.store) || VAULT_VARIABLES.some((name) => env[name]);
 }

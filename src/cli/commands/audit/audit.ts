@@ -13,6 +13,7 @@ import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { outputPath, requireLines } from '../../output-path.ts';
 import { parseMoment, parseWhole } from '../../quantities.ts';
+import { refuseAnchor } from '../../target.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { defineWithAdmin } from '../on-file.ts';
 
@@ -73,7 +74,8 @@ export function defineAuditVerify(command: Command, finish: Finish): void {
     RESULT_VIEWS.auditVerify,
     async ({ read }) => {
       const { anchor } = read(FLAGS.anchor);
-      return async (admin) => {
+      return async (admin, { store }) => {
+        if (store !== undefined) refuseAnchor(anchor);
         if (anchor !== undefined) await admin.compareWithAnchor(anchor);
         return admin.verifyAudit();
       };

@@ -70,7 +70,8 @@ export async function openDevDaemon(
  * `--file`.
  */
 function urlOf({ flags, env }: CommandLine): string {
-  const url = flags.file === undefined ? flagValue(flags.url, env, FLAGS.daemon.url) : undefined;
+  const isOther = (flags.file ?? flags.store) !== undefined;
+  const url = isOther ? undefined : flagValue(flags.url, env, FLAGS.daemon.url);
   if (url !== undefined) return url;
   throw new Fault('usage', 'this command needs a running `vault serve --dev`', {
     hint: 'set --url (VAULT_URL), or `eval "$(vault env --ready-file FILE --as management)"`',

@@ -5,7 +5,7 @@ import type { FlagsOf } from '../../flags-of.ts';
 import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
-import { withProfile } from '../../profiles/with-profile.ts';
+import { VAULT_VARIABLES, withProfile } from '../../profiles/with-profile.ts';
 import { readReadyFile } from '../serve/ready-file.ts';
 
 /** The commands of a shell that set and unset a variable. */
@@ -80,10 +80,10 @@ const RIVALS: Readonly<Record<string, readonly string[]>> = {
 };
 
 function rivalsOf(variables: Readonly<Record<string, string>>, env: Environment): readonly string[] {
-  // A URL and a file together would be an error.
-  const otherTarget = variables['VAULT_URL'] === undefined ? 'VAULT_URL' : 'VAULT_FILE';
-  const rivals = Object.keys(variables).flatMap((name) => RIVALS[name] ?? []);
-  return [otherTarget, ...rivals.filter((name) => variables[name] === undefined && env[name] !== undefined)];
+  // Two names of a vault together would be an error.
+  const [first = '', ...targets] = VAULT_VARIABLES.filter((name) => variables[name] === undefined);
+  const rivals = [...targets, ...Object.keys(variables).flatMap((name) => RIVALS[name] ?? [])];
+  return [first, ...rivals.filter((name) => variables[name] === undefined && env[name] !== undefined)];
 }
 
 async function variablesFor(
@@ -106,10 +106,10 @@ async function variablesFor(
     filled[name] === undefined ? [] : [[name, filled[name]] as const],
   );
   if (variables.length > 0) return Object.fromEntries(variables);
-  const isSet = env['VAULT_URL'] ?? env['VAULT_FILE'];
+  const isSet = VAULT_VARIABLES.find((name) => env[name] !== undefined);
   throw new Fault('usage', 'there is nothing to print', {
     hint: isSet
-      ? 'VAULT_URL or VAULT_FILE already names a vault; pass --ready-file or --profile for another one'
+      ? `${isSet} already names a vault; pass --ready-file or --profile for another one`
       : 'set --ready-file (VAULT_READY_FILE) or --profile (VAULT_PROFILE)',
   });
 }

@@ -86,7 +86,9 @@ export function defineExec(command: Command, finish: Finish): void {
  * Other variables that start with `VAULT_` may belong to other programs.
  */
 const SELECTING: ReadonlySet<string> = new Set([
-  ...Object.values({ ...FLAGS.daemon, ...FLAGS.credential, ...FLAGS.anchor, ...FLAGS.key }).map((row) => row.env),
+  ...Object.values({ ...FLAGS.daemon, ...FLAGS.store, ...FLAGS.credential, ...FLAGS.anchor, ...FLAGS.key }).map(
+    (row) => row.env,
+  ),
   ...['VAULT_FILE', 'VAULT_PROFILE', 'VAULT_DEV_FILE', 'VAULT_READY_FILE', 'VAULT_TENANT_ID'],
 ]);
 

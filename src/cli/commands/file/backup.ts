@@ -44,7 +44,7 @@ export function defineRestore(command: Command, finish: Finish): void {
     if (!existsSync(backup)) throw new Fault('file_missing', `there is no file ${backup}`, { hint: 'name a backup' });
     // The key file may be beside the old vault or beside the backup.
     const isBeside = existsSync(keyFileBeside(file)) && namedCredential(flags, env).keyCommand === undefined;
-    const credential = await readCredential(isBeside ? file : backup, flags, env);
+    const credential = await readCredential({ file: isBeside ? file : backup }, flags, env);
     const { restoreVault } = await import('../../../vault/admin.ts');
     const line = progressLine('checking the copy');
     const { checked } = await restoreVault(

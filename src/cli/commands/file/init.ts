@@ -18,7 +18,7 @@ import { filePath } from '../../output-path.ts';
 import { describeStrength } from '../../passphrase-strength.ts';
 import { canPrompt, promptSecret } from '../../prompt.ts';
 import { report } from '../../report-failure.ts';
-import { chooseOwnFile } from '../../target.ts';
+import { chooseOwnPlace } from '../../target.ts';
 import { type CommandLine, definePrinting } from '../define-printing.ts';
 import {
   confirmPassphrase,
@@ -37,11 +37,16 @@ const INIT_FLAGS = {
     env: 'VAULT_TENANT_NAME',
     help: 'the name of the first tenant (default: default)',
   },
+  grant: {
+    flag: '--grant <role>',
+    env: 'VAULT_GRANT',
+    help: 'with --store: the role of the daemons, which may use the tables but not change them',
+  },
   ...WEAK_PASSPHRASE_FLAGS,
 } as const;
 
 /**
- * `vault init`: creates the file, its key, its first tenant and that tenant's management application, or none of them.
+ * `vault init`: creates the file or the tables, its key, its first tenant and that tenant's management application, or none of them.
  */
 export function defineInit(command: Command, finish: Finish): void {
   const rows = { ...INIT_FLAGS, ...FLAGS.file, ...FLAGS.keyOut };
@@ -51,14 +56,20 @@ export function defineInit(command: Command, finish: Finish): void {
   command.addHelpText(
     'after',
     '\nMakes a missing key file: 32 random bytes, mode 0600. Keep a copy of it. Uses an existing key file only if\n' +
-      '--key-file names it. Anybody with a copy of the vault and its key file can read the vault.',
+      '--key-file names it. Anybody with a copy of the vault and its key file can read the vault. With --store, name the\n' +
+      'key: --key-file, --key-command or --passphrase-file.',
   );
 }
 
 async function init(line: CommandLine): Promise<string> {
-  const { tenant: tenantName = 'default', weakPassphrase } = line.read(INIT_FLAGS);
-  const file = filePath('--file', chooseOwnFile(line.flags, line.env));
+  const { tenant: tenantName = 'default', grant, weakPassphrase } = line.read(INIT_FLAGS);
+  const place = chooseOwnPlace(line.flags, line.env);
   checkTenantName('--tenant', tenantName);
+  if (place.store !== undefined) {
+    return (await import('./init-store.ts')).initStore(line, place.store, { tenantName, grant, weakPassphrase });
+  }
+  if ('grant' in line.flags) throw new Fault('usage', '--grant needs --store');
+  const file = filePath('--file', place.file);
   if (await lstat(file).catch(() => undefined)) throw new Fault('file_exists', `${file} exists`);
   const { credential, undo } = await newCredential(file, line, weakPassphrase);
   try {

@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
+import type { VaultPlace } from '../../../vault/place.ts';
 import { onlyOne } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import { addFlags, FLAGS, type FlagValues } from '../../global-flags.ts';
@@ -7,7 +8,7 @@ import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { canPrompt, confirmLoss, promptSecret } from '../../prompt.ts';
 import { report } from '../../report-failure.ts';
-import { defineWithAdmin } from '../on-file.ts';
+import { defineWithAdmin, type Opening } from '../on-file.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import { confirmPassphrase, type NewCredential, provideNamed, WEAK_PASSPHRASE_FLAGS } from './new-credential.ts';
 
@@ -59,14 +60,14 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault keys remove`: stops the slot's credential from opening this file. The credential still opens older copies. */
+/** `vault keys remove`: stops the slot's credential from opening this vault. The credential still opens older copies. */
 export function defineKeysRemove(command: Command, finish: Finish): void {
   command.argument('[slot]', 'the same as --slot');
   addFlags(command, { ...REMOVE_FLAGS, ...FLAGS.confirm });
   defineWithAdmin(command, finish, RESULT_VIEWS.keysSlot, async ({ words, flags, read }) => {
     if (words.length > 0 && 'slot' in flags) throw new Fault('usage', 'only one of <slot> and --slot can be given');
     const slot = parseSlot(words[0] ?? read(REMOVE_FLAGS).slot);
-    if (!read(FLAGS.confirm).yes) await confirmLoss(`The key of slot ${slot} will no longer open this file.`);
+    if (!read(FLAGS.confirm).yes) await confirmLoss(`The key of slot ${slot} will no longer open this vault.`);
     return (admin) => admin.removeSlot(slot);
   });
   command.addHelpText(
@@ -135,8 +136,7 @@ export function defineKeysRotate(command: Command, finish: Finish): void {
     const tenantId = checkTenantId(tenant);
     const confirmed = read(FLAGS.confirm).yes;
     return async (admin, opened) => {
-      const { countLoadableSnapshots } = await import('../../../vault/snapshots.ts');
-      const snapshots = await countLoadableSnapshots(opened);
+      const snapshots = await countSnapshots(opened);
       const others = master ? (await admin.slots()).filter(({ current }) => !current) : [];
       const losses = [
         ...(others.length > 0 ? [lostSlots(others.length)] : []),
@@ -154,9 +154,14 @@ export function defineKeysRotate(command: Command, finish: Finish): void {
   command.addHelpText('after', HELP);
 }
 
+async function countSnapshots(opened: Opening<VaultPlace>): Promise<number> {
+  if (opened.store !== undefined) return 0;
+  return (await import('../../../vault/snapshots.ts')).countLoadableSnapshots(opened);
+}
+
 function lostSlots(count: number): string {
   const what = count === 1 ? 'key file or passphrase' : 'key files or passphrases';
-  return `${count} other ${what} will no longer open this file.`;
+  return `${count} other ${what} will no longer open this vault.`;
 }
 
 function lostSnapshots(count: number): string {

@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { Command } from 'commander';
 import { httpTransport } from '../../../client/http-transport.ts';
 import { Fault } from '../../../core/fault.ts';
+import type { StorePlace } from '../../../vault/place.ts';
 import { namedCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import type { FlagsOf } from '../../flags-of.ts';
@@ -89,7 +90,7 @@ async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> 
   }
   const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
   return {
-    file: path.resolve(target.file),
+    ...(target.kind === 'store' ? { store: checkStore(target.store) } : { file: path.resolve(target.file) }),
     ...(keyFile !== undefined && { key_file: path.resolve(keyFile) }),
     ...(keyCommand !== undefined && { key_command: checkKeyCommand(keyCommand) }),
     ...(passphraseFile !== undefined && { passphrase_file: absolute('--passphrase-file', passphraseFile) }),
@@ -123,6 +124,16 @@ function checkApiKey(text: string): string {
   const key = text.trim();
   if (/^[\x21-\x7e]+$/.test(key)) return key;
   throw new Fault('usage', '--api-key is not an API key: it must be one word of printable characters');
+}
+
+/** Returns the URL. Throws the fault `usage` for a file with a relative path, which is another one in each folder. */
+function checkStore({ text, url }: StorePlace): string {
+  const files = [url.passfile, url.sslrootcert, url.sslcert, url.sslkey];
+  const relative = files.find((file) => file !== undefined && !path.isAbsolute(file));
+  if (relative === undefined) return text;
+  throw new Fault('usage', `--store: a profile cannot store the relative path ${relative}`, {
+    hint: 'name the files of the URL by their absolute paths',
+  });
 }
 
 /** Returns the command. Throws the fault `usage` for a relative path, which names another program in each folder. */

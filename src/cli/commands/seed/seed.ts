@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
+import type { VaultPlace } from '../../../vault/place.ts';
 import { readApiKey } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import type { FlagsOf } from '../../flags-of.ts';
@@ -12,7 +13,7 @@ import { writeOut } from '../../output/standard-output.ts';
 import { outputPath } from '../../output-path.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { report } from '../../report-failure.ts';
-import { chooseTarget, openTarget } from '../../target.ts';
+import { chooseTarget, openTarget, placeOf } from '../../target.ts';
 import { SEED_FLAG } from '../dev/seed-flag.ts';
 import { applySeed } from './apply-seed.ts';
 import { loadSeed } from './seed-document.ts';
@@ -80,8 +81,8 @@ Examples:
   vault seed apply apps.yaml tokens.json --prune`;
 
 /** Throws the fault `usage` when VAULT_SEED would make predictable keys in a vault that is not a `--dev` vault. */
-function allowKnownKeys(file: string, isTyped: boolean): void {
-  if (existsSync(`${file}.dev.json`)) return;
+function allowKnownKeys({ file }: VaultPlace, isTyped: boolean): void {
+  if (file !== undefined && existsSync(`${file}.dev.json`)) return;
   if (!isTyped) {
     throw new Fault('usage', 'VAULT_SEED makes predictable API keys, and this is not a --dev vault', {
       hint: 'unset VAULT_SEED, or type --seed if the vault is for tests only',
@@ -113,7 +114,7 @@ export function defineSeedApply(command: Command, finish: Finish): void {
     const document = await loadSeed(files, env, seed ?? 0);
     const target = chooseTarget(flags, env);
     const apiKey = await readApiKey(flags, env);
-    if (seed !== undefined && target.kind === 'direct') allowKnownKeys(target.file, flags.seed !== undefined);
+    if (seed !== undefined && target.kind !== 'remote') allowKnownKeys(placeOf(target), flags.seed !== undefined);
     const random = seed === undefined || target.kind === 'remote' ? undefined : seededRandom(seed);
     const client = await openTarget(target, flags, env, 'many', { overRandom: random?.over });
     const apply = async () => {

@@ -9,7 +9,7 @@ interface FileCheckContext {
 }
 
 /**
- * Checks the file soon after the start and then daily, without keeping the process alive. Returns a function that stops
+ * Checks the vault soon after the start and then daily, without keeping the process alive. Returns a function that stops
  * the checks.
  */
 export function startFileCheck({ check, report }: FileCheckContext): () => void {
@@ -17,9 +17,9 @@ export function startFileCheck({ check, report }: FileCheckContext): () => void 
   const turn = async () => {
     try {
       const findings = await check();
-      for (const finding of findings) report(`finding in the file: ${finding}`);
+      for (const finding of findings) report(`finding in the vault: ${finding}`);
     } catch {
-      if (!stopped) report('the check of the file failed; the next check is in a day');
+      if (!stopped) report('the check of the vault failed; the next check is in a day');
     }
   };
   const timers = [setTimeout(turn, FIRST_MS).unref(), setInterval(turn, DAY_MS).unref()];

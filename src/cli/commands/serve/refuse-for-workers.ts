@@ -1,10 +1,11 @@
 import { existsSync, statSync } from 'node:fs';
 import { FAULTS } from '../../../contract/faults.ts';
 import { Fault } from '../../../core/fault.ts';
+import type { VaultPlace } from '../../../vault/place.ts';
 import { keyFileBeside, namedCredential } from '../../credential.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags } from '../../global-flags.ts';
 import { canPrompt } from '../../prompt.ts';
-import { chooseOwnFile } from '../../target.ts';
+import { chooseOwnPlace } from '../../target.ts';
 import type { ServeFlags, ServeOptions } from './serve-options.ts';
 
 /**
@@ -26,7 +27,7 @@ export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: Serve
     throw new Fault('usage', `only one of --workers and ${flag} can be given`, isTyped ? {} : { hint });
   }
   const { keyFile, passphraseFile, keyCommand } = namedCredential(flags, env);
-  if ((keyFile ?? passphraseFile ?? keyCommand) === undefined) refuseTyped(chooseOwnFile(flags, env));
+  if ((keyFile ?? passphraseFile ?? keyCommand) === undefined) refuseTyped(chooseOwnPlace(flags, env));
   refuseStream('--key-file', keyFile);
   refuseStream('--passphrase-file', passphraseFile);
   refuseStream('--tls-cert', options.tls?.cert);
@@ -34,8 +35,8 @@ export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: Serve
 }
 
 /** Throws the fault `usage` if every worker would prompt for the passphrase. Without a terminal, no worker prompts. */
-function refuseTyped(file: string): void {
-  if (existsSync(keyFileBeside(file)) || !existsSync(file) || !canPrompt()) return;
+function refuseTyped({ file }: VaultPlace): void {
+  if (!canPrompt() || (file !== undefined && (existsSync(keyFileBeside(file)) || !existsSync(file)))) return;
   throw new Fault('usage', 'several --workers cannot share a typed passphrase', {
     hint: FAULTS.credential_missing.hint,
   });

@@ -4,7 +4,7 @@ import { Fault } from '../../../core/fault.ts';
 import type { LogFormat } from '../../../http/request-log.ts';
 import type { FlagsOf } from '../../flags-of.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn, switchValue } from '../../global-flags.ts';
-import { parseByteSize, parseWhole } from '../../quantities.ts';
+import { parseByteSize, parseDuration, parseWhole } from '../../quantities.ts';
 import { includedActiveTokens } from '../../target.ts';
 import { SEED_FLAG } from '../dev/seed-flag.ts';
 
@@ -28,6 +28,11 @@ export const SERVE_FLAGS = {
     flag: '--workers <number>',
     env: 'VAULT_WORKERS',
     help: 'the number of processes that share the port, 1 to 64 (default: 1)',
+  },
+  storeWait: {
+    flag: '--store-wait <duration>',
+    env: 'VAULT_STORE_WAIT',
+    help: 'how long to wait at the start for a --store that is not reachable: 0s, 2m (default: 30s)',
   },
   headerPrefix: FLAGS.daemon.headerPrefix,
   readyFile: { flag: '--ready-file <path>', env: 'VAULT_READY_FILE', help: 'a file to write when the daemon is ready' },
@@ -99,7 +104,7 @@ export type ServeOptions = ReturnType<typeof serveOptions>;
 /** Returns the checked options from the flags and the environment. Throws the fault `usage`. */
 export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) {
   const isOn = (name: 'dev' | 'insecureHttp' | 'auditStrict') => isSwitchedOn(flags[name], env, SERVE_FLAGS[name]);
-  const value = (name: 'host' | 'headerPrefix' | 'readyFile' | 'audit') =>
+  const value = (name: 'host' | 'headerPrefix' | 'readyFile' | 'audit' | 'storeWait') =>
     flagValue(flags[name], env, SERVE_FLAGS[name]);
   const dev = isOn('dev');
   const number = (name: 'port' | 'workers' | 'maxDepth', preset: string, min: number, max: number) => {
@@ -126,6 +131,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     socket: socketOf(flags, env),
     /** The number of worker processes; with 1, this process serves alone. */
     workers: number('workers', '1', 1, 64),
+    storeWaitMs: parseDuration('--store-wait', value('storeWait') ?? '30s', '0s, 30s or 2m'),
     headerPrefix: value('headerPrefix') ?? DEFAULT_HEADER_PREFIX,
     readyFile: value('readyFile'),
     log: logOf(flags, env, dev ? 'text' : 'json'),

@@ -13,7 +13,7 @@ import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { report } from '../../report-failure.ts';
 import { readSecretFile, readSmallFile } from '../../secret-file.ts';
-import { chooseOwnFile } from '../../target.ts';
+import { chooseOwnPlace, refuseAnchor } from '../../target.ts';
 import { VERSION } from '../../version.ts';
 import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
 import type { ConsoleLink } from '../ui/console-link.ts';
@@ -66,6 +66,7 @@ const NOT_FOR_DEV = {
   keyCommand: '--key-command',
   passphraseFile: '--passphrase-file',
   anchor: '--anchor',
+  store: '--store',
 } as const;
 
 /**
@@ -198,11 +199,20 @@ async function openServed(
     });
     return { ...dev, ...(seedFiles.length > 0 && { seeded: { seed: ids } }) };
   }
-  const file = chooseOwnFile(flags, env);
-  const credential = await readCredential(file, flags, env);
+  const place = chooseOwnPlace(flags, env);
   const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
-  const { openVault } = await import('../../../vault/vault.ts');
-  return { vault: await openVault({ file, credential, anchor, relay, ...settings }) };
+  if (place.store !== undefined) refuseAnchor(anchor);
+  const credential = await readCredential(place, flags, env);
+  if (place.store === undefined) {
+    const { openVault } = await import('../../../vault/vault.ts');
+    return { vault: await openVault({ file: place.file, credential, anchor, relay, ...settings }) };
+  }
+  const { openStoreVault } = await import('../../../vault/store-vault.ts');
+  const wait = {
+    ms: options.storeWaitMs,
+    onWait: ({ message, details }: Fault) => report(`${message}; waiting`, undefined, details),
+  };
+  return { vault: await openStoreVault({ store: place.store, credential, wait, ...settings }) };
 }
 
 async function listen(

@@ -7,7 +7,7 @@ import { addFlags, FLAGS } from '../../global-flags.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { confirmLoss } from '../../prompt.ts';
-import { chooseTarget } from '../../target.ts';
+import { chooseTarget, refuseStore } from '../../target.ts';
 import { type CommandLine, definePrinting } from '../define-printing.ts';
 import { type Asked, openDevDaemon } from '../dev/dev-daemon.ts';
 import { closing, defineOnFile } from '../on-file.ts';
@@ -135,7 +135,8 @@ function define(
       const hint = 'name the file with --file (VAULT_FILE), or start a daemon: `vault serve --dev`';
       return (await openDevDaemon(line, target.url, {}, hint))(onDaemon);
     }
-    const credential = await readCredential(target.file, flags, env);
+    if (target.kind === 'store') refuseStore(target.store);
+    const credential = await readCredential({ file: target.file }, flags, env);
     return closing(await openVaultSnapshots({ file: target.file, credential }), onFile);
   });
 }

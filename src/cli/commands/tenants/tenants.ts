@@ -8,7 +8,7 @@ import { type KeyMember, withKeyFile } from '../../key-out.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import type { CommandLine } from '../define-printing.ts';
-import { closing, defineOnFile } from '../on-file.ts';
+import { closing, defineOnVault } from '../on-file.ts';
 import { checkTenantId, checkTenantName } from './check-tenant.ts';
 
 const NAME = { flag: '--name <name>', env: 'VAULT_TENANT_NAME', help: 'the display name of the tenant' } as const;
@@ -18,7 +18,7 @@ const TENANT = {
   help: 'the id of the tenant (default: the only one)',
 } as const;
 
-/** `vault tenant create`: creates a tenant. Needs the key of the file, but no API key. */
+/** `vault tenant create`: creates a tenant. Needs the key of the vault, but no API key. */
 export function defineTenantCreate(command: Command, finish: Finish): void {
   addFlags(command, { name: NAME });
   const prepare = ({ read }: CommandLine) => {
@@ -28,7 +28,7 @@ export function defineTenantCreate(command: Command, finish: Finish): void {
   define(command, finish, RESULT_VIEWS.tenantCreate, prepare, 'application.key');
 }
 
-/** `vault tenant list`: lists every tenant of the file, oldest first. */
+/** `vault tenant list`: lists every tenant of the vault, oldest first. */
 export function defineTenantList(command: Command, finish: Finish): void {
   define(command, finish, RESULT_VIEWS.tenantList, () => {
     return async (vault) => stringifyJson({ data: await vault.listTenants() });
@@ -50,7 +50,7 @@ function required(value: string | undefined, { flag, env }: FlagRow): string {
   throw new Fault('usage', `${flag.split(' ')[0]} (${env}) must be given`);
 }
 
-/** Defines a subcommand for a file. `prepare` checks the flags first. With `keyMember`, the result holds an API key. */
+/** Defines a subcommand for a file or a database. `prepare` checks the flags first. With `keyMember`, the result holds an API key. */
 function define(
   command: Command,
   finish: Finish,
@@ -58,12 +58,15 @@ function define(
   prepare: (line: CommandLine) => (vault: Vault) => Promise<string>,
   keyMember?: KeyMember,
 ): void {
-  defineOnFile(command, finish, view, async (line) => {
+  defineOnVault(command, finish, view, async (line) => {
     const work = prepare(line);
     const keyOut = keyMember && line.read(FLAGS.keyOut).keyOut;
     return async (opened) => {
-      const { openVault } = await import('../../../vault/vault.ts');
-      return closing(await openVault(opened), (vault) => withKeyFile(keyOut, () => work(vault), keyMember));
+      const { openVaultAt } = await import('../../../vault/place.ts');
+      const { credential, ...place } = opened;
+      return closing(await openVaultAt(place, { credential }), (vault) =>
+        withKeyFile(keyOut, () => work(vault), keyMember),
+      );
     };
   });
   if (keyMember !== undefined) addFlags(command, FLAGS.keyOut);

@@ -21,7 +21,7 @@ import { isTerminal, writeOut } from '../../output/standard-output.ts';
 import { outputPath, requireLines } from '../../output-path.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { reportProblem } from '../../report-failure.ts';
-import { chooseTarget, openTarget } from '../../target.ts';
+import { chooseTarget, openTarget, placeOf } from '../../target.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { checkTenantId } from '../tenants/check-tenant.ts';
 import { pageExport } from './page-export.ts';
@@ -38,7 +38,7 @@ const EXPORT_FLAGS = {
   masked: {
     flag: '--masked',
     env: 'VAULT_MASKED',
-    help: 'export only the masked forms, unsealed by default; needs the file',
+    help: 'export only the masked forms, unsealed by default; not with --url',
   },
   tenant: {
     flag: '--tenant <id>',
@@ -50,7 +50,7 @@ const EXPORT_FLAGS = {
 type ExportFlags = FlagsOf<typeof EXPORT_FLAGS> & SealFlags;
 
 const HELP = `
-With --file, the export needs the key of the file but no API key. It contains every token of the tenant with its definitions,
+With --file or --store, the export needs the key of the vault but no API key. It contains every token of the tenant with its definitions,
 so \`vault import\` makes the same tokens in another vault. With --url, it contains the tokens as the API key reads them,
 without masks, search indexes and fingerprint expressions. Other commands may write during the export.`;
 
@@ -127,7 +127,7 @@ async function openSource(flags: ExportFlags & GlobalFlags, env: Environment, ma
     if (masked) {
       throw new Fault(
         'usage',
-        '--masked works only with --file; a daemon masks according to the rules of the API key',
+        '--masked works only with --file and --store; a daemon masks according to the rules of the API key',
         {
           hint: 'export with the key of an application whose rules mask',
         },
@@ -137,10 +137,11 @@ async function openSource(flags: ExportFlags & GlobalFlags, env: Environment, ma
     const client = await openTarget(target, flags, env, 'many');
     return { view: 'api', pages: (onTotal) => pageExport(client, apiKey, onTotal), close: () => client.close() };
   }
-  const credential = await readCredential(target.file, flags, env);
+  const place = placeOf(target);
+  const credential = await readCredential(place, flags, env);
   const { openTokenExport } = await import('../../../vault/transfer.ts');
   const view = masked ? 'masked' : 'full';
-  const opened = await openTokenExport({ file: target.file, credential, tenantId, view });
+  const opened = await openTokenExport({ ...place, credential, tenantId, view });
   return {
     view,
     pages(onTotal) {

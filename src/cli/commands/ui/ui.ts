@@ -18,7 +18,7 @@ import { withProfile } from '../../profiles/with-profile.ts';
 import { askYes, canPrompt, dropTypedAhead } from '../../prompt.ts';
 import { parseDuration, parseWhole } from '../../quantities.ts';
 import { report, reportProblem } from '../../report-failure.ts';
-import { chooseTarget, openTarget } from '../../target.ts';
+import { chooseTarget, openTarget, placeOf, type Target } from '../../target.ts';
 import { VERSION } from '../../version.ts';
 import { createStopper } from '../serve/stopper.ts';
 import { createConsoleLink } from './console-link.ts';
@@ -76,7 +76,7 @@ async function showConsole(
     target.kind === 'remote'
       ? (await import('../../../client/remote.ts')).devSender({ url: target.url, headerPrefix })
       : undefined;
-  const credential = target.kind === 'direct' ? await readCredential(target.file, flags, env) : undefined;
+  const credential = target.kind === 'remote' ? undefined : await readCredential(placeOf(target), flags, env);
   const client = await openTarget(target, flags, env, 'console', { credential: structuredClone(credential) });
   try {
     for (const apiKey of apiKeys.length > 0 ? apiKeys : [undefined]) {
@@ -104,7 +104,7 @@ async function showConsole(
       sendToDev: dev?.send,
       apiKeys,
       about: {
-        url: target.kind === 'remote' ? target.url : target.file,
+        url: nameOf(target),
         header_prefix: headerPrefix,
       },
       holder:
@@ -150,6 +150,12 @@ async function showConsole(
   } finally {
     await Promise.all([client.close(), dev?.close()]);
   }
+}
+
+/** Returns the name of a vault for the page: a URL without secrets, or a path. */
+function nameOf(target: Target): string {
+  if (target.kind === 'remote') return target.url;
+  return target.kind === 'store' ? target.store.url.shown : target.file;
 }
 
 /** Asks whether the browser that shows `number` may use the console. Resolves to the answer; rejects on Ctrl-C. */

@@ -1,0 +1,52 @@
+import { Fault } from '../../../core/fault.ts';
+import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import type { StorePlace } from '../../../vault/place.ts';
+import { namedCredential } from '../../credential.ts';
+import { describeStrength } from '../../passphrase-strength.ts';
+import { canPrompt, promptSecret } from '../../prompt.ts';
+import { report } from '../../report-failure.ts';
+import type { CommandLine } from '../define-printing.ts';
+import { confirmPassphrase, type NewCredential, provideNamed } from '../keys/new-credential.ts';
+
+interface InitStoreOptions {
+  readonly tenantName: string;
+  readonly grant: string | undefined;
+  readonly weakPassphrase: boolean;
+}
+
+/**
+ * `vault init --store`: creates the tables of a vault, its key file if it is missing, its first tenant and that tenant's
+ * management application, or none of them.
+ */
+export async function initStore(line: CommandLine, store: StorePlace, options: InitStoreOptions): Promise<string> {
+  const { createStoreVault, hasVault } = await import('../../../vault/store-vault.ts');
+  requireNamed(line);
+  if (await hasVault(store))
+    throw new Fault('conflict', `${store.url.shown} holds a vault in this schema`, { hint: HINT });
+  const { credential, undo } = await newCredential(line, options.weakPassphrase);
+  try {
+    const { tenant, application } = await createStoreVault({ store, credential, ...options });
+    if (canPrompt()) report(`wrote ${store.url.shown}`, 'keep a copy of the key: without it nobody can read the vault');
+    const shown = { store: store.url.shown, tenant: tenant as Printable, application: application as Printable };
+    return stringifyJson(shown);
+  } catch (error) {
+    // Another command may have created this vault meanwhile, with the key file of this one.
+    if (!(await hasVault(store).catch(() => true))) await undo();
+    throw error;
+  }
+}
+
+const HINT = 'name another schema with ?schema=NAME; existing vaults are never changed';
+
+/** Throws the fault `credential_missing`: a database has no default key file. */
+function requireNamed({ flags, env }: CommandLine): void {
+  if (Object.keys(namedCredential(flags, env)).length > 0) return;
+  throw new Fault('credential_missing', 'the key of a database must be named');
+}
+
+async function newCredential({ flags, env }: CommandLine, allowWeak: boolean): Promise<NewCredential> {
+  const provided = await provideNamed(namedCredential(flags, env), '--');
+  if (provided !== undefined) return provided;
+  const passphrase = await promptSecret('Passphrase');
+  return confirmPassphrase(passphrase, allowWeak, (chosen) => report(describeStrength(chosen)));
+}

@@ -1,0 +1,72 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../core/fault.ts';
+import type { Store, VaultHeader } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
+import { startDatabaseClock } from '../store/postgres/database-clock.ts';
+import { openVaultStore } from '../store/postgres/open-vault-store.ts';
+import type { StorePlace } from './place.ts';
+import type { Times } from './system-clock.ts';
+
+/** The maximum age of the database's time, in milliseconds. An older one makes the vault not ready. */
+const MAX_CLOCK_AGE_MS = 30_000;
+/** The pause between two attempts to reach the database. */
+const RETRY_MS = 500;
+
+/** A vault in a database, still locked. */
+export interface OpenedStore {
+  readonly header: VaultHeader;
+  /** Its `ping` also rejects with `vault_busy` when the database's time is too old. Its `close` stops the clock. */
+  readonly store: Store;
+  /** The time of the database, which all processes share to within half a round trip. */
+  readonly times: Times;
+}
+
+/** How long to wait for a database that is not reachable yet. */
+export interface StoreWait {
+  readonly ms: number;
+  /** Called once, before the first pause, with the reason to wait. */
+  readonly onWait: (reason: Fault) => void;
+}
+
+/**
+ * Connects to the database of a vault and starts its clock. Rejects with the faults `store_missing`,
+ * `store_unreachable` after the wait, `store_refused`, `store_insecure`, `store_outdated` and `newer_format`.
+ */
+export async function openStore({ url, insecure }: StorePlace, wait?: StoreWait): Promise<OpenedStore> {
+  const { header, store, readClock } = await whenReachable(() => openVaultStore(url, { insecure }), wait);
+  try {
+    const clock = await startDatabaseClock(readClock);
+    return {
+      header,
+      store: {
+        ...store,
+        async ping() {
+          if (clock.age() > MAX_CLOCK_AGE_MS) throw new Problem('vault_busy', { retryAfter: 1 });
+          await store.ping();
+        },
+        async close() {
+          clock.stop();
+          await store.close();
+        },
+      },
+      times: { wall: clock.now, running: () => performance.now() },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function whenReachable<T>(open: () => Promise<T>, wait: StoreWait | undefined): Promise<T> {
+  const deadline = performance.now() + (wait?.ms ?? 0);
+  for (let tries = 1; ; tries += 1) {
+    try {
+      return await open();
+    } catch (error) {
+      const isTemporary = error instanceof Fault && error.code === 'store_unreachable';
+      if (!isTemporary || wait === undefined || performance.now() >= deadline) throw error;
+      if (tries === 1) wait.onWait(error);
+      await sleep(Math.min(RETRY_MS, deadline - performance.now()));
+    }
+  }
+}

@@ -1,0 +1,35 @@
+import { parseStoreUrl, type StoreUrl } from '../store/postgres/store-url.ts';
+import type { OpenVaultOptions, Vault } from './vault.ts';
+
+/** A database that holds a vault. */
+export interface StorePlace {
+  /** The URL as the user wrote it. */
+  readonly text: string;
+  readonly url: StoreUrl;
+  /** Allows connections without TLS to another machine, and a server that loses commits when the power fails. */
+  readonly insecure: boolean;
+}
+
+/** Where a vault is: in a file of this machine, or in a database. */
+export type VaultPlace =
+  | { readonly file: string; readonly store?: undefined }
+  | { readonly store: StorePlace; readonly file?: undefined };
+
+/**
+ * Parses the URL of a store. Throws the faults `usage` and `store_insecure`, which repeat no part of a malformed URL,
+ * since that may hold a password.
+ */
+export function parseStore(text: string, insecure: boolean): StorePlace {
+  return { text, url: parseStoreUrl(text, { insecure }), insecure };
+}
+
+/** Opens a vault at any place. The anchor, the times and the cache limit are those of files. Rejects with faults. */
+export async function openVaultAt(place: VaultPlace, options: Omit<OpenVaultOptions, 'file'>): Promise<Vault> {
+  if (place.store === undefined) {
+    const { openVault } = await import('./vault.ts');
+    return openVault({ ...options, file: place.file });
+  }
+  const { openStoreVault } = await import('./store-vault.ts');
+  const { anchor: _anchor, times: _times, cacheKib: _cacheKib, ...settings } = options;
+  return openStoreVault({ ...settings, store: place.store });
+}

@@ -1,0 +1,100 @@
+import { Fault } from '../core/fault.ts';
+import type { Instant } from '../core/ports.ts';
+import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
+import { createKeyring } from '../keyring/create-keyring.ts';
+import type { Credential } from '../keyring/credential.ts';
+import { followMasterKey } from '../keyring/follow-master-key.ts';
+import { connectStore } from '../store/postgres/connect.ts';
+import { readClock } from '../store/postgres/database-clock.ts';
+import { createVaultStore } from '../store/postgres/open-vault-store.ts';
+import { openStore, type StoreWait } from './open-store.ts';
+import type { StorePlace } from './place.ts';
+import { systemClock } from './system-clock.ts';
+import { openTimekeeper } from './timekeeper.ts';
+import { composeVault, type Vault, type VaultSettings, writeFirstRecords } from './vault.ts';
+
+const CONNECT_TIMEOUT_MS = 5000;
+
+export interface OpenStoreVaultOptions extends Omit<VaultSettings, 'writerThread' | 'relay'> {
+  readonly store: StorePlace;
+  readonly credential: Credential;
+  /** Default: fail at once when the database is not reachable. */
+  readonly wait?: StoreWait | undefined;
+}
+
+/**
+ * Opens a vault in a database and unlocks its keys. Any number of processes may do so at once. The clock is the
+ * database's. Rejects with the faults of `openStore`, or `wrong_credential`.
+ */
+export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Vault> {
+  const { store: place, credential, wait, ...settings } = options;
+  const { header, store, times } = await openStore(place, wait);
+  try {
+    const keyring = await followMasterKey(header, credential, () => store.header());
+    const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
+    return composeVault({ ...settings, file: place.url.shown, store, keyring, timekeeper });
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** Returns whether a database holds a vault. Rejects with the faults of `openStore` except `store_missing`. */
+export async function hasVault(place: StorePlace): Promise<boolean> {
+  try {
+    const { store } = await openStore(place);
+    await store.close();
+    return true;
+  } catch (error) {
+    if (error instanceof Fault && error.code === 'store_missing') return false;
+    throw error;
+  }
+}
+
+export interface CreateStoreVaultOptions {
+  readonly store: StorePlace;
+  readonly credential: Credential;
+  /** The name of the first tenant. */
+  readonly tenantName: string;
+  readonly weakPassphrase: boolean;
+  /** The role of the daemons, which may use the tables but not change them. */
+  readonly grant?: string | undefined;
+}
+
+/**
+ * Creates the tables of a vault and its first tenant. Rejects with the fault `conflict` for a database that holds a
+ * vault, and changes nothing when it fails.
+ */
+export async function createStoreVault(options: CreateStoreVaultOptions): Promise<CreatedTenant> {
+  const { store: place, credential, tenantName, weakPassphrase, grant } = options;
+  const now = await timeOf(place);
+  const { keyring, header } = await createKeyring(credential, { now: now(), allowWeak: weakPassphrase });
+  let created: CreatedTenant | undefined;
+  try {
+    const { url, insecure } = place;
+    const clock = systemClock({ times: { wall: now, running: () => performance.now() } });
+    await createVaultStore(
+      url,
+      header,
+      async (store) => {
+        created = await writeFirstRecords({ file: url.shown, store, keyring, clock }, header, tenantName);
+      },
+      { insecure, grant },
+    );
+  } finally {
+    keyring.close();
+  }
+  if (created === undefined) throw new Error('unreachable: the first tenant was not made');
+  return created;
+}
+
+/** Asks a database for its time. Returns a function that counts on from there. */
+async function timeOf({ url, insecure }: StorePlace): Promise<() => Instant> {
+  const client = await connectStore(url, { timeout: CONNECT_TIMEOUT_MS, insecure });
+  try {
+    const offset = (await readClock(client)) - performance.now();
+    return () => Math.floor(performance.now() + offset);
+  } finally {
+    await client.close();
+  }
+}
