@@ -2,7 +2,14 @@ import { defineConfig } from 'vitest/config';
 import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** The files that take longest. */
-const SLOW = ['scripts/scripts', 'process/access-matrix', 'process/bench', 'process/key-rotation', 'process/transfer'];
+const SLOW = [
+  'scripts/scripts',
+  'scripts/store-scripts',
+  'process/access-matrix',
+  'process/bench',
+  'process/key-rotation',
+  'process/transfer',
+];
 
 /** Starts slow files first, so that no worker runs one alone at the end. */
 class SlowFirst extends BaseSequencer {

@@ -15,7 +15,7 @@ import { createNormaliser } from './normalise.ts';
 import type { Script, StepOutput } from './script.ts';
 import { splitWords } from './split-words.ts';
 
-export type TargetName = 'direct' | 'daemon';
+export type TargetName = 'direct' | 'daemon' | 'store';
 
 export const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 
@@ -148,25 +148,47 @@ function startRunner(): { readonly run: typeof runVault; stop(): void } {
   };
 }
 
+interface ScriptVault {
+  readonly tenant: string;
+  readonly key: string;
+  /** The variables that name the vault without a daemon. */
+  readonly opening: Readonly<Record<string, string>>;
+}
+
+const inFile = async (cwd: string): Promise<ScriptVault> => ({
+  ...(await initVault(cwd, 'vault', 'script')),
+  opening: { VAULT_FILE: 'vault.db' },
+});
+
+const openers: Readonly<Record<TargetName, (cwd: string) => Promise<ScriptVault>>> = {
+  direct: inFile,
+  daemon: inFile,
+  store: async (cwd) => {
+    const { initStore } = await import('../postgres/init-store.ts');
+    const { tenant, key, url } = await initStore(cwd, 'vault', 'script');
+    return { tenant, key, opening: { VAULT_STORE: url, VAULT_KEY_FILE: 'vault.db.key' } };
+  },
+};
+
 /**
  * Runs a script on a new vault; resolves to the normalised output of each step. With the target `direct`, each command
- * is a process. With `daemon`, one process runs all commands, since most of a command's time is the start of Node.
+ * is a process. With the others, one process runs all commands, since most of a command's time is the start of Node.
  */
 export async function runScript(script: Script, target: TargetName): Promise<readonly StepOutput[]> {
   const cwd = mkdtempSync(path.join(tmpdir(), 'vault-script-'));
   for (const [name, content] of script.files) writeFileSync(path.join(cwd, name), content);
-  const { tenant, key } = await initVault(cwd, 'vault', 'script');
+  const { tenant, key, opening } = await openers[target](cwd);
   const daemon = target === 'daemon' ? await startServe(cwd, ['--file', 'vault.db', '--log', 'false']) : undefined;
-  const env: Record<string, string> = { VAULT_API_KEY: key };
-  if (daemon === undefined) env['VAULT_FILE'] = 'vault.db';
-  else env['VAULT_URL'] = String(daemon.ready['url']);
-  const runner = target === 'daemon' ? startRunner() : undefined;
+  const local = { VAULT_API_KEY: key, ...opening };
+  const env: Record<string, string> =
+    daemon === undefined ? local : { VAULT_API_KEY: key, VAULT_URL: String(daemon.ready['url']) };
+  const runner = target === 'direct' ? undefined : startRunner();
   try {
     return await runSteps(
       script,
       runner?.run ?? runVault,
       cwd,
-      env,
+      { env, opening },
       new Map([
         ['TENANT', tenant],
         ['MANAGEMENT_KEY', key],
@@ -189,7 +211,7 @@ async function runSteps(
   script: Script,
   run: typeof runVault,
   cwd: string,
-  env: Record<string, string>,
+  { env, opening }: { readonly env: Record<string, string>; readonly opening: Readonly<Record<string, string>> },
   variables: Map<string, string>,
 ): Promise<readonly StepOutput[]> {
   const outputs: StepOutput[] = [];
@@ -200,7 +222,7 @@ async function runSteps(
     const stdin = step.stdin.map((one) => `${one}\n`).join('');
     const words = line.words.slice(1);
     // Commands without an endpoint work on the file, even when a daemon is named.
-    const file = isLocal(words) ? { VAULT_FILE: 'vault.db' } : {};
+    const file = isLocal(words) ? opening : {};
     // Node reads its own variables when a process starts.
     const runStep = line.env['NODE_OPTIONS'] === undefined ? run : runVault;
     const ran = await runStep(words, { cwd, env: { ...env, ...file, ...line.env }, stdin });

@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { existsSync, readFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { afterEach, beforeAll, expect, it } from 'vitest';
+import { initStore, type TestStore } from '../postgres/init-store.ts';
+import { cleanEnvironment } from '../scripts/run-script.ts';
+import { type Ended, endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
+
+const place = makePlace();
+let store: TestStore;
+let key = '';
+let keyId = '';
+
+beforeAll(async () => {
+  store = await initStore(place.cwd, 'v');
+  const rule = 'container=/ transform=reveal permissions=token:create,token:read';
+  const words = ['apps', 'create', '--name', 'all', '--type', 'private', '--rule', rule];
+  const made = await place.vault(words, { VAULT_API_KEY: store.key, ...opening() });
+  ({ id: keyId, key } = JSON.parse(made.stdout));
+}, 60_000);
+
+const opening = () => ({ VAULT_STORE: store.url, VAULT_KEY_FILE: 'v.db.key' });
+
+interface Daemon {
+  readonly child: ChildProcess;
+  readonly url: string;
+  readonly ended: Promise<Ended>;
+}
+
+const started: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of started.splice(0)) if (child.exitCode === null) child.kill('SIGKILL');
+});
+
+let count = 0;
+async function serve(...more: readonly string[]): Promise<Daemon> {
+  count += 1;
+  const ready = place.inside(`ready-${count}.json`);
+  const child = spawn(process.execPath, [VAULT_BIN, 'serve', '--port', '0', '--ready-file', ready, ...more], {
+    cwd: place.cwd,
+    env: cleanEnvironment(opening()),
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  started.push(child);
+  const ended = endOf(child, 60_000);
+  while (!existsSync(ready)) {
+    if (child.exitCode !== null) throw new Error((await ended).stderr);
+    await sleep(20);
+  }
+  return { child, url: JSON.parse(readFileSync(ready, 'utf8')).url, ended };
+}
+
+async function ask({ url }: Pick<Daemon, 'url'>, path: string, apiKey: string, body?: object | 'none') {
+  const response = await fetch(url + path, {
+    method: body === undefined ? 'GET' : 'POST',
+    headers: { 'svc-api-key': apiKey, ...(typeof body === 'object' && { 'content-type': 'application/json' }) },
+    ...(typeof body === 'object' && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text === '' ? undefined : JSON.parse(text) };
+}
+
+const create = (daemon: Daemon, data: string, id?: string) =>
+  ask(daemon, '/tokens', key, { type: 'token', data, ...(id !== undefined && { id }) });
+
+it('two daemons read each other’s changes at once', { timeout: 60_000 }, async () => {
+  const [a, b] = await Promise.all([serve(), serve()]);
+  expect(await ask(a, '/readyz', '')).toMatchObject({ status: 200, body: { status: 'ready' } });
+  for (let n = 0; n < 20; n += 1) {
+    const { body, status } = await create(n % 2 === 0 ? a : b, `text ${n}`);
+    expect(status).toBe(201);
+    expect(await ask(n % 2 === 0 ? b : a, `/tokens/${body.id}`, key)).toMatchObject({ body: { data: `text ${n}` } });
+  }
+});
+
+it('a key that one daemon regenerated fails on the other with the next request', { timeout: 60_000 }, async () => {
+  const [a, b] = await Promise.all([serve(), serve()]);
+  for (let n = 0; n < 10; n += 1) {
+    // Both daemons know the key.
+    expect([await ask(a, '/tokens', key), await ask(b, '/tokens', key)]).toMatchObject([
+      { status: 200 },
+      { status: 200 },
+    ]);
+    const { body, status } = await ask(a, `/applications/${keyId}/regenerate`, store.key, 'none');
+    expect(status).toBe(200);
+    expect(await ask(b, '/tokens', key)).toMatchObject({ status: 401 });
+    key = body.key;
+    expect(await ask(b, '/tokens', key)).toMatchObject({ status: 200 });
+  }
+});
+
+it('a killed daemon loses nothing that it answered', { timeout: 60_000 }, async () => {
+  const [a, b] = await Promise.all([serve(), serve()]);
+  const answered: string[] = [];
+  const writers = Array.from({ length: 8 }, async (_, writer) => {
+    for (let n = 0; ; n += 1) {
+      const reply = await create(a, `${writer}`, `killed-${writer}-${n}`).catch(() => undefined);
+      if (reply === undefined) return;
+      if (reply.status === 201) answered.push(`killed-${writer}-${n}`);
+    }
+  });
+  while (answered.length < 60) await sleep(5);
+  a.child.kill('SIGKILL');
+  await Promise.all(writers);
+  // The other daemon goes on, and the audit is whole.
+  expect(await create(b, 'after')).toMatchObject({ status: 201 });
+  for (const id of answered) expect(await ask(b, `/tokens/${id}`, key)).toMatchObject({ status: 200 });
+  for (const words of ['doctor --field ok', 'audit verify --field ok']) {
+    expect(await place.vault(words, opening())).toMatchObject({ stdout: 'true\n', exitCode: 0 });
+  }
+});
+
+it('serves with workers, and stops in order', { timeout: 60_000 }, async () => {
+  const { url, child, ended } = await serve('--workers', '2');
+  const made = await Promise.all(
+    Array.from({ length: 10 }, (_, n) => ask({ url }, '/tokens', key, { type: 'token', data: n })),
+  );
+  for (const { status, body } of made) {
+    expect([status, (await ask({ url }, `/tokens/${body.id}`, key)).status]).toEqual([201, 200]);
+  }
+  child.kill('SIGTERM');
+  expect(await ended).toMatchObject({ exitCode: 0 });
+});
+
+it('waits for a database that is not reachable, but not for a missing vault', { timeout: 60_000 }, async () => {
+  const words = ['serve', '--port', '0', '--store-wait', '1s'];
+  const nobody = store.url.replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1');
+  const before = performance.now();
+  const waited = await place.vault(words, { ...opening(), VAULT_STORE: nobody });
+  expect(waited.exitCode).toBe(8);
+  expect(waited.stderr).toMatch(/accepts writes; waiting\n(?:.*\n)*.*accepts writes\n/);
+  expect(performance.now() - before).toBeGreaterThan(1000);
+  const missing = await place.vault(words, { ...opening(), VAULT_STORE: `${store.url}&schema=other` });
+  expect(missing).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('vault init --store URL') });
+});
