@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../core/fault.ts';
 import type { Store, VaultHeader } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
-import { startDatabaseClock } from '../store/postgres/database-clock.ts';
+import { type DatabaseClock, startDatabaseClock } from '../store/postgres/database-clock.ts';
 import { openVaultStore } from '../store/postgres/open-vault-store.ts';
 import type { StorePlace } from './place.ts';
 import type { Times } from './system-clock.ts';
@@ -36,25 +36,26 @@ export async function openStore({ url, insecure }: StorePlace, wait?: StoreWait)
   const { header, store, readClock } = await whenReachable(() => openVaultStore(url, { insecure }), wait);
   try {
     const clock = await startDatabaseClock(readClock);
-    return {
-      header,
-      store: {
-        ...store,
-        async ping() {
-          if (clock.age() > MAX_CLOCK_AGE_MS) throw new Problem('vault_busy', { retryAfter: 1 });
-          await store.ping();
-        },
-        async close() {
-          clock.stop();
-          await store.close();
-        },
-      },
-      times: { wall: clock.now, running: () => performance.now() },
-    };
+    return { header, store: withClock(store, clock), times: { wall: clock.now, running: () => performance.now() } };
   } catch (error) {
     await store.close();
     throw error;
   }
+}
+
+/** Returns the store, not ready while the time is too old. Closing it stops the clock. */
+export function withClock(store: Store, clock: DatabaseClock): Store {
+  return {
+    ...store,
+    async ping() {
+      if (clock.age() > MAX_CLOCK_AGE_MS) throw new Problem('vault_busy', { retryAfter: 1 });
+      await store.ping();
+    },
+    async close() {
+      clock.stop();
+      await store.close();
+    },
+  };
 }
 
 async function whenReachable<T>(open: () => Promise<T>, wait: StoreWait | undefined): Promise<T> {

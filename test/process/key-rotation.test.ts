@@ -77,7 +77,7 @@ describe('vault keys', () => {
     await result('keys add --new-key-file second.key');
     const unconfirmed = await vault('keys rotate --master');
     expect(unconfirmed).toMatchObject({ exitCode: 2, stdout: '' });
-    expect(unconfirmed.stderr).toContain('1 other key file or passphrase will no longer open this file');
+    expect(unconfirmed.stderr).toContain('1 other key file or passphrase will no longer open this vault');
     const rotated = await result('keys rotate --master --yes');
     expect(rotated).toMatchObject({ generation: 2, removed_slots: [1], tenants: [{ tenant_id: tenant, key_id: 3 }] });
     expect(await vault('tenant get -q', remote)).toMatchObject({ stdout: `${tenant}\n` });

@@ -133,3 +133,31 @@ it('waits for a database that is not reachable, but not for a missing vault', { 
   const missing = await place.vault(words, { ...opening(), VAULT_STORE: `${store.url}&schema=other` });
   expect(missing).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('vault init --store URL') });
 });
+
+it('export and import move tokens between a database and a file', { timeout: 60_000 }, async () => {
+  const management = await place.init('f');
+  const fileKey = await place.application('f', management, 'token:create,token:read');
+  for (const id of ['moved-1', 'moved-2']) {
+    const words = ['tokens', 'create', '--type', 'card', '--id', id, '--data', '{"number":"4242424242424242"}'];
+    expect(await place.vault(words, { ...opening(), VAULT_API_KEY: key })).toMatchObject({ exitCode: 0 });
+  }
+  const out = await place.vault('export --plaintext --out moved.ndjson --field view', opening());
+  expect(out).toMatchObject({ exitCode: 0, stdout: 'full\n' });
+  const file = { VAULT_FILE: 'f.db', VAULT_API_KEY: fileKey };
+  expect(await place.vault('import moved.ndjson --field failed', file)).toMatchObject({ stdout: '0\n', exitCode: 0 });
+  expect(await place.vault('tokens get moved-1 --field data.number', file)).toMatchObject({
+    stdout: '4242424242424242\n',
+  });
+  const back = await place.vault('import moved.ndjson --field skipped', { ...opening(), VAULT_API_KEY: key });
+  expect(back).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^\d+\n$/) });
+  expect(Number(back.stdout)).toBeGreaterThan(1);
+});
+
+it('a profile names a database and its key', { timeout: 60_000 }, async () => {
+  const words = ['profile', 'add', 'database', '--store', store.url, '--key-file', 'v.db.key', '--api-key', '-'];
+  expect(await place.vault(words, {}, store.key)).toMatchObject({ exitCode: 0 });
+  const shown = await place.vault('apps whoami --profile database --field type');
+  expect(shown).toMatchObject({ stdout: 'management\n', exitCode: 0 });
+  const relative = await place.vault(['profile', 'add', 'other', '--store', `${store.url}&passfile=pgpass`]);
+  expect(relative).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('relative path pgpass') });
+});

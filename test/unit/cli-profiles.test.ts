@@ -9,6 +9,7 @@ import { fillFromProfile, withProfile } from '../../src/cli/profiles/with-profil
 const posix = process.platform !== 'win32';
 const REMOTE: Profile = { url: 'http://p', header_prefix: 'ABC', api_key: 'key_p' };
 const LOCAL: Profile = { file: '/p.db', key_file: '/p.key', api_key_file: '/p.api' };
+const STORED: Profile = { store: 'postgres://vault@db.test/vault', key_file: '/p.key', api_key: 'key_p' };
 
 let folder = '';
 let store: ProfileStore;
@@ -112,13 +113,15 @@ describe('parseProfile', () => {
     '{"url":1}',
     '{"url":"u","file":"f"}',
     '{"url":"u","x":"y"}',
+    '{"file":"f","store":"s"}',
+    '{"url":"u","store":"s"}',
     '{"api_key":"k"}',
   ])('rejects %s', (text) => {
     expect(parseProfile(text)).toBeUndefined();
   });
 
   it('parses what it wrote', () => {
-    for (const profile of [REMOTE, LOCAL]) expect(parseProfile(JSON.stringify(profile))).toEqual(profile);
+    for (const profile of [REMOTE, LOCAL, STORED]) expect(parseProfile(JSON.stringify(profile))).toEqual(profile);
   });
 });
 
@@ -129,6 +132,9 @@ describe('fillFromProfile', () => {
     ['nothing is set: all of it', LOCAL, {}, {}, ALL],
     ['nothing is set: all of it, of a daemon', REMOTE, {}, {}, variablesOf(REMOTE)],
     ['a typed vault keeps its own key', LOCAL, { file: 'x' }, {}, { VAULT_API_KEY_FILE: '/p.api' }],
+    ['nothing is set: all of it, of a database', STORED, {}, {}, variablesOf(STORED)],
+    ['a typed database', STORED, { store: 's' }, {}, { VAULT_API_KEY: 'key_p' }],
+    ['a database in the environment', LOCAL, {}, { VAULT_STORE: 's' }, { VAULT_API_KEY_FILE: '/p.api' }],
     ['a typed daemon', REMOTE, { url: 'u' }, {}, { VAULT_API_KEY: 'key_p' }],
     ['a vault in the environment', LOCAL, {}, { VAULT_URL: 'u' }, { VAULT_API_KEY_FILE: '/p.api' }],
     [

@@ -1,4 +1,3 @@
-import { isIPv4 } from 'node:net';
 import { Fault } from '../../core/fault.ts';
 
 export interface StoreHost {
@@ -27,6 +26,8 @@ export interface StoreUrl extends Readonly<Partial<Record<(typeof FILES)[number]
 
 const URL_PARTS = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^@/?#]*)\/([^@/?#]*)(?:\?([^#]*))?$/;
 const HOST = /^(\[[\da-f:.]+\]|[^[\]:]+)(?::(\d{1,5}))?$/i;
+/** IPv4 addresses of this machine. Commands on files load this, so it does not use node:net. */
+const LOOPBACK = /^127(?:\.(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])){3}$/;
 const DEFAULT_PORT = 5432;
 /** PostgreSQL reserves names that start with `pg_`, and cuts longer ones. */
 const SCHEMA_NAME = /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/;
@@ -103,5 +104,5 @@ export function hostText({ host, port }: StoreHost): string {
 }
 
 function isLocal({ host }: StoreHost): boolean {
-  return host.startsWith('/') || host === 'localhost' || host === '::1' || (isIPv4(host) && host.startsWith('127.'));
+  return host.startsWith('/') || host === 'localhost' || host === '::1' || LOOPBACK.test(host);
 }
