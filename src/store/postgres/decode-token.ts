@@ -1,6 +1,6 @@
 import type { PresentedToken, TokenRecord } from '../../core/ports.ts';
 import type { ScannedToken } from '../../core/scan-ports.ts';
-import { storedBytes, storedNumber, storedText } from '../rows/stored-value.ts';
+import { optionally, storedBytes, storedNumber, storedText } from '../rows/stored-value.ts';
 import { storedTokenType } from '../rows/type-codes.ts';
 import type { Row } from './sql-client.ts';
 
@@ -14,9 +14,7 @@ export const SCANNED_COLUMNS = 't.id, t.expires_at, t.active_month, t.clear, t.p
 /** The columns for `toPresentedToken`. */
 export const PRESENTED_COLUMNS = `${SCANNED_COLUMNS}, t.revealed`;
 
-function optionalNumber(value: unknown): number | undefined {
-  return value === null ? undefined : storedNumber(value);
-}
+const optionalNumber = optionally(storedNumber);
 
 /** Decodes a row that begins with `TOKEN_COLUMNS`. Throws `integrity_failure` for values that a vault never writes. */
 export function toTokenRecord(tenantId: string, row: Row): TokenRecord {

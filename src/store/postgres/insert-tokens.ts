@@ -3,13 +3,14 @@ import type { Instant, Store, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { storableText, storedNumber, storedText } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
+import { ROOT_CHAIN } from './audit-chain.ts';
 import { type Connections, type Run, Undo } from './connections.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';
 import type { Statement } from './sql-client.ts';
 import { findNumber } from './tenant-numbers.ts';
 import { oldestWith } from './token-reads.ts';
-import { blindsOf, fingerprintsOf, gatesOf, ROOT_CHAIN } from './token-writes.ts';
+import { blindsOf, fingerprintsOf, gatesOf } from './token-writes.ts';
 
 /** A token of a list, with the number of its tenant and its position. */
 interface Member extends NewToken {

@@ -3,13 +3,14 @@ import type { Store, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION_COLUMNS, toApplicationRecord } from './application-rows.ts';
+import { ROOT_CHAIN } from './audit-chain.ts';
 import type { Connections } from './connections.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';
 import type { Parameter, Statement } from './sql-client.ts';
 import { idKey } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
-import { blindsOf, lockable, ROOT_CHAIN } from './token-writes.ts';
+import { blindsOf, lockable } from './token-writes.ts';
 import { uuidKey } from './uuid-text.ts';
 
 /** The maximum number of sealed bytes in a batch of tokens. A batch is read, opened, sealed and written as a whole. */

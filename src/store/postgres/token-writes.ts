@@ -4,6 +4,7 @@ import type { Store, TokenIndexes, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { isStorableText, storableText } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
+import { ROOT_CHAIN } from './audit-chain.ts';
 import { type Connections, type LaneMember, type Place, placeParameters } from './connections.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows, type TokenName } from './lock-rows.ts';
@@ -11,9 +12,6 @@ import type { Parameter, Row, Statement } from './sql-client.ts';
 import { idKey } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
-
-/** The chain of counters that no lane owns. */
-export const ROOT_CHAIN = 0;
 
 /** The parameters of a change whose entry is written apart from it. */
 export const NO_PLACE: readonly Parameter[] = [ROOT_CHAIN, null, null, null, null, null];
