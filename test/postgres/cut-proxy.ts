@@ -7,8 +7,11 @@ import net, { type Socket } from 'node:net';
  * - `before COMMIT`: the server receives everything before COMMIT, so it rolls back.
  * - `after COMMIT`: the server commits, but its answer to COMMIT is lost.
  * - `after COMMIT, without answers`: the answers to the statements that left together with COMMIT are lost, too.
+ * - `late COMMIT`: the client loses its connection, and the server receives COMMIT a little later.
  */
-export type Cut = 'before COMMIT' | 'after COMMIT' | 'after COMMIT, without answers';
+export type Cut = 'before COMMIT' | 'after COMMIT' | 'after COMMIT, without answers' | 'late COMMIT';
+
+/** The cuts after which nothing happens anymore. */
 export const CUTS: readonly Cut[] = ['before COMMIT', 'after COMMIT', 'after COMMIT, without answers'];
 
 export interface CutProxy {
@@ -37,6 +40,8 @@ function messages(onMessage: (message: Buffer) => void, startsUntyped: boolean):
     }
   };
 }
+
+const LATE_MS = 150;
 
 const SENT_COMMIT = Buffer.from('COMMIT\0');
 
@@ -76,21 +81,26 @@ export async function startCutProxy(serverPort: number): Promise<CutProxy> {
       upstream.end();
       client.resetAndDestroy();
     }
+    function cutEarly(commit: Buffer): void {
+      done += 1;
+      client.removeListener('close', end);
+      client.resetAndDestroy();
+      setTimeout(() => upstream.end(commit), LATE_MS);
+    }
     for (const socket of [client, upstream]) {
       sockets.add(socket);
       socket.on('error', end);
-      socket.on('close', () => {
-        sockets.delete(socket);
-        end();
-      });
+      socket.on('close', () => sockets.delete(socket));
+      socket.on('close', end);
     }
 
     const fromClient = messages((message) => {
       if (cut === undefined && isCommit(message, 'Q') && armed !== undefined) {
         [cut, armed] = [armed, undefined];
         if (cut === 'before COMMIT') return cutNow();
+        if (cut === 'late COMMIT') return cutEarly(message);
       }
-      if (cut !== 'before COMMIT') upstream.write(message);
+      if (!client.destroyed) upstream.write(message);
     }, true);
     client.on('data', (chunk) => {
       if (armed === 'after COMMIT, without answers' && holdsCommit(chunk)) isMute = true;

@@ -21,7 +21,8 @@ import {
 import { CUTS, type Cut, type CutProxy, startCutProxy } from './cut-proxy.ts';
 import { auditTexts, createTestStore, memberOf, openTestClient } from './lane-fixture.ts';
 
-const ROUNDS = 102;
+/** Divisible by the number of kinds of changes, and by that of cuts. */
+const ROUNDS = 108;
 
 let direct: StoreUrl;
 let cutUrl: StoreUrl;
@@ -33,55 +34,77 @@ beforeAll(async () => {
 });
 afterAll(() => proxy.close());
 
-const cutOf = (round: number): Cut => CUTS[round % CUTS.length] ?? 'before COMMIT';
-
 describe('a store whose connection is lost at COMMIT', () => {
   it(`makes each change once, in ${ROUNDS} rounds`, async () => {
     const { store } = await openVaultStore(cutUrl, { insecure: true });
     const tenant = tenantRecord();
-    const management = applicationRecord(tenant.id, { type: 'management' });
-    await store.insertTenant(tenant, tenantKeys(tenant.id), management, entry('tenant'));
+    const { id: tenantId } = tenant;
+    const management = applicationRecord(tenantId, { type: 'management' });
+    await store.insertTenant(tenant, tenantKeys(tenantId), management, entry('tenant'));
     const expected = ['tenant'];
+    const record = (name: string) => tokenRecord(tenantId, { id: name });
+    const month = record('any').active_month + 1;
+
+    /** Makes two tokens. */
+    const insert = (round: number) =>
+      Promise.all(
+        ['a', 'b'].map((name) => {
+          const id = `${round} ${name}`;
+          expected.push(id);
+          return store.insertToken(record(id), indexes(id), { deduplicate: false, now: NOW }, entry(id, id));
+        }),
+      );
+    /** Makes an application. */
+    const change = (round: number) => {
+      expected.push(`${round} application`);
+      return store.insertApplication(applicationRecord(tenantId), entry(`${round} application`));
+    };
+    /** Changes one token of the round before the last, deletes the other, and counts both. */
+    const replace = (round: number) => {
+      const [a, b] = [`${round - 2} a`, `${round - 2} b`];
+      expected.push(`${a} replaced`, `${b} deleted`);
+      const replaced = { ...record(a), revision: 2, full: sealed('again') };
+      return Promise.all([
+        store.replaceToken(replaced, indexes('again'), { revision: 1, now: NOW }, entry(`${a} replaced`)),
+        store.deleteToken(tombstoneOf(record(b)), 1, entry(`${b} deleted`)),
+        store.markActive(tenantId, [a], month),
+      ]);
+    };
+    const works = [insert, change, replace];
+    const results = [[{ outcome: 'inserted' }, { outcome: 'inserted' }], undefined, [true, true, undefined]];
 
     for (let round = 0; round < ROUNDS; round++) {
-      const names = ['a', 'b', 'c', 'd', 'application'].map((name) => `${round} ${name}`);
-      const plain = { deduplicate: false, now: NOW };
-      const insert = (name: string) =>
-        store.insertToken(tokenRecord(tenant.id, { id: name }), indexes(name), plain, entry(name, name));
-      const cut = cutOf(round);
-      const before = proxy.cuts();
+      const cut = CUTS[Math.floor(round / works.length) % CUTS.length] ?? 'before COMMIT';
       proxy.arm(cut);
-      const [first, second] = [names[0] ?? '', names[1] ?? ''];
-      const made = await Promise.all(names.slice(0, 4).map(insert));
-      expect(made, cut).toEqual(Array(4).fill({ outcome: 'inserted' }));
-      expect(proxy.cuts()).toBe(before + 1);
-
-      proxy.arm(cut);
-      await store.insertApplication(applicationRecord(tenant.id), entry(`${round} application`));
-      expect(proxy.cuts()).toBe(before + 2);
-
-      proxy.arm(cut);
-      const token = tokenRecord(tenant.id, { id: first });
-      const replaced = { ...token, revision: 2, full: sealed('again') };
-      const [isReplaced, isDeleted] = await Promise.all([
-        store.replaceToken(replaced, indexes('again'), { revision: 1, now: NOW }, entry(`${first} replaced`)),
-        store.deleteToken(tombstoneOf(tokenRecord(tenant.id, { id: second })), 1, entry(`${second} deleted`)),
-        store.markActive(tenant.id, [first], token.active_month + 1),
-      ]);
-      expect([isReplaced, isDeleted], cut).toEqual([true, true]);
-      expect(proxy.cuts()).toBe(before + 3);
-      expected.push(...names, `${first} replaced`, `${second} deleted`);
+      expect(await works[round % works.length]?.(round), `${round}: ${cut}`).toEqual(results[round % works.length]);
+      expect(proxy.cuts()).toBe(round + 1);
     }
 
+    const third = ROUNDS / 3;
     const client = await openTestClient(direct);
     expect((await auditTexts(client.run, expected)).toSorted()).toEqual(expected.toSorted());
-    expect((await store.findTokens(everything(tenant.id), FIRST_PAGE, NOW)).total).toBe(ROUNDS * 3);
-    expect((await store.findApplications({ tenant_id: tenant.id }, FIRST_PAGE, NOW)).total).toBe(ROUNDS + 1);
-    const { active } = await store.usage(tenant.id, tokenRecord(tenant.id).active_month + 1, NOW);
-    expect(active).toBe(ROUNDS);
+    expect((await store.findTokens(everything(tenantId), FIRST_PAGE, NOW)).total).toBe(third);
+    expect((await store.findApplications({ tenant_id: tenantId }, FIRST_PAGE, NOW)).total).toBe(third + 1);
+    expect((await store.usage(tenantId, month, NOW)).active).toBe(third);
     expect(await store.inspect()).toEqual([]);
     await store.close();
   }, 60_000);
+
+  it('waits for the end of a transaction that commits later', async () => {
+    const { store } = await openVaultStore(cutUrl, { insecure: true });
+    const { id } = await addTenant(store);
+    for (const name of ['a', 'b', 'c', 'd', 'e']) {
+      proxy.arm('late COMMIT');
+      const insert = store.insertToken(
+        tokenRecord(id, { id: name }),
+        indexes(name),
+        { deduplicate: false, now: NOW },
+        entry(name),
+      );
+      expect(await insert).toEqual({ outcome: 'inserted' });
+    }
+    await store.close();
+  });
 
   it('answers reads', async () => {
     const { store } = await openVaultStore(cutUrl, { insecure: true });
