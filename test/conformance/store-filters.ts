@@ -168,7 +168,7 @@ export function storeFilters(store: () => Store): void {
         ),
         { numRuns: 60 },
       );
-    });
+    }, 60_000);
 
     it('lists tokens of a container in one, some or many sets until the last one leaves', async () => {
       const { id } = await addTenant(store());
@@ -242,7 +242,7 @@ export function storeFilters(store: () => Store): void {
         ),
         { numRuns: 60 },
       );
-    });
+    }, 60_000);
 
     it('returns the columns of a scanned record that rules need', async () => {
       const { id: tenant } = await addTenant(store());

@@ -74,8 +74,10 @@ async function planOf({ text }: Statement): Promise<PlanNode> {
   await client.run({ text: `PREPARE statement AS ${inSchema(text, 'vault')}` });
   const count = Math.max(...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
   const values = Array.from({ length: count }, () => 'NULL').join();
-  const [row] = await client.run({ text: `EXPLAIN (FORMAT JSON) EXECUTE statement (${values})` });
-  return (row as unknown as [[{ readonly Plan: PlanNode }]])[0][0].Plan;
+  const [[plans] = []] = await client.run({ text: `EXPLAIN (FORMAT JSON) EXECUTE statement (${values})` });
+  const [plan] = plans as readonly { readonly Plan: PlanNode }[];
+  if (plan === undefined) throw new Error('unreachable');
+  return plan.Plan;
 }
 
 describe('a plan that is made on empty tables finds rows by their whole key', () => {
