@@ -85,7 +85,7 @@ const CREATE_UNLESS_DUPLICATE: Statement = {
 ${TENANT},
 duplicate AS MATERIALIZED (SELECT t.* FROM n, unnest((SELECT $20::uuid[])) WITH ORDINALITY f (blind, place),
   LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$21::bigint' })}) t
-  WHERE n.has_keys ORDER BY f.place LIMIT 1),
+  ORDER BY f.place LIMIT 1),
 ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate)),
 ${INSERT}
 SELECT ${INSERTED}, duplicate.* FROM n LEFT JOIN duplicate ON true`,
