@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
+import { CHAIN } from '../../src/store/postgres/audit-chain.ts';
 import { type Connections, Undo } from '../../src/store/postgres/connections.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
@@ -179,5 +180,16 @@ describe('the lane', () => {
     await expect(changeOf(5)(lane)).rejects.toMatchObject({ code: 'vault_stopping' });
     expect(await results(made)).toEqual(['made', 'changed', 'made']);
     expect(await written()).toEqual(texts([1, 2, 3]));
+  });
+});
+
+describe('a plan that is made on empty tables', () => {
+  it.each(Object.entries(CHAIN))('reads no table for %s', async (_, { text }) => {
+    await client.run({ text: 'SET plan_cache_mode = force_generic_plan' });
+    await client.run({ text: `PREPARE statement AS ${text}` });
+    const count = Math.max(...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
+    const values = Array.from({ length: count }, () => 'NULL').join();
+    const plan = await client.run({ text: `EXPLAIN EXECUTE statement (${values})` });
+    expect(plan.flat().filter((line) => /Seq Scan|Sort/.test(String(line)))).toEqual([]);
   });
 });

@@ -7,41 +7,45 @@ import { blindText } from './uuid-text.ts';
 /** The only chain of the audit so far. Its row is the lock that every write holds. */
 export const ROOT_CHAIN = 0;
 
-/** Fails with 22012 if the chain is missing or closed. */
-export const LOCK_CHAIN: Statement = {
-  name: 'lockLane',
-  text: `SELECT 1 / count(*) AS open FROM
+/** The named statements of this module, for the test of their plans. */
+export const CHAIN = {
+  /** Fails with 22012 if the chain is missing or closed. */
+  lock: {
+    name: 'lockLane',
+    text: `SELECT 1 / count(*) AS open FROM
     (SELECT 1 FROM vault.chain WHERE chain = $1 AND closed_at IS NULL FOR UPDATE) c`,
-};
-const HEAD: Statement = {
-  name: 'auditHead',
-  text: 'SELECT sequence, link FROM vault.audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
-};
+  },
+  head: {
+    name: 'auditHead',
+    text: 'SELECT sequence, link FROM vault.audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
+  },
+  /**
+   * Parameters: chain, then the sequence and link of the entry, the blind index and the number of each subject. Leaves
+   * out subjects of entries that do not exist.
+   */
+  addSubjects: {
+    name: 'addSubjects',
+    text: `INSERT INTO vault.audit_subject (blind, chain, sequence, n) SELECT s.blind, $1, s.sequence, s.n
+    FROM unnest($2::bigint[], $3::bytea[], $4::uuid[], $5::integer[]) s (sequence, link, blind, n),
+      LATERAL (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = s.sequence AND link = s.link OFFSET 0) a
+    ON CONFLICT DO NOTHING`,
+  },
+  /** Parameters: chain, then the sequence and link of the entry and the blind index of each removed record. */
+  emptyReplies: {
+    name: 'emptyReplies',
+    text: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply
+    FROM unnest($2::bigint[], $3::bytea[], $4::uuid[]) s (sequence, link, blind),
+      LATERAL (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = s.sequence AND link = s.link OFFSET 0) a,
+      LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = s.blind OFFSET 0) r))`,
+  },
+} as const satisfies Record<string, Statement>;
+
 const FIND: Statement = {
   text: 'SELECT sequence, link FROM vault.audit WHERE chain = $1 AND sequence = ANY ($2::bigint[])',
 };
 const INSERT: Statement = {
   text: `INSERT INTO vault.audit (chain, sequence, at, sealed, link)
     SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[])`,
-};
-/**
- * Parameters: chain, then the sequence and link of the entry, the blind index and the number of each subject. Leaves out
- * subjects of entries that do not exist.
- */
-const ADD_SUBJECTS: Statement = {
-  name: 'addSubjects',
-  text: `INSERT INTO vault.audit_subject (blind, chain, sequence, n) SELECT s.blind, $1, s.sequence, s.n
-    FROM unnest($2::bigint[], $3::bytea[], $4::uuid[], $5::integer[]) s (sequence, link, blind, n),
-      LATERAL (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = s.sequence AND link = s.link OFFSET 0) a
-    ON CONFLICT DO NOTHING`,
-};
-/** Parameters: chain, then the sequence and link of the entry and the blind index of each removed record. */
-const EMPTY_REPLIES: Statement = {
-  name: 'emptyReplies',
-  text: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply
-    FROM unnest($2::bigint[], $3::bytea[], $4::uuid[]) s (sequence, link, blind),
-      LATERAL (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = s.sequence AND link = s.link OFFSET 0) a,
-      LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = s.blind OFFSET 0) r))`,
 };
 
 /** An entry at its place in the root chain. */
@@ -51,7 +55,7 @@ export interface PlacedEntry extends Place {
 
 /** Resolves to the last entry of the root chain. */
 export async function readHead(run: Run): Promise<AuditHead> {
-  const [row] = await run(HEAD, [ROOT_CHAIN]);
+  const [row] = await run(CHAIN.head, [ROOT_CHAIN]);
   return { sequence: storedNumber(row?.[0]), link: storedBytes(row?.[1]) };
 }
 
@@ -77,8 +81,8 @@ export function subjectStatements(
     rows.map(({ blind }) => blind),
   ];
   return [
-    ...(subjects.length > 0 ? [[ADD_SUBJECTS, [...columns(subjects), subjects.map(({ n }) => n)]] as const] : []),
-    ...(removed.length > 0 ? [[EMPTY_REPLIES, columns(removed)] as const] : []),
+    ...(subjects.length > 0 ? [[CHAIN.addSubjects, [...columns(subjects), subjects.map(({ n }) => n)]] as const] : []),
+    ...(removed.length > 0 ? [[CHAIN.emptyReplies, columns(removed)] as const] : []),
   ];
 }
 

@@ -1,8 +1,8 @@
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import {
   appendEntries,
+  CHAIN,
   findWritten,
-  LOCK_CHAIN,
   type PlacedEntry,
   placeBehind,
   ROOT_CHAIN,
@@ -71,7 +71,7 @@ async function begin(client: SqlClient, statement: Statement): Promise<AuditHead
   const run: Run = client.run;
   const [, , head] = await client.together(() =>
     // The head is read by a statement of its own: one that waits for a lock does not see what is committed meanwhile.
-    Promise.all([run(statement), run(LOCK_CHAIN, [ROOT_CHAIN]), readHead(run)]),
+    Promise.all([run(statement), run(CHAIN.lock, [ROOT_CHAIN]), readHead(run)]),
   );
   return head;
 }

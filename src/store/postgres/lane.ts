@@ -159,6 +159,7 @@ export function openLane(connection: HeldConnection, dropAll: () => void, deadli
       } catch (error) {
         const reaction = reactionTo(error, 'write');
         if (reaction === undefined || reaction === 'fail') break;
+        if (reaction === 'new_hosts') dropAll();
         await pause(failures);
       }
     }
