@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { openMemoryVault } from '../memory-store/memory-vault.ts';
+import { turnsDuring } from '../turns-during.ts';
 import { type Core, DAY, openCore, rule, wrongPaths } from './core-fixture.ts';
 
 const total = async (core: Core) => (await core.own('listTokens')).at('pagination.total_items');
@@ -191,6 +192,16 @@ describe('detokenize', () => {
     expect((await fill(core, core.key, [...body, ...body])).status).toBe(200);
     const extra = await core.token(request('one more'));
     expect(wrongPaths(await fill(core, core.key, [...body, `{{ ${extra} }}`]))).toEqual(['body']);
+  });
+
+  it.each([
+    ['many expressions in one text', '{{ none | upcase | size }}'.repeat(30_000)],
+    ['many texts', Array(30_000).fill('{{ none | upcase | size }}')],
+    ['many wrong texts', Array(30_000).fill('{{ none | nope }}')],
+  ])('lets other calls run while it parses %s', async (_what, body) => {
+    const core = await openCore();
+    const { turns, needed } = await turnsDuring(() => fill(core, core.key, body));
+    expect(turns).toBeGreaterThan(needed);
   });
 
   it('fails early for a too large reply or too much work in filters', async () => {

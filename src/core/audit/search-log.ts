@@ -1,4 +1,4 @@
-import { ownTurn } from '../own-turn.ts';
+import { createPace } from '../own-turn.ts';
 import type { Instant } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { isDenied } from './audit-level.ts';
@@ -11,8 +11,6 @@ import { BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
 /** The maximum number of events that one call opens, and the maximum in one row. A row is always opened as a whole. */
 const MAX_OPENED = 5_000;
 const MAX_EVENTS_OF_ROW = 1_024;
-/** The number of events to open before other calls get a turn. */
-const SLICE = 250;
 /** The number of rows in one read. */
 const PAGE = 50;
 /**
@@ -56,10 +54,12 @@ export interface FoundLog {
 export async function searchLog(parts: LogParts, question: LogQuestion): Promise<FoundLog> {
   const { before, after = [0, 0, 0], size, start_at = 0 } = question;
   const found: LogEntry[] = [];
+  const pace = createPace();
   let opened = 0;
-  let inSlice = 0;
   let last: AuditEntry | undefined;
   for await (const row of rowsBackwards(parts, question)) {
+    // An event of a batch names up to a thousand entities, so a fixed number of events may take long.
+    await pace();
     if (row.at < start_at - SLACK_MS) break;
     if (last !== undefined && opened + MAX_EVENTS_OF_ROW > MAX_OPENED) {
       return { entries: found, next: [last.sequence, 0, 0], searched_to: last.at };
@@ -73,10 +73,6 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
     }
     last = row;
     opened += placed.length;
-    inSlice += placed.length;
-    if (inSlice < SLICE) continue;
-    inSlice = 0;
-    await ownTurn();
   }
   return { entries: found };
 }

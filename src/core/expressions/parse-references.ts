@@ -20,31 +20,29 @@ const HEAD = /\{\{([^{}|]*)(\||\}\})/y;
 /** The text that replaces the id while the filters are parsed. */
 const OPERAND = '{{data';
 
-/** Parses a text into its parts, in order. Throws `ExpressionError`. */
-export function parseReferences(source: string): readonly (string | TokenReference)[] {
-  const parts: (string | TokenReference)[] = [];
+/** Parses a text and yields its parts, in order. Throws `ExpressionError`. */
+export function* parseReferences(source: string): Generator<string | TokenReference, void> {
   let at = 0;
   for (let position = source.indexOf('{{'); position >= 0; position = source.indexOf('{{', at)) {
-    if (position > at) parts.push(source.slice(at, position));
+    if (position > at) yield source.slice(at, position);
     HEAD.lastIndex = position;
     const [, inside = '', end] = HEAD.exec(source) ?? [];
     const id = inside.trim();
     if (id === '') throw new ExpressionError('expected a token id', position);
     at = HEAD.lastIndex;
     if (end === '}}') {
-      parts.push({ id, output: undefined, position });
+      yield { id, output: undefined, position };
       continue;
     }
-    const filters = takeFilters(source, at - 1);
+    const filters = takeFilters(source, position, at - 1);
     at = filters.end;
-    parts.push({ id, output: filters.output, position });
+    yield { id, output: filters.output, position };
   }
-  if (at < source.length) parts.push(source.slice(at));
-  return parts;
+  if (at < source.length) yield source.slice(at);
 }
 
-/** Parses the filters of a reference, from the first bar on. */
-function takeFilters(source: string, bar: number) {
+/** Parses the filters of the reference at `start`, from the first bar on. */
+function takeFilters(source: string, start: number, bar: number) {
   const shift = bar - OPERAND.length;
   try {
     const { output, end } = takeOutput(OPERAND + source.slice(bar, bar + MAX_SOURCE), 0);
@@ -52,6 +50,6 @@ function takeFilters(source: string, bar: number) {
     return { output, end: end + shift };
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
-    throw new ExpressionError(error.reason, error.position + shift);
+    throw new ExpressionError(error.reason, Math.max(start, error.position + shift));
   }
 }

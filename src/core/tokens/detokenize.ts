@@ -40,7 +40,7 @@ interface Reference extends TokenReference {
  */
 export const detokenize: Handler<'detokenize'> = async ({ body }, caller, world) => {
   await loadFilters(body);
-  const templates = findTemplates(body);
+  const templates = await findTemplates(body);
   const references = byId(templates);
   if (references.size > MAX_BATCH) throw invalid('body', `must name at most ${MAX_BATCH} tokens`);
   await fill(references, caller, world);
@@ -65,23 +65,36 @@ function isTemplate(value: Json): value is string {
 }
 
 /**
- * Returns the texts with expressions in the body. Throws `invalid_request` for expressions that fail for all tokens.
+ * Resolves to the texts with expressions in the body. Rejects with `invalid_request` for expressions that fail for all
+ * tokens.
  */
-function findTemplates(body: Json): readonly Template[] {
-  const wrong = createErrors('invalid_request');
-  const templates: Template[] = [];
+async function findTemplates(body: Json): Promise<readonly Template[]> {
+  const texts: { readonly path: string; readonly text: string }[] = [];
   mapJson(body, (value, path) => {
     if (!isTemplate(value)) return undefined;
+    texts.push({ path, text: value });
+    return value;
+  });
+  const wrong = createErrors('invalid_request');
+  const templates: Template[] = [];
+  const pace = createPace();
+  for (const { path, text } of texts) {
+    if (wrong.isFull) break;
+    const parsed: (string | TokenReference)[] = [];
+    const rest = parseReferences(text);
     try {
-      const parsed = naming(path, () => parseReferences(value));
+      for (let next = naming(path, () => rest.next()); !next.done; next = naming(path, () => rest.next())) {
+        parsed.push(next.value);
+        const turn = pace();
+        if (turn !== undefined) await turn;
+      }
       const isWhole = parsed.length === 1;
       const parts = parsed.map((part) => (typeof part === 'string' ? part : { ...part, path, isWhole, value: null }));
       templates.push({ path, parts });
     } catch (error) {
       if (!wrong.take('', error)) throw error;
     }
-    return value;
-  });
+  }
   wrong.throwIfAny();
   return templates;
 }

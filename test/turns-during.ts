@@ -1,0 +1,19 @@
+/** The time of one turn of the event loop that long work must not exceed on a busy machine, in milliseconds. */
+const MAX_TURN_MS = 150;
+
+/**
+ * Runs long work. Resolves to the number of turns of the event loop during the work, and to the number that the work
+ * needs so that other calls wait for `MAX_TURN_MS` at most.
+ */
+export async function turnsDuring(work: () => Promise<unknown>): Promise<{ turns: number; needed: number }> {
+  let turns = 1;
+  const count = () => {
+    turns += 1;
+    handle = setImmediate(count);
+  };
+  let handle = setImmediate(count);
+  const start = performance.now();
+  await work();
+  clearImmediate(handle);
+  return { turns, needed: (performance.now() - start) / MAX_TURN_MS };
+}
