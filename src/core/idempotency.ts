@@ -1,10 +1,10 @@
 import type { Call, SentBody } from '../contract/call.ts';
-import { OPERATIONS, takesIdempotencyKey } from '../contract/operations.ts';
+import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../contract/operations.ts';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/patterns.ts';
+import type { OpenedApplication } from './applications/application-codec.ts';
 import type { Trail } from './audit/trail.ts';
 import type { World } from './handler.ts';
 import { type Printable, stringifyJson } from './json/stringify.ts';
-import type { ApplicationRecord } from './ports.ts';
 import { invalid, Problem } from './problem.ts';
 import type { StoredReply } from './reply-ports.ts';
 
@@ -12,6 +12,11 @@ const KEY = new RegExp(IDEMPOTENCY_KEY);
 
 /** The identity of a call with an idempotency key. */
 type KeyedRequest = Pick<StoredReply, 'tenant_id' | 'application_id' | 'key_hash' | 'request_hash'>;
+
+function isOnTokens(operation: OperationId): boolean {
+  const { permission }: Operation = OPERATIONS[operation];
+  return permission?.startsWith('token:') === true;
+}
 
 /** A stored reply after decryption: its body and the ids of its records. */
 interface OpenedReply {
@@ -35,17 +40,26 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
     return { ...reply, sealed: keyring.sealReply(reply, `${JSON.stringify(entities)}\n${stringifyJson(shown)}`) };
   }
 
+  /** Resolves to whether none of the tokens has expired. The sweep empties their replies only later. */
+  async function areLive(tenant_id: string, ids: readonly string[]): Promise<boolean> {
+    const filter = { tenant_id, all: [{ id_in: ids }] };
+    const { total } = await store.findTokens(filter, { offset: 0, limit: 0 }, clock.now());
+    return total === new Set(ids).size;
+  }
+
   return {
     /**
      * Returns the identity of a call with an idempotency key. Returns undefined for a call without a key, or for an
      * operation that changes nothing. Throws 400 for an invalid key.
      */
-    requestOf(call: Call, sent: SentBody, application: ApplicationRecord): KeyedRequest | undefined {
+    requestOf(call: Call, sent: SentBody, { record, details }: OpenedApplication): KeyedRequest | undefined {
       const { operation, params, query, idempotencyKey: key } = call;
       if (key === undefined || !takesIdempotencyKey(OPERATIONS[operation])) return undefined;
       if (!KEY.test(key)) throw invalid('IDEMPOTENCY-KEY', IDEMPOTENCY_KEY_RULE);
-      const { tenant_id, id } = application;
+      const { tenant_id, id } = record;
       const asked = [operation, JSON.stringify([params, query]), sent.bodyText ?? ''];
+      // A stored reply shows tokens under the rules of its time, which other rules may not allow any more.
+      if (isOnTokens(operation)) asked.push(JSON.stringify([details.permissions, details.rules]));
       return {
         tenant_id,
         application_id: id,
@@ -56,9 +70,10 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
 
     /**
      * Resolves to the stored reply of a request, or to undefined when there is none. Rejects with
-     * `idempotency_mismatch` when a different request used the key, or when the stored reply was emptied.
+     * `idempotency_mismatch` when a different request used the key, when the stored reply was emptied, or when one of
+     * its tokens has expired.
      */
-    async find(request: KeyedRequest): Promise<OpenedReply | undefined> {
+    async find(request: KeyedRequest, operation: OperationId): Promise<OpenedReply | undefined> {
       const { tenant_id, application_id, key_hash, request_hash } = request;
       const stored = await store.findReply(tenant_id, application_id, key_hash, clock.now());
       if (stored === undefined) return undefined;
@@ -67,7 +82,9 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
       // Use the values of the request, not those of the row, so that a moved row does not open.
       const text = keyring.openReply({ ...request, created_at: stored.created_at, sealed: stored.sealed });
       const end = text.indexOf('\n');
-      return { entities: JSON.parse(text.slice(0, end)) as string[], bodyText: text.slice(end + 1) };
+      const entities = JSON.parse(text.slice(0, end)) as string[];
+      if (isOnTokens(operation) && !(await areLive(tenant_id, entities))) throw new Problem('idempotency_mismatch');
+      return { entities, bodyText: text.slice(end + 1) };
     },
 
     /**

@@ -79,6 +79,23 @@ describe('a call with an idempotency key', () => {
     expect((await core.call(key, 'createToken', keyed())).status).toBe(403);
   });
 
+  it('returns no reply on tokens under other permissions or rules than those of the first call', async () => {
+    const ruled = (transform: string) => ({ name: 'o', rules: [rule({ permissions: PRIVATE, transform })] });
+    const made = await core.manage('createApplication', { body: { ...ruled('reveal'), type: 'private' } });
+    const [key, id] = [String(made.at('key')), String(made.at('id'))];
+    const token = await core.token(BODY);
+    const patch = keyed({ id: token, body: { metadata: { a: 'b' } } });
+    expect((await core.call(key, 'updateToken', patch)).at('data')).toBe('one');
+    await core.manage('updateApplication', { id, body: { ...ruled('reveal'), name: 'p' } });
+    const next = String((await core.manage('regenerateApplicationKey', { id })).at('key'));
+    expect(await core.call(next, 'updateToken', patch)).toMatchObject({ status: 200, replayed: true });
+    await core.manage('updateApplication', { id, body: ruled('redact') });
+    const refused = await core.call(next, 'updateToken', patch);
+    expect([refused.status, refused.text.includes('one')]).toEqual([409, false]);
+    await core.manage('updateApplication', { id, body: ruled('reveal') });
+    expect((await core.call(next, 'updateToken', patch)).replayed).toBe(true);
+  });
+
   it('is refused while the first call runs, with a Retry-After', async () => {
     const calls = await Promise.all([1, 2, 3].map(() => core.own('createToken', keyed())));
     const [done, ...others] = calls;
@@ -119,9 +136,21 @@ describe('a call with an idempotency key', () => {
     const expires_at = new Date(core.clock.now() + 60_000).toISOString();
     const parts = keyed({ body: { ...BODY, expires_at } });
     await core.own('createToken', parts);
-    core.clock.advance(120_000);
+    core.clock.advance(59_999);
+    expect((await core.own('createToken', parts)).replayed).toBe(true);
+    core.clock.advance(1);
+    expect((await core.own('createToken', parts)).status).toBe(409);
     await core.vault.sweep();
     expect((await core.own('createToken', parts)).status).toBe(409);
+  });
+
+  it('stays taken when one token of a batch expires', async () => {
+    const expires_at = new Date(core.clock.now() + 60_000).toISOString();
+    const parts = keyed({ body: [BODY, { ...BODY, expires_at }] });
+    expect((await core.own('tokenize', parts)).status).toBe(201);
+    expect((await core.own('tokenize', parts)).replayed).toBe(true);
+    core.clock.advance(60_000);
+    expect((await core.own('tokenize', parts)).status).toBe(409);
   });
 
   it('is free again after 24 hours, before and after the sweep', async () => {
