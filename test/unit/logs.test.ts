@@ -368,6 +368,21 @@ describe('a waiting call', () => {
     expect((await waiting).status).toBe(401);
   });
 
+  it('ends with an empty page when its application changes', async () => {
+    const body = { name: 'watch', type: 'management', permissions: ['log:read', 'report:read'] };
+    const made = await core.manage('createApplication', { body });
+    const call = () =>
+      newest().then((id) => core.call(String(made.at('key')), 'listLogs', { query: `after=${id}&wait=2&entity_id=x` }));
+    const began = performance.now();
+    const waiting = call();
+    await sleep(50);
+    const changed = { name: 'watch', permissions: ['report:read'] };
+    await core.manage('updateApplication', { id: String(made.at('id')), body: changed });
+    expect([(await waiting).status, (await waiting).at('data')]).toEqual([200, []]);
+    expect(performance.now() - began).toBeLessThan(1_900);
+    expect((await call()).status).toBe(403);
+  });
+
   it('is rejected when 64 others wait', async () => {
     const watch = createLogWatch({ auditHead: async () => ({ sequence: 0, link: new Uint8Array() }) });
     const waits = Array.from({ length: 64 }, () => watch.changed(0, 100));

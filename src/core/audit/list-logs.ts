@@ -55,18 +55,20 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
     const left = deadline - performance.now();
     if (found.entries.length > 0 || found.next !== undefined || left <= 0) return found;
     const isEnded = await world.logWatch.changed(sequence, left);
-    await requireCurrent(caller, world);
-    if (isEnded) return found;
+    if (!(await isUnchanged(caller, world)) || isEnded) return found;
     if (after === undefined || after[0] <= sequence) after = [sequence + 1, 0, 0];
   }
 }
 
 /**
- * Rejects with `write_conflict` when the calling application has changed during the wait; the call is then repeated.
+ * Resolves to whether the calling application is the same as before the wait. Rejects with `write_conflict` when its key
+ * has ended; the call is then repeated and fails. Other changes only end the wait, because a repeated call would wait
+ * again.
  */
-async function requireCurrent({ application: { record } }: Caller, { store, clock }: World): Promise<void> {
+async function isUnchanged({ application: { record } }: Caller, { store, clock }: World): Promise<boolean> {
   const now = await store.findApplication(record.tenant_id, record.id, clock.now());
-  if (now?.revision !== record.revision) throw new Problem('write_conflict');
+  if (now === undefined || Buffer.compare(now.key_hash, record.key_hash) !== 0) throw new Problem('write_conflict');
+  return now.revision === record.revision;
 }
 
 /** Returns the instant of a query parameter. Reads a date-time without an offset as UTC. */
