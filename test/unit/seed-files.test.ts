@@ -1,13 +1,15 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import path from 'node:path';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { generateData } from '../../src/cli/commands/seed/generate-data.ts';
 import { readSeedFile } from '../../src/cli/commands/seed/read-seed-file.ts';
-import { createSeedDocument, type SeedDocument } from '../../src/cli/commands/seed/seed-document.ts';
+import { createSeedDocument, loadSeed, type SeedDocument } from '../../src/cli/commands/seed/seed-document.ts';
 import { GENERATED_KINDS, seedSchemaDocument } from '../../src/cli/commands/seed/seed-schema.ts';
 import { parseSeed, seededRandom } from '../../src/cli/commands/seed/seeded-random.ts';
 import { Fault } from '../../src/core/fault.ts';
 import { stringifyJson } from '../../src/core/json/stringify.ts';
 import { passesAba, passesLuhn } from '../../src/core/tokens/check-digits.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 
 async function read(text: string, env: Readonly<Record<string, string>> = {}, seed = 0): Promise<SeedDocument> {
   return createSeedDocument([await readSeedFile('s.yaml', text)], env, seed);
@@ -52,6 +54,12 @@ describe('a seed file', () => {
     await expect(read('a: &a [*a]')).rejects.toThrow('too many values or is nested too deeply');
   });
 
+  it('is named in the error when it is not UTF-8', async () => {
+    const file = path.join(temporaryFolder(onTestFinished), 'latin1.yaml');
+    writeFileSync(file, 'tokens: { one: { type: token, data: "\u00e9" } }', 'latin1');
+    await expect(loadSeed([file], {}, 0)).rejects.toThrow(`${file}: the text is not UTF-8`);
+  });
+
   it('names the expected format by the name of the file', async () => {
     const told = async (name: string) => (await readSeedFile(name, '{"tokens":{"one":{')).unreadable[0]?.message;
     expect(await told('s.json')).toMatch(/^not JSON: /);
@@ -62,6 +70,7 @@ describe('a seed file', () => {
 
   it.each([
     ['a: [1', /^s\.yaml:1: not YAML: /],
+    ['seed: a\n---\nseed: b\n', /^s\.yaml:2: not YAML: multiple docs$/],
     ['tokens:\n  one:\n    data: 1\n    data: 4242424242424242\n', /^s\.yaml:4: not YAML: duplicate key$/],
     ['tokens:\n  one:\n    type: cart\n    data: x\n', /^s\.yaml:3: tokens\.one\.type: must be one of token, card/],
     [

@@ -38,7 +38,8 @@ export async function readSeedFile(file: string, text: string): Promise<SeedText
     lineCounter: counter,
     prettyErrors: false,
     uniqueKeys: true,
-    logLevel: 'silent',
+    // With `silent`, the parser would drop every document after the first.
+    logLevel: 'error',
   });
   const form = file.toLowerCase().endsWith('.json') ? 'JSON' : 'YAML';
   // Report only the kind of a mistake, because the parser's message may quote the file.

@@ -53,12 +53,13 @@ export async function loadSeed(files: readonly string[], env: Environment, seed:
   const readText = createTextReader();
   const texts = [];
   for (const file of files) {
-    const text = await readText('FILE', file === '-' ? '-' : `@${file}`).catch((error: unknown) => {
+    const name = file === '-' ? '<stdin>' : file;
+    const text = await readText(name, file === '-' ? '-' : `@${file}`).catch((error: unknown) => {
       throw error instanceof Fault
-        ? new Fault('usage', error.message.replace('FILE: the file after @', file), { cause: error })
+        ? new Fault('usage', error.message.replace(`${name}: the file after @`, name), { cause: error })
         : error;
     });
-    texts.push(await readSeedFile(file === '-' ? '<stdin>' : file, text));
+    texts.push(await readSeedFile(name, text));
   }
   return createSeedDocument(texts, env, seed);
 }
