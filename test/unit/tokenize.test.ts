@@ -101,6 +101,29 @@ describe('tokenize', () => {
     expect(fixed.status).toBe(409);
   });
 
+  it('prepares one body of an application at a time', async () => {
+    const sealed: string[] = [];
+    const core = await openCore((keyring) => ({
+      ...keyring,
+      openTenant: (...parts) => {
+        const tenant = keyring.openTenant(...parts);
+        return {
+          ...tenant,
+          seal: (context, text) => {
+            if (context.table === 'token' && context.column === 'full') sealed.push(context.id.slice(0, 4));
+            return tenant.seal(context, text);
+          },
+        };
+      },
+    }));
+    const batch = (name: string) =>
+      Array.from({ length: 500 }, (_, n) => request('x'.repeat(500), { id: `${name}-${n}` }));
+    const names = ['1st-', '2nd-', '3rd-'];
+    const answers = await Promise.all(names.map((name) => core.own('tokenize', { body: batch(name) })));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201, 201]);
+    expect(sealed.filter((name, at) => name !== sealed[at - 1])).toEqual(names);
+  });
+
   it('creates nothing when the reply would be too large', async () => {
     const core = await openCore(undefined, { response: 20_000 });
     const masked = request('x', { mask: 'y'.repeat(4_000) });

@@ -5,6 +5,7 @@ import { createWorkBudget, outputSize } from '../expressions/limits.ts';
 import { parseReferences, type TokenReference } from '../expressions/parse-references.ts';
 import { printValue } from '../expressions/print-value.ts';
 import type { Caller, Handler, World } from '../handler.ts';
+import { createLines } from '../in-line.ts';
 import { mapJson } from '../json/map-json.ts';
 import { parseJson } from '../json/parse.ts';
 import { JsonText } from '../json/stringify.ts';
@@ -17,6 +18,11 @@ import type { SnapshotReads } from '../scan-ports.ts';
 import type { UsedToken } from './activity.ts';
 import { naming } from './derive.ts';
 import { openGoverned } from './present-token.ts';
+
+/** The maximum time that a body waits for other bodies of the same application, in milliseconds. */
+const MAX_WAIT_MS = 5_000;
+
+const inLine = createLines(MAX_WAIT_MS);
 
 /** The number of tokens in one read. */
 const READ_AT_ONCE = 25;
@@ -36,9 +42,13 @@ interface Reference extends TokenReference {
 
 /**
  * Detokenize: returns the body with the data of all referenced tokens, or fails. The error for a missing token is the
- * same as for an inaccessible one.
+ * same as for an inaccessible one. Fills one body at a time for each application, because a body may have more than
+ * 100,000 references.
  */
-export const detokenize: Handler<'detokenize'> = async ({ body }, caller, world) => {
+export const detokenize: Handler<'detokenize'> = ({ body }, caller, world) =>
+  inLine(caller.application.record.id, () => fillBody(body, caller, world));
+
+async function fillBody(body: Json, caller: Caller, world: World): Promise<JsonText> {
   await loadFilters(body);
   const templates = await findTemplates(body);
   const references = byId(templates);
@@ -47,7 +57,7 @@ export const detokenize: Handler<'detokenize'> = async ({ body }, caller, world)
   const texts = templates.values();
   const reply = mapJson(body, (value) => (isTemplate(value) ? textOf(texts.next().value) : undefined));
   return printBatch(reply, world.limits);
-};
+}
 
 function byId(templates: readonly Template[]): ReadonlyMap<string, readonly Reference[]> {
   const found = new Map<string, Reference[]>();

@@ -2,6 +2,7 @@ import type { Json } from '../../contract/json.ts';
 import { MAX_BATCH } from '../../contract/limits.ts';
 import { CREATE_TOKEN, type Token } from '../../contract/token.ts';
 import type { Caller, Handler, Shown, World } from '../handler.ts';
+import { createLines } from '../in-line.ts';
 import type { InsertObstacle } from '../insert-ports.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
 import { mapJson } from '../json/map-json.ts';
@@ -12,6 +13,11 @@ import { createErrors } from '../request/batch-errors.ts';
 import { printBatch } from '../request/print-batch.ts';
 import { loadBodyValidators, validateBody } from '../request/validate.ts';
 import { prepareToken, type Reach, reachOf, showDuplicate } from './create.ts';
+
+/** The maximum time that a batch waits for other batches of the same application, in milliseconds. */
+const MAX_WAIT_MS = 5_000;
+
+const inLine = createLines(MAX_WAIT_MS);
 
 /** A token request and its path in the body. */
 interface TokenRequest {
@@ -26,9 +32,13 @@ interface Member extends TokenRequest {
   duplicate?: { readonly id: string; readonly shown: Shown<Token> } | undefined;
 }
 
-/** Tokenize: runs Create Token for each request in the body. Stores all tokens in one commit, or none. */
+/**
+ * Tokenize: runs Create Token for each request in the body. Stores all tokens in one commit, or none. Prepares one batch
+ * at a time for each application, because the masks of a batch may have 64 MiB.
+ */
 export const tokenize: Handler<'tokenize'> = async ({ body }, caller, world) => {
-  const members = await prepareAll(findRequests(body), caller, world);
+  const requests = findRequests(body);
+  const members = await inLine(caller.application.record.id, () => prepareAll(requests, caller, world));
   for (;;) {
     // Render the reply before the commit: a reply that is too large must leave nothing in the store.
     const reply = render(body, members, world);
