@@ -26,6 +26,8 @@ import { createSessions, type Opened, type Session, type SessionOptions } from '
 
 /** The maximum size of a body in bytes, except for calls of the API. */
 const MAX_BODY = 4096;
+/** How long the reply with a new session's secret waits for its description, in milliseconds. */
+const ABOUT_MS = 250;
 const SECRET_HEADER = 'x-vault-console';
 const ACTIVE_HEADER = 'x-vault-active';
 const AS_HEADER = 'x-vault-as';
@@ -67,10 +69,18 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
   const { traceIdOf } = context;
   const sendToDev = console.sendToDev ?? context.sendToDev;
   const scheme = secure ? 'https' : 'http';
-  let assets: Promise<Assets> | undefined;
+  let assets: Promise<Assets> | undefined = loadAssets();
+  assets.catch(() => undefined); // The first request for an asset reports the error.
   const countFailure = createFailureLimit(FAILURES_A_SECOND);
   const budget = createByteBudget(MAX_BODY * 256);
-  const sessions = createSessions({ ...console, now, identities: () => createIdentities(client, apiKeys, sendToDev) });
+  const sessions = createSessions({
+    ...console,
+    now,
+    identities: () => createIdentities(client, apiKeys, sendToDev),
+    ended: endReads,
+  });
+  /** The responses to reads that have not ended, by session. */
+  const reads = new WeakMap<Session, Set<ServerResponse>>();
   const endpoints = new WeakMap<Session, RequestListener>();
 
   const answer: RequestContext['answer'] = (response, reply, more = {}) =>
@@ -78,6 +88,17 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
 
   function refuse(request: IncomingMessage, response: ServerResponse, problem: Problem, allow?: string): void {
     answer(response, problemReply(problem, traceIdOf(request)), { allow });
+  }
+
+  function noteRead(session: Session, response: ServerResponse): void {
+    const responses = reads.get(session) ?? new Set();
+    reads.set(session, responses.add(response));
+    response.once('close', () => responses.delete(response));
+  }
+
+  /** Answers the reads of a session that has ended, so that a long poll returns no more data. */
+  function endReads(session: Session): void {
+    for (const response of reads.get(session) ?? []) refuse(response.req, response, new Problem('console_locked'));
   }
 
   /**
@@ -118,12 +139,12 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     throw new Problem('invalid_request', { detail: 'The body must be a JSON object.' });
   }
 
-  async function describe({ identities, activeAt, startedAt }: Session, request: IncomingMessage): Promise<Reply> {
+  async function aboutOf({ identities, activeAt, startedAt }: Session, request: IncomingMessage): Promise<object> {
     const at = now();
     const inTime = (time: number) => new Date(Date.now() + time - at).toISOString();
     const known = await identities.describe();
     const dev = await identities.callDev({ method: 'GET', path: DEV_PATHS.clock }, traceIdOf(request));
-    const body = {
+    return {
       url: `${scheme}://${request.headers.host}`,
       ...about,
       dev: dev.status === 200,
@@ -132,7 +153,16 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
       active_until: inTime(activeAt + console.idleMs),
       ends_at: inTime(startedAt + console.lifeMs),
     };
-    return { status: 200, bodyText: JSON.stringify(body), traceId: traceIdOf(request) };
+  }
+
+  async function describe(session: Session, request: IncomingMessage): Promise<Reply> {
+    return { status: 200, bodyText: JSON.stringify(await aboutOf(session, request)), traceId: traceIdOf(request) };
+  }
+
+  /** Resolves to the description of a new session, or to undefined if the vault fails or is slow. */
+  async function aboutSoon(session: Session, request: IncomingMessage): Promise<object | undefined> {
+    const late = new Promise<undefined>((resolve) => setTimeout(resolve, ABOUT_MS, undefined).unref());
+    return Promise.race([aboutOf(session, request).catch(() => undefined), late]);
   }
 
   async function open(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -145,7 +175,8 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     } else if (opened === 'refused') refuse(request, response, new Problem('console_refused'));
     else if ('number' in opened) answer(response, { status: 202, bodyText: JSON.stringify(opened), traceId });
     else {
-      const bodyText = JSON.stringify({ secret: opened.secret });
+      const { secret } = opened;
+      const bodyText = JSON.stringify({ secret, about: await aboutSoon(opened.session, request) });
       answer(response, { status: 200, bodyText, traceId }, { fields: setCookie(request, opened.cookie) });
     }
   }
@@ -160,7 +191,10 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     assets ??= loadAssets();
     assets.then(
       (show) => show(request, response, name) || refuse(request, response, new Problem('route_not_found')),
-      (error: unknown) => answer(response, failureReply(error, traceIdOf(request))),
+      (error: unknown) => {
+        assets = undefined; // A build may replace the files at this moment.
+        answer(response, failureReply(error, traceIdOf(request)));
+      },
     );
   }
 
@@ -216,6 +250,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     }
     const session = sessionOf(request);
     if (session === undefined) return refuse(request, response, new Problem('console_locked'));
+    if (method === 'GET') noteRead(session, response);
     if (isCall) callApi(session, request, response);
     else if (actions !== undefined) act(actions, session, request, response);
   };

@@ -18,6 +18,8 @@ export interface SessionOptions {
   /** Asks the user at the terminal to confirm the number that the page shows. If absent, the code suffices. */
   readonly confirm?: ((number: string) => Promise<boolean>) | undefined;
   readonly identities: () => Identities;
+  /** Called when a session has ended. */
+  readonly ended?: ((session: Session) => void) | undefined;
 }
 
 /** An open page. Only hashes of its two secrets are stored (design of the console, §5.2). */
@@ -47,7 +49,7 @@ interface Question {
 }
 
 /** Creates the store of the code, the questions to the terminal, and the sessions. It is in memory only. */
-export function createSessions({ now, idleMs, lifeMs, code, confirm, identities }: SessionOptions) {
+export function createSessions({ now, idleMs, lifeMs, code, confirm, identities, ended }: SessionOptions) {
   const codeHash = hashOf(code.text);
   let codeEndsAt = code.life === 'once' ? code.madeAt + CODE_MS : Number.POSITIVE_INFINITY;
   let questions: readonly Question[] = [];
@@ -65,6 +67,10 @@ export function createSessions({ now, idleMs, lifeMs, code, confirm, identities 
     };
     sessions.add(session);
     return { session, cookie, secret };
+  }
+
+  function end(session: Session): void {
+    if (sessions.delete(session)) ended?.(session);
   }
 
   function ask(question: (number: string) => Promise<boolean>): Opened {
@@ -104,7 +110,7 @@ export function createSessions({ now, idleMs, lifeMs, code, confirm, identities 
     find(cookies: readonly string[], secret: string | undefined, isActive: boolean): Session | undefined {
       const at = now();
       for (const each of sessions) {
-        if (at - each.activeAt >= idleMs || at - each.startedAt >= lifeMs) sessions.delete(each);
+        if (at - each.activeAt >= idleMs || at - each.startedAt >= lifeMs) end(each);
       }
       if (secret === undefined) return undefined;
       // Hash the secrets once, since a console may have thousands of sessions.
@@ -119,7 +125,7 @@ export function createSessions({ now, idleMs, lifeMs, code, confirm, identities 
       return found;
     },
 
-    lock: (session: Session) => sessions.delete(session),
+    lock: end,
   };
 }
 

@@ -95,7 +95,7 @@ export interface DaemonOptions {
   readonly corsOrigins?: readonly string[] | undefined;
   /** The number of processes that share this address; per-peer limits are divided among them. Default: 1. */
   readonly processes?: number | undefined;
-  /** Creates the web console. Called at the first request below `/ui/`. */
+  /** Creates the web console. Called at the first request below `/ui/`, or at once with `isConsoleOnly`. */
   readonly console?: ((context: ConsoleContext) => Promise<ConsoleRequests>) | undefined;
   /** Whether to serve only the console. All other paths then return `route_not_found`. */
   readonly isConsoleOnly?: boolean | undefined;

@@ -9,7 +9,7 @@ import { problemReply } from '../core/problem-reply.ts';
 import { createByteBudget } from './byte-budget.ts';
 import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions, DEFAULT_TIMEOUTS } from './daemon-options.ts';
-import { type AnswerOptions, type ConsoleRequests, createEndpoints } from './endpoints.ts';
+import { type AnswerOptions, createEndpoints } from './endpoints.ts';
 import { createHostCheck, urlHost } from './own-hosts.ts';
 import { createRawRefusal } from './raw-refusal.ts';
 import { type Answered, failureReply, logRequest, requestRecord } from './request-log.ts';
@@ -115,9 +115,11 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
       ...context,
     });
 
-  let console: Promise<ConsoleRequests> | undefined;
+  const loadConsole = () => options.console?.({ ...context, options, sendToDev: dev?.ask });
+  let console = options.isConsoleOnly ? loadConsole() : undefined;
+  console?.catch(() => undefined); // The first request reports the error.
   function showConsole(request: IncomingMessage, response: ServerResponse, refused: ProblemCode | undefined): void {
-    console ??= options.console?.({ ...context, options, sendToDev: dev?.ask });
+    console ??= loadConsole();
     console?.then(
       (handle) => handle(request, response, refused),
       (error: unknown) => answer(response, failureReply(error, traceOf(request))),

@@ -83,5 +83,11 @@ export function failureReply(error: unknown, traceId: string): Reply {
   const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
   const line = { time: new Date().toISOString(), level: 'error', trace_id: traceId, error: kind, code };
   writeLine(JSON.stringify(line));
-  return problemReply(new Problem('internal_error'), traceId);
+  return problemReply(code === 'ERR_MODULE_NOT_FOUND' ? filesReplaced() : new Problem('internal_error'), traceId);
 }
+
+/** Node loads some modules on first use. It no longer finds them when an update has replaced the product's files. */
+const filesReplaced = () =>
+  new Problem('vault_busy', {
+    detail: 'The files of the product were replaced while this program runs. Restart it.',
+  });

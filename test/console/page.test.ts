@@ -439,7 +439,7 @@ it('the console does not exist without --dev or with --no-ui', async () => {
 it('the console serves no key', async () => {
   const page = await (await fetch(`${vault.url}/ui/`)).text();
   const assets = [...page.matchAll(/\/ui\/[\w.-]+/g)].map(([name]) => name);
-  expect(assets).toHaveLength(3);
+  expect(assets).toHaveLength(4);
   for (const asset of ['/ui/', ...assets]) {
     const text = await (await fetch(`${vault.url}${asset}`)).text();
     expect([vault.private_key, vault.management_key].some((key) => text.includes(key))).toBe(false);

@@ -108,6 +108,18 @@ describe('responses below /ui/', () => {
     expect(response.headers.get('cache-control')).toBe('no-store');
   });
 
+  test('the response is 503 when an update has replaced the files of the console', async () => {
+    const missing = Object.assign(new Error('no such module'), { code: 'ERR_MODULE_NOT_FOUND' });
+    const daemon = await startDaemon(world.client, daemonOptions({ console: () => Promise.reject(missing) }));
+    daemons.push(daemon);
+    const response = await site(daemon.port ?? 0).send('GET /ui/');
+    expect([response.status, codeOf(response), response.body]).toEqual([
+      503,
+      'vault_busy',
+      expect.stringContaining('Restart it'),
+    ]);
+  });
+
   test('responses outside /ui/ have no security fields', async () => {
     const { send } = await serve();
     const response = await send('GET /livez');
@@ -231,6 +243,40 @@ describe('a session', () => {
     expect((await send('DELETE /ui/session', fields)).status).toBe(204);
     expect((await send('GET /ui/session', fields)).status).toBe(401);
     expect((await send('GET /ui/session', other)).status).toBe(200);
+  });
+
+  test('describes itself in the reply that opens it', async () => {
+    const { send, post } = await serve();
+    const { body, headers } = await post('/ui/session', { code: CODE });
+    const { secret, about } = JSON.parse(body);
+    const cookie = headers.get('set-cookie')?.replace(/;.*/, '') ?? '';
+    const described = await send('GET /ui/session', { Cookie: cookie, 'X-Vault-Console': secret });
+    const fixed = { ...JSON.parse(described.body), active_until: expect.any(String), ends_at: expect.any(String) };
+    expect(about).toEqual(fixed);
+    expect([world.management, writer].some((key) => body.includes(key))).toBe(false);
+  });
+
+  test.each([
+    ['fails', () => Promise.reject(new Problem('vault_busy'))],
+    ['does not answer', () => new Promise<Reply>(() => undefined)],
+  ])('opens while the vault %s', async (_how, call) => {
+    const { post } = await serve({ client: { ...world.client, call } });
+    const { status, body } = await post('/ui/session', { code: CODE });
+    expect([status, JSON.parse(body)]).toEqual([200, { secret: expect.any(String) }]);
+  });
+
+  test('ends its long polls when it is locked', async () => {
+    const { send, open } = await serve();
+    const [fields, other] = [await open(), await open()];
+    const { data } = JSON.parse((await send('GET /ui/api/logs?size=1', fields)).body);
+    const poll = (by: Fields) => send(`GET /ui/api/logs?after=${data[0].id}&wait=1`, by);
+    const [locked, kept] = [poll(fields), poll(other)];
+    await send('GET /ui/session', fields); // The polls have arrived.
+    const started = performance.now();
+    await send('DELETE /ui/session', fields);
+    expect(codeOf(await locked)).toBe('console_locked');
+    expect(performance.now() - started).toBeLessThan(900);
+    expect((await kept).status).toBe(200);
   });
 
   test('lists its applications without keys', async () => {
@@ -368,6 +414,7 @@ describe('the dev controls', () => {
       '{}',
       [
         { method: 'GET', path: '/dev/clock', apiKey },
+        { method: 'GET', path: '/dev/clock', apiKey },
         { method: 'POST', path: '/dev/snapshots', apiKey, body: { name: 'a' } },
         { method: 'GET', path: '/dev/requests?after=1&wait=2', apiKey, body: undefined },
         { method: 'DELETE', path: '/dev/snapshots/a', apiKey, body: undefined },
@@ -382,7 +429,8 @@ describe('the dev controls', () => {
     expect((await send('POST /ui/dev/reset', { ...fields, Origin: 'http://evil.test' })).status).toBe(403);
     expect((await send('POST /ui/dev/../tokens', fields)).status).toBe(405);
     expect((await send('OPTIONS /ui/dev/clock', fields)).status).toBe(405);
-    expect(asked).toEqual([]);
+    // The description of the session has read the clock.
+    expect(asked).toEqual([{ method: 'GET', path: '/dev/clock', apiKey: world.management }]);
   });
 
   test('are reported as absent when the daemon lacks them', async () => {

@@ -1,5 +1,5 @@
 import { signal } from '@preact/signals';
-import { useEffect, useState } from 'preact/hooks';
+import { useLayoutEffect, useState } from 'preact/hooks';
 
 /** The state of loaded data. An earlier value stays until the new one arrives. */
 export interface Loaded<T> {
@@ -21,7 +21,8 @@ export function reload(): void {
 export function useLoaded<T>(question: string | undefined, ask: (signal: AbortSignal) => Promise<T>): Loaded<T> {
   const [answer, setAnswer] = useState<{ asked?: string; value?: T; error?: string }>({});
   const asked = question === undefined ? undefined : `${reloads.value} ${question}`;
-  useEffect(() => {
+  // A layout effect sends the request before the browser paints.
+  useLayoutEffect(() => {
     if (asked === undefined) return setAnswer({});
     const controller = new AbortController();
     ask(controller.signal).then(

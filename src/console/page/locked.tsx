@@ -1,12 +1,12 @@
+import { Mark } from './parts/mark.tsx';
 import type { SessionState } from './session.ts';
 
 /** Shows the page without a session. It contains no data of the vault. */
-export function Locked({ state }: { readonly state: Exclude<SessionState, { readonly kind: 'open' }> }) {
-  if (state.kind === 'opening') return <EmptyShell />;
+export function Locked({ state }: { readonly state: Extract<SessionState, { readonly kind: 'confirm' | 'locked' }> }) {
   return (
     <main class="locked">
       <h1>
-        <img src="/ui/favicon.svg" alt="" width="24" height="24" /> vault
+        <Mark size={24} /> vault
       </h1>
       {state.kind === 'confirm' && (
         <p role="status">
@@ -15,17 +15,5 @@ export function Locked({ state }: { readonly state: Exclude<SessionState, { read
       )}
       {state.kind === 'locked' && <p role="alert">{state.reason}</p>}
     </main>
-  );
-}
-
-/** Repeats the shell of index.html. */
-function EmptyShell() {
-  return (
-    <div class="shell">
-      <nav class="side" aria-label="Screens">
-        <span class="brand">vault</span>
-      </nav>
-      <main />
-    </div>
   );
 }

@@ -1,6 +1,7 @@
 import { signal } from '@preact/signals';
 import type { Application } from '../../client/create-client.ts';
 import type { Permission } from '../../contract/permissions.ts';
+import { first, posted, request, SECRET } from './opening.ts';
 
 /** An API key that the server half keeps for this session. The page never gets the key. */
 export type Identity = { readonly n: number } & Partial<
@@ -18,6 +19,15 @@ export interface About {
   readonly identities: readonly Identity[];
 }
 
+/** The reply of `POST /ui/session`: a new session, or a number to confirm at the terminal. */
+interface OpenedReply {
+  readonly secret?: string;
+  /** Absent when the vault is slow to describe itself. */
+  readonly about?: About;
+  readonly number?: string;
+  readonly wait?: string;
+}
+
 export type SessionState =
   | { readonly kind: 'opening' }
   | { readonly kind: 'confirm'; readonly number: string }
@@ -29,7 +39,6 @@ export const session = signal<SessionState>({ kind: 'opening' });
 /** The number of the identity chosen under "Acting as". Undefined means the first identity with the permission. */
 export const actingAs = signal<number | undefined>(undefined);
 
-const SECRET = 'vault-console';
 /** How long the page waits for another tab's secret before it shows that it is locked, in milliseconds. */
 const TAB_MS = 200;
 /** The interval of checking the session, in milliseconds. A check locks the page when the server has ended. */
@@ -38,55 +47,48 @@ const LOOK_MS = 15_000;
 type Message = { readonly kind: 'ask' | 'lock' } | { readonly kind: 'secret'; readonly secret: string };
 
 const tabs = new BroadcastChannel(SECRET);
-let isActive = true;
 
 /** Sends a request of this session. A 401 locks the page. */
-export async function send(path: string, init: RequestInit = {}): Promise<Response> {
-  const headers = new Headers(init.headers);
-  headers.set('x-vault-console', sessionStorage.getItem(SECRET) ?? '');
-  if (isActive) headers.set('x-vault-active', '1');
-  isActive = false;
-  const response = await fetch(`/ui/${path}`, { ...init, headers, cache: 'no-store' });
+export async function send(path: string, init?: RequestInit): Promise<Response> {
+  const response = await request(path, init);
   if (response.status === 401 && session.peek().kind === 'open') close('The session has ended.');
   return response;
 }
 
-/** Opens the session with the code in the address, the secret of this tab, or the secret of another tab. */
+/** Opens the session by the first reply, or with the secret of another tab. */
 export async function openSession(): Promise<void> {
-  for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => (isActive = true), { passive: true });
   tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
     const secret = sessionStorage.getItem(SECRET);
     if (data.kind === 'lock') close('Locked in another tab.');
     if (data.kind === 'ask' && secret !== null) tabs.postMessage({ kind: 'secret', secret } satisfies Message);
   });
-  const code = new URLSearchParams(location.hash.slice(1)).get('code');
-  if (code !== null) {
-    history.replaceState(null, '', location.pathname + location.search);
-    await openByCode(code);
-  } else if (sessionStorage.getItem(SECRET) !== null) await describe();
-  else askTabs();
+  if (first === undefined) askTabs();
+  else if (first.isNew) await openNew(first.reply);
+  else await show(await first.reply);
   setInterval(look, LOOK_MS);
 }
 
-async function openByCode(code: string): Promise<void> {
-  let body: object = { code };
+/** Opens a new session by the reply to its code. Waits until the terminal has confirmed it, if necessary. */
+async function openNew(reply: Promise<Response | undefined>): Promise<void> {
+  let response = await reply;
   for (;;) {
-    const response = await post('session', body).catch(() => undefined);
     if (response === undefined) return close('The console server does not answer.');
-    const { secret, number, wait }: { readonly [name: string]: string } = response.ok ? await response.json() : {};
     if (response.status === 403) return close('The terminal did not allow this browser.');
+    const { secret, about, number, wait }: OpenedReply = response.ok ? await response.json() : {};
     if (secret !== undefined) {
       sessionStorage.setItem(SECRET, secret);
-      return describe();
+      if (about === undefined) return describe();
+      session.value = { kind: 'open', about };
+      return;
     }
     if (number === undefined) return close('This link has expired or was already used. Run vault ui again.');
     session.value = { kind: 'confirm', number };
-    body = { wait };
+    response = await post('session', { wait }).catch(() => undefined);
   }
 }
 
 function post(path: string, body: object): Promise<Response> {
-  return send(path, { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } });
+  return send(path, posted(body));
 }
 
 /** Asks the other tabs for the secret of the session. A busy tab may answer after this page shows that it is locked. */
@@ -106,7 +108,12 @@ function askTabs(): void {
 }
 
 async function describe(): Promise<void> {
-  const response = await send('session');
+  await show(await send('session'));
+}
+
+/** Opens the page with the description of its session. */
+async function show(response: Response | undefined): Promise<void> {
+  if (response === undefined) return close('The console server does not answer.');
   if (response.ok) session.value = { kind: 'open', about: await response.json() };
   else close('The session has ended. Open a new link.');
 }
@@ -134,6 +141,17 @@ export async function lock(): Promise<void> {
   tabs.postMessage({ kind: 'lock' } satisfies Message);
   close('Locked.');
   await ended;
+}
+
+/** Resolves when the page knows whether it is open. */
+export function untilKnown(): Promise<void> {
+  return new Promise((resolve) => {
+    const stop = session.subscribe(({ kind }) => {
+      if (kind === 'opening') return;
+      resolve();
+      queueMicrotask(() => stop());
+    });
+  });
 }
 
 function close(reason: string): void {

@@ -7,6 +7,7 @@ import { reload } from './loaded.ts';
 import { Locked } from './locked.tsx';
 import { NewKey } from './new-key.tsx';
 import { Palette } from './palette.tsx';
+import { Mark } from './parts/mark.tsx';
 import { Key, Wrong } from './parts/pieces.tsx';
 import { Toast } from './parts/toast.tsx';
 import { address, go, route } from './route.ts';
@@ -19,7 +20,8 @@ export function Shell() {
   const state = session.value;
   return (
     <>
-      {state.kind === 'open' ? <Open about={state.about} /> : <Locked state={state} />}
+      {state.kind === 'open' && <Open about={state.about} />}
+      {(state.kind === 'confirm' || state.kind === 'locked') && <Locked state={state} />}
       <Toast />
     </>
   );
@@ -40,7 +42,7 @@ function Open({ about }: { readonly about: About }) {
     <div class="shell">
       <nav class="side" aria-label="Screens">
         <span class="brand">
-          <img src="/ui/favicon.svg" alt="" width="18" height="18" /> vault
+          <Mark size={18} /> vault
         </span>
         <ul>
           {shown.map(({ id, name, key }) => (
