@@ -334,6 +334,15 @@ describe('a session', () => {
     await page.context().close();
   });
 
+  it('needs one request before the list, and asks for the list once', async () => {
+    const { page, asked } = await openConsole(browser, vault);
+    await settle(page);
+    const requests = asked.map((each) => each.slice(`${vault.url}/ui/`.length));
+    const [opens, lists] = [/^session$/, /^api\/v2\/tokens/].map((path) => requests.filter((each) => path.test(each)));
+    expect([opens, lists]).toEqual([['session'], ['api/v2/tokens?transform=mask&size=50']]);
+    await page.context().close();
+  });
+
   it('is shared by tabs and locked in all of them', async () => {
     const { page } = await openConsole(browser, vault);
     const second = await page.context().newPage();

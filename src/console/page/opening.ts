@@ -1,13 +1,25 @@
-// Runs before the rest of the page is compiled, so it imports nothing.
+// Runs before the browser has compiled the rest of the page, so it imports only types.
+import type { About } from './session.ts';
 
 /** The key of the page secret in sessionStorage. */
 export const SECRET = 'vault-console';
 
+/** The request of the first screen for its list. */
+const FIRST_LIST = 'api/v2/tokens?transform=mask&size=50';
+const FIRST_SCREEN = /^\/ui\/(tokens)?$/;
+
+/** Requests that were sent before the page asks for them, by path. */
+const ahead = new Map<string, Promise<Response>>();
 let isActive = true;
 for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => (isActive = true), { passive: true });
 
-/** Sends a request with the page secret. Reports whether the user acted since the last request. */
+/**
+ * Sends a request with the page secret, unless it was sent ahead. Reports whether the user acted since the last request.
+ */
 export function request(path: string, init: RequestInit = {}): Promise<Response> {
+  const { method = 'GET' } = init;
+  const sent = method === 'GET' ? ahead.get(path) : undefined;
+  if (sent !== undefined && ahead.delete(path)) return sent;
   const headers = new Headers(init.headers);
   headers.set('x-vault-console', sessionStorage.getItem(SECRET) ?? '');
   if (isActive) headers.set('x-vault-active', '1');
@@ -15,12 +27,42 @@ export function request(path: string, init: RequestInit = {}): Promise<Response>
   return fetch(`/ui/${path}`, { ...init, headers, cache: 'no-store' });
 }
 
-/** Returns the `fetch` options of a POST with a JSON body. */
-export const posted = (body: object): RequestInit => ({
-  method: 'POST',
-  body: JSON.stringify(body),
-  headers: { 'content-type': 'application/json' },
-});
+function sendAhead(path: string): void {
+  const sent = request(path);
+  sent.catch(() => undefined); // The page handles the error.
+  ahead.set(path, sent);
+}
+
+/** Sends the request of the first screen ahead, if the address shows this screen. */
+function askFirstList(): void {
+  if (FIRST_SCREEN.test(location.pathname) && location.search === '') sendAhead(FIRST_LIST);
+}
+
+/** The reply of `POST /ui/session`: a new session, or a number to confirm at the terminal. */
+export interface OpenedReply {
+  readonly status: number;
+  readonly secret?: string;
+  /** Absent when the vault is slow to describe itself. */
+  readonly about?: About;
+  readonly number?: string;
+  readonly wait?: string;
+}
+
+/** Sends a code, or waits for the terminal. Stores the secret of the new session. Resolves to undefined on a failure. */
+export async function postSession(body: object): Promise<OpenedReply | undefined> {
+  const headers = { 'content-type': 'application/json' };
+  try {
+    const response = await request('session', { method: 'POST', body: JSON.stringify(body), headers });
+    const { status } = response;
+    const reply: OpenedReply = response.ok ? { ...(await response.json()), status } : { status };
+    if (reply.secret !== undefined) sessionStorage.setItem(SECRET, reply.secret);
+    // Without `about`, the server does not know yet which key may list tokens.
+    if (reply.about !== undefined) askFirstList();
+    return reply;
+  } catch {
+    return undefined;
+  }
+}
 
 /** Removes the code of the link from the address and returns it. */
 function takeCode(): string | null {
@@ -29,15 +71,12 @@ function takeCode(): string | null {
   return code;
 }
 
-function start() {
-  const code = takeCode();
-  if (code === null && sessionStorage.getItem(SECRET) === null) return undefined;
-  const reply = code === null ? request('session') : request('session', posted({ code }));
-  return { isNew: code !== null, reply: reply.catch(() => undefined) };
-}
+const code = takeCode();
 
-/**
- * The first request: it opens a session with the code of the link (`isNew`), or asks for the session of this tab. Its
- * `reply` is undefined when the server does not answer. Absent without a code and a secret.
- */
-export const first = start();
+/** The reply to the code of the link. Absent without a code. */
+export const opened = code === null ? undefined : postSession({ code });
+
+if (code === null && sessionStorage.getItem(SECRET) !== null) {
+  sendAhead('session');
+  askFirstList();
+}

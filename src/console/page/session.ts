@@ -1,7 +1,7 @@
 import { signal } from '@preact/signals';
 import type { Application } from '../../client/create-client.ts';
 import type { Permission } from '../../contract/permissions.ts';
-import { first, posted, request, SECRET } from './opening.ts';
+import { type OpenedReply, opened, postSession, request, SECRET } from './opening.ts';
 
 /** An API key that the server half keeps for this session. The page never gets the key. */
 export type Identity = { readonly n: number } & Partial<
@@ -17,15 +17,6 @@ export interface About {
   /** Whether the console has the key of the file. */
   readonly file: boolean;
   readonly identities: readonly Identity[];
-}
-
-/** The reply of `POST /ui/session`: a new session, or a number to confirm at the terminal. */
-interface OpenedReply {
-  readonly secret?: string;
-  /** Absent when the vault is slow to describe itself. */
-  readonly about?: About;
-  readonly number?: string;
-  readonly wait?: string;
 }
 
 export type SessionState =
@@ -55,40 +46,33 @@ export async function send(path: string, init?: RequestInit): Promise<Response> 
   return response;
 }
 
-/** Opens the session by the first reply, or with the secret of another tab. */
+/** Opens the session with the code in the address, the secret of this tab, or the secret of another tab. */
 export async function openSession(): Promise<void> {
   tabs.addEventListener('message', ({ data }: MessageEvent<Message>) => {
     const secret = sessionStorage.getItem(SECRET);
     if (data.kind === 'lock') close('Locked in another tab.');
     if (data.kind === 'ask' && secret !== null) tabs.postMessage({ kind: 'secret', secret } satisfies Message);
   });
-  if (first === undefined) askTabs();
-  else if (first.isNew) await openNew(first.reply);
-  else await show(await first.reply);
+  if (opened !== undefined) await openNew(await opened);
+  else if (sessionStorage.getItem(SECRET) !== null) await describe();
+  else askTabs();
   setInterval(look, LOOK_MS);
 }
 
 /** Opens a new session by the reply to its code. Waits until the terminal has confirmed it, if necessary. */
-async function openNew(reply: Promise<Response | undefined>): Promise<void> {
-  let response = await reply;
-  for (;;) {
-    if (response === undefined) return close('The console server does not answer.');
-    if (response.status === 403) return close('The terminal did not allow this browser.');
-    const { secret, about, number, wait }: OpenedReply = response.ok ? await response.json() : {};
-    if (secret !== undefined) {
-      sessionStorage.setItem(SECRET, secret);
-      if (about === undefined) return describe();
-      session.value = { kind: 'open', about };
-      return;
-    }
+async function openNew(first: OpenedReply | undefined): Promise<void> {
+  let reply = first;
+  while (reply?.secret === undefined) {
+    if (reply === undefined) return close('The console server does not answer.');
+    const { status, number, wait } = reply;
+    if (status === 403) return close('The terminal did not allow this browser.');
     if (number === undefined) return close('This link has expired or was already used. Run vault ui again.');
     session.value = { kind: 'confirm', number };
-    response = await post('session', { wait }).catch(() => undefined);
+    reply = await postSession({ wait });
   }
-}
-
-function post(path: string, body: object): Promise<Response> {
-  return send(path, posted(body));
+  const { about } = reply;
+  if (about === undefined) await describe();
+  else session.value = { kind: 'open', about };
 }
 
 /** Asks the other tabs for the secret of the session. A busy tab may answer after this page shows that it is locked. */
@@ -108,13 +92,9 @@ function askTabs(): void {
 }
 
 async function describe(): Promise<void> {
-  await show(await send('session'));
-}
-
-/** Opens the page with the description of its session. */
-async function show(response: Response | undefined): Promise<void> {
-  if (response === undefined) return close('The console server does not answer.');
-  if (response.ok) session.value = { kind: 'open', about: await response.json() };
+  const response = await send('session').catch(() => undefined);
+  if (response === undefined) close('The console server does not answer.');
+  else if (response.ok) session.value = { kind: 'open', about: await response.json() };
   else close('The session has ended. Open a new link.');
 }
 
@@ -127,7 +107,8 @@ async function look(): Promise<void> {
 
 /** Adds a pasted API key. Resolves to an error message, if any. */
 export async function addKey(key: string): Promise<string | undefined> {
-  const response = await post('session/keys', { key });
+  const headers = { 'content-type': 'application/json' };
+  const response = await send('session/keys', { method: 'POST', body: JSON.stringify({ key }), headers });
   const body: About & { readonly errors?: { readonly key?: readonly string[] }; readonly detail?: string } =
     await response.json();
   if (!response.ok) return `The key ${body.errors?.key?.[0] ?? body.detail ?? 'was refused'}.`;
