@@ -3,7 +3,8 @@ import { type ExplainedPermission, TOKEN_PERMISSIONS } from '../../../contract/e
 import { explainAccess } from '../../../core/access/explain-access.ts';
 import type { Grants } from '../../../core/access/grants.ts';
 import { useLoaded } from '../loaded.ts';
-import { number, Sees } from '../parts/pieces.tsx';
+import { number } from '../parts/numbers.ts';
+import { Sees } from '../parts/pieces.tsx';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 

@@ -3,7 +3,8 @@ import type { DraftApplication } from '../../../contract/explanation.ts';
 import type { ReachPart } from '../../../contract/reach.ts';
 import { type Loaded, useLoaded } from '../loaded.ts';
 import type { Errors } from '../parts/field.tsx';
-import { number, Sees } from '../parts/pieces.tsx';
+import { number } from '../parts/numbers.ts';
+import { Sees } from '../parts/pieces.tsx';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
 

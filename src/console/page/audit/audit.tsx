@@ -1,7 +1,8 @@
 import { useRef } from 'preact/hooks';
 import { useApplications } from '../applications.ts';
 import { commandOf } from '../parts/command-of.ts';
-import { number, Time, Wrong } from '../parts/pieces.tsx';
+import { number } from '../parts/numbers.ts';
+import { Time, Wrong } from '../parts/pieces.tsx';
 import { Turner } from '../parts/turner.tsx';
 import { address, go, route } from '../route.ts';
 import { isHeld } from '../session.ts';

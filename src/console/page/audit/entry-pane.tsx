@@ -1,7 +1,8 @@
 import { commandOf } from '../parts/command-of.ts';
 import { JsonView } from '../parts/json-view.tsx';
+import { number } from '../parts/numbers.ts';
 import { Pane } from '../parts/pane.tsx';
-import { CommandLine, number, Time } from '../parts/pieces.tsx';
+import { CommandLine, Time } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
 import type { LogEvent } from './log-events.ts';
 import type { LogFilter } from './log-filter.ts';

@@ -2,7 +2,7 @@ import { OPERATIONS } from '../../../contract/operations.ts';
 import { holderRun } from '../holder.ts';
 import { FilterBar } from '../parts/filter-bar.tsx';
 import { HolderCommand } from '../parts/holder-command.tsx';
-import { number } from '../parts/pieces.tsx';
+import { number } from '../parts/numbers.ts';
 import { address, go } from '../route.ts';
 import { session } from '../session.ts';
 import type { LogFilter } from './log-filter.ts';

@@ -1,4 +1,5 @@
-import { number, Time } from '../parts/pieces.tsx';
+import { number } from '../parts/numbers.ts';
+import { Time } from '../parts/pieces.tsx';
 import { Rows } from '../parts/rows.tsx';
 import type { LogEntry, LogEvent } from './log-events.ts';
 

@@ -1,5 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
-import { number, Wrong } from '../parts/pieces.tsx';
+import { number } from '../parts/numbers.ts';
+import { Wrong } from '../parts/pieces.tsx';
 import { askDev, useControl } from './ask-dev.ts';
 import { type ClockState, clock, spanOf } from './clock-state.ts';
 

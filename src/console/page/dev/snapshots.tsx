@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useLoaded } from '../loaded.ts';
-import { number, Time, Wrong } from '../parts/pieces.tsx';
+import { number } from '../parts/numbers.ts';
+import { Time, Wrong } from '../parts/pieces.tsx';
 import { session } from '../session.ts';
 import { askDev, useControl } from './ask-dev.ts';
 import { Sure } from './sure.tsx';

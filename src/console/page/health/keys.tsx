@@ -1,4 +1,5 @@
-import { CommandLine, number, Time } from '../parts/pieces.tsx';
+import { number } from '../parts/numbers.ts';
+import { CommandLine, Time } from '../parts/pieces.tsx';
 
 /** The output of `vault keys list` and `vault keys status`. */
 export interface KeyFacts {

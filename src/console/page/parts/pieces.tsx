@@ -1,25 +1,16 @@
 import type { ComponentChildren } from 'preact';
 import type { Transform } from '../../../contract/permissions.ts';
 import { clock } from '../dev/clock-state.ts';
+import { relativeTime } from './numbers.ts';
 import { toast } from './toast.tsx';
-
-const RELATIVE = new Intl.RelativeTimeFormat('en', { numeric: 'auto' });
-const UNITS = [
-  ['year', 31_557_600_000],
-  ['month', 2_629_800_000],
-  ['day', 86_400_000],
-  ['hour', 3_600_000],
-  ['minute', 60_000],
-] as const;
 
 /** Shows a time relative to the clock of the vault, with the exact time as its title. */
 export function Time({ at }: { readonly at: string | undefined }) {
   if (at === undefined) return null;
   const ms = Date.parse(at) - Date.now() - (clock.value?.offset_ms ?? 0);
-  const [unit, size] = UNITS.find(([, each]) => Math.abs(ms) >= each) ?? ['second', 1_000];
   return (
     <time dateTime={at} title={at}>
-      {RELATIVE.format(Math.trunc(ms / size), unit)}
+      {relativeTime(ms)}
     </time>
   );
 }
@@ -79,5 +70,3 @@ export function Wrong({ children }: { readonly children: ComponentChildren }) {
     </p>
   ) : null;
 }
-
-export const number = (value: number): string => value.toLocaleString('en');

@@ -1,6 +1,7 @@
 import { useKeys } from '../keys.ts';
 import { address, go } from '../route.ts';
-import { CommandLine, Key, number } from './pieces.tsx';
+import { number } from './numbers.ts';
+import { CommandLine, Key } from './pieces.tsx';
 
 /** The current page of a list, which a cursor identifies. */
 interface Place {

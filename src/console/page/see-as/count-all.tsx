@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import { useLoaded } from '../loaded.ts';
-import { CommandLine, number, Sees, Wrong } from '../parts/pieces.tsx';
+import { number } from '../parts/numbers.ts';
+import { CommandLine, Sees, Wrong } from '../parts/pieces.tsx';
 import { vault } from '../vault.ts';
 
 /** Shows a button that counts the tokens that each rule of an application governs. */

@@ -1,4 +1,5 @@
 import type { Token } from '../../../client/create-client.ts';
+import { number } from '../parts/numbers.ts';
 import { vault } from '../vault.ts';
 import { type Filter, searchQuery } from './filter.ts';
 
@@ -39,5 +40,5 @@ export async function askTotal(filter: Filter, signal: AbortSignal): Promise<str
     filter.find === undefined
       ? await vault().listTokens({ query: { ...queryOf(filter), ...one }, signal })
       : await vault().searchTokens({ body: { query: searchQuery(filter), ...one }, signal });
-  return `${pagination.total_items.toLocaleString('en')}${pagination.total_items_capped ? '+' : ''}`;
+  return `${number(pagination.total_items)}${pagination.total_items_capped ? '+' : ''}`;
 }

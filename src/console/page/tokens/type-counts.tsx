@@ -1,5 +1,5 @@
 import { useLoaded } from '../loaded.ts';
-import { number } from '../parts/pieces.tsx';
+import { number } from '../parts/numbers.ts';
 import { address } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';

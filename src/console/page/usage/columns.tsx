@@ -1,4 +1,4 @@
-import { number } from '../parts/pieces.tsx';
+import { number } from '../parts/numbers.ts';
 
 interface ColumnsOptions {
   readonly items: readonly { readonly name: string; readonly value: number }[];
@@ -7,13 +7,13 @@ interface ColumnsOptions {
 }
 
 const [STEP, WIDTH, HEIGHT, BELOW, ABOVE] = [48, 34, 130, 24, 24];
-const MONTH = new Intl.DateTimeFormat('en', { month: 'short', timeZone: 'UTC' });
-const SHORT = new Intl.NumberFormat('en', { notation: 'compact' });
 
 /** Shows a column chart by month, and the same numbers as a table. */
 export function Columns({ items, limit }: ColumnsOptions) {
   const top = Math.max(1, ...items.map(({ value }) => value));
   const heightOf = (value: number) => (HEIGHT * value) / top;
+  const month = new Intl.DateTimeFormat('en', { month: 'short', timeZone: 'UTC' });
+  const short = new Intl.NumberFormat('en', { notation: 'compact' });
   const width = STEP * items.length;
   return (
     <>
@@ -30,10 +30,10 @@ export function Columns({ items, limit }: ColumnsOptions) {
               rx="2"
             />
             <text x={(at + 0.5) * STEP} y={ABOVE + HEIGHT - heightOf(value) - 4}>
-              {value > 0 ? SHORT.format(value) : ''}
+              {value > 0 ? short.format(value) : ''}
             </text>
             <text x={(at + 0.5) * STEP} y={ABOVE + HEIGHT + BELOW - 4}>
-              {MONTH.format(Date.parse(`${name}-15`))}
+              {month.format(Date.parse(`${name}-15`))}
             </text>
           </g>
         ))}

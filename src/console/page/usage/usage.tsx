@@ -1,5 +1,6 @@
 import { useLoaded } from '../loaded.ts';
-import { CommandLine, number, Wrong } from '../parts/pieces.tsx';
+import { number } from '../parts/numbers.ts';
+import { CommandLine, Wrong } from '../parts/pieces.tsx';
 import { address } from '../route.ts';
 import { isHeld } from '../session.ts';
 import { vault } from '../vault.ts';
