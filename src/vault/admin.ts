@@ -12,7 +12,9 @@ import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
 import { readLedger } from '../maintenance/ledger.ts';
 import type { Progress } from '../maintenance/rotate-tenant.ts';
 import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
-import { type KeyHolderOptions, type OpenedKeyHolder, openForKeyHolder } from './key-holder.ts';
+import type { KeepOptions, KeptBackup } from '../store/sqlite/file/backup-folder.ts';
+import type { Compacted } from '../store/sqlite/file/compact-file.ts';
+import { type FileHolderOptions, type KeyHolderOptions, type OpenedKeyHolder, openForKeyHolder } from './key-holder.ts';
 import { anchorFile } from './system-anchor-file.ts';
 import { MACHINE, type Times } from './system-clock.ts';
 
@@ -156,6 +158,68 @@ export async function backUpVault({ from, to, credential }: CopyOptions, progres
   checkFile(from);
   const check = (file: string) => checkVaultFile({ file, credential }, progress);
   return checkedCopy(from, (verify) => backUpVaultFile(from, to, verify), check);
+}
+
+/**
+ * Backs up a vault as `backUpVault` does, into a folder under a name by time. Keeps the last `keep` backups of the vault
+ * there and removes older ones. Resolves to the report of the check and the paths.
+ */
+export async function backUpIntoFolder(
+  { from, credential, ...options }: Omit<CopyOptions, 'to'> & KeepOptions,
+  progress?: Progress,
+): Promise<CheckReport & KeptBackup> {
+  const [{ checkFile }, { backUpIntoFolder: backUp }] = await Promise.all([
+    import('../store/sqlite/file/check-file.ts'),
+    import('../store/sqlite/file/backup-folder.ts'),
+  ]);
+  checkFile(from);
+  let kept: KeptBackup = { file: '', removed: [] };
+  const copy = async (verify: (building: string) => Promise<void>) => {
+    kept = await backUp(from, options, verify);
+  };
+  const report = await checkedCopy(from, copy, (file) => checkVaultFile({ file, credential }, progress));
+  return { ...report, ...kept };
+}
+
+/**
+ * Replaces a vault file by a checked copy without free pages. Resolves to the sizes and the report of the check. Throws
+ * `locked_by_other` while another process has the file open.
+ */
+export async function compactVault(
+  { file, credential }: Pick<FileHolderOptions, 'file' | 'credential'>,
+  progress?: Progress,
+): Promise<CheckReport & Compacted> {
+  const { compactVaultFile } = await import('../store/sqlite/file/compact-file.ts');
+  await checkKey({ file, credential });
+  let sizes: Compacted = { bytes_before: 0, bytes_after: 0 };
+  let total = 0;
+  const copy = async (verify: (building: string) => Promise<void>) => {
+    sizes = await compactVaultFile(file, (building, tokens) => {
+      total = tokens;
+      return verify(building);
+    });
+  };
+  const check = (building: string) =>
+    checkVaultFile({ file: building, credential }, (done) => progress?.(done, Math.max(done, total)));
+  return { ...(await checkedCopy(file, copy, check)), ...sizes };
+}
+
+/** Throws `locked_by_other` if another process has the vault file open, and the faults of a wrong key or file. */
+export async function checkUnused(options: Pick<FileHolderOptions, 'file' | 'credential'>): Promise<void> {
+  const { assertUnused } = await import('../store/sqlite/file/compact-file.ts');
+  await checkKey(options);
+  await assertUnused(options.file);
+}
+
+/** Opens and closes a vault, so that a wrong key or a foreign file fails before the file is copied. */
+async function checkKey({ file, credential }: Pick<FileHolderOptions, 'file' | 'credential'>): Promise<void> {
+  const { openVaultFile } = await import('../store/sqlite/file/open-vault-file.ts');
+  const { store, header } = await openVaultFile(file);
+  try {
+    (await unlockKeyring(header, credential)).close();
+  } finally {
+    await store.close();
+  }
 }
 
 /**

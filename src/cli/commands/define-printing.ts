@@ -36,11 +36,14 @@ export interface CommandLine {
  */
 export type Work<Result extends object> = (line: CommandLine) => Promise<Result | string | ExitCode | undefined>;
 
-/** Adds `rows` and the output flags to a subcommand. The subcommand's action runs `work` and prints the result. */
+/**
+ * Adds `rows` and the output flags to a subcommand. The subcommand's action runs `work` and prints the result. A command
+ * with several results chooses the view by its flags.
+ */
 export function definePrinting<Result extends object = object>(
   command: Command,
   finish: Finish,
-  view: ResultView,
+  view: ResultView | ((read: CommandLine['read']) => ResultView),
   rows: FlagRows,
   work: Work<Result>,
   exitCode: (result: Result) => ExitCode = () => 0,
@@ -51,8 +54,9 @@ export function definePrinting<Result extends object = object>(
     const env = Object.hasOwn(rows, 'profile') ? await withProfile(flags, process.env) : process.env;
     const read: CommandLine['read'] = (own) => readFlags(own, flags, env);
     const follow = Object.hasOwn(rows, 'follow') && read(FLAGS.follow).follow;
-    const items = follow ? await createListPrinter(flags, env, view, true) : undefined;
-    const printer = items === undefined ? createPrinter(flags, env, view) : undefined;
+    const chosen = typeof view === 'function' ? view(read) : view;
+    const items = follow ? await createListPrinter(flags, env, chosen, true) : undefined;
+    const printer = items === undefined ? createPrinter(flags, env, chosen) : undefined;
     const result = await work({ words: command.args, flags, env, read, items });
     if (typeof result === 'number') {
       finish(result);

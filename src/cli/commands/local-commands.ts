@@ -64,6 +64,9 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     backup: ['defineBackup', 'Make a verified copy of the file'],
     restore: ['defineRestore', 'Restore a verified backup'],
   }),
+  ...commandsOf(() => import('./file/compact.ts'), {
+    compact: ['defineCompact', 'Give free space of the file back'],
+  }),
   ...commandsOf(() => import('./snapshots/snapshot.ts'), {
     'snapshot save': ['defineSnapshotSave', 'Save the state of the file'],
     'snapshot list': ['defineSnapshotList', 'List the snapshots of the file'],
@@ -159,8 +162,14 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'keys status': ['vault keys status'],
   'keys rotate': ['vault keys rotate --yes', 'vault keys rotate --tenant ID --indexes', 'vault keys rotate --master'],
   keygen: ['vault keygen --out secret', 'recipient=$(vault keygen --out secret --field recipient)'],
-  backup: ['vault backup monday.db'],
+  backup: [
+    'vault backup monday.db',
+    'vault backup --keep 14 /mnt/backups',
+    'vault backup - | ssh host "cat > monday.db"',
+    'vault backup --verify monday.db --key-file vault.db.key',
+  ],
   restore: ['vault restore monday.db --file vault.db --key-file vault.db.key'],
+  compact: ['vault compact', 'vault compact --file vault.db --field bytes_after'],
   doctor: ['vault doctor', 'vault doctor --file vault.db --field ok'],
   'audit list': [
     'vault audit list --entity ID',
@@ -173,7 +182,7 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'snapshot list': ['vault snapshot list'],
   'snapshot load': ['vault snapshot load seeded --yes', 'vault snapshot load seeded --yes --url http://127.0.0.1:8484'],
   'snapshot delete': ['vault snapshot delete seeded'],
-  reset: ['vault reset --yes', 'vault reset --tenant ID'],
+  reset: ['vault reset --yes', 'vault reset --yes --compact', 'vault reset --tenant ID'],
   export: [
     'vault export --recipient KEY --out tokens.sealed',
     'vault export --masked --plaintext --format csv --out masked.csv',

@@ -34,6 +34,7 @@ const TENANT_KEYS = {
 };
 const ROTATED = { tenant_id: TEXT, key_id: NUMBER, index_key_id: NUMBER, resealed: NUMBER, resumed: FLAG };
 const CHECKED = object({ tenants: NUMBER, applications: NUMBER, tokens: NUMBER, audit_entries: NUMBER });
+const SIZES = { bytes_before: NUMBER, bytes_after: NUMBER };
 const AUDIT_ENTRY = {
   sequence: TEXT,
   at: TIME,
@@ -96,7 +97,8 @@ export const RESULT_VIEWS = {
   keysStatus: one({ vault_id: TEXT, generation: NUMBER, slots: NUMBER, tenants: array(object(TENANT_KEYS)) }),
   keysRotate: one({ generation: NUMBER, removed_slots: array(NUMBER), tenants: array(object(ROTATED)) }),
   keygen: one({ file: TEXT, recipient: TEXT }),
-  backup: one({ file: TEXT, checked: CHECKED }),
+  backup: one({ file: TEXT, checked: CHECKED, removed: array(TEXT) }, { columns: ['file', 'checked'], rest: true }),
+  compact: one({ file: TEXT, ...SIZES, checked: CHECKED }),
   doctor: one({
     ok: FLAG,
     checked: CHECKED,
@@ -120,7 +122,7 @@ export const RESULT_VIEWS = {
   auditExport: one({ file: TEXT, entries: NUMBER }),
   snapshot: one(SNAPSHOT, { columns: ['name', 'saved_at', 'tokens', 'bytes'], idMember: 'name' }),
   snapshotList: list(SNAPSHOT, { idMember: 'name' }),
-  reset: one({ removed_tokens: NUMBER }),
+  reset: one({ removed_tokens: NUMBER, ...SIZES }, { columns: ['removed_tokens'], rest: true }),
   export: one({ file: TEXT, tokens: NUMBER, view: TEXT, sealed: TEXT }),
   import: one({ created: NUMBER, skipped: NUMBER, failed: NUMBER }),
   profile: one(PROFILE, { columns: ['name'], rest: true, idMember: 'name' }),

@@ -1,29 +1,168 @@
-import { existsSync } from 'node:fs';
+import { chmodSync, copyFileSync, createReadStream, existsSync } from 'node:fs';
+import path from 'node:path';
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
-import { keyFileBeside, namedCredential, readCredential } from '../../credential.ts';
+import type { FileHolderOptions } from '../../../vault/key-holder.ts';
+import { type Credential, keyFileBeside, namedCredential, readCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { FLAGS } from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, type GlobalFlags } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { filePath } from '../../output-path.ts';
+import { isTerminal, writeOut } from '../../output/standard-output.ts';
+import { filePath, outputPath } from '../../output-path.ts';
+import { parseWhole } from '../../quantities.ts';
 import { chooseFile } from '../../target.ts';
-import { definePrinting } from '../define-printing.ts';
-import { defineOnFile } from '../on-file.ts';
+import { type CommandLine, definePrinting } from '../define-printing.ts';
+import { makeTemporaryFolder, removeFolder } from '../dev/temporary-folder.ts';
+import { type Checked, checkAndReport, doctorExitCode } from './doctor.ts';
+
+const BACKUP_FLAGS = {
+  keep: {
+    flag: '--keep <n>',
+    env: 'VAULT_KEEP',
+    help: 'name the backup by its time in the folder OUT; keep the last n of this vault',
+  },
+  verify: { flag: '--verify', env: 'VAULT_VERIFY', help: 'check the backup OUT as `vault doctor` does; copy nothing' },
+} as const;
+
+const MAX_KEPT = 9999;
+
+const BACKUP_HELP = `
+Daemons may serve the file meanwhile. The copy is checked as \`vault doctor\` does before it gets its name. The same keys
+open the vault and the copy. Keep the keys apart from the copy.
+
+- writes the checked copy to standard output; until then, it is in the temporary folder (TMPDIR). --keep names backups
+vault-YYYYMMDDTHHMMSSZ.db and removes only files with such a name that are backups of this vault. --verify uses FILE.key
+of the backup or of the vault, unless a flag names the key.`;
 
 /** `vault backup OUT`: copies a consistent state of the vault file, even while other processes use the file. */
 export function defineBackup(command: Command, finish: Finish): void {
-  command.argument('<out>', 'the new file; existing files are never changed');
-  defineOnFile(command, finish, RESULT_VIEWS.backup, async ({ words: [out = ''] }) => {
-    filePath('<out>', out);
-    return async ({ file, credential }) => {
-      const { backUpVault } = await import('../../../vault/admin.ts');
-      const line = progressLine('checking the copy');
-      const { checked } = await backUpVault({ from: file, to: out, credential }, line.show).finally(line.end);
-      return { file: out, checked };
-    };
+  command.argument('<out>', 'the new file; - for standard output; existing files are never changed');
+  addFlags(command, BACKUP_FLAGS);
+  const view = (read: CommandLine['read']) => (read(BACKUP_FLAGS).verify ? RESULT_VIEWS.doctor : RESULT_VIEWS.backup);
+  const rows = { ...FLAGS.file, ...FLAGS.profile };
+  const work = async (line: CommandLine): Promise<object | undefined> => {
+    const { flags, env, read } = line;
+    const [out = ''] = line.words;
+    const { keep: asked, verify } = read(BACKUP_FLAGS);
+    if (verify) {
+      if (asked !== undefined) throw new Fault('usage', 'only one of --keep and --verify can be given');
+      return verifyBackup(filePath('<out>', out), line);
+    }
+    const keep =
+      asked === undefined ? undefined : parseWhole(asked, 1, MAX_KEPT, '--keep must be a number from 1 to 9999');
+    if (keep !== undefined) filePath('--keep', out, 'name a folder for the backups');
+    else if (outputPath(out) === undefined) requireStream(flags);
+    const from = chooseFile(flags, env);
+    const opened = { file: from, credential: await readCredential({ file: from }, flags, env) };
+    if (keep !== undefined) return backUpByTime(opened, out, keep);
+    if (outputPath(out) !== undefined) return { file: out, checked: await backUp(opened, out) };
+    await backUpToOutput(opened);
+    return undefined;
+  };
+  const exitCode = (result: object) => ('findings' in result ? verifiedExitCode(result as Checked) : 0);
+  definePrinting(command, finish, view, rows, work, exitCode);
+  command.addHelpText('after', BACKUP_HELP);
+}
+
+/** Throws the fault `usage` for a terminal, and for flags that format a result: the copy is the only output. */
+function requireStream({ output, field }: GlobalFlags): void {
+  const asked = field !== undefined ? '--field' : output !== undefined ? '--output' : undefined;
+  if (asked !== undefined) {
+    throw new Fault('usage', `${asked} works only with a file: standard output receives the copy`);
+  }
+  if (isTerminal()) {
+    throw new Fault('usage', 'a backup cannot be printed on a terminal', {
+      hint: 'name a file, or redirect the output: `vault backup - > FILE`',
+    });
+  }
+}
+
+async function backUp({ file, credential }: FileHolderOptions, to: string) {
+  const { backUpVault } = await import('../../../vault/admin.ts');
+  const line = progressLine('checking the copy');
+  return (await backUpVault({ from: file, to, credential }, line.show).finally(line.end)).checked;
+}
+
+async function backUpByTime({ file: from, credential }: FileHolderOptions, folder: string, keep: number) {
+  const { backUpIntoFolder } = await import('../../../vault/admin.ts');
+  const line = progressLine('checking the copy');
+  const made = await backUpIntoFolder({ from, credential, folder, keep }, line.show).finally(line.end);
+  return { file: made.file, checked: made.checked, removed: made.removed };
+}
+
+const PIECE_BYTES = 1024 * 1024;
+
+/** Writes a copy to standard output. Checks it first, in a temporary folder: nothing can take bytes of a pipe back. */
+function backUpToOutput(opened: FileHolderOptions): Promise<void> {
+  return inTemporaryFolder(async (folder) => {
+    const copy = path.join(folder, 'backup.db');
+    await backUp(opened, copy);
+    for await (const piece of createReadStream(copy, { highWaterMark: PIECE_BYTES })) await writeOut(piece);
   });
-  command.addHelpText('after', '\nThe same keys open the vault and the copy. Keep the keys apart from the copy.');
+}
+
+/** Runs `work` with a temporary folder, and removes the folder at the end or when a signal ends the process. */
+async function inTemporaryFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
+  const folder = makeTemporaryFolder('backup');
+  const remove = () => removeFolder(folder);
+  process.on('exit', remove);
+  try {
+    return await work(folder);
+  } finally {
+    process.off('exit', remove);
+    remove();
+  }
+}
+
+/** Checks a backup as `vault doctor` checks a vault. */
+async function verifyBackup(backup: string, { flags, env }: CommandLine): Promise<Checked> {
+  requireBackup(backup);
+  const credential = await readBackupCredential(
+    backup,
+    chooseFile(flags, { ...env, VAULT_URL: undefined }),
+    flags,
+    env,
+  );
+  const check = (file: string) => checkAndReport({ file, credential }, flags, env);
+  return check(backup).catch((error: unknown) => {
+    if (!(error instanceof Fault) || error.code !== 'file_unwritable') throw error;
+    return withCopy(backup, check);
+  });
+}
+
+const verifiedExitCode = (checked: Checked) =>
+  doctorExitCode(checked, 'make a new backup with `vault backup`, and check the vault with `vault doctor`');
+
+/** Runs a check on a temporary copy of a backup on a read-only disk: SQLite writes a log beside each file it opens. */
+function withCopy(backup: string, check: (copy: string) => Promise<Checked>): Promise<Checked> {
+  return inTemporaryFolder(async (folder) => {
+    const copy = path.join(folder, path.basename(backup));
+    for (const suffix of ['', '-wal']) {
+      if (!existsSync(backup + suffix)) continue;
+      copyFileSync(backup + suffix, copy + suffix);
+      chmodSync(copy + suffix, 0o600);
+    }
+    const checked = await check(copy);
+    const findings = checked.findings.map((one) => ({ ...one, what: one.what.replaceAll(copy, () => backup) }));
+    return { ...checked, findings };
+  });
+}
+
+function requireBackup(backup: string): void {
+  // The missing file is a backup, so do not suggest `vault init`.
+  if (!existsSync(backup)) throw new Fault('file_missing', `there is no file ${backup}`, { hint: 'name a backup' });
+}
+
+/** Resolves to the credential of a backup. The default key file may be beside the vault or beside the backup. */
+async function readBackupCredential(
+  backup: string,
+  file: string,
+  flags: GlobalFlags,
+  env: Environment,
+): Promise<Credential> {
+  const isBeside = existsSync(keyFileBeside(file)) && namedCredential(flags, env).keyCommand === undefined;
+  return readCredential({ file: isBeside ? file : backup }, flags, env);
 }
 
 const RESTORE_FLAGS = {
@@ -40,11 +179,8 @@ export function defineRestore(command: Command, finish: Finish): void {
   const rows = { ...RESTORE_FLAGS, ...FLAGS.file, ...FLAGS.profile };
   definePrinting(command, finish, RESULT_VIEWS.backup, rows, async ({ flags, env, read, words: [backup = ''] }) => {
     const file = filePath('--file', chooseFile(flags, env));
-    // The missing file is a backup, so do not suggest `vault init`.
-    if (!existsSync(backup)) throw new Fault('file_missing', `there is no file ${backup}`, { hint: 'name a backup' });
-    // The key file may be beside the old vault or beside the backup.
-    const isBeside = existsSync(keyFileBeside(file)) && namedCredential(flags, env).keyCommand === undefined;
-    const credential = await readCredential({ file: isBeside ? file : backup }, flags, env);
+    requireBackup(backup);
+    const credential = await readBackupCredential(backup, file, flags, env);
     const { restoreVault } = await import('../../../vault/admin.ts');
     const line = progressLine('checking the copy');
     const { checked } = await restoreVault(

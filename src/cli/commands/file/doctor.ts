@@ -1,40 +1,53 @@
 import type { Command } from 'commander';
+import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
 import { adjacentKeyFile, adjacentKeyWarning } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, FLAGS } from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, type GlobalFlags } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { report } from '../../report-failure.ts';
 import { refuseAnchor } from '../../target.ts';
 import { defineOnVault } from '../on-file.ts';
 
+/** The result of `vault doctor`. */
+export type Checked = Awaited<ReturnType<typeof checkAndReport>>;
+
 /** `vault doctor`: opens every record, changes nothing, and exits with 9 when it finds damage. */
 export function defineDoctor(command: Command, finish: Finish): void {
-  defineOnVault(
+  defineOnVault<Checked>(
     command,
     finish,
     RESULT_VIEWS.doctor,
     async ({ read, flags, env }) => {
       const { anchor } = read(FLAGS.anchor);
-      return async (opened) => {
+      return (opened) => {
         if (opened.store !== undefined) refuseAnchor(anchor);
-        const { checkVaultFile } = await import('../../../vault/admin.ts');
-        const line = progressLine('checking');
-        const { ok, checked, findings, notices } = await checkVaultFile({ ...opened, anchor }, line.show).finally(
-          line.end,
-        );
-        for (const notice of notices) report(notice);
-        const keyFile = opened.file === undefined ? undefined : adjacentKeyFile(opened.file, flags, env);
-        if (keyFile !== undefined) report(...adjacentKeyWarning(keyFile));
-        return { ok, checked, findings, notices };
+        return checkAndReport({ ...opened, anchor }, flags, env);
       };
     },
-    ({ ok, findings }) => {
-      if (ok) return 0;
-      const count = `${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`;
-      report(count, 'restore a backup with `vault restore`');
-      return 9;
-    },
+    (checked) => doctorExitCode(checked, 'restore a backup with `vault restore`'),
   );
   addFlags(command, FLAGS.anchor);
+}
+
+/** Runs the checks of `vault doctor` on a file, shows their progress and reports notices. Resolves to the result. */
+export async function checkAndReport(
+  opened: KeyHolderOptions & { readonly anchor?: string | undefined },
+  flags: GlobalFlags,
+  env: Environment,
+) {
+  const { checkVaultFile } = await import('../../../vault/admin.ts');
+  const line = progressLine('checking');
+  const { ok, checked, findings, notices } = await checkVaultFile(opened, line.show).finally(line.end);
+  for (const notice of notices) report(notice);
+  const keyFile = opened.file === undefined ? undefined : adjacentKeyFile(opened.file, flags, env);
+  if (keyFile !== undefined) report(...adjacentKeyWarning(keyFile));
+  return { ok, checked, findings, notices };
+}
+
+/** Reports the number of findings with a hint, and returns the exit code. */
+export function doctorExitCode({ ok, findings }: Pick<Checked, 'ok' | 'findings'>, hint: string): 0 | 9 {
+  if (ok) return 0;
+  report(`${findings.length} ${findings.length === 1 ? 'finding' : 'findings'}`, hint);
+  return 9;
 }

@@ -1,5 +1,7 @@
 import type { Command } from 'commander';
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
+import { Fault } from '../../../core/fault.ts';
+import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
 import type { VaultSnapshots } from '../../../vault/snapshots.ts';
 import { readCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
@@ -32,7 +34,8 @@ const DAEMON_HELP = `
 
 const RESET_HELP = `
 Tenants, applications, API keys and the audit stay. Ids of deleted tokens may be used again.
-\`vault snapshot load\` restores a state with tokens.`;
+\`vault snapshot load\` restores a state with tokens. The file keeps its size, unless --compact is given, which needs daemons
+to be stopped.`;
 
 /** `vault snapshot save NAME`: saves the current state. */
 export function defineSnapshotSave(command: Command, finish: Finish): void {
@@ -88,19 +91,41 @@ export function defineSnapshotDelete(command: Command, finish: Finish): void {
   command.addHelpText('after', DAEMON_HELP);
 }
 
+const RESET_FLAGS = {
+  compact: {
+    flag: '--compact',
+    env: 'VAULT_COMPACT',
+    help: 'also give the free space back, as `vault compact` does',
+  },
+} as const;
+
 /** `vault reset`: removes all tokens. */
 export function defineReset(command: Command, finish: Finish): void {
-  addFlags(command, { ...TENANT_FLAGS, ...FLAGS.confirm });
+  addFlags(command, { ...TENANT_FLAGS, ...RESET_FLAGS, ...FLAGS.confirm });
   defineOnFile(command, finish, RESULT_VIEWS.reset, async (line) => {
     const tenant = checkTenantId(line.read(TENANT_FLAGS).tenant);
+    const { compact } = line.read(RESET_FLAGS);
     await confirmed(line, tenant === undefined ? 'All tokens are lost.' : 'All tokens of the tenant are lost.');
-    const { openVaultSnapshots } = await import('../../../vault/snapshots.ts');
-    return async (opened) =>
-      closing(await openVaultSnapshots(opened), async (snapshots) => ({
-        removed_tokens: await snapshots.reset(tenant),
-      }));
+    return async (opened) => {
+      // Without this, the tokens would be lost before the command fails.
+      if (compact) await (await import('../../../vault/admin.ts')).checkUnused(opened);
+      const { openVaultSnapshots } = await import('../../../vault/snapshots.ts');
+      const removed_tokens = await closing(await openVaultSnapshots(opened), (snapshots) => snapshots.reset(tenant));
+      return { removed_tokens, ...(compact && (await compactAfterReset(opened))) };
+    };
   });
   command.addHelpText('after', RESET_HELP);
+}
+
+async function compactAfterReset(opened: KeyHolderOptions) {
+  try {
+    const { bytes_before, bytes_after } = await (await import('../file/compact.ts')).compactWithProgress(opened);
+    return { bytes_before, bytes_after };
+  } catch (error) {
+    if (!(error instanceof Fault)) throw error;
+    const message = `the tokens were removed, but the file was not compacted: ${error.message}`;
+    throw new Fault(error.code, message, { hint: error.hint, details: error.details, cause: error });
+  }
 }
 
 async function confirmed({ read }: CommandLine, loss: string): Promise<void> {

@@ -5,7 +5,7 @@ import { Fault } from '../../../core/fault.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { connect, setPragmas } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
-import { placeFile } from './place-file.ts';
+import { type Placing, placeFile } from './place-file.ts';
 import { sqliteCode, toFileFault } from './sqlite-error.ts';
 
 /** Matches the errors of the file that is read: damage and locks. All other errors concern the file that is written. */
@@ -19,15 +19,22 @@ export async function backUpFile(
   connection: Connection,
   target: string,
   verify?: (copy: string) => Promise<void>,
+  placing?: Placing,
 ): Promise<void> {
-  await placeFile(target, async (building) => {
-    try {
-      await retryBusy(() => connection.prepare<[string]>('VACUUM INTO ?').run(building));
-    } catch (error) {
-      throw OF_THE_SOURCE.test(sqliteCode(error) ?? '') ? toFileFault(connection.name, error) : error;
-    }
+  const build = async (building: string) => {
+    await copyInto(connection, building);
     await verify?.(building);
-  });
+  };
+  await placeFile(target, build, placing);
+}
+
+/** Copies an open database to an empty file, without its free pages. */
+export async function copyInto(connection: Connection, building: string): Promise<void> {
+  try {
+    await retryBusy(() => connection.prepare<[string]>('VACUUM INTO ?').run(building));
+  } catch (error) {
+    throw OF_THE_SOURCE.test(sqliteCode(error) ?? '') ? toFileFault(connection.name, error) : error;
+  }
 }
 
 /** Backs up the vault `file`, which this or another process may have open, as `backUpFile` does. */
@@ -35,13 +42,14 @@ export async function backUpVaultFile(
   file: string,
   target: string,
   verify: (copy: string) => Promise<void>,
+  placing?: Placing,
 ): Promise<void> {
-  const connection = connect(await loadDriver(), file);
+  const connection = connect(await loadDriver(), resolve(file));
   try {
     await retryBusy(() => setPragmas(connection)).catch((error: unknown) => {
       throw toFileFault(file, error);
     });
-    await backUpFile(connection, target, verify);
+    await backUpFile(connection, target, verify, placing);
   } finally {
     connection.close();
   }

@@ -99,7 +99,7 @@ function assertSchema(connection: Connection, file: string, { schema }: Layout):
 }
 
 /** Throws `file_unsafe` if the file was replaced between the check and the opening. */
-function assertSameFile(file: string, checked: BigIntStats): void {
+export function assertSameFile(file: string, checked: BigIntStats): void {
   const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
   if (now === undefined || now.dev !== checked.dev || now.ino !== checked.ino) {
     throw new Fault('file_unsafe', `${file} was replaced while it was opened`);

@@ -1,26 +1,37 @@
 import { randomBytes } from 'node:crypto';
 import { constants, existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { link, open, rename, rm } from 'node:fs/promises';
+import { link, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
 import { COMPANIONS } from './check-file.ts';
 import { errorCode, NO_SPACE_CODES } from './sqlite-error.ts';
 
+export interface Placing {
+  /** Whether to replace an existing file. By default, it is an error. */
+  readonly replace?: boolean | undefined;
+  /** Whether to rename an existing file, together with its log. */
+  readonly moveAside?: boolean | undefined;
+  /** A part of the temporary name, by which `removeDrafts` finds what a killed process left. No dots. */
+  readonly label?: string | undefined;
+  /** Closes the replaced file. Called right before the rename on Windows, which replaces no open file. */
+  readonly release?: (() => void) | undefined;
+}
+
 /**
  * Places a database file at `path`. `build` fills an empty file of mode 0600 that has a temporary name in the same
- * folder. The file appears at `path` complete and synced, or not at all. An existing file is an error by default;
- * `replace` replaces it; `moveAside` renames it together with its log. Throws the faults `file_exists`,
+ * folder. The file appears at `path` complete and synced, or not at all. Throws the faults `file_exists`,
  * `file_unwritable`, `no_space`, and what `build` throws.
  */
 export async function placeFile(
   path: string,
   build: (building: string) => Promise<void>,
-  { replace = false, moveAside = false }: { readonly replace?: boolean; readonly moveAside?: boolean } = {},
+  { replace = false, moveAside = false, label, release }: Placing = {},
 ): Promise<void> {
   const target = resolve(path);
   if (!replace && !moveAside) assertFree(target);
   const folder = dirname(target);
-  const building = join(folder, `.${basename(target).slice(0, 64)}.${randomBytes(8).toString('hex')}.new`);
+  const name = [draftOf(target), label, randomBytes(8).toString('hex')].filter(Boolean).join('.');
+  const building = join(folder, `${name}.new`);
   const parts = ['', ...COMPANIONS].map((suffix) => building + suffix);
   // A signal may end the process at any point, so also remove the parts on exit.
   const removeAll = () => {
@@ -36,7 +47,11 @@ export async function placeFile(
     await build(building);
     await sync(building, constants.O_RDWR);
     if (moveAside) moveFilesAside(target);
-    await (replace ? rename(building, target) : publish(building, target));
+    if (release !== undefined && process.platform === 'win32') {
+      release();
+      // Synchronous, so that no other process has time to write to the released file.
+      renameSync(building, target);
+    } else await (replace ? rename(building, target) : publish(building, target));
     // The new name must survive a power failure, as the contents do. Windows cannot sync a folder.
     if (process.platform !== 'win32') await sync(folder, constants.O_RDONLY);
   } catch (error) {
@@ -44,6 +59,30 @@ export async function placeFile(
   } finally {
     for (const part of parts) await rm(part, { force: true });
     process.off('exit', removeAll);
+  }
+}
+
+/** The name of a draft: that of the target, a label, and a random part. */
+const DRAFT = /^(\..+)\.([^.]+)\.[0-9a-f]{16}\.new(?:-wal|-shm|-journal)?$/;
+
+function draftOf(target: string): string {
+  return `.${basename(target).slice(0, 64)}`;
+}
+
+/**
+ * Removes the files that killed processes left in a folder when they ran `placeFile` with this label, for `target` or
+ * for any file. Keeps files that changed in the last `minAgeMs` milliseconds, and files that cannot be removed.
+ */
+export async function removeDrafts(
+  folder: string,
+  { label, target, minAgeMs }: { readonly label: string; readonly target?: string; readonly minAgeMs: number },
+): Promise<void> {
+  for (const entry of await readdir(folder)) {
+    const [, draft, itsLabel] = DRAFT.exec(entry) ?? [];
+    if (itsLabel !== label || (target !== undefined && draft !== draftOf(target))) continue;
+    const path = join(folder, entry);
+    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
+    if (Date.now() - mtimeMs >= minAgeMs) await rm(path, { force: true }).catch(() => undefined);
   }
 }
 

@@ -85,6 +85,9 @@ export function toFileFault(file: string, error: unknown): unknown {
   const code = sqliteCode(error) ?? '';
   // Opening a vault creates its log and shared memory, so a full disk is not damage.
   if (NO_SPACE_CODES.has(code)) return new Fault('no_space', `${file} has no space left beside it`, { cause: error });
+  if (code === 'SQLITE_READONLY_DBMOVED') {
+    return new Fault('locked_by_other', `${file} was replaced by another process`, { hint: 'try again', cause: error });
+  }
   const primary = code.split('_', 2).join('_');
   const row = Object.hasOwn(FAULT_BY_CODE, primary) ? FAULT_BY_CODE[primary] : undefined;
   return row === undefined ? error : new Fault(row[0], `${file} ${row[1]}`, { cause: error });

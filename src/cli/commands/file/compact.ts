@@ -1,0 +1,29 @@
+import type { Command } from 'commander';
+import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
+import type { Finish } from '../../exit-codes.ts';
+import { progressLine } from '../../output/progress-line.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { defineOnFile } from '../on-file.ts';
+
+const HELP = `
+Removed records leave free space in the file, which new records use. This command writes a copy without it, checks the
+copy as \`vault doctor\` does, and replaces the file. It needs free space for the copy in the folder of the file. Stop
+daemons first; other commands fail with exit code 8 meanwhile. A killed run leaves the old file.`;
+
+/** `vault compact`: replaces the file by a checked copy without free space. */
+export function defineCompact(command: Command, finish: Finish): void {
+  defineOnFile(command, finish, RESULT_VIEWS.compact, async () => async (opened) => {
+    const { checked, ...sizes } = await compactWithProgress(opened);
+    return { file: opened.file, ...sizes, checked };
+  });
+  command.addHelpText('after', HELP);
+}
+
+/** Compacts a vault file and shows the progress of the check, which takes most of the time. */
+export async function compactWithProgress({ file, credential }: KeyHolderOptions) {
+  const { compactVault } = await import('../../../vault/admin.ts');
+  const line = progressLine('checking the copy');
+  const report = await compactVault({ file, credential }, line.show).finally(line.end);
+  const { bytes_before, bytes_after, checked } = report;
+  return { bytes_before, bytes_after, checked };
+}

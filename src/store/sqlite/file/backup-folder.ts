@@ -1,0 +1,146 @@
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { readdir, rm } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Fault } from '../../../core/fault.ts';
+import { retryBusy } from '../commit/busy-retry.ts';
+import { backUpVaultFile } from './back-up-file.ts';
+import { COMPANIONS, checkUnopenedFile } from './check-file.ts';
+import { connect } from './connect.ts';
+import { loadDriver } from './driver.ts';
+import { readHeader } from './header-table.ts';
+import { removeDrafts } from './place-file.ts';
+import { toFileFault } from './sqlite-error.ts';
+
+/** Matches the name of a backup by its time, in UTC. Names sort by time. */
+const BACKUP = /^vault-\d{8}T\d{6}Z\.db$/;
+
+/** The minimum age of an unfinished backup before it is removed, in milliseconds. A large vault may take hours. */
+const DRAFT_AGE_MS = 12 * 60 * 60 * 1000;
+
+const SECOND_MS = 1000;
+
+/** The maximum number of seconds whose names other backups may take first. */
+const MAX_TRIES = 30;
+
+export interface KeptBackup {
+  /** The path of the new backup. */
+  readonly file: string;
+  /** The paths of the removed backups, oldest first. */
+  readonly removed: readonly string[];
+}
+
+export interface KeepOptions {
+  readonly folder: string;
+  /** How many backups of the vault to keep, the new one included. At least 1. */
+  readonly keep: number;
+  readonly now?: (() => Date) | undefined;
+}
+
+/**
+ * Backs up the vault `file` into an existing folder, as `vault-YYYYMMDDTHHMMSSZ.db`, then removes the oldest backups of
+ * the same vault. Removes only files with such a name and the vault's id in their header; it keeps the vault itself,
+ * read-only files and files in use. Throws as `backUpVaultFile` does, and `file_unwritable` for a backup that cannot be
+ * removed.
+ */
+export async function backUpIntoFolder(
+  file: string,
+  { folder, keep, now = () => new Date() }: KeepOptions,
+  verify: (copy: string) => Promise<void>,
+): Promise<KeptBackup> {
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new Fault('usage', `${folder} is not a folder`, { hint: 'name an existing folder for the backups' });
+  }
+  const vaultId = await readVaultId(resolve(file)).catch((error: unknown) => {
+    throw toFileFault(file, error);
+  });
+  if (vaultId === undefined) throw new Fault('damaged', `${file} has no header`);
+  await removeDrafts(folder, { label: vaultId, minAgeMs: DRAFT_AGE_MS });
+  const made = await backUpByTime(file, { folder, vaultId, now }, verify);
+  return { file: made, removed: await removeOldest(file, made, { folder, keep, vaultId }) };
+}
+
+async function backUpByTime(
+  file: string,
+  { folder, vaultId, now }: { readonly folder: string; readonly vaultId: string; readonly now: () => Date },
+  verify: (copy: string) => Promise<void>,
+): Promise<string> {
+  for (let tries = 1; ; tries += 1) {
+    const path = join(folder, nameAt(now()));
+    try {
+      if (existsSync(path)) throw new Fault('file_exists', `${path} exists`);
+      await backUpVaultFile(file, path, verify, { label: vaultId });
+      return path;
+    } catch (error) {
+      if (!(error instanceof Fault) || error.code !== 'file_exists' || tries === MAX_TRIES) throw error;
+    }
+    // Another vault's backup of the same second has the name.
+    await sleep(SECOND_MS - (Date.now() % SECOND_MS));
+  }
+}
+
+function nameAt(time: Date): string {
+  return `vault-${time
+    .toISOString()
+    .replace(/\.\d+Z$/, 'Z')
+    .replaceAll(/[-:]/g, '')}.db`;
+}
+
+interface Kept {
+  readonly folder: string;
+  readonly keep: number;
+  readonly vaultId: string;
+}
+
+async function removeOldest(file: string, made: string, { folder, keep, vaultId }: Kept): Promise<readonly string[]> {
+  const older: string[] = [];
+  for (const name of (await readdir(folder)).sort()) {
+    const path = join(folder, name);
+    if (!BACKUP.test(name) || path === made || isSame(path, file)) continue;
+    if ((await idOfUnused(path)) === vaultId) older.push(path);
+  }
+  // The new backup always stays, even if the clock went back and its name is not the last.
+  const removed = older.slice(0, Math.max(0, older.length - (keep - 1)));
+  for (const path of removed) {
+    try {
+      for (const suffix of ['', ...COMPANIONS]) await rm(path + suffix, { force: true });
+    } catch (cause) {
+      throw new Fault('file_unwritable', `the backup is ${made}, but ${path} cannot be removed`, {
+        hint: 'remove it by hand',
+        cause,
+      });
+    }
+  }
+  return removed;
+}
+
+function isSame(one: string, other: string): boolean {
+  const [found, wanted] = [one, other].map((path) => statSync(path, { bigint: true, throwIfNoEntry: false }));
+  return found !== undefined && found.ino === wanted?.ino && found.dev === wanted.dev;
+}
+
+/**
+ * Resolves to the vault id of a backup that this process may change and no process uses. Resolves to undefined for any
+ * other file.
+ */
+async function idOfUnused(path: string): Promise<string | undefined> {
+  try {
+    accessSync(path, constants.W_OK);
+    checkUnopenedFile(path);
+    const id = await readVaultId(resolve(path));
+    // The last process that closes a file removes its log.
+    return existsSync(`${path}-wal`) ? undefined : id;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Resolves to the vault id in the header, which only the vault's key can verify. Rejects with errors of SQLite. */
+async function readVaultId(path: string): Promise<string | undefined> {
+  const connection = connect(await loadDriver(), path);
+  try {
+    return await retryBusy(() => readHeader(connection)?.vault_id);
+  } finally {
+    connection.close();
+  }
+}

@@ -1,0 +1,150 @@
+import type { BigIntStats } from 'node:fs';
+import { chmod, chown, open, stat } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { Fault } from '../../../core/fault.ts';
+import { retryBusy } from '../commit/busy-retry.ts';
+import { copyInto } from './back-up-file.ts';
+import { checkFile } from './check-file.ts';
+import { connect } from './connect.ts';
+import { type Connection, loadDriver } from './driver.ts';
+import { assertSameFile } from './open-vault-file.ts';
+import { placeFile, removeDrafts } from './place-file.ts';
+import { isBusy, toFileFault } from './sqlite-error.ts';
+
+const LABEL = 'compact';
+
+/** How long to wait for other commands to close the file, in milliseconds. */
+const IN_USE_MS = 2000;
+
+/** The sizes of a file in bytes, before and after. */
+export interface Compacted {
+  readonly bytes_before: number;
+  readonly bytes_after: number;
+}
+
+/**
+ * Replaces the vault `file` by a copy without free pages, and keeps its mode and owner. `verify` checks the copy and
+ * gets the number of tokens; if it throws, the file stays as it is. Other processes cannot open the file meanwhile.
+ * Throws the faults `locked_by_other` for a file that another process has open, `damaged` for a copy that lacks rows,
+ * and those of `checkFile` and `placeFile`.
+ */
+export async function compactVaultFile(
+  file: string,
+  verify: (copy: string, tokens: number) => Promise<void>,
+): Promise<Compacted> {
+  const { path, found, connection } = await openAlone(file);
+  try {
+    const bytes_before = (await stat(path)).size;
+    // No other process compacts the locked file, so these drafts belong to killed ones.
+    await removeDrafts(dirname(path), { label: LABEL, target: path, minAgeMs: 0 });
+    const rows = countRows(connection);
+    const build = async (building: string) => {
+      await copyInto(connection, building);
+      await assertSameRows(building, rows, path);
+      await verify(building, rows.get('token') ?? 0);
+      await keepOwner(building, found);
+    };
+    const release = () => void connection.close();
+    await placeFile(path, build, { replace: true, label: LABEL, release }).catch(inUse(path));
+    return { bytes_before, bytes_after: (await stat(path)).size };
+  } finally {
+    connection.close();
+  }
+}
+
+/** Throws `locked_by_other` if another process has the vault `file` open. */
+export async function assertUnused(file: string): Promise<void> {
+  (await openAlone(file)).connection.close();
+}
+
+async function openAlone(file: string) {
+  const path = resolve(file);
+  const found = checkFile(path);
+  const connection = connect(await loadDriver(), path);
+  try {
+    await retryBusy(() => lock(connection), IN_USE_MS).catch(inUse(path));
+    assertSameFile(path, found);
+    // SQLite has removed the log, but does not sync the folder. After a power failure, an old log would be applied to
+    // the new file.
+    if (process.platform !== 'win32') await syncFolder(dirname(path));
+    return { path, found, connection };
+  } catch (error) {
+    connection.close();
+    throw toFileFault(path, error);
+  }
+}
+
+/**
+ * Locks the file against every other process until the connection closes, and writes its log into it. Leaves no log
+ * that could be applied to the new file. The next opening turns the log on again.
+ */
+function lock(connection: Connection): void {
+  connection.pragma('locking_mode = NORMAL');
+  // Needs the file alone: each connection with a log holds a lock, even while it is idle.
+  connection.pragma('journal_mode = DELETE');
+  connection.pragma('locking_mode = EXCLUSIVE');
+  connection.exec('BEGIN EXCLUSIVE; COMMIT');
+  if (connection.pragma('journal_mode', { simple: true }) !== 'delete') throw new OpenedMeanwhile();
+}
+
+/** Thrown when another process opened the file between two statements. Has SQLite's code, so `retryBusy` tries again. */
+class OpenedMeanwhile extends Error {
+  readonly code = 'SQLITE_BUSY';
+}
+
+/** Windows reports a file that another process has open by these codes. */
+const OPEN_ELSEWHERE: ReadonlySet<unknown> = new Set(['EPERM', 'EACCES', 'EBUSY']);
+
+function inUse(path: string): (error: unknown) => never {
+  return (error) => {
+    const cause = error instanceof Fault ? error.cause : error;
+    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    const isOpen = process.platform === 'win32' && OPEN_ELSEWHERE.has(code);
+    if (!isBusy(error) && !isOpen) throw error;
+    throw new Fault('locked_by_other', `${path} is in use by another process`, {
+      hint: 'stop the daemon and other commands on this file, then try again',
+      cause: error,
+    });
+  };
+}
+
+/** Returns the number of rows of each table. */
+function countRows(connection: Connection): ReadonlyMap<string, number> {
+  const tables = connection.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
+  const count = (table: string) => connection.prepare<[], number>(`SELECT count(*) FROM "${table}"`).pluck().get() ?? 0;
+  return new Map(tables.map((table) => [table, count(table)]));
+}
+
+async function assertSameRows(building: string, rows: ReadonlyMap<string, number>, path: string): Promise<void> {
+  const connection = connect(await loadDriver(), building);
+  try {
+    const copied = countRows(connection);
+    if (copied.size === rows.size && [...rows].every(([table, count]) => copied.get(table) === count)) return;
+  } finally {
+    connection.close();
+  }
+  throw new Fault('damaged', `no copy was made: the copy of ${path} lacks rows`);
+}
+
+async function keepOwner(building: string, { uid, gid, mode }: BigIntStats): Promise<void> {
+  if (process.platform === 'win32') return;
+  const made = await stat(building);
+  if (BigInt(made.uid) !== uid || BigInt(made.gid) !== gid) {
+    await chown(building, Number(uid), Number(gid)).catch((cause: unknown) => {
+      throw new Fault('file_unwritable', 'the new file cannot have the owner and group of the vault', {
+        hint: 'run the command as the owner of the vault',
+        cause,
+      });
+    });
+  }
+  await chmod(building, Number(mode) & 0o777);
+}
+
+async function syncFolder(folder: string): Promise<void> {
+  const handle = await open(folder, 'r');
+  try {
+    await handle.sync();
+  } finally {
+    await handle.close();
+  }
+}
