@@ -1,0 +1,143 @@
+import { chmodSync, chownSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
+import { checkVaultFile, compactVault, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+
+const POSIX = process.platform !== 'win32';
+const OTHER = { kind: 'key_file', key: new Uint8Array(32).fill(8) } as const;
+const compact = (file: string) => compactVault({ file, credential: CREDENTIAL });
+
+/** Returns what a compacted file must keep. */
+async function identity(file: string) {
+  const { store, header } = await openVaultFile(file);
+  try {
+    return { header, change: await store.lastChange(), audit: await store.auditHead(), note: await store.clockNote() };
+  } finally {
+    await store.close();
+  }
+}
+
+async function emptied(tokens: number) {
+  const vault = await fileVault(tokens);
+  const snapshots = await openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });
+  await snapshots.save('full', { replace: false });
+  await snapshots.reset(undefined);
+  await snapshots.close();
+  return vault;
+}
+
+it('gives space back, and keeps the header, the audit, the last commit, the mode and the owner', async () => {
+  const { folder, file, apiKey } = await emptied(500);
+  const anchor = join(folder, 'anchor');
+  await withVault(
+    file,
+    (vault) => callVault(vault, apiKey, 'createToken', { body: { type: 'token', data: 1 } }),
+    anchor,
+  );
+  if (POSIX) chmodSync(file, 0o640);
+  const isRoot = process.getuid?.() === 0;
+  if (isRoot) chownSync(file, 0, 1);
+  const before = await identity(file);
+  const said = readFileSync(anchor, 'utf8');
+
+  const { bytes_before, bytes_after, ok, checked } = await compact(file);
+  expect({ ok, tokens: checked.tokens }).toEqual({ ok: true, tokens: 1 });
+  expect(bytes_after).toBeLessThan(bytes_before / 2);
+  expect(statSync(file).size).toBe(bytes_after);
+  expect(readdirSync(folder).sort()).toEqual(['anchor', 'vault.db', 'vault.db.snapshots']);
+  if (POSIX) expect(statSync(file).mode & 0o777).toBe(0o640);
+  if (isRoot) expect(statSync(file)).toMatchObject({ uid: 0, gid: 1 });
+  expect(await identity(file)).toEqual(before);
+
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  await admin.compareWithAnchor(anchor);
+  expect(await admin.verifyAudit()).toMatchObject({ ok: true });
+  await admin.close();
+  await withVault(file, async (vault) => expect((await vault.listTenants()).length).toBe(1), anchor);
+  expect(readFileSync(anchor, 'utf8')).toBe(said);
+
+  const snapshots = await openVaultSnapshots({ file, credential: CREDENTIAL });
+  expect(await snapshots.load('full')).toMatchObject({ tokens: 500 });
+  await snapshots.close();
+  await withVault(file, async (vault) => {
+    expect((await callVault(vault, apiKey, 'getToken', { id: 'token-499' })).body['data']).toBe(499);
+  });
+});
+
+it('writes the log of a killed process into the new file', async () => {
+  const { folder, file, apiKey } = await fileVault(1);
+  const kept = ['', '-wal'];
+  await withVault(file, async (vault) => {
+    await callVault(vault, apiKey, 'createToken', { body: { id: 'late', type: 'token', data: 'late' } });
+    for (const suffix of kept) writeFileSync(join(folder, `k.db${suffix}`), readFileSync(file + suffix));
+  });
+  const killed = join(folder, 'k.db');
+  if (POSIX) for (const suffix of kept) chmodSync(killed + suffix, 0o600);
+  expect(statSync(`${killed}-wal`).size).toBeGreaterThan(0);
+  expect((await compact(killed)).checked.tokens).toBe(2);
+  expect(readdirSync(folder).sort()).toEqual(['k.db', 'vault.db']);
+});
+
+it('changes nothing while the file is in use, with a wrong key, or when the vault is damaged', async () => {
+  const { folder, file, apiKey } = await emptied(20);
+  const bytes = readFileSync(file);
+  const refused = { code: 'locked_by_other', hint: expect.stringContaining('stop the daemon') };
+  await withVault(file, async (vault) => {
+    await expect(compact(file)).rejects.toMatchObject(refused);
+    const created = await callVault(vault, apiKey, 'createToken', { body: { type: 'token', data: 1 } });
+    expect(created.status).toBe(201);
+    expect((await callVault(vault, apiKey, 'deleteToken', { id: created.body['id'] })).status).toBe(204);
+  });
+  const wrong = compactVault({ file, credential: OTHER });
+  await expect(wrong).rejects.toMatchObject({ code: 'wrong_credential' });
+  await expect(compact(join(folder, 'none.db'))).rejects.toMatchObject({ code: 'file_missing' });
+  await tamperFile(file, (connection) => connection.exec('DELETE FROM tombstone'));
+  const altered = readFileSync(file);
+  await expect(compact(file)).rejects.toMatchObject({
+    code: 'damaged',
+    message: expect.stringContaining('no copy was made'),
+  });
+  expect(statSync(file).size).toBe(bytes.length);
+  // Only the mark of the journal mode in the file's header may differ.
+  const differing = readFileSync(file).reduce((sum, byte, at) => sum + (byte === altered[at] || at < 100 ? 0 : 1), 0);
+  expect(differing).toBe(0);
+  expect(readdirSync(folder).sort()).toEqual(['vault.db', 'vault.db.snapshots']);
+});
+
+it('no other process opens the file meanwhile', async () => {
+  const { file } = await emptied(300);
+  const compacting = compact(file);
+  let refused = 0;
+  let isDone = false;
+  compacting.finally(() => {
+    isDone = true;
+  });
+  while (!isDone) {
+    const opened = await openVaultFile(file, { busyDeadlineMs: 0 }).catch((error: unknown) => {
+      expect(error).toMatchObject({ code: expect.stringMatching(/^(locked_by_other|file_unsafe)$/) });
+      refused += 1;
+    });
+    await opened?.store.close();
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  expect((await compacting).ok).toBe(true);
+  expect(refused).toBeGreaterThan(0);
+  expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true });
+});
+
+it('removes what killed runs left, and no other file', async () => {
+  const { folder, file } = await emptied(3);
+  const hex = '0123456789abcdef';
+  const left = [`.vault.db.compact.${hex}.new`, `.vault.db.compact.${hex}.new-wal`];
+  const others = [`.other.db.compact.${hex}.new`, `.vault.db.${hex}.new`, '.vault.db.compact.new', 'compact'];
+  for (const name of [...left, ...others]) {
+    writeFileSync(join(folder, name), '');
+    utimesSync(join(folder, name), 0, 0);
+  }
+  await compact(file);
+  expect(readdirSync(folder).sort()).toEqual([...others, 'vault.db', 'vault.db.snapshots'].sort());
+});
