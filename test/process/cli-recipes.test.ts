@@ -1,9 +1,10 @@
 import { spawn } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, utimesSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
+import { tamperFile } from '../checks/tamper-file.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
 import { type Ended, endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
@@ -53,6 +54,7 @@ describe('recipes', () => {
       'ci-job.yml',
       'copy-between-vaults.sh',
       'exit-codes.sh',
+      'restore-drill.sh',
       'seed.yaml',
       'seeded.sh',
       'test_tokens.py',
@@ -155,6 +157,33 @@ describe('recipes', () => {
     expect(
       await recipe('exit-codes.sh', ['none'], { VAULT_URL: 'http://127.0.0.1:1', VAULT_API_KEY: 'k' }),
     ).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('the daemon does not answer') });
+  });
+
+  it('docs/operations.md contains restore-drill.sh unchanged', () => {
+    const page = readFileSync(fileURLToPath(new URL('../../docs/operations.md', import.meta.url)), 'utf8');
+    const [, ...lines] = readFileSync(`${RECIPES}restore-drill.sh`, 'utf8').split('\n');
+    expect(page).toContain(`\n\`\`\`sh\n${lines.join('\n')}\`\`\`\n`);
+  });
+
+  it('restore-drill.sh restores the newest backup, and fails for a wrong key, damage and an old backup', async () => {
+    if (!posix) return;
+    const env = { VAULT_FILE: 'drill.db', VAULT_API_KEY: await place.init('drill') };
+    mkdirSync(place.inside('backups'));
+    for (const name of ['vault-20260101T000000Z.db', 'vault-20260102T000000Z.db']) {
+      expect(await place.vault(`backup backups/${name}`, env)).toMatchObject({ exitCode: 0 });
+      await place.vault('tenant create --name more', env);
+    }
+    const drill = (key = 'drill.db.key') => recipe('restore-drill.sh', ['backups', key], env);
+    const newest = 'backups/vault-20260102T000000Z.db';
+    expect(await drill()).toMatchObject({ exitCode: 0, stdout: `${newest}: restored, 0 tokens\n`, stderr: '' });
+    await place.init('unrelated');
+    const wrong = { exitCode: 10, stdout: '', stderr: expect.stringContaining('does not open this vault') };
+    expect(await drill('unrelated.db.key')).toMatchObject(wrong);
+    await tamperFile(place.inside(newest), (connection) => connection.exec('DELETE FROM application'));
+    expect(await drill()).toMatchObject({ exitCode: 9, stdout: '' });
+    utimesSync(place.inside(newest), 0, 0);
+    expect(await drill()).toMatchObject({ exitCode: 1, stderr: `${newest} is older than 26 hours\n` });
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });
 
   it('ci-job.yml: its steps, each in its own shell, start, use and stop a vault from devDependencies', async () => {

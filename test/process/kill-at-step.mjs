@@ -43,7 +43,7 @@ sample.close();
 const handle = await fs.promises.open(process.execPath);
 watch(Object.getPrototypeOf(handle), ['writeFile', 'write', 'sync']);
 await handle.close();
-watch(fs.promises, ['link', 'rename', 'rm', 'mkdir']);
+watch(fs.promises, ['link', 'rename', 'rm', 'mkdir', 'chmod']);
 
 process.on('exit', () => {
   if (STEPS_FILE !== undefined) fs.writeFileSync(STEPS_FILE, String(steps));

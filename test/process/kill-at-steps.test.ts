@@ -113,6 +113,26 @@ const CASES: readonly Case[] = [
     last: async () => expect(await result('snapshot load full --yes')).toMatchObject({ tokens: TOKENS }),
   },
   {
+    what: 'compact',
+    prepare: async () => {
+      await fill();
+      await result('snapshot save full');
+      await result('reset --yes');
+      const bodies = ids.slice(0, 10).map((id) => JSON.stringify({ id, type: 'token', data: id }));
+      await onFile(bodies.map((bodyText) => ({ operation: 'createToken', query: [], bodyText }) as const));
+    },
+    span: 1,
+    words: () => ['compact'],
+    check: async () => {
+      expect(await total()).toBe(10);
+      expect(await result('doctor')).toMatchObject({ ok: true });
+    },
+    last: async () => {
+      expect(await total()).toBe(10);
+      expect(readdirSync(cwd).filter((name) => name.startsWith('.') || name.startsWith('vault.db-'))).toEqual([]);
+    },
+  },
+  {
     what: 'export',
     prepare: fill,
     span: 1,

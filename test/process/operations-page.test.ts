@@ -1,0 +1,142 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
+import { type Ended, endOf, makePlace, type Place, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
+
+const PAGE = readFileSync(fileURLToPath(new URL('../../docs/operations.md', import.meta.url)), 'utf8');
+const RECIPES = fileURLToPath(new URL('../recipes/', import.meta.url));
+const POSIX = process.platform !== 'win32';
+
+/** Returns the code blocks of a section, by its heading. */
+function blocksOf(heading: string, language: string): readonly string[] {
+  const [section = ''] = PAGE.split(`\n## ${heading}\n`).slice(1);
+  const [text = ''] = section.split('\n## ');
+  return [...text.matchAll(/```(\w+)\n(.*?)```/gs)].flatMap(([, found, code]) =>
+    found === language && code ? [code] : [],
+  );
+}
+
+/** Creates a vault with 30 tokens, and programs as the page names them. `ssh HOST COMMAND` runs the command here. */
+async function machine() {
+  const place = makePlace(onTestFinished);
+  const key = await place.application('vault', await place.init('vault'), 'token:create,token:read');
+  const env = { VAULT_FILE: 'vault.db', VAULT_API_KEY: key };
+  const rows = Array.from(
+    { length: 30 },
+    (_, n) => `${JSON.stringify({ id: `row-${n}`, type: 'token', data: 'x'.repeat(900) })}\n`,
+  );
+  writeFileSync(place.inside('rows'), rows.join(''));
+  expect(await place.vault('import rows', env)).toMatchObject({ exitCode: 0 });
+  for (const name of ['bin', 'tmp', 'backups', 'host']) mkdirSync(place.inside(name));
+  const programs = {
+    vault: `exec '${process.execPath}' '${VAULT_BIN}' "$@"`,
+    ssh: 'cd host && exec sh -c "$2"',
+    'restore-drill.sh': `exec '${RECIPES}restore-drill.sh' "$@"`,
+  };
+  for (const [name, text] of Object.entries(programs)) {
+    writeFileSync(place.inside(`bin/${name}`), `#!/bin/sh\n${text}\n`);
+    chmodSync(place.inside(`bin/${name}`), 0o755);
+  }
+  return { place, env };
+}
+
+function shell(place: Place, code: string): Promise<Ended> {
+  const env = cleanEnvironment({
+    PATH: [place.inside('bin'), process.env['PATH'] ?? ''].join(path.delimiter),
+    TMPDIR: place.inside('tmp'),
+    VAULT_CONFIG_DIR: place.inside('config'),
+  });
+  return endOf(spawn('bash', ['-euo', 'pipefail', '-c', code], { cwd: place.cwd, env }), 60_000);
+}
+
+describe.runIf(POSIX)('the commands of docs/operations.md', { timeout: 120_000 }, () => {
+  it('back up, verify and restore', async () => {
+    const { place, env } = await machine();
+    const [backUp = '', restore = ''] = blocksOf('Backup and restore', 'sh');
+    expect(await shell(place, backUp)).toMatchObject({ exitCode: 0 });
+    expect(readdirSync(place.inside('backups'))).toEqual([expect.stringMatching(/^vault-\d{8}T\d{6}Z\.db$/)]);
+    const arrived = { ...env, VAULT_FILE: 'host/vault.db', VAULT_KEY_FILE: 'vault.db.key' };
+    expect(await place.vault('doctor --field checked.tokens', arrived)).toMatchObject({ exitCode: 0, stdout: '30\n' });
+    await place.vault('reset --yes', env);
+    expect(await shell(place, restore)).toMatchObject({ exitCode: 0 });
+    expect((await place.vault('tokens list --field pagination.total_items', env)).stdout).toBe('30\n');
+    expect(readdirSync(place.inside('tmp'))).toEqual([]);
+  });
+
+  it('run from the crontab', async () => {
+    const { place } = await machine();
+    const [table = ''] = blocksOf('Backup and restore', 'crontab');
+    const commands = table
+      .replaceAll(/^(\S+ ){5}/gm, '')
+      .replaceAll('/mnt/backups', 'backups')
+      .replaceAll('/var/lib/vault/vault.db', 'vault.db')
+      .replaceAll('/etc/vault/vault.key', 'vault.db.key');
+    expect(await shell(place, commands)).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/^backups\/vault-\w+\.db: restored, 30 tokens\n$/),
+    });
+  });
+
+  it('give space back', async () => {
+    const { place } = await machine();
+    const before = statSync(place.inside('vault.db')).size;
+    const [compact = ''] = blocksOf('Sizes', 'sh');
+    const ended = await shell(place, compact);
+    expect(ended).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringContaining('{"removed_tokens":30,"bytes_before":'),
+    });
+    expect(statSync(place.inside('vault.db')).size).toBeLessThan(before);
+  });
+});
+
+it('compacts nothing while a daemon serves the file, and removes no token', async () => {
+  const place = makePlace(onTestFinished);
+  const key = await place.application('vault', await place.init('vault'), 'token:create,token:read');
+  const env = { VAULT_FILE: 'vault.db', VAULT_API_KEY: key };
+  await place.vault('tokens create --id one --type token --text x', env);
+  const daemon = await startServe(place.cwd, ['--file', 'vault.db', '--no-log']);
+  for (const command of ['compact', 'reset --yes --compact']) {
+    const refused = await place.vault(command, env);
+    expect(refused).toMatchObject({ exitCode: 8, stdout: '' });
+    expect(refused.stderr).toContain('vault.db is in use by another process\nhint: stop the daemon');
+  }
+  const remote = { VAULT_URL: String(daemon.ready['url']), VAULT_API_KEY: key };
+  expect(await place.vault('tokens get one --field data', remote)).toMatchObject({ exitCode: 0, stdout: 'x\n' });
+  await daemon.stop();
+  expect(await place.vault('compact --field checked.tokens', env)).toMatchObject({ exitCode: 0, stdout: '1\n' });
+  expect(
+    readdirSync(place.cwd)
+      .filter((name) => name.includes('vault.db'))
+      .sort(),
+  ).toEqual(['vault.db', 'vault.db.key']);
+});
+
+it('writes a backup to a pipe, and refuses a terminal', async () => {
+  const place = makePlace(onTestFinished);
+  await place.init('vault');
+  mkdirSync(place.inside('tmp'));
+  const env = cleanEnvironment({ VAULT_FILE: 'vault.db', TMPDIR: place.inside('tmp'), TEMP: place.inside('tmp') });
+  const child = spawn(process.execPath, [VAULT_BIN, 'backup', '-'], { cwd: place.cwd, env });
+  const pieces: Buffer[] = [];
+  child.stdout.on('data', (piece: Buffer) => pieces.push(piece));
+  expect(await once(child, 'close')).toEqual([0, null]);
+  writeFileSync(place.inside('copy.db'), Buffer.concat(pieces), { mode: 0o600 });
+  const verified = await place.vault('backup --verify copy.db', { VAULT_FILE: 'vault.db' });
+  expect(verified).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(readdirSync(place.inside('tmp'))).toEqual([]);
+
+  // A damaged vault gives no byte.
+  rmSync(place.inside('vault.db'));
+  writeFileSync(place.inside('vault.db'), Buffer.concat(pieces).subarray(0, -4096), { mode: 0o600 });
+  const damaged = await place.vault('backup -', { VAULT_FILE: 'vault.db' });
+  expect(damaged).toMatchObject({ exitCode: 9, stdout: '' });
+  const onTerminal = await startOnTerminal('backup - --file copy.db --key-file vault.db.key', { cwd: place.cwd });
+  if (onTerminal === undefined) return;
+  expect(onTerminal).toMatchObject({ exitCode: 2 });
+  expect(onTerminal.stdout).toContain('a backup cannot be printed on a terminal');
+});
