@@ -67,7 +67,6 @@ export function overviewFooter(): string {
   return `
 Examples:
   vault serve --dev              serve a temporary vault
-  vault init                     make ./vault.db and its key
   vault tokens create --type card --data @card.json --field id
 
 More: vault help COMMAND, and vault help options, environment or exit-codes.`;
