@@ -181,26 +181,32 @@ export async function backUpIntoFolder(
   return { ...report, ...kept };
 }
 
+interface CompactProgress {
+  /** Called with the size of the file, in bytes, before the file is copied. */
+  readonly copying?: (bytes: number) => void;
+  readonly checking?: Progress;
+}
+
 /**
  * Replaces a vault file by a checked copy without free pages. Resolves to the sizes and the report of the check. Throws
  * `locked_by_other` while another process has the file open.
  */
 export async function compactVault(
   { file, credential }: Pick<FileHolderOptions, 'file' | 'credential'>,
-  progress?: Progress,
+  { copying = () => undefined, checking = () => undefined }: CompactProgress = {},
 ): Promise<CheckReport & Compacted> {
   const { compactVaultFile } = await import('../store/sqlite/file/compact-file.ts');
   await checkKey({ file, credential });
   let sizes: Compacted = { bytes_before: 0, bytes_after: 0 };
   let total = 0;
   const copy = async (verify: (building: string) => Promise<void>) => {
-    sizes = await compactVaultFile(file, (building, tokens) => {
+    sizes = await compactVaultFile(file, copying, (building, tokens) => {
       total = tokens;
       return verify(building);
     });
   };
   const check = (building: string) =>
-    checkVaultFile({ file: building, credential }, (done) => progress?.(done, Math.max(done, total)));
+    checkVaultFile({ file: building, credential }, (done) => checking(done, Math.max(done, total)));
   return { ...(await checkedCopy(file, copy, check)), ...sizes };
 }
 

@@ -1,8 +1,9 @@
 import type { Command } from 'commander';
-import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
+import type { FileHolderOptions } from '../../../vault/key-holder.ts';
 import type { Finish } from '../../exit-codes.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { printByteSize } from '../../quantities.ts';
 import { defineOnFile } from '../on-file.ts';
 
 const HELP = `
@@ -19,11 +20,18 @@ export function defineCompact(command: Command, finish: Finish): void {
   command.addHelpText('after', HELP);
 }
 
-/** Compacts a vault file and shows the progress of the check, which takes most of the time. */
-export async function compactWithProgress({ file, credential }: KeyHolderOptions) {
+/** Compacts a vault file and shows the progress. */
+export async function compactWithProgress({ file, credential }: FileHolderOptions) {
   const { compactVault } = await import('../../../vault/admin.ts');
-  const line = progressLine('checking the copy');
-  const report = await compactVault({ file, credential }, line.show).finally(line.end);
-  const { bytes_before, bytes_after, checked } = report;
+  const copy = progressLine('copying', printByteSize);
+  const check = progressLine('checking the copy');
+  const copying = (bytes: number) => copy.show(0, bytes);
+  const { bytes_before, bytes_after, checked } = await compactVault(
+    { file, credential },
+    { copying, checking: check.show },
+  ).finally(() => {
+    copy.end();
+    check.end();
+  });
   return { bytes_before, bytes_after, checked };
 }

@@ -139,6 +139,7 @@ async function idOfUnused(path: string): Promise<string | undefined> {
 async function readVaultId(path: string): Promise<string | undefined> {
   const connection = connect(await loadDriver(), path);
   try {
+    connection.pragma('trusted_schema = OFF');
     return await retryBusy(() => readHeader(connection)?.vault_id);
   } finally {
     connection.close();

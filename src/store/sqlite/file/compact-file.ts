@@ -23,13 +23,15 @@ export interface Compacted {
 }
 
 /**
- * Replaces the vault `file` by a copy without free pages, and keeps its mode and owner. `verify` checks the copy and
- * gets the number of tokens; if it throws, the file stays as it is. Other processes cannot open the file meanwhile.
+ * Replaces the vault `file` by a copy without free pages, and keeps its mode and owner. Calls
+ * `copying` with the size of the file. `verify` checks the copy and gets the number of tokens; if it throws, the file
+ * stays as it is. Other processes cannot open the file meanwhile.
  * Throws the faults `locked_by_other` for a file that another process has open, `damaged` for a copy that lacks rows,
  * and those of `checkFile` and `placeFile`.
  */
 export async function compactVaultFile(
   file: string,
+  copying: (bytes: number) => void,
   verify: (copy: string, tokens: number) => Promise<void>,
 ): Promise<Compacted> {
   const { path, found, connection } = await openAlone(file);
@@ -39,6 +41,7 @@ export async function compactVaultFile(
     await removeDrafts(dirname(path), { label: LABEL, target: path, minAgeMs: 0 });
     const rows = countRows(connection);
     const build = async (building: string) => {
+      copying(bytes_before);
       await copyInto(connection, building);
       await assertSameRows(building, rows, path);
       await verify(building, rows.get('token') ?? 0);

@@ -11,7 +11,7 @@ import { connect, setPragmas } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
 import { readHeader } from './header-table.ts';
 import { APPLICATION_ID, CURRENT_LAYOUT, type Layout } from './schema.ts';
-import { toFileFault } from './sqlite-error.ts';
+import { sqliteCode, toFileFault } from './sqlite-error.ts';
 
 export interface OpenedVaultFile {
   readonly header: VaultHeader;
@@ -33,30 +33,41 @@ interface OpenOptions {
  * faults `file_missing`, `file_unsafe`, `file_unwritable`, `not_a_vault`, `newer_format`, `damaged`, `locked_by_other`,
  * `no_space`, `binding_missing`.
  */
-export async function openVaultFile(
-  path: string,
-  { busyDeadlineMs = BUSY_DEADLINE_MS, layout = CURRENT_LAYOUT, isOpenHere = false }: OpenOptions = {},
-): Promise<OpenedVaultFile> {
+export async function openVaultFile(path: string, options: OpenOptions = {}): Promise<OpenedVaultFile> {
   const file = resolve(path);
   if (file !== file.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
+  for (let openings = 1; ; openings += 1) {
+    try {
+      return await openFile(file, options);
+    } catch (error) {
+      // `vault compact` replaced the file while this process waited for its lock.
+      if (openings < MAX_OPENINGS && sqliteCode(error) === 'SQLITE_READONLY_DBMOVED') continue;
+      throw toFileFault(file, error);
+    }
+  }
+}
+
+const MAX_OPENINGS = 3;
+
+async function openFile(
+  file: string,
+  { busyDeadlineMs = BUSY_DEADLINE_MS, layout = CURRENT_LAYOUT, isOpenHere = false }: OpenOptions,
+): Promise<OpenedVaultFile> {
   const checked = checkFile(file, isOpenHere);
-  const Database = await loadDriver();
-  let connection: Connection | undefined;
+  const connection = connect(await loadDriver(), file);
   try {
-    const opened = connect(Database, file);
-    connection = opened;
-    const version = await retryBusy(() => identify(opened, file, layout), busyDeadlineMs);
+    const version = await retryBusy(() => identify(connection, file, layout), busyDeadlineMs);
     if (version < layout.format) {
       const { migrate } = await import('./migrate.ts');
-      await migrate(opened, file, version, layout, busyDeadlineMs);
+      await migrate(connection, file, version, layout, busyDeadlineMs);
     }
-    const header = await retryBusy(() => readVault(opened, file, layout), busyDeadlineMs);
+    const header = await retryBusy(() => readVault(connection, file, layout), busyDeadlineMs);
     assertSameFile(file, checked);
-    const session = new Session(opened, new PathWatch(file, checked), busyDeadlineMs);
+    const session = new Session(connection, new PathWatch(file, checked), busyDeadlineMs);
     return { header, store: sqliteStore(session), session };
   } catch (error) {
-    connection?.close();
-    throw toFileFault(file, error);
+    connection.close();
+    throw error;
   }
 }
 
@@ -102,6 +113,6 @@ function assertSchema(connection: Connection, file: string, { schema }: Layout):
 export function assertSameFile(file: string, checked: BigIntStats): void {
   const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
   if (now === undefined || now.dev !== checked.dev || now.ino !== checked.ino) {
-    throw new Fault('file_unsafe', `${file} was replaced while it was opened`);
+    throw new Fault('file_unsafe', `${file} was replaced while it was opened`, { hint: 'try again' });
   }
 }
