@@ -40,8 +40,8 @@ export async function openVaultFile(path: string, options: OpenOptions = {}): Pr
     try {
       return await openFile(file, options);
     } catch (error) {
-      // `vault compact` replaced the file while this process waited for its lock.
-      if (openings < MAX_OPENINGS && sqliteCode(error) === 'SQLITE_READONLY_DBMOVED') continue;
+      // `vault compact` may have replaced the file. The next opening checks the new one.
+      if (openings < MAX_OPENINGS && isReplaced(error)) continue;
       throw toFileFault(file, error);
     }
   }
@@ -112,7 +112,15 @@ function assertSchema(connection: Connection, file: string, { schema }: Layout):
 /** Throws `file_unsafe` if the file was replaced between the check and the opening. */
 export function assertSameFile(file: string, checked: BigIntStats): void {
   const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
-  if (now === undefined || now.dev !== checked.dev || now.ino !== checked.ino) {
-    throw new Fault('file_unsafe', `${file} was replaced while it was opened`, { hint: 'try again' });
+  if (now === undefined || now.dev !== checked.dev || now.ino !== checked.ino) throw new FileReplaced(file);
+}
+
+class FileReplaced extends Fault {
+  constructor(file: string) {
+    super('file_unsafe', `${file} was replaced while it was opened`, { hint: 'try again' });
   }
+}
+
+function isReplaced(error: unknown): boolean {
+  return error instanceof FileReplaced || sqliteCode(error) === 'SQLITE_READONLY_DBMOVED';
 }
