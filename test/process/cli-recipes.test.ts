@@ -165,7 +165,9 @@ describe('recipes', () => {
     expect(page).toContain(`\n\`\`\`sh\n${lines.join('\n')}\`\`\`\n`);
   });
 
-  it('restore-drill.sh restores the newest backup, and fails for a wrong key, damage and an old backup', async () => {
+  it('restore-drill.sh restores the newest backup, and fails for a wrong key, damage and an old backup', {
+    timeout: 60_000,
+  }, async () => {
     if (!posix) return;
     const env = { VAULT_FILE: 'drill.db', VAULT_API_KEY: await place.init('drill') };
     mkdirSync(place.inside('backups'));

@@ -94,7 +94,7 @@ describe.runIf(POSIX)('the commands of docs/operations.md', { timeout: 120_000 }
   });
 });
 
-it('compacts nothing while a daemon serves the file, and removes no token', async () => {
+it('compacts nothing while a daemon serves the file, and removes no token', { timeout: 60_000 }, async () => {
   const place = makePlace(onTestFinished);
   const key = await place.application('vault', await place.init('vault'), 'token:create,token:read');
   const env = { VAULT_FILE: 'vault.db', VAULT_API_KEY: key };
@@ -116,7 +116,7 @@ it('compacts nothing while a daemon serves the file, and removes no token', asyn
   ).toEqual(['vault.db', 'vault.db.key']);
 });
 
-it('writes a backup to a pipe, and refuses a terminal', async () => {
+it('writes a backup to a pipe, and refuses a terminal', { timeout: 60_000 }, async () => {
   const place = makePlace(onTestFinished);
   await place.init('vault');
   mkdirSync(place.inside('tmp'));

@@ -28,6 +28,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   'keys rotate': ['--yes'],
   backup: ['<folder>/out.db'],
   restore: ['<folder>/v.db'],
+  compact: [],
   doctor: [],
   'audit list': [],
   'audit verify': [],
