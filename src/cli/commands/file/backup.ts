@@ -143,9 +143,14 @@ function withCopy(backup: string, check: (copy: string) => Promise<Checked>): Pr
       copyFileSync(backup + suffix, copy + suffix);
       chmodSync(copy + suffix, 0o600);
     }
-    const checked = await check(copy);
-    const findings = checked.findings.map((one) => ({ ...one, what: one.what.replaceAll(copy, () => backup) }));
-    return { ...checked, findings };
+    const renamed = (text: string) => text.replaceAll(copy, () => backup);
+    try {
+      const checked = await check(copy);
+      return { ...checked, findings: checked.findings.map((one) => ({ ...one, what: renamed(one.what) })) };
+    } catch (error) {
+      if (!(error instanceof Fault)) throw error;
+      throw new Fault(error.code, renamed(error.message), { hint: error.hint, cause: error });
+    }
   });
 }
 
