@@ -1,6 +1,7 @@
 import { chmodSync, chownSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { checkVaultFile, compactVault, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
@@ -132,6 +133,22 @@ it('no other process opens the file meanwhile, and a waiting one opens the new f
   await opened?.store.ping();
   await opened?.store.close();
   expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true });
+});
+
+it.each(['ENOSPC', 'EDQUOT'])('keeps the old file on a disk that reports %s', async (code) => {
+  const { folder, file } = await emptied(20);
+  const { size, ino } = statSync(file);
+  const handle = await open(file);
+  const sync = vi.spyOn(Object.getPrototypeOf(handle), 'sync');
+  await handle.close();
+  // The first sync is that of the folder, before the copy.
+  if (POSIX) sync.mockResolvedValueOnce(undefined);
+  sync.mockRejectedValueOnce(Object.assign(new Error(code), { code }));
+  await expect(compact(file)).rejects.toMatchObject({ code: 'no_space' });
+  sync.mockRestore();
+  expect(statSync(file)).toMatchObject({ size, ino });
+  expect(readdirSync(folder).sort()).toEqual(['vault.db', 'vault.db.snapshots']);
+  expect((await compact(file)).bytes_after).toBeLessThan(size);
 });
 
 it('removes what killed runs left, and no other file', async () => {
