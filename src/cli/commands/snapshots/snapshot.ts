@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
-import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
+import type { FileHolderOptions } from '../../../vault/key-holder.ts';
 import type { VaultSnapshots } from '../../../vault/snapshots.ts';
 import { readCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
@@ -117,7 +117,7 @@ export function defineReset(command: Command, finish: Finish): void {
   command.addHelpText('after', RESET_HELP);
 }
 
-async function compactAfterReset(opened: KeyHolderOptions) {
+async function compactAfterReset(opened: FileHolderOptions) {
   try {
     const { bytes_before, bytes_after } = await (await import('../file/compact.ts')).compactWithProgress(opened);
     return { bytes_before, bytes_after };
