@@ -163,7 +163,7 @@ export function createDispatch(world: World): Dispatch {
       }
       const { application, tenant, grants } = identity;
       const run = (trail: Trail) => perform(call.operation, call, sent, { application, tenant, grants, trail });
-      const request = idempotency.requestOf(call, sent, application);
+      const request = idempotency.requestOf(call, sent, application.record);
       const stored = request && (await idempotency.find(request, call.operation));
       // A stored reply may hold plaintext or an API key.
       if (stored) trail.shown(stored.entities, true);

@@ -1,10 +1,10 @@
 import type { Call, SentBody } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../contract/operations.ts';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/patterns.ts';
-import type { OpenedApplication } from './applications/application-codec.ts';
 import type { Trail } from './audit/trail.ts';
 import type { World } from './handler.ts';
 import { type Printable, stringifyJson } from './json/stringify.ts';
+import type { ApplicationRecord } from './ports.ts';
 import { invalid, Problem } from './problem.ts';
 import type { StoredReply } from './reply-ports.ts';
 
@@ -52,14 +52,12 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
      * Returns the identity of a call with an idempotency key. Returns undefined for a call without a key, or for an
      * operation that changes nothing. Throws 400 for an invalid key.
      */
-    requestOf(call: Call, sent: SentBody, { record, details }: OpenedApplication): KeyedRequest | undefined {
+    requestOf(call: Call, sent: SentBody, application: ApplicationRecord): KeyedRequest | undefined {
       const { operation, params, query, idempotencyKey: key } = call;
       if (key === undefined || !takesIdempotencyKey(OPERATIONS[operation])) return undefined;
       if (!KEY.test(key)) throw invalid('IDEMPOTENCY-KEY', IDEMPOTENCY_KEY_RULE);
-      const { tenant_id, id } = record;
+      const { tenant_id, id } = application;
       const asked = [operation, JSON.stringify([params, query]), sent.bodyText ?? ''];
-      // A stored reply shows tokens under the rules of its time, which other rules may not allow any more.
-      if (isOnTokens(operation)) asked.push(JSON.stringify([details.permissions, details.rules]));
       return {
         tenant_id,
         application_id: id,
