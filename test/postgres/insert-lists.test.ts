@@ -87,4 +87,26 @@ describe('a list of tokens', () => {
       { numRuns: 60 },
     );
   });
+
+  const base: Drawn = {
+    id: '',
+    fingerprint: 'x',
+    former: [],
+    createdAt: NOW,
+    expiresAt: undefined,
+    deduplicate: false,
+  };
+
+  it.each<[string, readonly Partial<Drawn>[], string]>([
+    ['the first by the bytes of its id', [{ id: '\u{1f600}' }, { id: '\ufffd' }], '\ufffd'],
+    ['the oldest', [{ id: 'a' }, { id: 'b', createdAt: NOW - 1 }, { id: 'c' }], 'b'],
+    ['one that has not expired', [{ id: 'a', createdAt: NOW - 1, expiresAt: NOW }, { id: 'b' }], 'b'],
+    ['one under the newest key', [{ id: 'a', fingerprint: 'y', createdAt: NOW - 1 }, { id: 'b' }], 'b'],
+  ])('names %s of several duplicates', async (_, earlier, expected) => {
+    const { id: tenantId } = await addTenant(store());
+    const last = { ...base, id: 'last', former: ['y'], deduplicate: true };
+    const list = [...earlier.map((each) => ({ ...base, ...each })), last].map((each) => member(tenantId, each));
+    const obstacles = await store().insertTokens(list, NOW, ENTRY);
+    expect(obstacles.map(nameOf)).toEqual([[earlier.length, expected]]);
+  });
 });

@@ -1,0 +1,134 @@
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import type { ResealedToken } from '../../src/core/maintenance-ports.ts';
+import type { KeyIds, Store, TokenRecord } from '../../src/core/ports.ts';
+import {
+  addTenant,
+  addToken,
+  blind,
+  ENTRY,
+  EXPIRY_RECORDER,
+  idsOf,
+  MONTH,
+  NOW,
+  sealed,
+  tombstoneOf,
+} from '../conformance/store-fixtures.ts';
+import { openTwoStores } from './open-stores.ts';
+
+// Compare bytes by value, since the driver returns a Buffer.
+expect.addEqualityTesters([
+  (a, b) => (a instanceof Uint8Array && b instanceof Uint8Array ? Buffer.compare(a, b) === 0 : undefined),
+]);
+
+// What maintenance leaves behind: `inspect` compares the index and the counters with the tokens.
+
+let stores: readonly [Store, Store];
+let store: Store;
+beforeAll(async () => {
+  stores = await openTwoStores();
+  [store] = stores;
+});
+afterAll(() => Promise.all(stores.map((each) => each.close())));
+afterEach(async () => {
+  expect(await store.inspect()).toEqual([]);
+});
+
+const KEYS: KeyIds = { key_id: 3, index_key_id: 4 };
+
+/** Adds a tenant with tokens, then newer keys. */
+async function addStale(...ids: readonly string[]) {
+  const { id: tenantId } = await addTenant(store);
+  const tokens: TokenRecord[] = [];
+  for (const id of ids) tokens.push(await addToken(store, tenantId, { id }, [`by ${id}`]));
+  for (const [key_id, purpose] of [
+    [3, 'data'],
+    [4, 'index'],
+  ] as const) {
+    const key = { key_id, purpose, generation: 1, wrapped: sealed(`key ${key_id}`), created_at: NOW };
+    await store.addTenantKey(tenantId, key, ENTRY);
+  }
+  return { tenantId, tokens };
+}
+
+function resealed(before: TokenRecord, keys: KeyIds = KEYS): ResealedToken {
+  return { before, after: { ...before, ...keys, full: sealed(`anew ${before.id}`) } };
+}
+
+describe('sealing again', () => {
+  it('keeps the blind indexes of a token that has no new ones, until it is removed', async () => {
+    const { tenantId, tokens } = await addStale('a');
+    expect(
+      await store.resealTokens(
+        tenantId,
+        tokens.map((token) => resealed(token)),
+      ),
+    ).toBe(1);
+    const [row] = await store.inspectRows('token', tenantId, '', 1);
+    expect(row?.indexes).toHaveLength(2);
+    for (const token of tokens) expect(await store.deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(true);
+    expect(await idsOf(store, { tenant_id: tenantId, all: [{ index_in: [blind('by a')] }] })).toEqual([]);
+  });
+
+  it('passes over a token that was read under another index key', async () => {
+    const { tenantId, tokens } = await addStale('a');
+    const others = tokens.map((token) => resealed({ ...token, index_key_id: 1 }));
+    expect(await store.resealTokens(tenantId, others)).toBe(0);
+    expect(await store.findToken(tenantId, 'a', NOW)).toEqual(tokens[0]);
+  });
+
+  it('passes over a deleted token', async () => {
+    const { tenantId, tokens } = await addStale('a');
+    for (const token of tokens) await store.deleteToken(tombstoneOf(token), 1, ENTRY);
+    expect(
+      await store.resealTokens(
+        tenantId,
+        tokens.map((token) => resealed(token)),
+      ),
+    ).toBe(0);
+  });
+
+  it('changes nothing when one of the tokens is not under the newest keys', async () => {
+    const { tenantId, tokens } = await addStale('a', 'b');
+    const changes = tokens.map((token, at) => resealed(token, at === 0 ? KEYS : { ...KEYS, key_id: 1 }));
+    await expect(store.resealTokens(tenantId, changes)).rejects.toMatchObject({ code: 'write_conflict' });
+    for (const token of tokens) expect(await store.findToken(tenantId, token.id, NOW)).toEqual(token);
+    expect(await store.countStale(tenantId, KEYS)).toBe(4);
+  });
+
+  it('walks over deleted tokens', async () => {
+    const { tenantId, tokens } = await addStale('a', 'b', 'c');
+    for (const token of tokens.slice(0, 2)) await store.deleteToken(tombstoneOf(token), 1, ENTRY);
+    expect(await store.findStaleTokens(tenantId, KEYS, '', 10)).toEqual({ tokens: tokens.slice(2), next: undefined });
+  });
+});
+
+describe('counters', () => {
+  it('do not count a deleted token as active', async () => {
+    const { id } = await addTenant(store);
+    const token = await addToken(store, id);
+    await store.deleteToken(tombstoneOf(token), 1, ENTRY);
+    await store.markActive(id, [token.id], MONTH + 1);
+    expect((await store.usage(id, MONTH + 1, NOW)).active).toBe(0);
+  });
+
+  it('keep the last time of creation', async () => {
+    const { id } = await addTenant(store);
+    for (const created_at of [NOW - 2, NOW, NOW - 1]) await addToken(store, id, { created_at });
+    const token = await addToken(store, id, { created_at: NOW - 3, expires_at: NOW });
+    expect(await store.deleteToken(tombstoneOf(token), 1, ENTRY)).toBe(true);
+    const { types } = await store.usage(id, MONTH, NOW);
+    expect(types).toEqual([{ type: 'token', count: 3, last_created_at: NOW }]);
+  });
+
+  it('follow a sweep of more tokens than one transaction removes, earliest expiry first', async () => {
+    const { id } = await addTenant(store);
+    for (let at = 0; at < 205; at += 1) await addToken(store, id, { expires_at: NOW - at });
+    const kept = await addToken(store, id, { expires_at: NOW + 1 });
+    expect(await store.removeExpired(NOW, 204, EXPIRY_RECORDER)).toBe(204);
+    expect(await store.latestExpiry(NOW)).toBe(NOW);
+    expect(await store.removeExpired(NOW, 204, EXPIRY_RECORDER)).toBe(1);
+    expect((await store.usage(id, MONTH, NOW)).types).toEqual([
+      { type: 'token', count: 1, last_created_at: kept.created_at },
+    ]);
+  });
+});
