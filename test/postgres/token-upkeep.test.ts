@@ -1,16 +1,21 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ResealedToken } from '../../src/core/maintenance-ports.ts';
-import type { KeyIds, Store, TokenRecord } from '../../src/core/ports.ts';
+import type { ExpiryRecorder, KeyIds, Store, TokenRecord } from '../../src/core/ports.ts';
+import type { StoredReply } from '../../src/core/reply-ports.ts';
 import {
   addTenant,
   addToken,
+  applicationRecord,
   blind,
   ENTRY,
   EXPIRY_RECORDER,
+  FIRST_PAGE,
   idsOf,
+  indexes,
   MONTH,
   NOW,
   sealed,
+  tokenRecord,
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
 import { openTwoStores } from './open-stores.ts';
@@ -130,5 +135,67 @@ describe('counters', () => {
     expect((await store.usage(id, MONTH, NOW)).types).toEqual([
       { type: 'token', count: 1, last_created_at: kept.created_at },
     ]);
+  });
+});
+
+describe('a sweep of applications', () => {
+  it('removes an application once, with its children and its stored replies, and changes the authority', async () => {
+    const { id: tenant_id } = await addTenant(store);
+    const parent = applicationRecord(tenant_id, { type: 'expiring', expires_at: NOW - 1 });
+    const child = applicationRecord(tenant_id, { type: 'expiring', expires_at: NOW, parent_id: parent.id });
+    for (const application of [parent, child]) await store.insertApplication(application, ENTRY);
+    const reply: StoredReply = {
+      tenant_id,
+      application_id: child.id,
+      key_hash: sealed('key', 32),
+      request_hash: sealed('request', 32),
+      created_at: NOW,
+      sealed: sealed('reply'),
+    };
+    const token = tokenRecord(tenant_id);
+    await store.insertToken(token, indexes(token.id), { deduplicate: false, now: NOW }, { ...ENTRY, reply });
+    expect(await store.findReply(tenant_id, child.id, reply.key_hash, NOW)).toEqual(reply);
+
+    const version = await store.authorityVersion();
+    const told: (readonly string[])[] = [];
+    const recorder: ExpiryRecorder = {
+      ...EXPIRY_RECORDER,
+      recordRemoval(tenantId, removed) {
+        told.push([tenantId, ...removed]);
+        return ENTRY;
+      },
+    };
+    const { sequence } = await store.auditHead();
+    expect(await store.removeExpired(NOW, 10, recorder)).toBe(1);
+    expect(told).toEqual([[tenant_id, parent.id, child.id]]);
+    expect((await store.auditHead()).sequence).toBe(sequence + 1);
+    expect(await store.findReply(tenant_id, child.id, reply.key_hash, NOW)).toBeUndefined();
+    expect(await store.authorityVersion()).not.toBe(version);
+  });
+
+  it('comes after that of the tokens, earliest expiry first', async () => {
+    const { id: tenant_id } = await addTenant(store);
+    const [late, early] = [NOW, NOW - 1].map((expires_at) =>
+      applicationRecord(tenant_id, { type: 'expiring', expires_at }),
+    );
+    for (const application of [late, early]) if (application) await store.insertApplication(application, ENTRY);
+    for (let at = 0; at < 2; at += 1) await addToken(store, tenant_id, { expires_at: NOW });
+    expect(await store.removeExpired(NOW, 3, EXPIRY_RECORDER)).toBe(3);
+    const left = await store.findApplications({ tenant_id, types: ['expiring'] }, FIRST_PAGE, 0);
+    expect(left.records.map(({ id }) => id)).toEqual([late?.id]);
+    expect(await store.removeExpired(NOW, 3, EXPIRY_RECORDER)).toBe(1);
+  });
+});
+
+describe('removing all tokens', () => {
+  it('counts no tombstones, but removes them, too', async () => {
+    const { id: tenant_id } = await addTenant(store);
+    const [gone] = [await addToken(store, tenant_id), await addToken(store, tenant_id, {}, ['x'])];
+    await store.deleteToken(tombstoneOf(gone), 1, ENTRY);
+    expect(await store.removeAllTokens([tenant_id], () => ENTRY)).toBe(1);
+    expect(await store.inspectRows('tombstone', tenant_id, '', 10)).toEqual([]);
+    expect(await idsOf(store, { tenant_id, all: [{ index_in: [blind('x')] }] })).toEqual([]);
+    expect(await store.usage(tenant_id, MONTH, NOW)).toEqual({ types: [], active: 0 });
+    await addToken(store, tenant_id, { id: gone.id });
   });
 });
