@@ -32,7 +32,15 @@ export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Va
   try {
     const keyring = await followMasterKey(header, credential, () => store.header());
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
-    return composeVault({ ...settings, file: place.url.shown, store, keyring, timekeeper });
+    const vault = composeVault({ ...settings, file: place.url.shown, store, keyring, timekeeper });
+    return {
+      ...vault,
+      async ready() {
+        await vault.ready();
+        // Not ready when this credential no longer opens the vault: another daemon may have a newer one.
+        await keyring.refresh();
+      },
+    };
   } catch (error) {
     await store.close();
     throw error;

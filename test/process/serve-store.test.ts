@@ -161,3 +161,14 @@ it('a profile names a database and its key', { timeout: 60_000 }, async () => {
   const relative = await place.vault(['profile', 'add', 'other', '--store', `${store.url}&passfile=pgpass`]);
   expect(relative).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('relative path pgpass') });
 });
+
+it('a daemon whose key was closed is not ready', { timeout: 60_000 }, async () => {
+  const daemon = await serve();
+  const added = await place.vault('keys add --new-key-file next.key', opening());
+  expect(added).toMatchObject({ exitCode: 0 });
+  const next = { ...opening(), VAULT_KEY_FILE: 'next.key' };
+  expect(await place.vault('keys rotate --master --yes', next)).toMatchObject({ exitCode: 0 });
+  const locked = { status: 503, body: { type: 'urn:token-vault:problem:vault_locked' } };
+  expect(await ask(daemon, '/readyz', '')).toMatchObject(locked);
+  expect(await ask(daemon, '/tokens', key)).toMatchObject(locked);
+});
