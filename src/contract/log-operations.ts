@@ -7,7 +7,11 @@ import { ENTITY_ID, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
  * The id of a log entry: `SEQUENCE.N` as in `vault audit list`. A third number, `.K`, distinguishes the entities of one
  * event.
  */
-const LOG_ID = { type: 'string', pattern: '^\\d{1,15}\\.\\d{1,9}(\\.\\d{1,9})?$', examples: ['57.1'] } as const;
+const LOG_ID = {
+  type: 'string',
+  pattern: '^(\\d{1,15}:)?\\d{1,15}\\.\\d{1,9}(\\.\\d{1,9})?$',
+  examples: ['57.1'],
+} as const;
 
 const CURSOR = { type: 'string', pattern: '^[A-Za-z0-9_-]{1,64}$' } as const;
 

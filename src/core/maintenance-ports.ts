@@ -130,7 +130,7 @@ export interface Maintenance {
 }
 
 /** The description of a snapshot. `link` and `sequence` identify the last entry of the audit. */
-export interface SnapshotFacts extends AuditHead {
+export interface SnapshotFacts extends Omit<AuditHead, 'chain'> {
   readonly vault_id: string;
   readonly name: string;
   readonly saved_at: Instant;

@@ -99,7 +99,7 @@ export interface Keyring extends ReplyKeys {
   /** Throws the problem `integrity_failure` when the bytes or the time are not what was sealed. */
   openAuditEvent(at: Instant, sealed: Uint8Array): string;
   /** 16 bytes that chain an entry to the one before it. Outlives the master key. */
-  auditLink(previous: Uint8Array, entry: Omit<AuditEntry, 'link'>): Uint8Array;
+  auditLink(previous: Uint8Array, entry: Omit<AuditEntry, 'chain' | 'link'>): Uint8Array;
   /** 16 bytes, equal for equal subjects and unrelated otherwise: the index of the audit. Outlives the master key. */
   auditSubject(subject: AuditSubject): Uint8Array;
   /** A copy of what `auditLink` is made with, for another thread of this process that chains entries. Who has it wipes it. */

@@ -61,9 +61,8 @@ export async function checkFile(open: OpenLocked, { anchor, progress }: FileChec
 async function compareClock({ store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>, wall: Instant) {
   const { vault_id } = await store.header();
   const note = openClockNote({ keyring, vault_id }, await store.clockNote());
-  const { sequence } = await store.auditHead();
-  const [newest] = sequence === 0 ? [] : await store.readAudit(sequence - 1, 1);
-  return clockNotices(note, newest?.at ?? 0, wall);
+  const times = (await store.auditHeads()).map(({ at }) => at);
+  return clockNotices(note, Math.max(0, ...times), wall);
 }
 
 /**

@@ -1,9 +1,11 @@
-import { BrokenAudit, START, walkAudit } from '../core/audit/walk-audit.ts';
+import { countRows } from '../core/audit/log-watch.ts';
+import { advanceHeads, BrokenAudit, rowName, START, walkAudit } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
 import type { TokenRecord } from '../core/ports.ts';
 import { headerMark } from './header-event.ts';
 import type { KeyHolder } from './key-holder.ts';
-import { createLedger, everythingOf, type LedgerParts, type LedgerTable, readLedger, subjectOf } from './ledger.ts';
+import { createLedger, everythingOf, type LedgerTable, subjectOf } from './ledger.ts';
+import { type LedgerParts, readLedger } from './read-ledger.ts';
 
 const PUT_BACK = 'differs from its last change in the audit: an older row was restored';
 const REMOVED = 'is in the audit, but has no row: the row was removed outside the vault';
@@ -36,10 +38,17 @@ export async function startLedgerCheck(
   const wrong: (Finding & { readonly subject: string; readonly tenant: string })[] = [];
   const tenants = new Set<string>();
   let broken: Finding | undefined;
-  let { ledger, head, entries, bad } = await readLedger(parts).catch((error: unknown) => {
+  const {
+    ledger,
+    heads: found,
+    entries,
+    bad,
+  } = await readLedger(parts).catch((error: unknown) => {
     broken = brokenFinding(error);
-    return { ledger: createLedger(), head: START, entries: 0, bad: [] };
+    return { ledger: createLedger(), heads: [START], entries: 0, bad: [] };
   });
+
+  const heads = new Map(found.map((head) => [head.chain, head]));
 
   function report(table: LedgerTable | 'header' | 'tombstone', tenantId: string, id: string, what: string): void {
     const record = table === 'tombstone' ? 'token' : table;
@@ -73,17 +82,17 @@ export async function startLedgerCheck(
    */
   async function checkCounts(): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES && broken === undefined; tries++) {
-      for await (const placed of walkAudit(parts, head)) {
+      for await (const placed of walkAudit(parts, [...heads.values()])) {
         if (placed.event.action === 'loadSnapshot') return;
         ledger.apply(placed);
-        head = placed;
+        advanceHeads(heads, placed);
       }
       const found: string[] = [];
       for (const id of ledger.tenants()) {
         const { types } = await store.usage(id, 0, 0);
         if (types.reduce((sum, { count }) => sum + count, 0) !== ledger.live(id)) found.push(id);
       }
-      if ((await store.auditHead()).sequence !== head.sequence) continue;
+      if (countRows(await store.auditHeads()) !== countRows([...heads.values()])) continue;
       for (const id of found) report('tenant', id, id, MISCOUNTED);
       return;
     }
@@ -122,19 +131,18 @@ export async function startLedgerCheck(
       const lasting = bad.map(({ table, id, what }) => ({ table, id, what }));
       if (wrong.length === 0) return lasting;
       const touched = new Set<string>();
-      const late = new Set<number>();
+      const late = new Set<string>();
       try {
-        for await (const placed of walkAudit(parts, head)) {
-          const { at, sequence } = placed;
+        for await (const placed of walkAudit(parts, [...heads.values()])) {
           const subjects = ledger.apply(placed);
           for (const one of subjects) touched.add(one);
           // An old entry must not excuse its subjects: the end of the audit may have been cut off and restored.
-          if (subjects.length > 0 && at < startedAt - SLACK_MS) late.add(sequence);
+          if (subjects.length > 0 && placed.at < startedAt - SLACK_MS) late.add(rowName(placed));
         }
       } catch (error) {
         return [brokenFinding(error)];
       }
-      if (late.size > 0) return [...late].map((sequence) => ({ table: 'audit', id: String(sequence), what: LATE }));
+      if (late.size > 0) return [...late].map((id) => ({ table: 'audit', id, what: LATE }));
       const unexplained = wrong.filter(({ subject }) => !touched.has(subject));
       const isUnsure = (tenant: string) => touched.has(everythingOf(tenant));
       const unsure = new Set(unexplained.map(({ tenant }) => tenant).filter(isUnsure));
@@ -150,5 +158,5 @@ export async function startLedgerCheck(
 
 function brokenFinding(error: unknown): Finding {
   if (!(error instanceof BrokenAudit)) throw error;
-  return { table: 'audit', id: String(error.sequence), what: error.what };
+  return { table: 'audit', id: rowName(error), what: error.what };
 }

@@ -5,7 +5,7 @@ import { openTenant } from '../core/tenants/tenant-codec.ts';
 import { startLedgerCheck } from './check-ledger.ts';
 import { checkApplication, checkReply, checkToken, checkTombstone } from './check-row.ts';
 import type { KeyHolder } from './key-holder.ts';
-import type { LedgerParts } from './ledger.ts';
+import type { LedgerParts } from './read-ledger.ts';
 import type { Progress } from './rotate-tenant.ts';
 
 /** The number of rows in one read. */

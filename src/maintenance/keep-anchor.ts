@@ -1,4 +1,4 @@
-import type { AuditHead } from '../core/audit/ports.ts';
+import { type AuditHead, ROOT_CHAIN } from '../core/audit/ports.ts';
 import { START } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote, ChangeMark } from '../core/maintenance-ports.ts';
@@ -42,7 +42,7 @@ function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
   const [, id = '', counter, mark = '', sequence, link = ''] = text.split('\n');
   const said: Reached = {
     change: { counter: Number(counter), mark: Buffer.from(mark, 'hex') },
-    audit: { sequence: Number(sequence), link: Buffer.from(link, 'hex') },
+    audit: { chain: ROOT_CHAIN, sequence: Number(sequence), link: Buffer.from(link, 'hex') },
   };
   if (writeAnchor(keyring, id, said) !== text) {
     throw new Fault('damaged', 'the anchor is damaged, or belongs to another vault', {
@@ -96,7 +96,7 @@ async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNot
   if (text === undefined) return undefined;
   const said = readAnchor(keyring, vault_id, text);
   const { sequence } = said.audit;
-  const [entry] = sequence === 0 ? [] : await store.readAudit(sequence - 1, 1);
+  const [entry] = sequence === 0 ? [] : await store.readAudit(ROOT_CHAIN, sequence - 1, 1);
   checkAnchor(said, { change: await store.lastChange(), audit: entry ?? START });
   return text;
 }
@@ -123,7 +123,7 @@ export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<
 
   async function follow(): Promise<void> {
     // Read the audit before the commit, so that the anchor never names an entry that is newer than its commit.
-    const audit = await store.auditHead();
+    const audit = await store.auditHead(ROOT_CHAIN);
     const text = writeAnchor(keyring, vault_id, { audit, change: await store.lastChange() });
     if (text === written) return;
     await note.write(text);

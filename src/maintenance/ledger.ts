@@ -1,13 +1,16 @@
 import { changeOf } from '../core/audit/audit-event.ts';
-import { subjectsOf } from '../core/audit/audit-subjects.ts';
-import { loggedRow } from '../core/audit/log-index.ts';
-import type { AuditHead, IndexedPlace, LoggedRow } from '../core/audit/ports.ts';
-import { type AuditParts, BrokenAudit, type PlacedEvent, START, walkAudit } from '../core/audit/walk-audit.ts';
+import type { AuditPlace } from '../core/audit/ports.ts';
+import type { PlacedEvent } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
-import type { Instant, Keyring } from '../core/ports.ts';
+import type { Instant } from '../core/ports.ts';
 
-/** Marks a removed record. */
-const REMOVED = 0;
+/**
+ * The maximum difference, in milliseconds, between the order of times and the order of commits in several chains.
+ */
+const SKEW_MS = 15_000;
+
+/** Returns whether a state of a record is a removal. The state is a revision, or the negative time of the removal. */
+const isRemoved = (state: number) => state <= 0;
 
 const SKIPPED = 'was changed from a revision that is not its last one in the audit: an older row had been restored';
 const AFTER_REMOVAL = 'was changed after it was removed: its row had been restored';
@@ -15,9 +18,7 @@ const OTHER_HEADER =
   'was changed from a state that is not its last one in the audit: an older header had been restored';
 
 /** An audit entry that contradicts earlier entries, or that has no row in the index. */
-export interface BadEntry extends Finding {
-  readonly sequence: number;
-}
+export interface BadEntry extends Finding, Pick<AuditPlace, 'chain' | 'sequence'> {}
 
 /** The tables whose rows the audit covers. */
 export type LedgerTable = 'tenant' | 'tenant_key' | 'application' | 'token';
@@ -36,6 +37,14 @@ interface FrozenTenant {
   readonly live: number;
   readonly application: ReadonlyMap<string, number>;
   readonly token: ReadonlyMap<string, number>;
+}
+
+/** A change of one record. */
+interface RecordChange {
+  readonly table: Exclude<LedgerTable, 'tenant'>;
+  readonly entity: string;
+  readonly after: number;
+  readonly placed: PlacedEvent;
 }
 
 /** The revision or the removal of each record, according to the audit. */
@@ -57,21 +66,32 @@ export function subjectOf(table: LedgerTable | 'header', tenantId: string, id: s
 const FIRST_KEYS = ['1', '2'] as const;
 
 /**
- * Creates an empty ledger. Pass all events to `apply`, in order. `states` must hold the ledger's state at the audit
+ * Creates an empty ledger. Pass all events to `apply`: those of one chain in order, those of several chains nearly in
+ * order. Then call `finish`. `states` must hold the ledger's state at the audit
  * place of each loaded snapshot. With `tokens: false`, the ledger only counts tokens, which needs little memory.
  */
 export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(), tokens = true) {
   const tenants = new Map<string, TenantLedger>();
   let header: string | undefined;
   const skips: BadEntry[] = [];
+  // With several chains, a change may come before the change that it follows, and then waits for it.
+  let isOrdered = true;
+  const early = new Map<string, RecordChange[]>();
+  const orphans = new Map<string, PlacedEvent[]>();
+  const closedAt = new Map<string, Instant>();
+
+  function reject({ chain, sequence }: PlacedEvent, table: string, id: string, what: string): void {
+    skips.push({ chain, sequence, table, id, what });
+  }
 
   /** Applies an event. Returns the subjects that it changed, as `subjectOf` or `everythingOf` name them. */
-  function apply({ event, at, sequence }: PlacedEvent): readonly string[] {
-    const { action, entities, revision = REMOVED } = event;
+  function apply(placed: PlacedEvent): readonly string[] {
+    const { event, at } = placed;
+    const { action, entities, revision = 0 } = event;
     const [table, change] = changeOf(event) ?? [];
-    const reject = (table: string, id: string, what: string) => void skips.push({ sequence, table, id, what });
+    if (action === 'openChain') isOrdered = false;
     if (table === 'header') {
-      if (header !== entities[1]) reject('header', '', OTHER_HEADER);
+      if (header !== entities[1]) reject(placed, 'header', '', OTHER_HEADER);
       header = entities[0];
       return [subjectOf('header', '', '')];
     }
@@ -80,7 +100,10 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     if (action === 'createTenant') open(id);
     const tenant = tenants.get(id);
     if (tenant === undefined) {
-      if (table !== undefined) reject('tenant', id, AFTER_REMOVAL);
+      const closed = closedAt.get(id);
+      if (table === undefined || (closed !== undefined && at <= closed + SKEW_MS)) return [];
+      if (isOrdered) reject(placed, 'tenant', id, AFTER_REMOVAL);
+      else orphans.set(id, [...(orphans.get(id) ?? []), placed]);
       return [];
     }
     if (action === 'resetTokens') {
@@ -90,9 +113,9 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
       return [everythingOf(id)];
     }
     if (table === undefined) return [];
-    if (table === 'tenant' && change === 'remove') return close(id);
+    if (table === 'tenant' && change === 'remove') return close(id, at);
     if (table === 'tenant') {
-      if (revision !== tenant.revision + 1) reject('tenant', id, SKIPPED);
+      if (revision !== tenant.revision + 1) reject(placed, 'tenant', id, SKIPPED);
       tenant.revision = revision;
       return [subjectOf('tenant', id, id)];
     }
@@ -102,16 +125,49 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     if (table === 'token' && !tokens) return entities.map((entity) => subjectOf(table, id, entity));
     const isKey = table === 'tenant_key';
     // A key has no revisions: it is created once and removed once.
-    const after = change === 'remove' ? REMOVED : isKey ? 1 : revision;
+    const after = change === 'remove' ? -at : isKey ? 1 : revision;
     const named = isKey ? [String(revision)] : entities;
-    for (const entity of named) {
-      const before = tenant.rows[table].get(entity);
-      if (before === REMOVED) reject(table, entity, AFTER_REMOVAL);
-      else if (after === REMOVED ? before === undefined : after !== (before ?? 0) + 1) reject(table, entity, SKIPPED);
-      tenant.rows[table].set(entity, after);
-    }
+    for (const entity of named) changeRecord(id, tenant, { table, entity, after, placed });
     const subjects = named.map((entity) => subjectOf(table, id, entity));
-    return action === 'createTenant' ? [...subjects, subjectOf('tenant', id, id)] : subjects;
+    if (action !== 'createTenant') return subjects;
+    const waiting = orphans.get(id) ?? [];
+    orphans.delete(id);
+    return [...subjects, subjectOf('tenant', id, id), ...waiting.flatMap(apply)];
+  }
+
+  /** Applies the change of one record. `isLast` is true when no earlier changes follow. */
+  function changeRecord(id: string, tenant: TenantLedger, change: RecordChange, isLast = isOrdered): void {
+    const { table, entity, after, placed } = change;
+    const rows = tenant.rows[table];
+    const before = rows.get(entity);
+    const subject = subjectOf(table, id, entity);
+    if (before !== undefined && isRemoved(before)) {
+      if (!isOrdered && placed.at <= -before + SKEW_MS) return;
+      reject(placed, table, entity, AFTER_REMOVAL);
+    } else if (isRemoved(after) ? before === undefined : after !== (before ?? 0) + 1) {
+      if (!isLast) return void early.set(subject, [...(early.get(subject) ?? []), change]);
+      reject(placed, table, entity, SKIPPED);
+    }
+    rows.set(entity, isOrdered || isRemoved(after) ? after : Math.max(after, before ?? 0));
+    const waiting = early.get(subject);
+    if (waiting === undefined) return;
+    early.delete(subject);
+    for (const one of waiting.sort(byRevision)) changeRecord(id, tenant, one, isLast);
+  }
+
+  /** Reports the changes that still wait for an earlier change. */
+  function finish(): void {
+    for (const [id, waiting] of orphans) for (const one of waiting) reject(one, 'tenant', id, AFTER_REMOVAL);
+    orphans.clear();
+    const left = [...early.values()];
+    early.clear();
+    for (const changes of left) {
+      for (const one of changes.sort(byRevision)) {
+        const { tenant_id: id = '' } = one.placed.event;
+        const tenant = tenants.get(id);
+        if (tenant !== undefined) changeRecord(id, tenant, one, true);
+      }
+    }
   }
 
   /**
@@ -140,13 +196,15 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     tenants.set(id, { revision: 1, since: 0, live: 0, rows });
   }
 
-  function close(id: string): readonly string[] {
+  function close(id: string, at: Instant): readonly string[] {
     tenants.delete(id);
+    if (!isOrdered) closedAt.set(id, at);
     return [subjectOf('tenant', id, id)];
   }
 
   return {
     apply,
+    finish,
     /** Returns the entries that contradict earlier entries. */
     skips: (): readonly BadEntry[] => skips,
 
@@ -159,12 +217,12 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
       if (table === 'tenant') return tenant?.revision;
       const revision = tenant?.rows[table].get(id);
       tenant?.rows[table].delete(id);
-      return revision === REMOVED ? 'removed' : revision;
+      return revision !== undefined && isRemoved(revision) ? 'removed' : revision;
     },
 
     /** Yields the remaining records of a tenant, and whether each was removed. */
     *left(table: Exclude<LedgerTable, 'tenant'>, tenantId: string): Generator<readonly [id: string, removed: boolean]> {
-      for (const [id, revision] of tenants.get(tenantId)?.rows[table] ?? []) yield [id, revision === REMOVED];
+      for (const [id, revision] of tenants.get(tenantId)?.rows[table] ?? []) yield [id, isRemoved(revision)];
     },
 
     /** Returns the time when all tokens of a tenant were last removed. Older tokens cannot exist. */
@@ -187,156 +245,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
   };
 }
 
-/** The ledger of the audit up to `head`. */
-export interface ReadLedger {
-  readonly ledger: Ledger;
-  readonly head: AuditHead;
-  readonly entries: number;
-  /** The number of denials in entries that only count them. */
-  readonly denials: number;
-  readonly bad: readonly BadEntry[];
-}
-
-/** The parts for reading the audit and its index. `rest` is awaited from time to time, so that calls need not wait. */
-export interface LedgerParts extends AuditParts {
-  readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
-  readonly rest?: (() => Promise<void>) | undefined;
-  /** Whether to follow each token; false only counts them. Default: true. */
-  readonly tokens?: boolean | undefined;
-}
-
-/**
- * Returns the ledger of the whole audit up to now. A loaded snapshot resets the ledger to the snapshot's place in
- * the audit. A first pass finds these places and a second pass applies them. Throws
- * `BrokenAudit`.
- */
-export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
-  const places = new Set<number>();
-  for (;;) {
-    const known = places.size;
-    const read = await readOnce(parts, places);
-    if (places.size === known) return read;
-  }
-}
-
-/** Reads the audit once. Adds the place of each loaded snapshot to `places`. */
-async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLedger> {
-  const states = new Map<number, LedgerState>();
-  const ledger = createLedger(states, parts.tokens);
-  const index = indexCheck<IndexedPlace>(parts, 'audit_subject', {
-    findMissing: parts.store.findUnindexed,
-    count: () => parts.store.countAuditIndex(head.sequence),
-  });
-  const log = await logCheck(parts);
-  let head = START;
-  let [entries, denials] = [0, 0];
-  for await (const placed of walkAudit(parts)) {
-    const { event, sequence, n } = placed;
-    entries += 1;
-    denials += event.counted?.count ?? 0;
-    if (event.action === 'loadSnapshot') {
-      const place = event.revision ?? 0;
-      if (place < 1 || place >= sequence) throw new BrokenAudit(sequence, 'names a state that never existed');
-      places.add(place);
-    }
-    ledger.apply(placed);
-    const subjects = subjectsOf(event, event.tenant_id);
-    const indexed = subjects.map((subject) => ({ n, blind: parts.keyring.auditSubject(subject) }));
-    await index.expect({ sequence, subjects: indexed }, indexed.length);
-    await log.expect(placed);
-    if (places.has(sequence)) states.set(sequence, ledger.freeze());
-    head = placed;
-  }
-  return {
-    ledger,
-    head,
-    entries,
-    denials,
-    bad: [...ledger.skips(), ...(await index.findings(head)), ...(await log.findings(head))],
-  };
-}
-
-/**
- * The number of subjects that are looked up in the index at once. The entry of a batch may have a thousand subjects.
- */
-const BATCH = 100;
-const UNINDEXED = 'has no row in the index of the audit: the row was removed outside the vault';
-const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
-
-/** Returns a check that compares an index of the audit with the entries, which are passed in order. */
-function indexCheck<Row>(
-  { rest }: LedgerParts,
-  table: string,
-  {
-    findMissing,
-    count,
-  }: {
-    readonly findMissing: (rows: readonly Row[]) => Promise<readonly number[]>;
-    readonly count: () => Promise<number>;
-  },
-) {
-  const missing: number[] = [];
-  let waiting: Row[] = [];
-  let [held, rows] = [0, 0];
-
-  async function compare(): Promise<void> {
-    missing.push(...(await findMissing(waiting)));
-    waiting = [];
-    held = 0;
-    await rest?.();
-  }
-
-  return {
-    async expect(row: Row, size: number): Promise<void> {
-      rows += size;
-      held += Math.max(1, size);
-      waiting.push(row);
-      if (held >= BATCH) await compare();
-    },
-
-    async findings({ sequence: last }: AuditHead): Promise<readonly BadEntry[]> {
-      await compare();
-      if (missing.length > 0) {
-        return missing.map((sequence) => ({ sequence, table: 'audit', id: String(sequence), what: UNINDEXED }));
-      }
-      const surplus = (await count()) > rows;
-      return surplus ? [{ sequence: last, table, id: '', what: OVERINDEXED }] : [];
-    },
-  };
-}
-
-/**
- * Returns a check that compares the log index, as far as it covers the audit, with the events, which are passed in
- * order.
- */
-async function logCheck(parts: LedgerParts) {
-  const { store, keyring } = parts;
-  const end = await store.logIndexEnd();
-  const index = indexCheck<LoggedRow>(parts, 'audit_index', {
-    findMissing: store.findUnlogged,
-    count: () => store.countLogIndex(end),
-  });
-  let row: PlacedEvent[] = [];
-
-  async function endRow(): Promise<void> {
-    const sequence = row[0]?.sequence ?? end + 1;
-    if (sequence > end) return;
-    const logged = loggedRow(keyring, sequence, row);
-    await index.expect(logged, logged.blinds.length);
-  }
-
-  return {
-    async expect(placed: PlacedEvent): Promise<void> {
-      if (row[0]?.sequence !== placed.sequence) {
-        await endRow();
-        row = [];
-      }
-      row.push(placed);
-    },
-
-    async findings(head: AuditHead): Promise<readonly BadEntry[]> {
-      await endRow();
-      return index.findings(head);
-    },
-  };
+/** Sorts changes of one record by revision, removals last. */
+function byRevision(a: RecordChange, b: RecordChange): number {
+  return Number(isRemoved(a.after)) - Number(isRemoved(b.after)) || a.after - b.after;
 }

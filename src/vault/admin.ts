@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { BrokenAudit, lastEvents, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
+import { type AuditPlace, ROOT_CHAIN } from '../core/audit/ports.ts';
+import { BrokenAudit, lastEvents, type PlacedEvent, START, walkAudit } from '../core/audit/walk-audit.ts';
 import type { VaultHeader } from '../core/ports.ts';
 import { type Credential, requireStrongPassphrase } from '../keyring/credential.ts';
 import { replaceMasterKey } from '../keyring/replace-master-key.ts';
@@ -9,7 +10,7 @@ import { openSlot, unlockKeyring, unlockMasterKey } from '../keyring/unlock-mast
 import { checkedCopy, checkFile, type FileReport } from '../maintenance/check-file.ts';
 import type { CheckReport } from '../maintenance/check-vault.ts';
 import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
-import { readLedger } from '../maintenance/ledger.ts';
+import { readLedger } from '../maintenance/read-ledger.ts';
 import type { Progress } from '../maintenance/rotate-tenant.ts';
 import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
 import type { KeepOptions, KeptBackup } from '../store/sqlite/file/backup-folder.ts';
@@ -29,9 +30,10 @@ interface AuditReport {
   readonly ok: boolean;
   readonly entries?: number;
   readonly counted_denials?: number;
-  /** The link of the last entry, in hex. */
+  /** The link of the root's last entry, in hex. */
   readonly head?: string;
-  readonly first_bad?: { readonly sequence: number; readonly what: string };
+  /** The first wrong row. `chain` is absent for the root; the sequence 0 stands for a whole chain. */
+  readonly first_bad?: { readonly chain?: string; readonly sequence: number; readonly what: string };
 }
 
 /**
@@ -64,18 +66,23 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
  */
 async function verifyAudit(opened: OpenedKeyHolder): Promise<AuditReport> {
   try {
-    const { head, entries, denials, bad } = await readLedger(opened);
-    const [first] = bad.toSorted((a, b) => a.sequence - b.sequence);
+    const { heads, entries, denials, bad } = await readLedger(opened);
+    const [first] = bad.toSorted((a, b) => Number(a.chain) - Number(b.chain) || a.sequence - b.sequence);
     if (first === undefined) {
-      const end = entries > 0 && { head: Buffer.from(head.link).toString('hex') };
+      const [root = START] = heads;
+      const end = entries > 0 && { head: Buffer.from(root.link).toString('hex') };
       return { ok: true, entries, ...(denials > 0 && { counted_denials: denials }), ...end };
     }
     const what = [first.table, first.id, first.what].filter(Boolean).join(' ');
-    return { ok: false, entries, first_bad: { sequence: first.sequence, what } };
+    return { ok: false, entries, first_bad: { ...named(first), what } };
   } catch (error) {
     if (!(error instanceof BrokenAudit)) throw error;
-    return { ok: false, first_bad: { sequence: error.sequence, what: error.what } };
+    return { ok: false, first_bad: { ...named(error), what: error.what } };
   }
+}
+
+function named({ chain, sequence }: Pick<AuditPlace, 'chain' | 'sequence'>) {
+  return { ...(chain !== ROOT_CHAIN && { chain }), sequence };
 }
 
 function headerKeys(credential: Credential): HeaderKeys {

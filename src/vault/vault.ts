@@ -6,6 +6,7 @@ import type { Tenant } from '../contract/tenant.ts';
 import { createMinuteLimit } from '../core/access/minute-limit.ts';
 import { createAudit, createExpiryRecorder } from '../core/audit/audit.ts';
 import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
+import { createChainRecorder } from '../core/audit/chain-events.ts';
 import { createLogWatch } from '../core/audit/log-watch.ts';
 import { createDispatch } from '../core/dispatch.ts';
 import type { World } from '../core/handler.ts';
@@ -305,6 +306,7 @@ export function composeVault(parts: VaultParts): Vault {
   const { file, store, keyring } = parts;
   const world = createWorld(parts);
   const expiryRecorder = createExpiryRecorder(world);
+  store.useChainRecorder(createChainRecorder(world.audit));
   // The file does not store the times of a clock other than the default.
   const timekeeper = parts.clock === undefined ? parts.timekeeper : undefined;
   const path = createDispatch(world);
@@ -348,7 +350,7 @@ export function composeVault(parts: VaultParts): Vault {
     endWaits: () => world.logWatch.end(),
     sweep: async () => {
       const removed = await sweepExpired();
-      await (await import('../core/audit/log-index.ts')).indexLog(world);
+      await (await import('../core/audit/log-index.ts')).indexLogs(world);
       return removed;
     },
     nextExpiry: () => store.nextExpiry(world.clock.now()),

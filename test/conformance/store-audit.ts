@@ -1,12 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { LINK_BYTES, NO_LINK } from '../../src/core/audit/audit-link.ts';
-import type { AuditEntry } from '../../src/core/audit/ports.ts';
+import { type AuditDraft, type AuditEntry, ROOT_CHAIN } from '../../src/core/audit/ports.ts';
+import { rowName } from '../../src/core/audit/walk-audit.ts';
 import type { Store } from '../../src/core/ports.ts';
 import {
   addTenant,
   addToken,
   applicationRecord,
+  auditRows,
   blind,
+  countChanges,
   ENTRY,
   EXPIRY_RECORDER,
   entry,
@@ -23,12 +26,6 @@ import {
   UNCHAINED,
 } from './store-fixtures.ts';
 
-/** Returns the entry that `entry(text)` becomes at this place. */
-function placed(text: string, sequence: number, previous: Uint8Array): AuditEntry {
-  const draft = entry(text);
-  return { sequence, at: draft.at, sealed: draft.sealed, link: draft.link(previous, sequence) };
-}
-
 /** Tests the audit of a store: each change has its entry, and a failed change has none. */
 export function storeAudit(open: OpenStore): void {
   describe('the audit', () => {
@@ -40,41 +37,64 @@ export function storeAudit(open: OpenStore): void {
     });
     afterAll(() => opened.dispose());
 
-    /** Returns the entries that `work` wrote, and checks that their numbers are consecutive. */
+    /** Returns the entries that `work` wrote, those of one chain in order. */
     async function written(work: () => Promise<unknown>): Promise<readonly AuditEntry[]> {
-      const before = await store.auditHead();
+      const before = new Set((await auditRows(store)).map(rowName));
       await work();
-      const entries = await store.readAudit(before.sequence, 1000);
-      for (const [at, { sequence }] of entries.entries()) expect(sequence).toBe(before.sequence + 1 + at);
-      return entries;
+      return (await auditRows(store)).filter((row) => !before.has(rowName(row)));
+    }
+
+    /** Appends entries to one chain. Returns the chain, and the last sequence before them. */
+    async function appended(...drafts: readonly AuditDraft[]) {
+      const [{ chain = '', sequence = 0 } = {}] = await written(() => store.appendAudit(drafts));
+      return { chain, sequence: sequence - 1 };
     }
 
     const one = (text: string) => [expect.objectContaining({ sealed: entry(text).sealed })];
 
-    it('begins empty, and links each entry to the previous one', async () => {
-      expect(await store.auditHead()).toEqual({ sequence: 0, link: NO_LINK });
-      expect(await store.readAudit(0, 10)).toEqual([]);
-      await Promise.all([store.appendAudit([entry('a'), entry('b')]), store.appendAudit([entry('c')])]);
+    it('begins empty', async () => {
+      expect(await store.auditHead(ROOT_CHAIN)).toEqual({ chain: ROOT_CHAIN, sequence: 0, link: NO_LINK });
+      expect(await store.auditHeads()).toEqual([{ chain: ROOT_CHAIN, sequence: 0, at: 0, link: NO_LINK }]);
+      expect(await store.readAudit(ROOT_CHAIN, 0, 10)).toEqual([]);
+    });
+
+    it('links each entry to the previous one of its chain', async () => {
+      const added = await written(() =>
+        Promise.all([store.appendAudit([entry('a'), entry('b')]), store.appendAudit([entry('c')])]),
+      );
       // Two processes may run the calls in either order.
-      const [oldest] = await store.readAudit(0, 1);
-      const isReversed = Buffer.compare(oldest?.sealed ?? NO_LINK, entry('c').sealed) === 0;
-      const [first, second, third] = isReversed ? (['c', 'a', 'b'] as const) : (['a', 'b', 'c'] as const);
-      const a = placed(first, 1, NO_LINK);
-      const b = placed(second, 2, a.link);
-      const c = placed(third, 3, b.link);
-      expect(await store.readAudit(0, 10)).toEqual([a, b, c]);
-      expect(await store.readAudit(1, 1)).toEqual([b]);
-      expect(await store.readAudit(3, 10)).toEqual([]);
-      expect(await store.auditHead()).toMatchObject({ sequence: 3, link: c.link });
-      expect(c.link).toHaveLength(LINK_BYTES);
+      const orders = ['abc', 'cab'].map((texts) => [...texts].map((text) => entry(text).sealed));
+      expect(orders).toContainEqual(added.map(({ sealed }) => sealed));
+      const drafts = ['a', 'b', 'c', 'chain'].map((text) => entry(text));
+      for (const head of await store.auditHeads()) {
+        const { chain, sequence } = head;
+        const [genesis] = chain === ROOT_CHAIN ? [] : await store.readAudit(chain, -1, 1);
+        if (chain !== ROOT_CHAIN) expect(genesis?.sequence).toBe(0);
+        const rows = await store.readAudit(chain, 0, 100);
+        let previous = genesis?.link ?? NO_LINK;
+        for (const [index, row] of rows.entries()) {
+          const draft = drafts.find(({ sealed }) => Buffer.compare(sealed, row.sealed) === 0);
+          expect(row).toMatchObject({ chain, sequence: index + 1, link: draft?.link(previous, index + 1) });
+          expect(row.link).toHaveLength(LINK_BYTES);
+          previous = row.link;
+        }
+        expect(head).toMatchObject({ chain, sequence: rows.length, at: NOW, link: previous });
+        expect(await store.auditHead(chain)).toMatchObject({ chain, sequence, link: previous });
+        expect(await store.readAudit(chain, 1, 1)).toEqual(rows.slice(1, 2));
+        expect(await store.readAudit(chain, sequence, 10)).toEqual([]);
+      }
     });
 
     it('finds the last entry about a subject, and entries that the index lacks', async () => {
-      const { sequence } = await store.auditHead();
-      await store.appendAudit([entry('1', 'x', 'y'), entry('2', 'x'), entry('3', 'y'), entry('4')]);
+      const entries = [entry('1', 'x', 'y'), entry('2', 'x'), entry('3', 'y'), entry('4')];
+      const { chain, sequence } = await appended(...entries);
       const places = [1, 2, 3, 4].map((n) => sequence + n);
-      const last = (before: number, ...names: readonly string[]) => store.findAudited(names.map(blind), before);
-      const place = (at: number, n = 1) => ({ sequence: sequence + at, n });
+      const last = async (before: number, ...names: readonly string[]) => {
+        const found = await store.findAudited(names.map(blind), before);
+        expect(new Set(found.map((place) => place.chain)).size).toBe(found.length);
+        return found.find((place) => place.chain === chain);
+      };
+      const place = (at: number, n = 1) => ({ chain, sequence: sequence + at, n });
       expect(await last(sequence + 4, 'x')).toEqual(place(2));
       expect(await last(sequence + 4, 'x', 'y')).toEqual(place(3));
       expect(await last(sequence + 2, 'x', 'y')).toEqual(place(2));
@@ -87,41 +107,50 @@ export function storeAudit(open: OpenStore): void {
         sequence: place,
         subjects: (expected[at] ?? []).map((name) => ({ n: 1, blind: blind(name) })),
       }));
-      expect(await store.findUnindexed(indexed)).toEqual([sequence + 2, sequence + 4]);
+      expect(await store.findUnindexed(chain, indexed)).toEqual([sequence + 2, sequence + 4]);
       const count = async (upTo: number) =>
-        (await store.countAuditIndex(upTo)) - (await store.countAuditIndex(sequence));
+        (await store.countAuditIndex(chain, upTo)) - (await store.countAuditIndex(chain, sequence));
       expect([await count(sequence + 1), await count(sequence + 4)]).toEqual([2, 4]);
 
       // A row with several entries.
       const subjects = ['x', 'y', 'x'].map((name, index) => ({ n: index + 1, blind: blind(name) }));
-      await store.appendAudit([{ ...entry('5'), subjects }]);
-      expect([await last(sequence + 5, 'x'), await last(sequence + 5, 'y')]).toEqual([place(5, 3), place(5, 2)]);
+      const next = await appended({ ...entry('5'), subjects });
+      const row = next.sequence + 1;
+      const findNext = async (name: string) =>
+        (await store.findAudited([blind(name)], row)).find((one) => one.chain === next.chain);
+      const at = { chain: next.chain, sequence: row };
+      expect([await findNext('x'), await findNext('y')]).toEqual([
+        { ...at, n: 3 },
+        { ...at, n: 2 },
+      ]);
       expect(await last(sequence + 4, 'x')).toEqual(place(2));
-      expect(await store.findUnindexed([{ sequence: sequence + 5, subjects }])).toEqual([]);
+      expect(await store.findUnindexed(next.chain, [{ sequence: row, subjects }])).toEqual([]);
       const moved = [{ n: 3, blind: blind('y') }];
-      expect(await store.findUnindexed([{ sequence: sequence + 5, subjects: moved }])).toEqual([sequence + 5]);
+      expect(await store.findUnindexed(next.chain, [{ sequence: row, subjects: moved }])).toEqual([row]);
     });
 
     it('extends the log index step by step, and finds entries by it and by the index of changes', async () => {
-      const { sequence } = await store.auditHead();
-      await store.appendAudit([entry('1', 'changed'), entry('2'), entry('3', 'changed'), entry('4')]);
-      const end = await store.logIndexEnd();
+      const drafts = [entry('1', 'changed'), entry('2'), entry('3', 'changed'), entry('4')];
+      const { chain, sequence } = await appended(...drafts);
+      const end = await store.logIndexEnd(chain);
       const row = (at: number, ...names: readonly string[]) => ({ sequence: sequence + at, blinds: names.map(blind) });
       const found = (before: number, limit: number, ...names: readonly string[]) =>
-        store.findLogged(names.map(blind), sequence + before, limit).then((all) => all.map((one) => one - sequence));
+        store
+          .findLogged(chain, names.map(blind), sequence + before, limit)
+          .then((all) => all.map((one) => one - sequence));
       expect(await found(9, 9, 'changed')).toEqual([3, 1]);
 
-      const before = await store.countLogIndex(sequence + 4);
-      await store.indexLog([row(1, 'actor'), row(2, 'actor', 'read')], end, sequence + 2);
-      expect(await store.logIndexEnd()).toBe(sequence + 2);
+      const before = await store.countLogIndex(chain, sequence + 4);
+      await store.indexLog(chain, [row(1, 'actor'), row(2, 'actor', 'read')], end, sequence + 2);
+      expect(await store.logIndexEnd(chain)).toBe(sequence + 2);
       // Another process indexed the same rows, or left a gap.
       await Promise.all([
-        store.indexLog([row(2, 'actor', 'read'), row(3, 'actor')], end, sequence + 3),
-        store.indexLog([row(1, 'actor')], end, sequence + 1),
+        store.indexLog(chain, [row(2, 'actor', 'read'), row(3, 'actor')], end, sequence + 3),
+        store.indexLog(chain, [row(1, 'actor')], end, sequence + 1),
       ]);
-      expect(await store.logIndexEnd()).toBe(sequence + 3);
-      await store.indexLog([row(9, 'gap')], sequence + 8, sequence + 9);
-      expect(await store.logIndexEnd()).toBe(sequence + 3);
+      expect(await store.logIndexEnd(chain)).toBe(sequence + 3);
+      await store.indexLog(chain, [row(9, 'gap')], sequence + 8, sequence + 9);
+      expect(await store.logIndexEnd(chain)).toBe(sequence + 3);
       expect(await found(99, 9, 'gap')).toEqual([]);
 
       expect(await found(9, 9, 'actor')).toEqual([3, 2, 1]);
@@ -129,9 +158,11 @@ export function storeAudit(open: OpenStore): void {
       expect(await found(2, 9, 'actor')).toEqual([1]);
       expect(await found(9, 9, 'changed', 'read')).toEqual([3, 2, 1]);
       expect(await found(9, 9, 'never')).toEqual([]);
-      expect(await store.findUnlogged([row(1, 'actor'), row(2, 'actor', 'other'), row(4)])).toEqual([sequence + 2]);
-      expect((await store.countLogIndex(sequence + 4)) - before).toBe(4);
-      expect((await store.countLogIndex(sequence + 1)) - before).toBe(1);
+      expect(await store.findUnlogged(chain, [row(1, 'actor'), row(2, 'actor', 'other'), row(4)])).toEqual([
+        sequence + 2,
+      ]);
+      expect((await store.countLogIndex(chain, sequence + 4)) - before).toBe(4);
+      expect((await store.countLogIndex(chain, sequence + 1)) - before).toBe(1);
     });
 
     it('has an entry for every change', async () => {
@@ -234,9 +265,9 @@ export function storeAudit(open: OpenStore): void {
       );
       // The write may fail before the head is read.
       const failed = expect(inserted).rejects.toThrow(opened.unchainedMessage);
-      const before = await store.auditHead();
+      const before = await countChanges(store);
       await failed;
-      expect((await store.auditHead()).sequence).toBe(before.sequence);
+      expect(await countChanges(store)).toBe(before);
       if (opened.reopen !== undefined) expect(await store.findToken(id, 'lost', NOW)).toBeUndefined();
     });
   });

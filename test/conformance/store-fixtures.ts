@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AuditDraft } from '../../src/core/audit/ports.ts';
+import type { AuditDraft, AuditEntry, ChainRecorder } from '../../src/core/audit/ports.ts';
 import type {
   ApplicationRecord,
   ExpiryRecorder,
@@ -129,6 +129,24 @@ export function entry(text: string, ...subjects: readonly string[]): AuditDraft 
     subjects: subjects.map((subject) => ({ n: 1, blind: blind(subject) })),
     link: (previous, sequence) => chain(previous, { sequence, at: NOW, sealed: event }),
   };
+}
+
+/** The recorder of the chains of a store under test. */
+export const CHAIN_RECORDER: ChainRecorder = {
+  opened: () => entry('chain'),
+  noted: () => entry('chain'),
+  closed: () => entry('chain'),
+};
+
+/** Resolves to the rows of all chains, chain by chain, without the rows about chains. */
+export async function auditRows(store: Store): Promise<readonly AuditEntry[]> {
+  const heads = await store.auditHeads();
+  const rows = await Promise.all(heads.map(({ chain, sequence }) => store.readAudit(chain, 0, sequence + 1)));
+  return rows.flat().filter((row) => Buffer.compare(row.sealed, entry('chain').sealed) !== 0);
+}
+
+export async function countChanges(store: Store): Promise<number> {
+  return (await auditRows(store)).length;
 }
 
 /** An entry whose link throws, and which a writer thread cannot write either. */

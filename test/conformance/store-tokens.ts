@@ -6,6 +6,7 @@ import {
   addTenant,
   addToken,
   blind,
+  countChanges,
   ENTRY,
   EXPIRY_RECORDER,
   everything,
@@ -82,14 +83,14 @@ export function storeTokens(store: () => Store): void {
         member('third', 'new'),
         member('fourth', 'new', false),
       ];
-      const { sequence } = await store().auditHead();
+      const changes = await countChanges(store());
       expect(await store().insertTokens(members, NOW, ENTRY)).toEqual([
         { at: 1, duplicate: undefined },
         { at: 2, duplicate: stored },
         { at: 3, duplicate: first.token },
       ]);
       expect(await idsOf(store(), everything(id))).toEqual(['stored']);
-      expect((await store().auditHead()).sequence).toBe(sequence);
+      expect(await countChanges(store())).toBe(changes);
       expect(await store().insertTokens([first, member('fourth', 'new', false)], NOW, ENTRY)).toEqual([]);
     });
 
@@ -107,9 +108,9 @@ export function storeTokens(store: () => Store): void {
       const refused = ['taken', 'dead', 'new'];
       for (const last of refused) {
         const members = ['new', 'a', 'b', last].map((name) => member(id, { id: name }));
-        const sequence = (await store().auditHead()).sequence;
+        const changes = await countChanges(store());
         expect(await store().insertTokens(members, NOW, ENTRY), last).toEqual([{ at: 3, duplicate: undefined }]);
-        expect((await store().auditHead()).sequence).toBe(sequence);
+        expect(await countChanges(store())).toBe(changes);
         expect(await idsOf(store(), everything(id))).toEqual(['taken']);
       }
       const stale = member(id, { id: 'stale', key_id: 7 });
@@ -129,9 +130,9 @@ export function storeTokens(store: () => Store): void {
         member(id, { id: 'newer', type: 'bank', created_at: NOW - 3 }),
         member(id, { id: 'older', type: 'bank', created_at: NOW - 4 }),
       ];
-      const { sequence } = await store().auditHead();
+      const changes = await countChanges(store());
       expect(await store().insertTokens(added, NOW, ENTRY)).toEqual([]);
-      expect((await store().auditHead()).sequence).toBe(sequence + 1);
+      expect(await countChanges(store())).toBe(changes + 1);
       for (const { token } of added) expect(await store().findToken(token.tenant_id, token.id, NOW)).toEqual(token);
       expect(await idsOf(store(), { tenant_id: id, all: [{ index_in: [blind('by z')] }] })).toEqual(['z']);
       const { types, active } = await store().usage(id, MONTH, NOW);

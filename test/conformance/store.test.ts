@@ -7,12 +7,18 @@ import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { openThreadedStore } from '../unit/store-sqlite-fixture.ts';
 import { storeConformance } from './store.ts';
-import { NOW, sealed } from './store-fixtures.ts';
+import { CHAIN_RECORDER, NOW, sealed } from './store-fixtures.ts';
 
 const HEADER = { vault_id: 'v', format: 1, created_at: NOW, generation: 1, slots: [], mac: sealed('mac', 32) };
 
 storeConformance('memory', async () => {
   const store = createMemoryStore();
+  return { store, unchainedMessage: 'the entry failed', dispose: () => store.close() };
+});
+
+storeConformance('memory, with chains', async () => {
+  const store = createMemoryStore(undefined, 2);
+  store.useChainRecorder(CHAIN_RECORDER);
   return { store, unchainedMessage: 'the entry failed', dispose: () => store.close() };
 });
 

@@ -50,8 +50,9 @@ function storeEnd(open: OpenStore): void {
       () => store.lastChange(),
       () => store.inspect(),
       () => store.appendAudit([ENTRY]),
-      () => store.readAudit(0, 1),
-      () => store.auditHead(),
+      () => store.readAudit('0', 0, 1),
+      () => store.auditHead('0'),
+      () => store.auditHeads(),
       () => store.inspectRows('tombstone', 'x', '', 1),
     ];
 

@@ -1,6 +1,16 @@
 import { REPLY_LIFE_MS } from '../../src/contract/limits.ts';
 import { NO_LINK } from '../../src/core/audit/audit-link.ts';
-import type { AuditDraft, AuditEntry, AuditPlace, AuditStore, IndexedSubject } from '../../src/core/audit/ports.ts';
+import {
+  type AuditDraft,
+  type AuditEntry,
+  type AuditHead,
+  type AuditPlace,
+  type AuditStore,
+  type ChainEnd,
+  type ChainRecorder,
+  type IndexedSubject,
+  ROOT_CHAIN,
+} from '../../src/core/audit/ports.ts';
 import type {
   InspectedRecords,
   InspectedRow,
@@ -14,38 +24,106 @@ import type { StoredReply } from '../../src/core/reply-ports.ts';
 import { bytesKey } from './matches-token.ts';
 import { compareText, type HeldReply, type MemoryTenant, newestKey, requireNewestKeys } from './memory-tenant.ts';
 
-/** The contents of the memory store. */
-export class MemoryState {
-  readonly tenants = new Map<string, MemoryTenant>();
+/** The numbers of rows after which a chain is closed, and after which the root notes the open chains. */
+const [ROWS_OF_CHAIN, ROWS_OF_NOTE] = [20, 7];
+
+class MemoryChain {
   readonly entries: AuditEntry[] = [];
   /** The subjects of each row. */
   readonly subjects: (readonly string[])[] = [];
-  /** The places of the entries about a subject, oldest first, by its blind index. */
-  readonly places = new Map<string, AuditPlace[]>();
   /** The log index as `<sequence> <blind>`, and its end. */
   readonly logged = new Set<string>();
   logEnd = 0;
+  readonly genesis: AuditEntry;
+
+  constructor(chain: string, link: Uint8Array) {
+    this.genesis = { chain, sequence: 0, at: 0, sealed: new Uint8Array(), link };
+  }
+
+  get end(): ChainEnd {
+    const { chain, sequence, at, link } = this.entries.at(-1) ?? this.genesis;
+    return { chain, sequence, at, link };
+  }
+
+  read(after: number, limit: number): readonly AuditEntry[] {
+    const isWhole = after < 0 && this.genesis.chain !== ROOT_CHAIN;
+    return [...(isWhole ? [this.genesis] : []), ...this.entries.slice(Math.max(0, after), after + limit)];
+  }
+}
+
+/** The contents of the memory store. */
+export class MemoryState {
+  readonly tenants = new Map<string, MemoryTenant>();
+  readonly chains = new Map([[ROOT_CHAIN, new MemoryChain(ROOT_CHAIN, NO_LINK)]]);
+  /** The places of the last entries about a subject in each chain, oldest first, by its blind index. */
+  readonly places = new Map<string, AuditPlace[]>();
+  recorder: ChainRecorder | undefined;
+  /** The open chains that take changes in turn, besides the root. */
+  readonly #open: MemoryChain[] = [];
+  readonly #daemons: number;
+  #turn = 0;
   header: VaultHeader;
   authorityChanges = 0;
   changes = 0;
   closed = false;
 
-  constructor(header: VaultHeader) {
+  constructor(header: VaultHeader, daemons: number) {
     this.header = header;
+    this.#daemons = daemons;
+  }
+
+  get root(): MemoryChain {
+    return this.chain(ROOT_CHAIN);
+  }
+
+  chain(name: string): MemoryChain {
+    return this.chains.get(name) ?? new MemoryChain(name, NO_LINK);
+  }
+
+  /** Returns the chain of the next change. Opens, notes and closes chains as several daemons do. */
+  #nextChain(): MemoryChain {
+    const { recorder } = this;
+    if (this.#daemons === 0 || recorder === undefined) return this.root;
+    this.#turn += 1;
+    const slot = this.#turn % this.#daemons;
+    let chain = this.#open[slot];
+    if (chain !== undefined && chain.entries.length >= ROWS_OF_CHAIN) {
+      this.#append(this.root, recorder.closed(chain.end));
+      chain = undefined;
+    }
+    if (chain === undefined) {
+      const name = String(this.chains.size);
+      chain = new MemoryChain(name, this.#append(this.root, recorder.opened(name)).link);
+      this.chains.set(name, chain);
+      this.#open[slot] = chain;
+    }
+    if (this.#turn % ROWS_OF_NOTE === 0) this.#append(this.root, recorder.noted(this.#open.map(({ end }) => end)));
+    return chain;
+  }
+
+  #append(to: MemoryChain, draft: AuditDraft): AuditEntry {
+    const { chain, sequence: last, link: before } = to.end;
+    const sequence = last + 1;
+    const row = { chain, sequence, at: draft.at, sealed: draft.sealed, link: draft.link(before, sequence) };
+    to.entries.push(row);
+    to.subjects.push(draft.subjects.map(subjectKey));
+    for (const { blind, n } of draft.subjects.toSorted((a, b) => a.n - b.n)) {
+      const places = this.places.get(bytesKey(blind)) ?? [];
+      places.push({ chain, sequence, n });
+      this.places.set(bytesKey(blind), places);
+    }
+    return row;
+  }
+
+  /** Appends the entries of reads, or of one change, to one chain. */
+  append(drafts: readonly AuditDraft[], chain = this.#nextChain()): void {
+    for (const draft of drafts) this.#append(chain, draft);
   }
 
   /** Appends the entry of a change and stores its reply. A resealed record has no entry. */
-  audited(draft: AuditDraft | undefined): void {
+  audited(draft: AuditDraft | undefined, chain?: MemoryChain): void {
     if (draft === undefined) return;
-    const sequence = this.entries.length + 1;
-    const link = draft.link(this.entries.at(-1)?.link ?? NO_LINK, sequence);
-    this.entries.push({ sequence, at: draft.at, sealed: draft.sealed, link });
-    this.subjects.push(draft.subjects.map(subjectKey));
-    for (const { blind, n } of draft.subjects.toSorted((a, b) => a.n - b.n)) {
-      const places = this.places.get(bytesKey(blind)) ?? [];
-      places.push({ sequence, n });
-      this.places.set(bytesKey(blind), places);
-    }
+    this.append([draft], chain);
     if (draft.reply === undefined) return;
     const shown = [...draft.subjects.map(({ blind }) => blind), ...(draft.shows ?? [])];
     const subjects = new Set(shown.map(bytesKey));
@@ -105,7 +183,7 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
     if (bytesKey(state.header.mac) !== bytesKey(expected.mac)) return false;
     state.header = header;
     state.authorityChanges += 1;
-    state.audited(audit);
+    state.audited(audit, state.root);
     return true;
   }
 
@@ -137,7 +215,7 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
       if (key.generation !== state.header.generation) return false;
       held.keys = [...held.keys, key];
       state.authorityChanges += 1;
-      state.audited(audit);
+      state.audited(audit, state.root);
       return true;
     },
 
@@ -153,7 +231,7 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
       if (inUse) return false;
       held.keys = held.keys.filter((key) => key.key_id !== keyId);
       state.authorityChanges += 1;
-      state.audited(audit);
+      state.audited(audit, state.root);
       return true;
     },
 
@@ -214,52 +292,65 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
         removed += held.tokens.size;
         for (const kept of [held.tokens, held.tombstones, held.lastCreated, held.active]) kept.clear();
         for (const [key, reply] of held.replies) held.replies.set(key, emptied(reply));
-        state.audited(audit(id));
+        state.audited(audit(id), state.root);
       }
       return removed;
     },
 
     async appendAudit(drafts) {
       state.writing();
-      for (const draft of drafts) state.audited(draft);
+      state.append(drafts);
     },
 
-    async readAudit(after, limit) {
-      state.assertOpen();
-      return state.entries.slice(after, after + limit);
+    useChainRecorder(recorder) {
+      state.recorder = recorder;
     },
 
-    async auditHead() {
+    async readAudit(chain, after, limit) {
       state.assertOpen();
-      return state.entries.at(-1) ?? { sequence: 0, link: NO_LINK };
+      return state.chain(chain).read(after, limit);
+    },
+
+    async auditHead(chain): Promise<AuditHead> {
+      state.assertOpen();
+      const { at: _, ...head } = state.chain(chain).end;
+      return head;
+    },
+
+    async auditHeads() {
+      state.assertOpen();
+      return [...state.chains.values()].map(({ end }) => end);
     },
 
     async findAudited(subjects, before) {
       state.assertOpen();
-      const found = subjects.flatMap(
-        (blind) => state.places.get(bytesKey(blind))?.findLast(({ sequence }) => sequence <= before) ?? [],
-      );
-      return found.sort((a, b) => a.sequence - b.sequence || a.n - b.n).at(-1);
+      const found = subjects
+        .flatMap((blind) => state.places.get(bytesKey(blind)) ?? [])
+        .filter(({ sequence }) => sequence <= before)
+        .sort((a, b) => a.sequence - b.sequence || a.n - b.n);
+      return [...new Map(found.map((place) => [place.chain, place])).values()];
     },
 
-    async logIndexEnd() {
+    async logIndexEnd(chain) {
       state.assertOpen();
-      return state.logEnd;
+      return state.chain(chain).logEnd;
     },
 
-    async indexLog(rows, from, end) {
+    async indexLog(name, rows, from, end) {
       state.writing();
-      if (from > state.logEnd) return;
-      for (const { sequence, blinds } of rows) for (const blind of blinds) state.logged.add(loggedKey(sequence, blind));
-      state.logEnd = Math.max(state.logEnd, end);
+      const chain = state.chain(name);
+      if (from > chain.logEnd) return;
+      for (const { sequence, blinds } of rows) for (const blind of blinds) chain.logged.add(loggedKey(sequence, blind));
+      chain.logEnd = Math.max(chain.logEnd, end);
     },
 
-    async findLogged(blinds, before, limit) {
+    async findLogged(chain, blinds, before, limit) {
       state.assertOpen();
+      const { entries, subjects, logged } = state.chain(chain);
       const wanted = blinds.map(bytesKey);
-      const found = state.entries.filter(({ sequence }, index) => {
-        const isChanged = state.subjects[index]?.some((key) => wanted.includes(key.slice(key.indexOf(' ') + 1)));
-        return sequence < before && (isChanged || blinds.some((blind) => state.logged.has(loggedKey(sequence, blind))));
+      const found = entries.filter(({ sequence }, index) => {
+        const isChanged = subjects[index]?.some((key) => wanted.includes(key.slice(key.indexOf(' ') + 1)));
+        return sequence < before && (isChanged || blinds.some((blind) => logged.has(loggedKey(sequence, blind))));
       });
       return found
         .map(({ sequence }) => sequence)
@@ -267,29 +358,34 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
         .slice(0, limit);
     },
 
-    async findUnlogged(rows) {
+    async findUnlogged(chain, rows) {
       state.assertOpen();
-      const isMissing = (sequence: number) => (blind: Uint8Array) => !state.logged.has(loggedKey(sequence, blind));
+      const { logged } = state.chain(chain);
+      const isMissing = (sequence: number) => (blind: Uint8Array) => !logged.has(loggedKey(sequence, blind));
       return rows.filter(({ sequence, blinds }) => blinds.some(isMissing(sequence))).map(({ sequence }) => sequence);
     },
 
-    async countLogIndex(upTo) {
+    async countLogIndex(chain, upTo) {
       state.assertOpen();
-      return [...state.logged].filter((key) => Number(key.split(' ', 1)) <= upTo).length;
+      return [...state.chain(chain).logged].filter((key) => Number(key.split(' ', 1)) <= upTo).length;
     },
 
-    async findUnindexed(places) {
+    async findUnindexed(chain, places) {
       state.assertOpen();
+      const { subjects: held } = state.chain(chain);
       return places
         .filter(({ sequence, subjects }) =>
-          subjects.some((subject) => !state.subjects[sequence - 1]?.includes(subjectKey(subject))),
+          subjects.some((subject) => !held[sequence - 1]?.includes(subjectKey(subject))),
         )
         .map(({ sequence }) => sequence);
     },
 
-    async countAuditIndex(upTo) {
+    async countAuditIndex(chain, upTo) {
       state.assertOpen();
-      return state.subjects.slice(0, upTo).reduce((sum, of) => sum + of.length, 0);
+      return state
+        .chain(chain)
+        .subjects.slice(0, upTo)
+        .reduce((sum, of) => sum + of.length, 0);
     },
   };
 }

@@ -33,9 +33,12 @@ const NO_HEADER: VaultHeader = {
   mac: new Uint8Array(0),
 };
 
-/** Creates a store in memory. Tests of the core use it, and it shows the contract of the port in the plainest code. */
-export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
-  const state = new MemoryState(header);
+/**
+ * Creates a store in memory. Tests of the core use it, and it shows the contract of the port in the plainest code. With
+ * `daemons`, so many chains of the audit take the changes of tokens and applications in turn.
+ */
+export function createMemoryStore(header: VaultHeader = NO_HEADER, daemons = 0): Store {
+  const state = new MemoryState(header, daemons);
   let sweptAt = 0;
   let clockNote = '';
 
@@ -141,7 +144,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       requireNewestKeys(held, tenant);
       addApplication(held, application);
       state.tenants.set(tenant.id, held);
-      state.audited(audit);
+      state.audited(audit, state.root);
     },
 
     async findTenant(id) {
@@ -165,7 +168,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       const { owner_id, created_by, created_at } = held.record;
       held.record = { ...tenant, owner_id, created_by, created_at };
       state.authorityChanges += 1;
-      state.audited(audit);
+      state.audited(audit, state.root);
       return true;
     },
 
@@ -173,7 +176,7 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER): Store {
       state.writing();
       state.authorityChanges += 1;
       if (!state.tenants.delete(id)) return false;
-      state.audited(audit);
+      state.audited(audit, state.root);
       return true;
     },
 

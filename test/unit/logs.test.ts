@@ -4,6 +4,7 @@ import { createAudit } from '../../src/core/audit/audit.ts';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { indexLog } from '../../src/core/audit/log-index.ts';
 import { createLogWatch } from '../../src/core/audit/log-watch.ts';
+import { ROOT_CHAIN } from '../../src/core/audit/ports.ts';
 import { searchLog } from '../../src/core/audit/search-log.ts';
 import type { Keyring } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
@@ -281,7 +282,7 @@ describe('a search', () => {
   it('by an entity opens only the entries of that entity and a short tail', async () => {
     const { store, keyring, opened, write, read } = await openLog();
     await write(read('rare'), ...Array(3_000).fill(read('often')), read('rare'));
-    await indexLog({ store, keyring });
+    await indexLog({ store, keyring }, ROOT_CHAIN);
     await write(...Array(50).fill(read('often')), read('rare'));
     opened.count = 0;
     const { entries, next } = await searchLog({ store, keyring }, { tenant_id: TENANT, entity_id: 'rare', size: 20 });
@@ -384,7 +385,7 @@ describe('a waiting call', () => {
   });
 
   it('is rejected when 64 others wait', async () => {
-    const watch = createLogWatch({ auditHead: async () => ({ sequence: 0, link: new Uint8Array() }) });
+    const watch = createLogWatch({ auditHeads: async () => [] });
     const waits = Array.from({ length: 64 }, () => watch.changed(0, 100));
     await expect(watch.changed(0, 1)).rejects.toMatchObject({ code: 'too_many_requests' });
     expect(new Set(await Promise.all(waits))).toEqual(new Set([false]));
@@ -392,7 +393,7 @@ describe('a waiting call', () => {
   });
 
   it('ends when all waits end, and later calls do not wait', async () => {
-    const watch = createLogWatch({ auditHead: async () => ({ sequence: 0, link: new Uint8Array() }) });
+    const watch = createLogWatch({ auditHeads: async () => [] });
     const waits = Array.from({ length: 3 }, () => watch.changed(0, 60_000));
     watch.end();
     expect(await Promise.all([...waits, watch.changed(0, 60_000)])).toEqual([true, true, true, true]);

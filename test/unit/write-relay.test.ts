@@ -39,12 +39,12 @@ async function openWorkers() {
 it('the first worker makes every write of the second, with the same errors', async () => {
   const { first, second, id, close, writtenHere } = await openWorkers();
   const before = writtenHere();
-  const { sequence } = await second.auditHead();
+  const { sequence } = await second.auditHead('0');
   const token = await addToken(second, id, { active_month: MONTH - 1 });
   await second.appendAudit([ENTRY]);
   await second.markActive(id, [token.id], MONTH);
   expect(await first.findToken(id, token.id, NOW)).toEqual(await second.findToken(id, token.id, NOW));
-  expect((await second.auditHead()).sequence).toBe(sequence + 2);
+  expect((await second.auditHead('0')).sequence).toBe(sequence + 2);
   const options = { deduplicate: false, now: NOW };
   const stale = tokenRecord(id, { key_id: 99 });
   await expect(

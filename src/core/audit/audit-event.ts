@@ -23,6 +23,9 @@ const LOCAL_ACTIONS = {
   loadSnapshot: { code: 'sl', effect: 'none', summary: 'Load a snapshot' },
   exportTokens: { code: 'nx', effect: 'none', summary: 'Export tokens' },
   resetTokens: { code: 'nz', effect: 'none', summary: 'Remove all tokens' },
+  openChain: { code: 'ho', effect: 'none', summary: 'Open a chain of the audit' },
+  noteChains: { code: 'hn', effect: 'none', summary: 'Note the places of chains' },
+  closeChain: { code: 'hc', effect: 'none', summary: 'Close a chain of the audit' },
 } as const satisfies Record<string, AuditFacts & Pick<Operation, 'summary'>>;
 
 /** An event and its time. */
@@ -55,6 +58,7 @@ export interface AuditEvent {
    * - a change of key slots: the new and the old MAC of the header
    * - an export: the exported view
    * - a snapshot: its name, then the ids of its tenants
+   * - an opened chain of the audit: the chain; a noted or closed one: its last place, from `createChainRecorder`
    */
   readonly entities: readonly string[];
   /** Set when the reply or the export contains plaintext. */

@@ -46,7 +46,8 @@ export async function requireAudited(parts: Parts, kind: Kind, row: Row): Promis
 }
 
 /**
- * Resolves to the event of a row's last change. When that event loaded a snapshot, continues the search at the audit
+ * Resolves to the event of a row's last change. Of the last events in several chains, this is a removal, or else the
+ * event with the greatest revision. When that event loaded a snapshot, continues the search at the audit
  * sequence that the snapshot names.
  */
 async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Promise<AuditEvent | undefined> {
@@ -54,17 +55,27 @@ async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Pro
   const blinds = ids.map((one) => parts.keyring.auditSubject({ kind, tenant_id, id: one }));
   let before = Number.MAX_SAFE_INTEGER;
   for (;;) {
-    const place = await parts.store.findAudited(blinds, before);
-    if (place === undefined) return undefined;
-    const event = await eventAt(parts, place);
-    const isAbout = subjectsOf(event, tenant_id).some((one) => {
-      return one.kind === kind && one.tenant_id === tenant_id && ids.includes(one.id);
-    });
-    const back = event.action === 'loadSnapshot' ? (event.revision ?? 0) : undefined;
-    if (!isAbout || (back ?? 0) >= place.sequence) throw new Problem('integrity_failure');
-    if (back === undefined) return event;
+    let last: AuditEvent | undefined;
+    let back: number | undefined;
+    for (const place of await parts.store.findAudited(blinds, before)) {
+      const event = await eventAt(parts, place);
+      const isAbout = subjectsOf(event, tenant_id).some((one) => {
+        return one.kind === kind && one.tenant_id === tenant_id && ids.includes(one.id);
+      });
+      const loaded = event.action === 'loadSnapshot' ? (event.revision ?? 0) : undefined;
+      if (!isAbout || (loaded ?? 0) >= place.sequence) throw new Problem('integrity_failure');
+      // A store with snapshots has one chain.
+      if (loaded !== undefined) back = loaded;
+      if (last === undefined || rankOf(event) > rankOf(last)) last = event;
+    }
+    if (back === undefined) return last;
     before = back;
   }
+}
+
+/** Returns a number that is greater for the later change of a record. A removal is final. */
+function rankOf(event: AuditEvent): number {
+  return changeOf(event)?.[1] === 'remove' ? Number.POSITIVE_INFINITY : (event.revision ?? 0);
 }
 
 /**

@@ -6,7 +6,12 @@ import { invalid, Problem } from '../problem.ts';
 import { formatInstant, parseInstant } from '../time.ts';
 import { AUDITED_ACTIONS } from './audit-event.ts';
 import { logCursor, parseLogCursor, parseLogId } from './log-place.ts';
+import { countRows } from './log-watch.ts';
+import { ROOT_CHAIN } from './ports.ts';
 import { type FoundLog, type LogQuestion, searchLog } from './search-log.ts';
+
+/** The time after which no earlier row of another chain is expected, in milliseconds. */
+const SETTLED_MS = 1000;
 
 /** Lists the audit log of the tenant (search-and-batches.md §7). */
 export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) => {
@@ -49,14 +54,24 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
   const deadline = performance.now() + ms;
   let { after } = question;
   for (;;) {
-    // If this search finds nothing, the next one starts after this sequence.
-    const { sequence } = await world.store.auditHead();
-    const found = await searchLog(world, { ...question, after });
+    // If this search finds nothing, the next one starts after the end of the only chain.
+    const heads = await world.store.auditHeads();
+    const [{ chain = ROOT_CHAIN, sequence = 0 } = {}, ...others] = heads;
+    // An earlier row of another chain may still be written, and would then be older than `after`.
+    const isMerged = others.length > 0 && after !== undefined;
+    const settled = world.clock.now() - SETTLED_MS;
+    const { end_at = settled } = question;
+    const found = await searchLog(world, {
+      ...question,
+      after,
+      ...(isMerged && { end_at: Math.min(end_at, settled) }),
+    });
     const left = deadline - performance.now();
     if (found.entries.length > 0 || found.next !== undefined || left <= 0) return found;
-    const isEnded = await world.logWatch.changed(sequence, left);
+    const isEnded = await world.logWatch.changed(countRows(heads), isMerged ? Math.min(left, SETTLED_MS) : left);
     if (!(await isUnchanged(caller, world)) || isEnded) return found;
-    if (after === undefined || after[0] <= sequence) after = [sequence + 1, 0, 0];
+    const isOnly = others.length === 0 && (after === undefined || after.place[0] <= sequence);
+    if (isOnly) after = { chain, place: [sequence + 1, 0, 0] };
   }
 }
 

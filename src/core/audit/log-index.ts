@@ -15,16 +15,25 @@ export interface LogParts extends AuditParts {
   readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
 }
 
+/** Adds all missing rows of all chains to the log index. */
+export async function indexLogs(parts: LogParts): Promise<void> {
+  for (const { chain } of await parts.store.auditHeads()) await indexLog(parts, chain);
+}
+
 /**
- * Adds missing rows of the audit to the log index, until about `limit` subjects are added. Works in slices, so that
+ * Adds missing rows of a chain to the log index, until about `limit` subjects are added. Works in slices, so that
  * other calls run in between. Entries are indexed later because random page writes would slow down each create and
  * read.
  */
-export async function indexLog({ store, keyring }: LogParts, limit = Number.POSITIVE_INFINITY): Promise<void> {
+export async function indexLog(
+  { store, keyring }: LogParts,
+  chain: string,
+  limit = Number.POSITIVE_INFINITY,
+): Promise<void> {
   for (let left = limit; left > 0; ) {
     await ownTurn();
-    const from = await store.logIndexEnd();
-    const entries = await store.readAudit(from, MAX_ROWS);
+    const from = await store.logIndexEnd(chain);
+    const entries = await store.readAudit(chain, from, MAX_ROWS);
     const rows: LoggedRow[] = [];
     let subjects = 0;
     for (const entry of entries) {
@@ -35,7 +44,7 @@ export async function indexLog({ store, keyring }: LogParts, limit = Number.POSI
     }
     const last = rows.at(-1);
     if (last === undefined) return;
-    await store.indexLog(rows, from, last.sequence);
+    await store.indexLog(chain, rows, from, last.sequence);
     left -= Math.max(1, subjects);
   }
 }

@@ -1,5 +1,5 @@
 import { Problem } from '../problem.ts';
-import type { AuditStore } from './ports.ts';
+import type { AuditHead, AuditStore } from './ports.ts';
 
 /** The interval at which the watch reads the end of the audit for all waiting calls. */
 const POLL_MS = 100;
@@ -7,37 +7,42 @@ const POLL_MS = 100;
 const MAX_WAITING = 64;
 
 interface Waiter {
-  readonly sequence: number;
+  readonly rows: number;
   readonly wake: (isEnded: boolean) => void;
 }
 
 /** Wakes calls that wait for new rows of the audit, written by any process. */
 export interface LogWatch {
   /**
-   * Resolves to false when the audit has a row after `sequence`, or after `ms` milliseconds. Resolves to true after
+   * Resolves to false when the audit has more than `rows` rows, or after `ms` milliseconds. Resolves to true after
    * `end`. Rejects with `too_many_requests` when too many calls wait.
    */
-  changed(sequence: number, ms: number): Promise<boolean>;
+  changed(rows: number, ms: number): Promise<boolean>;
   /** Ends all current and later waits. */
   end(): void;
 }
 
-export function createLogWatch(store: Pick<AuditStore, 'auditHead'>): LogWatch {
+/** Returns the number of rows of all chains. */
+export function countRows(heads: readonly AuditHead[]): number {
+  return heads.reduce((sum, { sequence }) => sum + sequence, 0);
+}
+
+export function createLogWatch(store: Pick<AuditStore, 'auditHeads'>): LogWatch {
   const waiting = new Set<Waiter>();
   let timer: ReturnType<typeof setInterval> | undefined;
   let isEnded = false;
 
   async function look(): Promise<void> {
-    const { sequence } = await store.auditHead();
-    for (const waiter of waiting) if (sequence > waiter.sequence) waiter.wake(false);
+    const rows = countRows(await store.auditHeads());
+    for (const waiter of waiting) if (rows > waiter.rows) waiter.wake(false);
   }
 
   return {
-    async changed(sequence, ms) {
+    async changed(rows, ms) {
       if (isEnded) return true;
       if (waiting.size >= MAX_WAITING) throw new Problem('too_many_requests', { retryAfter: 1 });
       const { promise, resolve: wake } = Promise.withResolvers<boolean>();
-      const waiter = { sequence, wake };
+      const waiter = { rows, wake };
       waiting.add(waiter);
       timer ??= setInterval(() => void look().catch(() => undefined), POLL_MS);
       const late = setTimeout(wake, ms, false);

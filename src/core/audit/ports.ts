@@ -1,6 +1,9 @@
 import type { Instant } from '../ports.ts';
 import type { StoredReply } from '../reply-ports.ts';
 
+/** The first chain of the audit, on which all other chains hang. Most stores have only this chain. */
+export const ROOT_CHAIN = '0';
+
 /** A record that an entry of an audit row changed. */
 export interface IndexedSubject {
   /** The entry's number in its row, from 1. */
@@ -32,16 +35,19 @@ export interface AuditDraft {
   link(previous: Uint8Array, sequence: number): Uint8Array;
 }
 
-/** A written row of the audit. The sequences are 1, 2, 3, … without a gap. */
+/** A written row of the audit. The sequences of a chain are 1, 2, 3, … without a gap. */
 export interface AuditEntry {
+  /** The chain of the row: a number as text. */
+  readonly chain: string;
   readonly sequence: number;
   readonly at: Instant;
   readonly sealed: Uint8Array;
   readonly link: Uint8Array;
 }
 
-/** The place of an entry: the sequence of its row, and its number in the row, from 1. */
+/** The place of an entry: the chain and the sequence of its row, and its number in the row, from 1. */
 export interface AuditPlace {
+  readonly chain: string;
   readonly sequence: number;
   readonly n: number;
 }
@@ -49,11 +55,23 @@ export interface AuditPlace {
 /** The sequence of a row and the subjects that the index must contain for the row. */
 export type IndexedPlace = Pick<AuditPlace, 'sequence'> & Pick<AuditDraft, 'subjects'>;
 
-/** The last row of the chain. */
+/** The last row of a chain. */
 export interface AuditHead {
+  readonly chain: string;
   /** 0 before the first row. */
   readonly sequence: number;
   readonly link: Uint8Array;
+}
+
+/** The last row of a chain, with the time of the row. */
+export type ChainEnd = AuditHead & Pick<AuditEntry, 'at'>;
+
+/** Returns the root's entries about other chains, for a store in which each process writes its own chain. Pure. */
+export interface ChainRecorder {
+  /** The link of this entry is the link before the first row of the chain. */
+  opened(chain: string): AuditDraft;
+  noted(heads: readonly AuditHead[]): AuditDraft;
+  closed(head: AuditHead): AuditDraft;
 }
 
 /** A row of the audit, as the log index stores it. */
@@ -63,37 +81,50 @@ export interface LoggedRow {
   readonly blinds: readonly Uint8Array[];
 }
 
-/** The part of a store that keeps the audit. It never changes or removes an entry. */
+/**
+ * The part of a store that keeps the audit. It never changes or removes an entry. The audit has one or several chains.
+ * Only entries of the same chain are in the order of their commits.
+ */
 export interface AuditStore {
   /** Appends rows that record no change, in this order, in one transaction. */
   appendAudit(drafts: readonly AuditDraft[]): Promise<void>;
-  /** Resolves to at most `limit` rows with sequences above `after`, in order. */
-  readAudit(after: number, limit: number): Promise<readonly AuditEntry[]>;
-  auditHead(): Promise<AuditHead>;
-  /** Resolves to the place of the last entry with one of these subjects, in the row `before` or an earlier row. */
-  findAudited(subjects: readonly Uint8Array[], before: number): Promise<AuditPlace | undefined>;
-  /** Resolves to the sequences of the rows for which the index lacks a subject. */
-  findUnindexed(places: readonly IndexedPlace[]): Promise<readonly number[]>;
-  /** Resolves to the number of index rows for the audit rows up to `upTo`. */
-  countAuditIndex(upTo: number): Promise<number>;
-
-  /** Resolves to the sequence of the last row that the log index covers, 0 at first. It never decreases. */
-  logIndexEnd(): Promise<number>;
+  /** Sets the recorder by which the store opens, notes and closes chains. A store with one chain ignores it. */
+  useChainRecorder(recorder: ChainRecorder): void;
   /**
-   * Adds rows to the log index, which then covers all rows up to `end`. `from` is the end of the index when the rows
+   * Resolves to at most `limit` rows of a chain with sequences above `after`, in order. A chain other than the root has
+   * a row 0 with the link of the root's entry that opened it.
+   */
+  readAudit(chain: string, after: number, limit: number): Promise<readonly AuditEntry[]>;
+  auditHead(chain: string): Promise<AuditHead>;
+  /** Resolves to the ends of all chains at one moment, the root first. `at` is 0 for a root without rows. */
+  auditHeads(): Promise<readonly ChainEnd[]>;
+  /**
+   * Resolves to the place of the last entry with one of these subjects in each chain that has one, in the row `before`
+   * of the chain or an earlier row.
+   */
+  findAudited(subjects: readonly Uint8Array[], before: number): Promise<readonly AuditPlace[]>;
+  /** Resolves to the sequences of the rows for which the index lacks a subject. */
+  findUnindexed(chain: string, places: readonly IndexedPlace[]): Promise<readonly number[]>;
+  /** Resolves to the number of index rows for the rows of a chain up to `upTo`. */
+  countAuditIndex(chain: string, upTo: number): Promise<number>;
+
+  /** Resolves to the sequence of the last row of a chain that the log index covers, 0 at first. It never decreases. */
+  logIndexEnd(chain: string): Promise<number>;
+  /**
+   * Adds rows of a chain to the log index, which then covers all rows up to `end`. `from` is the end of the index when the rows
    * were read; does nothing if the index now ends earlier. Skips rows that the index already contains, because several
    * processes may add the same rows.
    */
-  indexLog(rows: readonly LoggedRow[], from: number, end: number): Promise<void>;
+  indexLog(chain: string, rows: readonly LoggedRow[], from: number, end: number): Promise<void>;
   /**
-   * Resolves to the sequences of at most `limit` rows before `before`, newest first, that the log index or the index of
+   * Resolves to the sequences of at most `limit` rows of a chain before `before`, newest first, that the log index or the index of
    * changes lists for one of these subjects.
    */
-  findLogged(blinds: readonly Uint8Array[], before: number, limit: number): Promise<readonly number[]>;
+  findLogged(chain: string, blinds: readonly Uint8Array[], before: number, limit: number): Promise<readonly number[]>;
   /** Resolves to the sequences of the rows for which the log index lacks a blind index. */
-  findUnlogged(rows: readonly LoggedRow[]): Promise<readonly number[]>;
-  /** Resolves to the number of blind indexes that the log index contains for rows up to `upTo`. */
-  countLogIndex(upTo: number): Promise<number>;
+  findUnlogged(chain: string, rows: readonly LoggedRow[]): Promise<readonly number[]>;
+  /** Resolves to the number of blind indexes that the log index contains for rows of a chain up to `upTo`. */
+  countLogIndex(chain: string, upTo: number): Promise<number>;
 }
 
 /** The key for the links of the audit. It cannot open, seal or find anything. */

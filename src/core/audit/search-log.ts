@@ -5,8 +5,9 @@ import { isDenied } from './audit-level.ts';
 import { type LogEntry, logEntriesOf } from './log-entries.ts';
 import { indexLog, type LogParts } from './log-index.ts';
 import { comparePlaces, type LogPlace, parseLogId } from './log-place.ts';
-import type { AuditEntry } from './ports.ts';
-import { BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
+import { compareKeys, mergeChains } from './merge-chains.ts';
+import type { AuditEntry, AuditHead } from './ports.ts';
+import { BrokenAudit, openRow, type PlacedEvent, rowsBackwards } from './walk-audit.ts';
 
 /** The maximum number of events that one call opens, and the maximum in one row. A row is always opened as a whole. */
 const MAX_OPENED = 5_000;
@@ -19,6 +20,8 @@ const PAGE = 50;
 const MAX_TAIL = 100;
 /** The maximum delay between an event and the writing of its row, in milliseconds. Rows are in the order of writing. */
 const SLACK_MS = 60 * 60 * 1000;
+/** The delay of nearly all rows, in milliseconds. In the order of a chain, times are rarely further apart. */
+const MERGE_SLACK_MS = 1000;
 
 /** A query of a tenant's log. Times range from `start_at` to before `end_at`. */
 export interface LogQuestion {
@@ -52,29 +55,58 @@ export interface FoundLog {
  * `MAX_OPENED` events. Rejects with `integrity_failure` for a damaged row.
  */
 export async function searchLog(parts: LogParts, question: LogQuestion): Promise<FoundLog> {
-  const { before, after = [0, 0, 0], size, start_at = 0 } = question;
+  const { before, after, size, start_at = 0 } = question;
   const found: LogEntry[] = [];
   const pace = createPace();
+  let next: LogPlace | undefined;
   let opened = 0;
   let last: AuditEntry | undefined;
-  for await (const row of rowsBackwards(parts, question)) {
+  const heads = await parts.store.auditHeads();
+  const isOnly = heads.length === 1;
+  const timed = (place: LogPlace | undefined) => (isOnly ? place : withTime(parts, place));
+  const bounds = { ...question, before: await timed(before), after: await timed(after) };
+  const oldest = bounds.after?.reached ?? 0;
+  let reached = bounds.before?.reached ?? Number.MAX_SAFE_INTEGER;
+  const placeOf = (chain: string, place: LogPlace['place']) => ({ chain, place, ...(!isOnly && { reached }) });
+  const merge = mergeChains<AuditEntry>(-1);
+  for (const head of heads) {
+    // A row may be a little later than the last row of its chain.
+    const latest = head.at + MERGE_SLACK_MS;
+    if (isOnly || latest >= oldest || head.chain === after?.chain) {
+      merge.add(head.chain, latest, chainBackwards(parts, bounds, head));
+    }
+  }
+  for (let row = await merge.next(); row !== undefined; row = await merge.next()) {
     // An event of a batch names up to a thousand entities, so a fixed number of events may take long.
     await pace();
     if (row.at < start_at - SLACK_MS) break;
     if (last !== undefined && opened + MAX_EVENTS_OF_ROW > MAX_OPENED) {
-      return { entries: found, next: [last.sequence, 0, 0], searched_to: last.at };
+      return { entries: found, next: placeOf(last.chain, [last.sequence, 0, 0]), searched_to: last.at };
     }
+    const { chain } = row;
     const placed = openOrFail(parts, row);
+    const rowReached = Math.min(reached, row.at);
     for (const entry of placed.toReversed().flatMap((one) => wantedOf(one, question).toReversed())) {
-      const place = parseLogId(entry.id);
-      if (comparePlaces(place, after) <= 0 || (before && comparePlaces(place, before) >= 0)) continue;
-      if (found.length === size) return { entries: found, next: parseLogId(found.at(-1)?.id ?? '') };
+      const own = parseLogId(entry.id);
+      if (after?.chain === chain && comparePlaces(own, after) <= 0) continue;
+      if (before?.chain === chain && comparePlaces(own, before) >= 0) continue;
+      if (found.length === size) return { entries: found, ...(next && { next }) };
       found.push(entry);
+      reached = rowReached;
+      next = placeOf(chain, own.place);
     }
+    reached = rowReached;
     last = row;
     opened += placed.length;
   }
   return { entries: found };
+}
+
+/** Adds the time of its row to a place that has none, for the comparison with other chains. */
+async function withTime({ store }: LogParts, of: LogPlace | undefined): Promise<LogPlace | undefined> {
+  if (of === undefined || of.reached !== undefined) return of;
+  const [row] = await store.readAudit(of.chain, of.place[0] - 1, 1);
+  return { ...of, reached: row?.at };
 }
 
 function openOrFail({ keyring }: LogParts, row: AuditEntry): readonly PlacedEvent[] {
@@ -100,27 +132,41 @@ function wantedOf(placed: PlacedEvent, question: LogQuestion): readonly LogEntry
   );
 }
 
-/** Yields the rows that may contain matching entries, newest first. */
-async function* rowsBackwards(parts: LogParts, question: LogQuestion): AsyncGenerator<AuditEntry> {
+/**
+ * Yields the rows of a chain that may contain matching entries, newest first. In another chain than that of `before`
+ * or `after`, these end and begin where a merge of the chains has the place.
+ */
+async function* chainBackwards(parts: LogParts, question: LogQuestion, head: AuditHead): AsyncGenerator<AuditEntry> {
+  const { chain } = head;
+  const { before, after } = question;
+  const keyOf = ({ chain, reached = Number.MAX_SAFE_INTEGER }: LogPlace) => ({ chain, at: reached });
+  let isBehind = before === undefined || before.chain === chain;
+  for await (const row of rowsOfChain(parts, question, head)) {
+    isBehind ||= before !== undefined && compareKeys(row, keyOf(before)) < 0;
+    if (after !== undefined && after.chain !== chain && compareKeys(row, keyOf(after)) < 0) return;
+    if (isBehind) yield row;
+  }
+}
+
+async function* rowsOfChain(parts: LogParts, question: LogQuestion, head: AuditHead): AsyncGenerator<AuditEntry> {
   const { store } = parts;
-  const [floor = 1] = question.after ?? [];
-  const { sequence: head } = await store.auditHead();
-  const [sequence = head, n = 1] = question.before ?? [];
-  const asked = Math.min(head, n === 0 ? sequence - 1 : sequence);
-  let at = 1 + (question.end_at === undefined ? asked : await lastBefore(parts, question.end_at + SLACK_MS, asked));
+  const { chain } = head;
+  const { before, after, end_at } = question;
+  const floor = after?.chain === chain ? after.place[0] : 1;
+  let last = head.sequence;
+  if (before?.chain === chain) last = Math.min(last, before.place[1] === 0 ? before.place[0] - 1 : before.place[0]);
+  else if (before?.reached !== undefined) last = await lastBefore(parts, chain, before.reached + MERGE_SLACK_MS, last);
+  let at = 1 + (end_at === undefined ? last : await lastBefore(parts, chain, end_at + SLACK_MS, last));
   const blinds = blindsOf(parts, question);
   const covered = blinds === undefined ? 0 : await coveredUpTo(parts, head);
   const tail = Math.max(floor, covered + 1);
-  while (at > tail) {
-    const first = Math.max(tail, at - PAGE);
-    yield* (await store.readAudit(first - 1, at - first)).toReversed();
-    at = first;
-  }
+  yield* rowsBackwards(store, chain, at - 1, tail, PAGE);
+  at = Math.min(at, tail);
   while (blinds !== undefined && at > floor) {
-    const named = await store.findLogged(blinds, at, PAGE);
+    const named = await store.findLogged(chain, blinds, at, PAGE);
     for (const sequence of named) {
       if (sequence < floor) return;
-      yield* await store.readAudit(sequence - 1, 1);
+      yield* await store.readAudit(chain, sequence - 1, 1);
     }
     if (named.length < PAGE) return;
     at = named.at(-1) ?? 0;
@@ -128,26 +174,29 @@ async function* rowsBackwards(parts: LogParts, question: LogQuestion): AsyncGene
 }
 
 /**
- * Resolves to the last row that the log index covers. If many rows are missing, first indexes as many as one call may.
+ * Resolves to the last row of a chain that the log index covers. If many rows are missing, first indexes as many as one
+ * call may.
  */
-async function coveredUpTo(parts: LogParts, head: number): Promise<number> {
-  const covered = await parts.store.logIndexEnd();
+async function coveredUpTo(parts: LogParts, { chain, sequence: head }: AuditHead): Promise<number> {
+  const covered = await parts.store.logIndexEnd(chain);
   if (head - covered <= MAX_TAIL) return covered;
   try {
-    await indexLog(parts, MAX_OPENED);
+    await indexLog(parts, chain, MAX_OPENED);
   } catch (error) {
     // A vault that accepts no writes still answers.
     if (!(error instanceof Problem)) throw error;
   }
-  return parts.store.logIndexEnd();
+  return parts.store.logIndexEnd(chain);
 }
 
-/** Resolves to the last row up to `head` that was written before `time`, or to a row at most PAGE rows later. */
-async function lastBefore({ store }: LogParts, time: Instant, head: number): Promise<number> {
+/**
+ * Resolves to the last row of a chain up to `head` that was written before `time`, or to a row at most PAGE rows later.
+ */
+async function lastBefore({ store }: LogParts, chain: string, time: Instant, head: number): Promise<number> {
   let [low, high] = [0, head];
   while (high - low > PAGE) {
     const middle = Math.floor((low + high) / 2);
-    const [row] = await store.readAudit(middle - 1, 1);
+    const [row] = await store.readAudit(chain, middle - 1, 1);
     if (row !== undefined && row.at < time) low = middle;
     else high = middle;
   }

@@ -1,11 +1,9 @@
+import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import type { Bound, Place, Run } from './connections.ts';
 import type { Statement } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
-
-/** The only chain of the audit so far. Its row is the lock that every write holds. */
-export const ROOT_CHAIN = 0;
 
 /** The named statements of this module, for the test of their plans. */
 export const CHAIN = {
@@ -48,22 +46,22 @@ const INSERT: Statement = {
     SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[])`,
 };
 
-/** An entry at its place in the root chain. */
+/** An entry at its place in the root chain, whose row is the lock that every write holds. */
 export interface PlacedEntry extends Place {
   readonly draft: AuditDraft;
 }
 
-/** Resolves to the last entry of the root chain. */
-export async function readHead(run: Run): Promise<AuditHead> {
-  const [row] = await run(CHAIN.head, [ROOT_CHAIN]);
-  return { sequence: storedNumber(row?.[0]), link: storedBytes(row?.[1]) };
+/** Resolves to the last entry of a chain. */
+export async function readHead(run: Run, chain: string): Promise<AuditHead> {
+  const [row] = await run(CHAIN.head, [chain]);
+  return { chain, sequence: storedNumber(row?.[0]), link: storedBytes(row?.[1]) };
 }
 
 /** Returns the place of an entry behind `head`. Throws what the draft's `link` throws. */
-export function placeBehind({ sequence: last, link: previous }: AuditHead, draft: AuditDraft): PlacedEntry {
+export function placeBehind({ chain, sequence: last, link: previous }: AuditHead, draft: AuditDraft): PlacedEntry {
   const sequence = last + 1;
   const { at, sealed } = draft;
-  return { chain: ROOT_CHAIN, sequence, previous, at, sealed, link: draft.link(previous, sequence), draft };
+  return { chain, sequence, previous, at, sealed, link: draft.link(previous, sequence), draft };
 }
 
 /** Returns the statements that index the subjects of entries, and empty the replies that show a removed record. */

@@ -1,18 +1,24 @@
 import type { AuditEntry, AuditStore } from '../../core/audit/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
-import { ROOT_CHAIN, readHead } from './audit-chain.ts';
+import { readHead } from './audit-chain.ts';
 import type { Connections } from './connections.ts';
 import type { Row, Statement } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
 
 const READ: Statement = {
-  text: `SELECT sequence, at, sealed, link FROM vault.audit WHERE chain = $1 AND sequence > $2 AND sequence > 0
-    ORDER BY sequence LIMIT $3`,
+  text: `SELECT sequence, at, sealed, link FROM vault.audit WHERE chain = $1 AND sequence > $2
+      AND (sequence > 0 OR chain > 0) ORDER BY sequence LIMIT $3`,
+};
+const HEADS: Statement = {
+  text: `SELECT c.chain, h.sequence, h.link, h.at FROM vault.chain c,
+      LATERAL (SELECT sequence, link, at FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1) h
+    ORDER BY c.chain`,
 };
 const FIND_LAST: Statement = {
-  text: `SELECT s.sequence, s.n FROM unnest($2::uuid[]) w (blind), LATERAL (SELECT sequence, n FROM vault.audit_subject
-      WHERE blind = w.blind AND chain = $1 AND sequence <= $3 ORDER BY sequence DESC, n DESC LIMIT 1) s
-    ORDER BY s.sequence DESC, s.n DESC LIMIT 1`,
+  text: `SELECT DISTINCT ON (c.chain) c.chain, s.sequence, s.n FROM vault.chain c, unnest($1::uuid[]) w (blind),
+      LATERAL (SELECT sequence, n FROM vault.audit_subject
+        WHERE blind = w.blind AND chain = c.chain AND sequence <= $2 ORDER BY sequence DESC, n DESC LIMIT 1) s
+    ORDER BY c.chain, s.sequence DESC, s.n DESC`,
 };
 const FIND_UNINDEXED: Statement = {
   text: `SELECT DISTINCT w.sequence FROM unnest($2::bigint[], $3::uuid[], $4::integer[]) w (sequence, blind, n)
@@ -48,8 +54,9 @@ const FIND_UNLOGGED: Statement = {
 const COUNT_LOG: Statement = { text: 'SELECT count(*) FROM vault.audit_index WHERE chain = $1 AND sequence <= $2' };
 
 /** Replaces a time of a damaged row that the table does not allow, so that the chain breaks at this entry. */
-function toEntry([sequence, at, sealed, link]: Row): AuditEntry {
+function toEntry(chain: string, [sequence, at, sealed, link]: Row): AuditEntry {
   return {
+    chain,
     sequence: storedNumber(sequence),
     at: Number.isSafeInteger(at) ? storedNumber(at) : 0,
     sealed: storedBytes(sealed),
@@ -77,18 +84,35 @@ function countOf([row]: readonly Row[]): number {
 export function auditMethods({ read, readSlow, change }: Connections): AuditStore {
   return {
     appendAudit: (drafts) => change(({ append }) => append(...drafts)),
-    readAudit: async (after, limit) => (await readSlow(READ, [ROOT_CHAIN, after, limit])).map(toEntry),
-    auditHead: async () => readHead(read),
+    // Every process writes to the root chain, so there is nothing to record.
+    useChainRecorder: () => undefined,
+    readAudit: async (chain, after, limit) =>
+      (await readSlow(READ, [chain, after, limit])).map((row) => toEntry(chain, row)),
+    auditHead: (chain) => readHead(read, chain),
 
-    async findAudited(subjects, before) {
-      const [row] = await read(FIND_LAST, [ROOT_CHAIN, subjects.map(blindText), before]);
-      return row && { sequence: storedNumber(row[0]), n: storedNumber(row[1]) };
+    async auditHeads() {
+      const rows = await readSlow(HEADS);
+      return rows.map(([chain, sequence, link, at]) => ({
+        chain: String(storedNumber(chain)),
+        sequence: storedNumber(sequence),
+        link: storedBytes(link),
+        at: storedNumber(at),
+      }));
     },
 
-    async findUnindexed(places) {
+    async findAudited(subjects, before) {
+      const rows = await read(FIND_LAST, [subjects.map(blindText), before]);
+      return rows.map(([chain, sequence, n]) => ({
+        chain: String(storedNumber(chain)),
+        sequence: storedNumber(sequence),
+        n: storedNumber(n),
+      }));
+    },
+
+    async findUnindexed(chain, places) {
       const all = places.flatMap(({ sequence, subjects }) => subjects.map((subject) => ({ sequence, ...subject })));
       const missing = await readSlow(FIND_UNINDEXED, [
-        ROOT_CHAIN,
+        chain,
         all.map(({ sequence }) => sequence),
         all.map(({ blind }) => blindText(blind)),
         all.map(({ n }) => n),
@@ -96,27 +120,27 @@ export function auditMethods({ read, readSlow, change }: Connections): AuditStor
       return missingOf(places, missing);
     },
 
-    countAuditIndex: async (upTo) => countOf(await readSlow(COUNT_INDEX, [ROOT_CHAIN, upTo])),
+    countAuditIndex: async (chain, upTo) => countOf(await readSlow(COUNT_INDEX, [chain, upTo])),
 
-    logIndexEnd: async () => countOf(await read(LOG_END, [ROOT_CHAIN])),
+    logIndexEnd: async (chain) => countOf(await read(LOG_END, [chain])),
 
-    indexLog: (rows, from, end) =>
+    indexLog: (chain, rows, from, end) =>
       change(async ({ run }) => {
-        const covered = countOf(await run(LOG_END, [ROOT_CHAIN]));
+        const covered = countOf(await run(LOG_END, [chain]));
         if (from > covered) return;
-        const added = run(INDEX_LOG, [ROOT_CHAIN, ...pairs(rows)]);
-        await Promise.all([added, ...(end > covered ? [run(SET_LOG_END, [ROOT_CHAIN, end])] : [])]);
+        const added = run(INDEX_LOG, [chain, ...pairs(rows)]);
+        await Promise.all([added, ...(end > covered ? [run(SET_LOG_END, [chain, end])] : [])]);
       }),
 
-    async findLogged(blinds, before, limit) {
-      const rows = await readSlow(FIND_LOGGED, [ROOT_CHAIN, blinds.map(blindText), before, limit]);
+    async findLogged(chain, blinds, before, limit) {
+      const rows = await readSlow(FIND_LOGGED, [chain, blinds.map(blindText), before, limit]);
       return rows.map(([sequence]) => storedNumber(sequence));
     },
 
-    async findUnlogged(rows) {
-      return missingOf(rows, await readSlow(FIND_UNLOGGED, [ROOT_CHAIN, ...pairs(rows)]));
+    async findUnlogged(chain, rows) {
+      return missingOf(rows, await readSlow(FIND_UNLOGGED, [chain, ...pairs(rows)]));
     },
 
-    countLogIndex: async (upTo) => countOf(await readSlow(COUNT_LOG, [ROOT_CHAIN, upTo])),
+    countLogIndex: async (chain, upTo) => countOf(await readSlow(COUNT_LOG, [chain, upTo])),
   };
 }

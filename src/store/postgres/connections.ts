@@ -36,7 +36,7 @@ export class Undo<T> extends Error {
 
 /** The place of an audit entry, made before the entry is written. */
 export interface Place {
-  readonly chain: number;
+  readonly chain: string;
   readonly sequence: number;
   /** The link of the entry before. */
   readonly previous: Uint8Array;

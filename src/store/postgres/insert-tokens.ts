@@ -1,9 +1,9 @@
+import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { InsertObstacle, NewToken } from '../../core/insert-ports.ts';
 import type { Instant, Store, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { storableText, storedNumber, storedText } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
-import { ROOT_CHAIN } from './audit-chain.ts';
 import { type Connections, type Run, Undo } from './connections.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';

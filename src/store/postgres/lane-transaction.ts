@@ -1,3 +1,4 @@
+import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import {
   appendEntries,
@@ -5,7 +6,6 @@ import {
   findWritten,
   type PlacedEntry,
   placeBehind,
-  ROOT_CHAIN,
   readHead,
   subjectStatements,
 } from './audit-chain.ts';
@@ -71,7 +71,7 @@ async function begin(client: SqlClient, statement: Statement): Promise<AuditHead
   const run: Run = client.run;
   const [, , head] = await client.together(() =>
     // The head is read by a statement of its own: one that waits for a lock does not see what is committed meanwhile.
-    Promise.all([run(statement), run(CHAIN.lock, [ROOT_CHAIN]), readHead(run)]),
+    Promise.all([run(statement), run(CHAIN.lock, [ROOT_CHAIN]), readHead(run, ROOT_CHAIN)]),
   );
   return head;
 }

@@ -1,9 +1,9 @@
+import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { ResealedToken } from '../../core/maintenance-ports.ts';
 import type { Store, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION_COLUMNS, toApplicationRecord } from './application-rows.ts';
-import { ROOT_CHAIN } from './audit-chain.ts';
 import type { Connections } from './connections.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';

@@ -1,10 +1,10 @@
+import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { InsertTokenOutcome } from '../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { isStorableText, storableText } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
-import { ROOT_CHAIN } from './audit-chain.ts';
 import { type Connections, type LaneMember, type Place, placeParameters } from './connections.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows, type TokenName } from './lock-rows.ts';

@@ -194,16 +194,18 @@ export function sqliteStore(session: Session): FileStore {
     markActive: (tenantId, ids, month) => session.write('added', () => counts.markActive(tenantId, ids, month)),
 
     appendAudit: (drafts) => session.write('added', () => audits.append(...drafts)),
-    readAudit: (after, limit) => session.read(() => audits.read(after, limit)),
+    useChainRecorder: () => undefined,
+    readAudit: (_chain, after, limit) => session.read(() => audits.read(after, limit)),
+    auditHeads: () => session.readSnapshot(() => [audits.end()]),
     auditHead: () => session.read(() => audits.head()),
     findAudited: (subjects, before) => session.readSnapshot(() => audits.findLast(subjects, before)),
-    findUnindexed: (places) => session.readSnapshot(() => audits.findUnindexed(places)),
-    countAuditIndex: (upTo) => session.read(() => audits.countIndex(upTo)),
+    findUnindexed: (_chain, places) => session.readSnapshot(() => audits.findUnindexed(places)),
+    countAuditIndex: (_chain, upTo) => session.read(() => audits.countIndex(upTo)),
     logIndexEnd: () => session.read(() => audits.logEnd()),
-    indexLog: (...added) => session.write('added', () => audits.indexLog(...added)),
-    findLogged: (...query) => session.readSnapshot(() => audits.findLogged(...query)),
-    findUnlogged: (rows) => session.readSnapshot(() => audits.findUnlogged(rows)),
-    countLogIndex: (upTo) => session.read(() => audits.countLog(upTo)),
+    indexLog: (_chain, ...added) => session.write('added', () => audits.indexLog(...added)),
+    findLogged: (_chain, ...query) => session.readSnapshot(() => audits.findLogged(...query)),
+    findUnlogged: (_chain, rows) => session.readSnapshot(() => audits.findUnlogged(rows)),
+    countLogIndex: (_chain, upTo) => session.read(() => audits.countLog(upTo)),
 
     async removeExpired(now, limit, expiryRecorder) {
       let removed = 0;

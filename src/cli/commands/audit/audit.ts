@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { AUDITED_ACTIONS, type AuditedAction } from '../../../core/audit/audit-event.ts';
 import { isDenied } from '../../../core/audit/audit-level.ts';
-import { BrokenAudit, type PlacedEvent } from '../../../core/audit/walk-audit.ts';
+import { BrokenAudit, type PlacedEvent, rowName } from '../../../core/audit/walk-audit.ts';
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { nearestHint } from '../../../core/nearest-name.ts';
@@ -127,10 +127,11 @@ function damaged(error: unknown): never {
   throw new Fault('damaged', error.message, { hint: 'run `vault doctor` to find all damage', cause: error });
 }
 
-function shownEvent({ sequence, n, at, event }: PlacedEvent) {
+function shownEvent(placed: PlacedEvent) {
+  const { n, at, event } = placed;
   const { action, status, revealed, application_id, tenant_id, peer, revision, entities, counted } = event;
   return {
-    sequence: `${sequence}.${n}`,
+    sequence: `${rowName(placed)}.${n}`,
     at: formatInstant(at),
     action,
     status,

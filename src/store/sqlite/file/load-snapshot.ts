@@ -114,7 +114,7 @@ function readFacts(connection: Connection): SignedFacts | undefined {
  * Throws `conflict` for a snapshot of a state that this file never had, or with a tenant or a key that no longer
  * exists.
  */
-function refuseForeign(connection: Connection, { sequence, link }: AuditHead): void {
+function refuseForeign(connection: Connection, { sequence, link }: Omit<AuditHead, 'chain'>): void {
   const count = (sql: string) => connection.prepare<[], number>(sql).pluck().get() ?? 0;
   const entry = auditRows(connection).read(sequence - 1, 1)[0];
   if (entry?.sequence !== sequence || Buffer.compare(entry.link, link) !== 0) {

@@ -1,19 +1,22 @@
 import { NO_LINK } from '../../../core/audit/audit-link.ts';
-import type {
-  AuditDraft,
-  AuditEntry,
-  AuditHead,
-  AuditPlace,
-  IndexedPlace,
-  LoggedRow,
+import {
+  type AuditDraft,
+  type AuditEntry,
+  type AuditHead,
+  type AuditPlace,
+  type ChainEnd,
+  type IndexedPlace,
+  type LoggedRow,
+  ROOT_CHAIN,
 } from '../../../core/audit/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
 /** Replaces values of a damaged row that the table does not allow, so that the chain breaks at this entry. */
-function asEntry({ sequence, at, sealed, link }: AuditEntry): AuditEntry {
+function asEntry({ sequence, at, sealed, link }: Omit<AuditEntry, 'chain'>): AuditEntry {
   return {
+    chain: ROOT_CHAIN,
     sequence,
     at: Number.isSafeInteger(at) ? at : 0,
     sealed: Buffer.isBuffer(sealed) ? sealed : NO_BYTES,
@@ -29,18 +32,20 @@ const NO_BYTES = new Uint8Array();
  */
 export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'main') {
   const { rows, value } = statements(connection);
-  const last = rows<[], AuditHead>(`SELECT sequence, link FROM ${schema}.audit ORDER BY sequence DESC LIMIT 1`);
+  const last = rows<[], Omit<AuditHead, 'chain'>>(
+    `SELECT sequence, link FROM ${schema}.audit ORDER BY sequence DESC LIMIT 1`,
+  );
   const insert = rows<[number, number, Uint8Array, Uint8Array]>(
     `INSERT INTO ${schema}.audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)`,
   );
-  const after = rows<[number, number], AuditEntry>(
+  const after = rows<[number, number], Omit<AuditEntry, 'chain'>>(
     `SELECT sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT +?`,
   );
 
   const index = rows<[Uint8Array, number, number]>(
     `INSERT OR IGNORE INTO ${schema}.audit_subject (blind, sequence, n) VALUES (?, ?, ?)`,
   );
-  const lastOf = rows<[Uint8Array, number], AuditPlace>(
+  const lastOf = rows<[Uint8Array, number], Omit<AuditPlace, 'chain'>>(
     `SELECT sequence, n FROM ${schema}.audit_subject WHERE blind = +? AND sequence <= ? ORDER BY sequence DESC, n DESC LIMIT 1`,
   );
   const hasSubject = value<[Uint8Array, number, number], number>(
@@ -65,9 +70,9 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
 
   function head(): AuditHead {
     const found = last().get();
-    if (found === undefined) return { sequence: 0, link: NO_LINK };
+    if (found === undefined) return { chain: ROOT_CHAIN, sequence: 0, link: NO_LINK };
     if (!Buffer.isBuffer(found.link)) throw new Problem('integrity_failure');
-    return found;
+    return { chain: ROOT_CHAIN, ...found };
   }
 
   return {
@@ -91,14 +96,24 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
             ? new Problem('integrity_failure', { cause })
             : cause;
         }
-        before = { sequence, link: own };
+        before = { chain: ROOT_CHAIN, sequence, link: own };
       }
     },
 
-    /** Returns the last place of one of `subjects` in an entry up to number `before`. */
-    findLast(subjects: readonly Uint8Array[], before: number): AuditPlace | undefined {
+    /** Returns the end of the only chain, even if the last row is damaged. */
+    end(): ChainEnd {
+      const { sequence = 0 } = last().get() ?? {};
+      const [entry] = after()
+        .all(sequence - 1, 1)
+        .map(asEntry);
+      return entry ?? { chain: ROOT_CHAIN, sequence: 0, at: 0, link: NO_LINK };
+    },
+
+    /** Returns the last place of one of `subjects` in an entry up to number `before`, if there is one. */
+    findLast(subjects: readonly Uint8Array[], before: number): readonly AuditPlace[] {
       const places = subjects.map((subject) => lastOf().get(subject, before)).filter((place) => place !== undefined);
-      return places.sort((a, b) => b.sequence - a.sequence || b.n - a.n)[0];
+      const sorted = places.sort((a, b) => b.sequence - a.sequence || b.n - a.n);
+      return sorted.slice(0, 1).map((place) => ({ chain: ROOT_CHAIN, ...place }));
     },
 
     findUnindexed: (places: readonly IndexedPlace[]): readonly number[] =>
