@@ -1,4 +1,5 @@
-import { type AuditHead, ROOT_CHAIN } from '../core/audit/ports.ts';
+import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
+import type { AuditHead } from '../core/audit/ports.ts';
 import { START } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote, ChangeMark } from '../core/maintenance-ports.ts';

@@ -140,17 +140,20 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     const { table, entity, after, placed } = change;
     const rows = tenant.rows[table];
     const before = rows.get(entity);
-    const subject = subjectOf(table, id, entity);
     if (before !== undefined && isRemoved(before)) {
       if (!isOrdered && placed.at <= -before + SKEW_MS) return;
       reject(placed, table, entity, AFTER_REMOVAL);
     } else if (isRemoved(after) ? before === undefined : after !== (before ?? 0) + 1) {
-      if (!isLast) return void early.set(subject, [...(early.get(subject) ?? []), change]);
+      if (!isLast) {
+        const subject = subjectOf(table, id, entity);
+        return void early.set(subject, [...(early.get(subject) ?? []), change]);
+      }
       reject(placed, table, entity, SKIPPED);
     }
     rows.set(entity, isOrdered || isRemoved(after) ? after : Math.max(after, before ?? 0));
-    const waiting = early.get(subject);
-    if (waiting === undefined) return;
+    if (early.size === 0) return;
+    const subject = subjectOf(table, id, entity);
+    const waiting = early.get(subject) ?? [];
     early.delete(subject);
     for (const one of waiting.sort(byRevision)) changeRecord(id, tenant, one, isLast);
   }

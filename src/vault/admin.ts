@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type AuditPlace, ROOT_CHAIN } from '../core/audit/ports.ts';
+import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
+import type { AuditPlace } from '../core/audit/ports.ts';
 import { BrokenAudit, lastEvents, type PlacedEvent, START, walkAudit } from '../core/audit/walk-audit.ts';
 import type { VaultHeader } from '../core/ports.ts';
 import { type Credential, requireStrongPassphrase } from '../keyring/credential.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LINK_BYTES, NO_LINK } from '../../src/core/audit/audit-link.ts';
-import { type AuditDraft, type AuditEntry, ROOT_CHAIN } from '../../src/core/audit/ports.ts';
+import { LINK_BYTES, NO_LINK, ROOT_CHAIN } from '../../src/core/audit/audit-link.ts';
+import type { AuditDraft, AuditEntry } from '../../src/core/audit/ports.ts';
 import { rowName } from '../../src/core/audit/walk-audit.ts';
 import type { Store } from '../../src/core/ports.ts';
 import {

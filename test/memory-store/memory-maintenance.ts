@@ -1,15 +1,14 @@
 import { REPLY_LIFE_MS } from '../../src/contract/limits.ts';
-import { NO_LINK } from '../../src/core/audit/audit-link.ts';
-import {
-  type AuditDraft,
-  type AuditEntry,
-  type AuditHead,
-  type AuditPlace,
-  type AuditStore,
-  type ChainEnd,
-  type ChainRecorder,
-  type IndexedSubject,
-  ROOT_CHAIN,
+import { NO_LINK, ROOT_CHAIN } from '../../src/core/audit/audit-link.ts';
+import type {
+  AuditDraft,
+  AuditEntry,
+  AuditHead,
+  AuditPlace,
+  AuditStore,
+  ChainEnd,
+  ChainRecorder,
+  IndexedSubject,
 } from '../../src/core/audit/ports.ts';
 import type {
   InspectedRecords,

@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createAudit } from '../../src/core/audit/audit.ts';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
+import { ROOT_CHAIN } from '../../src/core/audit/audit-link.ts';
 import { createChainRecorder } from '../../src/core/audit/chain-events.ts';
 import { isAudited } from '../../src/core/audit/last-change.ts';
 import { indexLogs } from '../../src/core/audit/log-index.ts';
-import { type AuditEntry, type AuditStore, type ChainEnd, ROOT_CHAIN } from '../../src/core/audit/ports.ts';
+import type { AuditEntry, AuditStore, ChainEnd } from '../../src/core/audit/ports.ts';
 import { type FoundLog, type LogQuestion, searchLog } from '../../src/core/audit/search-log.ts';
 import { lastEvents, type PlacedEvent, walkAudit } from '../../src/core/audit/walk-audit.ts';
 import type { Keyring, Store } from '../../src/core/ports.ts';
@@ -295,6 +296,7 @@ describe('lists of the log', () => {
     expect(await list(`after=${newest?.id}`)).toEqual({ data: late, next: undefined });
     expect((await list(`after=${late[1]?.id}`)).data).toEqual(late.slice(0, 1));
     expect((await list(`after=${late[0]?.id}`)).data).toEqual([]);
+    expect((await list('after=0.0&size=100')).data).toEqual((await list('size=100')).data);
     const shown = await lastEvents({ store, keyring }, () => true, 1000);
     expect(shown).toHaveLength((await walked(store)).length);
     const shownTimes = shown.map(({ at }) => at);

@@ -6,7 +6,7 @@ import type { OperationId } from '../../src/contract/operations.ts';
 import { createAudit } from '../../src/core/audit/audit.ts';
 import { AUDITED_ACTIONS, type AuditEvent, decodeEvents, encodeEvents } from '../../src/core/audit/audit-event.ts';
 import type { AuditLevel } from '../../src/core/audit/audit-level.ts';
-import { ROOT_CHAIN } from '../../src/core/audit/ports.ts';
+import { ROOT_CHAIN } from '../../src/core/audit/audit-link.ts';
 import { lastEvents, walkAudit } from '../../src/core/audit/walk-audit.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';

@@ -5,9 +5,9 @@ import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { formatInstant, parseInstant } from '../time.ts';
 import { AUDITED_ACTIONS } from './audit-event.ts';
+import { ROOT_CHAIN } from './audit-link.ts';
 import { logCursor, parseLogCursor, parseLogId } from './log-place.ts';
 import { countRows } from './log-watch.ts';
-import { ROOT_CHAIN } from './ports.ts';
 import { type FoundLog, type LogQuestion, searchLog } from './search-log.ts';
 
 /** The time after which no earlier row of another chain is expected, in milliseconds. */

@@ -1,6 +1,6 @@
 import type { Instant } from '../ports.ts';
 import { invalid } from '../problem.ts';
-import { ROOT_CHAIN } from './ports.ts';
+import { ROOT_CHAIN } from './audit-link.ts';
 
 /**
  * The place of a log entry: the row, the event in the row, and the entity in the event, from 1. `entity` is 0 for an

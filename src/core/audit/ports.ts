@@ -1,9 +1,6 @@
 import type { Instant } from '../ports.ts';
 import type { StoredReply } from '../reply-ports.ts';
 
-/** The first chain of the audit, on which all other chains hang. Most stores have only this chain. */
-export const ROOT_CHAIN = '0';
-
 /** A record that an entry of an audit row changed. */
 export interface IndexedSubject {
   /** The entry's number in its row, from 1. */

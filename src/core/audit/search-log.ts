@@ -105,7 +105,9 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
 /** Adds the time of its row to a place that has none, for the comparison with other chains. */
 async function withTime({ store }: LogParts, of: LogPlace | undefined): Promise<LogPlace | undefined> {
   if (of === undefined || of.reached !== undefined) return of;
-  const [row] = await store.readAudit(of.chain, of.place[0] - 1, 1);
+  const [sequence] = of.place;
+  if (sequence === 0) return { ...of, reached: 0 };
+  const [row] = await store.readAudit(of.chain, sequence - 1, 1);
   return { ...of, reached: row?.at };
 }
 

@@ -1,10 +1,10 @@
 import type { Instant, Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { type AuditEvent, decodeEvents, type TimedEvent } from './audit-event.ts';
-import { NO_LINK } from './audit-link.ts';
+import { NO_LINK, ROOT_CHAIN } from './audit-link.ts';
 import { notedPlaces } from './chain-events.ts';
 import { mergeChains } from './merge-chains.ts';
-import { type AuditEntry, type AuditHead, type AuditPlace, type AuditStore, ROOT_CHAIN } from './ports.ts';
+import type { AuditEntry, AuditHead, AuditPlace, AuditStore } from './ports.ts';
 
 /** The number of rows in one read. */
 const PAGE = 100;

@@ -1,13 +1,12 @@
-import { NO_LINK } from '../../../core/audit/audit-link.ts';
-import {
-  type AuditDraft,
-  type AuditEntry,
-  type AuditHead,
-  type AuditPlace,
-  type ChainEnd,
-  type IndexedPlace,
-  type LoggedRow,
-  ROOT_CHAIN,
+import { NO_LINK, ROOT_CHAIN } from '../../../core/audit/audit-link.ts';
+import type {
+  AuditDraft,
+  AuditEntry,
+  AuditHead,
+  AuditPlace,
+  ChainEnd,
+  IndexedPlace,
+  LoggedRow,
 } from '../../../core/audit/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
@@ -72,7 +71,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     const found = last().get();
     if (found === undefined) return { chain: ROOT_CHAIN, sequence: 0, link: NO_LINK };
     if (!Buffer.isBuffer(found.link)) throw new Problem('integrity_failure');
-    return { chain: ROOT_CHAIN, ...found };
+    return { chain: ROOT_CHAIN, sequence: found.sequence, link: found.link };
   }
 
   return {
