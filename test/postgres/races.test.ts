@@ -209,9 +209,9 @@ describe('two stores on one database', () => {
 
   it('link the entries of all these changes', async () => {
     let { sequence, link } = { sequence: 0, link: new Uint8Array(16) as Uint8Array };
-    const { sequence: last } = await b.auditHead();
+    const { sequence: last } = await b.auditHead('0');
     while (sequence < last) {
-      for (const next of await a.readAudit(sequence, 1000)) {
+      for (const next of await a.readAudit('0', sequence, 1000)) {
         expect(next.sequence).toBe(sequence + 1);
         if (Buffer.compare(next.sealed, entry('any').sealed) === 0) {
           expect(Buffer.compare(next.link, ENTRY.link(link, next.sequence))).toBe(0);

@@ -64,7 +64,15 @@ async function contents({ run }: SqlClient): Promise<unknown> {
 
 describe.each(MEMBERS)('a %s', (_, memberFor) => {
   async function send(client: SqlClient, member: LaneMember<unknown>, place: Partial<Place>) {
-    const whole = { chain: 0, sequence: 1, previous: NO_LINK, at: NOW, sealed: sealed('entry'), link: LINK, ...place };
+    const whole = {
+      chain: '0',
+      sequence: 1,
+      previous: NO_LINK,
+      at: NOW,
+      sealed: sealed('entry'),
+      link: LINK,
+      ...place,
+    };
     const sent = member.statements(whole).map(([statement, values]) => client.run(statement, values));
     return member.read(await Promise.all(sent));
   }
@@ -72,7 +80,7 @@ describe.each(MEMBERS)('a %s', (_, memberFor) => {
   it.each<[string, Partial<Place>]>([
     ['behind an entry that is missing', { sequence: 3 }],
     ['behind another entry', { previous: LINK }],
-    ['in another chain', { chain: 7 }],
+    ['in another chain', { chain: '7' }],
   ])('changes nothing %s', async (_place, place) => {
     const client = await openClient(url);
     const member = await prepare(client, memberFor);

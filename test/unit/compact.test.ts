@@ -16,7 +16,12 @@ const compact = (file: string) => compactVault({ file, credential: CREDENTIAL })
 async function identity(file: string) {
   const { store, header } = await openVaultFile(file);
   try {
-    return { header, change: await store.lastChange(), audit: await store.auditHead(), note: await store.clockNote() };
+    return {
+      header,
+      change: await store.lastChange(),
+      audit: await store.auditHead('0'),
+      note: await store.clockNote(),
+    };
   } finally {
     await store.close();
   }

@@ -22,7 +22,7 @@ const ERRORS = [
   ['SQLITE_NOTADB', 'not_a_vault', 'integrity_failure'],
   ['SQLITE_BUSY_RECOVERY', 'locked_by_other', 'vault_busy'],
   ['SQLITE_READONLY_DIRECTORY', 'file_unwritable', undefined],
-  ['SQLITE_READONLY_DBMOVED', 'file_unwritable', 'vault_moved'],
+  ['SQLITE_READONLY_DBMOVED', 'locked_by_other', 'vault_moved'],
   ['SQLITE_CANTOPEN', 'file_unwritable', 'vault_moved'],
 ] as const;
 

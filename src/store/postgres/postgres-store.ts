@@ -1,3 +1,4 @@
+import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { Store } from '../../core/ports.ts';
 import { applicationMethods } from './application-rows.ts';
 import { readHead } from './audit-chain.ts';
@@ -41,7 +42,7 @@ export function postgresStore(connections: OpenConnections): Store {
 
     async lastChange() {
       // Each change appends to the audit, and each link is keyed and depends on all entries before it.
-      const { sequence, link } = await readHead(connections.read);
+      const { sequence, link } = await readHead(connections.read, ROOT_CHAIN);
       return { counter: sequence, mark: link };
     },
     ping: () => connections.ping(),

@@ -1,3 +1,4 @@
+import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import { readHead, subjectStatements } from './audit-chain.ts';
 import { type Bound, type LaneMember, type Run, type Transaction, Undo } from './connections.ts';
 import { type Outcome, openTransaction, prepare, readOutcome } from './lane-transaction.ts';
@@ -33,10 +34,10 @@ export function soleConnection(client: SqlClient): OpenConnections {
   }
 
   const change = <T>(work: (transaction: Transaction) => Promise<T>): Promise<T> =>
-    inLine(() => saved(async () => work(openTransaction(run, await readHead(run)).transaction)));
+    inLine(() => saved(async () => work(openTransaction(run, await readHead(run, ROOT_CHAIN)).transaction)));
 
   async function runMember<T>(member: LaneMember<T>): Promise<T> {
-    const [prepared] = prepare([member], await readHead(run));
+    const [prepared] = prepare([member], await readHead(run, ROOT_CHAIN));
     if (prepared === undefined || 'error' in prepared) throw prepared?.error;
     const { entry, bound } = prepared;
     const send = ([statement, values]: Bound) => run(statement, values);
