@@ -80,3 +80,11 @@ if (code === null && sessionStorage.getItem(SECRET) !== null) {
   sendAhead('session');
   askFirstList();
 }
+
+/** Loads the rest of the page. Runs after the first paint, which compiling would delay. */
+function loadPage(): void {
+  const link = document.querySelector<HTMLLinkElement>('link[rel=preload]');
+  if (link !== null) void import(link.href);
+}
+
+requestAnimationFrame(() => setTimeout(loadPage));
