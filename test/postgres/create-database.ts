@@ -4,6 +4,13 @@ import { text } from 'node:stream/consumers';
 import { Client } from 'pg';
 import { inject } from 'vitest';
 
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** A port that answers each connection with the URL of this run's server. */
+    readonly postgres: number;
+  }
+}
+
 /** Creates an empty database on the server of this run; returns its URL, without the parameters of a store. */
 export async function createDatabase(): Promise<string> {
   const url = await text(net.connect(inject('postgres'), '127.0.0.1'));

@@ -3,13 +3,6 @@ import net from 'node:net';
 import type { TestProject } from 'vitest/node';
 import { startPostgres, type TestServer } from './start-postgres.ts';
 
-declare module 'vitest' {
-  interface ProvidedContext {
-    /** A port that answers each connection with the URL of this run's server. */
-    readonly postgres: number;
-  }
-}
-
 /** A URL, or the folder of the binaries to start. */
 const GIVEN = process.env['VAULT_TEST_POSTGRES'];
 
