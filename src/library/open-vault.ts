@@ -8,18 +8,26 @@ import {
   provideKeyFile,
 } from '../cli/commands/keys/new-credential.ts';
 import { startSweeper } from '../cli/commands/serve/sweeper.ts';
-import { keyFileBeside, readKeyCommand, readKeyFile } from '../cli/credential.ts';
+import { type Credential, keyFileBeside, readKeyCommand, readKeyFile } from '../cli/credential.ts';
 import { checkOptions, isText, type OptionRow } from '../client/check-options.ts';
 import { type ClientOptions, typedClient, type VaultClient } from '../client/create-client.ts';
 import { directClient } from '../client/direct.ts';
 import type { Call, Reply } from '../contract/call.ts';
 import { Fault } from '../core/fault.ts';
-import { checkUnopenedVault, createVault, openVault as openFile } from '../vault/vault.ts';
+import { openVaultAt, parseStore, type VaultPlace } from '../vault/place.ts';
+import { checkUnopenedVault, createVault } from '../vault/vault.ts';
 
-/** The options of `openVault`. At most one of `keyFile`, `keyCommand`, `key` and `passphrase` may be given. */
+/**
+ * The options of `openVault`. One of `file` and `store` is required, and at most one of `keyFile`, `keyCommand`, `key`
+ * and `passphrase`. A store requires one of them.
+ */
 export interface OpenVaultOptions {
   /** The path of the vault file. */
-  readonly file: string;
+  readonly file?: string | undefined;
+  /** The URL of a PostgreSQL database that contains a vault, as for `vault --store`. */
+  readonly store?: string | undefined;
+  /** Whether to accept what `vault --insecure-store` accepts. */
+  readonly insecureStore?: boolean | undefined;
   /** The path of a key file: 32 bytes, mode 0600. Default: `FILE.key`. */
   readonly keyFile?: string | undefined;
   /** A program that prints the key, with its arguments, separated by blanks, as for `vault --key-command`. */
@@ -29,19 +37,20 @@ export interface OpenVaultOptions {
   readonly passphrase?: string | undefined;
   /**
    * The path of an anchor, which makes `openVault` reject an older copy of the file, as `vault serve --anchor` does.
+   * Only with `file`.
    */
   readonly anchor?: string | undefined;
-  /** Whether to create the vault if its file is missing, and then also a missing key file. */
+  /** Whether to create the vault if its file is missing, and then also a missing key file. Only with `file`. */
   readonly createIfMissing?: boolean | undefined;
 }
 
-/** A vault file that is open in this process. */
+/** A vault that is open in this process. */
 export interface OpenedVault {
   /** The first tenant and its management key, which is shown only once. Undefined for a file that existed. */
   readonly created: { readonly tenant_id: string; readonly management_key: string } | undefined;
   /** Returns a client with the methods of `token-vault/client`, bound to one API key. */
   client(options: Pick<ClientOptions, 'apiKey' | 'timeout' | 'signal'>): VaultClient;
-  /** Waits for running calls, closes the file and wipes the keys. Later calls return the same promise. */
+  /** Waits for running calls, closes the vault and wipes the keys. Later calls return the same promise. */
   close(): Promise<void>;
   [Symbol.asyncDispose](): Promise<void>;
 }
@@ -50,6 +59,8 @@ const isBoolean = (value: unknown) => typeof value === 'boolean';
 
 const OPTIONS = {
   file: { is: isText, said: 'a path' },
+  store: { is: isText, said: 'a URL' },
+  insecureStore: { is: isBoolean, said: 'true or false' },
   keyFile: { is: isText, said: 'a path' },
   keyCommand: { is: isText, said: 'a program and its arguments' },
   key: { is: (value) => value instanceof Uint8Array, said: 'a Uint8Array of 32 bytes' },
@@ -63,20 +74,22 @@ const MAX_TRIES = 40;
 const PAUSE_MS = 50;
 
 /**
- * Opens a vault file in this process, without a daemon. Daemons, commands and other processes may use the file at the
- * same time. Rejects with a `TypeError` for wrong options. Other errors have a `hint` and a `code`, such as
- * `file_missing`, `wrong_credential`, `file_unsafe` or `not_a_vault`.
+ * Opens a vault in this process, without a daemon. Daemons, commands and other processes may use the vault at the same
+ * time. Rejects with a `TypeError` for wrong options. Other errors have a `hint` and a `code`, such as `file_missing`,
+ * `wrong_credential`, `file_unsafe`, `not_a_vault`, `store_missing` or `store_unreachable`.
  */
 export async function openVault(options: OpenVaultOptions): Promise<OpenedVault> {
   checkOptions('openVault', OPTIONS, options);
-  if (options.file === undefined) throw new TypeError('openVault: file (a path) is required');
-  const openers = (['keyFile', 'keyCommand', 'key', 'passphrase'] as const).filter(
-    (name) => options[name] !== undefined,
-  );
+  const { file, store } = options;
+  const openers = given(options, 'keyFile', 'keyCommand', 'key', 'passphrase');
   if (openers.length > 1) throw new TypeError(`openVault: only one of ${openers.join(' and ')} can be given`);
+  if (file !== undefined && store !== undefined)
+    throw new TypeError('openVault: only one of file and store can be given');
+  if (store !== undefined) return openInStore(store, options, openers.length === 1);
+  if (file === undefined) throw new TypeError('openVault: file (a path) or store (a URL) is required');
   for (let tries = 1; ; tries += 1) {
     try {
-      return await openOrCreate(options);
+      return await openOrCreate(file, options);
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'file_exists' || tries === MAX_TRIES) throw error;
       await sleep(PAUSE_MS);
@@ -84,34 +97,40 @@ export async function openVault(options: OpenVaultOptions): Promise<OpenedVault>
   }
 }
 
-async function openOrCreate(options: OpenVaultOptions): Promise<OpenedVault> {
-  const { file, anchor } = options;
+function given(options: OpenVaultOptions, ...names: readonly (keyof OpenVaultOptions)[]): readonly string[] {
+  return names.filter((name) => options[name] !== undefined);
+}
+
+async function openInStore(store: string, options: OpenVaultOptions, hasKey: boolean): Promise<OpenedVault> {
+  const [ofFile] = given(options, 'anchor', 'createIfMissing');
+  if (ofFile !== undefined) throw new TypeError(`openVault: ${ofFile} works only with file`);
+  if (!hasKey) throw new TypeError('openVault: a store needs keyFile, keyCommand, key or passphrase');
+  const place = { store: parseStore(store, options.insecureStore === true) };
+  const credential = await namedCredential(options);
+  const wipe = wiperOf(credential);
+  try {
+    return await openAt(place, { credential }, undefined, wipe);
+  } catch (error) {
+    wipe();
+    throw error;
+  }
+}
+
+async function openOrCreate(file: string, options: OpenVaultOptions): Promise<OpenedVault> {
+  const { anchor } = options;
   const isNew = !existsSync(file);
   if (isNew && options.createIfMissing !== true) {
     throw new Fault('file_missing', `there is no vault at ${file}`, {
       hint: 'make one with `vault init`, or pass createIfMissing',
     });
   }
-  const { credential, undo } = await credentialOf(options, isNew);
-  const wipe = () => void (credential.kind === 'key_file' && credential.key.fill(0));
+  const { credential, undo } = await credentialOf(file, options, isNew);
+  const wipe = wiperOf(credential);
   try {
     const made = isNew ? await createVault({ file, credential, tenantName: 'default' }) : undefined;
     await made?.vault.close();
     const created = made && { tenant_id: made.tenant.id, management_key: made.application.key ?? '' };
-    // Write audit entries to disk before each reply, because a program may exit without calling `close`.
-    const settings = { auditStrict: true, ...(process.env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }) };
-    const vault = await openFile({ file, credential, anchor, ...settings });
-    const stopSweeper = startSweeper({ sweep: vault.sweep, notices: vault.notices, report: () => undefined });
-    const target = directClient(vault);
-    return {
-      created,
-      ...closable(target.call, async (idle) => {
-        stopSweeper();
-        vault.endWaits();
-        await idle();
-        await target.close().finally(wipe);
-      }),
-    };
+    return await openAt({ file }, { credential, anchor }, created, wipe);
   } catch (error) {
     wipe();
     if (!existsSync(file)) await undo();
@@ -119,15 +138,47 @@ async function openOrCreate(options: OpenVaultOptions): Promise<OpenedVault> {
   }
 }
 
-async function credentialOf(options: OpenVaultOptions, isNew: boolean): Promise<NewCredential> {
-  const { file, key, passphrase, keyFile, keyCommand } = options;
-  if (passphrase !== undefined) return keptCredential({ kind: 'passphrase', passphrase });
-  if (key !== undefined) return keptCredential({ kind: 'key_file', key: key.slice() });
-  if (!isNew) await checkUnopenedVault(file);
-  if (keyCommand !== undefined) return keptCredential(await readKeyCommand(keyCommand, 'keyCommand'));
-  if (!isNew) {
-    return keptCredential(await readKeyFile(keyFile ?? keyFileBeside(file), 'keyFile'));
-  }
+/** Opens an existing vault. `wipe` overwrites its key; the vault calls it when it closes. */
+async function openAt(
+  place: VaultPlace,
+  opening: { readonly credential: Credential; readonly anchor?: string | undefined },
+  created: OpenedVault['created'],
+  wipe: () => void,
+): Promise<OpenedVault> {
+  // Write audit entries to disk before each reply, because a program may exit without calling `close`.
+  const settings = { auditStrict: true, ...(process.env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }) };
+  const vault = await openVaultAt(place, { ...opening, ...settings });
+  const stopSweeper = startSweeper({ sweep: vault.sweep, notices: vault.notices, report: () => undefined });
+  const target = directClient(vault);
+  return {
+    created,
+    ...closable(target.call, async (idle) => {
+      stopSweeper();
+      vault.endWaits();
+      await idle();
+      await target.close().finally(wipe);
+    }),
+  };
+}
+
+function wiperOf(credential: Credential): () => void {
+  return () => void (credential.kind === 'key_file' && credential.key.fill(0));
+}
+
+/** Resolves to the credential that the options name. */
+async function namedCredential({ passphrase, key, keyCommand, keyFile = '' }: OpenVaultOptions): Promise<Credential> {
+  if (passphrase !== undefined) return { kind: 'passphrase', passphrase };
+  if (key !== undefined) return { kind: 'key_file', key: key.slice() };
+  if (keyCommand !== undefined) return readKeyCommand(keyCommand, 'keyCommand');
+  return readKeyFile(keyFile, 'keyFile');
+}
+
+async function credentialOf(file: string, options: OpenVaultOptions, isNew: boolean): Promise<NewCredential> {
+  const { key, passphrase, keyFile, keyCommand } = options;
+  const isGiven = (passphrase ?? key) !== undefined;
+  if (!isNew && !isGiven) await checkUnopenedVault(file);
+  if (!isNew) return keptCredential(await namedCredential({ ...options, keyFile: keyFile ?? keyFileBeside(file) }));
+  if (isGiven || keyCommand !== undefined) return keptCredential(await namedCredential(options));
   return keyFile === undefined ? makeKeyFileBeside(file, 'keyFile') : provideKeyFile(keyFile, 'keyFile');
 }
 

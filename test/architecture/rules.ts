@@ -135,6 +135,7 @@ const LAYERS: readonly Layer[] = [
       'src/contract/',
       'src/core/',
       'src/client/',
+      'src/vault/place.ts',
       'src/vault/vault.ts',
       'src/cli/credential.ts',
       'src/cli/commands/keys/new-credential.ts',

@@ -1,0 +1,30 @@
+import { randomBytes } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { openVault } from '../../src/library/open-vault.ts';
+import { parseStore } from '../../src/vault/place.ts';
+import { createStoreVault } from '../../src/vault/store-vault.ts';
+import { createDatabase } from './create-database.ts';
+
+it('openVault opens a vault in a database, which several processes may use', async () => {
+  const key = randomBytes(32);
+  const store = `${await createDatabase()}?sslmode=disable`;
+  await expect(openVault({ store, key })).rejects.toMatchObject({ code: 'store_missing' });
+
+  const made = await createStoreVault({
+    store: parseStore(store, false),
+    credential: { kind: 'key_file', key: key.slice() },
+    tenantName: 'default',
+    weakPassphrase: false,
+  });
+  await expect(openVault({ store, key: randomBytes(32) })).rejects.toMatchObject({ code: 'wrong_credential' });
+  await using one = await openVault({ store, key });
+  await using two = await openVault({ store, key });
+  expect(one.created).toBeUndefined();
+  const rule = { description: '', priority: 1, container: '/', transform: 'reveal' as const };
+  const permissions = ['token:create', 'token:read'] as const;
+  const { key: apiKey = '' } = await one
+    .client({ apiKey: made.application.key ?? '' })
+    .createApplication({ body: { name: 'backend', type: 'private', rules: [{ ...rule, permissions }] } });
+  const { id } = await one.client({ apiKey }).createToken({ body: { type: 'token', data: 'pin' } });
+  expect((await two.client({ apiKey }).getToken({ params: { id } })).data).toBe('pin');
+});
