@@ -100,7 +100,6 @@ async function openDraft(flag: string, path: string, placement: Placement): Prom
   };
   // Use no PID for `replace`: daemons in containers have equal PIDs, and a killed one may have left its draft.
   const temporary = `${path}.${placement === 'new' ? process.pid : randomUUID()}.tmp`;
-  const handle = await open(temporary, 'wx', 0o600).catch(fail);
   const remove = () => {
     try {
       rmSync(temporary, { force: true });
@@ -108,8 +107,13 @@ async function openDraft(flag: string, path: string, placement: Placement): Prom
       // Windows does not remove open files. An error here would replace the exit code.
     }
   };
+  // A signal may end the process before `open` has resolved.
   process.on('exit', remove);
   const keep = () => process.off('exit', remove);
+  const handle = await open(temporary, 'wx', 0o600).catch((error: unknown) => {
+    keep();
+    return fail(error);
+  });
   const discard = async () => {
     await handle.close().catch(() => undefined);
     await rm(temporary, { force: true });

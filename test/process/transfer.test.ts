@@ -172,7 +172,6 @@ it('accepts - as standard output for text, and rejects it for files', { timeout:
   expect(seeded).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"visa"') });
   const cases: readonly (readonly [string, readonly string[]])[] = [
     ['--out', ['keygen', '--out', '-']],
-    ['<out>', ['backup', '-']],
     ['--file', ['restore', 'x', '--file', '-']],
     ['--file', ['init', '--file', '-']],
     ['--key-file', ['init', '--file', 'new.db', '--key-file', '-']],

@@ -6,7 +6,14 @@ import { parseScript, withOutputs } from './script.ts';
 const FOLDER = new URL('.', import.meta.url);
 
 /** Transcripts about files: key files and profiles that name `vault.db`, a full disk, backups. */
-const ON_FILES = ['exit-codes', 'local-key-command', 'local-profiles', 'local-secret-files', 'suggestions'];
+const ON_FILES = [
+  'exit-codes',
+  'local-backup',
+  'local-key-command',
+  'local-profiles',
+  'local-secret-files',
+  'suggestions',
+];
 
 const NAMES = readdirSync(FOLDER).filter(
   (name) => name.endsWith('.txt') && !ON_FILES.includes(name.slice(0, -'.txt'.length)),
