@@ -6,6 +6,7 @@ import type { Application } from '../../src/contract/application.ts';
 import type { Call, Client, Reply } from '../../src/contract/call.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
 import type { Tenant } from '../../src/contract/tenant.ts';
+import type { Store, VaultHeader } from '../../src/core/ports.ts';
 import { startDaemon } from '../../src/http/daemon.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
@@ -37,30 +38,42 @@ export interface TargetOptions {
   readonly seed: string;
   readonly clock: SteppingClock;
   readonly tenants: number;
+  /** Opens another store for the daemon, which `fill` gives its first records. Default: a copy of the file. */
+  readonly openStore?: OpenStore | undefined;
 }
 
-export async function openTargets({ folder, seed, clock, tenants }: TargetOptions): Promise<Targets> {
+export type OpenStore = (header: VaultHeader, fill: (store: Store) => Promise<void>) => Promise<Store>;
+
+export async function openTargets({ folder, seed, clock, tenants, openStore }: TargetOptions): Promise<Targets> {
   const created: Founded[] = [];
+  const inserted: Parameters<Store['insertTenant']>[] = [];
   const first = join(folder, 'daemon.db');
   // Closing a vault wipes its key, so each vault gets a copy.
   const credential = () => ({ ...CREDENTIAL, key: KEY.slice() });
   const { keyring, header } = await createKeyring(credential(), { now: clock.now() });
-  await createVaultFile(first, header, async (store) => {
-    const vault = composeVault({ file: first, store, keyring, clock, random: seededRandom(`${seed}/founding`) });
+  await createVaultFile(first, header, async (fileStore) => {
+    const insertTenant: Store['insertTenant'] = async (...records) => {
+      inserted.push(records);
+      await fileStore.insertTenant(...records);
+    };
+    const random = seededRandom(`${seed}/founding`);
+    const vault = composeVault({ file: first, store: { ...fileStore, insertTenant }, keyring, clock, random });
     for (let index = 0; index < tenants; index++) created.push(await vault.createTenant(`tenant ${index}`));
+  });
+  const other = await openStore?.(header, async (store) => {
+    for (const records of inserted) await store.insertTenant(...records);
   });
   keyring.close();
   const second = join(folder, 'direct.db');
   // Copy the closed file, so that both vaults have the same keys and return the same fingerprints.
   copyFileSync(first, second);
 
-  async function open(file: string): Promise<Vault> {
-    const opened = await openVaultFile(file);
-    const random = seededRandom(seed);
-    const keys = await unlockKeyring(opened.header, credential());
-    return composeVault({ file, store: opened.store, keyring: keys, clock, random });
+  async function open(store: Store): Promise<Vault> {
+    const keys = await unlockKeyring(header, credential());
+    return composeVault({ file: first, store, keyring: keys, clock, random: seededRandom(seed) });
   }
-  const vaults = [await open(first), await open(second)] as const;
+  const fileStore = async (file: string) => (await openVaultFile(file)).store;
+  const vaults = [await open(other ?? (await fileStore(first))), await open(await fileStore(second))] as const;
   const [served, direct] = [directClient(vaults[0]), directClient(vaults[1])];
   const ready = async () => undefined;
   const options = { host: '127.0.0.1', port: 0, headerPrefix: 'SVC', log: false as const, version: '0.0.0' };

@@ -14,7 +14,7 @@ import { nextCommand } from './model-fuzz-generator.ts';
 import { answer } from './model-fuzz-model.ts';
 import { addApplication, createModel } from './model-fuzz-start.ts';
 import { type Command, type Expected, iso, type Model } from './model-fuzz-state.ts';
-import { openTargets, type Targets } from './model-fuzz-targets.ts';
+import { type OpenStore, openTargets, type Targets } from './model-fuzz-targets.ts';
 import { UNTOLD } from './model-fuzz-tokens.ts';
 import { isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
 
@@ -31,6 +31,8 @@ export interface FuzzOptions {
   readonly ignoresExpiry?: boolean;
   /** Changes the replies of the file target, for another control. */
   readonly tamper?: (reply: Reply) => Reply;
+  /** Opens the store of each daemon. Default: a file. */
+  readonly openStore?: OpenStore;
 }
 
 interface Difference {
@@ -79,7 +81,8 @@ async function fuzzVault(
   const folder = mkdtempSync(join(tmpdir(), 'vault-fuzz-'));
   const clock = steppingClock();
   const draw = createDraw(options.seed * 1_000_003 + part);
-  const targets = await openTargets({ folder, seed: `${options.seed}/${part}`, clock, tenants: TENANTS });
+  const seed = `${options.seed}/${part}`;
+  const targets = await openTargets({ folder, seed, clock, tenants: TENANTS, openStore: options.openStore });
   try {
     const model = createModel(targets.tenants, clock.now(), options.ignoresExpiry ?? false);
     const found = await walk({ ...options, model, targets, clock, draw, steps, count });

@@ -1,6 +1,7 @@
 import type { Store } from '../../src/core/ports.ts';
 import { createVaultStore, openVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+import { alternating } from '../postgres/alternating-store.ts';
 import { createDatabase } from '../postgres/create-database.ts';
 import { storeConformance } from './store.ts';
 import { NOW, type OpenStore, sealed } from './store-fixtures.ts';
@@ -27,15 +28,5 @@ storeConformance(
   'postgres',
   inSchemas((openStore) => openStore()),
 );
-
-/** Returns a store whose calls alternate between two stores of one database. */
-async function alternating(openStore: () => Promise<Store>): Promise<Store> {
-  const stores = [await openStore(), await openStore()];
-  let calls = 0;
-  const close = async () => void (await Promise.all(stores.map((store) => store.close())));
-  return new Proxy({} as Store, {
-    get: (_, name: keyof Store) => (name === 'close' ? close : stores[calls++ % stores.length]?.[name]),
-  });
-}
 
 storeConformance('postgres, two stores', inSchemas(alternating));
