@@ -108,12 +108,12 @@ async function openInStore(store: string, options: OpenVaultOptions, hasKey: boo
   const place = { store: parseStore(store, options.insecureStore === true) };
   const credential = await namedCredential(options);
   const wipe = wiperOf(credential);
-  try {
-    return await openAt(place, { credential }, undefined, wipe);
-  } catch (error) {
-    wipe();
-    throw error;
-  }
+  return openAt(place, { credential }, undefined, wipe).catch((error: unknown) => rethrow(error, wipe));
+}
+
+function rethrow(error: unknown, wipe: () => void): never {
+  wipe();
+  throw error;
 }
 
 async function openOrCreate(file: string, options: OpenVaultOptions): Promise<OpenedVault> {
