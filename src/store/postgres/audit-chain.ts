@@ -7,7 +7,7 @@ import { blindText } from './uuid-text.ts';
 
 /** The named statements of this module, for the test of their plans. */
 export const CHAIN = {
-  /** Fails with 22012 if the chain is missing or closed. */
+  /** Fails with 22012 (division by zero) if the chain is missing or closed. */
   lock: {
     name: 'lockLane',
     text: `SELECT 1 / count(*) AS open FROM
@@ -18,8 +18,8 @@ export const CHAIN = {
     text: 'SELECT sequence, link FROM vault.audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
   },
   /**
-   * Parameters: chain, then the sequence and link of the entry, the blind index and the number of each subject. Leaves
-   * out subjects of entries that do not exist.
+   * Parameters: the chain; then for each subject the sequence and link of its entry, its blind index and its number.
+   * Leaves out subjects of entries that do not exist.
    */
   addSubjects: {
     name: 'addSubjects',
@@ -28,7 +28,10 @@ export const CHAIN = {
       LATERAL (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = s.sequence AND link = s.link OFFSET 0) a
     ON CONFLICT DO NOTHING`,
   },
-  /** Parameters: chain, then the sequence and link of the entry and the blind index of each removed record. */
+  /**
+   * Parameters: the chain; then for each removed record its blind index, with the sequence and link of its entry before
+   * it.
+   */
   emptyReplies: {
     name: 'emptyReplies',
     text: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply
@@ -46,7 +49,7 @@ const INSERT: Statement = {
     SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[])`,
 };
 
-/** An entry at its place in the root chain, whose row is the lock that every write holds. */
+/** An entry with its place in the root chain. Every write locks the row of this chain. */
 export interface PlacedEntry extends Place {
   readonly draft: AuditDraft;
 }
@@ -57,7 +60,7 @@ export async function readHead(run: Run, chain: string): Promise<AuditHead> {
   return { chain, sequence: storedNumber(row?.[0]), link: storedBytes(row?.[1]) };
 }
 
-/** Returns the place of an entry behind `head`. Throws what the draft's `link` throws. */
+/** Returns the place of an entry behind `head`. Throws the errors of the draft's `link`. */
 export function placeBehind({ chain, sequence: last, link: previous }: AuditHead, draft: AuditDraft): PlacedEntry {
   const sequence = last + 1;
   const { at, sealed } = draft;

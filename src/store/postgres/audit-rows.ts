@@ -36,7 +36,7 @@ const INDEX_LOG: Statement = {
   text: `INSERT INTO vault.audit_index (blind, chain, sequence)
     SELECT blind, $1, sequence FROM unnest($2::bigint[], $3::uuid[]) w (sequence, blind) ON CONFLICT DO NOTHING`,
 };
-/** The newest sequences of one index with the blind index of the row `w`. */
+/** Returns the query for the newest sequences of one index with the blind index of the row `w`. */
 function loggedIn(table: 'audit_index' | 'audit_subject'): string {
   return `SELECT l.sequence FROM unnest($2::uuid[]) w (blind), LATERAL (SELECT DISTINCT sequence FROM vault.${table}
     WHERE blind = w.blind AND chain = $1 AND sequence < $3 ORDER BY sequence DESC LIMIT $4) l`;
@@ -53,7 +53,7 @@ const FIND_UNLOGGED: Statement = {
 };
 const COUNT_LOG: Statement = { text: 'SELECT count(*) FROM vault.audit_index WHERE chain = $1 AND sequence <= $2' };
 
-/** Replaces a time of a damaged row that the table does not allow, so that the chain breaks at this entry. */
+/** Decodes a row of `audit`. Replaces an invalid time of a damaged row by 0, so that the chain breaks at this entry. */
 function toEntry(chain: string, [sequence, at, sealed, link]: Row): AuditEntry {
   return {
     chain,

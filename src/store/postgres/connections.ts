@@ -12,7 +12,10 @@ export interface Transaction {
   readonly run: Run;
   /** Appends entries to the audit, with their subjects. Does not write replies. */
   append(...drafts: readonly AuditDraft[]): Promise<void>;
-  /** Throws `write_conflict` if the idempotency key of the draft's reply is used. Call it before a change that would fail when repeated. */
+  /**
+   * Throws `write_conflict` if the idempotency key of the draft's reply already has a reply. Call it before a change
+   * that would fail when repeated.
+   */
   requireFree(draft: AuditDraft): Promise<void>;
   /** Writes the entry of a change and its reply. Throws `write_conflict` if the idempotency key already has a reply. */
   record(draft: AuditDraft): Promise<void>;
@@ -20,7 +23,7 @@ export interface Transaction {
   recordRemoval(draft: AuditDraft): Promise<void>;
   /** Removes the replies to removed applications. */
   removeRepliesOf(tenantId: string, applicationIds: readonly string[]): Promise<void>;
-  /** Must be called in every change of a tenant, an application or a key. */
+  /** Stores a new authority version. Call it in every change of a tenant, an application or a key. */
   touchAuthority(): Promise<void>;
 }
 
@@ -51,30 +54,33 @@ export function placeParameters({ chain, sequence, previous, at, sealed, link }:
 }
 
 /**
- * A change that shares a transaction with others: its statements are sent at once, without waiting for answers. A draft
- * with a reply needs `change` instead.
+ * A change that shares a transaction with others. All its statements are sent at once, so none can depend on the answer
+ * of another. Use `change` for a draft with a reply.
  */
 export interface LaneMember<T> {
-  /** The tokens that the change writes, locked before it. */
+  /** The tokens that the change writes. They are locked before its statements run. */
   readonly tokens?: readonly { readonly tenant_id: string; readonly id: string }[] | undefined;
-  /** The rows of `gate`, locked before it. */
+  /** The rows of `gate` to lock before its statements run. */
   readonly gates?: readonly number[] | undefined;
-  /** Absent: no entry. `statements` then receives no place. */
+  /** The entry of the change. If it is absent, `statements` receives no place. */
   readonly audit?: AuditDraft | undefined;
-  /** Whether the entry is that of a removal, which empties the replies that show the record. */
+  /** Whether the change is a removal. A removal also empties the replies that show the record. */
   readonly isRemoval?: boolean | undefined;
-  /** Whether the change may refuse. Such members go last in their transaction. */
+  /**
+   * Whether the change may refuse to change anything. Such members are last in their transaction, because members after
+   * a refusal must run again.
+   */
   readonly mayRefuse?: boolean | undefined;
   /**
-   * The result when the entry was written but the answers were lost with the connection. Without it the caller receives
-   * `write_unsettled` then. A member without an entry must bear to run twice.
+   * The result if the entry was written but the answers were lost with the connection. If `written` is absent, the
+   * caller receives `write_unsettled`. A member without an entry may run twice.
    */
   readonly written?: T;
   statements(place: Place | undefined): readonly Bound[];
   /**
-   * Reads the rows of the statements, in their order. `isHead` is false when the place was taken: nothing was changed,
-   * and the member runs again. `hasChanged` tells whether the entry was written. May throw a problem, when nothing was
-   * changed.
+   * Converts the rows of the statements, in their order, to a result. `isHead` is false if the place was taken: the
+   * member changed nothing and runs again. `hasChanged` is true if the entry was written. May throw a problem only if
+   * nothing was changed.
    */
   read(answers: readonly (readonly Row[])[]): {
     readonly isHead: boolean;
@@ -83,13 +89,13 @@ export interface LaneMember<T> {
   };
 }
 
-/** The connections of a store. Texts of statements name the schema `vault.`; errors become problems. */
+/** The connections of a store. Statements name the schema `vault.` for the configured one. Errors become problems. */
 export interface Connections {
-  /** Runs one quick statement by the key of a row, together with others on one connection. */
+  /** Runs a quick statement that finds a row by its key. Such statements share one connection. */
   readonly read: Run;
   /** Runs one statement that may take long. */
   readonly readSlow: Run;
-  /** Runs statements on one snapshot. Those that do not need each other's rows can be sent at once. */
+  /** Runs statements on one snapshot. `query` may send independent statements at once. */
   readSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /** Runs a change alone in a transaction. */
   change<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;

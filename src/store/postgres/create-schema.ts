@@ -7,11 +7,11 @@ import type { StoreUrl } from './store-url.ts';
 
 const SCHEMA_EXISTS: Statement = { text: 'SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1' };
 
-/** The codes of a schema or a table that exists already; the second is that of two transactions at once. */
+/** The SQLSTATEs for a schema or a table that exists. 23505 occurs when two transactions create it at once. */
 const EXISTS = ['42P06', '23505', '42P07'];
 const NO_SUCH_ROLE = '42704';
 
-/** The access of a role that serves the vault. Nobody but the owner changes or removes entries of the audit. */
+/** The access of a role that serves the vault. Only the owner can change or remove audit entries. */
 const GRANTS: readonly string[] = [
   'GRANT USAGE ON SCHEMA vault. TO role',
   'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA vault. TO role',
@@ -19,7 +19,7 @@ const GRANTS: readonly string[] = [
 ];
 
 /**
- * Creates the tables and their first rows in a transaction. Uses a schema that exists, if it has none of the tables.
+ * Creates the tables and their first rows in a transaction. Uses an existing schema if it has none of the tables.
  * Rejects with the fault `conflict`.
  */
 export async function createSchema({ run, together }: SqlClient, { schema, shown }: StoreUrl): Promise<void> {
@@ -37,7 +37,7 @@ export async function createSchema({ run, together }: SqlClient, { schema, shown
   }
 }
 
-/** Grants a role what serving the vault needs. Rejects with the fault `not_found`. */
+/** Grants a role the access that it needs to serve the vault. Rejects with the fault `not_found`. */
 export async function grantAccess(run: Run, { schema, shown }: StoreUrl, role: string): Promise<void> {
   const name = `"${role.replaceAll('"', '""')}"`;
   try {

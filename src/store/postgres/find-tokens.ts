@@ -44,7 +44,10 @@ function sliceOf(
   };
 }
 
-/** Returns the lists of tokens. Each is one snapshot, in two round trips: the choice of its start, then its rows. */
+/**
+ * Returns the functions that list tokens. A list reads one snapshot in two round trips: the first chooses the start,
+ * the second reads the rows.
+ */
 export function findTokensMethods({
   readSnapshot,
 }: Pick<Connections, 'readSnapshot'>): Pick<Store, 'findTokens' | 'walkTokens' | 'scanTokens'> {

@@ -1,7 +1,7 @@
 import type { Bound } from './connections.ts';
 import type { Parameter } from './sql-client.ts';
 
-/** A piece of SQL with the values of its parameters. Each value stands between two texts. */
+/** A piece of SQL with the values of its parameters. `values[n]` belongs between `texts[n]` and `texts[n + 1]`. */
 export interface Fragment {
   readonly texts: readonly string[];
   readonly values: readonly Parameter[];

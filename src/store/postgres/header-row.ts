@@ -52,7 +52,7 @@ function toValues(header: VaultHeader): readonly Parameter[] {
   return [vault_id, format, created_at, generation, carried, numbers, bytes, mac];
 }
 
-/** Resolves to the header, which only the keyring verifies. */
+/** Resolves to the stored header. Only the keyring can verify it. */
 export async function readHeader(run: Run): Promise<VaultHeader> {
   const [row] = await run(READ);
   if (row === undefined) throw new Problem('integrity_failure');

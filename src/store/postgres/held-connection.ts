@@ -1,14 +1,14 @@
 import type { SqlClient } from './sql-client.ts';
 
-/** A connection that is made when it is first used, and again after it was lost. */
+/** A connection that opens on first use, and again after it was lost. */
 export interface HeldConnection {
   get(): Promise<SqlClient>;
-  /** Cuts the connection; waiting statements reject. */
+  /** Cuts the connection. Its waiting statements reject. */
   drop(): void;
   close(): Promise<void>;
 }
 
-/** `first` is a connection that exists already. */
+/** Returns a held connection. Uses `first`, which is already open, until it is lost. */
 export function holdConnection(connect: () => Promise<SqlClient>, first?: SqlClient): HeldConnection {
   let held: Promise<SqlClient> | undefined;
 

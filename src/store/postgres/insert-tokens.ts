@@ -16,11 +16,11 @@ import { blindsOf, fingerprintsOf, gatesOf } from './token-writes.ts';
 interface Member extends NewToken {
   readonly at: number;
   readonly tenant: number;
-  /** The fingerprints by which a duplicate is looked for, in order. */
+  /** The fingerprints that identify a duplicate, in the order of the search. */
   readonly fingerprints: readonly string[];
 }
 
-/** The statements of this module, for the test of their plans. Lists without a length, as in lock-rows.ts. */
+/** The statements of this module, for the test of their plans. Lists are subqueries for the reason in lock-rows.ts. */
 export const TOKEN_LISTS = {
   /** Parameters: positions, tenants, fingerprints, places of the fingerprints, now. */
   duplicates: {
@@ -61,7 +61,7 @@ SELECT tenant, id FROM made`,
   },
 } as const satisfies Record<string, Statement>;
 
-/** Resolves to the members, tenant by tenant. Throws unless all tenants exist and all tokens are under their newest keys. */
+/** Resolves to the members, tenant by tenant. Throws unless all tenants exist and all tokens have their newest keys. */
 async function toMembers(run: Run, tokens: readonly NewToken[]): Promise<readonly Member[]> {
   const tenantIds = [...new Set(tokens.map(({ token }) => token.tenant_id))];
   const numbers = await Promise.all(tenantIds.map((id) => findNumber(run, id)));
@@ -84,7 +84,7 @@ function olderOf(a: TokenRecord | undefined, b: TokenRecord): TokenRecord {
   return Buffer.compare(Buffer.from(b.id), Buffer.from(a.id)) < 0 ? b : a;
 }
 
-/** Resolves to the oldest stored duplicates, by the member's position and the place of the fingerprint. */
+/** Resolves to the oldest stored duplicates. A key is the position of a member and the place of its fingerprint. */
 async function storedDuplicates(
   run: Run,
   members: readonly Member[],
@@ -119,7 +119,10 @@ async function takenIds(run: Run, members: readonly Member[]): Promise<ReadonlyS
   return new Set(rows.map(([at]) => at));
 }
 
-/** Resolves to the obstacles, as if the members were inserted one after the other, without those that meet one. */
+/**
+ * Resolves to the obstacles that the members would meet if they were inserted one after the other. A member with an
+ * obstacle is not inserted, so it is no obstacle for later members.
+ */
 async function findObstacles(run: Run, members: readonly Member[], now: Instant): Promise<readonly InsertObstacle[]> {
   const [stored, taken] = await Promise.all([storedDuplicates(run, members, now), takenIds(run, members)]);
   const ids = new Set<string>();
@@ -153,7 +156,7 @@ async function findObstacles(run: Run, members: readonly Member[], now: Instant)
   return obstacles;
 }
 
-/** Inserts all members. Throws `Undo` with those whose id another process has taken meanwhile. */
+/** Inserts all members. Throws `Undo` with an obstacle for each member whose id another process used meanwhile. */
 async function insertAll(run: Run, members: readonly Member[]): Promise<void> {
   const column = <T>(value: (member: Member) => T) => members.map(value);
   const made = await run(TOKEN_LISTS.insert, [
@@ -167,7 +170,7 @@ async function insertAll(run: Run, members: readonly Member[]): Promise<void> {
     column(({ token }) => token.key_id),
     column(({ token }) => token.index_key_id),
     column(({ token }) => token.active_month),
-    // Lists in a list would have to be equally long: PostgreSQL reads these from texts.
+    // Pass each list as a text: PostgreSQL requires equally long lists in a nested array.
     column(({ indexes }) => `{${blindsOf(indexes).join()}}`),
     column(({ token }) => token.clear),
     column(({ token }) => token.presented),
@@ -179,7 +182,7 @@ async function insertAll(run: Run, members: readonly Member[]): Promise<void> {
   throw new Undo<readonly InsertObstacle[]>(missing.map(({ at }) => ({ at, duplicate: undefined })));
 }
 
-/** Returns the insertion of several tokens at once. */
+/** Returns the function that inserts several tokens at once. */
 export function insertTokens({ change }: Pick<Connections, 'change'>): Pick<Store, 'insertTokens'> {
   return {
     insertTokens: (tokens, now, audit) =>

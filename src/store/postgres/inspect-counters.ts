@@ -9,7 +9,7 @@ export function countTokens(from: string): string {
     max(created_at) FROM ${from} GROUP BY tenant, type, key_id, index_key_id, active_month`;
 }
 
-/** The sums over all chains. */
+/** Selects the sums of the counters over all chains. */
 const COUNTERS: Statement = {
   text: `SELECT tenant, type, key_id, index_key_id, month, sum(live)::bigint, sum(active)::bigint, max(last_created_at)
     FROM vault.token_count GROUP BY tenant, type, key_id, index_key_id, month`,
@@ -23,11 +23,14 @@ interface CounterCheck {
   findings(run: Run): Promise<readonly Finding[]>;
 }
 
-/** Returns the check that the counters equal the numbers of tokens, which are counted in steps. */
+/**
+ * Returns a check that compares the counters with the numbers of tokens. Call `add` for each step of the count, then
+ * `findings`.
+ */
 export function inspectCounters(): CounterCheck {
-  /** By tenant, type and keys: the live tokens less their counter. */
+  /** By tenant, type and keys: the number of live tokens minus their counter. */
   const live = new Map<string, number>();
-  /** By tenant and month: the active tokens less their counter. */
+  /** By tenant and month: the number of active tokens minus their counter. */
   const active = new Map<string, number>();
   /** By tenant and type: the last times of creation of the tokens and of the counters. */
   const tokens = new Map<string, number>();

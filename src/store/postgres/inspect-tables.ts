@@ -7,7 +7,7 @@ import { PLAN_BY_ORDER } from './plan-by-order.ts';
 import { schemaStatements } from './schema.ts';
 import type { Parameter, Statement } from './sql-client.ts';
 
-/** A check. `sql` selects the ids of wrong rows; `what` says what is wrong with them. */
+/** A check. `sql` selects the ids of wrong rows, and `what` describes the damage. */
 interface Check {
   readonly table: string;
   readonly what: string;
@@ -22,7 +22,7 @@ const NO_TENANT = 'belongs to a tenant that does not exist';
 /** The schema that holds the tables. */
 const SCHEMA = "(SELECT relnamespace FROM pg_class WHERE oid = 'vault.token'::regclass)";
 
-/** The names of the indexes besides those of primary keys, as SQL. */
+/** The names of all indexes except those of primary keys, as SQL. */
 const INDEXES = [
   ...schemaStatements('vault')
     .join()
@@ -31,7 +31,7 @@ const INDEXES = [
   .map(([, name]) => `('${name}')`)
   .join();
 
-/** The checks of small tables, and those that one pass over a table answers. */
+/** The checks that read a small table, or read a table in one pass. */
 const CHECKS: readonly Check[] = [
   {
     table: 'schema',
@@ -106,8 +106,8 @@ const CHECKS: readonly Check[] = [
 ];
 
 /**
- * The checks of the rows of `token` with numbers above $1, up to $2. OFFSET 0 keeps PostgreSQL from looking for entries
- * without their blind index.
+ * The checks of the rows of `token` with numbers above $1 and up to $2. OFFSET 0 makes PostgreSQL look up each index
+ * entry by its whole key.
  */
 const TOKEN_CHECKS: readonly Check[] = [
   {
@@ -151,7 +151,10 @@ const LAST_ENTRY: Statement = {
   text: `SELECT tenant, blind, created_at, token FROM ${ENTRIES}
     ORDER BY tenant DESC, blind DESC, created_at DESC, token DESC LIMIT 1`,
 };
-/** Selects the wrong ones: the tenant if it is missing, the blind index, and the token that does not list it. */
+/**
+ * Selects the wrong entries: the tenant if it does not exist, the blind index, and the id of the live token, if there
+ * is one.
+ */
 const WRONG_ENTRIES: Statement = {
   text: `SELECT CASE WHEN n.tenant IS NULL THEN 'tenant ' || i.tenant END, i.blind::text, t.id FROM ${ENTRIES}
     LEFT JOIN vault.tenant n ON n.tenant = i.tenant
@@ -161,7 +164,7 @@ const WRONG_ENTRIES: Statement = {
 };
 const FIRST_ENTRY = [-(2 ** 31), '00000000-0000-0000-0000-000000000000', 0, 0];
 
-/** Returns the check of the tables that needs no key. It reads one snapshot, in steps of some thousand rows. */
+/** Returns the check of the tables, which needs no key. It reads one snapshot, in steps of some thousand rows. */
 export function inspectTables({ readSnapshot }: Pick<Connections, 'readSnapshot'>): Pick<Store, 'inspect'> {
   return {
     inspect: () =>
@@ -211,7 +214,7 @@ async function inspectEntriesAfter(run: Run, cursor: readonly Parameter[]) {
   return { wrong, next: last?.map((value) => (typeof value === 'string' ? value : storedNumber(value))) };
 }
 
-/** Removes the repetitions of findings that several steps make. */
+/** Removes duplicate findings, which several steps may report. */
 function distinct(findings: readonly Finding[]): readonly Finding[] {
   return [...new Map(findings.map((finding) => [`${finding.table} ${finding.id} ${finding.what}`, finding])).values()];
 }

@@ -15,7 +15,9 @@ import { PgError, treatmentOf } from './pg-error.ts';
 import { insertReply, removeRepliesOf, requireFree } from './reply-rows.ts';
 import type { Row, SqlClient, Statement } from './sql-client.ts';
 
-/** What a transaction did for one of its tasks. `again`: nothing; the task must run again. */
+/**
+ * The outcome of a task in a transaction. `again`: the transaction changed nothing for the task, which must run again.
+ */
 export type Outcome =
   | { readonly state: 'done'; readonly result: unknown }
   | { readonly state: 'refused'; readonly error: unknown }
@@ -32,7 +34,7 @@ export class TransactionFailed extends Error {
   }
 }
 
-/** Thrown when the connection was lost after COMMIT was sent: whether the entries were written is not known. */
+/** Thrown when the connection was lost after COMMIT was sent. The entries may or may not exist. */
 export class CommitLost extends Error {
   override readonly cause: PgError;
   readonly entries: readonly PlacedEntry[];
@@ -47,7 +49,9 @@ export class CommitLost extends Error {
   }
 }
 
-/** The server ends each statement, and a transaction whose client is silent, after some time: it holds the lock. */
+/**
+ * Returns the statement that begins a transaction with time limits on the server, because every write needs its lock.
+ */
 function beginFor(limit: string): Statement {
   return {
     text: `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on;
@@ -59,24 +63,25 @@ const BEGIN_GROUP = beginFor('5s');
 const BEGIN_CHANGE = beginFor('60s');
 const ROLLBACK: Statement = { text: 'ROLLBACK' };
 
-/** The milliseconds after which a silent connection is cut. Longer than what the server allows. */
+/** The time after which a silent connection is cut, in milliseconds. It is longer than the limits on the server. */
 const GROUP_LIMIT_MS = 10_000;
 const CHANGE_LIMIT_MS = 65_000;
 
-/** The code of the statements after the one that failed. */
+/** The SQLSTATE of the statements that follow a failed statement in its transaction. */
 const AFTER_FAILURE = '25P02';
 
 /** Begins a transaction that holds the lock of the chain. Resolves to the chain's head. */
 async function begin(client: SqlClient, statement: Statement): Promise<AuditHead> {
   const run: Run = client.run;
   const [, , head] = await client.together(() =>
-    // The head is read by a statement of its own: one that waits for a lock does not see what is committed meanwhile.
+    // Read the head in a separate statement: the statement that waits for the lock does not see commits during the
+    // wait.
     Promise.all([run(statement), run(CHAIN.lock, [ROOT_CHAIN]), readHead(run, ROOT_CHAIN)]),
   );
   return head;
 }
 
-/** Ends a transaction without a change, and the connection if that is not possible. */
+/** Rolls a transaction back. Cuts the connection if that fails. */
 async function rollBack(client: SqlClient): Promise<void> {
   await client.run(ROLLBACK).catch(() => client.destroy());
 }
@@ -100,7 +105,7 @@ type Sendable =
   | { readonly member: LaneMember<unknown>; readonly entry: PlacedEntry | undefined; readonly bound: readonly Bound[] }
   | { readonly error: unknown };
 
-/** Places the entries of the members one behind the other, as if each changed something. */
+/** Gives the entries of the members consecutive places, as if each member changed something. */
 export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead): readonly Sendable[] {
   let last = head;
   return members.map((member) => {
@@ -130,18 +135,21 @@ export function readOutcome(
   }
 }
 
-/** Returns the outcome of a member whose transaction was committed, or not, after its connection was lost. */
+/**
+ * Returns the outcome of a member whose connection was lost at COMMIT. `written` has the sequences of the entries that
+ * exist.
+ */
 function settleMember(prepared: Sendable, answers: Answers | undefined, written: ReadonlySet<number>): Outcome {
   if ('error' in prepared) return { state: 'refused', error: prepared.error };
   const { member, entry } = prepared;
-  // A member whose entry was not written changed nothing. One without an entry can run twice.
+  // If its entry was not written, the member changed nothing. A member without an entry may run twice.
   if (entry === undefined || !written.has(entry.sequence)) return { state: 'again' };
   if (answers?.status === 'fulfilled') return readOutcome({ member }, answers.value);
   return 'written' in member ? { state: 'done', result: member.written } : { state: 'unsettled' };
 }
 
 /**
- * Runs members in one transaction: their statements and COMMIT leave in one write. Resolves to their outcomes, in their
+ * Runs members in one transaction. Sends their statements and COMMIT in one write. Resolves to their outcomes, in their
  * order. Rejects with `TransactionFailed` or `CommitLost`.
  */
 export function runGroup(client: SqlClient, members: readonly LaneMember<unknown>[]): Promise<readonly Outcome[]> {
@@ -205,7 +213,7 @@ interface OpenTransaction {
 
 const TOUCH_AUTHORITY: Statement = { text: 'UPDATE vault.sweep SET authority = gen_random_uuid()' };
 
-/** Returns the functions of a transaction that holds the lock of the chain, whose last entry is `head`. */
+/** Returns the functions of a transaction that holds the lock of the chain. `head` is the last entry of the chain. */
 export function openTransaction(send: Run, head: AuditHead): OpenTransaction {
   const entries: PlacedEntry[] = [];
   let failure: PgError | undefined;
@@ -268,14 +276,17 @@ export function runChange(
     } catch (error) {
       if (!(error instanceof PgError)) throw error;
       if (!isLost(error)) throw new TransactionFailed(failure() ?? error);
-      // One transaction: all entries were written, or none. A change without an entry can run twice.
+      // A transaction writes all of its entries or none. A change without an entry may run twice.
       throw new CommitLost(error, entries, (written) => [written.size > 0 ? done : { state: 'again' }]);
     }
     return [done];
   });
 }
 
-/** Resolves to the entries that exist, once the transaction that may write them has ended. */
+/**
+ * Waits for the end of the transaction that may have written the entries. Resolves to the sequences of those that
+ * exist.
+ */
 export function findSettled(client: SqlClient, entries: readonly PlacedEntry[]): Promise<ReadonlySet<number>> {
   return within(client, GROUP_LIMIT_MS, async () => {
     try {

@@ -4,11 +4,12 @@ import type { HeldConnection } from './held-connection.ts';
 import { CommitLost, findSettled, type Outcome, runChange, runGroup, TransactionFailed } from './lane-transaction.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, stopping } from './retry.ts';
 
-/** The maximum number of members in a transaction, and of those among them that may refuse. */
+/** The maximum number of members in a transaction. */
 const GROUP_SIZE = 64;
+/** The maximum number of members in a transaction that may refuse. */
 const MAX_REFUSERS = 8;
 
-/** The maximum number of tasks that wait. */
+/** The maximum number of waiting tasks. */
 const MAX_WAITING = 4096;
 
 type Work =
@@ -19,7 +20,7 @@ interface Task {
   readonly work: Work;
   readonly deadline: number;
   readonly settle: (outcome: Exclude<Outcome, { readonly state: 'again' }>) => void;
-  /** Whether the task must not share a transaction, since a group that contained it has failed. */
+  /** Whether the task must run alone, because a group that contained it has failed. */
   isAlone: boolean;
 }
 
@@ -37,11 +38,11 @@ export interface Lane extends Pick<Connections, 'change' | 'join'> {
  *                                    └ locks · member … member · subjects · COMMIT
  *
  * - A write resolves after its COMMIT. A change runs alone.
- * - A member that finds its place taken, because an earlier one changed nothing, runs again in the next transaction.
- * - When a group fails, its members run one by one. Failures that pass are repeated until the deadline of each task,
- *   then it rejects with `vault_busy`.
- * - When the answer to COMMIT is lost, the audit decides: the entries that exist were written. Rejects with
- *   `write_unsettled` if the audit cannot be read until the deadline.
+ * - A member whose place is taken, because an earlier member changed nothing, runs again in the next transaction.
+ * - When a group fails, its members run one by one. After a temporary failure, a task runs again until its deadline,
+ *   and then rejects with `vault_busy`.
+ * - When the answer to COMMIT is lost, the audit shows which changes were made. If the audit cannot be read before the
+ *   deadline, the tasks reject with `write_unsettled`.
  */
 export function openLane(connection: HeldConnection, dropAll: () => void, deadlineMs = DEADLINE_MS): Lane {
   let waiting: Task[] = [];
@@ -63,7 +64,7 @@ export function openLane(connection: HeldConnection, dropAll: () => void, deadli
 
   async function drain(): Promise<void> {
     let failures = 0;
-    // Callers that write in one run of promises share the first transaction.
+    // Wait until the current promise callbacks have run: the writes that they start share the first transaction.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     while (waiting.length > 0) {
       if (failures > 0) await pause(failures);
@@ -72,7 +73,10 @@ export function openLane(connection: HeldConnection, dropAll: () => void, deadli
     draining = undefined;
   }
 
-  /** Removes the tasks of the next transaction from the queue: a change, or members. Those that may refuse come last. */
+  /**
+   * Removes the tasks of the next transaction from the queue: one change, or several members. Members that may refuse
+   * are last.
+   */
   function takeNext(): readonly Task[] {
     const [first] = waiting;
     if (first === undefined || first.isAlone || 'change' in first.work) return waiting.splice(0, 1);
@@ -92,7 +96,7 @@ export function openLane(connection: HeldConnection, dropAll: () => void, deadli
     return [...sure, ...refusers];
   }
 
-  /** Runs the next transaction. Resolves to false if the next try must wait. */
+  /** Runs the next transaction. Resolves to false if the lane must pause before the next attempt. */
   async function runNext(): Promise<boolean> {
     const tasks = takeNext();
     try {
@@ -113,7 +117,10 @@ export function openLane(connection: HeldConnection, dropAll: () => void, deadli
     }
   }
 
-  /** Rejects the tasks of a transaction; those of a group run one by one first. */
+  /**
+   * Rejects the tasks of a failed transaction. If one task can be the cause (`canBeOne`), runs the tasks of a group one
+   * by one instead.
+   */
   function refuse(tasks: readonly Task[], error: unknown, canBeOne: boolean): true {
     if (canBeOne && tasks.length > 1) {
       for (const task of tasks) task.isAlone = true;
@@ -150,7 +157,7 @@ export function openLane(connection: HeldConnection, dropAll: () => void, deadli
     }
   }
 
-  /** Finds out what a transaction has written whose COMMIT was not answered. */
+  /** Resolves to the outcomes of a transaction whose COMMIT was not answered. */
   async function settleLost(lost: CommitLost, tasks: readonly Task[]): Promise<readonly Outcome[]> {
     const deadline = performance.now() + deadlineMs;
     for (let failures = 1; performance.now() < deadline; failures++) {

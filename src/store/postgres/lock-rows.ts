@@ -8,8 +8,8 @@ export interface TokenName {
 }
 
 /**
- * The statements of this module, for the test of their plans. A list in a query of its own has no length for the planner,
- * which else would make a new plan for each list.
+ * The statements of this module, for the test of their plans. Each list is a subquery, so that the planner does not
+ * know its length. Otherwise it would make a new plan for each list.
  */
 export const LOCKS = {
   gates: {
@@ -31,9 +31,9 @@ function compare(a: string, b: string): number {
 }
 
 /**
- * Returns the statements that lock these gates and tokens, in this order, until the end of the transaction. Must be
- * sent before the statements that read what the locks guard: a statement does not see what was committed while it waits.
- * All ids must be those of `lockable`.
+ * Returns the statements that lock these gates and tokens, in this order, until the end of the transaction. Send them
+ * before the statements that read what the locks guard: a statement does not see what is committed while it waits. Pass
+ * only tokens that `lockable` returned.
  */
 export function locksOf(gates: readonly number[], tokens: readonly TokenName[]): readonly Bound[] {
   const sorted = tokens.toSorted((a, b) => compare(a.tenant_id, b.tenant_id) || compare(a.id, b.id));
@@ -44,7 +44,7 @@ export function locksOf(gates: readonly number[], tokens: readonly TokenName[]):
   return locks;
 }
 
-/** Locks these gates and tokens in a transaction of its own. */
+/** Locks these gates and tokens until the end of the transaction of `run`. */
 export async function lockRows(run: Run, gates: readonly number[], tokens: readonly TokenName[]): Promise<void> {
   await Promise.all(locksOf(gates, tokens).map(([statement, values]) => run(statement, values)));
 }

@@ -11,7 +11,10 @@ import type { SqlClient, Statement } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
 import { findVault, requireVault } from './vault-check.ts';
 
-/** The time limits of a statement in milliseconds, by the use of its connection. Those of the lane are in its transactions. */
+/**
+ * The time limits of a statement in milliseconds, by the use of its connection. Transactions of the lane set lower
+ * ones.
+ */
 const LIMITS = { reader: 5000, slow: 30_000, lane: 70_000 } as const;
 
 const PING_LIMIT_MS = 2000;
@@ -21,7 +24,10 @@ export type StoreOptions = { readonly [Name in keyof ConnectOptions]?: ConnectOp
 
 /** The connections of an open store. */
 export interface OpenConnections extends Connections {
-  /** Rejects with `vault_busy` unless a server that accepts writes answers soon; with `vault_moved` for another vault. */
+  /**
+   * Rejects with `vault_busy` unless a server that accepts writes answers soon. Rejects with `vault_moved` if the
+   * database holds another vault.
+   */
   ping(): Promise<void>;
   /** Refuses further calls. Resolves when the earlier ones have ended and all connections are closed. */
   close(): Promise<void>;
@@ -43,21 +49,21 @@ export async function connectTo(url: StoreUrl, limit: number, options: StoreOpti
   return { ...client, run: (statement, values) => client.run(rename(statement), values) };
 }
 
-/** Connects to read the header and the clock: the first connection of `openConnections`. */
+/** Connects to read the header and the clock. Pass the connection to `openConnections`. */
 export function connectReader(url: StoreUrl, options: StoreOptions): Promise<SqlClient> {
   return connectTo(url, LIMITS.reader, options);
 }
 
 /**
- * Returns the connections of the vault with this id: one for all writes, one for quick reads, a few for others. Each is
- * made when it is needed. `reader` is the first one.
+ * Returns the connections of the vault with this id: one for all writes, one for quick reads, and a few for other
+ * reads. Each opens on first use, except `reader`, which is already open.
  */
 export function openConnections(
   url: StoreUrl,
   options: StoreOptions,
   { reader: first, vaultId }: { readonly reader: SqlClient; readonly vaultId: string },
 ): OpenConnections {
-  /** The database may have become that of another vault since the last connection. */
+  /** Checks each new connection: the database may hold another vault by now. */
   const connect = (limit: number) => async (): Promise<SqlClient> => {
     const client = await connectTo(url, limit, options);
     try {
@@ -82,7 +88,7 @@ export function openConnections(
     pool.drop();
   }
 
-  /** Refuses the read after `close`, which waits for the reads under way. */
+  /** Runs a read. Refuses it after `close`, and makes `close` wait for it. */
   async function track<T>(read: () => Promise<T>): Promise<T> {
     if (closing !== undefined) throw stopping();
     const reading = retryRead(read, dropAll);

@@ -12,7 +12,7 @@ import type { StoreUrl } from './store-url.ts';
 import { findVault, type VaultState } from './vault-check.ts';
 
 const BEGIN: Statement = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on' };
-/** The first sweep comes an interval after the creation. */
+/** Records the creation as a sweep, so that the first sweep runs one interval later. */
 const NOTE_CREATION: Statement = { text: 'UPDATE vault.sweep SET swept_at = $1' };
 
 /** The limit of one statement in milliseconds. */
@@ -25,7 +25,7 @@ export interface OpenedVaultStore {
   readClock(): Promise<Instant>;
 }
 
-/** Returns the fault for a schema that this code cannot serve. */
+/** The faults of schemas that this code cannot serve. */
 const FAULTS: Readonly<Record<Exclude<VaultState, 'current'>, (shown: string) => Fault>> = {
   missing: (shown) => new Fault('store_missing', `${shown} contains no vault`),
   moved: (shown) =>
@@ -61,8 +61,8 @@ async function readVault({ run }: SqlClient, { shown }: StoreUrl): Promise<Vault
 }
 
 /**
- * Creates a vault in a store: the tables, the header and the rows that `prepare` writes, in one transaction. If anything
- * fails, nothing stays. `grant` is a role that may then serve the vault. Rejects with the faults `conflict` if the
+ * Creates a vault in a store: the tables, the header and the rows that `prepare` writes, in one transaction. Leaves
+ * nothing behind when it fails. The role `grant` may then serve the vault. Rejects with the faults `conflict` if the
  * schema has a vault or other tables, `not_found` for an unknown role, and those of `connectStore`.
  */
 export async function createVaultStore(

@@ -19,8 +19,8 @@ import { tokenRemoval } from './token-removal.ts';
 import { tokenWrites } from './token-writes.ts';
 
 /**
- * Returns the store in one schema of a PostgreSQL database. The modules of the tables do the work on its connections.
- * Other processes may have the same store open: each call sees what they have committed.
+ * Returns the store in one schema of a PostgreSQL database. Other processes may have the same store open: each call
+ * sees what they have committed.
  */
 export function postgresStore(connections: OpenConnections): Store {
   return {
@@ -41,7 +41,8 @@ export function postgresStore(connections: OpenConnections): Store {
     ...rowInspection(connections),
 
     async lastChange() {
-      // Each change appends to the audit, and each link is keyed and depends on all entries before it.
+      // Each change appends to the audit, so the head identifies the last change. A link is keyed and depends on all
+      // entries before it.
       const { sequence, link } = await readHead(connections.read, ROOT_CHAIN);
       return { counter: sequence, mark: link };
     },

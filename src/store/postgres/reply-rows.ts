@@ -11,9 +11,9 @@ import { blindText, storedUuid, uuidKey, uuidValue } from './uuid-text.ts';
 /** The columns of the row `r` of `reply`, in the order that `toStoredReply` reads. */
 export const REPLY_COLUMNS = 'r.application_id, r.key_hash, r.request_hash, r.created_at, r.sealed';
 
-/** The statements of this module that are named, for the test of their plans. */
+/** The named statements of this module, for the test of their plans. */
 export const REPLIES = {
-  /** Parameters: tenant id, application, key hash, the end of replies that are too old. */
+  /** Parameters: tenant id, application, key hash, the latest time of replies that are too old. */
   find: {
     name: 'findReply',
     text: `SELECT ${REPLY_COLUMNS} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
@@ -22,7 +22,7 @@ export const REPLIES = {
   },
 } as const satisfies Record<string, Statement>;
 
-/** The other tables of the removed rows `old` of `reply`. */
+/** Removes the rows `old` of `reply`, and their rows in `reply_subject`. */
 const REMOVE_OLD = `subjects AS (DELETE FROM vault.reply_subject s USING old WHERE s.reply = old.reply),
   removed AS (DELETE FROM vault.reply r USING old WHERE r.reply = old.reply RETURNING 1)
   SELECT count(*) FROM removed`;
@@ -67,7 +67,7 @@ async function find(run: Run, [tenantId, applicationId, keyHash, now]: Query): P
   return row && toStoredReply(tenantId, row);
 }
 
-/** Throws `write_conflict` if the idempotency key of the draft's reply already has one. */
+/** Throws `write_conflict` if the idempotency key of the draft's reply already has a reply. */
 export async function requireFree(run: Run, { reply }: AuditDraft): Promise<void> {
   if (reply === undefined) return;
   const { tenant_id, application_id, key_hash, created_at } = reply;
@@ -75,7 +75,9 @@ export async function requireFree(run: Run, { reply }: AuditDraft): Promise<void
   if (found !== undefined) throw new Problem('write_conflict');
 }
 
-/** Stores the draft's reply in the transaction of its change. Throws `write_conflict` if its key already has one. */
+/**
+ * Stores the draft's reply in the transaction of its change. Throws `write_conflict` if its key already has a reply.
+ */
 export async function insertReply(run: Run, draft: AuditDraft): Promise<void> {
   const { reply, subjects, shows = [] } = draft;
   if (reply === undefined) return;

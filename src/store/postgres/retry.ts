@@ -8,7 +8,10 @@ export const DEADLINE_MS = 5000;
 
 const MAX_PAUSE_MS = 40;
 
-/** Waits before the next try: longer after each failure, and a random time, so that two processes do not collide again. */
+/**
+ * Waits before the next attempt. The wait grows with each failure. It is random, so that two processes do not collide
+ * again.
+ */
 export async function pause(failures: number): Promise<void> {
   await sleep(Math.min(2 ** failures, MAX_PAUSE_MS) * (0.5 + Math.random() / 2));
 }
@@ -30,7 +33,7 @@ export function stopping(): Problem {
   return new Problem('vault_stopping', { retryAfter: 1 });
 }
 
-/** Runs a read, and again until the deadline while its connection is lost or the server is busy. */
+/** Runs a read. Repeats it until the deadline while the connection is lost or the server is busy. */
 export async function retryRead<T>(read: () => Promise<T>, dropAll: () => void): Promise<T> {
   const deadline = performance.now() + DEADLINE_MS;
   for (let failures = 1; ; failures++) {

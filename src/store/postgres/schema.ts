@@ -16,8 +16,8 @@ const GATES = 4096;
  * - `format` has a negative number while the vault is moved away. `header` is written last: without its row there is no
  *   vault.
  * - `sweep` has what SQLite keeps in the file's own row of `counter`: the last claim to remove expired records, and the
- *   clock note. `authority` is random and new after each change of any tenant, application or key. The counter of commits
- *   has no place here: the head of the audit serves its purpose.
+ *   clock note. `authority` is random and new after each change of any tenant, application or key. There is no
+ *   counter of commits: the head of the audit identifies the last commit.
  * - `chain` holds the chains of the audit: 0 is the root, each other belongs to one process. Its rows stay, so that no
  *   number is used again. `recorded_at` is set when the root contains the end of the chain. `logged` is the last
  *   sequence that `audit_index` covers; SQLite keeps it as a row of that table.

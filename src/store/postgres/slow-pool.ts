@@ -8,7 +8,7 @@ const SIZE = 4;
 const BEGIN: Statement = { text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' };
 const END: Statement = { text: 'COMMIT' };
 
-/** A few connections for reads that may take long. A read has one alone. */
+/** A few connections for reads that may take long. Each read uses one connection alone. */
 export interface SlowPool {
   run<T>(read: (run: Run) => Promise<T>): Promise<T>;
   /** Runs `read` on one snapshot. */
@@ -54,11 +54,11 @@ export function slowPool(connect: () => Promise<SqlClient>): SlowPool {
     snapshot: (read) =>
       withClient(async (client) => {
         try {
-          // The first statements of the read leave in the same write.
+          // Send BEGIN together with the first statements of the read.
           const [, result] = await client.together(() => Promise.all([client.run(BEGIN), read(client.run)]));
           return result;
         } finally {
-          // The next statement of this connection does not need the answer.
+          // Do not wait for the answer: the next statement on this connection does not need it.
           client.run(END).catch(() => client.destroy());
         }
       }),

@@ -9,8 +9,8 @@ const SAVE: Statement = { text: 'SAVEPOINT change' };
 const UNDO: Statement = { text: 'ROLLBACK TO SAVEPOINT change' };
 
 /**
- * Returns connections that run everything inside the open transaction of one client, one change after the other: for the
- * first rows of a vault, which other processes see when they are complete. Errors stay those of PostgreSQL.
+ * Returns connections that run every call inside the open transaction of one client, one call after the other. Other
+ * processes then see the first rows of a vault all at once. Errors stay those of PostgreSQL.
  */
 export function soleConnection(client: SqlClient): OpenConnections {
   const run: Run = client.run;

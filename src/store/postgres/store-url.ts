@@ -26,7 +26,7 @@ export interface StoreUrl extends Readonly<Partial<Record<(typeof FILES)[number]
 
 const URL_PARTS = /^postgres(?:ql)?:\/\/(?:([^@/?#]*)@)?([^@/?#]*)\/([^@/?#]*)(?:\?([^#]*))?$/;
 const HOST = /^(\[[\da-f:.]+\]|[^[\]:]+)(?::(\d{1,5}))?$/i;
-/** IPv4 addresses of this machine. Commands on files load this, so it does not use node:net. */
+/** Matches IPv4 addresses of this machine. Commands on files load this module, so it does not import node:net. */
 const LOOPBACK = /^127(?:\.(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])){3}$/;
 const DEFAULT_PORT = 5432;
 /** PostgreSQL reserves names that start with `pg_`, and cuts longer ones. */

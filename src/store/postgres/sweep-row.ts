@@ -6,8 +6,8 @@ import { storedUuid } from './uuid-text.ts';
 
 const AUTHORITY: Statement = { name: 'authorityVersion', text: 'SELECT authority FROM vault.sweep' };
 
-// Compares in both directions: after a sweep under a clock far ahead, sweeps must go on. This column has no MAC: by
-// editing it, one can only delay one sweep by an hour, or start it at once.
+// A sweep is also due if the last one lies far in the future: a sweep under a clock far ahead must not stop later ones.
+// The column has no MAC, because an edit can only delay one sweep by an hour or start it at once.
 const IS_DUE: Statement = { text: 'SELECT swept_at NOT BETWEEN $1 AND $2 FROM vault.sweep' };
 const CLAIM: Statement = {
   text: 'UPDATE vault.sweep SET swept_at = $3 WHERE swept_at NOT BETWEEN $1 AND $2 RETURNING 1',
@@ -20,7 +20,10 @@ const REPLACE_NOTE: Statement = {
 
 const optionalInstant = optionally(storedInstant);
 
-/** The expiries of live records that fulfil the condition. Each condition is that of an index. */
+/**
+ * Returns the query for the first or last expiry of live records that meets the condition. The other conditions are
+ * those of the indexes.
+ */
 function expiries(aggregate: 'min' | 'max', condition: string): string {
   return `SELECT ${aggregate}(expires_at) AS at FROM vault.token
       WHERE expires_at IS NOT NULL AND deleted_at IS NULL AND expires_at ${condition}
@@ -36,14 +39,14 @@ function nextTurn(): Promise<void> {
 
 type Methods = 'authorityVersion' | 'claimSweep' | 'clockNote' | 'replaceClockNote' | 'latestExpiry' | 'nextExpiry';
 
-/** Returns the functions for what all processes share: the row of `sweep`, and the times of expiries. */
+/** Returns the functions for the row of `sweep` and the times of expiries, which all processes share. */
 export function sweepMethods({ read, change }: Pick<Connections, 'read' | 'change'>): Pick<Store, Methods> {
   let authority: Promise<string> | undefined;
 
   return {
     authorityVersion() {
-      // One query for all callers of a turn, sent after the last call, so that each caller sees every change that was
-      // committed before its call.
+      // All callers of one turn share a query. Send it after the last call, so that each caller sees every change that
+      // was committed before its call.
       authority ??= nextTurn().then(async () => {
         authority = undefined;
         const [row] = await read(AUTHORITY);
@@ -54,7 +57,7 @@ export function sweepMethods({ read, change }: Pick<Connections, 'read' | 'chang
 
     async claimSweep(now, interval) {
       const near = [now - interval + 1, now + interval - 1];
-      // Most callers do not get the claim; a read shows them so without a lock.
+      // Read first: most callers do not get the claim, and a read needs no lock.
       const [row] = await read(IS_DUE, near);
       return row?.[0] === true && change(async ({ run }) => (await run(CLAIM, [...near, now])).length === 1);
     },

@@ -21,7 +21,7 @@ export async function findNumber(run: Run, id: string): Promise<TenantNumber | u
   return { tenant: storedNumber(tenant), dataKey: storedNumber(dataKey), indexKey: storedNumber(indexKey) };
 }
 
-/** Notes a change of the tenant, its applications or keys. */
+/** Stores new authority stamps after a change of the tenant, its applications or keys. */
 export async function changeStamp(transaction: Transaction, tenant: number): Promise<void> {
   await Promise.all([transaction.run(NEW_STAMP, [tenant]), transaction.touchAuthority()]);
 }

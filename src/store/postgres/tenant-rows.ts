@@ -47,7 +47,7 @@ function toTenantWithKeys(first: Row, rows: readonly Row[]): TenantWithKeys {
   return { tenant: toTenantRecord(first), keys: keys.map(toKey) };
 }
 
-/** The keys of the row `n`, in order. OFFSET 0 keeps a plan that was made for empty tables from reading all keys. */
+/** Joins the keys of the row `n`, in order. OFFSET 0 prevents a plan, made for empty tables, that reads all keys. */
 const KEYS =
   'LEFT JOIN LATERAL (SELECT * FROM vault.tenant_key WHERE tenant = n.tenant ORDER BY key_id OFFSET 0) k ON true';
 
@@ -106,7 +106,7 @@ const IS_IN_USE: Statement = {
 };
 const REMOVE_KEY: Statement = { text: 'DELETE FROM vault.tenant_key WHERE tenant = $1 AND key_id = $2' };
 
-/** Returns whether the current master key wraps the keys. It cannot unwrap those of a former one. */
+/** Resolves to whether the current master key wraps the keys. It cannot unwrap keys under a former master key. */
 async function areCurrent(run: Run, keys: readonly WrappedKey[]): Promise<boolean> {
   const [row] = await run(GENERATION);
   return keys.every(({ generation }) => generation === row?.[0]);

@@ -19,7 +19,7 @@ export interface TokenPlan {
   readonly total: Fragment | undefined;
 }
 
-/** The rows that a search examines, with the row `t` of `token`. `rest` remains to be tested on each of them. */
+/** The rows that a search examines, with the row `t` of `token`. Each row must still meet `rest`. */
 interface Start {
   readonly from: Fragment;
   /** The column that orders the rows, newest first. */
@@ -31,7 +31,7 @@ interface Start {
 
 interface Choice {
   readonly start: Start;
-  /** Whether the search reads few tokens, whatever the page. */
+  /** Whether the search reads only few tokens for any page. */
   readonly isFew: boolean;
 }
 
@@ -40,16 +40,16 @@ export interface Weights {
   readonly tenant: number;
   /** The number of the tenant's tokens, including expired ones. */
   readonly tokens: number;
-  /** The number for each condition of `TokenQuery.all`, up to a limit. Undefined: no index serves the condition. */
+  /** The number for each condition of `TokenQuery.all`, up to a limit; undefined if no index serves the condition. */
   readonly expected: readonly (number | undefined)[];
 }
 
 /** Returns the statement for `readWeights`. It returns no row if the tenant does not exist. */
 export function weigh(tenantKey: string | null, query: TokenQuery): Fragment {
   const counts = query.all.map((condition) => {
-    // With a single condition there is no choice, and no other test remains.
+    // The query has only this blind index, so there is nothing to choose and no other condition to test.
     if (onlyBlind(query) !== undefined) return sql`${FEW}::bigint`;
-    // With more conditions the limit is lower: counting up to FEW for each would take longer than the list itself.
+    // Use a lower limit: counting up to FEW for each condition would take longer than the list itself.
     return countUpTo(fewOf(without(query, condition)), condition);
   });
   const tokens = raw('(SELECT coalesce(sum(live), 0)::bigint FROM vault.token_count WHERE tenant = n.tenant)');
@@ -57,7 +57,9 @@ export function weigh(tenantKey: string | null, query: TokenQuery): Fragment {
   return sql`SELECT ${columns} FROM vault.tenant n WHERE n.id = ${tenantKey}`;
 }
 
-/** Each count is ordered by an index, so that none but this index serves it. */
+/**
+ * Returns the count of a condition up to `most`. Orders the rows by the index that serves it, to exclude other indexes.
+ */
 function countUpTo(most: number, condition: TokenCondition): Fragment {
   if ('id_in' in condition) return sql`${idsOf(condition.id_in).length}::bigint`;
   if ('id_prefix' in condition) {
@@ -112,7 +114,7 @@ export function planWalk(weights: Weights, query: TokenQuery, slice: Slice, now:
   return walkOf(choose(weights, query).start, slice, now, columns);
 }
 
-/** Plans a slice of a walk over all tokens of the tenant, whatever the query. */
+/** Plans a slice of a walk over all tokens of the tenant, for any query. */
 export function planScan(tenant: number, query: TokenQuery, slice: Slice, now: Instant, columns: string): Fragment {
   return walkOf(startFromNewest(tenant, query), slice, now, columns);
 }
@@ -131,7 +133,7 @@ function choose({ tenant, tokens, expected }: Weights, query: TokenQuery): Choic
   return { start: startFromNewest(tenant, query), isFew: tokens < fewOf(query) };
 }
 
-/** The row of `token` with the number of the row `i`. OFFSET 0 keeps it from being joined in another order. */
+/** The row of `token` with the number of the row `i`. OFFSET 0 keeps PostgreSQL from joining in another order. */
 const TOKEN_OF_I = raw('LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t');
 
 function startFrom(tenant: number, query: TokenQuery, condition: TokenCondition): Start {
@@ -164,7 +166,7 @@ function startFromNewest(tenant: number, query: TokenQuery): Start {
   return { from, created: raw('t.created_at'), rest: query, isOrdered: true };
 }
 
-/** Finds the page before it reads the wide columns, so that a sort does not carry them. */
+/** Returns the statement of a page. It reads the wide columns after the sort, so that the sort does not carry them. */
 function listOf(start: Start, { offset, limit }: PageRequest, now: Instant): Fragment {
   const { created } = start;
   return sql`SELECT ${raw(PRESENTED_COLUMNS)} FROM (
@@ -195,7 +197,7 @@ function walkOf(start: Start, { after, limit, skip, take }: Slice, now: Instant,
     ) t ON true ORDER BY i.created_at DESC, i.id`;
 }
 
-/** Returns the total of a query that has no conditions but types. */
+/** Returns the total of a query that has no conditions except types. */
 function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
   if (query.anyOf !== undefined || query.all.some((condition) => !('type_in' in condition))) return undefined;
   const types = whereQuery(query);
@@ -207,7 +209,10 @@ function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fra
   );
 }
 
-/** Returns the total of a single blind index from its entries, up to the cap. It reads no other tokens than expired ones. */
+/**
+ * Returns the total of a single blind index, counted from its entries up to the cap. Reads no tokens except expired
+ * ones.
+ */
 function totalFromIndex(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
   const blind = onlyBlind(query);
   if (blind === undefined) return undefined;

@@ -6,8 +6,8 @@ import type { Statement } from './sql-client.ts';
 import { blindText, uuidKey } from './uuid-text.ts';
 
 /**
- * A row of `token` by tenant and id alone. The fence `OFFSET 0` keeps the other conditions out of the choice of the
- * index: a plan made while the table is empty would take any index that fits.
+ * Returns the statement that finds a row of `token` by tenant and id alone. `OFFSET 0` hides the other conditions when
+ * PostgreSQL chooses the index: a plan made while the table is empty would take any index that fits.
  */
 function byId(name: string, columns: string): Statement {
   return {
@@ -20,7 +20,7 @@ WHERE n.id = $1 AND t.deleted_at IS NULL`,
 
 /**
  * Returns the query for the oldest live token of a tenant with a blind index, other than `except`. It reads the index
- * in order of time, and stops at the first live token whose time is not shared.
+ * in order of time, and stops after the tokens that share the time of the first live one.
  */
 export function oldestWith(of: {
   readonly tenant: string;

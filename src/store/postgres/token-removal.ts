@@ -12,10 +12,10 @@ import { storedUuid, uuidKey, uuidValue } from './uuid-text.ts';
 /** The maximum number of expired records that one transaction removes. */
 const SWEEP_BATCH = 100;
 
-/** The number of rows that one statement removes with all tokens of a tenant. */
+/** The number of rows that one statement removes when all tokens of a tenant are removed. */
 const EMPTY_BATCH = 5000;
 
-/** Parameters: now, limit. Earliest expiry first; tokens that another process changes wait for the next time. */
+/** Parameters: now, limit. Selects the earliest expiry first. Skips tokens that another process has locked. */
 const EXPIRED_TOKENS: Statement = {
   text: `SELECT n.id, ${TOKEN_COLUMNS} FROM vault.token t JOIN vault.tenant n ON n.tenant = t.tenant
 WHERE t.expires_at <= $1 AND t.expires_at IS NOT NULL AND t.deleted_at IS NULL
@@ -31,7 +31,7 @@ const REMOVE_APPLICATION: Statement = {
 };
 
 const FIND_TENANT: Statement = { text: 'SELECT tenant FROM vault.tenant WHERE id = $1' };
-/** Parameters: tenant, limit. Returns the number of removed rows, and that of live tokens among them. */
+/** Parameters: tenant, limit. Returns the number of removed rows, and the number of live tokens among them. */
 const EMPTY_TOKENS: Statement = {
   text: `WITH gone AS (DELETE FROM vault.token WHERE token = ANY (ARRAY(
   SELECT token FROM vault.token WHERE tenant = $1 ORDER BY id LIMIT $2)) RETURNING deleted_at)
@@ -86,7 +86,7 @@ async function removeApplications(
   let removed = 0;
   for (const row of await run(EXPIRED_APPLICATIONS, [now, limit])) {
     const [tenant, tenantId, id] = [storedNumber(row[0]), storedUuid(row[1]), storedUuid(row[2])];
-    // The row may be gone already: an earlier turn of this loop removes the children of its application.
+    // An earlier turn of this loop may have removed the row as a child of its application.
     if ((await run(REMOVE_APPLICATION, [tenant, id])).length === 0) continue;
     const ids = [id, ...(await removeChildren(run, tenant, id))];
     await transaction.recordRemoval(recorder.recordRemoval(tenantId, ids));
@@ -107,7 +107,7 @@ async function removeAll(run: Run, statement: Statement, tenant: number): Promis
   }
 }
 
-/** Returns the removal of expired records and of all tokens. */
+/** Returns the functions that remove expired records, and all tokens. */
 export function tokenRemoval({
   change,
 }: Pick<Connections, 'change'>): Pick<Store, 'removeExpired' | 'removeAllTokens'> {

@@ -1,11 +1,12 @@
 import type { Statement } from './sql-client.ts';
 import { oldestWith } from './token-reads.ts';
 
-// The statements that change single tokens. Their first six parameters are a `Place`; without one, all but the chain
-// are NULL, and the statement writes no entry. They find a token by tenant and id alone, in a MATERIALIZED query: a plan
-// made while the table is empty would take any index that fits. No statement changes one table twice.
+// The statements that change single tokens. Their first six parameters are a `Place`. Without a place, all of them
+// except the chain are NULL, and the statement writes no entry. A statement finds its token by tenant and id alone, in
+// a MATERIALIZED query: a plan made while the table is empty would take any index that fits. No statement changes a
+// table twice.
 
-/** One row, unless the place of the entry is taken. */
+/** Has one row, unless the place of the entry is taken. */
 const HEAD = `head AS (SELECT 1 WHERE $6::bytea IS NULL OR EXISTS (SELECT 1 FROM vault.audit
   WHERE chain = $1::bigint AND sequence = $2::bigint - 1 AND link = $3::bytea))`;
 
@@ -33,8 +34,8 @@ const UNINDEX = `removed AS (DELETE FROM vault.token_index i USING stale
   WHERE i.tenant = stale.tenant AND i.blind = stale.blind AND i.created_at = stale.created_at AND i.token = stale.token)`;
 
 /**
- * Adds the rows of `changes` to the counters. A create counts in its month and under its keys; what changes `live` later
- * counts in month 0, and a mark under the keys 0, so that a type has few rows.
+ * Adds the rows of `changes` to the counters. A create counts in its month and under its keys. A later change of `live`
+ * counts in month 0, and a mark counts under the keys 0, so that each type has few rows.
  */
 function counted(changes: string): string {
   return `counted AS (INSERT INTO vault.token_count AS c (tenant, type, month, key_id, index_key_id, chain, live, active,
@@ -63,8 +64,8 @@ const INSERTED = `${countOf('head')}, n.has_keys, ${countOf('made')}`;
 
 /**
  * Parameters: place, tenant id, data key, index key, id, type, created_at, expires_at, revision, month, blinds, clear,
- * presented, revealed. No row without the tenant; else whether the place is free, the keys are the newest, and the token
- * was inserted.
+ * presented, revealed. Returns no row if the tenant does not exist. Otherwise returns whether the place is free, the
+ * keys are the newest, and the token was inserted.
  */
 const CREATE: Statement = {
   name: 'createToken',
@@ -76,8 +77,8 @@ SELECT ${INSERTED} FROM n`,
 };
 
 /**
- * Parameters: those of `CREATE`, the fingerprint under each index key, now. The same answer with the columns of the
- * duplicate. A statement before it must lock the gates of all fingerprints.
+ * Parameters: those of `CREATE`, the fingerprint under each index key, now. Returns the columns of `CREATE`, then those
+ * of the duplicate. An earlier statement must lock the gates of all fingerprints.
  */
 const CREATE_UNLESS_DUPLICATE: Statement = {
   name: 'createTokenUnlessDuplicate',
@@ -93,8 +94,8 @@ SELECT ${INSERTED}, duplicate.* FROM n LEFT JOIN duplicate ON true`,
 
 /**
  * Parameters: place, tenant id, data key, index key, id, expected revision, now, expires_at, revision, blinds, clear,
- * presented, revealed. Returns whether the place is free, the token has the revision, and it was replaced. A statement
- * before it must lock the token; `REINDEX` follows.
+ * presented, revealed. Returns whether the place is free, the token has the revision, and it was replaced. An earlier
+ * statement must lock the token, and `REINDEX` must follow.
  */
 const REPLACE: Statement = {
   name: 'replaceToken',
@@ -116,8 +117,8 @@ SELECT ${countOf('head')}, ${countOf('old')}, ${countOf('changed')}`,
 };
 
 /**
- * Parameters: tenant id, id. Adds the missing entries of a token directly after `REPLACE` or `RESEAL`. It reads the
- * row's own blind indexes, so that it adds nothing of a change that was refused.
+ * Parameters: tenant id, id. Adds the missing index entries of a token, directly after `REPLACE` or `RESEAL`. Uses the
+ * blind indexes of the stored row, so it adds nothing for a refused change.
  */
 const REINDEX: Statement = {
   name: 'reindexToken',
@@ -128,8 +129,8 @@ SELECT tenant, b, created_at, token FROM found, unnest(blinds) b ON CONFLICT DO 
 };
 
 /**
- * Parameters: place, tenant id, id, expected revision, created_by, deleted_by, deleted_at, MAC. Leaves the tombstone.
- * Returns whether the place is free and the token was removed. A statement before it must lock the token.
+ * Parameters: place, tenant id, id, expected revision, created_by, deleted_by, deleted_at, MAC. Replaces the token by
+ * its tombstone. Returns whether the place is free and the token was removed. An earlier statement must lock the token.
  */
 const REMOVE: Statement = {
   name: 'removeToken',
@@ -148,9 +149,9 @@ SELECT ${countOf('head')}, ${countOf('changed')}`,
 };
 
 /**
- * Parameters: chain, tenant id, data key, index key, id, read revision, read data key, read index key, blinds or NULL for
- * the same, expires_at, clear, presented, revealed. Returns whether the keys are the newest, the token is unchanged, and
- * it was replaced. A statement before it must lock the token; `REINDEX` follows.
+ * Parameters: chain, tenant id, data key, index key, id, read revision, read data key, read index key, blinds or NULL
+ * to keep them, expires_at, clear, presented, revealed. Returns whether the keys are the newest, the token is
+ * unchanged, and it was replaced. An earlier statement must lock the token, and `REINDEX` must follow.
  */
 const RESEAL: Statement = {
   name: 'resealToken',
@@ -170,8 +171,8 @@ SELECT ${countOf('old')}, ${countOf('changed')}`,
 };
 
 /**
- * Parameters: chain, tenant id, ids, month. An array of numbers keeps the planner from reading the whole table when there
- * are many ids. Statements before it must lock the tokens.
+ * Parameters: chain, tenant id, ids, month. The numbers of the tokens are an array, which keeps the planner from
+ * reading the whole table for many ids. Earlier statements must lock the tokens.
  */
 const MARK: Statement = {
   name: 'markTokens',

@@ -13,10 +13,10 @@ import { idKey } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
 
-/** The parameters of a change whose entry is written apart from it. */
+/** The place parameters of a change whose entry another statement writes. */
 export const NO_PLACE: readonly Parameter[] = [ROOT_CHAIN, null, null, null, null, null];
 
-/** Answers of a change that found its place taken. It runs again. */
+/** The answer of a change that found its place taken, and must run again. */
 const PLACE_TAKEN = { isHead: false, hasChanged: false } as const;
 
 /** Returns the value of `token.blinds`: the fingerprint's blind index, then the others, without repetitions. */
@@ -132,11 +132,11 @@ function replacement(
 
 type Methods = 'insertToken' | 'replaceToken' | 'deleteToken' | 'markActive';
 
-/** Returns the changes of single tokens. */
+/** Returns the functions that change single tokens. */
 export function tokenWrites(connections: Connections): Pick<Store, Methods> {
   /**
-   * Runs a change together with others; alone if it has a reply, which is written after it. `isKeyFirst` checks the
-   * idempotency key before a change that would fail when repeated.
+   * Runs a change together with others. A change with a reply runs alone, and its entry and reply are written after it.
+   * `isKeyFirst` checks the idempotency key first, for a change that would fail when repeated.
    */
   function run<T>(change: TokenChange<T>, audit: AuditDraft, { isKeyFirst }: { readonly isKeyFirst: boolean }) {
     if (audit.reply === undefined) return connections.join({ ...change, audit });

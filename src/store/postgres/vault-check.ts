@@ -13,12 +13,12 @@ const CHECK: Statement = {
 /** The codes of a missing schema, table or column. */
 const MISSING = ['3F000', '42P01', '42703'];
 
-/** What a schema contains, as far as this code can serve it. */
+/** The state of the vault in a schema, for this version of the code. */
 export type VaultState = 'missing' | 'moved' | 'outdated' | 'newer' | 'current';
 
 export interface FoundVault {
   readonly state: VaultState;
-  /** Absent without a vault. */
+  /** Absent if the schema has no vault. */
   readonly vaultId?: string;
   /** Whether the server refuses writes. */
   readonly isReadOnly: boolean;
