@@ -57,8 +57,8 @@ export function adjacentKeyWarning(keyFile: string): readonly [string, string] {
 }
 
 /**
- * Resolves to the credential of a vault: the named one, else the default key file of a file, else a passphrase that the
- * user types on a terminal.
+ * Resolves to the credential of a vault: the named one, or the default key file of a file. Otherwise asks for a
+ * passphrase on a terminal.
  */
 export async function readCredential(
   { file, store }: VaultPlace,

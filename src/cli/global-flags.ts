@@ -35,7 +35,7 @@ const STORE = {
   },
 } as const;
 
-/** The flags that name what opens a vault. A command accepts at most one of them. */
+/** The flags that name the credential of a vault. A command accepts at most one of them. */
 const CREDENTIAL = {
   keyFile: {
     flag: '--key-file <path>',
@@ -148,7 +148,7 @@ export const FLAGS = {
   confirm: { yes: { flag: '-y, --yes', env: 'VAULT_YES', help: 'skip the confirmation' } },
 } as const satisfies Record<string, FlagRows>;
 
-/** The flags that choose a vault, on a daemon, in a file or in a database, and the calling application. */
+/** The flags that choose the calling application and a vault: on a daemon, in a file or in a database. */
 export const VAULT_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key } as const;
 
 /** The flags of every operation, by attribute. An operation's other flags are derived from its row. */

@@ -15,7 +15,7 @@ const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
   unauthenticated:
     'pass a key of this vault; `vault tenant issue-key` makes a new one, `vault doctor` looks for damage',
   vault_busy: 'try again',
-  write_unsettled: 'read the record before trying again; a second try may make a second one',
+  write_unsettled: 'check whether the change is stored before you try again',
   too_many_requests: 'try again later',
   no_space: 'make room on the disk and try again',
   // Give the same hint as for a damaged file.

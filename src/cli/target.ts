@@ -44,14 +44,14 @@ export function chooseTarget(
   });
 }
 
-/** Returns the place of a vault that calls reach without a daemon. */
+/** Returns the place of a vault that a command opens itself. */
 export function placeOf(target: Exclude<Target, { readonly kind: 'remote' }>): VaultPlace {
   return target.kind === 'store' ? { store: target.store } : { file: target.file };
 }
 
 /**
- * Returns the file or the database for a command without an endpoint, which never uses a daemon. Throws the fault
- * `usage` if only a daemon is named: `./vault.db` may be another vault.
+ * Returns the file or the database for a command that never uses a daemon. Throws the fault `usage` if only a daemon is
+ * named, because `./vault.db` may be another vault.
  */
 export function choosePlace(flags: GlobalFlags, env: Environment): VaultPlace {
   const hint = 'set --file (VAULT_FILE) or --store (VAULT_STORE)';
@@ -74,7 +74,9 @@ export function chooseOwnPlace(flags: GlobalFlags, env: Environment): VaultPlace
   return choosePlace(flags, { ...env, VAULT_URL: undefined });
 }
 
-/** Returns the file as `choosePlace` does, for a command that works only on files. Throws the fault `usage` for a store. */
+/**
+ * Returns the file as `choosePlace` does, for a command that works only on files. Throws the fault `usage` for a store.
+ */
 export function chooseFile(flags: GlobalFlags, env: Environment): string {
   const { file, store } = choosePlace(flags, env);
   return file ?? refuseStore(store);
@@ -91,8 +93,8 @@ export function refuseStore({ url }: StorePlace): never {
 const CACHE_KIB = 4 * 1024;
 
 /**
- * Opens the target and resolves to its client. `calls` determines whether to keep the connection. `given` applies only
- * without a daemon: it replaces the random source, and the credential that the flags name.
+ * Opens the target and resolves to its client. `calls` determines whether to keep the connection. `given` replaces the
+ * random source, and the credential of the flags. It has no effect on a daemon.
  */
 export async function openTarget(
   target: Target,
@@ -131,13 +133,16 @@ export async function openTarget(
   return directClient(await openVaultAt(place, { credential, ...options }));
 }
 
-/** Throws the fault `usage` when an anchor is named: it detects an older copy of a file. */
+/** Throws the fault `usage` if an anchor is named, because an anchor detects only an older copy of a file. */
 export function refuseAnchor(anchor: string | undefined): void {
   if (anchor === undefined) return;
   throw new Fault('usage', '--anchor (VAULT_ANCHOR) works only with a file');
 }
 
-/** Returns the typed names of a vault or, without one, those in the environment. Throws the fault `usage` for two. */
+/**
+ * Returns the names of a vault from the flags or, without any, from the environment. Throws the fault `usage` for two
+ * names.
+ */
 function namedVault(flags: GlobalFlags, env: Environment): Named {
   const { url, file, store } = flags;
   const typed = onlyOneOf({ url, file, store }, { url: '--url', file: '--file', store: '--store' });

@@ -26,7 +26,7 @@ import { createSessions, type Opened, type Session, type SessionOptions } from '
 
 /** The maximum size of a body in bytes, except for calls of the API. */
 const MAX_BODY = 4096;
-/** How long the reply with a new session's secret waits for its description, in milliseconds. */
+/** The maximum time that the reply with a new secret waits for the description of the session, in milliseconds. */
 const ABOUT_MS = 250;
 const SECRET_HEADER = 'x-vault-console';
 const ACTIVE_HEADER = 'x-vault-active';
@@ -79,7 +79,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     identities: () => createIdentities(client, apiKeys, sendToDev),
     ended: endReads,
   });
-  /** The responses to reads that have not ended, by session. */
+  /** The responses to unfinished reads, by session. */
   const reads = new WeakMap<Session, Set<ServerResponse>>();
   const endpoints = new WeakMap<Session, RequestListener>();
 

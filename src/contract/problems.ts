@@ -81,7 +81,7 @@ export const PROBLEMS = {
   vault_moved: { status: 503, detail: "The vault's file was moved or replaced." },
   write_unsettled: {
     status: 503,
-    detail: 'The connection to the database was lost while the change was written; whether it was made is not known.',
+    detail: 'The connection to the database was lost during the change. The change may or may not be stored.',
   },
   no_space: { status: 507, detail: 'There is no space left for the vault.' },
 } as const satisfies Record<string, ProblemRow>;

@@ -86,7 +86,10 @@ export function failureReply(error: unknown, traceId: string): Reply {
   return problemReply(code === 'ERR_MODULE_NOT_FOUND' ? filesReplaced() : new Problem('internal_error'), traceId);
 }
 
-/** Node loads some modules on first use. It no longer finds them when an update has replaced the product's files. */
+/**
+ * Reports that the files of the product were replaced. Node loads some modules on first use, and no longer finds them
+ * then.
+ */
 const filesReplaced = () =>
   new Problem('vault_busy', {
     detail: 'The files of the product were replaced while this program runs. Restart it.',

@@ -10,7 +10,7 @@ import type { Progress } from './rotate-tenant.ts';
 
 /**
  * Opens a vault's store without its keys; `unlock` opens the keyring. Both reject with a fault such as `damaged`.
- * `wall` is the time of the machine's clock, or of the database's.
+ * `wall` is the time of the machine's clock for a file, and the database's time for a store.
  */
 export type OpenLocked = () => Promise<{
   readonly store: Store;

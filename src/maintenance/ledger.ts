@@ -4,9 +4,7 @@ import type { PlacedEvent } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
 import type { Instant } from '../core/ports.ts';
 
-/**
- * The maximum difference, in milliseconds, between the order of times and the order of commits in several chains.
- */
+/** The maximum difference between the order of times and the order of commits in several chains, in milliseconds. */
 const SKEW_MS = 15_000;
 
 /** Returns whether a state of a record is a removal. The state is a revision, or the negative time of the removal. */
@@ -74,7 +72,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
   const tenants = new Map<string, TenantLedger>();
   let header: string | undefined;
   const skips: BadEntry[] = [];
-  // With several chains, a change may come before the change that it follows, and then waits for it.
+  // With several chains, a change may arrive before the change that it follows. It then waits for that change.
   let isOrdered = true;
   const early = new Map<string, RecordChange[]>();
   const orphans = new Map<string, PlacedEvent[]>();

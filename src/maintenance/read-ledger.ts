@@ -19,23 +19,25 @@ export interface ReadLedger {
   /** The last row of each chain, the root first. */
   readonly heads: readonly AuditHead[];
   readonly entries: number;
-  /** The number of denials in entries that only count them. */
+  /** The number of denials in entries that hold only a count. */
   readonly denials: number;
   readonly bad: readonly BadEntry[];
 }
 
-/** The parts for reading the audit and its index. `rest` is awaited from time to time, so that calls need not wait. */
+/**
+ * The parts for reading the audit and its index. The reader awaits `rest` from time to time, so that calls need not
+ * wait.
+ */
 export interface LedgerParts extends AuditParts {
   readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
   readonly rest?: (() => Promise<void>) | undefined;
-  /** Whether to follow each token; false only counts them. Default: true. */
+  /** Whether to follow each token. False only counts tokens. Default: true. */
   readonly tokens?: boolean | undefined;
 }
 
 /**
- * Returns the ledger of the whole audit up to now. A loaded snapshot resets the ledger to the snapshot's place in
- * the audit. A first pass finds these places and a second pass applies them. Throws
- * `BrokenAudit`.
+ * Returns the ledger of the whole audit up to now. A loaded snapshot resets the ledger to the snapshot's place in the
+ * audit. A first pass finds these places and a second pass applies them. Throws `BrokenAudit`.
  */
 export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
   const places = new Set<number>();

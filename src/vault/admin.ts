@@ -33,7 +33,7 @@ interface AuditReport {
   readonly counted_denials?: number;
   /** The link of the root's last entry, in hex. */
   readonly head?: string;
-  /** The first wrong row. `chain` is absent for the root; the sequence 0 stands for a whole chain. */
+  /** The first wrong row. `chain` is absent for the root. The sequence 0 stands for the whole chain. */
   readonly first_bad?: { readonly chain?: string; readonly sequence: number; readonly what: string };
 }
 
@@ -169,8 +169,8 @@ export async function backUpVault({ from, to, credential }: CopyOptions, progres
 }
 
 /**
- * Backs up a vault as `backUpVault` does, into a folder under a name by time. Keeps the last `keep` backups of the vault
- * there and removes older ones. Resolves to the report of the check and the paths.
+ * Backs up a vault as `backUpVault` does, into a folder, under a name with the time. Keeps the last `keep` backups of
+ * the vault in the folder and removes older ones. Resolves to the report of the check and the paths.
  */
 export async function backUpIntoFolder(
   { from, credential, ...options }: Omit<CopyOptions, 'to'> & KeepOptions,

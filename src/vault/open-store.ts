@@ -7,7 +7,7 @@ import { openVaultStore } from '../store/postgres/open-vault-store.ts';
 import type { StorePlace } from './place.ts';
 import type { Times } from './system-clock.ts';
 
-/** The maximum age of the database's time, in milliseconds. An older one makes the vault not ready. */
+/** The maximum age of the time from the database, in milliseconds. With an older time, the vault is not ready. */
 const MAX_CLOCK_AGE_MS = 30_000;
 /** The pause between two attempts to reach the database. */
 const RETRY_MS = 500;
@@ -15,9 +15,12 @@ const RETRY_MS = 500;
 /** A vault in a database, still locked. */
 export interface OpenedStore {
   readonly header: VaultHeader;
-  /** Its `ping` also rejects with `vault_busy` when the database's time is too old. Its `close` stops the clock. */
+  /**
+   * The store. Its `ping` also rejects with `vault_busy` when the time from the database is too old. Its `close` stops
+   * the clock.
+   */
   readonly store: Store;
-  /** The time of the database, which all processes share to within half a round trip. */
+  /** The time of the database. The processes of a vault differ by at most half a round trip each. */
   readonly times: Times;
 }
 
@@ -43,7 +46,7 @@ export async function openStore({ url, insecure }: StorePlace, wait?: StoreWait)
   }
 }
 
-/** Returns the store, not ready while the time is too old. Closing it stops the clock. */
+/** Returns the store with a `ping` that rejects while the time is too old, and a `close` that also stops the clock. */
 export function withClock(store: Store, clock: DatabaseClock): Store {
   return {
     ...store,

@@ -6,7 +6,7 @@ export interface StorePlace {
   /** The URL as the user wrote it. */
   readonly text: string;
   readonly url: StoreUrl;
-  /** Allows connections without TLS to another machine, and a server that loses commits when the power fails. */
+  /** Allows connections without TLS to another machine, and servers that lose commits when the power fails. */
   readonly insecure: boolean;
 }
 
@@ -16,14 +16,14 @@ export type VaultPlace =
   | { readonly store: StorePlace; readonly file?: undefined };
 
 /**
- * Parses the URL of a store. Throws the faults `usage` and `store_insecure`, which repeat no part of a malformed URL,
- * since that may hold a password.
+ * Parses the URL of a store. Throws the faults `usage` and `store_insecure`. They repeat no part of a malformed URL,
+ * because it may hold a password.
  */
 export function parseStore(text: string, insecure: boolean): StorePlace {
   return { text, url: parseStoreUrl(text, { insecure }), insecure };
 }
 
-/** Opens a vault at any place. The anchor, the times and the cache limit are those of files. Rejects with faults. */
+/** Opens a vault in a file or a database. `anchor`, `times` and `cacheKib` apply only to files. Rejects with faults. */
 export async function openVaultAt(place: VaultPlace, options: Omit<OpenVaultOptions, 'file'>): Promise<Vault> {
   if (place.store === undefined) {
     const { openVault } = await import('./vault.ts');

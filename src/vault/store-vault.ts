@@ -18,13 +18,13 @@ const CONNECT_TIMEOUT_MS = 5000;
 export interface OpenStoreVaultOptions extends Omit<VaultSettings, 'writerThread' | 'relay'> {
   readonly store: StorePlace;
   readonly credential: Credential;
-  /** Default: fail at once when the database is not reachable. */
+  /** The wait for a database that is not reachable. Default: fail at once. */
   readonly wait?: StoreWait | undefined;
 }
 
 /**
- * Opens a vault in a database and unlocks its keys. Any number of processes may do so at once. The clock is the
- * database's. Rejects with the faults of `openStore`, or `wrong_credential`.
+ * Opens a vault in a database and unlocks its keys. Any number of processes can open it at once. Uses the database's
+ * clock. Rejects with the faults of `openStore`, or `wrong_credential`.
  */
 export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Vault> {
   const { store: place, credential, wait, ...settings } = options;
@@ -37,7 +37,7 @@ export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Va
       ...vault,
       async ready() {
         await vault.ready();
-        // Not ready when this credential no longer opens the vault: another daemon may have a newer one.
+        // Fail when this credential no longer opens the vault: another daemon may have a newer one.
         await keyring.refresh();
       },
     };
@@ -70,8 +70,8 @@ export interface CreateStoreVaultOptions {
 }
 
 /**
- * Creates the tables of a vault and its first tenant. Rejects with the fault `conflict` for a database that holds a
- * vault, and changes nothing when it fails.
+ * Creates the tables of a vault and its first tenant. Changes nothing when it fails. Rejects with the fault `conflict`
+ * for a database that holds a vault.
  */
 export async function createStoreVault(options: CreateStoreVaultOptions): Promise<CreatedTenant> {
   const { store: place, credential, tenantName, weakPassphrase, grant } = options;
@@ -96,7 +96,7 @@ export async function createStoreVault(options: CreateStoreVaultOptions): Promis
   return created;
 }
 
-/** Asks a database for its time. Returns a function that counts on from there. */
+/** Reads the time of a database. Resolves to a function that continues this time without the database. */
 async function timeOf({ url, insecure }: StorePlace): Promise<() => Instant> {
   const client = await connectStore(url, { timeout: CONNECT_TIMEOUT_MS, insecure });
   try {

@@ -65,7 +65,7 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     restore: ['defineRestore', 'Restore a verified backup'],
   }),
   ...commandsOf(() => import('./file/compact.ts'), {
-    compact: ['defineCompact', 'Give free space of the file back'],
+    compact: ['defineCompact', 'Return free space to the file system'],
   }),
   ...commandsOf(() => import('./snapshots/snapshot.ts'), {
     'snapshot save': ['defineSnapshotSave', 'Save the state of the file'],

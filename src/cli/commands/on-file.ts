@@ -11,7 +11,7 @@ import { type CommandLine, definePrinting } from './define-printing.ts';
 /** Checks the flags and asks questions before the file is opened. Resolves to the work on the open file. */
 type Prepare<Work> = (line: CommandLine) => Promise<Work>;
 
-/** A vault and what opens it. */
+/** The place of a vault, and the credential that opens it. */
 export type Opening<Place> = Place & { readonly credential: Credential };
 
 /** Resolves to the result to print (an object or JSON text), or to undefined if it has printed the result itself. */

@@ -5,7 +5,7 @@ export interface Profile {
   readonly url?: string;
   readonly header_prefix?: string;
   readonly file?: string;
-  /** The URL of a database, which holds no password. */
+  /** The URL of a database. It holds no password. */
   readonly store?: string;
   readonly key_file?: string;
   /** A command line whose program is an absolute path or a name in PATH. */

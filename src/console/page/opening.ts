@@ -4,11 +4,11 @@ import type { About } from './session.ts';
 /** The key of the page secret in sessionStorage. */
 export const SECRET = 'vault-console';
 
-/** The request of the first screen for its list. */
+/** The path of the list that the first screen requests. */
 const FIRST_LIST = 'api/v2/tokens?transform=mask&size=50';
 const FIRST_SCREEN = /^\/ui\/(tokens)?$/;
 
-/** Requests that were sent before the page asks for them, by path. */
+/** Requests that were sent before the page needs them, by path. */
 const ahead = new Map<string, Promise<Response>>();
 let isActive = true;
 for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => (isActive = true), { passive: true });
@@ -56,7 +56,7 @@ export async function postSession(body: object): Promise<OpenedReply | undefined
     const { status } = response;
     const reply: OpenedReply = response.ok ? { ...(await response.json()), status } : { status };
     if (reply.secret !== undefined) sessionStorage.setItem(SECRET, reply.secret);
-    // Without `about`, the server does not know yet which key may list tokens.
+    // If `about` is missing, the server does not know yet which key may list tokens.
     if (reply.about !== undefined) askFirstList();
     return reply;
   } catch {
@@ -73,7 +73,7 @@ function takeCode(): string | null {
 
 const code = takeCode();
 
-/** The reply to the code of the link. Absent without a code. */
+/** The reply to the code of the link; undefined if the link has no code. */
 export const opened = code === null ? undefined : postSession({ code });
 
 if (code === null && sessionStorage.getItem(SECRET) !== null) {
@@ -81,7 +81,7 @@ if (code === null && sessionStorage.getItem(SECRET) !== null) {
   askFirstList();
 }
 
-/** Loads the rest of the page. Runs after the first paint, which compiling would delay. */
+/** Loads the rest of the page. Runs after the first paint, because compiling the page would delay the paint. */
 function loadPage(): void {
   const link = document.querySelector<HTMLLinkElement>('link[rel=preload]');
   if (link !== null) void import(link.href);

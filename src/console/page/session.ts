@@ -59,7 +59,7 @@ export async function openSession(): Promise<void> {
   setInterval(look, LOOK_MS);
 }
 
-/** Opens a new session by the reply to its code. Waits until the terminal has confirmed it, if necessary. */
+/** Opens a new session with the reply to its code. Waits until the terminal has confirmed the session, if necessary. */
 async function openNew(first: OpenedReply | undefined): Promise<void> {
   let reply = first;
   while (reply?.secret === undefined) {

@@ -58,7 +58,8 @@ export interface AuditEvent {
    * - a change of key slots: the new and the old MAC of the header
    * - an export: the exported view
    * - a snapshot: its name, then the ids of its tenants
-   * - an opened chain of the audit: the chain; a noted or closed one: its last place, from `createChainRecorder`
+   * - an opened chain of the audit: the chain
+   * - a noted or closed chain of the audit: its last place, from `createChainRecorder`
    */
   readonly entities: readonly string[];
   /** Set when the reply or the export contains plaintext. */

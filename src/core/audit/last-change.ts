@@ -46,9 +46,9 @@ export async function requireAudited(parts: Parts, kind: Kind, row: Row): Promis
 }
 
 /**
- * Resolves to the event of a row's last change. Of the last events in several chains, this is a removal, or else the
- * event with the greatest revision. When that event loaded a snapshot, continues the search at the audit
- * sequence that the snapshot names.
+ * Resolves to the event of a row's last change. With several chains, this is the removal, or else the event with the
+ * greatest revision. If that event loaded a snapshot, continues the search at the audit sequence that the snapshot
+ * names.
  */
 async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Promise<AuditEvent | undefined> {
   const ids = kind === 'tenant' ? [''] : [id, ''];

@@ -54,10 +54,10 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
   const deadline = performance.now() + ms;
   let { after } = question;
   for (;;) {
-    // If this search finds nothing, the next one starts after the end of the only chain.
+    // Read the end of the only chain first. If this search finds nothing, the next search starts after this end.
     const heads = await world.store.auditHeads();
     const [{ chain = ROOT_CHAIN, sequence = 0 } = {}, ...others] = heads;
-    // An earlier row of another chain may still be written, and would then be older than `after`.
+    // Another chain may still receive an earlier row, which would sort before `after`.
     const isMerged = others.length > 0 && after !== undefined;
     const settled = world.clock.now() - SETTLED_MS;
     const { end_at = settled } = question;

@@ -13,8 +13,8 @@ export interface LogPlace {
   readonly chain: string;
   readonly place: PlaceInChain;
   /**
-   * For a page in an audit of several chains: the time that the merge has reached, which is the earliest time of a row
-   * up to this place. Default: the time of the row.
+   * The time that the merge of several chains has reached: the earliest time of the rows up to this place. Default: the
+   * time of the row.
    */
   readonly reached?: Instant | undefined;
 }

@@ -50,7 +50,8 @@ export function mergeChains<Row extends MergeKey>(order: 1 | -1) {
         }
         const { row } = first;
         first.row = undefined;
-        // An unread source is first among equals, so the next call reads its next row before it compares.
+        // Mark the source as unread. Unread sources are first among equals, so the next call reads their next row
+        // first.
         first.key = { chain: row.chain, at: order * Number.NEGATIVE_INFINITY };
         return row;
       }

@@ -85,7 +85,9 @@ export interface LoggedRow {
 export interface AuditStore {
   /** Appends rows that record no change, in this order, in one transaction. */
   appendAudit(drafts: readonly AuditDraft[]): Promise<void>;
-  /** Sets the recorder by which the store opens, notes and closes chains. A store with one chain ignores it. */
+  /**
+   * Sets the recorder that drafts the entries about opened, noted and closed chains. A store with one chain ignores it.
+   */
   useChainRecorder(recorder: ChainRecorder): void;
   /**
    * Resolves to at most `limit` rows of a chain with sequences above `after`, in order. A chain other than the root has
@@ -96,8 +98,7 @@ export interface AuditStore {
   /** Resolves to the ends of all chains at one moment, the root first. `at` is 0 for a root without rows. */
   auditHeads(): Promise<readonly ChainEnd[]>;
   /**
-   * Resolves to the place of the last entry with one of these subjects in each chain that has one, in the row `before`
-   * of the chain or an earlier row.
+   * Resolves to the last place of any of these subjects in each chain that has one. Considers the rows up to `before`.
    */
   findAudited(subjects: readonly Uint8Array[], before: number): Promise<readonly AuditPlace[]>;
   /** Resolves to the sequences of the rows for which the index lacks a subject. */

@@ -20,7 +20,9 @@ const PAGE = 50;
 const MAX_TAIL = 100;
 /** The maximum delay between an event and the writing of its row, in milliseconds. Rows are in the order of writing. */
 const SLACK_MS = 60 * 60 * 1000;
-/** The delay of nearly all rows, in milliseconds. In the order of a chain, times are rarely further apart. */
+/**
+ * The delay of nearly all rows, in milliseconds. The order of a chain rarely differs from the order of times by more.
+ */
 const MERGE_SLACK_MS = 1000;
 
 /** A query of a tenant's log. Times range from `start_at` to before `end_at`. */
@@ -102,7 +104,7 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
   return { entries: found };
 }
 
-/** Adds the time of its row to a place that has none, for the comparison with other chains. */
+/** Adds the time of the row to a place without a time, for the comparison with other chains. */
 async function withTime({ store }: LogParts, of: LogPlace | undefined): Promise<LogPlace | undefined> {
   if (of === undefined || of.reached !== undefined) return of;
   const [sequence] = of.place;
@@ -135,8 +137,8 @@ function wantedOf(placed: PlacedEvent, question: LogQuestion): readonly LogEntry
 }
 
 /**
- * Yields the rows of a chain that may contain matching entries, newest first. In another chain than that of `before`
- * or `after`, these end and begin where a merge of the chains has the place.
+ * Yields the rows of a chain that may contain matching entries, newest first. If `before` or `after` is a place in
+ * another chain, yields only the rows that a merge of the chains has on the right side of this place.
  */
 async function* chainBackwards(parts: LogParts, question: LogQuestion, head: AuditHead): AsyncGenerator<AuditEntry> {
   const { chain } = head;

@@ -10,8 +10,8 @@ export interface TokenQuery {
 }
 
 /**
- * Converts a filter to a query. Moves the conditions of visibility into `all` if that is equivalent, so that the index
- * also serves an application with only container rules or a single rule. Returns undefined if no token can match.
+ * Converts a filter to a query, or returns undefined if no token can match. Moves the conditions of visibility into
+ * `all` if that is equivalent, so that an index also serves an application with only container rules or a single rule.
  */
 export function toQuery(filter: TokenFilter): TokenQuery | undefined {
   const { all, visible } = filter;
@@ -68,10 +68,10 @@ function testsOf(condition: TokenCondition): number {
   return 'index_in' in condition ? condition.index_in.length : 1;
 }
 
-/** If a start has fewer matches than this, all are read and sorted. Otherwise they are walked newest first. */
+/** The number of matches below which a search reads and sorts all of them. Otherwise it walks them, newest first. */
 export const FEW = 5000;
 
-/** The minimum of the limit. It is larger than a page, so a page's tokens can always be found by their ids. */
+/** The minimum of `fewOf`. It is larger than a page, so a search can always find the tokens of a page by their ids. */
 const MIN_FEW = 128;
 
 /** Returns the limit for a start whose rows must still be tested: the more tests, the lower the limit. */

@@ -80,7 +80,7 @@ const RIVALS: Readonly<Record<string, readonly string[]>> = {
 };
 
 function rivalsOf(variables: Readonly<Record<string, string>>, env: Environment): readonly string[] {
-  // Two names of a vault together would be an error.
+  // Unset the other variables: a command rejects two names of a vault.
   const [first = '', ...targets] = VAULT_VARIABLES.filter((name) => variables[name] === undefined);
   const rivals = [...targets, ...Object.keys(variables).flatMap((name) => RIVALS[name] ?? [])];
   return [first, ...rivals.filter((name) => variables[name] === undefined && env[name] !== undefined)];

@@ -65,7 +65,7 @@ export function defineBackup(command: Command, finish: Finish): void {
   command.addHelpText('after', BACKUP_HELP);
 }
 
-/** Throws the fault `usage` for a terminal, and for flags that format a result: the copy is the only output. */
+/** Throws the fault `usage` for a terminal, and for flags that format a result, because the output is the copy. */
 function requireStream({ output, field }: GlobalFlags): void {
   const asked = field !== undefined ? '--field' : output !== undefined ? '--output' : undefined;
   if (asked !== undefined) {
@@ -93,7 +93,10 @@ async function backUpByTime({ file: from, credential }: FileHolderOptions, folde
 
 const PIECE_BYTES = 1024 * 1024;
 
-/** Writes a copy to standard output. Checks it first, in a temporary folder: nothing can take bytes of a pipe back. */
+/**
+ * Writes a copy to standard output. Checks the copy first, in a temporary folder, because written bytes cannot be taken
+ * back.
+ */
 function backUpToOutput(opened: FileHolderOptions): Promise<void> {
   return inTemporaryFolder(async (folder) => {
     const copy = path.join(folder, 'backup.db');
@@ -134,7 +137,10 @@ async function verifyBackup(backup: string, { flags, env }: CommandLine): Promis
 const verifiedExitCode = (checked: Checked) =>
   doctorExitCode(checked, 'make a new backup with `vault backup`, and check the vault with `vault doctor`');
 
-/** Runs a check on a temporary copy of a backup on a read-only disk: SQLite writes a log beside each file it opens. */
+/**
+ * Runs a check on a temporary copy of a backup. Needed on a read-only disk, because SQLite writes a log beside each
+ * file.
+ */
 function withCopy(backup: string, check: (copy: string) => Promise<Checked>): Promise<Checked> {
   return inTemporaryFolder(async (folder) => {
     const copy = path.join(folder, path.basename(backup));

@@ -15,8 +15,8 @@ interface InitStoreOptions {
 }
 
 /**
- * `vault init --store`: creates the tables of a vault, its key file if it is missing, its first tenant and that tenant's
- * management application, or none of them.
+ * `vault init --store`: creates the tables of a vault, its key file if it is missing, its first tenant and the
+ * management application of this tenant. Leaves nothing behind when it fails.
  */
 export async function initStore(line: CommandLine, store: StorePlace, options: InitStoreOptions): Promise<string> {
   const { createStoreVault, hasVault } = await import('../../../vault/store-vault.ts');
@@ -30,7 +30,7 @@ export async function initStore(line: CommandLine, store: StorePlace, options: I
     const shown = { store: store.url.shown, tenant: tenant as Printable, application: application as Printable };
     return stringifyJson(shown);
   } catch (error) {
-    // Another command may have created this vault meanwhile, with the key file of this one.
+    // Keep the key file if another command has created this vault with it meanwhile.
     if (!(await hasVault(store).catch(() => true))) await undo();
     throw error;
   }

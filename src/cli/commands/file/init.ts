@@ -46,7 +46,8 @@ const INIT_FLAGS = {
 } as const;
 
 /**
- * `vault init`: creates the file or the tables, its key, its first tenant and that tenant's management application, or none of them.
+ * `vault init`: creates the file or the tables, its key, its first tenant and the management application of this
+ * tenant. Leaves nothing behind when it fails.
  */
 export function defineInit(command: Command, finish: Finish): void {
   const rows = { ...INIT_FLAGS, ...FLAGS.file, ...FLAGS.keyOut };

@@ -126,7 +126,7 @@ function checkApiKey(text: string): string {
   throw new Fault('usage', '--api-key is not an API key: it must be one word of printable characters');
 }
 
-/** Returns the URL. Throws the fault `usage` for a file with a relative path, which is another one in each folder. */
+/** Returns the URL. Throws the fault `usage` for a relative path, because it names another file in each folder. */
 function checkStore({ text, url }: StorePlace): string {
   const files = [url.passfile, url.sslrootcert, url.sslcert, url.sslkey];
   const relative = files.find((file) => file !== undefined && !path.isAbsolute(file));

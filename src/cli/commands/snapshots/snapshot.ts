@@ -107,7 +107,7 @@ export function defineReset(command: Command, finish: Finish): void {
     const { compact } = line.read(RESET_FLAGS);
     await confirmed(line, tenant === undefined ? 'All tokens are lost.' : 'All tokens of the tenant are lost.');
     return async (opened) => {
-      // Without this, the tokens would be lost before the command fails.
+      // Check first: otherwise the command would remove the tokens and then fail.
       if (compact) await (await import('../../../vault/admin.ts')).checkUnused(opened);
       const { openVaultSnapshots } = await import('../../../vault/snapshots.ts');
       const removed_tokens = await closing(await openVaultSnapshots(opened), (snapshots) => snapshots.reset(tenant));

@@ -50,7 +50,10 @@ function required(value: string | undefined, { flag, env }: FlagRow): string {
   throw new Fault('usage', `${flag.split(' ')[0]} (${env}) must be given`);
 }
 
-/** Defines a subcommand for a file or a database. `prepare` checks the flags first. With `keyMember`, the result holds an API key. */
+/**
+ * Defines a subcommand for a file or a database. `prepare` checks the flags first. If `keyMember` is given, the result
+ * holds an API key.
+ */
 function define(
   command: Command,
   finish: Finish,

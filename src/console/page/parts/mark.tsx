@@ -1,4 +1,4 @@
-/** Shows the drawing of favicon.svg. It is inline because a page with an image needs one more request. */
+/** Shows the drawing of favicon.svg. It is inline, because an image file would need one more request. */
 export function Mark({ size }: { readonly size: number }) {
   return (
     <svg viewBox="0 0 18 18" width={size} height={size} aria-hidden="true">

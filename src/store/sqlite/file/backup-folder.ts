@@ -12,7 +12,7 @@ import { readHeader } from './header-table.ts';
 import { removeDrafts } from './place-file.ts';
 import { toFileFault } from './sqlite-error.ts';
 
-/** Matches the name of a backup by its time, in UTC. Names sort by time. */
+/** Matches the name of a backup, which contains its time in UTC. The names sort by time. */
 const BACKUP = /^vault-\d{8}T\d{6}Z\.db$/;
 
 /** The minimum age of an unfinished backup before it is removed, in milliseconds. A large vault may take hours. */
@@ -20,7 +20,10 @@ const DRAFT_AGE_MS = 12 * 60 * 60 * 1000;
 
 const SECOND_MS = 1000;
 
-/** The maximum number of seconds whose names other backups may take first. */
+/**
+ * The maximum number of attempts. Each uses the name of another second, because backups of other vaults may have the
+ * names.
+ */
 const MAX_TRIES = 30;
 
 export interface KeptBackup {
@@ -32,14 +35,14 @@ export interface KeptBackup {
 
 export interface KeepOptions {
   readonly folder: string;
-  /** How many backups of the vault to keep, the new one included. At least 1. */
+  /** How many backups of the vault to keep, including the new one. At least 1. */
   readonly keep: number;
   readonly now?: (() => Date) | undefined;
 }
 
 /**
- * Backs up the vault `file` into an existing folder, as `vault-YYYYMMDDTHHMMSSZ.db`, then removes the oldest backups of
- * the same vault. Removes only files with such a name and the vault's id in their header; it keeps the vault itself,
+ * Backs up the vault `file` into an existing folder, as `vault-YYYYMMDDTHHMMSSZ.db`. Then removes the oldest backups of
+ * the same vault: only files with such a name and the id of the vault in their header. Keeps the vault itself,
  * read-only files and files in use. Throws as `backUpVaultFile` does, and `file_unwritable` for a backup that cannot be
  * removed.
  */
@@ -74,7 +77,7 @@ async function backUpByTime(
     } catch (error) {
       if (!(error instanceof Fault) || error.code !== 'file_exists' || tries === MAX_TRIES) throw error;
     }
-    // Another vault's backup of the same second has the name.
+    // A backup of another vault has the name of this second. Wait for the next second.
     await sleep(SECOND_MS - (Date.now() % SECOND_MS));
   }
 }
@@ -128,7 +131,7 @@ async function idOfUnused(path: string): Promise<string | undefined> {
     accessSync(path, constants.W_OK);
     checkUnopenedFile(path);
     const id = await readVaultId(resolve(path));
-    // The last process that closes a file removes its log.
+    // The last process that closes a file removes its log, so a file with a log is in use.
     return existsSync(`${path}-wal`) ? undefined : id;
   } catch {
     return undefined;

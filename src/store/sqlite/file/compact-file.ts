@@ -37,7 +37,7 @@ export async function compactVaultFile(
   const { path, found, connection } = await openAlone(file);
   try {
     const bytes_before = (await stat(path)).size;
-    // No other process compacts the locked file, so these drafts belong to killed ones.
+    // The file is locked, so no other process compacts it. Drafts with this label belong to killed processes.
     await removeDrafts(dirname(path), { label: LABEL, target: path, minAgeMs: 0 });
     const rows = countRows(connection);
     const build = async (building: string) => {
@@ -67,8 +67,8 @@ async function openAlone(file: string) {
   try {
     await retryBusy(() => lock(connection), IN_USE_MS).catch(inUse(path));
     assertSameFile(path, found);
-    // SQLite has removed the log, but does not sync the folder. After a power failure, an old log would be applied to
-    // the new file.
+    // SQLite has removed the log, but does not sync the folder. After a power failure, the old log could return and
+    // change the new file.
     if (process.platform !== 'win32') await syncFolder(dirname(path));
     return { path, found, connection };
   } catch (error) {
@@ -78,24 +78,27 @@ async function openAlone(file: string) {
 }
 
 /**
- * Locks the file against every other process until the connection closes, and writes its log into it. Leaves no log
- * that could be applied to the new file. The next opening turns the log on again.
+ * Writes the log into the file, removes the log, and locks the file against other processes until the connection
+ * closes. A remaining log could be applied to the new file. The next opening turns the log on again.
  */
 function lock(connection: Connection): void {
   connection.pragma('locking_mode = NORMAL');
-  // Needs the file alone: each connection with a log holds a lock, even while it is idle.
+  // This statement fails while another connection is open: each connection with a log holds a lock, even when idle.
   connection.pragma('journal_mode = DELETE');
   connection.pragma('locking_mode = EXCLUSIVE');
   connection.exec('BEGIN EXCLUSIVE; COMMIT');
   if (connection.pragma('journal_mode', { simple: true }) !== 'delete') throw new OpenedMeanwhile();
 }
 
-/** Thrown when another process opened the file between two statements. Has SQLite's code, so `retryBusy` tries again. */
+/**
+ * Thrown when another process opened the file between two statements. It has the code of SQLite for a busy file, so
+ * `retryBusy` tries again.
+ */
 class OpenedMeanwhile extends Error {
   readonly code = 'SQLITE_BUSY';
 }
 
-/** Windows reports a file that another process has open by these codes. */
+/** The codes that Windows reports for a file that another process has open. */
 const OPEN_ELSEWHERE: ReadonlySet<unknown> = new Set(['EPERM', 'EACCES', 'EBUSY']);
 
 function inUse(path: string): (error: unknown) => never {

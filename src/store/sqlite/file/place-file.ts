@@ -11,9 +11,9 @@ export interface Placing {
   readonly replace?: boolean | undefined;
   /** Whether to rename an existing file, together with its log. */
   readonly moveAside?: boolean | undefined;
-  /** A part of the temporary name, by which `removeDrafts` finds what a killed process left. No dots. */
+  /** A part of the temporary name, without dots. `removeDrafts` finds the files of killed processes by this part. */
   readonly label?: string | undefined;
-  /** Closes the replaced file. Called right before the rename on Windows, which replaces no open file. */
+  /** Closes the replaced file. Called right before the rename on Windows, which cannot replace an open file. */
   readonly release?: (() => void) | undefined;
 }
 
@@ -49,7 +49,7 @@ export async function placeFile(
     if (moveAside) moveFilesAside(target);
     if (release !== undefined && process.platform === 'win32') {
       release();
-      // Synchronous, so that no other process has time to write to the released file.
+      // Rename synchronously, so that no other process can write to the released file before.
       renameSync(building, target);
     } else await (replace ? rename(building, target) : publish(building, target));
     // The new name must survive a power failure, as the contents do. Windows cannot sync a folder.
@@ -62,7 +62,7 @@ export async function placeFile(
   }
 }
 
-/** The name of a draft: that of the target, a label, and a random part. */
+/** Matches the name of a draft: the name of the target, a label, and a random part. */
 const DRAFT = /^(\..+)\.([^.]+)\.[0-9a-f]{16}\.new(?:-wal|-shm|-journal)?$/;
 
 function draftOf(target: string): string {

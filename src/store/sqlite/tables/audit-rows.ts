@@ -108,7 +108,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
       return entry ?? { chain: ROOT_CHAIN, sequence: 0, at: 0, link: NO_LINK };
     },
 
-    /** Returns the last place of one of `subjects` in an entry up to number `before`, if there is one. */
+    /** Returns the last place of any of `subjects` in the rows up to `before`, if there is one. */
     findLast(subjects: readonly Uint8Array[], before: number): readonly AuditPlace[] {
       const places = subjects.map((subject) => lastOf().get(subject, before)).filter((place) => place !== undefined);
       const sorted = places.sort((a, b) => b.sequence - a.sequence || b.n - a.n);
