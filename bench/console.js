@@ -15,8 +15,8 @@ const LIVEZ_INTERVAL_MS = 10;
 const ROWS = 'rows after ';
 
 /**
- * Runs in the page: reports the milliseconds from the start of the navigation to the first row. It writes to the
- * console because a repeated question would compete with the page for the processor.
+ * Runs in the page: reports the milliseconds from the start of the navigation to the first row. Reports to the console,
+ * because polling the page would compete with it for the processor.
  */
 function watchRows(start) {
   const observer = new MutationObserver(() => {

@@ -87,8 +87,7 @@ export function failureReply(error: unknown, traceId: string): Reply {
 }
 
 /**
- * Reports that the files of the product were replaced. Node loads some modules on first use, and no longer finds them
- * then.
+ * Returns the problem for replaced files: Node loads some modules on first use, and an update may have removed them.
  */
 const filesReplaced = () =>
   new Problem('vault_busy', {
