@@ -1,9 +1,9 @@
-/** The time of one turn of the event loop that long work must not exceed on a busy machine, in milliseconds. */
+/** The maximum time of one turn of the event loop during long work on a busy machine, in milliseconds. */
 const MAX_TURN_MS = 250;
 
 /**
  * Runs long work. Resolves to the number of turns of the event loop during the work, and to the number that the work
- * needs so that other calls wait for `MAX_TURN_MS` at most.
+ * needs if a turn takes at most `MAX_TURN_MS`.
  */
 export async function turnsDuring(work: () => Promise<unknown>): Promise<{ turns: number; needed: number }> {
   let turns = 1;

@@ -34,8 +34,8 @@ const NO_HEADER: VaultHeader = {
 };
 
 /**
- * Creates a store in memory. Tests of the core use it, and it shows the contract of the port in the plainest code. With
- * `daemons`, so many chains of the audit take the changes of tokens and applications in turn.
+ * Creates a store in memory for tests of the core. It shows the contract of the port in the plainest code. `daemons` is
+ * the number of audit chains that take the changes of tokens and applications in turn.
  */
 export function createMemoryStore(header: VaultHeader = NO_HEADER, daemons = 0): Store {
   const state = new MemoryState(header, daemons);

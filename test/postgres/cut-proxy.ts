@@ -6,12 +6,12 @@ import net, { type Socket } from 'node:net';
  *
  * - `before COMMIT`: the server receives everything before COMMIT, so it rolls back.
  * - `after COMMIT`: the server commits, but its answer to COMMIT is lost.
- * - `after COMMIT, without answers`: the answers to the statements that left together with COMMIT are lost, too.
+ * - `after COMMIT, without answers`: the answers to the statements in the same write as COMMIT are lost, too.
  * - `late COMMIT`: the client loses its connection, and the server receives COMMIT a little later.
  */
 export type Cut = 'before COMMIT' | 'after COMMIT' | 'after COMMIT, without answers' | 'late COMMIT';
 
-/** The cuts after which nothing happens anymore. */
+/** The cuts after which the server receives nothing more. */
 export const CUTS: readonly Cut[] = ['before COMMIT', 'after COMMIT', 'after COMMIT, without answers'];
 
 export interface CutProxy {

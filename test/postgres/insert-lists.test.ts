@@ -59,7 +59,7 @@ describe('a list of tokens', () => {
 
   const nameOf = ({ at, duplicate }: InsertObstacle) => [at, duplicate?.id];
 
-  it('meets the obstacles that its tokens meet one after the other', async () => {
+  it('meets the same obstacles as its tokens when they are inserted one by one', async () => {
     const lists = fc.array(drawn, { minLength: 1, maxLength: 8 });
     await fc.assert(
       fc.asyncProperty(fc.array(drawn, { maxLength: 3 }), lists, async (stored, list) => {

@@ -35,7 +35,7 @@ const changeOf = (row: number) => (lane: Pick<Connections, 'change'>) =>
   });
 
 describe('members', () => {
-  it('share a transaction, 64 at most, in their order', async () => {
+  it('share a transaction in their order, at most 64 of them', async () => {
     const lane = openTestLane(url);
     const all = numbers(1, 100);
     expect(new Set(await results(all.map((row) => lane.join(memberOf(row)))))).toEqual(new Set(['made']));
@@ -46,7 +46,7 @@ describe('members', () => {
     expect(await client.run({ text: subjects })).toEqual([[100, 100, 1, 100]]);
   });
 
-  it('run again when an earlier one in their transaction changed nothing', async () => {
+  it('run again when an earlier member of their transaction changed nothing', async () => {
     const lane = openTestLane(url);
     await lane.join(memberOf(5));
     const made = await results([1, 2, 5, 3, 5, 4].map((row) => lane.join(memberOf(row))));
@@ -55,7 +55,7 @@ describe('members', () => {
     expect(await rows()).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it('come last when they may refuse, eight in a transaction', async () => {
+  it('are last in a transaction when they may refuse, at most eight of them', async () => {
     const lane = openTestLane(url);
     const made = await results([
       ...numbers(1, 20).map((row) => lane.join(memberOf(row, { mayRefuse: true }))),
@@ -67,7 +67,7 @@ describe('members', () => {
     expect(await client.run({ text: groups })).toEqual([[9], [8], [4]]);
   });
 
-  it('do not fail with one whose entry cannot be linked', async () => {
+  it('succeed when the entry of another member cannot be linked', async () => {
     const lane = openTestLane(url);
     const link = () => {
       throw new Error('no link');
@@ -78,7 +78,7 @@ describe('members', () => {
     expect(await written()).toEqual(texts([1, 3]));
   });
 
-  it('do not fail with one whose statement fails, or whose answer cannot be read', async () => {
+  it('succeed when a statement of another member fails, or its answer cannot be read', async () => {
     const lane = openTestLane(url);
     const read = () => {
       throw new Error('refused');
@@ -93,7 +93,7 @@ describe('members', () => {
     expect(await written()).toEqual(texts([1, 4]));
   });
 
-  it('of two lanes make one chain', async () => {
+  it('append to one chain from two lanes', async () => {
     const lanes = [openTestLane(url), openTestLane(url)];
     const all = numbers(1, 300);
     const made = await results(
@@ -129,7 +129,7 @@ describe('a change', () => {
     expect(await written()).toEqual(texts([3]));
   });
 
-  it('runs again after a failure that passes, until its deadline', async () => {
+  it('runs again after a temporary failure, until its deadline', async () => {
     const lane = openTestLane(url, 300);
     const deadlock = { text: "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END $$" };
     let tries = 0;
@@ -172,7 +172,7 @@ describe('the lane', () => {
     expect(await written()).toEqual(texts([1, 2, 3, 4]));
   });
 
-  it('finishes earlier writes at its end, and refuses later ones', async () => {
+  it('finishes earlier writes when it closes, and refuses later writes', async () => {
     const lane = openTestLane(url);
     const made = [lane.join(memberOf(1)), changeOf(2)(lane), lane.join(memberOf(3))];
     await lane.close();

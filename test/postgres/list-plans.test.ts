@@ -27,8 +27,8 @@ const blinds = [1, 2, 10, 1000]
   .join();
 
 /**
- * Fills both tenants by turns. Ten tokens of a tenant share a time, every tenth is a card, every hundredth has expired.
- * One blind index has more entries than a total counts.
+ * Fills both tenants in turn. Ten tokens of a tenant share a time. Every tenth token is a card, and every hundredth has
+ * expired. One blind index has more entries than a total counts.
  */
 const TEXTS = [
   ...schemaStatements('vault'),

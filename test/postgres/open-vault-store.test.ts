@@ -129,7 +129,7 @@ describe('creating a vault', () => {
 });
 
 describe('opening a vault', () => {
-  it('finds none', async () => {
+  it('finds no vault', async () => {
     await expect(openVaultStore(newUrl(), OPTIONS)).rejects.toMatchObject({
       code: 'store_missing',
       hint: expect.stringContaining('vault init --store'),

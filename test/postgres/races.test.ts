@@ -23,8 +23,8 @@ import {
 } from '../conformance/store-fixtures.ts';
 import { openTwoStores } from './open-stores.ts';
 
-// Changes through two stores on one database, as two daemons have them. token-races.test.ts races the same statements
-// without the lock of the audit's chain, and shows the faults without their guards.
+// Changes through two stores on one database, as two daemons make them. token-races.test.ts races the same statements
+// without the lock of the audit's chain. It also shows the faults that occur without the guards.
 
 const ROUNDS = 60;
 const OPTIONS = { deduplicate: false, now: NOW };
@@ -39,7 +39,7 @@ afterEach(async () => {
   expect(await a.inspect()).toEqual([]);
 });
 
-/** Resolves to the result, or to the code of the problem. */
+/** Resolves to the result, or to the code of a problem. */
 function codeOf<T>(work: Promise<T>): Promise<T | string> {
   return work.catch((error: { readonly code: string }) => error.code);
 }

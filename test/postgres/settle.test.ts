@@ -121,7 +121,7 @@ describe('a store whose connection is lost at COMMIT', () => {
   });
 });
 
-describe('without looking at the audit', () => {
+describe('a lane that does not read the audit', () => {
   let client: SqlClient;
   let row = 0;
   beforeAll(async () => {
@@ -149,11 +149,11 @@ describe('without looking at the audit', () => {
     return { result, entries: entries[0]?.[0] };
   }
 
-  it.each(CUTS.slice(1))('a change that was written is refused when it runs again: %s', async (cut) => {
+  it.each(CUTS.slice(1))('refuses a written change that runs again: %s', async (cut) => {
     expect(await guess(cut, false)).toEqual({ result: { state: 'done', result: 'refused' }, entries: 1 });
   });
 
-  it('a change that was not written is lost', async () => {
+  it('loses a change that was not written', async () => {
     expect(await guess('before COMMIT', true)).toMatchObject({ result: { state: 'done' }, entries: 0 });
   });
 });

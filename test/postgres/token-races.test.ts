@@ -17,8 +17,9 @@ import {
 import { createDatabase } from './create-database.ts';
 import { changeOf, memberOf, openRaceTrack, type RaceTrack, type Work, workOf } from './race.ts';
 
-// The changes of two processes, without the lock of the audit's chain, which would put them in line: each statement must
-// guard itself. A race runs in both orders, and once more without its guard, to see that the test finds the fault.
+// The changes of two processes, without the lock of the audit's chain. The lock would order them, so each statement
+// must guard itself. A race runs in both orders. It also runs without its guard, to prove that the test finds the
+// fault.
 
 const ROUNDS = 60;
 /** A race without its guard fails in each round. */
@@ -96,7 +97,7 @@ interface Race {
 /** A race with its guard, or without it. The order of the two changes alternates with `isTurned`. */
 type Round = (isGuarded: boolean, isTurned: boolean) => Promise<Race>;
 
-/** Runs the rounds; resolves to the number of those with a fault. */
+/** Runs the rounds. Resolves to the number of rounds with a fault. */
 async function countFaults(round: Round, isGuarded: boolean): Promise<number> {
   let faults = 0;
   const rounds = isGuarded ? ROUNDS : ROUNDS_WITHOUT_GUARD;
@@ -160,7 +161,7 @@ const deduplicateTwice: Round = async (isGuarded) => {
   };
 };
 
-/** The first create began before the index key was replaced, the second one after it. */
+/** The first create begins before the index key is replaced, the second create after it. */
 const deduplicateWithNewKey: Round = async (isGuarded) => {
   const tenantId = await addTenant();
   const old = await create(tokenRecord(tenantId), indexes('old'), true);
@@ -210,7 +211,7 @@ const patchTwice: Round = async (isGuarded, isTurned) => {
   };
 };
 
-/** Without its guard, the second patch adds the blind indexes that it was given. */
+/** Without the guard, the second patch adds its own blind indexes. */
 const reindexTwice: Round = async (isGuarded) => {
   const { tenantId, a, b } = await twoPatches();
   const { member } = b;
@@ -252,7 +253,7 @@ const patchAndReseal: Round = async (isGuarded, isTurned) => {
         token.id,
         blinds,
       );
-      // A patch takes the place of what was sealed again; sealing again leaves a patched token alone.
+      // A patch replaces a resealed token. A reseal leaves a patched token alone.
       return results.join() !== (isTurned ? '1,true' : 'true,0') || row?.[0] !== 2;
     },
   };

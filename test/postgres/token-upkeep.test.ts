@@ -74,14 +74,14 @@ describe('sealing again', () => {
     expect(await idsOf(store, { tenant_id: tenantId, all: [{ index_in: [blind('by a')] }] })).toEqual([]);
   });
 
-  it('passes over a token that was read under another index key', async () => {
+  it('skips a token that was read under another index key', async () => {
     const { tenantId, tokens } = await addStale('a');
     const others = tokens.map((token) => resealed({ ...token, index_key_id: 1 }));
     expect(await store.resealTokens(tenantId, others)).toBe(0);
     expect(await store.findToken(tenantId, 'a', NOW)).toEqual(tokens[0]);
   });
 
-  it('passes over a deleted token', async () => {
+  it('skips a deleted token', async () => {
     const { tenantId, tokens } = await addStale('a');
     for (const token of tokens) await store.deleteToken(tombstoneOf(token), 1, ENTRY);
     expect(
@@ -92,7 +92,7 @@ describe('sealing again', () => {
     ).toBe(0);
   });
 
-  it('changes nothing when one of the tokens is not under the newest keys', async () => {
+  it('changes nothing when a token is not under the newest keys', async () => {
     const { tenantId, tokens } = await addStale('a', 'b');
     const changes = tokens.map((token, at) => resealed(token, at === 0 ? KEYS : { ...KEYS, key_id: 1 }));
     await expect(store.resealTokens(tenantId, changes)).rejects.toMatchObject({ code: 'write_conflict' });
@@ -100,7 +100,7 @@ describe('sealing again', () => {
     expect(await store.countStale(tenantId, KEYS)).toBe(4);
   });
 
-  it('walks over deleted tokens', async () => {
+  it('skips deleted tokens when it walks', async () => {
     const { tenantId, tokens } = await addStale('a', 'b', 'c');
     for (const token of tokens.slice(0, 2)) await store.deleteToken(tombstoneOf(token), 1, ENTRY);
     expect(await store.findStaleTokens(tenantId, KEYS, '', 10)).toEqual({ tokens: tokens.slice(2), next: undefined });
@@ -173,7 +173,7 @@ describe('a sweep of applications', () => {
     expect(await store.authorityVersion()).not.toBe(version);
   });
 
-  it('comes after that of the tokens, earliest expiry first', async () => {
+  it('runs after the sweep of tokens, earliest expiry first', async () => {
     const { id: tenant_id } = await addTenant(store);
     const [late, early] = [NOW, NOW - 1].map((expires_at) =>
       applicationRecord(tenant_id, { type: 'expiring', expires_at }),
@@ -188,7 +188,7 @@ describe('a sweep of applications', () => {
 });
 
 describe('removing all tokens', () => {
-  it('counts no tombstones, but removes them, too', async () => {
+  it('removes tombstones, but does not count them', async () => {
     const { id: tenant_id } = await addTenant(store);
     const [gone] = [await addToken(store, tenant_id), await addToken(store, tenant_id, {}, ['x'])];
     await store.deleteToken(tombstoneOf(gone), 1, ENTRY);

@@ -42,7 +42,7 @@ describe('a write', () => {
     await store.markActive(tenantId, [token.id], MONTH);
   });
 
-  it('of a list under an older index key is rejected', async () => {
+  it('rejects a list under an older index key', async () => {
     const { id } = await addTenant(store);
     const token = tokenRecord(id, { index_key_id: 1 });
     const inserting = store.insertTokens([{ token, indexes: indexes('x'), deduplicate: false }], NOW, ENTRY);
@@ -75,7 +75,7 @@ describe('a write', () => {
     }
   });
 
-  it('with a used idempotency key conflicts only where something would change', async () => {
+  it('conflicts with a used idempotency key only if it would change something', async () => {
     const { id: tenant_id } = await addTenant(store);
     const reply: StoredReply = {
       tenant_id,
@@ -97,7 +97,7 @@ describe('a write', () => {
 });
 
 describe('a batch of stale tokens', () => {
-  it('ends behind a megabyte', async () => {
+  it('ends after a megabyte', async () => {
     const { id } = await addTenant(store);
     for (const name of ['a', 'b', 'c']) await addToken(store, id, { id: name, full: sealed(name, 600_000) });
     const current = { key_id: 3, index_key_id: 2 };

@@ -73,7 +73,7 @@ it('two daemons read each other’s changes at once', { timeout: 60_000 }, async
   }
 });
 
-it('a key that one daemon regenerated fails on the other with the next request', { timeout: 60_000 }, async () => {
+it('a key that one daemon replaced fails on the next request to the other daemon', { timeout: 60_000 }, async () => {
   const [a, b] = await Promise.all([serve(), serve()]);
   for (let n = 0; n < 10; n += 1) {
     // Both daemons know the key.
@@ -89,7 +89,7 @@ it('a key that one daemon regenerated fails on the other with the next request',
   }
 });
 
-it('a killed daemon loses nothing that it answered', { timeout: 60_000 }, async () => {
+it('a killed daemon loses no change that it answered', { timeout: 60_000 }, async () => {
   const [a, b] = await Promise.all([serve(), serve()]);
   const answered: string[] = [];
   const writers = Array.from({ length: 8 }, async (_, writer) => {

@@ -104,7 +104,7 @@ describe('the walk of several chains', () => {
       },
     });
 
-  it('names the chain of a row that was altered, or lost', async () => {
+  it('names the chain of an altered or missing row', async () => {
     const late = reading((rows) => rows.map((row) => (row.sequence === 3 ? { ...row, at: row.at + 1 } : row)));
     await expect(walked(late)).rejects.toThrow('row 1:3 of the audit was altered or moved');
     const lost = reading((rows) => rows.filter(({ sequence }) => sequence !== 4));
@@ -115,7 +115,7 @@ describe('the walk of several chains', () => {
     await expect(walked(swapped)).rejects.toThrow(/row 1:\d of the audit was altered or moved/);
   });
 
-  it('finds a chain with other rows than those that the root notes', async () => {
+  it('finds a chain that has other rows than those in the notes of the root', async () => {
     const rows: AuditEntry[] = [];
     let [{ link } = { link: new Uint8Array() }] = await store.readAudit('1', -1, 1);
     for (const row of await store.readAudit('1', 0, 100)) {
@@ -135,7 +135,7 @@ describe('the last change of a record', () => {
   const check = (from: Store, id: string, revision: number) =>
     isAudited({ store: from, keyring, clock: core.clock }, 'token', { tenant_id: core.tenantId, id, revision });
 
-  it('is that with the greatest revision in all chains', async () => {
+  it('has the greatest revision in all chains', async () => {
     const found = await store.findToken(core.tenantId, 'token-1', core.clock.now());
     if (found === undefined) throw new Error('the token is missing');
     expect(await check(store, 'token-1', 4)).toBe(true);
@@ -146,7 +146,7 @@ describe('the last change of a record', () => {
     }
   });
 
-  it('is the removal, in whatever chain', async () => {
+  it('is the removal in any chain', async () => {
     const found = await store.findToken(core.tenantId, 'token-1', core.clock.now());
     if (found === undefined) throw new Error('the token is missing');
     expect(await check(store, 'token-0', 4)).toBe(false);
@@ -169,7 +169,7 @@ describe('doctor', () => {
       },
     });
 
-  it('finds a sound vault sound', async () => {
+  it('finds nothing in a sound vault', async () => {
     expect(await findings()).toEqual([]);
     await indexLogs({ store, keyring });
     expect(await findings()).toEqual([]);
@@ -196,7 +196,7 @@ describe('doctor', () => {
     }
   });
 
-  it('excuses a change during the check', async () => {
+  it('accepts a change during the check', async () => {
     core.clock.set(Date.now());
     const busy = altered({
       listTenants: async () => {
@@ -303,7 +303,7 @@ describe('lists of the log', () => {
     expect(shownTimes).toEqual(shownTimes.toSorted((a, b) => b - a));
   });
 
-  it('page exactly, though times within a chain are not in order', async () => {
+  it('page exactly even if times within a chain are not in order', async () => {
     const random = seededRandom('jitter');
     const tenant_id = '22222222-2222-4222-8222-222222222222';
     let now = Date.UTC(2026, 0, 1);

@@ -67,7 +67,7 @@ describe('choosePlace', () => {
     expect(choosePlace({ file: 'a.db' }, { VAULT_STORE: STORE })).toEqual({ file: 'a.db' });
   });
 
-  it('allows a store in clear only when told to', () => {
+  it('allows a store without TLS only with a flag or a variable', () => {
     const store = `${STORE}?sslmode=disable`;
     expect(() => choosePlace({ store }, {})).toThrow('sends everything in clear');
     expect(choosePlace({ store }, { VAULT_INSECURE_STORE: '1' })).toMatchObject({ store: { insecure: true } });

@@ -14,7 +14,8 @@ let isActive = true;
 for (const event of ['pointerdown', 'keydown']) addEventListener(event, () => (isActive = true), { passive: true });
 
 /**
- * Sends a request with the page secret, unless it was sent ahead. Reports whether the user acted since the last request.
+ * Sends a request with the page secret, unless it was sent ahead. Reports to the server whether the user acted since
+ * the last request.
  */
 export function request(path: string, init: RequestInit = {}): Promise<Response> {
   const { method = 'GET' } = init;
@@ -48,7 +49,7 @@ export interface OpenedReply {
   readonly wait?: string;
 }
 
-/** Sends a code, or waits for the terminal. Stores the secret of the new session. Resolves to undefined on a failure. */
+/** Sends a code, or waits for the terminal. Stores the secret of the new session. Resolves to undefined on failure. */
 export async function postSession(body: object): Promise<OpenedReply | undefined> {
   const headers = { 'content-type': 'application/json' };
   try {

@@ -76,9 +76,8 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
 }
 
 /**
- * Resolves to whether the calling application is the same as before the wait. Rejects with `write_conflict` when its key
- * has ended; the call is then repeated and fails. Other changes only end the wait, because a repeated call would wait
- * again.
+ * Resolves to whether the calling application is the same as before the wait. Rejects with `write_conflict` if its key
+ * has ended: the repeated call then fails. Other changes only end the wait, because a repeated call would wait again.
  */
 async function isUnchanged({ application: { record } }: Caller, { store, clock }: World): Promise<boolean> {
   const now = await store.findApplication(record.tenant_id, record.id, clock.now());

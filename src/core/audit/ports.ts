@@ -109,14 +109,14 @@ export interface AuditStore {
   /** Resolves to the sequence of the last row of a chain that the log index covers, 0 at first. It never decreases. */
   logIndexEnd(chain: string): Promise<number>;
   /**
-   * Adds rows of a chain to the log index, which then covers all rows up to `end`. `from` is the end of the index when the rows
-   * were read; does nothing if the index now ends earlier. Skips rows that the index already contains, because several
-   * processes may add the same rows.
+   * Adds rows of a chain to the log index, which then covers all rows up to `end`. `from` is the end of the index when
+   * the rows were read. Does nothing if the index now ends earlier. Skips rows that the index already contains, because
+   * several processes may add the same rows.
    */
   indexLog(chain: string, rows: readonly LoggedRow[], from: number, end: number): Promise<void>;
   /**
-   * Resolves to the sequences of at most `limit` rows of a chain before `before`, newest first, that the log index or the index of
-   * changes lists for one of these subjects.
+   * Resolves to the sequences of at most `limit` rows of a chain before `before`, newest first. The log index or the
+   * index of changes lists each of these rows for one of the subjects.
    */
   findLogged(chain: string, blinds: readonly Uint8Array[], before: number, limit: number): Promise<readonly number[]>;
   /** Resolves to the sequences of the rows for which the log index lacks a blind index. */

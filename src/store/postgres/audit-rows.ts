@@ -80,7 +80,9 @@ function countOf([row]: readonly Row[]): number {
   return storedNumber(row?.[0]);
 }
 
-/** Returns the functions for the tables `audit`, `audit_subject` and `audit_index`. Changes append their own entries. */
+/**
+ * Returns the functions for the tables `audit`, `audit_subject` and `audit_index`. Changes append their own entries.
+ */
 export function auditMethods({ read, readSlow, change }: Connections): AuditStore {
   return {
     appendAudit: (drafts) => change(({ append }) => append(...drafts)),

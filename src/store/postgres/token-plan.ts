@@ -84,9 +84,9 @@ export function readWeights([tenant, tokens, ...expected]: Row): Weights {
  * Chooses how to find the tokens of one tenant.
  *
  * - No condition, or types only: the total comes from the counters; the list walks the index of the newest tokens.
- * - Otherwise the search starts from the most selective condition on ids and blind indexes. A start from one blind index
- *   walks its entries, newest first, so the cost depends only on the page. Several blind indexes have no common order;
- *   if they match many tokens, the list walks the newest tokens.
+ * - Otherwise the search starts from the most selective condition on ids and blind indexes. A start from one blind
+ *   index walks its entries, newest first, so the cost depends only on the page. Several blind indexes have no common
+ *   order; if they match many tokens, the list walks the newest tokens.
  */
 export function planTokens(weights: Weights, query: TokenQuery, page: PageRequest, now: Instant): TokenPlan {
   const { start, isFew } = choose(weights, query);
