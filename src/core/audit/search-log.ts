@@ -137,8 +137,8 @@ function wantedOf(placed: PlacedEvent, question: LogQuestion): readonly LogEntry
 }
 
 /**
- * Yields the rows of a chain that may contain matching entries, newest first. If `before` or `after` is a place in
- * another chain, yields only the rows that a merge of the chains has on the right side of this place.
+ * Yields the rows of a chain that may contain matching entries, newest first. A merge of the chains decides which rows
+ * lie between `after` and `before` when these are places in another chain.
  */
 async function* chainBackwards(parts: LogParts, question: LogQuestion, head: AuditHead): AsyncGenerator<AuditEntry> {
   const { chain } = head;

@@ -26,7 +26,7 @@ export async function createSchema({ run, together }: SqlClient, { schema, shown
   const exists = (await run(SCHEMA_EXISTS, [schema])).length > 0;
   const texts = schemaStatements(schema).slice(exists ? 1 : 0);
   try {
-    // The first error is that of the statement that failed.
+    // `Promise.all` rejects with the first error, which belongs to the statement that failed.
     await together(() => Promise.all(texts.map((text) => run({ text }))));
   } catch (error) {
     if (!(error instanceof PgError) || !EXISTS.includes(error.code)) throw error;
