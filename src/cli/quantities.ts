@@ -15,7 +15,10 @@ export function parseDuration(flag: string, text: string, examples = '500ms, 30s
   return Number(match[1]) * (MILLISECONDS[match[2] ?? 's'] ?? 1000);
 }
 
-/** Returns the bytes of a positive whole number, with or without the unit KiB or MiB. Throws the fault `usage`. */
+/**
+ * Returns a size in bytes. The text is a positive whole number, alone or with the unit KiB or MiB. Throws the fault
+ * `usage` for any other text.
+ */
 export function parseByteSize(flag: string, text: string): number {
   const match = /^([1-9]\d{0,8})(KiB|MiB)?$/.exec(text);
   if (match === null) throw new Fault('usage', `${flag} must be a number of bytes such as 65536, 64KiB or 1MiB`);

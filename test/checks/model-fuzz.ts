@@ -133,7 +133,10 @@ async function walk({
   return undefined;
 }
 
-/** Names the replies that a status does not identify: duplicates, and updates by callers that do not read. */
+/**
+ * Returns `duplicate` for a reply that was deduplicated, and `unread` for an update by a caller that cannot read the
+ * token. Both have the status of an ordinary success. Returns undefined for any other reply.
+ */
 function deduplicated({ operation }: Command, actual: PlainObject, now: number): string | undefined {
   if (actual['id'] === undefined) return undefined;
   if (operation === 'createToken' && actual['created_at'] !== iso(now)) return 'duplicate';

@@ -124,7 +124,7 @@ export async function fuzzUnread({ seed, patches, callers = UNREADING }: UnreadF
     }
     const body = randomPatch(draw, clock.now());
     const patch = (vault: typeof one) => vault.patch(vault.keys[who] ?? '', id, body);
-    // Alternate the order, so that not always the same vault benefits from warm caches.
+    // Alternate the order, so that warm caches do not always benefit the same vault.
     const isTurned = number % 2 === 1;
     const first = await patch(isTurned ? two : one);
     const second = await patch(isTurned ? one : two);

@@ -63,7 +63,7 @@ export interface AuditHead {
 /** The last row of a chain, with the time of the row. */
 export type ChainEnd = AuditHead & Pick<AuditEntry, 'at'>;
 
-/** Returns the root's entries about other chains, for a store in which each process writes its own chain. Pure. */
+/** Drafts the entries of the root chain about other chains; writes nothing. A store with one chain does not use it. */
 export interface ChainRecorder {
   /** The link of this entry is the link before the first row of the chain. */
   opened(chain: string): AuditDraft;

@@ -36,7 +36,7 @@ const INDEX_LOG: Statement = {
   text: `INSERT INTO vault.audit_index (blind, chain, sequence)
     SELECT blind, $1, sequence FROM unnest($2::bigint[], $3::uuid[]) w (sequence, blind) ON CONFLICT DO NOTHING`,
 };
-/** Returns the query for the newest sequences of one index with the blind index of the row `w`. */
+/** Returns a query of `table`: for each blind index in `$2`, the newest `$4` sequences of the chain before `$3`. */
 function loggedIn(table: 'audit_index' | 'audit_subject'): string {
   return `SELECT l.sequence FROM unnest($2::uuid[]) w (blind), LATERAL (SELECT DISTINCT sequence FROM vault.${table}
     WHERE blind = w.blind AND chain = $1 AND sequence < $3 ORDER BY sequence DESC LIMIT $4) l`;
