@@ -106,7 +106,8 @@ export const LOG_OPERATIONS = {
             next: { ...CURSOR, description: 'The cursor of older entries. Absent at the end.' },
             searched_to: {
               ...TIME,
-              description: 'The time at which the search ended before the page was full; `next` continues the search.',
+              description:
+                'The time of the last entry that the search examined. Present if the search stopped before the page was full; `next` continues it.',
             },
           },
         },

@@ -11,7 +11,7 @@ const LOCAL_ACTIONS = {
   issueKey: {
     code: 'ni',
     effect: ['application', 'upsert'],
-    summary: 'Create a management application with the key of the file',
+    summary: "Create a management application, authorized by the vault's key",
   },
   expireToken: { code: 'te', effect: ['token', 'remove'], summary: 'Remove an expired token' },
   expireApplication: { code: 'ae', effect: ['application', 'remove'], summary: 'Remove an expired application' },
