@@ -52,7 +52,7 @@ const QUESTIONS: Readonly<Record<string, Question>> = {
     ),
   ],
   'createApplication.permissions': (asking) =>
-    askPermissions(asking, 'Plain permissions (not limited by a rule)', asking.answer('type') !== 'management'),
+    askPermissions(asking, 'Permissions on every token, masked', asking.answer('type') !== 'management'),
   'createApplication.rules': askRules,
 };
 
