@@ -123,6 +123,15 @@ function compareCodePoints(a: string, b: string): number {
 
 export function storeFilters(store: () => Store): void {
   describe('findTokens', () => {
+    it('counts the tokens among 1,000 ids, as the retry of a batch does', async () => {
+      const { id: tenant } = await addTenant(store());
+      for (const name of ['t1', 't998']) await addToken(store(), tenant, { id: name });
+      await addToken(store(), tenant, { id: 't500', expires_at: NOW });
+      const id_in = Array.from({ length: 1000 }, (_, n) => `t${n}`);
+      const filter = { tenant_id: tenant, all: [{ id_in }] };
+      expect(await store().findTokens(filter, { offset: 0, limit: 0 }, NOW)).toMatchObject({ total: 2 });
+    });
+
     it('matches a plain filter in order and total for any conditions', async () => {
       await fc.assert(
         fc.asyncProperty(

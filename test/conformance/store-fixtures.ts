@@ -10,6 +10,7 @@ import type {
   TokenIndexes,
   TokenRecord,
   Tombstone,
+  VaultHeader,
   WrappedKey,
 } from '../../src/core/ports.ts';
 import { auditChain } from '../../src/keyring/audit-chain.ts';
@@ -52,6 +53,16 @@ export function sealed(text: string, length = 40): Uint8Array {
   }
   return bytes;
 }
+
+/** The header of a vault without key slots. */
+export const HEADER: VaultHeader = {
+  vault_id: 'v',
+  format: 1,
+  created_at: NOW,
+  generation: 1,
+  slots: [],
+  mac: sealed('mac', 32),
+};
 
 /** Returns 16 bytes in place of the blind index of `text`. */
 export function blind(text: string): Uint8Array {

@@ -4,9 +4,7 @@ import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { alternating } from '../postgres/alternating-store.ts';
 import { createDatabase } from '../postgres/create-database.ts';
 import { storeConformance } from './store.ts';
-import { NOW, type OpenStore, sealed } from './store-fixtures.ts';
-
-const HEADER = { vault_id: 'v', format: 1, created_at: NOW, generation: 1, slots: [], mac: sealed('mac', 32) };
+import { HEADER, type OpenStore } from './store-fixtures.ts';
 
 const OPTIONS = { insecure: true };
 

@@ -7,9 +7,7 @@ import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { openThreadedStore } from '../unit/store-sqlite-fixture.ts';
 import { storeConformance } from './store.ts';
-import { CHAIN_RECORDER, NOW, sealed } from './store-fixtures.ts';
-
-const HEADER = { vault_id: 'v', format: 1, created_at: NOW, generation: 1, slots: [], mac: sealed('mac', 32) };
+import { CHAIN_RECORDER, HEADER } from './store-fixtures.ts';
 
 storeConformance('memory', async () => {
   const store = createMemoryStore();

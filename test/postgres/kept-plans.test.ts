@@ -1,11 +1,10 @@
 import { expect, it } from 'vitest';
 import type { Connections } from '../../src/store/postgres/connections.ts';
 import { insertTokens } from '../../src/store/postgres/insert-tokens.ts';
-import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import { tokenReads } from '../../src/store/postgres/token-reads.ts';
 import { blind, ENTRY, indexes, MONTH, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
-import { openClient } from './open-client.ts';
+import { createTables, openClient } from './open-client.ts';
 import { changeOf, memberOf, workOf } from './race.ts';
 
 /** PostgreSQL plans a named statement anew five times; then it keeps a plan that looks as cheap as those. */
@@ -14,8 +13,7 @@ const OPTIONS = { deduplicate: true, now: NOW };
 
 it('keeps one plan for each named statement, whatever the length of its lists', async () => {
   const client = await openClient(await createDatabase());
-  for (const text of ['BEGIN', ...schemaStatements('vault')]) await client.run({ text });
-  await client.commit();
+  await createTables(client);
   const { run } = client;
   const tenantId = nextId();
   const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, authority,

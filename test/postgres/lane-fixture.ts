@@ -8,10 +8,8 @@ import { connectTo } from '../../src/store/postgres/open-connections.ts';
 import { createVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl, type StoreUrl } from '../../src/store/postgres/store-url.ts';
-import { entry, NOW, sealed } from '../conformance/store-fixtures.ts';
+import { entry, HEADER } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
-
-export const HEADER = { vault_id: 'v', format: 1, created_at: NOW, generation: 1, slots: [], mac: sealed('mac', 32) };
 
 const OPTIONS = { insecure: true };
 

@@ -1,5 +1,6 @@
 import { onTestFinished } from 'vitest';
 import { connectStore } from '../../src/store/postgres/connect.ts';
+import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 
@@ -8,4 +9,10 @@ export async function openClient(url: string, timeout = 5000): Promise<SqlClient
   const client = await connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout });
   onTestFinished(() => client.close());
   return client;
+}
+
+/** Creates the tables of a vault in the schema `vault`. */
+export async function createTables(client: SqlClient): Promise<void> {
+  const texts = ['BEGIN', ...schemaStatements('vault')];
+  await client.together(() => Promise.all([...texts.map((text) => client.run({ text })), client.commit()]));
 }

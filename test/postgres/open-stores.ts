@@ -1,17 +1,8 @@
-import type { Store, VaultHeader } from '../../src/core/ports.ts';
+import type { Store } from '../../src/core/ports.ts';
 import { createVaultStore, openVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
-import { NOW, sealed } from '../conformance/store-fixtures.ts';
+import { HEADER } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
-
-const HEADER: VaultHeader = {
-  vault_id: 'v',
-  format: 1,
-  created_at: NOW,
-  generation: 1,
-  slots: [],
-  mac: sealed('mac', 32),
-};
 
 /** Opens two stores on a new database, as two daemons do. */
 export async function openTwoStores(): Promise<readonly [Store, Store]> {

@@ -7,6 +7,7 @@ import {
   addToken,
   entry,
   everything,
+  HEADER,
   idsOf,
   indexes,
   NOW,
@@ -14,7 +15,7 @@ import {
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
-import { auditTexts, HEADER, openTestClient } from './lane-fixture.ts';
+import { auditTexts, openTestClient } from './lane-fixture.ts';
 
 const OPTIONS = { insecure: true };
 

@@ -1,22 +1,20 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import type { TokenRecord } from '../../src/core/ports.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
-import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { tokenReads } from '../../src/store/postgres/token-reads.ts';
 import { blindText } from '../../src/store/postgres/uuid-text.ts';
 import { blind, ENTRY, indexes, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
-import { openClient } from './open-client.ts';
+import { createTables, openClient } from './open-client.ts';
 import { memberOf, workOf } from './race.ts';
 
 let url: string;
 beforeAll(async () => {
   url = await createDatabase();
   const client = await connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout: 5000 });
-  for (const text of ['BEGIN', ...schemaStatements('vault')]) await client.run({ text });
-  await client.commit();
+  await createTables(client);
   await client.close();
 });
 

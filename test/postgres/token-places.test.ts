@@ -3,12 +3,11 @@ import { NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { TokenRecord } from '../../src/core/ports.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
 import type { LaneMember, Place } from '../../src/store/postgres/connections.ts';
-import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { ENTRY, indexes, NOW, nextId, sealed, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
-import { openClient } from './open-client.ts';
+import { createTables, openClient } from './open-client.ts';
 import { memberOf, workOf } from './race.ts';
 
 // A member's place is made before the members before it have run. Each statement must find out whether it still fits.
@@ -17,8 +16,7 @@ let url: string;
 beforeAll(async () => {
   url = await createDatabase();
   const client = await connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout: 5000 });
-  for (const text of ['BEGIN', ...schemaStatements('vault')]) await client.run({ text });
-  await client.commit();
+  await createTables(client);
   await client.close();
 });
 

@@ -4,14 +4,14 @@ import { connectStore } from '../../src/store/postgres/connect.ts';
 import { TOKEN_LISTS } from '../../src/store/postgres/insert-tokens.ts';
 import { LOCKS } from '../../src/store/postgres/lock-rows.ts';
 import { REPLIES } from '../../src/store/postgres/reply-rows.ts';
-import { inSchema, schemaStatements } from '../../src/store/postgres/schema.ts';
+import { inSchema } from '../../src/store/postgres/schema.ts';
 import type { Statement } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { TENANT_READS } from '../../src/store/postgres/tenant-rows.ts';
 import { TOKEN_READS } from '../../src/store/postgres/token-reads.ts';
 import { TOKEN_CHANGES } from '../../src/store/postgres/token-statements.ts';
 import { createDatabase } from './create-database.ts';
-import { openClient } from './open-client.ts';
+import { createTables, openClient } from './open-client.ts';
 
 /** A node of a plan, as `EXPLAIN (FORMAT JSON)` prints it. */
 interface PlanNode {
@@ -62,8 +62,7 @@ let url = '';
 beforeAll(async () => {
   url = await createDatabase();
   const client = await connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout: 5000 });
-  for (const text of ['BEGIN', ...schemaStatements('vault')]) await client.run({ text });
-  await client.commit();
+  await createTables(client);
   await client.close();
 });
 

@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Store } from '../../core/ports.ts';
 import { optionally, storedInstant, storedText } from '../rows/stored-value.ts';
 import type { Connections } from './connections.ts';
@@ -31,11 +32,6 @@ function expiries(aggregate: 'min' | 'max', condition: string): string {
 }
 const LATEST: Statement = { text: `SELECT max(at) FROM (${expiries('max', '<= $1')}) e` };
 const NEXT: Statement = { text: `SELECT min(at) FROM (${expiries('min', '> $1')}) e` };
-
-/** Resolves after this turn of the event loop. */
-function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
-}
 
 type Methods = 'authorityVersion' | 'claimSweep' | 'clockNote' | 'replaceClockNote' | 'latestExpiry' | 'nextExpiry';
 
