@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { expect, it } from 'vitest';
+import { expect, it, vi } from 'vitest';
 import { openVault } from '../../src/library/open-vault.ts';
 import { parseStore } from '../../src/vault/place.ts';
 import { createStoreVault } from '../../src/vault/store-vault.ts';
@@ -16,7 +16,11 @@ it('openVault opens a vault in a database, which several processes may use', asy
     tenantName: 'default',
     weakPassphrase: false,
   });
-  await expect(openVault({ store, key: randomBytes(32) })).rejects.toMatchObject({ code: 'wrong_credential' });
+  const other = new Uint8Array(32).fill(7);
+  const slice = vi.spyOn(other, 'slice');
+  await expect(openVault({ store, key: other })).rejects.toMatchObject({ code: 'wrong_credential' });
+  // The copy of the key is wiped.
+  expect(slice.mock.results[0]?.value).toEqual(new Uint8Array(32));
   await using one = await openVault({ store, key });
   await using two = await openVault({ store, key });
   expect(one.created).toBeUndefined();
