@@ -106,13 +106,6 @@ export interface Maintenance {
   /** Replaces the tokens that have not changed since they were read. Resolves to the number of replaced tokens. */
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
 
-  /**
-   * Removes all tokens, tombstones and counters of these tenants, and the store's data about them, in one step. Keeps
-   * the applications and empties the stored replies. Appends one audit entry for each tenant that exists. Resolves to
-   * the number of removed tokens, including expired ones.
-   */
-  removeAllTokens(tenantIds: readonly string[], audit: (tenantId: string) => AuditDraft): Promise<number>;
-
   /** Resolves to the last commit. */
   lastChange(): Promise<ChangeMark>;
   /**
@@ -156,6 +149,13 @@ type VerifyFacts = (facts: SignedFacts) => void;
  * file's key use these operations; handlers use `Store`. Paths are absolute.
  */
 export interface FileStore extends Store {
+  /**
+   * Removes all tokens, tombstones and counters of these tenants, and the store's data about them, in one step. Keeps
+   * the applications and empties the stored replies. Appends one audit entry for each tenant that exists. Resolves to
+   * the number of removed tokens, including expired ones.
+   */
+  removeAllTokens(tenantIds: readonly string[], audit: (tenantId: string) => AuditDraft): Promise<number>;
+
   /** Limits the page cache to `kib` KiB, for a caller that reads each row once. */
   limitCache(kib: number): void;
   /**

@@ -247,7 +247,9 @@ export function storeAudit(open: OpenStore): void {
       await store.insertApplication(parent, ENTRY);
       await store.insertApplication(child, ENTRY);
       const entries = await written(() => store.removeExpired(NOW + 10, 1000, EXPIRY_RECORDER));
-      expect(entries).toEqual([...one('expired gone'), ...one(`removed ${id} ${parent.id},${child.id}`)]);
+      expect(entries).toHaveLength(2);
+      const expected = [...one('expired gone'), ...one(`removed ${id} ${parent.id},${child.id}`)];
+      expect(entries).toEqual(expect.arrayContaining(expected));
       const [tombstone] = await store.inspectRows('tombstone', id, '', 10);
       const { deleted_by: _, ...left } = tombstoneOf(tokenRecord(id, { id: 'gone' }), { deleted_at: NOW + 10 });
       expect(tombstone).toMatchObject({ id: 'gone', record: left });

@@ -5,7 +5,6 @@ import {
   addToken,
   applicationRecord,
   blind,
-  countChanges,
   ENTRY,
   everything,
   idsOf,
@@ -57,29 +56,6 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.addTenantKey(id, NEW_KEY, ENTRY)).toBe(false);
       expect((await store.findTenant(id))?.keys).toEqual([...keys, NEW_KEY]);
       expect(await store.authorityVersion()).not.toBe(version);
-    });
-
-    it('removes all tokens of the named tenants and frees their ids', async () => {
-      const [one, two] = [await addTenant(store), await addTenant(store)];
-      const token = await addToken(store, one.id);
-      const gone = await addToken(store, one.id, { expires_at: NOW - 1 });
-      const kept = await addToken(store, two.id);
-      const changes = await countChanges(store);
-      const told: string[] = [];
-      const removed = await store.removeAllTokens([one.id, nextId()], (id) => {
-        told.push(id);
-        return ENTRY;
-      });
-      expect([removed, told]).toEqual([2, [one.id]]);
-      expect(await countChanges(store)).toBe(changes + 1);
-      expect(await idsOf(store, everything(one.id))).toEqual([]);
-      expect(await idsOf(store, everything(two.id))).toEqual([kept.id]);
-      expect(await store.usage(one.id, token.active_month, NOW)).toEqual({ types: [], active: 0 });
-      expect(await store.findApplication(one.id, one.application.id, NOW)).toBeDefined();
-      const again = await store.insertToken(token, indexes('f'), { deduplicate: true, now: NOW }, ENTRY);
-      expect(again).toEqual({ outcome: 'inserted' });
-      expect(gone.id).not.toBe(token.id);
-      expect(await store.inspect()).toEqual([]);
     });
 
     it('rejects records under an older or unknown key', async () => {

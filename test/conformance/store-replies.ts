@@ -131,13 +131,6 @@ export function storeReplies(store: () => Store): void {
       expect(await find(short)).toEqual(emptied(short));
     });
 
-    it('are emptied when all tokens are removed', async () => {
-      const { id } = await addTenant(store());
-      const { reply } = await addKeyed(id);
-      await store().removeAllTokens([id], () => ENTRY);
-      expect(await find(reply)).toEqual(emptied(reply));
-    });
-
     it('are deleted with their application, and emptied when they show it', async () => {
       const { id } = await addTenant(store());
       const made = applicationRecord(id);

@@ -1,12 +1,13 @@
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Store } from '../../src/core/ports.ts';
+import type { FileStore } from '../../src/core/maintenance-ports.ts';
 import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { openThreadedStore } from '../unit/store-sqlite-fixture.ts';
 import { storeConformance } from './store.ts';
+import { fileStoreConformance } from './store-file.ts';
 import { CHAIN_RECORDER, HEADER } from './store-fixtures.ts';
 
 storeConformance('memory', async () => {
@@ -20,7 +21,7 @@ storeConformance('memory, with chains', async () => {
   return { store, unchainedMessage: 'the entry failed', dispose: () => store.close() };
 });
 
-async function openInFolder(open: (file: string) => Promise<Store>, unchainedMessage: string) {
+async function openInFolder(open: (file: string) => Promise<FileStore>, unchainedMessage: string) {
   const folder = await mkdtemp(join(tmpdir(), 'vault-store-'));
   const file = join(folder, 'vault.db');
   await createVaultFile(file, HEADER);
@@ -36,12 +37,16 @@ async function openInFolder(open: (file: string) => Promise<Store>, unchainedMes
   };
 }
 
-storeConformance('sqlite', () => openInFolder(async (file) => (await openVaultFile(file)).store, 'the entry failed'));
+const openSqlite = () => openInFolder(async (file) => (await openVaultFile(file)).store, 'the entry failed');
 
-storeConformance('sqlite, written by another thread', () =>
+const openThreaded = () =>
   openInFolder(async (file) => {
     const { store } = await openThreadedStore(file);
     await store.startThread();
     return store;
-  }, 'integrity_failure: A stored record is damaged'),
-);
+  }, 'integrity_failure: A stored record is damaged');
+
+storeConformance('sqlite', openSqlite);
+fileStoreConformance('sqlite', openSqlite);
+storeConformance('sqlite, written by another thread', openThreaded);
+fileStoreConformance('sqlite, written by another thread', openThreaded);

@@ -282,20 +282,6 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
       return held === undefined ? [] : inspected(inspectionOf(held)[table], after, limit);
     },
 
-    async removeAllTokens(tenantIds, audit) {
-      state.writing();
-      let removed = 0;
-      for (const id of tenantIds) {
-        const held = state.tenants.get(id);
-        if (held === undefined) continue;
-        removed += held.tokens.size;
-        for (const kept of [held.tokens, held.tombstones, held.lastCreated, held.active]) kept.clear();
-        for (const [key, reply] of held.replies) held.replies.set(key, emptied(reply));
-        state.audited(audit(id), state.root);
-      }
-      return removed;
-    },
-
     async appendAudit(drafts) {
       state.writing();
       state.append(drafts);

@@ -5,7 +5,7 @@ import { tokenReads } from '../../src/store/postgres/token-reads.ts';
 import { blind, ENTRY, indexes, MONTH, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
 import { createTables, openClient } from './open-client.ts';
-import { changeOf, memberOf, workOf } from './race.ts';
+import { changeOf, memberOf, transactionOf, workOf } from './race.ts';
 
 /** PostgreSQL plans a named statement anew five times; then it keeps a plan that looks as cheap as those. */
 const TIMES = 8;
@@ -20,10 +20,7 @@ it('keeps one plan for each named statement, whatever the length of its lists', 
     details) VALUES ($1, $1, 0, 1, 1, 1, 2, $1, '')`;
   await run({ text }, [tenantId]);
   const reads = tokenReads({ read: run });
-  const nothing = async () => undefined;
-  const rest = { append: nothing, requireFree: nothing, record: nothing, recordRemoval: nothing };
-  const change: Connections['change'] = (work) =>
-    work({ run, ...rest, removeRepliesOf: nothing, touchAuthority: nothing });
+  const changeTokens: Connections['changeTokens'] = (work) => work(transactionOf(run));
 
   for (let time = 0; time < TIMES; time += 1) {
     const token = tokenRecord(tenantId);
@@ -42,7 +39,7 @@ it('keeps one plan for each named statement, whatever the length of its lists', 
     await workOf(await memberOf((writes) => writes.replaceToken(next, given, expected, ENTRY)))(run);
     const list = Array.from({ length: 1 + time }, () => tokenRecord(tenantId));
     const members = list.map((each) => ({ token: each, indexes: indexes(each.id), deduplicate: true }));
-    await insertTokens({ change }).insertTokens(members, NOW, ENTRY);
+    await insertTokens({ changeTokens }).insertTokens(members, NOW, ENTRY);
     await Promise.all([
       reads.findToken(tenantId, token.id, NOW),
       reads.findPresentedToken(tenantId, token.id, NOW),

@@ -3,7 +3,7 @@ import { NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { AuditDraft } from '../../src/core/audit/ports.ts';
 import { type LaneMember, placeParameters, type Run } from '../../src/store/postgres/connections.ts';
 import { holdConnection } from '../../src/store/postgres/held-connection.ts';
-import { type Lane, openLane } from '../../src/store/postgres/lane.ts';
+import { type Lane, type LaneOptions, openLane } from '../../src/store/postgres/lane.ts';
 import { connectTo } from '../../src/store/postgres/open-connections.ts';
 import { createVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
@@ -32,9 +32,9 @@ export async function openTestClient(url: StoreUrl): Promise<SqlClient> {
 }
 
 /** Opens a lane until the end of the test. */
-export function openTestLane(url: StoreUrl, deadlineMs?: number): Lane {
+export function openTestLane(url: StoreUrl, options?: LaneOptions): Lane {
   const connection = holdConnection(() => connectTo(url, 10_000, OPTIONS));
-  const lane = openLane(connection, () => connection.drop(), deadlineMs);
+  const lane = openLane(connection, () => connection.drop(), options);
   onTestFinished(async () => {
     await lane.close();
     await connection.close();

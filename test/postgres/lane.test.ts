@@ -130,7 +130,7 @@ describe('a change', () => {
   });
 
   it('runs again after a temporary failure, until its deadline', async () => {
-    const lane = openTestLane(url, 300);
+    const lane = openTestLane(url, { deadlineMs: 300 });
     const deadlock = { text: "DO $$ BEGIN RAISE EXCEPTION 'x' USING ERRCODE = '40P01'; END $$" };
     let tries = 0;
     const failing = (until: number) =>

@@ -1,6 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
+import { NO_LINK, ROOT_CHAIN } from '../../src/core/audit/audit-link.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
-import { type Connections, type LaneMember, type Run, Undo } from '../../src/store/postgres/connections.ts';
+import {
+  type Connections,
+  type LaneMember,
+  type Run,
+  type Transaction,
+  Undo,
+} from '../../src/store/postgres/connections.ts';
 import { locksOf } from '../../src/store/postgres/lock-rows.ts';
 import { resealing } from '../../src/store/postgres/reseal.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
@@ -73,7 +80,14 @@ export async function openRaceTrack(url: string): Promise<RaceTrack> {
 }
 
 const unused = () => Promise.reject(new Error('not used here'));
-const UNUSED: Connections = { read: unused, readSlow: unused, readSnapshot: unused, change: unused, join: unused };
+const UNUSED: Connections = {
+  read: unused,
+  readSlow: unused,
+  readSnapshot: unused,
+  change: unused,
+  changeTokens: unused,
+  join: unused,
+};
 
 type Writes = ReturnType<typeof tokenWrites>;
 type Changes = ReturnType<typeof resealing> & ReturnType<typeof tokenRemoval>;
@@ -93,28 +107,32 @@ export async function memberOf<T>(call: (writes: Writes) => Promise<T>): Promise
 export function workOf<T>({ gates = [], tokens = [], statements, read }: LaneMember<T>): Work<T> {
   return async (run) => {
     await Promise.all(locksOf(gates, tokens).map(([statement, values]) => run(statement, values)));
-    const sent = statements(undefined).map(([statement, values]) => run(statement, values));
+    const sent = statements(undefined, ROOT_CHAIN).map(([statement, values]) => run(statement, values));
     return read(await Promise.all(sent)).result;
+  };
+}
+
+/** Returns a transaction that writes neither entries nor replies. */
+export function transactionOf(run: Run): Transaction {
+  const nothing = async () => undefined;
+  return {
+    run,
+    chain: ROOT_CHAIN,
+    append: async () => ({ chain: ROOT_CHAIN, sequence: 0, link: NO_LINK }),
+    requireFree: nothing,
+    record: nothing,
+    recordRemoval: nothing,
+    removeRepliesOf: nothing,
+    lockOpenChains: nothing,
+    touchAuthority: nothing,
   };
 }
 
 /** Returns the statements of a change that runs alone, without those for the audit and the replies. */
 export function changeOf<T>(call: (changes: Changes) => Promise<T>): Work<T> {
-  const nothing = async () => undefined;
   return (run) => {
-    const connections: Connections = {
-      ...UNUSED,
-      change: (change) =>
-        change({
-          run,
-          append: nothing,
-          requireFree: nothing,
-          record: nothing,
-          recordRemoval: nothing,
-          removeRepliesOf: nothing,
-          touchAuthority: nothing,
-        }),
-    };
-    return call({ ...resealing(connections), ...tokenRemoval(connections) });
+    const change: Connections['change'] = (work) => work(transactionOf(run));
+    const connections: Connections = { ...UNUSED, change, changeTokens: change };
+    return call({ ...resealing(connections), ...tokenRemoval({ ...connections, sweepChains: async () => undefined }) });
   };
 }

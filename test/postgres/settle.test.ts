@@ -141,7 +141,7 @@ describe('a lane that does not read the audit', () => {
     const [outcome] = lost.settle(isWritten ? all : new Set());
     // The server may still roll back.
     await client.run({ text: 'SELECT 1 FROM vault.chain FOR UPDATE' });
-    const repeated = async (): Promise<readonly Outcome[]> => runGroup(client, [member]);
+    const repeated = async (): Promise<readonly Outcome[]> => (await runGroup(client, [member])).outcomes;
     const result = outcome?.state === 'again' ? (await repeated())[0] : outcome;
     const entries = await client.run({ text: 'SELECT count(*) FROM vault.audit WHERE sealed = $1' }, [
       member.audit?.sealed,

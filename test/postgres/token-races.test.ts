@@ -216,8 +216,8 @@ const reindexTwice: Round = async (isGuarded) => {
   const { tenantId, a, b } = await twoPatches();
   const { member } = b;
   const blinds = blindsOf(b.given);
-  const statements: typeof member.statements = (place) => {
-    const [replace, reindex] = member.statements(place);
+  const statements: typeof member.statements = (...place) => {
+    const [replace, reindex] = member.statements(...place);
     if (replace === undefined || reindex === undefined) throw new Error('unreachable');
     const text = reindex[0].text.replace('unnest(blinds)', 'unnest($3::uuid[])');
     return [replace, [{ text }, [...reindex[1], blinds]]];

@@ -186,16 +186,3 @@ describe('a sweep of applications', () => {
     expect(await store.removeExpired(NOW, 3, EXPIRY_RECORDER)).toBe(1);
   });
 });
-
-describe('removing all tokens', () => {
-  it('removes tombstones, but does not count them', async () => {
-    const { id: tenant_id } = await addTenant(store);
-    const [gone] = [await addToken(store, tenant_id), await addToken(store, tenant_id, {}, ['x'])];
-    await store.deleteToken(tombstoneOf(gone), 1, ENTRY);
-    expect(await store.removeAllTokens([tenant_id], () => ENTRY)).toBe(1);
-    expect(await store.inspectRows('tombstone', tenant_id, '', 10)).toEqual([]);
-    expect(await idsOf(store, { tenant_id, all: [{ index_in: [blind('x')] }] })).toEqual([]);
-    expect(await store.usage(tenant_id, MONTH, NOW)).toEqual({ types: [], active: 0 });
-    await addToken(store, tenant_id, { id: gone.id });
-  });
-});

@@ -1,9 +1,11 @@
-import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import type { Bound, Place, Run } from './connections.ts';
 import type { Statement } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
+
+/** The time of the database in milliseconds. */
+export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
 /** The named statements of this module, for the test of their plans. */
 export const CHAIN = {
@@ -12,6 +14,11 @@ export const CHAIN = {
     name: 'lockLane',
     text: `SELECT 1 / count(*) AS open FROM
     (SELECT 1 FROM vault.chain WHERE chain = $1 AND closed_at IS NULL FOR UPDATE) c`,
+  },
+  /** Waits for the transaction that holds the lock of the chain. */
+  close: {
+    name: 'closeChain',
+    text: `UPDATE vault.chain SET closed_at = coalesce(closed_at, ${NOW}) WHERE chain = $1`,
   },
   head: {
     name: 'auditHead',
@@ -49,7 +56,7 @@ const INSERT: Statement = {
     SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[])`,
 };
 
-/** An entry with its place in the root chain. Every write locks the row of this chain. */
+/** An entry with its place in a chain. Every write locks the row of its chain. */
 export interface PlacedEntry extends Place {
   readonly draft: AuditDraft;
 }
@@ -67,7 +74,10 @@ export function placeBehind({ chain, sequence: last, link: previous }: AuditHead
   return { chain, sequence, previous, at, sealed, link: draft.link(previous, sequence), draft };
 }
 
-/** Returns the statements that index the subjects of entries, and empty the replies that show a removed record. */
+/**
+ * Returns the statements that index the subjects of entries of one chain, and empty the replies that show a removed
+ * record.
+ */
 export function subjectStatements(
   entries: readonly (PlacedEntry & { readonly isRemoval?: boolean | undefined })[],
 ): readonly Bound[] {
@@ -76,7 +86,7 @@ export function subjectStatements(
   );
   const removed = subjects.filter(({ isRemoval }) => isRemoval === true);
   const columns = (rows: typeof subjects) => [
-    ROOT_CHAIN,
+    entries[0]?.chain,
     rows.map(({ sequence }) => sequence),
     rows.map(({ link }) => link),
     rows.map(({ blind }) => blind),
@@ -91,7 +101,7 @@ export function subjectStatements(
 export async function appendEntries(run: Run, entries: readonly PlacedEntry[], isRemoval = false): Promise<void> {
   if (entries.length === 0) return;
   const inserted = run(INSERT, [
-    ROOT_CHAIN,
+    entries[0]?.chain,
     entries.map(({ sequence }) => sequence),
     entries.map(({ at }) => at),
     entries.map(({ sealed }) => sealed),
@@ -101,12 +111,13 @@ export async function appendEntries(run: Run, entries: readonly PlacedEntry[], i
   await Promise.all([inserted, ...indexed.map(([statement, values]) => run(statement, values))]);
 }
 
-/** Resolves to the sequences of those entries that exist. */
+/** Resolves to the sequences of those entries that exist in a chain. */
 export async function findWritten(
   run: Run,
+  chain: string,
   entries: readonly Pick<Place, 'sequence' | 'link'>[],
 ): Promise<ReadonlySet<number>> {
-  const rows = await run(FIND, [ROOT_CHAIN, entries.map(({ sequence }) => sequence)]);
+  const rows = await run(FIND, [chain, entries.map(({ sequence }) => sequence)]);
   const links = new Map(rows.map(([sequence, link]) => [storedNumber(sequence), storedBytes(link)]));
   const isWritten = ({ sequence, link }: Pick<Place, 'sequence' | 'link'>) => {
     const found = links.get(sequence);

@@ -1,9 +1,22 @@
 import type { AuditEntry, AuditStore } from '../../core/audit/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { readHead } from './audit-chain.ts';
-import type { Connections } from './connections.ts';
+import { type LaneMember, placeParameters } from './connections.ts';
+import type { OpenConnections } from './open-connections.ts';
 import type { Row, Statement } from './sql-client.ts';
+import { entryIf, HEAD } from './token-statements.ts';
 import { blindText } from './uuid-text.ts';
+
+/** Parameters: place. Returns whether the place is free. */
+const APPEND: Statement = { name: 'appendAudit', text: `WITH ${HEAD}, ${entryIf('head')} SELECT count(*) FROM head` };
+const APPENDING: LaneMember<void> = {
+  written: undefined,
+  statements: (place) => (place === undefined ? [] : [[APPEND, placeParameters(place)]]),
+  read([rows]) {
+    const isHead = rows?.[0]?.[0] === 1;
+    return { isHead, hasChanged: isHead, result: undefined };
+  },
+};
 
 const READ: Statement = {
   text: `SELECT sequence, at, sealed, link FROM vault.audit WHERE chain = $1 AND sequence > $2
@@ -31,7 +44,7 @@ const COUNT_INDEX: Statement = {
 };
 
 const LOG_END: Statement = { text: 'SELECT logged FROM vault.chain WHERE chain = $1' };
-const SET_LOG_END: Statement = { text: 'UPDATE vault.chain SET logged = $2 WHERE chain = $1' };
+const SET_LOG_END: Statement = { text: 'UPDATE vault.chain SET logged = $2 WHERE chain = $1 AND logged < $2' };
 const INDEX_LOG: Statement = {
   text: `INSERT INTO vault.audit_index (blind, chain, sequence)
     SELECT blind, $1, sequence FROM unnest($2::bigint[], $3::uuid[]) w (sequence, blind) ON CONFLICT DO NOTHING`,
@@ -83,11 +96,21 @@ function countOf([row]: readonly Row[]): number {
 /**
  * Returns the functions for the tables `audit`, `audit_subject` and `audit_index`. Changes append their own entries.
  */
-export function auditMethods({ read, readSlow, change }: Connections): AuditStore {
+export function auditMethods({
+  read,
+  readSlow,
+  change,
+  changeTokens,
+  join,
+  useRecorder,
+}: Pick<OpenConnections, 'read' | 'readSlow' | 'change' | 'changeTokens' | 'join' | 'useRecorder'>): AuditStore {
   return {
-    appendAudit: (drafts) => change(({ append }) => append(...drafts)),
-    // Every process writes to the root chain, so there is nothing to record.
-    useChainRecorder: () => undefined,
+    async appendAudit(drafts) {
+      const [audit] = drafts;
+      if (drafts.length === 1) await join({ ...APPENDING, audit });
+      else await changeTokens(({ append }) => append(...drafts));
+    },
+    useChainRecorder: useRecorder,
     readAudit: async (chain, after, limit) =>
       (await readSlow(READ, [chain, after, limit])).map((row) => toEntry(chain, row)),
     auditHead: (chain) => readHead(read, chain),

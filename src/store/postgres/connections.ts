@@ -1,4 +1,4 @@
-import type { AuditDraft } from '../../core/audit/ports.ts';
+import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import type { Parameter, Row, Statement } from './sql-client.ts';
 
 /** Sends a statement and resolves to its rows. */
@@ -7,11 +7,13 @@ export type Run = (statement: Statement, values?: readonly Parameter[]) => Promi
 /** A statement with its values. */
 export type Bound = readonly [statement: Statement, values: readonly Parameter[]];
 
-/** A transaction that runs alone on the lane. It holds the lock of the audit's chain. */
+/** A transaction that runs alone on the lane. It holds the lock of its chain. */
 export interface Transaction {
   readonly run: Run;
-  /** Appends entries to the audit, with their subjects. Does not write replies. */
-  append(...drafts: readonly AuditDraft[]): Promise<void>;
+  /** The chain of its entries and counters. */
+  readonly chain: string;
+  /** Appends entries to the chain, with their subjects. Does not write replies. Resolves to the end of the chain. */
+  append(...drafts: readonly AuditDraft[]): Promise<AuditHead>;
   /**
    * Throws `write_conflict` if the idempotency key of the draft's reply already has a reply. Call it before a change
    * that would fail when repeated.
@@ -23,6 +25,8 @@ export interface Transaction {
   recordRemoval(draft: AuditDraft): Promise<void>;
   /** Removes the replies to removed applications. */
   removeRepliesOf(tenantId: string, applicationIds: readonly string[]): Promise<void>;
+  /** Waits for the writes of all processes, and keeps them waiting until the end. Only the root chain may do this. */
+  lockOpenChains(): Promise<void>;
   /** Stores a new authority version. Call it in every change of a tenant, an application or a key. */
   touchAuthority(): Promise<void>;
 }
@@ -76,7 +80,7 @@ export interface LaneMember<T> {
    * caller receives `write_unsettled`. A member without an entry may run twice.
    */
   readonly written?: T;
-  statements(place: Place | undefined): readonly Bound[];
+  statements(place: Place | undefined, chain: string): readonly Bound[];
   /**
    * Converts the rows of the statements, in their order, to a result. `isHead` is false if the place was taken: the
    * member changed nothing and runs again. `hasChanged` is true if the entry was written. May throw a problem only if
@@ -97,8 +101,10 @@ export interface Connections {
   readonly readSlow: Run;
   /** Runs statements on one snapshot. `query` may send independent statements at once. */
   readSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
-  /** Runs a change alone in a transaction. */
+  /** Runs a change alone, in the root chain. No other such change of any process runs meanwhile. */
   change<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;
-  /** Runs a change together with others. */
+  /** Runs a change alone, in the chain of this process. It may change tokens, counters and replies only. */
+  changeTokens<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;
+  /** Runs a change of tokens together with others, in the chain of this process. */
   join<T>(member: LaneMember<T>): Promise<T>;
 }

@@ -1,10 +1,9 @@
-import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { InsertObstacle, NewToken } from '../../core/insert-ports.ts';
 import type { Instant, Store, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { storableText, storedNumber, storedText } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
-import { type Connections, type Run, Undo } from './connections.ts';
+import { type Connections, type Run, type Transaction, Undo } from './connections.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';
 import type { Statement } from './sql-client.ts';
@@ -157,10 +156,10 @@ async function findObstacles(run: Run, members: readonly Member[], now: Instant)
 }
 
 /** Inserts all members. Throws `Undo` with an obstacle for each member whose id another process used meanwhile. */
-async function insertAll(run: Run, members: readonly Member[]): Promise<void> {
+async function insertAll({ run, chain }: Transaction, members: readonly Member[]): Promise<void> {
   const column = <T>(value: (member: Member) => T) => members.map(value);
   const made = await run(TOKEN_LISTS.insert, [
-    ROOT_CHAIN,
+    chain,
     column(({ tenant }) => tenant),
     column(({ token }) => storableText(token.id)),
     column(({ token }) => TOKEN_TYPE_CODES[token.type]),
@@ -183,17 +182,17 @@ async function insertAll(run: Run, members: readonly Member[]): Promise<void> {
 }
 
 /** Returns the function that inserts several tokens at once. */
-export function insertTokens({ change }: Pick<Connections, 'change'>): Pick<Store, 'insertTokens'> {
+export function insertTokens({ changeTokens }: Pick<Connections, 'changeTokens'>): Pick<Store, 'insertTokens'> {
   return {
     insertTokens: (tokens, now, audit) =>
-      change(async (transaction) => {
+      changeTokens(async (transaction) => {
         await transaction.requireFree(audit);
         const members = await toMembers(transaction.run, tokens);
         const fingerprints = members.flatMap((member) => member.fingerprints);
         await lockRows(transaction.run, gatesOf(fingerprints), []);
         const obstacles = await findObstacles(transaction.run, members, now);
         if (obstacles.length > 0) return obstacles;
-        await insertAll(transaction.run, members);
+        await insertAll(transaction, members);
         await transaction.record(audit);
         return [];
       }),

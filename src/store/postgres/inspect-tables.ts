@@ -17,6 +17,9 @@ interface Check {
 /** The number of rows that one statement of a walk examines. */
 const EXAMINED = 5000;
 
+/** The tenants that may have index entries, including those whose tokens a sweep still removes. */
+const KNOWN = '(SELECT tenant FROM vault.tenant UNION ALL SELECT tenant FROM vault.purge)';
+
 const NO_TENANT = 'belongs to a tenant that does not exist';
 
 /** The schema that holds the tables. */
@@ -106,7 +109,7 @@ const CHECKS: readonly Check[] = [
 ];
 
 /**
- * The checks of the rows of `token` with numbers above $1 and up to $2. OFFSET 0 makes PostgreSQL look up each index
+ * The checks of the rows `t` of `token` with numbers above $1 and up to $2. OFFSET 0 makes PostgreSQL look up each index
  * entry by its whole key.
  */
 const TOKEN_CHECKS: readonly Check[] = [
@@ -137,7 +140,8 @@ const TOKEN_CHECKS: readonly Check[] = [
   },
 ];
 
-const TOKENS = 'WITH t AS (SELECT * FROM vault.token WHERE token > $1 AND token <= $2)';
+const TOKENS = `WITH t AS (SELECT * FROM vault.token WHERE token > $1 AND token <= $2
+  AND tenant NOT IN (SELECT tenant FROM vault.purge))`;
 const NEXT_TOKENS: Statement = {
   text: `SELECT max(token) FROM (SELECT token FROM vault.token WHERE token > $1 ORDER BY token LIMIT ${EXAMINED}) t`,
 };
@@ -157,7 +161,7 @@ const LAST_ENTRY: Statement = {
  */
 const WRONG_ENTRIES: Statement = {
   text: `SELECT CASE WHEN n.tenant IS NULL THEN 'tenant ' || i.tenant END, i.blind::text, t.id FROM ${ENTRIES}
-    LEFT JOIN vault.tenant n ON n.tenant = i.tenant
+    LEFT JOIN ${KNOWN} n ON n.tenant = i.tenant
     LEFT JOIN LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t
       ON t.tenant = i.tenant AND t.created_at = i.created_at AND t.deleted_at IS NULL
     WHERE n.tenant IS NULL OR (i.blind = ANY (t.blinds)) IS NOT TRUE`,

@@ -37,16 +37,27 @@ export class TransactionFailed extends Error {
 /** Thrown when the connection was lost after COMMIT was sent. The entries may or may not exist. */
 export class CommitLost extends Error {
   override readonly cause: PgError;
+  readonly chain: string;
   readonly entries: readonly PlacedEntry[];
   /** Returns the outcomes, given the sequences of the entries that were written. */
   readonly settle: (written: ReadonlySet<number>) => readonly Outcome[];
 
-  constructor(cause: PgError, entries: readonly PlacedEntry[], settle: CommitLost['settle']) {
+  constructor(cause: PgError, { chain, entries, settle }: Pick<CommitLost, 'chain' | 'entries' | 'settle'>) {
     super('the answer to COMMIT was lost');
     this.cause = cause;
+    this.chain = chain;
     this.entries = entries;
     this.settle = settle;
   }
+}
+
+/** The outcomes of the tasks of a committed transaction, in their order. */
+export interface Committed {
+  readonly outcomes: readonly Outcome[];
+  /** The last entry of the chain, if the transaction wrote one. */
+  readonly head: AuditHead | undefined;
+  /** Whether the chain did not end where the process expects, so that no entry could be written. */
+  readonly isAstray?: boolean;
 }
 
 /**
@@ -70,13 +81,13 @@ const CHANGE_LIMIT_MS = 65_000;
 /** The SQLSTATE of the statements that follow a failed statement in its transaction. */
 const AFTER_FAILURE = '25P02';
 
-/** Begins a transaction that holds the lock of the chain. Resolves to the chain's head. */
-async function begin(client: SqlClient, statement: Statement): Promise<AuditHead> {
+/** Begins a transaction that holds the lock of a chain. Resolves to the chain's head. */
+async function begin(client: SqlClient, statement: Statement, chain: string): Promise<AuditHead> {
   const run: Run = client.run;
   const [, , head] = await client.together(() =>
     // Read the head in a separate statement: the statement that waits for the lock does not see commits during the
     // wait.
-    Promise.all([run(statement), run(CHAIN.lock, [ROOT_CHAIN]), readHead(run, ROOT_CHAIN)]),
+    Promise.all([run(statement), run(CHAIN.lock, [chain]), readHead(run, chain)]),
   );
   return head;
 }
@@ -111,7 +122,7 @@ export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead
   return members.map((member) => {
     try {
       const entry = member.audit && placeBehind(last, member.audit);
-      const bound = member.statements(entry);
+      const bound = member.statements(entry, head.chain);
       last = entry ?? last;
       return { member, entry, bound };
     } catch (error) {
@@ -122,16 +133,16 @@ export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead
 
 type Answers = PromiseSettledResult<readonly (readonly Row[])[]>;
 
-/** Returns the outcome of a member whose statements were answered. */
+/** Returns the outcome of a member whose statements were answered, and whether its entry was written. */
 export function readOutcome(
   { member }: { readonly member: LaneMember<unknown> },
   answers: readonly (readonly Row[])[],
-): Outcome {
+): Outcome & { readonly hasChanged: boolean } {
   try {
-    const { isHead, result } = member.read(answers);
-    return isHead ? { state: 'done', result } : { state: 'again' };
+    const { isHead, hasChanged, result } = member.read(answers);
+    return isHead ? { state: 'done', result, hasChanged } : { state: 'again', hasChanged: false };
   } catch (error) {
-    return { state: 'refused', error };
+    return { state: 'refused', error, hasChanged: false };
   }
 }
 
@@ -148,29 +159,42 @@ function settleMember(prepared: Sendable, answers: Answers | undefined, written:
   return 'written' in member ? { state: 'done', result: member.written } : { state: 'unsettled' };
 }
 
+/** Begins a transaction of the root chain, whose head other processes change. */
+async function beginOnRoot(client: SqlClient): Promise<AuditHead> {
+  try {
+    return await begin(client, BEGIN_GROUP, ROOT_CHAIN);
+  } catch (error) {
+    await rollBack(client);
+    if (error instanceof PgError) throw new TransactionFailed(error);
+    throw error;
+  }
+}
+
 /**
- * Runs members in one transaction. Sends their statements and COMMIT in one write. Resolves to their outcomes, in their
- * order. Rejects with `TransactionFailed` or `CommitLost`.
+ * Runs members in one transaction of the chain that ends at `own`, or else of the root chain. Sends their statements and
+ * COMMIT in one write. In a chain of this process that write begins the transaction, too. Rejects with
+ * `TransactionFailed` or `CommitLost`.
  */
-export function runGroup(client: SqlClient, members: readonly LaneMember<unknown>[]): Promise<readonly Outcome[]> {
+export function runGroup(
+  client: SqlClient,
+  members: readonly LaneMember<unknown>[],
+  own?: AuditHead,
+): Promise<Committed> {
   return within(client, GROUP_LIMIT_MS, async () => {
-    let head: AuditHead;
-    try {
-      head = await begin(client, BEGIN_GROUP);
-    } catch (error) {
-      await rollBack(client);
-      if (error instanceof PgError) throw new TransactionFailed(error);
-      throw error;
-    }
+    const head = own ?? (await beginOnRoot(client));
+    const { chain } = head;
     const prepared = prepare(members, head);
     const sendable = prepared.filter((each) => 'member' in each);
     const entries = sendable.flatMap(({ entry, member }) =>
       entry === undefined ? [] : [{ ...entry, isRemoval: member.isRemoval }],
     );
-    const locks = locksOf(
-      sendable.flatMap(({ member }) => member.gates ?? []),
-      sendable.flatMap(({ member }) => member.tokens ?? []),
-    );
+    const locks: readonly Bound[] = [
+      ...(own === undefined ? [] : [[BEGIN_GROUP, []] as const, [CHAIN.lock, [chain]] as const]),
+      ...locksOf(
+        sendable.flatMap(({ member }) => member.gates ?? []),
+        sendable.flatMap(({ member }) => member.tokens ?? []),
+      ),
+    ];
     const send = ([statement, values]: Bound) => client.run(statement, values);
     const [locked, answers, indexed, committed] = await client.together(() =>
       Promise.all([
@@ -185,22 +209,33 @@ export function runGroup(client: SqlClient, members: readonly LaneMember<unknown
     );
     const answersOf = new Map(sendable.map((each, at) => [each, answers[at]]));
     if (committed === undefined) {
-      return prepared.map((each) => {
-        if ('error' in each) return { state: 'refused', error: each.error };
-        const answer = answersOf.get(each);
-        return readOutcome(each, answer?.status === 'fulfilled' ? answer.value : []);
-      });
+      return readAll(prepared, (each) => ('member' in each ? answersOf.get(each) : undefined));
     }
     if (isLost(committed)) {
-      throw new CommitLost(committed, entries, (written) =>
-        prepared.map((each) => settleMember(each, 'member' in each ? answersOf.get(each) : undefined, written)),
-      );
+      const settle: CommitLost['settle'] = (written) =>
+        prepared.map((each) => settleMember(each, 'member' in each ? answersOf.get(each) : undefined, written));
+      throw new CommitLost(committed, { chain, entries, settle });
     }
     const failures = [...locked, ...answers, ...indexed].flatMap((each) =>
       each.status === 'rejected' && each.reason instanceof PgError ? [each.reason] : [],
     );
     throw new TransactionFailed(failures.find(({ code }) => code !== AFTER_FAILURE) ?? committed);
   });
+}
+
+/** Returns the outcomes of a committed group. */
+function readAll(prepared: readonly Sendable[], answersOf: (each: Sendable) => Answers | undefined): Committed {
+  let head: AuditHead | undefined;
+  let isAstray: boolean | undefined;
+  const outcomes = prepared.map((each): Outcome => {
+    if ('error' in each) return { state: 'refused', error: each.error };
+    const answer = answersOf(each);
+    const { hasChanged, ...outcome } = readOutcome(each, answer?.status === 'fulfilled' ? answer.value : []);
+    if (hasChanged) head = each.entry ?? head;
+    if (each.entry !== undefined) isAstray ??= outcome.state === 'again';
+    return outcome;
+  });
+  return { outcomes, head, isAstray: isAstray === true };
 }
 
 /** A change's transaction, and what it has done so far. */
@@ -212,6 +247,9 @@ interface OpenTransaction {
 }
 
 const TOUCH_AUTHORITY: Statement = { text: 'UPDATE vault.sweep SET authority = gen_random_uuid()' };
+/** A process that does not answer holds the lock of its chain. Others must not wait for it long. */
+const WAIT_SHORTLY: Statement = { text: "SET LOCAL lock_timeout TO '1s'" };
+const LOCK_OPEN: Statement = { text: 'SELECT 1 FROM vault.chain WHERE closed_at IS NULL ORDER BY chain FOR UPDATE' };
 
 /** Returns the functions of a transaction that holds the lock of the chain. `head` is the last entry of the chain. */
 export function openTransaction(send: Run, head: AuditHead): OpenTransaction {
@@ -227,10 +265,11 @@ export function openTransaction(send: Run, head: AuditHead): OpenTransaction {
     }
   };
 
-  async function append(drafts: readonly AuditDraft[], isRemoval: boolean): Promise<void> {
+  async function append(drafts: readonly AuditDraft[], isRemoval: boolean): Promise<AuditHead> {
     const from = entries.length;
     for (const draft of drafts) entries.push(placeBehind(entries.at(-1) ?? head, draft));
     await appendEntries(run, entries.slice(from), isRemoval);
+    return entries.at(-1) ?? head;
   }
 
   return {
@@ -238,14 +277,20 @@ export function openTransaction(send: Run, head: AuditHead): OpenTransaction {
     failure: () => failure,
     transaction: {
       run,
+      chain: head.chain,
       append: (...drafts) => append(drafts, false),
       requireFree: (draft) => requireFree(run, draft),
       async record(draft) {
         await append([draft], false);
         await insertReply(run, draft);
       },
-      recordRemoval: (draft) => append([draft], true),
+      async recordRemoval(draft) {
+        await append([draft], true);
+      },
       removeRepliesOf: (tenantId, applicationIds) => removeRepliesOf(run, tenantId, applicationIds),
+      async lockOpenChains() {
+        await Promise.all([run(WAIT_SHORTLY), run(LOCK_OPEN)]);
+      },
       async touchAuthority() {
         await run(TOUCH_AUTHORITY);
       },
@@ -253,22 +298,25 @@ export function openTransaction(send: Run, head: AuditHead): OpenTransaction {
   };
 }
 
-/** Runs a change alone in a transaction. Rejects with `TransactionFailed` or `CommitLost`. */
+/** Runs a change alone in a transaction of a chain. Rejects with `TransactionFailed` or `CommitLost`. */
 export function runChange(
   client: SqlClient,
+  chain: string,
   change: (transaction: Transaction) => Promise<unknown>,
-): Promise<readonly Outcome[]> {
+): Promise<Committed> {
   return within(client, CHANGE_LIMIT_MS, async () => {
     let opened: OpenTransaction | undefined;
     let done: Outcome;
     try {
-      opened = openTransaction(client.run, await begin(client, BEGIN_CHANGE));
+      opened = openTransaction(client.run, await begin(client, BEGIN_CHANGE, chain));
       done = { state: 'done', result: await change(opened.transaction) };
     } catch (error) {
       await rollBack(client);
       const failure = opened?.failure() ?? error;
       if (failure instanceof PgError) throw new TransactionFailed(failure);
-      return [error instanceof Undo ? { state: 'done', result: error.result } : { state: 'refused', error }];
+      const undone: Outcome =
+        error instanceof Undo ? { state: 'done', result: error.result } : { state: 'refused', error };
+      return { outcomes: [undone], head: undefined };
     }
     const { entries, failure } = opened;
     try {
@@ -277,24 +325,32 @@ export function runChange(
       if (!(error instanceof PgError)) throw error;
       if (!isLost(error)) throw new TransactionFailed(failure() ?? error);
       // A transaction writes all of its entries or none. A change without an entry may run twice.
-      throw new CommitLost(error, entries, (written) => [written.size > 0 ? done : { state: 'again' }]);
+      const settle: CommitLost['settle'] = (written) => [written.size > 0 ? done : { state: 'again' }];
+      throw new CommitLost(error, { chain, entries, settle });
     }
-    return [done];
+    return { outcomes: [done], head: entries.at(-1) };
   });
 }
 
 /**
  * Waits for the end of the transaction that may have written the entries. Resolves to the sequences of those that
- * exist.
+ * exist. Closes the chain unless it is the root: a transaction that reaches the server only later then fails.
  */
-export function findSettled(client: SqlClient, entries: readonly PlacedEntry[]): Promise<ReadonlySet<number>> {
+export function findSettled(
+  client: SqlClient,
+  { chain, entries }: Pick<CommitLost, 'chain' | 'entries'>,
+): Promise<ReadonlySet<number>> {
   return within(client, GROUP_LIMIT_MS, async () => {
     try {
+      await client.run(BEGIN_GROUP);
       // The lost transaction holds the lock of the chain until its end.
-      await begin(client, BEGIN_GROUP);
-      return await findWritten(client.run, entries);
-    } finally {
+      await client.run(chain === ROOT_CHAIN ? CHAIN.lock : CHAIN.close, [chain]);
+      const written = await findWritten(client.run, chain, entries);
+      await client.commit();
+      return written;
+    } catch (error) {
       await rollBack(client);
+      throw error;
     }
   });
 }

@@ -1,7 +1,11 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
+import type { ChainRecorder } from '../../core/audit/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Connections, LaneMember, Transaction } from './connections.ts';
 import type { HeldConnection } from './held-connection.ts';
 import { CommitLost, findSettled, type Outcome, runChange, runGroup, TransactionFailed } from './lane-transaction.ts';
+import { HEARTBEAT, ownChain, WRITES_ON_ROOT } from './own-chain.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, stopping } from './retry.ts';
 
 /** The maximum number of members in a transaction. */
@@ -12,9 +16,12 @@ const MAX_REFUSERS = 8;
 /** The maximum number of waiting tasks. */
 const MAX_WAITING = 4096;
 
+/** The number of signs of life between two notes of the root chain. */
+const BEATS_OF_NOTE = 3;
+
 type Work =
   | { readonly member: LaneMember<unknown> }
-  | { readonly change: (transaction: Transaction) => Promise<unknown> };
+  | { readonly change: (transaction: Transaction) => Promise<unknown>; readonly onRoot: boolean };
 
 interface Task {
   readonly work: Work;
@@ -24,9 +31,21 @@ interface Task {
   isAlone: boolean;
 }
 
+/** How to open a lane. */
+export interface LaneOptions {
+  /** How long a write waits for the database, in milliseconds. */
+  readonly deadlineMs?: number | undefined;
+  /** The number of transactions in the root chain before the process opens a chain of its own. */
+  readonly writesOnRoot?: number | undefined;
+}
+
 /** The writes of a process. */
-export interface Lane extends Pick<Connections, 'change' | 'join'> {
-  /** Refuses further writes. Resolves when the earlier ones have ended. */
+export interface Lane extends Pick<Connections, 'change' | 'changeTokens' | 'join'> {
+  /** Lets the process open its own chain. */
+  useRecorder(recorder: ChainRecorder): void;
+  /** Closes and records the chains of processes that have ended without closing them. */
+  sweepChains(): Promise<void>;
+  /** Refuses further writes. Resolves when the earlier ones have ended and the process's chain is closed. */
   close(): Promise<void>;
 }
 
@@ -34,9 +53,13 @@ export interface Lane extends Pick<Connections, 'change' | 'join'> {
  * Runs the writes of a process on one connection, one transaction after the other. Members that wait together share a
  * transaction:
  *
- *     begin · lock chain · read head ┐
- *                                    └ locks · member … member · subjects · COMMIT
+ *     begin · lock chain · locks · member … member · subjects · COMMIT
  *
+ * - A process that writes often opens a chain of its own, whose head it remembers: a group takes one round trip, and
+ *   processes do not wait for each other. Its first writes, and all changes of tenants, applications and keys, are in
+ *   the root chain, whose head they read under its lock.
+ * - The root chain notes the end of the chain from time to time. Another process closes a chain that gives no sign of
+ *   life for a minute. Then `lockLane` fails, nothing is written, and the tasks run again on a new chain.
  * - A write resolves after its COMMIT. A change runs alone.
  * - A member whose place is taken, because an earlier member changed nothing, runs again in the next transaction.
  * - When a group fails, its members run one by one. After a temporary failure, a task runs again until its deadline,
@@ -44,10 +67,15 @@ export interface Lane extends Pick<Connections, 'change' | 'join'> {
  * - When the answer to COMMIT is lost, the audit shows which changes were made. If the audit cannot be read before the
  *   deadline, the tasks reject with `write_unsettled`.
  */
-export function openLane(connection: HeldConnection, dropAll: () => void, deadlineMs = DEADLINE_MS): Lane {
+export function openLane(
+  connection: HeldConnection,
+  dropAll: () => void,
+  { deadlineMs = DEADLINE_MS, writesOnRoot = WRITES_ON_ROOT }: LaneOptions = {},
+): Lane {
   let waiting: Task[] = [];
   let draining: Promise<void> | undefined;
   let isClosed = false;
+  const own = ownChain(writesOnRoot, keepAlive);
 
   function submit<T>(work: Work): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -103,10 +131,12 @@ export function openLane(connection: HeldConnection, dropAll: () => void, deadli
       settleAll(tasks, await run(tasks));
       return true;
     } catch (failure) {
-      const error = failure instanceof TransactionFailed ? failure.cause : failure;
+      const isOfStore = failure instanceof TransactionFailed || failure instanceof CommitLost;
+      const error = isOfStore ? failure.cause : failure;
       const reaction = reactionTo(error, 'write');
       if (reaction === undefined || reaction === 'fail') return refuse(tasks, error, reaction === 'fail');
       if (reaction === 'new_hosts') dropAll();
+      if (reaction === 'new_chain') own.forget();
       waiting = [...tasks, ...waiting];
       const now = performance.now();
       for (const task of waiting.filter(({ deadline }) => deadline <= now)) {
@@ -143,18 +173,42 @@ export function openLane(connection: HeldConnection, dropAll: () => void, deadli
 
   async function run(tasks: readonly Task[]): Promise<readonly Outcome[]> {
     const client = await connection.get();
-    const [first] = tasks;
+    const work = tasks[0]?.work;
+    const onRoot = work !== undefined && 'change' in work && work.onRoot;
+    const chain = onRoot ? undefined : await own.forWrite(client);
     try {
-      if (first !== undefined && 'change' in first.work) return await runChange(client, first.work.change);
-      return await runGroup(
-        client,
-        tasks.flatMap(({ work }) => ('member' in work ? [work.member] : [])),
-      );
+      const { outcomes, head, isAstray } =
+        work !== undefined && 'change' in work
+          ? await runChange(client, chain?.chain ?? ROOT_CHAIN, work.change)
+          : await runGroup(
+              client,
+              tasks.flatMap((task) => ('member' in task.work ? [task.work.member] : [])),
+              chain,
+            );
+      if (chain !== undefined && head !== undefined) own.advance(head);
+      // A server that took over may have lost commits, and the end of the chain with them.
+      if (isAstray === true) own.forget();
+      return outcomes;
     } catch (error) {
       if (!(error instanceof CommitLost)) throw error;
       client.destroy();
+      if (error.chain !== ROOT_CHAIN) own.forget();
       return settleLost(error, tasks);
     }
+  }
+
+  /** Gives a sign of life of the chain, and lets the root note its end. The next call repeats what failed. */
+  function keepAlive(beat: number): void {
+    if (isClosed || own.head() === undefined) return;
+    const work = submit({ member: HEARTBEAT });
+    const noted = beat % BEATS_OF_NOTE === 0 ? submit({ change: own.note, onRoot: true }) : undefined;
+    Promise.all([work, noted]).catch(() => undefined);
+  }
+
+  /** Closes and records the chain of this process. Gives up at the deadline: then another process does it later. */
+  async function closeOwn(): Promise<void> {
+    const closing = own.close(await connection.get());
+    await Promise.race([closing, sleep(deadlineMs, undefined, { ref: false })]);
   }
 
   /** Resolves to the outcomes of a transaction whose COMMIT was not answered. */
@@ -162,7 +216,7 @@ export function openLane(connection: HeldConnection, dropAll: () => void, deadli
     const deadline = performance.now() + deadlineMs;
     for (let failures = 1; performance.now() < deadline; failures++) {
       try {
-        return lost.settle(await findSettled(await connection.get(), lost.entries));
+        return lost.settle(await findSettled(await connection.get(), lost));
       } catch (error) {
         const reaction = reactionTo(error, 'write');
         if (reaction === undefined || reaction === 'fail') break;
@@ -175,10 +229,14 @@ export function openLane(connection: HeldConnection, dropAll: () => void, deadli
 
   return {
     join: (member) => submit({ member }),
-    change: (change) => submit({ change }),
+    change: (change) => submit({ change, onRoot: true }),
+    changeTokens: (change) => submit({ change, onRoot: false }),
+    useRecorder: (recorder) => own.useRecorder(recorder),
+    sweepChains: () => submit({ change: own.sweep, onRoot: true }),
     async close() {
       isClosed = true;
       await draining;
+      if (own.head() !== undefined) await closeOwn().catch(() => undefined);
     },
   };
 }

@@ -3,7 +3,7 @@ import { Problem } from '../../core/problem.ts';
 import { type ConnectOptions, connectStore } from './connect.ts';
 import type { Connections, Run } from './connections.ts';
 import { holdConnection } from './held-connection.ts';
-import { openLane } from './lane.ts';
+import { type Lane, type LaneOptions, openLane } from './lane.ts';
 import { retryRead, stopping } from './retry.ts';
 import { inSchema } from './schema.ts';
 import { slowPool } from './slow-pool.ts';
@@ -20,10 +20,13 @@ const LIMITS = { reader: 5000, slow: 30_000, lane: 70_000 } as const;
 const PING_LIMIT_MS = 2000;
 
 /** How to connect to a store. `timeout` replaces the limits of all connections. */
-export type StoreOptions = { readonly [Name in keyof ConnectOptions]?: ConnectOptions[Name] | undefined };
+export type StoreOptions = { readonly [Name in keyof ConnectOptions]?: ConnectOptions[Name] | undefined } & Pick<
+  LaneOptions,
+  'writesOnRoot'
+>;
 
 /** The connections of an open store. */
-export interface OpenConnections extends Connections {
+export interface OpenConnections extends Connections, Pick<Lane, 'useRecorder' | 'sweepChains'> {
   /**
    * Rejects with `vault_busy` unless a server that accepts writes answers soon. Rejects with `vault_moved` if the
    * database holds another vault.
@@ -78,7 +81,7 @@ export function openConnections(
   const reader = holdConnection(connect(LIMITS.reader), first);
   const writer = holdConnection(connect(LIMITS.lane));
   const pool = slowPool(connect(LIMITS.slow));
-  const lane = openLane(writer, dropAll);
+  const lane = openLane(writer, dropAll, { writesOnRoot: options.writesOnRoot });
   const active = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 
@@ -113,7 +116,10 @@ export function openConnections(
     readSlow: (statement, values) => track(() => pool.run((run) => run(statement, values))),
     readSnapshot: (query) => track(() => pool.snapshot(query)),
     change: lane.change,
+    changeTokens: lane.changeTokens,
     join: lane.join,
+    useRecorder: lane.useRecorder,
+    sweepChains: lane.sweepChains,
 
     async ping() {
       const found = await Promise.race([

@@ -27,9 +27,11 @@ const REMOVE_OLD = `subjects AS (DELETE FROM vault.reply_subject s USING old WHE
   removed AS (DELETE FROM vault.reply r USING old WHERE r.reply = old.reply RETURNING 1)
   SELECT count(*) FROM removed`;
 
+/** Leaves a reply that another process has just stored: then the insertion fails. */
 const REMOVE_BY_KEY: Statement = {
   text: `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply
-    WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND application_id = $2 AND key_hash = $3),
+    WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND application_id = $2 AND key_hash = $3
+      AND created_at <= $4),
   ${REMOVE_OLD}`,
 };
 const REMOVE_BY_APPLICATION: Statement = {
@@ -85,7 +87,7 @@ export async function insertReply(run: Run, draft: AuditDraft): Promise<void> {
   const key = [uuidValue(reply.tenant_id), uuidValue(reply.application_id), reply.key_hash];
   const blinds = [...subjects.map(({ blind }) => blind), ...shows].map(blindText);
   const [, [row]] = await Promise.all([
-    run(REMOVE_BY_KEY, key),
+    run(REMOVE_BY_KEY, [...key, reply.created_at - REPLY_LIFE_MS]),
     run(INSERT, [...key, reply.request_hash, reply.created_at, reply.sealed, blinds]),
   ]);
   if (row?.[0] !== 1) throw new Problem('unauthenticated');

@@ -1,4 +1,3 @@
-import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { ResealedToken } from '../../core/maintenance-ports.ts';
 import type { Store, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
@@ -42,9 +41,13 @@ WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND a.key_id < 
 };
 
 /** Returns the parameters of a token that was sealed again. */
-function resealed(tenant: string | null, { before, after, indexes }: ResealedToken): readonly Parameter[] {
+function resealed(
+  chain: string,
+  tenant: string | null,
+  { before, after, indexes }: ResealedToken,
+): readonly Parameter[] {
   return [
-    ROOT_CHAIN,
+    chain,
     tenant,
     after.key_id,
     after.index_key_id,
@@ -63,7 +66,7 @@ function resealed(tenant: string | null, { before, after, indexes }: ResealedTok
 type Methods = 'countStale' | 'findStaleTokens' | 'findStaleApplications' | 'resealTokens';
 
 /** Returns the reads and writes of records under older keys. */
-export function resealing({ readSlow, readSnapshot, change }: Connections): Pick<Store, Methods> {
+export function resealing({ readSlow, readSnapshot, changeTokens }: Connections): Pick<Store, Methods> {
   return {
     async countStale(tenantId, { key_id, index_key_id }) {
       const [row] = await readSlow(COUNT, [uuidKey(tenantId), key_id, index_key_id]);
@@ -95,13 +98,13 @@ export function resealing({ readSlow, readSnapshot, change }: Connections): Pick
     },
 
     resealTokens: (tenantId, changes) =>
-      change(async ({ run }) => {
+      changeTokens(async ({ run, chain }) => {
         const tenant = uuidKey(tenantId);
         await lockRows(run, [], lockable(changes.map(({ before }) => ({ tenant_id: tenantId, id: before.id }))));
         const answers = await Promise.all(
           changes.map(async (each) => {
             const [row] = await Promise.all([
-              run(TOKEN_CHANGES.reseal, resealed(tenant, each)),
+              run(TOKEN_CHANGES.reseal, resealed(chain, tenant, each)),
               run(TOKEN_CHANGES.reindex, [tenant, idKey(each.before.id)]),
             ]);
             return row[0];

@@ -85,13 +85,14 @@ const REPLACE: Statement = {
     WHERE tenant = $1 AND revision = $2 RETURNING 1`,
 };
 
-/** All tables with rows of a tenant. Replies follow their subjects. */
+/** What the removal of a tenant removes at once. `purgeTokens` removes the tokens, which nobody can open any more. */
 const REMOVALS: readonly Statement[] = [
-  'vault.reply_subject s USING vault.reply r WHERE r.reply = s.reply AND r.tenant = $1',
-  ...['reply', 'token_index', 'token', 'token_count', 'application', 'tenant_key', 'tenant'].map(
-    (table) => `vault.${table} WHERE tenant = $1`,
+  'INSERT INTO vault.purge SELECT $1, 0 WHERE EXISTS (SELECT 1 FROM vault.token WHERE tenant = $1)',
+  'DELETE FROM vault.reply_subject s USING vault.reply r WHERE r.reply = s.reply AND r.tenant = $1',
+  ...['reply', 'token_count', 'application', 'tenant_key', 'tenant'].map(
+    (table) => `DELETE FROM vault.${table} WHERE tenant = $1`,
   ),
-].map((rows) => ({ text: `DELETE FROM ${rows}` }));
+].map((text) => ({ text }));
 
 const KEY_IDS: Statement = { text: 'SELECT key_id, purpose FROM vault.tenant_key WHERE tenant = $1' };
 const SET_NEWEST: Readonly<Record<WrappedKey['purpose'], Statement>> = {
@@ -216,6 +217,7 @@ export function tenantMethods(connections: Connections): Pick<Store, Methods> {
         const { run } = transaction;
         const found = await findNumber(run, id);
         if (found === undefined) return false;
+        await transaction.lockOpenChains();
         await Promise.all(REMOVALS.map((removal) => run(removal, [found.tenant])));
         await transaction.record(audit);
         await transaction.touchAuthority();
@@ -246,6 +248,9 @@ export function tenantMethods(connections: Connections): Pick<Store, Methods> {
         const isReplaced = keys.some(([id, other]) => other === purpose && storedNumber(id) > keyId);
         const isUsed = async () => (await run(IS_IN_USE, [found.tenant, keyId]))[0]?.[0] !== false;
         if (purpose === undefined || !isReplaced || (await isUsed())) return false;
+        // A write that found the key valid may still be under way in another process. Wait for it, and look again.
+        await transaction.lockOpenChains();
+        if (await isUsed()) return false;
         await run(REMOVE_KEY, [found.tenant, keyId]);
         await transaction.record(audit);
         await changeStamp(transaction, found.tenant);

@@ -2,18 +2,19 @@ import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { ExpiryRecorder, Instant, Store } from '../../core/ports.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import { removeChildren } from './application-rows.ts';
-import type { Connections, Run, Transaction } from './connections.ts';
+import type { Transaction } from './connections.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
+import type { OpenConnections } from './open-connections.ts';
 import type { Statement } from './sql-client.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
-import { NO_PLACE } from './token-writes.ts';
-import { storedUuid, uuidKey, uuidValue } from './uuid-text.ts';
+import { noPlace } from './token-writes.ts';
+import { storedUuid, uuidValue } from './uuid-text.ts';
 
 /** The maximum number of expired records that one transaction removes. */
 const SWEEP_BATCH = 100;
 
-/** The number of rows that one statement removes when all tokens of a tenant are removed. */
-const EMPTY_BATCH = 5000;
+/** The number of rows of a removed tenant that one transaction removes from a table. */
+const PURGE_BATCH = 1000;
 
 /** Parameters: now, limit. Selects the earliest expiry first. Skips tokens that another process has locked. */
 const EXPIRED_TOKENS: Statement = {
@@ -30,26 +31,25 @@ const REMOVE_APPLICATION: Statement = {
   text: 'DELETE FROM vault.application WHERE tenant = $1 AND id = $2 RETURNING 1',
 };
 
-const FIND_TENANT: Statement = { text: 'SELECT tenant FROM vault.tenant WHERE id = $1' };
-/** Parameters: tenant, limit. Returns the number of removed rows, and the number of live tokens among them. */
-const EMPTY_TOKENS: Statement = {
-  text: `WITH gone AS (DELETE FROM vault.token WHERE token = ANY (ARRAY(
-  SELECT token FROM vault.token WHERE tenant = $1 ORDER BY id LIMIT $2)) RETURNING deleted_at)
-SELECT count(*), count(*) FILTER (WHERE deleted_at IS NULL) FROM gone`,
-};
-const EMPTY_INDEX: Statement = {
-  text: `WITH stale AS MATERIALIZED (SELECT * FROM vault.token_index WHERE tenant = $1
+const PURGED: Statement = { text: 'SELECT tenant FROM vault.purge ORDER BY tenant LIMIT 1 FOR UPDATE SKIP LOCKED' };
+/** Parameters: tenant, limit. Each returns the number of removed rows. */
+const PURGES: readonly Statement[] = [
+  {
+    text: `WITH stale AS MATERIALIZED (SELECT * FROM vault.token_index WHERE tenant = $1
   ORDER BY blind, created_at, token LIMIT $2),
 gone AS (DELETE FROM vault.token_index i USING stale WHERE i.tenant = stale.tenant AND i.blind = stale.blind
-  AND i.created_at = stale.created_at AND i.token = stale.token RETURNING 1)
-SELECT count(*), 0 FROM gone`,
-};
-const EMPTY_COUNTS: Statement = { text: 'DELETE FROM vault.token_count WHERE tenant = $1' };
-const EMPTY_REPLIES: Statement = { text: "UPDATE vault.reply SET sealed = '' WHERE tenant = $1" };
+  AND i.created_at = stale.created_at AND i.token = stale.token RETURNING 1) SELECT count(*) FROM gone`,
+  },
+  {
+    text: `WITH gone AS (DELETE FROM vault.token WHERE token = ANY (ARRAY(
+  SELECT token FROM vault.token WHERE tenant = $1 ORDER BY id LIMIT $2)) RETURNING 1) SELECT count(*) FROM gone`,
+  },
+];
+const END_PURGE: Statement = { text: 'DELETE FROM vault.purge WHERE tenant = $1' };
 
 /** Removes expired tokens. Resolves to an audit entry for each. */
 async function removeTokens(
-  run: Run,
+  { run, chain }: Transaction,
   now: Instant,
   limit: number,
   recorder: ExpiryRecorder,
@@ -60,7 +60,7 @@ async function removeTokens(
       const token = toTokenRecord(storedUuid(tenantId), columns);
       const { tombstone, audit } = recorder.recordExpiry(token, now);
       const [row] = await run(TOKEN_CHANGES.remove, [
-        ...NO_PLACE,
+        ...noPlace(chain),
         token.tenant_id,
         token.id,
         token.revision,
@@ -97,27 +97,32 @@ async function removeApplications(
   return removed;
 }
 
-/** Removes all rows of a tenant from a table, in batches. Resolves to the number of live tokens among them. */
-async function removeAll(run: Run, statement: Statement, tenant: number): Promise<number> {
-  let live = 0;
-  for (;;) {
-    const [row] = await run(statement, [tenant, EMPTY_BATCH]);
-    live += storedNumber(row?.[1]);
-    if (storedNumber(row?.[0]) < EMPTY_BATCH) return live;
+/** Removes some tokens of a removed tenant. Resolves to whether there may be more. */
+async function purgeTokens({ run }: Transaction): Promise<boolean> {
+  const [row] = await run(PURGED);
+  if (row === undefined) return false;
+  const tenant = storedNumber(row[0]);
+  for (const purge of PURGES) {
+    const [removed] = await run(purge, [tenant, PURGE_BATCH]);
+    if (storedNumber(removed?.[0]) === PURGE_BATCH) return true;
   }
+  await run(END_PURGE, [tenant]);
+  return true;
 }
 
-/** Returns the functions that remove expired records, and all tokens. */
+/** Returns the function that removes expired records. It also removes the tokens of removed tenants. */
 export function tokenRemoval({
   change,
-}: Pick<Connections, 'change'>): Pick<Store, 'removeExpired' | 'removeAllTokens'> {
-  function sweep(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
-    return change(async (transaction) => {
-      const removed = await removeTokens(transaction.run, now, limit, recorder);
-      await Promise.all(removed.map((audit) => transaction.recordRemoval(audit)));
-      const applications = await removeApplications(transaction, now, limit - removed.length, recorder);
-      return removed.length + applications;
+  changeTokens,
+  sweepChains,
+}: Pick<OpenConnections, 'change' | 'changeTokens' | 'sweepChains'>): Pick<Store, 'removeExpired'> {
+  async function sweep(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
+    const removed = await changeTokens(async (transaction) => {
+      const audits = await removeTokens(transaction, now, limit, recorder);
+      await Promise.all(audits.map((audit) => transaction.recordRemoval(audit)));
+      return audits.length;
     });
+    return removed + (await change((transaction) => removeApplications(transaction, now, limit - removed, recorder)));
   }
 
   return {
@@ -129,23 +134,9 @@ export function tokenRemoval({
         removed += count;
         if (count < batch) break;
       }
+      await sweepChains();
+      while (await changeTokens(purgeTokens));
       return removed;
     },
-
-    removeAllTokens: (tenantIds, audit) =>
-      change(async (transaction) => {
-        const { run } = transaction;
-        let removed = 0;
-        for (const id of tenantIds) {
-          const [row] = await run(FIND_TENANT, [uuidKey(id)]);
-          if (row === undefined) continue;
-          const tenant = storedNumber(row[0]);
-          await removeAll(run, EMPTY_INDEX, tenant);
-          removed += await removeAll(run, EMPTY_TOKENS, tenant);
-          await Promise.all([run(EMPTY_COUNTS, [tenant]), run(EMPTY_REPLIES, [tenant])]);
-          await transaction.append(audit(id));
-        }
-        return removed;
-      }),
   };
 }

@@ -7,7 +7,7 @@ import { oldestWith } from './token-reads.ts';
 // table twice.
 
 /** Has one row, unless the place of the entry is taken. */
-const HEAD = `head AS (SELECT 1 WHERE $6::bytea IS NULL OR EXISTS (SELECT 1 FROM vault.audit
+export const HEAD = `head AS (SELECT 1 WHERE $6::bytea IS NULL OR EXISTS (SELECT 1 FROM vault.audit
   WHERE chain = $1::bigint AND sequence = $2::bigint - 1 AND link = $3::bytea))`;
 
 /** The tenant of a write; `ok` has a row if the place is free and the record is under the newest keys. */
@@ -15,7 +15,8 @@ const TENANT = `n AS (SELECT tenant, data_key_id = $8::integer AND index_key_id 
   FROM vault.tenant WHERE id = $7::uuid)`;
 const OK = 'ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys)';
 
-function entryIf(changed: string): string {
+/** Writes the entry if the query `changed` has rows. */
+export function entryIf(changed: string): string {
   return `entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
   SELECT $1, $2, $4::bigint, $6, $5::bytea FROM ${changed} WHERE $6 IS NOT NULL)`;
 }

@@ -1,4 +1,3 @@
-import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { InsertTokenOutcome } from '../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord } from '../../core/ports.ts';
@@ -13,8 +12,10 @@ import { idKey } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
 
-/** The place parameters of a change whose entry another statement writes. */
-export const NO_PLACE: readonly Parameter[] = [ROOT_CHAIN, null, null, null, null, null];
+/** Returns the place parameters of a change whose entry another statement writes. */
+export function noPlace(chain: string): readonly Parameter[] {
+  return [chain, null, null, null, null, null];
+}
 
 /** The answer of a change that found its place taken, and must run again. */
 const PLACE_TAKEN = { isHead: false, hasChanged: false } as const;
@@ -43,8 +44,8 @@ function firstRow([rows]: readonly (readonly Row[])[]): Row | undefined {
   return rows?.[0];
 }
 
-function placeOf(place: Place | undefined): readonly Parameter[] {
-  return place === undefined ? NO_PLACE : placeParameters(place);
+function placeOf(place: Place | undefined, chain: string): readonly Parameter[] {
+  return place === undefined ? noPlace(chain) : placeParameters(place);
 }
 
 type TokenChange<T> = Omit<LaneMember<T>, 'audit'>;
@@ -77,7 +78,7 @@ function insertion(
     // Ids that a vault makes are UUIDs, which are never taken.
     mayRefuse: deduplicate || uuidKey(token.id) === null,
     written: { outcome: 'inserted' },
-    statements: (place) => [[statement, [...placeOf(place), ...values]]],
+    statements: (place, chain) => [[statement, [...placeOf(place, chain), ...values]]],
     read(answers) {
       const row = firstRow(answers);
       if (row === undefined) throw new Problem('unauthenticated');
@@ -117,8 +118,8 @@ function replacement(
   return {
     tokens: lockable([token]),
     written: true,
-    statements: (place) => [
-      [TOKEN_CHANGES.replace, [...placeOf(place), ...values]],
+    statements: (place, chain) => [
+      [TOKEN_CHANGES.replace, [...placeOf(place, chain), ...values]],
       [TOKEN_CHANGES.reindex, names],
     ],
     read(answers) {
@@ -140,10 +141,12 @@ export function tokenWrites(connections: Connections): Pick<Store, Methods> {
    */
   function run<T>(change: TokenChange<T>, audit: AuditDraft, { isKeyFirst }: { readonly isKeyFirst: boolean }) {
     if (audit.reply === undefined) return connections.join({ ...change, audit });
-    return connections.change(async (transaction) => {
+    return connections.changeTokens(async (transaction) => {
       if (isKeyFirst) await transaction.requireFree(audit);
       await lockRows(transaction.run, change.gates ?? [], change.tokens ?? []);
-      const sent = change.statements(undefined).map(([statement, values]) => transaction.run(statement, values));
+      const sent = change
+        .statements(undefined, transaction.chain)
+        .map(([statement, values]) => transaction.run(statement, values));
       const { hasChanged, result } = change.read(await Promise.all(sent));
       if (hasChanged) await transaction.record(audit);
       return result;
@@ -172,7 +175,7 @@ export function tokenWrites(connections: Connections): Pick<Store, Methods> {
         isRemoval: true,
         tokens: lockable([tombstone]),
         written: true,
-        statements: (place) => [[TOKEN_CHANGES.remove, [...placeOf(place), ...values]]],
+        statements: (place, chain) => [[TOKEN_CHANGES.remove, [...placeOf(place, chain), ...values]]],
         read(answers) {
           const [head, changed] = firstRow(answers) ?? [];
           return { isHead: head === 1, hasChanged: changed === 1, result: changed === 1 };
@@ -184,7 +187,7 @@ export function tokenWrites(connections: Connections): Pick<Store, Methods> {
       const tokens = lockable([...new Set(ids)].map((id) => ({ tenant_id: tenantId, id })));
       return connections.join({
         tokens,
-        statements: () => [[TOKEN_CHANGES.mark, [ROOT_CHAIN, uuidKey(tenantId), tokens.map(({ id }) => id), month]]],
+        statements: (_, chain) => [[TOKEN_CHANGES.mark, [chain, uuidKey(tenantId), tokens.map(({ id }) => id), month]]],
         read: () => ({ isHead: true, hasChanged: false, result: undefined }),
       });
     },
