@@ -1,11 +1,17 @@
+import type { ChainRecorder } from '../../src/core/audit/ports.ts';
 import type { Store } from '../../src/core/ports.ts';
 
 /** Returns a store whose calls alternate between two stores of one database. */
 export async function alternating(openStore: () => Promise<Store>): Promise<Store> {
   const stores = [await openStore(), await openStore()];
   let calls = 0;
-  const close = async () => void (await Promise.all(stores.map((store) => store.close())));
+  const ofBoth: Partial<Store> = {
+    close: async () => void (await Promise.all(stores.map((store) => store.close()))),
+    useChainRecorder(recorder: ChainRecorder) {
+      for (const store of stores) store.useChainRecorder(recorder);
+    },
+  };
   return new Proxy({} as Store, {
-    get: (_, name: keyof Store) => (name === 'close' ? close : stores[calls++ % stores.length]?.[name]),
+    get: (_, name: keyof Store) => ofBoth[name] ?? stores[calls++ % stores.length]?.[name],
   });
 }

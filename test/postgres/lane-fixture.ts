@@ -72,21 +72,27 @@ export function memberOf(
   };
 }
 
-/** Returns the texts of the audit's entries, after checking that its chain is unbroken. `texts` are all that may occur. */
+/**
+ * Returns the texts of the audit's entries, after checking that its chains are unbroken. `texts` are all that may occur.
+ */
 export async function auditTexts(run: Run, texts: readonly string[]): Promise<readonly string[]> {
   const drafts = new Map<string, readonly [string, AuditDraft]>(
     texts.map((text) => [Buffer.from(entry(text).sealed).toString('hex'), [text, entry(text)]]),
   );
   const rows = await run({
-    text: 'SELECT sequence, sealed, link FROM vault.audit WHERE sequence > 0 ORDER BY sequence',
+    text: 'SELECT chain, sequence, sealed, link FROM vault.audit ORDER BY chain, sequence',
   });
-  let previous = NO_LINK;
-  return rows.map(([sequence, sealedBytes, link], at) => {
+  let head = { chain: -1, sequence: 0, link: NO_LINK };
+  return rows.flatMap(([chain, sequence, sealedBytes, link]) => {
     if (!Buffer.isBuffer(sealedBytes) || !Buffer.isBuffer(link)) throw new Error('no bytes');
+    const isFirst = chain !== head.chain;
+    const expected = isFirst ? 0 : head.sequence + 1;
+    expect(sequence).toBe(expected);
+    const previous = head.link;
+    head = { chain: Number(chain), sequence: expected, link };
+    if (isFirst) return [];
     const [text, draft] = drafts.get(sealedBytes.toString('hex')) ?? ['unknown', undefined];
-    expect(sequence).toBe(at + 1);
-    expect(Buffer.from(draft?.link(previous, at + 1) ?? []).toString('hex'), text).toBe(link.toString('hex'));
-    previous = link;
-    return text;
+    expect(Buffer.from(draft?.link(previous, expected) ?? []).toString('hex'), text).toBe(link.toString('hex'));
+    return [text];
   });
 }

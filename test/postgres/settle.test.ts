@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { Store } from '../../src/core/ports.ts';
 import { CommitLost, type Outcome, runGroup } from '../../src/store/postgres/lane-transaction.ts';
 import { connectTo } from '../../src/store/postgres/open-connections.ts';
 import { openVaultStore } from '../../src/store/postgres/open-vault-store.ts';
@@ -7,6 +8,7 @@ import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
 import {
   addTenant,
   applicationRecord,
+  CHAIN_RECORDER,
   entry,
   everything,
   FIRST_PAGE,
@@ -34,9 +36,25 @@ beforeAll(async () => {
 });
 afterAll(() => proxy.close());
 
-describe('a store whose connection is lost at COMMIT', () => {
+const CHAINS = [
+  ['the root chain', Number.POSITIVE_INFINITY],
+  ['its own chain', 0],
+] as const;
+
+async function openCut(writesOnRoot: number): Promise<Store> {
+  const { store } = await openVaultStore(cutUrl, { insecure: true, writesOnRoot });
+  store.useChainRecorder(CHAIN_RECORDER);
+  return store;
+}
+
+describe.each(CHAINS)('a store with %s whose connection is lost at COMMIT', (_, writesOnRoot) => {
+  beforeAll(async () => {
+    direct = await createTestStore();
+    cutUrl = { ...direct, hosts: cutUrl.hosts };
+  });
+
   it(`makes each change once, in ${ROUNDS} rounds`, async () => {
-    const { store } = await openVaultStore(cutUrl, { insecure: true });
+    const store = await openCut(writesOnRoot);
     const tenant = tenantRecord();
     const { id: tenantId } = tenant;
     const management = applicationRecord(tenantId, { type: 'management' });
@@ -75,14 +93,16 @@ describe('a store whose connection is lost at COMMIT', () => {
 
     for (let round = 0; round < ROUNDS; round++) {
       const cut = CUTS[Math.floor(round / works.length) % CUTS.length] ?? 'before COMMIT';
+      const before = proxy.cuts();
       proxy.arm(cut);
       expect(await works[round % works.length]?.(round), `${round}: ${cut}`).toEqual(results[round % works.length]);
-      expect(proxy.cuts()).toBe(round + 1);
+      expect(proxy.cuts()).toBe(before + 1);
     }
 
     const third = ROUNDS / 3;
     const client = await openTestClient(direct);
-    expect((await auditTexts(client.run, expected)).toSorted()).toEqual(expected.toSorted());
+    const found = await auditTexts(client.run, [...expected, 'chain']);
+    expect(found.filter((text) => text !== 'chain').toSorted()).toEqual(expected.toSorted());
     expect((await store.findTokens(everything(tenantId), FIRST_PAGE, NOW)).total).toBe(third);
     expect((await store.findApplications({ tenant_id: tenantId }, FIRST_PAGE, NOW)).total).toBe(third + 1);
     expect((await store.usage(tenantId, month, NOW)).active).toBe(third);
@@ -91,7 +111,7 @@ describe('a store whose connection is lost at COMMIT', () => {
   }, 60_000);
 
   it('waits for the end of a transaction that commits later', async () => {
-    const { store } = await openVaultStore(cutUrl, { insecure: true });
+    const store = await openCut(writesOnRoot);
     const { id } = await addTenant(store);
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
       proxy.arm('late COMMIT');
@@ -107,7 +127,7 @@ describe('a store whose connection is lost at COMMIT', () => {
   });
 
   it('answers reads', async () => {
-    const { store } = await openVaultStore(cutUrl, { insecure: true });
+    const store = await openCut(writesOnRoot);
     const { id } = await addTenant(store);
     for (const _ of CUTS) {
       const before = proxy.cuts();
@@ -158,10 +178,11 @@ describe('a lane that does not read the audit', () => {
   });
 });
 
-describe('a store whose server does not answer', () => {
+describe.each(CHAINS)('a store with %s whose server does not answer', (_, writesOnRoot) => {
   it('reports that the outcome is unknown', async () => {
-    const { store } = await openVaultStore(cutUrl, { insecure: true });
+    const store = await openCut(writesOnRoot);
     const { id } = await addTenant(store);
+    await store.appendAudit([entry('first')]);
     proxy.arm('after COMMIT');
     proxy.refuse(true);
     const insert = store.insertToken(
