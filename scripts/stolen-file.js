@@ -27,7 +27,7 @@ const NOTES = {
   'counter.at': 'last creation of a token of the type; last removal of expired records',
   'counter.mark': 'a random value of each commit; a keyed hash of a daemon’s commits',
   'header.mac': 'keyed hash of the header',
-  'slot.bytes': 'salt and parameters of the key file or passphrase; the wrapped master key',
+  'slot.bytes': 'salt and parameters of the key file or passphrase; the wrapped master key; the label',
   'tenant.details': 'name, settings',
   'tenant_key.wrapped': 'a wrapped key of the tenant',
   'application.type': 'management, private, public or expiring',

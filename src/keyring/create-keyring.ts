@@ -11,6 +11,8 @@ export interface CreateKeyringOptions {
   readonly now: Instant;
   /** Accepts a passphrase of fewer than 12 characters. */
   readonly allowWeak?: boolean | undefined;
+  /** The label of the slot: 1 to 40 characters. */
+  readonly label?: string | undefined;
 }
 
 /**
@@ -19,14 +21,14 @@ export interface CreateKeyringOptions {
  */
 export async function createKeyring(
   credential: Credential,
-  { now, allowWeak = false }: CreateKeyringOptions,
+  { now, allowWeak = false, label = '' }: CreateKeyringOptions,
 ): Promise<{ readonly keyring: Keyring; readonly header: VaultHeader }> {
   checkNewCredential(credential, allowWeak);
   const sodium = await loadSodium();
   const vault = { vault_id: randomUUID(), format: FORMAT, created_at: now, generation: 1 };
   const master = randomFillSync(new Uint8Array(KEY_BYTES));
   try {
-    const slots = [await wrapMasterKey(sodium, vault, 0, credential, master, now)];
+    const slots = [await wrapMasterKey(sodium, vault, 0, credential, master, { created_at: now, label })];
     const header = { ...vault, slots, mac: headerMac(sodium, { ...vault, slots }, master) };
     return { keyring: openKeyring(sodium, header, master), header };
   } finally {

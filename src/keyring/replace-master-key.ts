@@ -23,7 +23,7 @@ export async function replaceMasterKey(
   now: Instant,
 ): Promise<{ readonly header: VaultHeader; readonly tenants: readonly KeysOfTenant[] }> {
   const sodium = await loadSodium();
-  const { master: old, slot } = await openSlot(header, credential);
+  const { master: old, slot, label } = await openSlot(header, credential);
   const next = randomFillSync(new Uint8Array(KEY_BYTES));
   try {
     const { vault_id, format, created_at } = header;
@@ -31,7 +31,7 @@ export async function replaceMasterKey(
     const keys = openCarriedKeys(sodium, old, header);
     const carried = sealCarriedKeys(sodium, next, vault, keys);
     for (const bytes of Object.values(keys)) bytes.fill(0);
-    const slots = [await wrapMasterKey(sodium, vault, slot, credential, next, now)];
+    const slots = [await wrapMasterKey(sodium, vault, slot, credential, next, { created_at: now, label })];
     const mac = headerMac(sodium, { ...vault, slots, carried }, next);
     return {
       header: { ...vault, slots, carried, mac },

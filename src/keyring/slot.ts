@@ -17,22 +17,24 @@ const KINDS = Object.keys(KIND_BYTE) as CredentialKind[];
 const SALT_AT = 18;
 const COMMITMENT_AT = SALT_AT + SALT_BYTES;
 const ENVELOPE_AT = COMMITMENT_AT + KEY_BYTES;
-const CHECKSUM_AT = ENVELOPE_AT + KEY_BYTES + ENVELOPE_OVERHEAD;
+const LABEL_AT = ENVELOPE_AT + KEY_BYTES + ENVELOPE_OVERHEAD;
 const CHECKSUM_BYTES = 4;
-const SLOT_BYTES = CHECKSUM_AT + CHECKSUM_BYTES;
+const MAX_LABEL_BYTES = 160;
+const MIN_SLOT_BYTES = LABEL_AT + CHECKSUM_BYTES;
+const MAX_SLOT_BYTES = MIN_SLOT_BYTES + MAX_LABEL_BYTES;
 
 const NO_COST: PassphraseCost = { passes: 0, memory_kib: 0 };
 
 /**
- * A decoded slot. A slot has 147 bytes, with integers in big endian:
+ * A decoded slot. A slot has 147 to 307 bytes, with integers in big endian:
  *
  *     offset  0       1     2           6               10              18       34             66           143
- *             layout  kind  passes u32  memory KiB u32  created_at u64  salt 16  commitment 32  envelope 77  checksum u32
+ *             layout  kind  passes u32  memory KiB u32  created_at u64  salt 16  commitment 32  envelope 77  label 0-160
  *
  * `layout` is 0x01, `kind` 0x01 (key file; passes and memory are 0) or 0x02 (passphrase). The bytes up to the envelope
- * are the slot's clear part. The envelope holds the master key; its key id is the generation. The checksum is a CRC-32
- * of all bytes before it. It only distinguishes an accidentally damaged slot from a wrong credential, and does not stop
- * an attacker.
+ * are the slot's clear part. The envelope holds the master key; its key id is the generation. The label is UTF-8; only
+ * the header's MAC protects it. The last 4 bytes are a checksum, the CRC-32 of all bytes before it. It only
+ * distinguishes an accidentally damaged slot from a wrong credential, and does not stop an attacker.
  */
 export interface Slot {
   readonly kind: CredentialKind;
@@ -41,16 +43,18 @@ export interface Slot {
   readonly salt: Uint8Array;
   readonly commitment: Uint8Array;
   readonly envelope: Uint8Array;
+  /** Empty for a slot without a label. */
+  readonly label: string;
 }
 
 function viewOf(bytes: Uint8Array): DataView {
   return new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
 }
 
-const checksum = (bytes: Uint8Array) => crc32(bytes.subarray(0, CHECKSUM_AT));
+const checksum = (bytes: Uint8Array) => crc32(bytes.subarray(0, -CHECKSUM_BYTES));
 
 /** Returns the clear part of a slot, to which the envelope is bound. */
-function encodeSlotClear(slot: Omit<Slot, 'envelope'>): Uint8Array {
+function encodeSlotClear(slot: Omit<Slot, 'envelope' | 'label'>): Uint8Array {
   const bytes = new Uint8Array(ENVELOPE_AT);
   const view = viewOf(bytes);
   bytes[0] = LAYOUT;
@@ -64,10 +68,12 @@ function encodeSlotClear(slot: Omit<Slot, 'envelope'>): Uint8Array {
 }
 
 export function encodeSlot(slot: Slot): Uint8Array {
-  const bytes = new Uint8Array(SLOT_BYTES);
+  const label = Buffer.from(slot.label);
+  const bytes = new Uint8Array(MIN_SLOT_BYTES + label.length);
   bytes.set(encodeSlotClear(slot));
   bytes.set(slot.envelope, ENVELOPE_AT);
-  viewOf(bytes).setUint32(CHECKSUM_AT, checksum(bytes));
+  bytes.set(label, LABEL_AT);
+  viewOf(bytes).setUint32(bytes.length - CHECKSUM_BYTES, checksum(bytes));
   return bytes;
 }
 
@@ -76,7 +82,9 @@ export function encodeSlot(slot: Slot): Uint8Array {
  */
 export function decodeSlot(number: number, bytes: Uint8Array): Slot {
   const view = viewOf(bytes);
-  const intact = bytes.length === SLOT_BYTES && view.getUint32(CHECKSUM_AT) === checksum(bytes);
+  const end = bytes.length - CHECKSUM_BYTES;
+  const fits = bytes.length >= MIN_SLOT_BYTES && bytes.length <= MAX_SLOT_BYTES;
+  const intact = fits && view.getUint32(end) === checksum(bytes);
   const kind = KINDS.find((name) => KIND_BYTE[name] === bytes[1]);
   if (!intact || bytes[0] !== LAYOUT || kind === undefined) {
     throw new Fault('damaged', `key slot ${number} is damaged`);
@@ -93,7 +101,8 @@ export function decodeSlot(number: number, bytes: Uint8Array): Slot {
     created_at: Number(view.getBigUint64(10)),
     salt: bytes.slice(SALT_AT, COMMITMENT_AT),
     commitment: bytes.slice(COMMITMENT_AT, ENVELOPE_AT),
-    envelope: bytes.slice(ENVELOPE_AT, CHECKSUM_AT),
+    envelope: bytes.slice(ENVELOPE_AT, LABEL_AT),
+    label: Buffer.from(bytes.subarray(LABEL_AT, end)).toString(),
   };
 }
 
@@ -108,16 +117,16 @@ export async function wrapMasterKey(
   number: number,
   credential: Credential,
   master: Uint8Array,
-  now: Instant,
+  { created_at, label }: Pick<Slot, 'created_at' | 'label'>,
 ): Promise<SlotRecord> {
   const salt = new Uint8Array(randomBytes(SALT_BYTES));
   const cost = credential.kind === 'passphrase' ? PASSPHRASE_COST : NO_COST;
   const { commitment, kek } = await deriveSlotKeys(sodium, credential, salt, cost);
-  const clear = { kind: credential.kind, cost, created_at: now, salt, commitment };
+  const clear = { kind: credential.kind, cost, created_at, salt, commitment };
   const context = slotContext(vault, number, encodeSlotClear(clear));
   const envelope = sealEnvelope(sodium, kek, vault.generation, context, master);
   kek.fill(0);
-  return { slot: number, bytes: encodeSlot({ ...clear, envelope }) };
+  return { slot: number, bytes: encodeSlot({ ...clear, envelope, label }) };
 }
 
 /**

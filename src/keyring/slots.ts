@@ -12,6 +12,8 @@ export interface SlotSummary {
   readonly slot: number;
   readonly kind: CredentialKind;
   readonly created_at: Instant;
+  /** Absent for a slot without a label. */
+  readonly label?: string;
 }
 
 /**
@@ -21,8 +23,8 @@ export interface SlotSummary {
 export function listSlots(header: VaultHeader): readonly SlotSummary[] {
   return header.slots
     .map(({ slot, bytes }) => {
-      const { kind, created_at } = decodeSlot(slot, bytes);
-      return { slot, kind, created_at };
+      const { kind, created_at, label } = decodeSlot(slot, bytes);
+      return { slot, kind, created_at, ...(label !== '' && { label }) };
     })
     .sort((a, b) => a.slot - b.slot);
 }
@@ -33,13 +35,14 @@ async function withSlots(header: VaultHeader, master: Uint8Array, slots: VaultHe
 
 /**
  * Returns the header with a slot for one more credential. `master` is from `unlockMasterKey`. Throws `conflict` for a
- * credential that already opens a slot: after `removeSlot`, it would still open the other slot.
+ * credential that already opens a slot: after `removeSlot`, it would still open the other slot. Throws `conflict` also
+ * for the label of another slot.
  */
 export async function addSlot(
   header: VaultHeader,
   master: Uint8Array,
   credential: Credential,
-  { now, allowWeak = false }: CreateKeyringOptions,
+  { now, allowWeak = false, label = '' }: CreateKeyringOptions,
 ): Promise<VaultHeader> {
   checkNewCredential(credential, allowWeak);
   const sodium = await loadSodium();
@@ -48,12 +51,15 @@ export async function addSlot(
   if (opened !== undefined) {
     throw new Fault('conflict', `the ${CREDENTIAL_NAMES[credential.kind]} opens this vault already: slot ${opened}`);
   }
+  if (label !== '' && listSlots(header).some((slot) => slot.label === label)) {
+    throw new Fault('conflict', 'another key slot has this label', { hint: 'choose another one, or remove that slot' });
+  }
   const taken = new Set(header.slots.map(({ slot }) => slot));
   const number = Array.from({ length: MAX_SLOTS }, (_, index) => index).find((index) => !taken.has(index));
   if (number === undefined) {
     throw new Fault('conflict', `all ${MAX_SLOTS} key slots are taken`, { hint: 'remove one first' });
   }
-  const added = await wrapMasterKey(sodium, header, number, credential, master, now);
+  const added = await wrapMasterKey(sodium, header, number, credential, master, { created_at: now, label });
   return withSlots(header, master, [...header.slots, added]);
 }
 
@@ -71,14 +77,21 @@ export async function findSlot(header: VaultHeader, credential: Credential): Pro
 
 /**
  * Returns the header without a slot, whose credential then no longer opens the vault. The credential still opens older
- * copies of the file; only a new master key prevents its use on later ones. Throws `conflict` for the last slot.
+ * copies of the file; only a new master key prevents its use on later ones. `named` is the slot's number or its label.
+ * Throws `conflict` for the last slot.
  */
-export async function removeSlot(header: VaultHeader, master: Uint8Array, number: number): Promise<VaultHeader> {
+export async function removeSlot(
+  header: VaultHeader,
+  master: Uint8Array,
+  named: number | string,
+): Promise<VaultHeader> {
   verifyHeader(await loadSodium(), header, master);
-  const left = header.slots.filter(({ slot }) => slot !== number);
-  if (left.length === header.slots.length) {
-    throw new Fault('not_found', `there is no key slot ${number}`, { hint: 'list them with `vault keys list`' });
+  const removed = listSlots(header).find(({ slot, label }) => named === slot || named === label);
+  if (removed === undefined) {
+    const what = typeof named === 'number' ? `there is no key slot ${named}` : 'no key slot has this label';
+    throw new Fault('not_found', what, { hint: 'list them with `vault keys list`' });
   }
+  const left = header.slots.filter(({ slot }) => slot !== removed.slot);
   if (left.length === 0) {
     throw new Fault('conflict', 'the last key slot cannot be removed', { hint: 'add another key first' });
   }

@@ -17,13 +17,13 @@ export async function unlockMasterKey(header: VaultHeader, credential: Credentia
 }
 
 /**
- * Returns the master key and the number of the slot that the credential opened; the caller wipes the key. Checks every
+ * Returns the master key and the slot that the credential opened; the caller wipes the key. Checks every
  * slot before any derivation runs, and tries only slots of the credential's kind. Throws as `unlockMasterKey` does.
  */
 export async function openSlot(
   header: VaultHeader,
   credential: Credential,
-): Promise<{ readonly master: Uint8Array; readonly slot: number }> {
+): Promise<{ readonly master: Uint8Array; readonly slot: number; readonly label: string }> {
   checkHeaderShape(header);
   const slots = header.slots.map(({ slot, bytes }) => ({ number: slot, slot: decodeSlot(slot, bytes) }));
   const candidates = slots.filter(({ slot }) => slot.kind === credential.kind);
@@ -48,7 +48,7 @@ export async function openSlot(
       master.fill(0);
       throw fault;
     }
-    return { master, slot: number };
+    return { master, slot: number, label: slot.label };
   }
   throw new Fault('wrong_credential', `the ${name} does not open this vault`);
 }

@@ -8,11 +8,15 @@ import { headerEvent } from './header-event.ts';
 import { type KeyHolder, tenantIds } from './key-holder.ts';
 import { type Progress, type RotatedTenant, rotateTenant } from './rotate-tenant.ts';
 
+/** The number or the label of a slot. */
+type SlotName = number | string;
+
 /** A key slot. */
 export interface SlotFacts {
   readonly slot: number;
   readonly kind: Credential['kind'];
   readonly created_at: Instant;
+  readonly label?: string;
   /** Whether the given credential opens this slot. */
   readonly current: boolean;
 }
@@ -28,18 +32,19 @@ export interface HeaderKeys {
   /** Returns the slots in order of number. */
   listSlots(header: VaultHeader): Promise<readonly SlotFacts[]>;
   /**
-   * Returns the header with one more slot. Throws the fault `conflict` when all slots are taken, or `weak_passphrase`.
+   * Returns the header with one more slot. Throws the fault `conflict` when all slots or the label are taken, or
+   * `weak_passphrase`.
    */
   addSlot(
     header: VaultHeader,
     added: Credential,
-    options: { readonly now: Instant; readonly allowWeak: boolean },
+    options: AddSlotOptions & { readonly now: Instant },
   ): Promise<VaultHeader>;
   /**
    * Returns the header without the slot. Throws the fault `conflict` for the last slot, or `not_found` for an unknown
    * one.
    */
-  removeSlot(header: VaultHeader, slot: number): Promise<VaultHeader>;
+  removeSlot(header: VaultHeader, named: SlotName): Promise<VaultHeader>;
   isOpenedBy(header: VaultHeader, credential: Credential): Promise<boolean>;
   /** Creates a new master key, and wraps all keys of all tenants under it. Keeps only the slot of the credential. */
   replaceMasterKey(
@@ -47,6 +52,12 @@ export interface HeaderKeys {
     keys: readonly KeysOfTenant[],
     now: Instant,
   ): Promise<{ readonly header: VaultHeader; readonly tenants: readonly KeysOfTenant[] }>;
+}
+
+export interface AddSlotOptions {
+  readonly allowWeak: boolean;
+  /** Distinguishes the slot from the vault's others. */
+  readonly label?: string | undefined;
 }
 
 export interface VaultKeysParts extends KeyHolder {
@@ -87,6 +98,13 @@ export function vaultKeys(parts: VaultKeysParts) {
     return slots.map((slot) => ({ ...slot, created_at: formatInstant(slot.created_at) }));
   }
 
+  async function slotOnlyIn(header: VaultHeader, other: VaultHeader): Promise<Slot> {
+    const known = new Set(other.slots.map(({ slot }) => slot));
+    const found = (await slotsOf(header)).find(({ slot }) => !known.has(slot));
+    if (found === undefined) throw new Error('unreachable: the slot is in the header');
+    return found;
+  }
+
   /** Applies a change of the slots to the current header. Returns the headers before and after it. */
   async function changeSlots(
     action: 'addSlot' | 'removeSlot',
@@ -117,13 +135,12 @@ export function vaultKeys(parts: VaultKeysParts) {
   return {
     slots: async () => slotsOf(await store.header()),
 
-    /** Adds a slot and returns it. Throws the fault `conflict` when all slots are taken, or `weak_passphrase`. */
-    async addSlot(added: Credential, { allowWeak }: { readonly allowWeak: boolean }): Promise<Slot> {
+    /** Adds a slot and returns it. Throws as `HeaderKeys.addSlot` does. */
+    async addSlot(added: Credential, options: AddSlotOptions): Promise<Slot> {
       const [before, after] = await changeSlots('addSlot', (header) =>
-        headerKeys.addSlot(header, added, { now: clock.now(), allowWeak }),
+        headerKeys.addSlot(header, added, { ...options, now: clock.now() }),
       );
-      const taken = new Set(before.slots.map(({ slot }) => slot));
-      return required((await slotsOf(after)).find(({ slot }) => !taken.has(slot)));
+      return slotOnlyIn(after, before);
     },
 
     isOpenedBy: async (credential: Credential) => headerKeys.isOpenedBy(await store.header(), credential),
@@ -131,10 +148,9 @@ export function vaultKeys(parts: VaultKeysParts) {
     /**
      * Removes a slot and returns it. Throws the fault `conflict` for the last slot, or `not_found` for an unknown one.
      */
-    async removeSlot(number: number): Promise<Slot> {
-      const shown = await slotsOf(await store.header());
-      await changeSlots('removeSlot', (header) => headerKeys.removeSlot(header, number));
-      return required(shown.find(({ slot }) => slot === number));
+    async removeSlot(named: SlotName): Promise<Slot> {
+      const [before, after] = await changeSlots('removeSlot', (header) => headerKeys.removeSlot(header, named));
+      return slotOnlyIn(before, after);
     },
 
     /**
@@ -175,9 +191,4 @@ export function vaultKeys(parts: VaultKeysParts) {
       return { generation: (await store.header()).generation, removed_slots, tenants };
     },
   };
-}
-
-function required<T>(value: T | undefined): T {
-  if (value === undefined) throw new Error('unreachable: the slot is in the header');
-  return value;
 }

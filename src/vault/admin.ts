@@ -103,7 +103,7 @@ function headerKeys(credential: Credential): HeaderKeys {
       return listSlots(header).map((slot) => ({ ...slot, current: slot.slot === current }));
     },
     addSlot: (header, added, options) => withMaster(header, (master) => addSlot(header, master, added, options)),
-    removeSlot: (header, slot) => withMaster(header, (master) => removeSlot(header, master, slot)),
+    removeSlot: (header, named) => withMaster(header, (master) => removeSlot(header, master, named)),
     isOpenedBy: async (header, asked) => (await findSlot(header, asked)) !== undefined,
     replaceMasterKey: (header, keys, now) => replaceMasterKey(header, credential, keys, now),
   };

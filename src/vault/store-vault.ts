@@ -65,6 +65,8 @@ export interface CreateStoreVaultOptions {
   /** The name of the first tenant. */
   readonly tenantName: string;
   readonly weakPassphrase: boolean;
+  /** The label of the key slot. */
+  readonly label?: string | undefined;
   /** The role of the daemons, which may use the tables but not change them. */
   readonly grant?: string | undefined;
 }
@@ -74,9 +76,9 @@ export interface CreateStoreVaultOptions {
  * for a database that holds a vault.
  */
 export async function createStoreVault(options: CreateStoreVaultOptions): Promise<CreatedTenant> {
-  const { store: place, credential, tenantName, weakPassphrase, grant } = options;
+  const { store: place, credential, tenantName, weakPassphrase, label, grant } = options;
   const now = await timeOf(place);
-  const { keyring, header } = await createKeyring(credential, { now: now(), allowWeak: weakPassphrase });
+  const { keyring, header } = await createKeyring(credential, { now: now(), allowWeak: weakPassphrase, label });
   let created: CreatedTenant | undefined;
   try {
     const { url, insecure } = place;

@@ -177,6 +177,8 @@ export interface CreateVaultOptions extends OpenVaultOptions {
   /** The name of the first tenant. */
   readonly tenantName: string;
   readonly weakPassphrase?: boolean;
+  /** The label of the key slot. */
+  readonly label?: string | undefined;
 }
 
 /** Creates a vault file with its first tenant. Never changes an existing file; a failure leaves no file. */
@@ -186,10 +188,11 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
     import('../store/sqlite/file/open-vault-file.ts'),
     import('../keyring/create-keyring.ts'),
   ]);
-  const { file, credential, tenantName, weakPassphrase = false, times = MACHINE, ...settings } = options;
+  const { file, credential, tenantName, weakPassphrase = false, label, times = MACHINE, ...settings } = options;
   const { keyring, header } = await createKeyring(credential, {
     now: times.wall(),
     allowWeak: weakPassphrase,
+    label,
   });
   let created: CreatedTenant | undefined;
   await createVaultFile(file, header, async (store) => {

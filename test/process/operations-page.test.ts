@@ -81,6 +81,28 @@ describe.runIf(POSIX)('the commands of docs/operations.md', { timeout: 120_000 }
     });
   });
 
+  it('replace a lost key file by the spare', async () => {
+    const { place, env } = await machine();
+    const [add = '', drill = ''] = blocksOf('A lost key file', 'sh').map((block) =>
+      block
+        .replaceAll('/etc/vault/vault.key', 'vault.db.key')
+        .replaceAll('/mnt/safe', '.')
+        .replaceAll('/etc/vault', '.'),
+    );
+    expect(await shell(place, add)).toMatchObject({ exitCode: 0 });
+    rmSync(place.inside('vault.db.key'));
+    expect(await place.vault('keys list', env)).toMatchObject({ exitCode: 2 });
+    expect(await shell(place, drill)).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/\ntrue\n$/) });
+    const opened = { ...env, VAULT_KEY_FILE: 'new.key' };
+    const left = await place.vault('keys list', opened);
+    expect(JSON.parse(left.stdout).data.map(({ label }: { readonly label: string }) => label)).toEqual([
+      'spare',
+      'service',
+    ]);
+    const read = await place.vault('tokens list --field pagination.total_items', opened);
+    expect(read).toMatchObject({ exitCode: 0, stdout: '30\n' });
+  });
+
   it('give space back', async () => {
     const { place } = await machine();
     const before = statSync(place.inside('vault.db')).size;

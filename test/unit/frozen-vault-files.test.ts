@@ -1,7 +1,7 @@
 import { describe, expect, it, onTestFinished } from 'vitest';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { FORMAT } from '../../src/store/sqlite/file/schema.ts';
-import { checkVaultFile } from '../../src/vault/admin.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openVault } from '../../src/vault/vault.ts';
 import { damageRowOf, frozenFormats, type ThawedVault, thaw } from '../vectors/frozen-vault-files.ts';
 
@@ -41,6 +41,13 @@ describe.each(frozenFormats())('a frozen vault file of format %i', (format) => {
     expect(await answersOf(frozen, { kind: 'passphrase', passphrase })).toEqual(
       frozen.answers.map(({ bodyText }) => bodyText),
     );
+  });
+
+  it('has the label of its passphrase', async () => {
+    const frozen = thawed(format);
+    const admin = await openVaultAdmin({ file: frozen.file, credential: keyFile(frozen) });
+    onTestFinished(admin.close);
+    expect((await admin.slots()).map(({ label }) => label)).toEqual([undefined, frozen.label]);
   });
 
   it('passes doctor', async () => {

@@ -23,14 +23,14 @@ describe('a new master key', () => {
   beforeAll(async () => {
     const made = await createKeyring(ONE, { now: NOW });
     old = made.keyring;
-    header = await addSlot(made.header, await unlockMasterKey(made.header, ONE), TWO, { now: NOW });
+    header = await addSlot(made.header, await unlockMasterKey(made.header, ONE), TWO, { now: NOW, label: 'two' });
     keys = createTenantKeys(old, TENANT, NOW);
     next = await replaceMasterKey(header, TWO, [{ tenant_id: TENANT, keys }], NOW + 5);
   });
 
   test('has the next generation and opens only with the given credential', async () => {
     expect(next.header).toMatchObject({ vault_id: header.vault_id, generation: 2, created_at: header.created_at });
-    expect(listSlots(next.header)).toEqual([{ slot: 1, kind: 'key_file', created_at: NOW + 5 }]);
+    expect(listSlots(next.header)).toEqual([{ slot: 1, kind: 'key_file', created_at: NOW + 5, label: 'two' }]);
     await expect(unlockKeyring(next.header, ONE)).rejects.toMatchObject({ code: 'wrong_credential' });
     expect(await unlockMasterKey(next.header, TWO)).not.toEqual(await unlockMasterKey(header, TWO));
   });

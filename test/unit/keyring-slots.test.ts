@@ -181,6 +181,33 @@ describe('slots', () => {
     expect([text.code, text.message]).toEqual(['conflict', 'the passphrase opens this vault already: slot 1']);
   });
 
+  test('have unique labels, by which they are removed', async () => {
+    const master = await unlockMasterKey(keyHeader, KEY);
+    const label = '🃏'.repeat(40);
+    const two = await addSlot(keyHeader, master, keyFile(2), { now: NOW, label });
+    const three = await addSlot(two, master, keyFile(3), { now: NOW });
+    const four = await addSlot(three, master, keyFile(4), { now: NOW });
+    expect(listSlots(four).map((slot) => slot.label)).toEqual([undefined, label, undefined, undefined]);
+    expect(await unlockMasterKey(four, keyFile(2))).toEqual(master);
+    const taken = await faultOf(addSlot(four, master, keyFile(5), { now: NOW, label }));
+    expect([taken.code, taken.message]).toEqual(['conflict', 'another key slot has this label']);
+    expect(listSlots(await removeSlot(four, master, label)).map(({ slot }) => slot)).toEqual([0, 2, 3]);
+    for (const named of ['', '1', 'none']) {
+      expect((await faultOf(removeSlot(four, master, named))).code).toBe('not_found');
+    }
+    const { header } = await createKeyring(KEY, { now: NOW, label: 'first' });
+    expect(listSlots(header)).toEqual([{ slot: 0, kind: 'key_file', created_at: NOW, label: 'first' }]);
+  });
+
+  test.each(['', 'other', 'labe', 'labels', 'x'.repeat(161)])(
+    'cannot get the label %j without the key',
+    async (text) => {
+      const { header } = await createKeyring(KEY, { now: NOW, label: 'label' });
+      expect(await unlockMasterKey(altered(header, 0, { label: 'label' }), KEY)).toHaveLength(32);
+      expect((await faultOf(unlockMasterKey(altered(header, 0, { label: text }), KEY))).code).toBe('damaged');
+    },
+  );
+
   test('change only in an intact header, and only to a valid credential', async () => {
     const master = await unlockMasterKey(keyHeader, KEY);
     const forged = { ...keyHeader, created_at: NOW + 1 };

@@ -3,6 +3,7 @@ import wrappers from 'libsodium-wrappers';
 import { beforeAll, describe, expect, test } from 'vitest';
 import type { IndexPurpose, SealContext } from '../../src/core/ports.ts';
 import { openEnvelope, sealEnvelope } from '../../src/keyring/envelope.ts';
+import { listSlots } from '../../src/keyring/slots.ts';
 import { loadSodium, type Sodium } from '../../src/keyring/sodium.ts';
 import { deriveIndexKeys } from '../../src/keyring/sub-keys.ts';
 import { Lock, tenantKeyring } from '../../src/keyring/tenant-keyring.ts';
@@ -152,6 +153,10 @@ describe('a header', () => {
   test.each([vector.passphrase, vector.passphrase_decomposed])('unlocks with %j', async (passphrase) => {
     const master = await unlockMasterKey(header, { kind: 'passphrase', passphrase });
     expect(hex(master)).toBe(vector.master_key);
+  });
+
+  test('has the labels of its slots', () => {
+    expect(listSlots(header).map(({ label }) => label)).toEqual([undefined, "Zoë's 笔记本"]);
   });
 
   test('derives the hash of an API key', async () => {

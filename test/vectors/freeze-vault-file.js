@@ -15,6 +15,7 @@ import { promisify } from 'node:util';
 const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 const FILES = fileURLToPath(new URL('./vault-files/', import.meta.url));
 const PASSPHRASE = 'a frozen passphrase: Zoë';
+const LABEL = 'frozen ✓';
 /** The offset of `user_version` in the file format of SQLite, §1.3. */
 const USER_VERSION_AT = 60;
 const execute = promisify(execFile);
@@ -73,7 +74,7 @@ async function fill() {
   await vault(['tokens', 'delete', 'deleted', '--yes'], revealing.key);
   const passphraseFile = path.join(folder, 'passphrase');
   writeFileSync(passphraseFile, PASSPHRASE, { mode: 0o600 });
-  await vault(['keys', 'add', '--new-passphrase-file', passphraseFile]);
+  await vault(['keys', 'add', '--new-passphrase-file', passphraseFile, '--label', LABEL]);
   await vault(['keys', 'rotate', '--yes']);
   // Seal one more row under the second key, after the rotation.
   ids.push((await json(['tokens', 'create', '--type', 'token', '--data', '"after"'], masking.key)).id);
@@ -113,7 +114,9 @@ try {
   }
   const keyFile = readFileSync(`${file}.key`).toString('hex');
   copyFileSync(file, `${to}.vault`);
-  const lines = [{ format, key_file: keyFile, passphrase: PASSPHRASE }, ...answers].map((line) => JSON.stringify(line));
+  const lines = [{ format, key_file: keyFile, passphrase: PASSPHRASE, label: LABEL }, ...answers].map((line) =>
+    JSON.stringify(line),
+  );
   writeFileSync(`${to}.jsonl`, `${lines.join('\n')}\n`);
   process.stdout.write(`frozen: format ${format}, ${answers.length} answers\n`);
 } finally {

@@ -24,6 +24,8 @@ export interface Frozen {
   /** The 32 bytes in hex. */
   readonly key_file: string;
   readonly passphrase: string;
+  /** The label of the passphrase's slot. */
+  readonly label: string;
   readonly answers: readonly FrozenAnswer[];
 }
 

@@ -159,18 +159,19 @@ def make_slots():
     passphrase = 'correct horse battery st\u00e5ple'
     created_at = 1700000000000
 
-    def slot(number, kind, passes, memory, derive):
+    def slot(number, kind, passes, memory, derive, label=''):
         salt = fixed(f'salt {number}', 16)
         derived = derive(salt)
         clear = bytes([1, kind]) + struct.pack('>IIQ', passes, memory, created_at) + salt + derived[:32]
         aad = fields('token-vault slot', FORMAT, VAULT, GENERATION, number, clear)
         body = clear + envelope(derived[32:], GENERATION, fixed(f'slot nonce {number}', 24), aad, master)
+        body += label.encode()
         return body + struct.pack('>I', zlib.crc32(body))
 
     slots = [
         (0, slot(0, 1, 0, 0, lambda salt: hashlib.blake2b(fields('token-vault key file', salt), key=key_file).digest())),
         (5, slot(5, 2, 3, 65536, lambda salt: Argon2id(
-            salt=salt, length=64, iterations=3, lanes=1, memory_cost=65536).derive(passphrase.encode()))),
+            salt=salt, length=64, iterations=3, lanes=1, memory_cost=65536).derive(passphrase.encode()), 'Zo\u00eb\'s \u7b14\u8bb0\u672c')),
     ]
     listed = [value for pair in slots for value in pair]
     header = fields('token-vault header', FORMAT, VAULT, created_at, GENERATION, listed)

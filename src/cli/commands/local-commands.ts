@@ -154,11 +154,11 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'tenant issue-key': ['vault tenant issue-key --tenant ID --key-out management.key'],
   'keys list': ['vault keys list'],
   'keys add': [
-    'vault keys add --new-key-file spare.key',
+    'vault keys add --new-key-file spare.key --label spare',
     "vault keys add --new-key-command 'pass show vault'",
     'vault keys add --passphrase-file old.txt --new-passphrase-file new.txt',
   ],
-  'keys remove': ['vault keys remove --slot 1'],
+  'keys remove': ['vault keys remove --slot 1', 'vault keys remove --label lost-laptop'],
   'keys status': ['vault keys status'],
   'keys rotate': ['vault keys rotate --yes', 'vault keys rotate --tenant ID --indexes', 'vault keys rotate --master'],
   keygen: ['vault keygen --out secret', 'recipient=$(vault keygen --out secret --field recipient)'],

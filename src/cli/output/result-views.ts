@@ -26,7 +26,7 @@ function list(members: Members, view: Partial<ResultView> = {}): ResultView {
   return { schema, list: true, columns: Object.keys(members), rest: false, ...view };
 }
 
-const SLOT = { slot: NUMBER, kind: TEXT, created_at: TIME, current: FLAG };
+const SLOT = { slot: NUMBER, label: TEXT, kind: TEXT, created_at: TIME, current: FLAG };
 const TENANT_KEYS = {
   tenant_id: TEXT,
   keys: array(object({ key_id: NUMBER, purpose: TEXT, created_at: TIME })),

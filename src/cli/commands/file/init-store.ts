@@ -12,6 +12,7 @@ interface InitStoreOptions {
   readonly tenantName: string;
   readonly grant: string | undefined;
   readonly weakPassphrase: boolean;
+  readonly label: string | undefined;
 }
 
 /**

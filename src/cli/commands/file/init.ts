@@ -28,6 +28,7 @@ import {
   provideNamed,
   WEAK_PASSPHRASE_FLAGS,
 } from '../keys/new-credential.ts';
+import { checkLabel, LABEL_FLAGS } from '../keys/slot-label.ts';
 import { checkTenantName } from '../tenants/check-tenant.ts';
 import { initNotes, type MadeVault } from './init-notes.ts';
 
@@ -42,6 +43,7 @@ const INIT_FLAGS = {
     env: 'VAULT_GRANT',
     help: 'with --store: the role of the daemons, which may use the tables but not change them',
   },
+  ...LABEL_FLAGS,
   ...WEAK_PASSPHRASE_FLAGS,
 } as const;
 
@@ -63,11 +65,12 @@ export function defineInit(command: Command, finish: Finish): void {
 }
 
 async function init(line: CommandLine): Promise<string> {
-  const { tenant: tenantName = 'default', grant, weakPassphrase } = line.read(INIT_FLAGS);
+  const { tenant: tenantName = 'default', grant, weakPassphrase, ...flags } = line.read(INIT_FLAGS);
+  const label = checkLabel(flags.label);
   const place = chooseOwnPlace(line.flags, line.env);
   checkTenantName('--tenant', tenantName);
   if (place.store !== undefined) {
-    return (await import('./init-store.ts')).initStore(line, place.store, { tenantName, grant, weakPassphrase });
+    return (await import('./init-store.ts')).initStore(line, place.store, { tenantName, grant, weakPassphrase, label });
   }
   if ('grant' in line.flags) throw new Fault('usage', '--grant needs --store');
   const file = filePath('--file', place.file);
@@ -75,7 +78,7 @@ async function init(line: CommandLine): Promise<string> {
   const { credential, undo } = await newCredential(file, line, weakPassphrase);
   try {
     const { createVault } = await import('../../../vault/vault.ts');
-    const { vault, tenant, application } = await createVault({ file, credential, tenantName, weakPassphrase });
+    const { vault, tenant, application } = await createVault({ file, credential, tenantName, weakPassphrase, label });
     await vault.close();
     const keyFile = credential.kind === 'key_file' ? adjacentKeyFile(file, line.flags, line.env) : undefined;
     if (keyFile !== undefined) report(...adjacentKeyWarning(keyFile));

@@ -8,9 +8,11 @@ import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { canPrompt, confirmLoss, promptSecret } from '../../prompt.ts';
 import { report } from '../../report-failure.ts';
+import type { CommandLine } from '../define-printing.ts';
 import { defineWithAdmin, type Opening } from '../on-file.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import { confirmPassphrase, type NewCredential, provideNamed, WEAK_PASSPHRASE_FLAGS } from './new-credential.ts';
+import { checkLabel, LABEL_FLAGS } from './slot-label.ts';
 
 const ADD_FLAGS = {
   newKeyFile: {
@@ -28,11 +30,13 @@ const ADD_FLAGS = {
     env: 'VAULT_NEW_PASSPHRASE_FILE',
     help: 'the passphrase to add; - for standard input',
   },
+  ...LABEL_FLAGS,
   ...WEAK_PASSPHRASE_FLAGS,
 } as const;
 
 const REMOVE_FLAGS = {
   slot: { flag: '--slot <number>', env: 'VAULT_SLOT', help: 'the slot to remove; `vault keys list` shows the slots' },
+  ...LABEL_FLAGS,
 } as const;
 
 /** `vault keys list`: lists the slots and marks those that the given credential opens. */
@@ -45,10 +49,11 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
   addFlags(command, ADD_FLAGS);
   defineWithAdmin(command, finish, RESULT_VIEWS.keysSlot, async ({ read }) => {
     const values = read(ADD_FLAGS);
+    const label = checkLabel(values.label);
     return async (admin) => {
       const { credential, undo } = await newCredential(values);
       try {
-        return await admin.addSlot(credential, { allowWeak: values.weakPassphrase });
+        return await admin.addSlot(credential, { allowWeak: values.weakPassphrase, label });
       } catch (error) {
         // Keep the key file if it opens the vault: another command may have added it. Skip this check for a passphrase:
         // it needs no undo, and the check would repeat the key derivation of every slot.
@@ -64,16 +69,29 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
 export function defineKeysRemove(command: Command, finish: Finish): void {
   command.argument('[slot]', 'the same as --slot');
   addFlags(command, { ...REMOVE_FLAGS, ...FLAGS.confirm });
-  defineWithAdmin(command, finish, RESULT_VIEWS.keysSlot, async ({ words, flags, read }) => {
-    if (words.length > 0 && 'slot' in flags) throw new Fault('usage', 'only one of <slot> and --slot can be given');
-    const slot = parseSlot(words[0] ?? read(REMOVE_FLAGS).slot);
-    if (!read(FLAGS.confirm).yes) await confirmLoss(`The key of slot ${slot} will no longer open this vault.`);
-    return (admin) => admin.removeSlot(slot);
+  defineWithAdmin(command, finish, RESULT_VIEWS.keysSlot, async (line) => {
+    const named = namedSlot(line);
+    const shown = typeof named === 'number' ? named : `"${named}"`;
+    if (!line.read(FLAGS.confirm).yes) await confirmLoss(`The key of slot ${shown} will no longer open this vault.`);
+    return (admin) => admin.removeSlot(named);
   });
   command.addHelpText(
     'after',
     '\nThe removed key still opens backups and older copies. `vault keys rotate --master` makes new keys for the vault.',
   );
+}
+
+/** Returns the number or the label of the slot to remove. Flags beat variables. */
+function namedSlot({ words, flags, read }: CommandLine): number | string {
+  const typed = [words.length > 0, 'slot' in flags, 'label' in flags].filter(Boolean).length;
+  if (typed > 1) throw new Fault('usage', 'only one of <slot>, --slot and --label can be given');
+  const { slot, label } = read(REMOVE_FLAGS);
+  const byLabel = 'label' in flags || (typed === 0 && label !== undefined);
+  if (!byLabel) return parseSlot(words[0] ?? slot);
+  if (typed === 0 && slot !== undefined) {
+    throw new Fault('usage', 'VAULT_SLOT and VAULT_SLOT_LABEL cannot be given together');
+  }
+  return checkLabel(label) ?? '';
 }
 
 function parseSlot(text: string | undefined): number {

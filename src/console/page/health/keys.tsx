@@ -6,6 +6,7 @@ export interface KeyFacts {
   readonly generation: number;
   readonly slots: readonly {
     readonly slot: number;
+    readonly label?: string;
     readonly kind: 'key_file' | 'passphrase';
     readonly created_at: string;
     readonly current: boolean;
@@ -33,14 +34,16 @@ export function Keys({ of: { generation, slots, tenants }, file }: KeysOptions) 
         <thead>
           <tr>
             <th scope="col">Slot</th>
+            <th scope="col">Label</th>
             <th scope="col">Kind</th>
             <th scope="col">Created</th>
           </tr>
         </thead>
         <tbody>
-          {slots.map(({ slot, kind, created_at, current }) => (
+          {slots.map(({ slot, label, kind, created_at, current }) => (
             <tr key={slot}>
               <th scope="row">{slot}</th>
+              <td>{label}</td>
               <td>
                 {kind.replace('_', ' ')} {current && <span class="tag">current</span>}
               </td>

@@ -1,0 +1,17 @@
+import { Fault } from '../../../core/fault.ts';
+
+export const LABEL_FLAGS = {
+  label: { flag: '--label <text>', env: 'VAULT_SLOT_LABEL', help: 'the label of the key slot; it is not secret' },
+} as const;
+
+const LABEL = /^(?! )[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,40}(?<! )$/u;
+
+/** Returns the label of a slot in its composed form (NFC); undefined without one. Throws the fault `usage`. */
+export function checkLabel(text: string | undefined): string | undefined {
+  const label = text?.normalize('NFC');
+  if (label === undefined || LABEL.test(label)) return label;
+  throw new Fault(
+    'usage',
+    '--label (VAULT_SLOT_LABEL) must be 1 to 40 printable characters, without blanks at the ends',
+  );
+}
