@@ -14,11 +14,15 @@ import type { Progress } from './rotate-tenant.ts';
  */
 export type OpenLocked = () => Promise<{
   readonly store: Store;
+  /** What an upgrade would do: a line of `describeFormat`. */
+  readonly format: string;
   readonly wall: Instant;
   unlock(): Promise<Keyring>;
 }>;
 
 export interface FileReport extends CheckReport {
+  /** What an upgrade would do. Absent for a vault that cannot be opened. */
+  readonly format?: string;
   /** Sentences about problems other than damage, such as a clock in doubt. */
   readonly notices: readonly string[];
 }
@@ -55,7 +59,21 @@ export async function checkFile(open: OpenLocked, { anchor, progress }: FileChec
   } finally {
     await opened?.store.close();
   }
-  return { ok: findings.length === 0, checked, findings, notices };
+  const format = opened && { format: opened.format };
+  return { ok: findings.length === 0, ...format, checked, findings, notices };
+}
+
+/** The formats that this version of the code reads. It writes the last one. */
+export interface KnownFormats {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** Describes what opening a vault of a format does. `migration` says how an older vault is migrated. */
+export function describeFormat(found: number, { first, last }: KnownFormats, migration: string): string {
+  const state = found === last ? 'current' : found < last ? 'older' : 'newer';
+  const known = `this version reads ${first === last ? last : `${first} to ${last}`} and writes ${last}`;
+  return `${found}, ${state}; ${known}${found < last ? `: ${migration}` : ''}`;
 }
 
 async function compareClock({ store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>, wall: Instant) {

@@ -8,7 +8,7 @@ import { type Credential, requireStrongPassphrase } from '../keyring/credential.
 import { replaceMasterKey } from '../keyring/replace-master-key.ts';
 import { addSlot, findSlot, listSlots, removeSlot } from '../keyring/slots.ts';
 import { openSlot, unlockKeyring, unlockMasterKey } from '../keyring/unlock-master-key.ts';
-import { checkedCopy, checkFile, type FileReport } from '../maintenance/check-file.ts';
+import { checkedCopy, checkFile, describeFormat, type FileReport } from '../maintenance/check-file.ts';
 import type { CheckReport } from '../maintenance/check-vault.ts';
 import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
 import { readLedger } from '../maintenance/read-ledger.ts';
@@ -16,7 +16,9 @@ import type { Progress } from '../maintenance/rotate-tenant.ts';
 import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
 import type { KeepOptions, KeptBackup } from '../store/sqlite/file/backup-folder.ts';
 import type { Compacted } from '../store/sqlite/file/compact-file.ts';
+import type { Layout } from '../store/sqlite/file/schema.ts';
 import { type FileHolderOptions, type KeyHolderOptions, type OpenedKeyHolder, openForKeyHolder } from './key-holder.ts';
+import { openUnchanged } from './open-unchanged.ts';
 import { anchorFile } from './system-anchor-file.ts';
 import { MACHINE, type Times } from './system-clock.ts';
 
@@ -118,14 +120,16 @@ type CheckOptions = KeyHolderOptions & {
   readonly anchor?: string | undefined;
   /** The sources of the machine's clock, for a file. */
   readonly times?: Times;
+  /** The format to check a file for. Default: the current one. */
+  readonly layout?: Layout;
 };
 
 /** Runs all checks of `vault doctor`. A damaged vault that cannot be opened is a finding, too. */
 export async function checkVaultFile(options: CheckOptions, progress?: Progress): Promise<FileReport> {
   const { anchor, credential, times = MACHINE } = options;
   const open = async () => {
-    const { store, header, wall } = await openLocked(options, times);
-    return { store, wall, unlock: () => unlockKeyring(header, credential) };
+    const { header, ...locked } = await openLocked(options, times);
+    return { ...locked, unlock: () => unlockKeyring(header, credential) };
   };
   const report = await checkFile(open, { anchor: anchor === undefined ? undefined : anchorFile(anchor), progress });
   return isReadableByOthers(options.file)
@@ -133,14 +137,15 @@ export async function checkVaultFile(options: CheckOptions, progress?: Progress)
     : report;
 }
 
-async function openLocked(options: KeyHolderOptions, machine: Times) {
-  if (options.store === undefined) {
-    const { openVaultFile } = await import('../store/sqlite/file/open-vault-file.ts');
-    return { ...(await openVaultFile(options.file, { isOpenHere: options.isOpenHere })), wall: machine.wall() };
-  }
-  const { openStore } = await import('./open-store.ts');
-  const { times, ...opened } = await openStore(options.store);
-  return { ...opened, wall: times.wall() };
+async function openLocked(options: CheckOptions, machine: Times) {
+  if (options.store === undefined) return { ...(await openUnchanged(options)), wall: machine.wall() };
+  const [{ openStore }, { FORMAT }] = await Promise.all([
+    import('./open-store.ts'),
+    import('../store/postgres/schema.ts'),
+  ]);
+  const { times, format: found, ...opened } = await openStore(options.store);
+  const format = describeFormat(found, { first: FORMAT.format, last: FORMAT.format }, '');
+  return { ...opened, format, wall: times.wall() };
 }
 
 function isReadableByOthers(file: string | undefined): boolean {

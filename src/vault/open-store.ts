@@ -15,6 +15,8 @@ const RETRY_MS = 500;
 /** A vault in a database, still locked. */
 export interface OpenedStore {
   readonly header: VaultHeader;
+  /** The format of the tables. */
+  readonly format: number;
   /**
    * The store. Its `ping` also rejects with `vault_busy` when the time from the database is too old. Its `close` stops
    * the clock.
@@ -36,10 +38,15 @@ export interface StoreWait {
  * `store_unreachable` after the wait, `store_refused`, `store_insecure`, `store_outdated` and `newer_format`.
  */
 export async function openStore({ url, insecure }: StorePlace, wait?: StoreWait): Promise<OpenedStore> {
-  const { header, store, readClock } = await whenReachable(() => openVaultStore(url, { insecure }), wait);
+  const { header, format, store, readClock } = await whenReachable(() => openVaultStore(url, { insecure }), wait);
   try {
     const clock = await startDatabaseClock(readClock);
-    return { header, store: withClock(store, clock), times: { wall: clock.now, running: () => performance.now() } };
+    return {
+      header,
+      format,
+      store: withClock(store, clock),
+      times: { wall: clock.now, running: () => performance.now() },
+    };
   } catch (error) {
     await store.close();
     throw error;

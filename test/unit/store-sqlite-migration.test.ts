@@ -2,19 +2,10 @@ import { existsSync, readdirSync, statSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { expect, it } from 'vitest';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
-import { type Layout, SCHEMA } from '../../src/store/sqlite/file/schema.ts';
+import type { Layout } from '../../src/store/sqlite/file/schema.ts';
 import { addTenant, addToken, NOW } from '../conformance/store-fixtures.ts';
+import { LATER } from './later-layout.ts';
 import { rawConnection, temporaryVault } from './store-sqlite-fixture.ts';
-
-const ADDED = 'CREATE TABLE added (x INTEGER) STRICT';
-const AGAIN = 'CREATE TABLE again (x INTEGER) STRICT';
-
-/** A layout two formats after the current one. */
-const LATER: Layout = {
-  format: 3,
-  schema: [...SCHEMA, ADDED, AGAIN],
-  migrations: { 1: (connection) => connection.exec(ADDED), 2: (connection) => connection.exec(AGAIN) },
-};
 
 async function vaultWithToken() {
   const file = await temporaryVault();

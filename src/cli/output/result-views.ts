@@ -101,6 +101,7 @@ export const RESULT_VIEWS = {
   compact: one({ file: TEXT, ...SIZES, checked: CHECKED }),
   doctor: one({
     ok: FLAG,
+    format: TEXT,
     checked: CHECKED,
     findings: array(object({ table: TEXT, id: TEXT, what: TEXT })),
     notices: array(TEXT),

@@ -6,6 +6,7 @@ import { insertHeader, readHeader } from './header-row.ts';
 import { connectReader, connectTo, openConnections, type StoreOptions } from './open-connections.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
+import { FORMAT } from './schema.ts';
 import { soleConnection } from './sole-connection.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
@@ -20,6 +21,8 @@ const LIMIT_MS = 30_000;
 
 export interface OpenedVaultStore {
   readonly header: VaultHeader;
+  /** The format of the tables, which may be newer than `FORMAT`. */
+  readonly format: number;
   readonly store: Store;
   /** Reads the time of the database, which all processes share. */
   readClock(): Promise<Instant>;
@@ -41,10 +44,11 @@ const FAULTS: Readonly<Record<Exclude<VaultState, 'current'>, (shown: string) =>
 export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}): Promise<OpenedVaultStore> {
   const reader = await connectReader(url, options);
   try {
-    const header = await readVault(reader, url);
+    const { header, format } = await readVault(reader, url);
     const connections = openConnections(url, options, { reader, vaultId: header.vault_id });
     return {
       header,
+      format,
       store: postgresStore(connections),
       readClock: () => readClock({ run: connections.read }),
     };
@@ -54,10 +58,13 @@ export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}):
   }
 }
 
-async function readVault({ run }: SqlClient, { shown }: StoreUrl): Promise<VaultHeader> {
-  const { state } = await findVault(run);
+async function readVault(
+  { run }: SqlClient,
+  { shown }: StoreUrl,
+): Promise<Pick<OpenedVaultStore, 'header' | 'format'>> {
+  const { state, format = FORMAT.format } = await findVault(run);
   if (state !== 'current') throw FAULTS[state](shown);
-  return readHeader(run);
+  return { header: await readHeader(run), format };
 }
 
 /**

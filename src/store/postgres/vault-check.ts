@@ -20,6 +20,8 @@ export interface FoundVault {
   readonly state: VaultState;
   /** Absent if the schema has no vault. */
   readonly vaultId?: string;
+  /** Absent if the schema has no vault. */
+  readonly format?: number;
   /** Whether the server refuses writes. */
   readonly isReadOnly: boolean;
 }
@@ -33,7 +35,7 @@ export async function findVault(run: Run): Promise<FoundVault> {
     if (typeof format !== 'number' || typeof servesFrom !== 'number' || typeof vaultId !== 'string') {
       return { state: 'missing', isReadOnly };
     }
-    return { state: stateOf(format, servesFrom), vaultId, isReadOnly };
+    return { state: stateOf(format, servesFrom), vaultId, format, isReadOnly };
   } catch (error) {
     if (error instanceof PgError && MISSING.includes(error.code)) return { state: 'missing', isReadOnly: false };
     throw error;

@@ -38,11 +38,11 @@ export async function checkAndReport(
 ) {
   const { checkVaultFile } = await import('../../../vault/admin.ts');
   const line = progressLine('checking');
-  const { ok, checked, findings, notices } = await checkVaultFile(opened, line.show).finally(line.end);
+  const { ok, format, checked, findings, notices } = await checkVaultFile(opened, line.show).finally(line.end);
   for (const notice of notices) report(notice);
   const keyFile = opened.file === undefined ? undefined : adjacentKeyFile(opened.file, flags, env);
   if (keyFile !== undefined) report(...adjacentKeyWarning(keyFile));
-  return { ok, checked, findings, notices };
+  return { ok, ...(format !== undefined && { format }), checked, findings, notices };
 }
 
 /** Reports the number of findings with a hint, and returns the exit code. */

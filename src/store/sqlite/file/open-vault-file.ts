@@ -49,6 +49,23 @@ export async function openVaultFile(path: string, options: OpenOptions = {}): Pr
 
 const MAX_OPENINGS = 3;
 
+/** Returns the format of a vault file, and changes nothing. Throws as `openVaultFile` does. */
+export async function readFormat(path: string, options: OpenOptions = {}): Promise<number> {
+  const { busyDeadlineMs = BUSY_DEADLINE_MS, layout = CURRENT_LAYOUT, isOpenHere = false } = options;
+  const file = resolve(path);
+  try {
+    checkFile(file, isOpenHere);
+    const connection = connect(await loadDriver(), file);
+    try {
+      return await retryBusy(() => identify(connection, file, layout), busyDeadlineMs);
+    } finally {
+      connection.close();
+    }
+  } catch (error) {
+    throw toFileFault(file, error);
+  }
+}
+
 async function openFile(
   file: string,
   { busyDeadlineMs = BUSY_DEADLINE_MS, layout = CURRENT_LAYOUT, isOpenHere = false }: OpenOptions,
