@@ -15,7 +15,7 @@ import { createRawRefusal } from './raw-refusal.ts';
 import { type Answered, failureReply, logRequest, requestRecord } from './request-log.ts';
 import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
-import { createServer, createStop, listenOnPort, listenOnSocket } from './server.ts';
+import { createServer, createStop, listenOnPort, listenOnSocket, useCertificate } from './server.ts';
 import { takeTurns } from './take-turns.ts';
 import { writeReply } from './write-reply.ts';
 
@@ -31,6 +31,8 @@ export interface Daemon {
   /** The daemon's address, such as `http://127.0.0.1:8484` or `unix:/path.sock`. */
   readonly url: string;
   readonly port?: number;
+  /** Uses another certificate for new HTTPS connections. Throws, and keeps the old one, if it and its key do not fit. */
+  useCertificate(tls: NonNullable<DaemonOptions['tls']>): void;
   /** Stops accepting connections, lets open requests finish, and resolves within 10 s. Does not close the client. */
   stop(): Promise<void>;
 }
@@ -158,8 +160,9 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     stopped ??= stopServer();
     return stopped;
   }
-  if (port === undefined) return { url: `unix:${resolve(options.socket ?? '')}`, stop };
-  return { url: `${tls === undefined ? 'http' : 'https'}://${urlHost(options.host)}:${port}`, port, stop };
+  const actions = { stop, useCertificate: (next: NonNullable<typeof tls>) => useCertificate(server, next) };
+  if (port === undefined) return { url: `unix:${resolve(options.socket ?? '')}`, ...actions };
+  return { url: `${tls === undefined ? 'http' : 'https'}://${urlHost(options.host)}:${port}`, port, ...actions };
 }
 
 function isBrowserAtRoot({ method, url, headers }: IncomingMessage): boolean {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import type { Server } from 'node:http';
 import { connect, type ListenOptions, type Socket } from 'node:net';
+import type { Server as TlsServer } from 'node:tls';
 import { Fault } from '../core/fault.ts';
 import type { DaemonOptions, Timeouts } from './daemon-options.ts';
 
@@ -27,8 +28,7 @@ export async function createServer({ limits, tls }: DaemonOptions, timeouts: Tim
   const server: Server = tls
     ? (await import('node:https')).createServer({
         ...options,
-        ...tls,
-        minVersion: 'TLSv1.2',
+        ...secureContext(tls),
         // The limits above apply from the first byte of HTTP; Node's own limit before that is two minutes.
         handshakeTimeout: timeouts.headers,
       })
@@ -39,6 +39,19 @@ export async function createServer({ limits, tls }: DaemonOptions, timeouts: Tim
   // A client may close its sending side after its request (`printf … | nc`); it still gets the reply.
   Object.assign(server, { httpAllowHalfOpen: true });
   return server;
+}
+
+const secureContext = (tls: NonNullable<DaemonOptions['tls']>) => ({ ...tls, minVersion: 'TLSv1.2' }) as const;
+
+/**
+ * Makes an HTTPS server use another certificate for new connections. Open connections keep theirs. Throws if the
+ * certificate and the key do not belong together; the server then keeps its certificate.
+ */
+export function useCertificate(
+  server: Server & Partial<Pick<TlsServer, 'setSecureContext'>>,
+  tls: NonNullable<DaemonOptions['tls']>,
+): void {
+  server.setSecureContext?.(secureContext(tls));
 }
 
 /**

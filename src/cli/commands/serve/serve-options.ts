@@ -42,7 +42,11 @@ export const SERVE_FLAGS = {
     help: 'one line per request on stderr: text, json or false (default: json; text with --dev)',
   },
   noLog: { flag: '--no-log', env: 'VAULT_LOG', help: 'print no request lines' },
-  tlsCert: { flag: '--tls-cert <path>', env: 'VAULT_TLS_CERT', help: 'the certificate for HTTPS, PEM' },
+  tlsCert: {
+    flag: '--tls-cert <path>',
+    env: 'VAULT_TLS_CERT',
+    help: 'the certificate for HTTPS, PEM; SIGHUP reloads it',
+  },
   tlsKey: { flag: '--tls-key <path>', env: 'VAULT_TLS_KEY', help: 'the key of the certificate, PEM' },
   hostName: {
     flag: '--host-name <name...>',

@@ -12,11 +12,11 @@ import { chooseFormat } from '../../output/result-view.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { report } from '../../report-failure.ts';
-import { readSecretFile, readSmallFile } from '../../secret-file.ts';
 import { chooseOwnPlace, refuseAnchor } from '../../target.ts';
 import { VERSION } from '../../version.ts';
 import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
 import type { ConsoleLink } from '../ui/console-link.ts';
+import { readCertificate, reloadCertificate } from './certificate.ts';
 import { startFileCheck } from './file-check.ts';
 import { type Ready, writeReadyFile } from './ready-file.ts';
 import {
@@ -26,8 +26,9 @@ import {
   type ServeOptions,
   serveOptions,
 } from './serve-options.ts';
-import { createStopper } from './stopper.ts';
+import { createStopper, stopSignals } from './stopper.ts';
 import { startSweeper } from './sweeper.ts';
+import { onWorkSignals, workSignals } from './work-signals.ts';
 import type { WorkerPost } from './workers.ts';
 
 /** `vault serve`: serves the API of a vault until a signal stops it. */
@@ -102,7 +103,9 @@ async function serveByWorkers(
   if (post === undefined) {
     const { refuseForWorkers } = await import('./refuse-for-workers.ts');
     refuseForWorkers(flags, options, env);
-    return supervise(options.workers, createStopper(), async (url) => {
+    const signals = workSignals(options);
+    const startWork = onWorkSignals(signals);
+    return supervise(options.workers, createStopper(stopSignals(signals)), startWork, async (url) => {
       await putReadyFile(options, readyOf(url, options));
       report(`listening on ${url}`);
     });
@@ -121,12 +124,17 @@ async function serve(
   post?: WorkerPost,
 ): Promise<ExitCode> {
   const format = chooseFormat(flagValue(flags.output, env, FLAGS.output.output), true);
-  const untilStopped = createStopper(post?.stopRequests);
+  const signals = workSignals(options);
+  const startWork = post?.startWork ?? onWorkSignals(signals);
+  const untilStopped = createStopper(post?.stopRequests ?? stopSignals(signals));
+  // Each worker does its own work, but only the first worker reports it.
+  const quiet = post !== undefined && !post.isFirst;
+  const reportOnce = quiet ? () => undefined : report;
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, post?.relay);
   try {
     // Load everything before the ready file exists: a program that waits for it may then replace the product's files.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
-    const { daemon, link } = await listen(vault, options, dev, keys);
+    const { daemon, link } = await listen(vault, options, dev, keys, reportOnce);
     let stopSweeper: (() => void) | undefined;
     let stopFileCheck: (() => void) | undefined;
     const stop = async () => {
@@ -143,10 +151,11 @@ async function serve(
         stopSweeper = startSweeper({ sweep: () => vault.sweep(), notices: () => vault.notices(), report });
       }
       if (keys === undefined) {
-        // Each worker checks the file for its own notices, but only the first worker reports the findings.
-        const quiet = post !== undefined && !post.isFirst;
-        stopFileCheck = startFileCheck({ check: () => vault.check(), report: quiet ? () => undefined : report });
+        // Each worker checks the file for its own notices.
+        stopFileCheck = startFileCheck({ check: () => vault.check(), report: reportOnce });
       }
+      const { tls } = options;
+      if (tls !== undefined) startWork(() => reloadCertificate(tls, daemon, reportOnce, report));
       if (post === undefined) report(`listening on ${daemon.url}`);
       else post.listens(daemon.url);
       if (text !== undefined) await writeOut(text);
@@ -220,12 +229,13 @@ async function listen(
   options: ServeOptions,
   { clock, snapshots, reset, holder }: Omit<ServedVault, 'vault'>,
   keys: DevKeys | undefined,
+  reportOnce: (fact: string) => void,
 ) {
   const [{ startDaemon }, { directClient }] = await Promise.all([
     import('../../../http/daemon.ts'),
     import('../../../client/direct.ts'),
   ]);
-  const tls = options.tls === undefined ? undefined : await readTls(options.tls);
+  const tls = options.tls === undefined ? undefined : await readCertificate(options.tls, reportOnce);
   const ready = () => vault.ready();
   await ready();
   const dev = clock && snapshots && { clock, snapshots, reset };
@@ -270,17 +280,4 @@ async function devConsole(
     lifeMs: DEV_SESSION_MS,
     life: 'always',
   });
-}
-
-/** Resolves to the PEM texts of the certificate and its key. Rejects with `usage` if they do not belong together. */
-async function readTls(paths: { readonly cert: string; readonly key: string }) {
-  const cert = (await readSmallFile('--tls-cert', paths.cert)).toString('utf8');
-  const key = (await readSecretFile('--tls-key', paths.key)).toString('utf8');
-  const { createSecureContext } = await import('node:tls');
-  try {
-    createSecureContext({ cert, key });
-  } catch (cause) {
-    throw new Fault('usage', '--tls-cert and --tls-key are not a certificate and its key in PEM', { cause });
-  }
-  return { cert, key };
 }

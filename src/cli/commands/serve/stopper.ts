@@ -1,6 +1,6 @@
 import { errorCode } from '../../error-code.ts';
 import type { ExitCode } from '../../exit-codes.ts';
-import { END_SIGNALS, exitUnexpected, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
+import { END_SIGNALS, type EndSignal, exitUnexpected, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
 import { ownStandardError, report } from '../../report-failure.ts';
 
 const GRACE_MS = 9_500;
@@ -17,15 +17,19 @@ export type Stopper = (stop: () => Promise<void>) => Promise<ExitCode>;
  */
 export type StopRequests = (ask: (again?: number) => void) => void;
 
-const atSignals: StopRequests = (ask) => {
-  for (const signal of END_SIGNALS) process.on(signal, () => ask(SIGNAL_EXIT_CODES[signal]));
-};
+/** Returns the requests of SIGTERM, SIGINT and SIGHUP, without the signals in `except`. */
+export function stopSignals(except: readonly string[]): StopRequests {
+  const signals: readonly EndSignal[] = END_SIGNALS.filter((signal) => !except.includes(signal));
+  return (ask) => {
+    for (const signal of signals) process.on(signal, () => ask(SIGNAL_EXIT_CODES[signal]));
+  };
+}
 
 /**
- * Creates a stopper. The first request, by default a SIGTERM, SIGINT or SIGHUP, stops the daemon in order, within 10 s.
- * A second signal ends the process at once.
+ * Creates a stopper. The first request stops the daemon in order, within 10 s. A second signal ends the process at
+ * once.
  */
-export function createStopper(requests: StopRequests = atSignals): Stopper {
+export function createStopper(requests: StopRequests): Stopper {
   let requested: ExitCode | undefined;
   let wake: (exitCode: ExitCode) => void = (exitCode) => process.exit(exitCode);
   const request = (exitCode: ExitCode): void => {

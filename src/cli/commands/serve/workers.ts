@@ -4,6 +4,7 @@ import { EXIT_CODES, type ExitCode } from '../../exit-codes.ts';
 import { END_SIGNALS } from '../../interrupt.ts';
 import { report } from '../../report-failure.ts';
 import type { Stopper, StopRequests } from './stopper.ts';
+import type { onWorkSignals, SignalWork, WorkSignal } from './work-signals.ts';
 
 /** How long the workers may take to stop before they are killed, in milliseconds. */
 const KILL_MS = 10_000;
@@ -15,12 +16,14 @@ const FIRST = 1;
  * Runs the supervisor of `vault serve --workers`: starts `workers` copies of this command line and waits for their end.
  * The supervisor distributes connections to the workers in turn. It passes sealed records to the first worker, which
  * writes for all workers. It sees no requests and no keys. When one worker ends, the supervisor stops the others. Calls
- * `announce` once, when all workers accept requests. Resolves to the exit code: that of a worker that could not start,
+ * `announce` once, when all workers accept requests. Then passes signals on: to the other workers when the first worker
+ * has done its work, so that a failure is reported once. Resolves to the exit code: that of a worker that could not start,
  * 0 after a signal, 70 after a bug, 1 after the death of a worker.
  */
 export async function supervise(
   workers: number,
   untilStopped: Stopper,
+  startWork: ReturnType<typeof onWorkSignals>,
   announce: (url: string) => Promise<void>,
 ): Promise<ExitCode> {
   const crew = createCrew();
@@ -33,6 +36,10 @@ export async function supervise(
   }
   try {
     await announce(url);
+    startWork(async (signal) => {
+      crew.passOn(signal);
+      return true;
+    });
   } catch (error) {
     await crew.stop();
     throw error;
@@ -98,8 +105,8 @@ function createCrew() {
     clearTimeout(patience);
   }
 
-  function tell(message: string): void {
-    for (const worker of living) worker.send(message, () => undefined);
+  function tell(message: string, to: Iterable<Worker> = living): void {
+    for (const worker of to) worker.send(message, () => undefined);
   }
 
   /** Lets the first worker end if it is the only one left. It ends last, because it writes for the others. */
@@ -117,8 +124,13 @@ function createCrew() {
       new Promise<string>((resolve) => {
         const worker = cluster.fork();
         living.add(worker);
-        worker.on('message', (message: WorkerListens | Letter) => {
-          if ('url' in message) {
+        worker.on('message', (message: WorkerListens | WorkDone | Letter) => {
+          if ('done' in message) {
+            tell(
+              message.done,
+              [...living].filter(({ id }) => id !== FIRST),
+            );
+          } else if ('url' in message) {
             serving.add(worker);
             resolve(message.url);
           } else {
@@ -128,6 +140,12 @@ function createCrew() {
         });
         worker.on('exit', (code: number | null, signal: string | null) => ended(worker, code, signal));
       }),
+    /** Lets the first worker do the work of a signal. */
+    passOn: (signal: WorkSignal) =>
+      tell(
+        signal,
+        [...living].filter(({ id }) => id === FIRST),
+      ),
     /** Resolves to the exit code when a worker ends that was not stopped. */
     lost,
     /** Stops all workers in order. Kills workers that are still starting. */
@@ -167,12 +185,19 @@ interface WorkerListens {
   readonly url: string;
 }
 
+/** Sent by the first worker to the supervisor when it has done the work of a signal. */
+interface WorkDone {
+  readonly done: WorkSignal;
+}
+
 /** The role of this process as a worker of `vault serve --workers`. */
 export interface WorkerPost {
   /** Whether this is the first worker. Only the first worker removes expired records. */
   readonly isFirst: boolean;
   /** Asks the worker to stop when the supervisor says so or has ended. */
   readonly stopRequests: StopRequests;
+  /** Does the work of the signals that the supervisor passes on. Call it before `listens`. */
+  readonly startWork: (work: SignalWork) => void;
   listens(url: string): void;
   readonly relay: NonNullable<VaultSettings['relay']>;
   /**
@@ -228,6 +253,11 @@ export function workerPost(): WorkerPost | undefined {
         ask();
       });
     },
+    startWork: (work) =>
+      onOrder('SIGHUP', async () => {
+        const isDone = await work('SIGHUP');
+        if (isDone && isFirst) worker.send({ done: 'SIGHUP' } satisfies WorkDone, () => undefined);
+      }),
     listens: (url) => {
       const message: WorkerListens = { url };
       // Ignore a failure: the event `disconnect` reports that the supervisor has ended.

@@ -1,0 +1,54 @@
+import { Fault } from '../../../core/fault.ts';
+import type { Daemon } from '../../../http/daemon.ts';
+import type { DaemonOptions } from '../../../http/daemon-options.ts';
+import { errorCode } from '../../error-code.ts';
+import { readSecretFile, readSmallFile } from '../../secret-file.ts';
+import type { ServeOptions } from './serve-options.ts';
+
+type Report = (fact: string) => void;
+
+/**
+ * Resolves to the PEM texts of the certificate and its key. Rejects with `usage` if they do not belong together.
+ * Reports a certificate that is not valid now: it is served, because clients may have another clock.
+ */
+export async function readCertificate(
+  paths: NonNullable<ServeOptions['tls']>,
+  report: Report,
+): Promise<NonNullable<DaemonOptions['tls']>> {
+  const cert = (await readSmallFile('--tls-cert', paths.cert)).toString('utf8');
+  const key = (await readSecretFile('--tls-key', paths.key)).toString('utf8');
+  const [{ createSecureContext }, { X509Certificate }] = await Promise.all([import('node:tls'), import('node:crypto')]);
+  try {
+    createSecureContext({ cert, key });
+    const { validFromDate, validToDate } = new X509Certificate(cert);
+    const now = Date.now();
+    if (validToDate.getTime() < now) report(`--tls-cert: the certificate expired at ${validToDate.toISOString()}`);
+    else if (validFromDate.getTime() > now) {
+      report(`--tls-cert: the certificate is not valid before ${validFromDate.toISOString()}`);
+    }
+  } catch (cause) {
+    throw new Fault('usage', '--tls-cert and --tls-key are not a certificate and its key in PEM', { cause });
+  }
+  return { cert, key };
+}
+
+/**
+ * Makes the daemon use the certificate that the files now hold. If the files are not usable, reports why, and the
+ * daemon keeps its certificate. Resolves to whether the certificate was replaced.
+ */
+export async function reloadCertificate(
+  paths: NonNullable<ServeOptions['tls']>,
+  daemon: Daemon,
+  report: Report,
+  reportFailure: Report = report,
+): Promise<boolean> {
+  try {
+    daemon.useCertificate(await readCertificate(paths, report));
+    report('the certificate was reloaded');
+    return true;
+  } catch (error) {
+    const reason = error instanceof Fault ? error.message : errorCode(error);
+    reportFailure(`the certificate was not reloaded, the old one stays: ${reason}`);
+    return false;
+  }
+}

@@ -1,0 +1,30 @@
+import type { ServeOptions } from './serve-options.ts';
+
+/** The signals at which a daemon works: SIGHUP reloads the certificate. */
+export type WorkSignal = 'SIGHUP';
+
+/** Does the work of a signal, and reports a failure. Resolves to whether the work was done. */
+export type SignalWork = (signal: WorkSignal) => Promise<boolean>;
+
+/**
+ * Returns the signals at which a daemon with these options works. On a terminal and on Windows, SIGHUP means that the
+ * window was closed, so it stops the daemon.
+ */
+export function workSignals({ tls }: Pick<ServeOptions, 'tls'>): readonly WorkSignal[] {
+  return tls !== undefined && !process.stderr.isTTY && process.platform !== 'win32' ? ['SIGHUP'] : [];
+}
+
+/**
+ * Takes the signals from now on. The returned function starts the work, also that of signals which came before. The
+ * work of one signal ends before that of the next begins.
+ */
+export function onWorkSignals(signals: readonly WorkSignal[]): (work: SignalWork) => void {
+  const { promise, resolve } = Promise.withResolvers<SignalWork>();
+  let last: Promise<unknown> = promise;
+  for (const signal of signals) {
+    process.on(signal, () => {
+      last = last.then(async () => (await promise)(signal));
+    });
+  }
+  return resolve;
+}
