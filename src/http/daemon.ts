@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Client, Reply } from '../contract/call.ts';
@@ -81,19 +82,20 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
 
   function answer(response: ServerResponse, made: Reply, more: AnswerOptions = {}): void {
     const reply = withinBudget(response, made);
-    const { route, applicationId, allow, fields = [] } = more;
+    const { route, operation, applicationId, allow, fields = [] } = more;
     const { linger } = timeouts;
     const all = [...cors.fields(response.req), ...fields, ...(reply.replayed ? [replayedHeader, 'true'] : [])];
     writeReply(response, reply, { traceHeader, allow, fields: all, close: stopping, bodyLimit: limits.body, linger });
     if (more.isUnlogged) return;
     const { req } = response;
-    note(reply, { method: req.method, route, applicationId, start: starts.get(req) }, req);
+    const { method, socket } = req;
+    note(reply, { method, route, operation, applicationId, peer: socket.remoteAddress, start: starts.get(req) }, req);
   }
 
   function note(reply: Reply, answered: Answered, request?: IncomingMessage): void {
     if (options.log === false && dev === undefined) return;
     const record = requestRecord(reply, answered);
-    if (options.log !== false) logRequest(options.log, record, reply);
+    if (options.log !== false) logRequest(options.log, record, reply, answered);
     dev?.note(record, reply, request);
   }
 
@@ -102,7 +104,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     urlLimit: limits.url,
     linger: timeouts.linger,
     current: (socket) => turns.newest(socket),
-    onRefused: (reply) => note(reply, {}),
+    onRefused: (reply, socket) => note(reply, { peer: socket instanceof Socket ? socket.remoteAddress : undefined }),
   });
   server.on('clientError', refusal.clientError);
   const context = { keyHeader, traceIdOf: traceOf, answer };

@@ -36,6 +36,8 @@ export interface EndpointContext extends RequestContext {
 export interface AnswerOptions {
   /** The route's pattern, for the log. */
   readonly route?: string;
+  /** The id of the called operation, for the log. */
+  readonly operation?: OperationId;
   /** The id of the calling application if the key was valid, for the log. */
   readonly applicationId?: string | undefined;
   readonly allow?: string | undefined;
@@ -118,7 +120,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       const tooMany = reply.status === 401 ? countFailure(peer) : undefined;
       // The client went away before its body ended.
       if (request.destroyed && !request.complete) return;
-      answer(response, tooMany ? problemReply(tooMany, reply.traceId) : reply, { route, applicationId });
+      answer(response, tooMany ? problemReply(tooMany, reply.traceId) : reply, { route, operation, applicationId });
     });
   }
 

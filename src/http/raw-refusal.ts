@@ -30,7 +30,7 @@ interface RefusalOptions {
   readonly linger: number;
   /** Returns the response to the newest request on the connection. */
   readonly current: (socket: Duplex) => ServerResponse | undefined;
-  readonly onRefused: (reply: Reply) => void;
+  readonly onRefused: (reply: Reply, socket: Duplex) => void;
 }
 
 /**
@@ -43,7 +43,7 @@ export function createRawRefusal(options: RefusalOptions) {
 
   function refuse(socket: Duplex, code: ProblemCode, allow?: string): void {
     const reply = problemReply(new Problem(code), randomUUID());
-    options.onRefused(reply);
+    options.onRefused(reply, socket);
     const fields = replyHeaders(reply, { traceHeader: options.traceHeader, allow, close: true });
     const lines = [`HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status]}`, `Date: ${new Date().toUTCString()}`];
     for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`);

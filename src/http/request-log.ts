@@ -11,11 +11,24 @@ export interface Answered {
   readonly route?: string | undefined;
   /** The calling application; absent when the key was not valid. */
   readonly applicationId?: string | undefined;
+  /** The id of the called operation, such as `getToken`. */
+  readonly operation?: string | undefined;
+  /** The address of the client; absent on a Unix socket. */
+  readonly peer?: string | undefined;
   /** `performance.now()` when the request's headers were read. */
   readonly start?: number | undefined;
 }
 
+/** Writes complete lines. */
+export type WriteLines = (text: string) => void;
+
+let writeLines: WriteLines = (text) => void process.stderr.write(text);
 let waiting = '';
+
+/** Makes the log of this process go to `write` instead of stderr. */
+export function redirectLog(write: WriteLines): void {
+  writeLines = write;
+}
 
 /**
  * Collects the lines of one turn of the event loop and writes them together. A crash may lose those of the last turn;
@@ -27,8 +40,9 @@ function writeLine(line: string): void {
 }
 
 function writeWaiting(): void {
-  process.stderr.write(waiting);
+  const lines = waiting;
   waiting = '';
+  writeLines(lines);
 }
 
 process.on('exit', () => {
@@ -54,9 +68,11 @@ export function problemCodeOf({ status, bodyText = '' }: Reply): string | undefi
 
 /** The functions that return the line of a request, by format. */
 const LINES = {
-  json: ({ time, trace_id, method, route, status, application_id, ms }) => {
+  json: ({ time, trace_id, method, route, status, application_id, ms }, { bodyText = '' }, { operation, peer }) => {
     const level = status >= 500 ? 'error' : 'info';
-    return JSON.stringify({ time, level, trace_id, method, route, status, application_id, ms });
+    const bytes = Buffer.byteLength(bodyText);
+    const called = { method, route, operation };
+    return JSON.stringify({ time, level, trace_id, peer, ...called, status, application_id, ms, bytes });
   },
   text: ({ method, route, status, application_id, ms }, reply) => {
     const took = ms === undefined ? undefined : `${ms.toFixed(1)} ms`;
@@ -64,14 +80,14 @@ const LINES = {
     const words = [method, route, status, took, application, problemCodeOf(reply)];
     return `vault: ${words.filter((word) => word !== undefined).join(' ')}`;
   },
-} as const satisfies Record<string, (record: RequestRecord, reply: Reply) => string>;
+} as const satisfies Record<string, (record: RequestRecord, reply: Reply, answered: Answered) => string>;
 
 /** `json` for machines, `text` for people. */
 export type LogFormat = keyof typeof LINES;
 
-/** Writes the line of an answered request to stderr. */
-export function logRequest(format: LogFormat, record: RequestRecord, reply: Reply): void {
-  writeLine(LINES[format](record, reply));
+/** Writes the line of an answered request. */
+export function logRequest(format: LogFormat, record: RequestRecord, reply: Reply, answered: Answered): void {
+  writeLine(LINES[format](record, reply, answered));
 }
 
 /**

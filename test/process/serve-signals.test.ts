@@ -218,7 +218,7 @@ it('the log names the calling application by its id, and nothing that was sent',
       ...init,
       headers: { 'svc-api-key': key, 'content-type': 'application/json', 'x-note': SECRET },
     });
-  const statuses = [
+  const responses = [
     await ask('/tokens', writerKey, { method: 'POST', body: BODY }),
     await ask(`/tokens/${SECRET}`, writerKey),
     await ask(`/tokens?metadata.a=${SECRET}`, writerKey),
@@ -228,25 +228,36 @@ it('the log names the calling application by its id, and nothing that was sent',
     await ask('/tokens', `key_${SECRET}`),
     await ask(`/${SECRET}`, writerKey),
     await ask('/livez', writerKey),
-  ].map(({ status }) => status);
-  expect(statuses).toEqual([201, 404, 200, 403, 400, 400, 401, 404, 200]);
+  ];
+  const answers = await Promise.all(
+    responses.map(async (response) => ({
+      status: response.status,
+      traceId: response.headers.get('svc-trace-id'),
+      bytes: (await response.arrayBuffer()).byteLength,
+    })),
+  );
+  expect(answers.map(({ status }) => status)).toEqual([201, 404, 200, 403, 400, 400, 401, 404, 200]);
   child.kill('SIGTERM');
   const { stderr } = await ended;
   expect(stderr).not.toContain(SECRET);
   const [writer, management] = [idOf('private'), idOf('management')];
   const lines = stderr.split('\n').filter((line) => line.startsWith('{'));
   const entries = lines.map((line) => JSON.parse(line));
-  expect(entries.map((entry) => [entry.status, entry.method, entry.route, entry.application_id])).toEqual([
-    [201, 'POST', '/tokens', writer],
-    [404, 'GET', '/tokens/{id}', writer],
-    [200, 'GET', '/tokens', writer],
-    [403, 'GET', '/tokens', management],
-    [400, 'GET', '/tokens/{id}', writer],
-    [400, 'POST', '/tokens', writer],
-    [401, 'GET', '/tokens', undefined],
-    [404, 'GET', undefined, undefined],
-    [200, 'GET', '/livez', undefined],
-  ]);
-  const allowed = ['time', 'level', 'trace_id', 'method', 'route', 'status', 'application_id', 'ms'];
-  for (const entry of entries) for (const name of Object.keys(entry)) expect(allowed).toContain(name);
+  const called = ['status', 'method', 'route', 'operation', 'application_id', 'trace_id', 'bytes', 'peer'];
+  expect(entries.map((entry) => called.map((name) => entry[name]))).toEqual(
+    [
+      [201, 'POST', '/tokens', 'createToken', writer],
+      [404, 'GET', '/tokens/{id}', 'getToken', writer],
+      [200, 'GET', '/tokens', 'listTokens', writer],
+      [403, 'GET', '/tokens', 'listTokens', management],
+      [400, 'GET', '/tokens/{id}', 'getToken', writer],
+      [400, 'POST', '/tokens', 'createToken', writer],
+      [401, 'GET', '/tokens', 'listTokens', undefined],
+      [404, 'GET', undefined, undefined, undefined],
+      [200, 'GET', '/livez', undefined, undefined],
+    ].map((row, at) => [...row, answers[at]?.traceId, answers[at]?.bytes, '127.0.0.1']),
+  );
+  for (const entry of entries) {
+    expect(Object.keys(entry).filter((name) => !called.includes(name))).toEqual(['time', 'level', 'ms']);
+  }
 });

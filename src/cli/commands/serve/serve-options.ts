@@ -4,6 +4,7 @@ import { Fault } from '../../../core/fault.ts';
 import type { LogFormat } from '../../../http/request-log.ts';
 import type { FlagsOf } from '../../flags-of.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn, switchValue } from '../../global-flags.ts';
+import { filePath } from '../../output-path.ts';
 import { parseByteSize, parseDuration, parseWhole } from '../../quantities.ts';
 import { includedActiveTokens } from '../../target.ts';
 import { SEED_FLAG } from '../dev/seed-flag.ts';
@@ -42,6 +43,11 @@ export const SERVE_FLAGS = {
     help: 'one line per request on stderr: text, json or false (default: json; text with --dev)',
   },
   noLog: { flag: '--no-log', env: 'VAULT_LOG', help: 'print no request lines' },
+  logFile: {
+    flag: '--log-file <path>',
+    env: 'VAULT_LOG_FILE',
+    help: 'a file to append the request lines to, instead of stderr; SIGUSR2 reopens it',
+  },
   tlsCert: {
     flag: '--tls-cert <path>',
     env: 'VAULT_TLS_CERT',
@@ -111,6 +117,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
   const value = (name: 'host' | 'headerPrefix' | 'readyFile' | 'audit' | 'storeWait') =>
     flagValue(flags[name], env, SERVE_FLAGS[name]);
   const dev = isOn('dev');
+  const log = logOf(flags, env, dev ? 'text' : 'json');
   const number = (name: 'port' | 'workers' | 'maxDepth', preset: string, min: number, max: number) => {
     const { flag, env: variable } = SERVE_FLAGS[name];
     const text = flagValue(flags[name], env, SERVE_FLAGS[name]) ?? preset;
@@ -138,7 +145,8 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     storeWaitMs: parseDuration('--store-wait', value('storeWait') ?? '30s', '0s, 30s or 2m'),
     headerPrefix: value('headerPrefix') ?? DEFAULT_HEADER_PREFIX,
     readyFile: value('readyFile'),
-    log: logOf(flags, env, dev ? 'text' : 'json'),
+    log,
+    logFile: logFileOf(flags, env, log),
     allowInsecureHost: isOn('insecureHttp'),
     hostNames: flags.hostName ?? (env[SERVE_FLAGS.hostName.env] ?? '').split(',').filter((name) => name !== ''),
     tls: tlsOf(flags, env),
@@ -204,4 +212,17 @@ function logOf(flags: ServeFlags, env: Environment, usual: LogFormat): LogFormat
   if (flags.log === undefined) return word === '' || switchValue(log, word) ? usual : false;
   if (word === 'true' || word === 'false') return word === 'true' ? usual : false;
   throw new Fault('usage', '--log must be text, json, true or false');
+}
+
+/**
+ * Returns the path of the log file; undefined for stderr. Ignores the variable if a flag turns the log off. Throws the
+ * fault `usage` for a typed file without a log.
+ */
+function logFileOf({ logFile }: ServeFlags, env: Environment, log: LogFormat | false): string | undefined {
+  if (log === false && logFile === undefined) return undefined;
+  if (log === false) {
+    throw new Fault('usage', '--log-file needs the log, which --no-log (VAULT_LOG) turns off');
+  }
+  const path = flagValue(logFile, env, SERVE_FLAGS.logFile);
+  return path && filePath('--log-file', path, 'without --log-file, the log goes to standard error');
 }

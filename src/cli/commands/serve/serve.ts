@@ -18,6 +18,7 @@ import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
 import type { ConsoleLink } from '../ui/console-link.ts';
 import { readCertificate, reloadCertificate } from './certificate.ts';
 import { startFileCheck } from './file-check.ts';
+import { openLogFile } from './log-file.ts';
 import { type Ready, writeReadyFile } from './ready-file.ts';
 import {
   DEFAULT_HEADER_PREFIX,
@@ -28,7 +29,7 @@ import {
 } from './serve-options.ts';
 import { createStopper, stopSignals } from './stopper.ts';
 import { startSweeper } from './sweeper.ts';
-import { onWorkSignals, workSignals } from './work-signals.ts';
+import { onWorkSignals, type WorkSignal, workSignals } from './work-signals.ts';
 import type { WorkerPost } from './workers.ts';
 
 /** `vault serve`: serves the API of a vault until a signal stops it. */
@@ -130,6 +131,8 @@ async function serve(
   // Each worker does its own work, but only the first worker reports it.
   const quiet = post !== undefined && !post.isFirst;
   const reportOnce = quiet ? () => undefined : report;
+  const logFile = options.logFile === undefined ? undefined : openLogFile(options.logFile, report);
+  if (logFile !== undefined) (await import('../../../http/request-log.ts')).redirectLog(logFile.write);
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, post?.relay);
   try {
     // Load everything before the ready file exists: a program that waits for it may then replace the product's files.
@@ -155,7 +158,11 @@ async function serve(
         stopFileCheck = startFileCheck({ check: () => vault.check(), report: reportOnce });
       }
       const { tls } = options;
-      if (tls !== undefined) startWork(() => reloadCertificate(tls, daemon, reportOnce, report));
+      const work: Readonly<Record<WorkSignal, () => Promise<boolean>>> = {
+        SIGHUP: async () => tls !== undefined && reloadCertificate(tls, daemon, reportOnce, report),
+        SIGUSR2: async () => logFile?.reopen(reportOnce) ?? false,
+      };
+      startWork((signal) => work[signal]());
       if (post === undefined) report(`listening on ${daemon.url}`);
       else post.listens(daemon.url);
       if (text !== undefined) await writeOut(text);

@@ -1,7 +1,9 @@
 import type { ServeOptions } from './serve-options.ts';
 
-/** The signals at which a daemon works: SIGHUP reloads the certificate. */
-export type WorkSignal = 'SIGHUP';
+/** The signals at which a daemon works: SIGHUP reloads the certificate, SIGUSR2 reopens the log file. */
+export const WORK_SIGNALS = ['SIGHUP', 'SIGUSR2'] as const;
+
+export type WorkSignal = (typeof WORK_SIGNALS)[number];
 
 /** Does the work of a signal, and reports a failure. Resolves to whether the work was done. */
 export type SignalWork = (signal: WorkSignal) => Promise<boolean>;
@@ -10,8 +12,13 @@ export type SignalWork = (signal: WorkSignal) => Promise<boolean>;
  * Returns the signals at which a daemon with these options works. On a terminal and on Windows, SIGHUP means that the
  * window was closed, so it stops the daemon.
  */
-export function workSignals({ tls }: Pick<ServeOptions, 'tls'>): readonly WorkSignal[] {
-  return tls !== undefined && !process.stderr.isTTY && process.platform !== 'win32' ? ['SIGHUP'] : [];
+export function workSignals({ tls, logFile }: Pick<ServeOptions, 'tls' | 'logFile'>): readonly WorkSignal[] {
+  if (process.platform === 'win32') return [];
+  const isWork = {
+    SIGHUP: tls !== undefined && !process.stderr.isTTY,
+    SIGUSR2: logFile !== undefined,
+  };
+  return WORK_SIGNALS.filter((signal) => isWork[signal]);
 }
 
 /**

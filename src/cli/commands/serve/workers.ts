@@ -4,7 +4,7 @@ import { EXIT_CODES, type ExitCode } from '../../exit-codes.ts';
 import { END_SIGNALS } from '../../interrupt.ts';
 import { report } from '../../report-failure.ts';
 import type { Stopper, StopRequests } from './stopper.ts';
-import type { onWorkSignals, SignalWork, WorkSignal } from './work-signals.ts';
+import { type onWorkSignals, type SignalWork, WORK_SIGNALS, type WorkSignal } from './work-signals.ts';
 
 /** How long the workers may take to stop before they are killed, in milliseconds. */
 const KILL_MS = 10_000;
@@ -17,8 +17,8 @@ const FIRST = 1;
  * The supervisor distributes connections to the workers in turn. It passes sealed records to the first worker, which
  * writes for all workers. It sees no requests and no keys. When one worker ends, the supervisor stops the others. Calls
  * `announce` once, when all workers accept requests. Then passes signals on: to the other workers when the first worker
- * has done its work, so that a failure is reported once. Resolves to the exit code: that of a worker that could not start,
- * 0 after a signal, 70 after a bug, 1 after the death of a worker.
+ * has done its work, so that a failure is reported once. Resolves to the exit code: that of a worker that could not
+ * start, 0 after a signal, 70 after a bug, 1 after the death of a worker.
  */
 export async function supervise(
   workers: number,
@@ -216,7 +216,7 @@ export interface WorkerPost {
 export function workerPost(): WorkerPost | undefined {
   const { worker } = cluster;
   if (worker === undefined) return undefined;
-  for (const signal of END_SIGNALS) process.on(signal, () => undefined);
+  for (const signal of [...END_SIGNALS, ...WORK_SIGNALS]) process.on(signal, () => undefined);
   const isFirst = worker.id === FIRST;
   let isStopping = false;
   const onOrder = (order: string, listener: () => void) =>
@@ -253,11 +253,14 @@ export function workerPost(): WorkerPost | undefined {
         ask();
       });
     },
-    startWork: (work) =>
-      onOrder('SIGHUP', async () => {
-        const isDone = await work('SIGHUP');
-        if (isDone && isFirst) worker.send({ done: 'SIGHUP' } satisfies WorkDone, () => undefined);
-      }),
+    startWork: (work) => {
+      for (const signal of WORK_SIGNALS) {
+        onOrder(signal, async () => {
+          const isDone = await work(signal);
+          if (isDone && isFirst) worker.send({ done: signal } satisfies WorkDone, () => undefined);
+        });
+      }
+    },
     listens: (url) => {
       const message: WorkerListens = { url };
       // Ignore a failure: the event `disconnect` reports that the supervisor has ended.

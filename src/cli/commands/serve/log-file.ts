@@ -1,0 +1,50 @@
+import { appendFileSync, closeSync, openSync } from 'node:fs';
+import { Fault } from '../../../core/fault.ts';
+import { errorCode } from '../../error-code.ts';
+
+type Report = (fact: string) => void;
+
+/** A file to which a daemon appends its log. */
+export interface LogFile {
+  /** Appends lines. Reports the first of several failed writes; the lines are then lost, and the daemon continues. */
+  readonly write: (text: string) => void;
+  /** Opens the file again after it was renamed. Returns whether that worked; reports why not, and keeps the old file. */
+  readonly reopen: (report: Report) => boolean;
+}
+
+/** Opens the file of `--log-file`; makes it (0600) if it is missing. Throws the fault `usage`. */
+export function openLogFile(path: string, report: Report): LogFile {
+  let file = open(path);
+  let isFailing = false;
+  return {
+    write(text) {
+      try {
+        appendFileSync(file, text);
+        isFailing = false;
+      } catch (error) {
+        if (!isFailing) report(`--log-file: ${path} cannot be written (${errorCode(error)}); lines are lost`);
+        isFailing = true;
+      }
+    },
+    reopen(reportDone) {
+      try {
+        const next = open(path);
+        closeSync(file);
+        file = next;
+        reportDone('the log file was reopened');
+        return true;
+      } catch (error) {
+        report(`the log file was not reopened, the old one stays: ${error instanceof Fault ? error.message : ''}`);
+        return false;
+      }
+    },
+  };
+}
+
+function open(path: string): number {
+  try {
+    return openSync(path, 'a', 0o600);
+  } catch (cause) {
+    throw new Fault('usage', `--log-file: ${path} cannot be opened (${errorCode(cause)})`, { cause });
+  }
+}

@@ -1,0 +1,94 @@
+import { mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { startServe } from '../scripts/run-script.ts';
+import { makePlace } from './cli-fixture.ts';
+
+/** Windows has no SIGUSR2. */
+const posix = process.platform !== 'win32';
+const REOPENED = 'vault: the log file was reopened';
+
+const place = makePlace();
+beforeAll(() => place.init('v'));
+
+async function serve(more: readonly string[] = []) {
+  rmSync(place.inside('log'), { recursive: true, force: true });
+  const served = await startServe(place.cwd, ['--file', 'v.db', '--log-file', 'log', ...more]);
+  let stopped: Promise<number> | undefined;
+  const stop = () => {
+    stopped ??= served.stop();
+    return stopped;
+  };
+  onTestFinished(async () => void (await stop()));
+  const lines = () => served.told().split('\n').slice(1, -1);
+  return {
+    stop,
+    lines,
+    /** Sends requests on connections of their own. */
+    async ask(count: number): Promise<void> {
+      for (let i = 0; i < count; i += 1) {
+        await fetch(`${served.ready['url']}/livez`, { headers: { connection: 'close' } });
+      }
+    },
+    /** Sends SIGUSR2, and waits for the line that it causes. */
+    async reopen(): Promise<readonly string[]> {
+      const before = lines().length;
+      process.kill(Number(served.ready['pid']), 'SIGUSR2');
+      await vi.waitFor(() => expect(lines().length).toBeGreaterThan(before), 5_000);
+      return lines().slice(before);
+    },
+  };
+}
+
+const entries = (name: string) => readFileSync(place.inside(name), 'utf8').split('\n').slice(0, -1);
+
+describe.runIf(posix)('--log-file', () => {
+  it.each([1, 2])('continues in a new file after a rename and SIGUSR2, with %i processes', async (workers) => {
+    const { ask, reopen, stop, lines } = await serve(['--workers', String(workers)]);
+    expect(statSync(place.inside('log')).mode & 0o777).toBe(0o600);
+    await ask(4);
+    renameSync(place.inside('log'), place.inside('log.1'));
+    await ask(4);
+    await vi.waitFor(() => expect(entries('log.1')).toHaveLength(8), 5_000);
+    expect(await reopen()).toEqual([REOPENED]);
+    // The first worker reports before the other one reopens the file.
+    await vi.waitFor(async () => {
+      const before = entries('log').length;
+      await ask(2);
+      await vi.waitFor(() => expect(entries('log')).toHaveLength(before + 2), 500);
+    }, 5_000);
+    expect(await stop()).toBe(0);
+    for (const line of [...entries('log.1'), ...entries('log')]) {
+      expect(JSON.parse(line)).toMatchObject({ route: '/livez', status: 200 });
+    }
+    expect(lines()).toEqual([REOPENED]);
+  });
+
+  it('keeps the old file if the new one cannot be opened, and says so in one line', async () => {
+    const { ask, reopen, stop } = await serve(['--workers', '2']);
+    renameSync(place.inside('log'), place.inside('log.1'));
+    mkdirSync(place.inside('log'));
+    expect(await reopen()).toEqual([
+      'vault: the log file was not reopened, the old one stays: --log-file: log cannot be opened (EISDIR)',
+    ]);
+    await ask(2);
+    await stop();
+    expect(entries('log.1')).toHaveLength(2);
+  });
+
+  it.runIf(process.platform === 'linux')('reports lost lines once, and continues', async () => {
+    const { ask, lines, stop } = await serve(['--log-file', '/dev/full']);
+    await ask(3);
+    expect(await stop()).toBe(0);
+    expect(lines()).toEqual(['vault: --log-file: /dev/full cannot be written (ENOSPC); lines are lost']);
+  });
+});
+
+it.each([
+  [['--log-file', 'none/log'], '--log-file: none/log cannot be opened (ENOENT)'],
+  [['--log-file', '-'], '--log-file: - is standard output; the flag needs a file path'],
+  [['--log-file', 'log', '--no-log'], '--log-file needs the log, which --no-log (VAULT_LOG) turns off'],
+])('rejects %j', async (words, message) => {
+  const ended = await place.vault(['serve', '--file', 'v.db', '--port', '0', ...words]);
+  expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
+  expect(ended.stderr.split('\n')[0]).toBe(`vault: ${message}`);
+});
