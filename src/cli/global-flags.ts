@@ -82,6 +82,11 @@ export const FLAGS = {
       env: 'VAULT_HEADER_PREFIX',
       help: 'the prefix of the header names (default: SVC)',
     },
+    cacert: {
+      flag: '--cacert <path>',
+      env: 'VAULT_CACERT',
+      help: 'the certificates to trust for https://, PEM, instead of those of Node.js',
+    },
   },
   /** The flags that select a profile: a vault and its credentials, saved under a name. */
   profile: {

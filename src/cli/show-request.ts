@@ -20,7 +20,8 @@ export async function showRequest(
 ): Promise<ExitCode> {
   const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
   if (as === 'curl') {
-    const text = curlCommand(call, { url: daemonUrl(flags, env), headerPrefix });
+    const cacert = flagValue(flags.cacert, env, FLAGS.daemon.cacert);
+    const text = curlCommand(call, { url: daemonUrl(flags, env), headerPrefix, cacert });
     await writeOut(isTerminal() ? stripFromLines(text) : text);
     return 0;
   }
@@ -46,6 +47,8 @@ function daemonUrl(flags: GlobalFlags, env: Environment): string | undefined {
 export interface RequestTarget {
   readonly url: string | undefined;
   readonly headerPrefix: string | undefined;
+  /** The file of `--cacert`. */
+  readonly cacert?: string | undefined;
 }
 
 /**
@@ -56,7 +59,7 @@ export interface RequestTarget {
 export function curlCommand(call: Call, target: RequestTarget): string {
   const prefix = headerPrefixOf(target.headerPrefix);
   const { method, path, bodyText } = requestOf(call, prefix);
-  const [words, url] = addressWords(target.url, path);
+  const [words, url] = addressWords(target, path);
   const lines = [
     ['curl', '-sS', ...(method === 'GET' ? [] : ['-X', method]), ...words, url].join(' '),
     `-H "${prefix.toUpperCase()}-API-KEY: $VAULT_API_KEY"`,
@@ -69,14 +72,15 @@ export function curlCommand(call: Call, target: RequestTarget): string {
   return `${lines.join(' \\\n  ')}\n`;
 }
 
-function addressWords(url: string | undefined, path: string): readonly [words: readonly string[], url: string] {
+function addressWords({ url, cacert }: RequestTarget, path: string): readonly [words: readonly string[], url: string] {
   // Without this flag curl resolves `%2E%2E` to the parent folder.
   const asIs = path.includes('%2E') ? ['--path-as-is'] : [];
   if (url === undefined) return [asIs, `"$VAULT_URL"${shellWord(path)}`];
   const { secure, connection, base, hostHeader } = parseAddress(url);
   const whole = `${secure ? 'https' : 'http'}://${hostHeader}${base}${path}`;
   const socket = connection.socketPath === undefined ? [] : ['--unix-socket', shellWord(connection.socketPath)];
-  return [[...asIs, ...(/[[\]{}]/.test(whole) ? ['--globoff'] : []), ...socket], shellWord(whole)];
+  const trusted = secure && cacert !== undefined ? ['--cacert', shellWord(cacert)] : [];
+  return [[...asIs, ...(/[[\]{}]/.test(whole) ? ['--globoff'] : []), ...socket, ...trusted], shellWord(whole)];
 }
 
 /** Returns a word quoted for a POSIX shell. */

@@ -1,4 +1,5 @@
 import { existsSync } from 'node:fs';
+import type { RemoteOptions } from '../client/remote.ts';
 import type { Client } from '../contract/call.ts';
 import { CONSOLE_AGENT } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
@@ -105,12 +106,10 @@ export async function openTarget(
 ): Promise<Client> {
   if (target.kind === 'remote') {
     const { remoteClient } = await import('../client/remote.ts');
-    const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
     return remoteClient({
-      url: target.url,
+      ...(await daemonAt(target.url, flags, env)),
       oneShot: calls === 'one',
       ...(calls === 'console' && { userAgent: CONSOLE_AGENT }),
-      ...(headerPrefix !== undefined && { headerPrefix }),
     });
   }
   const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
@@ -131,6 +130,34 @@ export async function openTarget(
     ...(env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }),
   };
   return directClient(await openVaultAt(place, { credential, ...options }));
+}
+
+/** Resolves to the options that reach a daemon. Rejects with the fault `usage` for a --cacert without a certificate. */
+export async function daemonAt(
+  url: string,
+  flags: GlobalFlags,
+  env: Environment,
+): Promise<Pick<RemoteOptions, 'url' | 'headerPrefix' | 'ca'>> {
+  const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
+  const ca = await readTrusted(url, flags, env);
+  return { url, ...(headerPrefix !== undefined && { headerPrefix }), ...(ca !== undefined && { ca }) };
+}
+
+/** Resolves to the certificates of --cacert, as PEM text; undefined without the flag, and for a URL without TLS. */
+export async function readTrusted(url: string, flags: GlobalFlags, env: Environment): Promise<string | undefined> {
+  const path = flagValue(flags.cacert, env, FLAGS.daemon.cacert);
+  if (path === undefined || !/^https:/i.test(url)) return undefined;
+  const [{ readSmallFile }, { X509Certificate }] = await Promise.all([
+    import('./secret-file.ts'),
+    import('node:crypto'),
+  ]);
+  const text = (await readSmallFile('--cacert', path)).toString('utf8');
+  try {
+    new X509Certificate(text);
+  } catch (cause) {
+    throw new Fault('usage', `--cacert: ${path} does not begin with a certificate in PEM`, { cause });
+  }
+  return text;
 }
 
 /** Throws the fault `usage` if an anchor is named, because an anchor detects only an older copy of a file. */

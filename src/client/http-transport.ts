@@ -13,7 +13,7 @@ const HINTS = [
   [/^ECONNRESET$/, `${CHECK_URL}: the connection was closed without an answer; try https://`],
   [/ALTNAME/, 'use the host name of the certificate'],
   [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, 'renew the certificate of the daemon, which is expired or not yet valid'],
-  [/CERT|VERIFY/, 'set NODE_EXTRA_CA_CERTS to a PEM file with the certificate to trust it'],
+  [/CERT|VERIFY/, 'to trust the certificate, name a PEM file with it: --cacert (VAULT_CACERT)'],
 ] as const satisfies readonly (readonly [RegExp, string])[];
 
 /** A request in the form in which it is sent. The path has no host and is already encoded. */
@@ -48,9 +48,10 @@ export interface Address {
 
 /**
  * Creates a transport for many requests, over a pool of persistent connections. It follows no redirect, because that
- * would forward the API key. Throws the fault `usage` for an invalid URL; `send` rejects with `unreachable`.
+ * would forward the API key. `ca` holds the certificates to trust instead of Node's, as PEM text. Throws the fault
+ * `usage` for an invalid URL; `send` rejects with `unreachable`.
  */
-export function httpTransport(url: string, timeoutMs: number): HttpTransport {
+export function httpTransport(url: string, timeoutMs: number, ca?: string): HttpTransport {
   const { secure, connection, base, hostHeader } = parseAddress(url);
   const origin = `${secure ? 'https' : 'http'}://${hostHeader}`;
   const { socketPath } = connection;
@@ -59,7 +60,12 @@ export function httpTransport(url: string, timeoutMs: number): HttpTransport {
   async function open(): Promise<Pool> {
     // undici has only a default export in the CommonJS bundle.
     const { default: undici } = await import('undici');
-    return new undici.Pool(origin, { ...NO_TIMEOUTS, allowH2: false, ...(socketPath && { socketPath }) });
+    return new undici.Pool(origin, {
+      ...NO_TIMEOUTS,
+      allowH2: false,
+      ...(socketPath && { socketPath }),
+      ...(ca !== undefined && { connect: { ca } }),
+    });
   }
 
   return {

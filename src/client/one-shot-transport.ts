@@ -18,10 +18,10 @@ const HEADER_LINE = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*(.*?)[ \t]*$/;
  * Creates a transport that sends each request on its own connection, without Node's HTTP client, so commands with a
  * single call start sooner. It uses HTTP/1.0 (RFC 1945), so a server sends no chunks and no interim responses, and
  * closes the connection after the response. It rejects a response that is shorter than its declared length, and follows
- * no redirect, because that would forward the API key. Throws the fault `usage` for an invalid URL; `send` rejects with
- * `unreachable`.
+ * no redirect, because that would forward the API key. `ca` holds the certificates to trust instead of Node's, as PEM
+ * text. Throws the fault `usage` for an invalid URL; `send` rejects with `unreachable`.
  */
-export function oneShotTransport(url: string, timeoutMs: number): HttpTransport {
+export function oneShotTransport(url: string, timeoutMs: number, ca?: string): HttpTransport {
   const address = parseAddress(url);
   return {
     async send({ method, path, headers, bodyText }) {
@@ -29,7 +29,8 @@ export function oneShotTransport(url: string, timeoutMs: number): HttpTransport 
         ([name, value]) => `${name}: ${value}`,
       );
       const head = [`${method} ${address.base}${path} HTTP/1.0`, ...lines].join('\r\n');
-      const answer = await exchange(address, head + END_OF_HEAD + (bodyText ?? ''), url, timeoutMs);
+      const socket = await open(address, ca);
+      const answer = await exchange(socket, head + END_OF_HEAD + (bodyText ?? ''), url, timeoutMs);
       const response = parseResponse(answer);
       if (response === undefined) throw notAVault(url, ': incomplete response');
       return response;
@@ -38,17 +39,17 @@ export function oneShotTransport(url: string, timeoutMs: number): HttpTransport 
   };
 }
 
-async function open({ secure, connection }: Address): Promise<Socket> {
+async function open({ secure, connection }: Address, ca: string | undefined): Promise<Socket> {
   const { connect, isIP } = await import('node:net');
   const { socketPath, host = '', port } = connection;
   if (socketPath !== undefined) return connect({ path: socketPath });
   if (!secure) return connect({ host, port: Number(port ?? 80) });
   const { connect: connectSecurely } = await import('node:tls');
-  return connectSecurely({ host, port: Number(port ?? 443), servername: isIP(host) === 0 ? host : '' });
+  const servername = isIP(host) === 0 ? host : '';
+  return connectSecurely({ host, port: Number(port ?? 443), servername, ...(ca !== undefined && { ca }) });
 }
 
-async function exchange(address: Address, text: string, url: string, timeoutMs: number): Promise<Buffer> {
-  const socket = await open(address);
+async function exchange(socket: Socket, text: string, url: string, timeoutMs: number): Promise<Buffer> {
   const { promise, resolve, reject } = Promise.withResolvers<Buffer>();
   const chunks: Buffer[] = [];
   const finish = (): void => resolve(Buffer.concat(chunks));

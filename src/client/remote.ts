@@ -19,6 +19,8 @@ export interface RemoteOptions {
   /** Whether the client makes only one call. It then starts faster and closes the connection after the call. */
   readonly oneShot?: boolean;
   readonly userAgent?: string;
+  /** The certificates to trust for `https://…` instead of Node's, as PEM text. */
+  readonly ca?: string;
 }
 
 const DEFAULT_TIMEOUT_MS = 30_000;
@@ -37,7 +39,7 @@ export function remoteClient(options: RemoteOptions): Client {
   const { userAgent } = options;
   // A proxy in front of HTTPS may reject HTTP/1.0.
   const open = options.oneShot && !options.url.startsWith('https:') ? oneShotTransport : httpTransport;
-  const transport: HttpTransport = open(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  const transport: HttpTransport = open(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS, options.ca);
   return {
     async call(call) {
       const request = requestOf({ ...call, bodyText: await bodyTextOf(call) }, prefix);
@@ -55,7 +57,7 @@ export function remoteClient(options: RemoteOptions): Client {
 export async function sendToDev(
   options: RemoteOptions,
   { method, path, apiKey, body }: DevRequest,
-  transport: HttpTransport = oneShotTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS),
+  transport: HttpTransport = oneShotTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS, options.ca),
 ): Promise<Reply> {
   const prefix = headerPrefixOf(options.headerPrefix);
   const bodyText = body === undefined ? undefined : JSON.stringify(body);
@@ -75,7 +77,7 @@ export async function sendToDev(
  * requests in progress.
  */
 export function devSender(options: RemoteOptions) {
-  const transport = httpTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+  const transport = httpTransport(options.url, options.timeoutMs ?? DEFAULT_TIMEOUT_MS, options.ca);
   return { send: (request: DevRequest) => sendToDev(options, request, transport), close: () => transport.close() };
 }
 

@@ -3,7 +3,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { startServe } from '../scripts/run-script.ts';
 import { makePlace, type Place } from './cli-fixture.ts';
-import { CERT, CERT_KEY } from './http-certificate.ts';
+import { CERT, CERT_KEY, NEXT_CERT } from './http-certificate.ts';
 
 const posix = process.platform !== 'win32';
 
@@ -204,6 +204,71 @@ describe('vault serve', () => {
     expect(await daemon.stop()).toBe(0);
     expect(known).toMatchObject({ exitCode: 0, stderr: '' });
     expect(unknown).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('DEPTH_ZERO_SELF_SIGNED_CERT') });
+  });
+
+  it('every kind of command trusts the certificates of --cacert, and no others', async () => {
+    const key = await place.init('v');
+    writeFileSync(place.inside('cert.pem'), CERT);
+    writeFileSync(place.inside('next.pem'), NEXT_CERT);
+    writeFileSync(place.inside('key.pem'), CERT_KEY, { mode: 0o600 });
+    const tls = ['--tls-cert', 'cert.pem', '--tls-key', 'key.pem'];
+    const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log', ...tls]);
+    onTestFinished(async () => void (await daemon.stop()));
+    const url = String(daemon.ready['url']);
+    const env = { VAULT_URL: url, VAULT_API_KEY: key };
+    const saved = await place.vault('profile add p --cacert cert.pem -o json', env);
+    expect(JSON.parse(saved.stdout)).toMatchObject({ url, cacert: place.inside('cert.pem') });
+    // The message of a daemon without --dev shows that the daemon was reached.
+    const noDev = 'vault: only a daemon started with --dev answers this command\n';
+    const said = async (words: readonly string[], more: Readonly<Record<string, string>>) => {
+      const { exitCode, stderr } = await place.vault(words, more);
+      return [exitCode, stderr.replace(/hint: .*\n$/, '')];
+    };
+    const rows = [
+      [['wait'], [0, '']],
+      [
+        ['wait', '--ready-file', 'ready.json'],
+        [0, ''],
+      ],
+      [
+        ['tenant', 'get'],
+        [0, ''],
+      ],
+      [
+        ['apps', 'list', '--all'],
+        [0, ''],
+      ],
+      [
+        ['requests', 'list'],
+        [2, noDev],
+      ],
+      [
+        ['snapshot', 'list'],
+        [2, noDev],
+      ],
+    ] as const;
+    const foreign = { ...env, NODE_EXTRA_CA_CERTS: place.inside('cert.pem') };
+    for (const [words, expected] of rows) {
+      const ran = await Promise.all([
+        said([...words, '--cacert', 'cert.pem'], env),
+        said(words, { ...env, VAULT_CACERT: 'cert.pem' }),
+        said([...words, '--cacert', 'next.pem'], foreign),
+      ]);
+      expect([words, ran]).toEqual([words, [expected, expected, [8, expect.stringMatching(/CERT|VERIFY/)]]]);
+    }
+    expect(await said(['tenant', 'get', '--profile', 'p'], {})).toEqual([0, '']);
+    expect(await said(['tenant', 'get', '--profile', 'p', '--cacert', 'next.pem'], {})).toEqual([
+      8,
+      expect.stringMatching(/CERT|VERIFY/),
+    ]);
+    expect(await said(['tenant', 'get', '--cacert', 'key.pem'], env)).toEqual([
+      2,
+      'vault: --cacert: key.pem does not begin with a certificate in PEM\n',
+    ]);
+    expect(await said(['wait', '--cacert', 'none.pem'], env)).toEqual([
+      2,
+      'vault: --cacert: none.pem cannot be read (ENOENT)\n',
+    ]);
   });
 
   it('reads the plan of the usage report from a flag or a variable, like the file target', async () => {

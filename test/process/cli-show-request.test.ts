@@ -55,6 +55,12 @@ describe('--curl', () => {
     expect(curlCommand(get(id), target(url)).split(' \\\n')[0]).toBe(`curl -sS ${where}`);
   });
 
+  it('trusts the certificates of --cacert, only with https', () => {
+    const first = (url: string) => curlCommand(get('a'), { ...target(url), cacert: 'my ca.pem' }).split(' \\\n')[0];
+    expect(first('https://v.test')).toBe("curl -sS --cacert 'my ca.pem' https://v.test/tokens/a");
+    expect(first(URL)).toBe(`curl -sS ${URL}/tokens/a`);
+  });
+
   it('uses the header prefix and rejects an invalid one', () => {
     expect(curlCommand(get('a'), target(URL, 'abc'))).toContain('-H "ABC-API-KEY: $VAULT_API_KEY"');
     expect(() => curlCommand(get('a'), target(URL, 'a"b'))).toThrow('--header-prefix');

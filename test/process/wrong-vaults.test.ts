@@ -216,7 +216,11 @@ describe('a URL without a vault', () => {
       /is not a vault.*\nhint: check --url \(VAULT_URL\): another program listens at this address/,
       /another program answers/,
     ],
-    ['certificate', /SELF_SIGNED\w+\nhint: set NODE_EXTRA_CA_CERTS to a PEM file/, /SELF_SIGNED/],
+    [
+      'certificate',
+      /SELF_SIGNED\w+\nhint: to trust the certificate, name a PEM file with it: --cacert \(VAULT_CACERT\)/,
+      /SELF_SIGNED/,
+    ],
     [
       'no-tls',
       /cannot reach .*: \w+\nhint: check --url \(VAULT_URL\): the server at this address does not use TLS; try http:/,

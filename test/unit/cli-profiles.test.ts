@@ -7,7 +7,7 @@ import { openProfileStore, type ProfileStore } from '../../src/cli/profiles/prof
 import { fillFromProfile, withProfile } from '../../src/cli/profiles/with-profile.ts';
 
 const posix = process.platform !== 'win32';
-const REMOTE: Profile = { url: 'http://p', header_prefix: 'ABC', api_key: 'key_p' };
+const REMOTE: Profile = { url: 'http://p', header_prefix: 'ABC', cacert: '/p.pem', api_key: 'key_p' };
 const LOCAL: Profile = { file: '/p.db', key_file: '/p.key', api_key_file: '/p.api' };
 const STORED: Profile = { store: 'postgres://vault@db.test/vault', key_file: '/p.key', api_key: 'key_p' };
 
@@ -142,9 +142,22 @@ describe('fillFromProfile', () => {
       REMOTE,
       {},
       { VAULT_API_KEY: 'k' },
-      { VAULT_URL: 'http://p', VAULT_HEADER_PREFIX: 'ABC' },
+      { VAULT_URL: 'http://p', VAULT_HEADER_PREFIX: 'ABC', VAULT_CACERT: '/p.pem' },
     ],
-    ['the file of one', REMOTE, {}, { VAULT_API_KEY_FILE: 'f' }, { VAULT_URL: 'http://p', VAULT_HEADER_PREFIX: 'ABC' }],
+    [
+      'the file of one',
+      REMOTE,
+      {},
+      { VAULT_API_KEY_FILE: 'f' },
+      { VAULT_URL: 'http://p', VAULT_HEADER_PREFIX: 'ABC', VAULT_CACERT: '/p.pem' },
+    ],
+    [
+      'certificates in the environment',
+      REMOTE,
+      {},
+      { VAULT_CACERT: 'c' },
+      { VAULT_URL: 'http://p', VAULT_HEADER_PREFIX: 'ABC', VAULT_API_KEY: 'key_p' },
+    ],
     [
       'a passphrase in the environment',
       LOCAL,
@@ -164,7 +177,7 @@ describe('fillFromProfile', () => {
       REMOTE,
       {},
       { VAULT_HEADER_PREFIX: 'X' },
-      { VAULT_URL: 'http://p', VAULT_API_KEY: 'key_p' },
+      { VAULT_URL: 'http://p', VAULT_CACERT: '/p.pem', VAULT_API_KEY: 'key_p' },
     ],
     ['an empty variable is not set', LOCAL, {}, { VAULT_URL: '', VAULT_API_KEY: '', VAULT_KEY_FILE: '' }, ALL],
   ])('%s', (_what, profile, flags, env, added) => {

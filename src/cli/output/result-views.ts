@@ -54,7 +54,17 @@ const SNAPSHOT = { name: TEXT, saved_at: TIME, tokens: NUMBER, bytes: NUMBER, re
 const PROFILE = {
   name: TEXT,
   default: FLAG,
-  ...texts('url', 'header_prefix', 'file', 'store', 'key_file', 'key_command', 'passphrase_file', 'api_key_file'),
+  ...texts(
+    'url',
+    'header_prefix',
+    'cacert',
+    'file',
+    'store',
+    'key_file',
+    'key_command',
+    'passphrase_file',
+    'api_key_file',
+  ),
   keeps_api_key: FLAG,
 };
 const DEV_CLOCK = { now: TEXT, offset_ms: NUMBER, next_expiry: TEXT, removed: NUMBER };

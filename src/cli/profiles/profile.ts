@@ -4,6 +4,7 @@ import type { Environment } from '../global-flags.ts';
 export interface Profile {
   readonly url?: string;
   readonly header_prefix?: string;
+  readonly cacert?: string;
   readonly file?: string;
   /** The URL of a database. It holds no password. */
   readonly store?: string;
@@ -20,6 +21,7 @@ export interface Profile {
 export const PROFILE_VARIABLES = {
   url: 'VAULT_URL',
   header_prefix: 'VAULT_HEADER_PREFIX',
+  cacert: 'VAULT_CACERT',
   file: 'VAULT_FILE',
   store: 'VAULT_STORE',
   key_file: 'VAULT_KEY_FILE',

@@ -10,6 +10,7 @@ import { FLAGS, flagValue } from '../../global-flags.ts';
 import type { ItemPrinter } from '../../output/print-items.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { report, reportProblem } from '../../report-failure.ts';
+import { daemonAt } from '../../target.ts';
 import { type CommandLine, definePrinting } from '../define-printing.ts';
 
 /** The part of a request that a subcommand defines. */
@@ -57,8 +58,7 @@ export async function openDevDaemon(
   hint = 'start one: `vault serve --dev --ready-file ready.json`',
 ): Promise<Send> {
   const apiKey = await readApiKey(flags, env);
-  const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
-  const options = { url, ...(headerPrefix !== undefined && { headerPrefix }) };
+  const options = await daemonAt(url, flags, env);
   return async (asked) => {
     const reply = await sendToDev(options, { ...asked, apiKey });
     return reply.status < 400 ? (reply.bodyText ?? '') : refuse(reply, names, hint);

@@ -86,7 +86,13 @@ async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> 
     // Check the URL: `httpTransport` throws for anything but a daemon's URL.
     await httpTransport(target.url, 1).close();
     const prefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
-    return { url: target.url, ...(prefix !== undefined && { header_prefix: prefix }), ...keys };
+    const cacert = flagValue(flags.cacert, env, FLAGS.daemon.cacert);
+    return {
+      url: target.url,
+      ...(prefix !== undefined && { header_prefix: prefix }),
+      ...(cacert !== undefined && { cacert: absolute('--cacert', cacert) }),
+      ...keys,
+    };
   }
   const { keyFile, keyCommand, passphraseFile } = namedCredential(flags, env);
   return {

@@ -9,6 +9,7 @@ import type { FlagsOf } from '../../flags-of.ts';
 import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { parseDuration } from '../../quantities.ts';
+import { readTrusted } from '../../target.ts';
 import { ENV_FLAGS } from '../dev/env.ts';
 import { readReadyFile } from './ready-file.ts';
 
@@ -32,11 +33,14 @@ interface Whereabouts {
   readonly name: string;
   /** Resolves to the daemon's URL, or to undefined while its ready file does not exist. */
   readonly url: () => Promise<string | undefined>;
+  /** Resolves to the certificates to trust for a URL, as PEM text; undefined for those of Node. */
+  readonly trusted: (url: string) => Promise<string | undefined>;
 }
 
 /** `vault wait`: returns when the daemon answers `/readyz`; fails after the timeout. */
 export function defineWait(command: Command, finish: Finish): void {
-  addFlags(command, { ...WAIT_FLAGS, url: FLAGS.daemon.url, ...FLAGS.profile });
+  const { url, cacert } = FLAGS.daemon;
+  addFlags(command, { ...WAIT_FLAGS, url, cacert, ...FLAGS.profile });
   command.action(async () => {
     const flags = typedFlags<WaitFlags>(command);
     const timeout = flagValue(flags.timeout, process.env, WAIT_FLAGS.timeout) ?? '30s';
@@ -55,9 +59,14 @@ async function whereabouts(flags: WaitFlags, env: Environment): Promise<Whereabo
     throw new Fault('usage', 'only one of --url and --ready-file can be given');
   }
   const file = flags.url === undefined ? flagValue(flags.readyFile, env, WAIT_FLAGS.readyFile) : undefined;
-  if (file !== undefined) return { name: file, url: async () => (await readReadyFile(file))?.url };
-  const url = flagValue(flags.url, await withProfile(flags, env), FLAGS.daemon.url) ?? DEFAULT_URL;
-  return { name: url, url: async () => url };
+  if (file !== undefined) {
+    const trusted = (url: string) => readTrusted(url, flags, env);
+    return { name: file, url: async () => (await readReadyFile(file))?.url, trusted };
+  }
+  const filled = await withProfile(flags, env);
+  const url = flagValue(flags.url, filled, FLAGS.daemon.url) ?? DEFAULT_URL;
+  const ca = await readTrusted(url, flags, filled);
+  return { name: url, url: async () => url, trusted: async () => ca };
 }
 
 const hint = 'start `vault serve`, check its stderr, or raise --timeout';
@@ -71,7 +80,9 @@ async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: st
       throw new Fault('not_ready', `${where.name} was not ready within ${timeout}: ${seen}`, { hint });
     const url = await where.url();
     const answer =
-      url === undefined ? 'there is no such file' : await askOnce(url, Math.min(Math.max(left, MIN_MS), 2000));
+      url === undefined
+        ? 'there is no such file'
+        : await askOnce(url, Math.min(Math.max(left, MIN_MS), 2000), await where.trusted(url));
     // The timeout may cut the last attempt short: an earlier result is more useful.
     seen = answer ?? seen;
     if (seen === '') return;
@@ -92,8 +103,8 @@ const WRONG_HOST = 421;
  * Asks the daemon once. Resolves to the reason why it is not ready, to '' when it is ready, or to undefined without a
  * reply in time. Uses a new connection each time, because the last connection may hang.
  */
-async function askOnce(url: string, timeoutMs: number): Promise<string | undefined> {
-  const transport = httpTransport(url, timeoutMs);
+async function askOnce(url: string, timeoutMs: number, ca: string | undefined): Promise<string | undefined> {
+  const transport = httpTransport(url, timeoutMs, ca);
   try {
     const { status, body } = await transport.send({ method: 'GET', path: '/readyz', headers: {} });
     if (status === WRONG_HOST) {

@@ -18,7 +18,7 @@ import { withProfile } from '../../profiles/with-profile.ts';
 import { askYes, canPrompt, dropTypedAhead } from '../../prompt.ts';
 import { parseDuration, parseWhole } from '../../quantities.ts';
 import { report, reportProblem } from '../../report-failure.ts';
-import { chooseTarget, openTarget, placeOf, type Target } from '../../target.ts';
+import { chooseTarget, daemonAt, openTarget, placeOf, type Target } from '../../target.ts';
 import { VERSION } from '../../version.ts';
 import { createStopper } from '../serve/stopper.ts';
 import { createConsoleLink } from './console-link.ts';
@@ -74,7 +74,7 @@ async function showConsole(
   const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix) ?? 'SVC';
   const dev =
     target.kind === 'remote'
-      ? (await import('../../../client/remote.ts')).devSender({ url: target.url, headerPrefix })
+      ? (await import('../../../client/remote.ts')).devSender(await daemonAt(target.url, flags, env))
       : undefined;
   const credential = target.kind === 'remote' ? undefined : await readCredential(placeOf(target), flags, env);
   const client = await openTarget(target, flags, env, 'console', { credential: structuredClone(credential) });
