@@ -106,6 +106,12 @@ export interface Maintenance {
   /** Replaces the tokens that have not changed since they were read. Resolves to the number of replaced tokens. */
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
 
+  /**
+   * Removes the rows of a chain up to `through` from the audit, in one step. Also removes their rows in both indexes
+   * that have one of `blinds`. Keeps the end of the log index.
+   */
+  pruneAudit(chain: string, through: number, blinds: readonly Uint8Array[]): Promise<void>;
+
   /** Resolves to the last commit. */
   lastChange(): Promise<ChangeMark>;
   /**

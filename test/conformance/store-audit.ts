@@ -165,6 +165,47 @@ export function storeAudit(open: OpenStore): void {
       expect((await store.countLogIndex(chain, sequence + 1)) - before).toBe(1);
     });
 
+    it('removes the first entries of a chain and their rows in both indexes', async () => {
+      const drafts = ['1', '2', '3', '4'].map((text) => entry(text, 'pruned', `subject ${text}`));
+      const { chain, sequence } = await appended(...drafts);
+      const places = drafts.map(({ subjects }, at) => ({ sequence: sequence + 1 + at, subjects }));
+      const end = await store.logIndexEnd(chain);
+      const logged = [1, 3].map((at) => ({ sequence: sequence + at, blinds: [blind('pruned actor')] }));
+      await store.indexLog(chain, logged, end, sequence + 4);
+      const kept = await store.readAudit(chain, sequence + 2, 9);
+      const head = await store.auditHead(chain);
+      const before = await store.countAuditIndex(chain, sequence);
+      const [genesis] = chain === ROOT_CHAIN ? [undefined] : await store.readAudit(chain, -1, 1);
+
+      // Another row of the index would stay: the caller names the subjects.
+      const blinds = ['pruned', 'subject 1', 'subject 2', 'pruned actor', 'never'].map(blind);
+      await store.pruneAudit(chain, sequence + 2, blinds);
+      expect(await store.readAudit(chain, 0, 9)).toEqual(kept);
+      expect(await store.readAudit(chain, sequence, 1)).toEqual(kept.slice(0, 1));
+      expect(await store.auditHead(chain)).toEqual(head);
+      if (genesis !== undefined) expect(await store.readAudit(chain, -1, 1)).toEqual([genesis]);
+      const found = await store.findAudited([blind('pruned')], sequence + 2);
+      expect(found.filter((place) => place.chain === chain)).toEqual([]);
+      const last = await store.findAudited([blind('pruned')], sequence + 4);
+      expect(last).toContainEqual({ chain, sequence: sequence + 4, n: 1 });
+      expect(await store.findUnindexed(chain, places)).toEqual([sequence + 1, sequence + 2]);
+      expect(await store.findLogged(chain, [blind('pruned'), blind('pruned actor')], sequence + 9, 9)).toEqual([
+        sequence + 4,
+        sequence + 3,
+      ]);
+      expect(await store.findUnlogged(chain, logged)).toEqual([sequence + 1]);
+      expect(await store.logIndexEnd(chain)).toBe(sequence + 4);
+      expect(await store.countAuditIndex(chain, sequence + 2)).toBeLessThanOrEqual(before);
+      const rest =
+        (await store.countAuditIndex(chain, sequence + 4)) - (await store.countAuditIndex(chain, sequence + 2));
+      expect(rest).toBe(4);
+
+      // A second time removes nothing, and the chain goes on.
+      await store.pruneAudit(chain, sequence + 2, blinds);
+      expect(await store.readAudit(chain, 0, 9)).toEqual(kept);
+      expect(await written(() => store.appendAudit([entry('5')]))).toEqual(one('5'));
+    });
+
     it('has an entry for every change', async () => {
       const tenant = tenantRecord();
       const first = applicationRecord(tenant.id, { type: 'management' });

@@ -39,6 +39,11 @@ class MemoryChain {
     this.genesis = { chain, sequence: 0, at: 0, sealed: new Uint8Array(), link };
   }
 
+  /** The number of the rows that a prune removed. */
+  get pruned(): number {
+    return (this.entries[0]?.sequence ?? 1) - 1;
+  }
+
   get end(): ChainEnd {
     const { chain, sequence, at, link } = this.entries.at(-1) ?? this.genesis;
     return { chain, sequence, at, link };
@@ -46,7 +51,8 @@ class MemoryChain {
 
   read(after: number, limit: number): readonly AuditEntry[] {
     const isWhole = after < 0 && this.genesis.chain !== ROOT_CHAIN;
-    return [...(isWhole ? [this.genesis] : []), ...this.entries.slice(Math.max(0, after), after + limit)];
+    const later = this.entries.filter(({ sequence }) => sequence > after);
+    return [...(isWhole ? [this.genesis] : []), ...later].slice(0, limit);
   }
 }
 
@@ -357,20 +363,34 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
 
     async findUnindexed(chain, places) {
       state.assertOpen();
-      const { subjects: held } = state.chain(chain);
+      const { subjects: held, pruned } = state.chain(chain);
       return places
         .filter(({ sequence, subjects }) =>
-          subjects.some((subject) => !held[sequence - 1]?.includes(subjectKey(subject))),
+          subjects.some((subject) => !held[sequence - 1 - pruned]?.includes(subjectKey(subject))),
         )
         .map(({ sequence }) => sequence);
     },
 
     async countAuditIndex(chain, upTo) {
       state.assertOpen();
-      return state
-        .chain(chain)
-        .subjects.slice(0, upTo)
-        .reduce((sum, of) => sum + of.length, 0);
+      const { subjects, pruned } = state.chain(chain);
+      return subjects.slice(0, Math.max(0, upTo - pruned)).reduce((sum, of) => sum + of.length, 0);
+    },
+
+    async pruneAudit(name, through, blinds) {
+      state.writing();
+      const chain = state.chain(name);
+      const count = chain.entries.filter(({ sequence }) => sequence <= through).length;
+      chain.entries.splice(0, count);
+      chain.subjects.splice(0, count);
+      for (const blind of blinds.map(bytesKey)) {
+        const isKept = (place: AuditPlace) => place.chain !== name || place.sequence > through;
+        state.places.set(blind, (state.places.get(blind) ?? []).filter(isKept));
+        for (const key of chain.logged) {
+          const [sequence = '', ...rest] = key.split(' ');
+          if (Number(sequence) <= through && rest.join(' ') === blind) chain.logged.delete(key);
+        }
+      }
     },
   };
 }

@@ -32,7 +32,7 @@ export interface AuditDraft {
   link(previous: Uint8Array, sequence: number): Uint8Array;
 }
 
-/** A written row of the audit. The sequences of a chain are 1, 2, 3, … without a gap. */
+/** A written row of the audit. The sequences of a chain are 1, 2, 3, … without a gap. A prune removes the first ones. */
 export interface AuditEntry {
   /** The chain of the row: a number as text. */
   readonly chain: string;
@@ -79,8 +79,8 @@ export interface LoggedRow {
 }
 
 /**
- * The part of a store that keeps the audit. It never changes or removes an entry. The audit has one or several chains.
- * Only entries of the same chain are in the order of their commits.
+ * The part of a store that keeps the audit. It never changes an entry, and only `Maintenance.pruneAudit` removes
+ * entries. The audit has one or several chains. Only entries of the same chain are in the order of their commits.
  */
 export interface AuditStore {
   /** Appends rows that record no change, in this order, in one transaction. */
@@ -90,7 +90,8 @@ export interface AuditStore {
    */
   useChainRecorder(recorder: ChainRecorder): void;
   /**
-   * Resolves to at most `limit` rows of a chain with sequences above `after`, in order. A chain other than the root has
+   * Resolves to at most `limit` rows of a chain with sequences above `after`, in order. After a prune, the first
+   * sequence may be larger than `after` + 1. A chain other than the root has
    * a row 0 with the link of the root's entry that opened it.
    */
   readAudit(chain: string, after: number, limit: number): Promise<readonly AuditEntry[]>;

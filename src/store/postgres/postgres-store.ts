@@ -8,6 +8,7 @@ import { headerMethods } from './header-row.ts';
 import { insertTokens } from './insert-tokens.ts';
 import { inspectTables } from './inspect-tables.ts';
 import type { OpenConnections } from './open-connections.ts';
+import { pruneMethods } from './prune-audit.ts';
 import { replyMethods } from './reply-rows.ts';
 import { resealing } from './reseal.ts';
 import { rowInspection } from './row-inspection.ts';
@@ -33,6 +34,7 @@ export function postgresStore(connections: OpenConnections): Store {
     ...tokenCounts(connections),
     ...findTokensMethods(connections),
     ...auditMethods(connections),
+    ...pruneMethods(connections),
     ...replyMethods(connections),
     ...headerMethods(connections),
     ...sweepMethods(connections),

@@ -258,6 +258,7 @@ export function sqliteStore(session: Session): FileStore {
       return removed;
     },
 
+    pruneAudit: (_chain, ...pruned) => session.write('removed', () => audits.prune(...pruned)),
     lastChange: () => session.lastChange(),
     inspect: () => session.readSnapshot(() => inspectTables(connection)),
     inspectRows: (...query) => session.readSnapshot(() => inspectRows(...query)),

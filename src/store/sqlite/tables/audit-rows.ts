@@ -67,6 +67,11 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     `SELECT count(*) FROM ${schema}.audit_index WHERE sequence <= ? AND blind <> x''`,
   );
 
+  const removals = ['audit_subject', 'audit_index'].map((table) =>
+    rows<[Uint8Array, number]>(`DELETE FROM ${schema}.${table} WHERE blind = +? AND sequence <= ?`),
+  );
+  const removeRows = rows<[number]>(`DELETE FROM ${schema}.audit WHERE sequence <= ?`);
+
   function head(): AuditHead {
     const found = last().get();
     if (found === undefined) return { chain: ROOT_CHAIN, sequence: 0, link: NO_LINK };
@@ -146,6 +151,11 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
         .map(({ sequence }) => sequence),
 
     countLog: (upTo: number): number => countLog().get(upTo) ?? 0,
+
+    prune(through: number, blinds: readonly Uint8Array[]): void {
+      for (const remove of removals) for (const blind of blinds) remove().run(blind, through);
+      removeRows().run(through);
+    },
 
     read: (sequence: number, limit: number): readonly AuditEntry[] => after().all(sequence, limit).map(asEntry),
   };
