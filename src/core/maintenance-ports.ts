@@ -147,6 +147,16 @@ export interface InspectedSnapshot {
   readonly refusal?: string;
 }
 
+/** The beginning of the last prune of the audit, as `findBegunPrune` found it. */
+export interface PruneMark {
+  /** The blind index that names its first row. */
+  readonly blind: Uint8Array;
+  /** The sequence of this row; 0 without a prune. */
+  readonly sequence: number;
+  /** The last row that it removes. Snapshots up to there cannot be loaded. */
+  readonly through: number;
+}
+
 /** Throws when this vault did not write the description. */
 type VerifyFacts = (facts: SignedFacts) => void;
 
@@ -174,22 +184,23 @@ export interface FileStore extends Store {
     options: { readonly replace: boolean; readonly sign: (head: AuditHead) => SignedFacts },
   ): Promise<void>;
   /**
-   * Resolves to the description and the number of tokens of a snapshot. `loadable` also checks whether the vault can
-   * load the snapshot. Rejects with the fault `damaged`.
+   * Resolves to the description and the number of tokens of a snapshot. With `loadable`, also checks whether the vault
+   * can load the snapshot. Rejects with the fault `damaged`.
    */
   inspectSnapshot(
     path: string,
-    options: { readonly verify: VerifyFacts; readonly loadable: boolean },
+    options: { readonly verify: VerifyFacts; readonly loadable: PruneMark | false },
   ): Promise<InspectedSnapshot>;
   /**
    * Replaces the records of the snapshot's tenants with those of the snapshot, in one transaction, and removes the
    * stored replies of these tenants. Keeps the audit, the keys and the tenants created after the snapshot. Rejects with
-   * the faults `damaged` and `conflict` without a change.
+   * the faults `damaged` and `conflict` without a change, and with `write_conflict` if another prune has begun.
    */
   loadSnapshot(
     path: string,
     options: {
       readonly verify: VerifyFacts;
+      readonly pruned: PruneMark;
       readonly audit: (facts: SignedFacts, tenants: readonly string[]) => AuditDraft;
     },
   ): Promise<void>;
@@ -203,6 +214,17 @@ export interface AnchorNote {
   read(): Promise<string | undefined>;
   /** Replaces the text. Rejects with the faults `file_unwritable` and `no_space`. */
   write(text: string): Promise<void>;
+}
+
+/** A file for entries of the audit. */
+export interface ArchiveFile {
+  /** The path that the user named, for messages. */
+  readonly place: string;
+  readonly exists: () => boolean;
+  /** Writes a new file (0600). It appears complete and synced, or not at all. Rejects with the fault `file_exists`. */
+  write(lines: AsyncIterable<string>): Promise<void>;
+  /** Yields the lines with their line ends. */
+  lines(): AsyncIterable<string>;
 }
 
 /** The folder of a vault's snapshots. Each snapshot is one file with the snapshot's name. Paths are absolute. */

@@ -1,7 +1,7 @@
 import { countRows } from '../core/audit/log-watch.ts';
 import { advanceHeads, BrokenAudit, rowName, START, walkAudit } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
-import type { TokenRecord } from '../core/ports.ts';
+import type { Instant, TokenRecord } from '../core/ports.ts';
 import { headerMark } from './header-event.ts';
 import type { KeyHolder } from './key-holder.ts';
 import { createLedger, everythingOf, type LedgerTable, subjectOf } from './ledger.ts';
@@ -31,7 +31,7 @@ type RowFacts = Pick<TokenRecord, 'revision' | 'created_at'>;
  * entry. Reports a broken audit as one finding and then compares no rows.
  */
 export async function startLedgerCheck(
-  parts: Pick<KeyHolder, 'store' | 'keyring'> & Pick<LedgerParts, 'rest' | 'tokens'>,
+  parts: Pick<KeyHolder, 'store' | 'keyring'> & Pick<LedgerParts, 'rest' | 'tokens' | 'readPruned'>,
 ) {
   const { store } = parts;
   const startedAt = Date.now();
@@ -43,9 +43,10 @@ export async function startLedgerCheck(
     heads: found,
     entries,
     bad,
+    prunedUpTo,
   } = await readLedger(parts).catch((error: unknown) => {
     broken = brokenFinding(error);
-    return { ledger: createLedger(), heads: [START], entries: 0, bad: [] };
+    return { ledger: createLedger(), heads: [START], entries: 0, bad: [], prunedUpTo: 0 };
   });
 
   const heads = new Map(found.map((head) => [head.chain, head]));
@@ -119,8 +120,11 @@ export async function startLedgerCheck(
       }
     },
 
-    sawTombstone(tenantId: string, id: string): void {
-      if (ledger.take('token', tenantId, id) !== 'removed') report('tombstone', tenantId, id, UNKNOWN);
+    /** Compares a tombstone with the ledger. Accepts one whose entry was pruned: its MAC proves it. */
+    sawTombstone(tenantId: string, id: string, deletedAt: Instant | undefined): void {
+      const state = ledger.take('token', tenantId, id);
+      if (state === undefined && deletedAt !== undefined && deletedAt <= prunedUpTo) return;
+      if (state !== 'removed') report('tombstone', tenantId, id, UNKNOWN);
     },
 
     /** Returns all findings. Call it after the last row. */

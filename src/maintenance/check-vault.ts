@@ -76,7 +76,7 @@ export async function checkVault(
       }
       for await (const rows of pagesOf(store, 'tombstone', tenant.id)) {
         for (const row of rows) {
-          ledger.sawTombstone(tenant.id, row.id);
+          ledger.sawTombstone(tenant.id, row.id, row.record?.deleted_at);
           findings.push(...(await checkTombstone(keyring, row)));
         }
       }

@@ -1,6 +1,7 @@
 import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
+import { findCheckpoint } from '../core/audit/checkpoint.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
-import { START } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, START } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote, ChangeMark } from '../core/maintenance-ports.ts';
 import type { Keyring } from '../core/ports.ts';
@@ -98,8 +99,18 @@ async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNot
   const said = readAnchor(keyring, vault_id, text);
   const { sequence } = said.audit;
   const [entry] = sequence === 0 ? [] : await store.readAudit(ROOT_CHAIN, sequence - 1, 1);
-  checkAnchor(said, { change: await store.lastChange(), audit: entry ?? START });
+  const isRemoved = entry?.sequence !== sequence && (await isPruned({ store, keyring }, sequence));
+  checkAnchor(said, { change: await store.lastChange(), audit: isRemoved ? said.audit : (entry ?? START) });
   return text;
+}
+
+/** Resolves to whether the last checkpoint of the audit is later than a row. A cut has no checkpoint. */
+async function isPruned(parts: AnchorParts, sequence: number): Promise<boolean> {
+  const checkpoint = await findCheckpoint(parts).catch((error: unknown) => {
+    if (!(error instanceof BrokenAudit)) throw error;
+    return undefined;
+  });
+  return checkpoint !== undefined && checkpoint.through.sequence >= sequence;
 }
 
 /**

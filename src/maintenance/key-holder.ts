@@ -10,7 +10,7 @@ export interface KeyHolder {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly clock: Clock;
-  readonly audit: Pick<Audit, 'draft' | 'record'>;
+  readonly audit: Pick<Audit, 'draft' | 'draftAll' | 'record'>;
 }
 
 /**

@@ -1,4 +1,4 @@
-import { changeOf } from '../core/audit/audit-event.ts';
+import { type AuditEvent, changeOf } from '../core/audit/audit-event.ts';
 import type { AuditPlace } from '../core/audit/ports.ts';
 import type { PlacedEvent } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
@@ -60,6 +60,9 @@ export function subjectOf(table: LedgerTable | 'header', tenantId: string, id: s
   return `${table} ${tenantId} ${id}`;
 }
 
+/** The number of records that one audit row of a prune keeps. A change of such a record opens the whole row. */
+const KEPT_IN_ROW = 100;
+
 /** The ids of a new tenant's keys: one for its data, one for its indexes. */
 const FIRST_KEYS = ['1', '2'] as const;
 
@@ -86,6 +89,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
   function apply(placed: PlacedEvent): readonly string[] {
     const { event, at } = placed;
     const { action, entities, revision = 0 } = event;
+    if (event.as_of !== undefined) return [];
     const [table, change] = changeOf(event) ?? [];
     if (action === 'openChain') isOrdered = false;
     if (table === 'header') {
@@ -192,8 +196,41 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     return changed;
   }
 
-  function open(id: string): void {
-    const rows = { application: new Map(), token: new Map(), tenant_key: new Map(FIRST_KEYS.map((key) => [key, 1])) };
+  /** Applies an event that keeps the state of records at the beginning of the audit. */
+  function keep({ action, tenant_id: id = '', revision = 0, entities }: AuditEvent): void {
+    if (action === 'keepHeader') header = entities[0];
+    if (action === 'keepTenant') {
+      const [since, live, ...keys] = entities;
+      open(id, keys);
+      Object.assign(tenants.get(id) ?? {}, { revision, since: Number(since), live: Number(live) });
+    }
+    const table = action === 'keepApplications' ? 'application' : 'token';
+    if (action === 'keepApplications' || (action === 'keepTokens' && tokens)) {
+      for (const entity of entities) tenants.get(id)?.rows[table].set(entity, revision);
+    }
+  }
+
+  /** Yields the events that keep the state of all records, those of one audit row together. Pass them to `keep`. */
+  function* kept(as_of: number): Generator<readonly AuditEvent[]> {
+    const about = { status: 200, as_of };
+    yield [{ ...about, action: 'keepHeader', entities: header === undefined ? [] : [header] }];
+    for (const [tenant_id, { revision, since, live, rows }] of tenants) {
+      const keys = [...alive(rows.tenant_key)].map(([id]) => id);
+      const entities = [String(since), String(live), ...keys];
+      yield [{ ...about, action: 'keepTenant', tenant_id, revision, entities }];
+      for (const [action, records] of [
+        ['keepApplications', rows.application],
+        ['keepTokens', rows.token],
+      ] as const) {
+        for (const row of rowsOf(alive(records))) {
+          yield [...row].map(([state, ids]) => ({ ...about, action, tenant_id, revision: state, entities: ids }));
+        }
+      }
+    }
+  }
+
+  function open(id: string, keys: readonly string[] = FIRST_KEYS): void {
+    const rows = { application: new Map(), token: new Map(), tenant_key: new Map(keys.map((key) => [key, 1])) };
     tenants.set(id, { revision: 1, since: 0, live: 0, rows });
   }
 
@@ -206,6 +243,8 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
   return {
     apply,
     finish,
+    keep,
+    kept,
     /** Returns the entries that contradict earlier entries. */
     skips: (): readonly BadEntry[] => skips,
 
@@ -244,6 +283,28 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
         }),
       ),
   };
+}
+
+/** Yields the records that were not removed. */
+function* alive(records: ReadonlyMap<string, number>): Generator<readonly [id: string, revision: number]> {
+  for (const record of records) if (!isRemoved(record[1])) yield record;
+}
+
+/** Divides records into rows. Yields the ids of each row by their revisions. */
+function* rowsOf(records: Iterable<readonly [id: string, revision: number]>) {
+  let row = new Map<number, string[]>();
+  let count = 0;
+  for (const [id, revision] of records) {
+    const ids = row.get(revision) ?? [];
+    row.set(revision, ids);
+    ids.push(id);
+    count += 1;
+    if (count < KEPT_IN_ROW) continue;
+    yield row;
+    row = new Map();
+    count = 0;
+  }
+  if (count > 0) yield row;
 }
 
 /** Sorts changes of one record by revision, removals last. */

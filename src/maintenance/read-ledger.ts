@@ -1,16 +1,10 @@
+import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
 import { subjectsOf } from '../core/audit/audit-subjects.ts';
+import { type CheckpointParts, findBeginning, isPruned, keptEvents } from '../core/audit/checkpoint.ts';
 import { loggedRow } from '../core/audit/log-index.ts';
-import type { AuditHead, IndexedPlace, LoggedRow } from '../core/audit/ports.ts';
-import {
-  type AuditParts,
-  advanceHeads,
-  BrokenAudit,
-  type PlacedEvent,
-  rowName,
-  START,
-  walkAudit,
-} from '../core/audit/walk-audit.ts';
-import type { Keyring } from '../core/ports.ts';
+import type { AuditEntry, AuditHead, AuditStore, IndexedPlace, LoggedRow } from '../core/audit/ports.ts';
+import { advanceHeads, BrokenAudit, type PlacedEvent, rowName, START, walkAudit } from '../core/audit/walk-audit.ts';
+import type { Instant } from '../core/ports.ts';
 import { type BadEntry, createLedger, type Ledger, type LedgerState } from './ledger.ts';
 
 /** The ledger of the audit up to `heads`. */
@@ -22,17 +16,24 @@ export interface ReadLedger {
   /** The number of denials in entries that hold only a count. */
   readonly denials: number;
   readonly bad: readonly BadEntry[];
+  /** The time of the latest event that a prune removed and no archive supplied; 0 without one. */
+  readonly prunedUpTo: Instant;
+  /** The time of the latest event in the ledger. */
+  readonly latest: Instant;
 }
 
 /**
  * The parts for reading the audit and its index. The reader awaits `rest` from time to time, so that calls need not
  * wait.
  */
-export interface LedgerParts extends AuditParts {
-  readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
+export interface LedgerParts extends CheckpointParts {
   readonly rest?: (() => Promise<void>) | undefined;
   /** Whether to follow each token. False only counts tokens. Default: true. */
   readonly tokens?: boolean | undefined;
+  /** Reads the rows of the root that were pruned, as `AuditStore.readAudit` does. Default: the checkpoint replaces them. */
+  readonly readPruned?: ((after: number, limit: number) => Promise<readonly AuditEntry[]>) | undefined;
+  /** The last row of the root to read. Default: the last one. */
+  readonly upTo?: number | undefined;
 }
 
 /**
@@ -43,49 +44,85 @@ export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
   const places = new Set<number>();
   for (;;) {
     const known = places.size;
-    const read = await readOnce(parts, places);
-    if (places.size === known) return read;
+    const { head } = await findBeginning(parts);
+    try {
+      const read = await readOnce(parts, places);
+      if (places.size === known) return read;
+    } catch (error) {
+      if (!(await isPruned(parts, head, error))) throw error;
+    }
   }
 }
 
 /** Reads the audit once. Adds the place of each loaded snapshot to `places`. */
 async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLedger> {
+  const { readPruned, upTo = Number.POSITIVE_INFINITY } = parts;
   const states = new Map<number, LedgerState>();
   const ledger = createLedger(states, parts.tokens);
-  const heads = new Map([[START.chain, START]]);
+  const { head, checkpoint } = await findBeginning(parts);
+  const isCovered = readPruned !== undefined;
+  if (checkpoint !== undefined && !isCovered) {
+    for await (const { event } of keptEvents(parts, checkpoint)) ledger.keep(event);
+  }
+  const from = isCovered ? START : head;
+  const walked = isCovered ? { ...parts, store: withPruned(parts.store, head.sequence, readPruned) } : parts;
+  const heads = new Map([[from.chain, from]]);
   const checks = new Map<string, Awaited<ReturnType<typeof chainCheck>>>();
-  let [entries, denials] = [0, 0];
-  for await (const placed of walkAudit(parts)) {
-    const { event, chain, sequence } = placed;
-    const check = checks.get(chain) ?? (await chainCheck(parts, chain));
+  const firstOf = (chain: string) => (chain === ROOT_CHAIN ? head.sequence : 0);
+  const prunedUpTo = isCovered ? 0 : (checkpoint?.latest ?? 0);
+  let [entries, denials, latest] = [0, 0, prunedUpTo];
+  for await (const placed of walkAudit(walked, [from])) {
+    const { event, chain, sequence, at } = placed;
+    if (chain === ROOT_CHAIN && sequence > upTo) break;
+    const check = checks.get(chain) ?? (await chainCheck(parts, chain, firstOf(chain)));
     checks.set(chain, check);
     entries += 1;
     denials += event.counted?.count ?? 0;
+    latest = Math.max(latest, at);
     if (event.action === 'loadSnapshot') {
       const place = event.revision ?? 0;
-      if (place < 1 || place >= sequence) throw new BrokenAudit(placed, 'names a state that never existed');
+      if (place <= from.sequence || place >= sequence)
+        throw new BrokenAudit(placed, 'names a state that never existed');
       places.add(place);
     }
     ledger.apply(placed);
-    await check.expect(placed);
+    if (sequence > firstOf(chain)) await check.expect(placed);
     if (places.has(sequence)) states.set(sequence, ledger.freeze());
     advanceHeads(heads, placed);
   }
   ledger.finish();
   const bad = [...ledger.skips()];
-  for (const head of heads.values())
-    bad.push(...(await (checks.get(head.chain) ?? (await chainCheck(parts, head.chain))).findings(head)));
-  return { ledger, heads: [...heads.values()], entries, denials, bad };
+  for (const head of heads.values()) {
+    const check = checks.get(head.chain) ?? (await chainCheck(parts, head.chain, firstOf(head.chain)));
+    bad.push(...(await check.findings(head)));
+  }
+  return { ledger, heads: [...heads.values()], entries, denials, bad, prunedUpTo, latest };
 }
 
-/** Returns a check that compares both indexes of a chain with its events, which are passed in order. */
-async function chainCheck(parts: LedgerParts, chain: string) {
+/** Returns a store that also has the pruned rows of the root, up to `through`. */
+function withPruned(
+  store: LedgerParts['store'],
+  through: number,
+  readPruned: NonNullable<LedgerParts['readPruned']>,
+): LedgerParts['store'] {
+  const readAudit: AuditStore['readAudit'] = async (chain, after, limit) => {
+    if (chain !== ROOT_CHAIN || after >= through) return store.readAudit(chain, after, limit);
+    return readPruned(after, Math.min(limit, through - after));
+  };
+  return { ...store, readAudit };
+}
+
+/**
+ * Returns a check that compares both indexes of a chain, behind the row `first`, with its events, which are passed in
+ * order.
+ */
+async function chainCheck(parts: LedgerParts, chain: string, first: number) {
   const { store, keyring } = parts;
   const index = indexCheck<IndexedPlace>(parts, 'audit_subject', {
     findMissing: (rows) => store.findUnindexed(chain, rows),
-    count: (upTo) => store.countAuditIndex(chain, upTo),
+    count: async (upTo) => (await store.countAuditIndex(chain, upTo)) - (await store.countAuditIndex(chain, first)),
   });
-  const log = await logCheck(parts, chain);
+  const log = await logCheck(parts, chain, first);
   return {
     async expect(placed: PlacedEvent): Promise<void> {
       const { event, sequence, n } = placed;
@@ -151,12 +188,14 @@ function indexCheck<Row>(
  * Returns a check that compares the log index, as far as it covers the audit, with the events, which are passed in
  * order.
  */
-async function logCheck(parts: LedgerParts, chain: string) {
+async function logCheck(parts: LedgerParts, chain: string, first: number) {
   const { store, keyring } = parts;
   const end = await store.logIndexEnd(chain);
   const index = indexCheck<LoggedRow>(parts, 'audit_index', {
     findMissing: (rows) => store.findUnlogged(chain, rows),
-    count: () => store.countLogIndex(chain, end),
+    count: async (upTo) =>
+      (await store.countLogIndex(chain, Math.min(upTo, end))) -
+      (await store.countLogIndex(chain, Math.min(first, end))),
   });
   let row: PlacedEvent[] = [];
 

@@ -1,5 +1,7 @@
+import { findBegunPrune } from '../core/audit/checkpoint.ts';
+import { BrokenAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
-import type { FileStore, SignedFacts, SnapshotFacts, SnapshotFolder } from '../core/maintenance-ports.ts';
+import type { FileStore, PruneMark, SignedFacts, SnapshotFacts, SnapshotFolder } from '../core/maintenance-ports.ts';
 import type { Keyring } from '../core/ports.ts';
 import { formatInstant } from '../core/time.ts';
 import { type KeyHolder, tenantIds } from './key-holder.ts';
@@ -52,7 +54,15 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
     }
   };
 
-  async function show(name: string, { loadable }: { readonly loadable: boolean }): Promise<Snapshot & ListedSnapshot> {
+  const prunedMark = () =>
+    findBegunPrune(parts).catch((error: unknown) => {
+      throw error instanceof BrokenAudit ? new Fault('damaged', error.message, { cause: error }) : error;
+    });
+
+  async function show(
+    name: string,
+    { loadable }: { readonly loadable: PruneMark | false },
+  ): Promise<Snapshot & ListedSnapshot> {
     const bytes = await existing(name);
     const options = { verify: verify(name), loadable };
     const { facts, tokens, refusal } = await store.inspectSnapshot(folder.pathOf(name), options);
@@ -84,8 +94,9 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
     /** Lists the snapshots by name. */
     async list(): Promise<readonly ListedSnapshot[]> {
       const snapshots: ListedSnapshot[] = [];
+      const loadable = await prunedMark();
       for (const name of (await folder.names()).filter((found) => NAME.test(found))) {
-        const listed = show(name, { loadable: true }).catch((error: unknown): ListedSnapshot => {
+        const listed = show(name, { loadable }).catch((error: unknown): ListedSnapshot => {
           if (!(error instanceof Fault)) throw error;
           return { name, bytes: 0, refused: error.message };
         });
@@ -99,7 +110,8 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
       await existing(name);
       const entry = ({ sequence }: SignedFacts, tenants: readonly string[]) =>
         audit.draft({ action: 'loadSnapshot', status: 200, revision: sequence, entities: [name, ...tenants] });
-      await store.loadSnapshot(folder.pathOf(name), { verify: verify(name), audit: entry });
+      const options = { verify: verify(name), pruned: await prunedMark(), audit: entry };
+      await store.loadSnapshot(folder.pathOf(name), options);
       return show(name, { loadable: false });
     },
 

@@ -1,9 +1,11 @@
 import { statSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
+import { walkWholeAudit } from '../core/audit/checkpoint.ts';
 import type { AuditPlace } from '../core/audit/ports.ts';
-import { BrokenAudit, lastEvents, type PlacedEvent, START, walkAudit } from '../core/audit/walk-audit.ts';
-import type { VaultHeader } from '../core/ports.ts';
+import { BrokenAudit, lastEvents, type PlacedEvent, START } from '../core/audit/walk-audit.ts';
+import type { ArchiveFile } from '../core/maintenance-ports.ts';
+import type { Instant, VaultHeader } from '../core/ports.ts';
 import { type Credential, requireStrongPassphrase } from '../keyring/credential.ts';
 import { replaceMasterKey } from '../keyring/replace-master-key.ts';
 import { addSlot, findSlot, listSlots, removeSlot } from '../keyring/slots.ts';
@@ -53,8 +55,15 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
     /** Returns the last entries that match `wanted`, newest first. */
     lastEvents: (wanted: (placed: PlacedEvent) => boolean, limit: number) => lastEvents(opened, wanted, limit),
     /** Yields all entries, oldest first. Throws `BrokenAudit` at the first altered entry. */
-    events: () => walkAudit(opened),
+    events: () => walkWholeAudit(opened),
     verifyAudit: () => verifyAudit(opened),
+    /** Archives and removes the entries before `before`, as `pruneAudit` does. */
+    pruneAudit: async (before: Instant, file: ArchiveFile) => {
+      const { pruneAudit } = await import('../maintenance/prune-audit.ts');
+      return pruneAudit({ ...opened, rest: restBetweenBatches() }, before, () => file);
+    },
+    /** Checks an archive of the audit alone. Throws as `verifyArchive` does. */
+    verifyArchive: (file: ArchiveFile) => verifyArchiveFile(opened, file),
     /**
      * Compares the vault with its anchor. Throws the fault `damaged` when the vault is behind its anchor or has none.
      */
@@ -78,6 +87,18 @@ async function verifyAudit(opened: OpenedKeyHolder): Promise<AuditReport> {
     }
     const what = [first.table, first.id, first.what].filter(Boolean).join(' ');
     return { ok: false, entries, first_bad: { ...named(first), what } };
+  } catch (error) {
+    if (!(error instanceof BrokenAudit)) throw error;
+    return { ok: false, first_bad: { ...named(error), what: error.what } };
+  }
+}
+
+/** Returns the report on an archive: its last link, or the first entry that was altered. */
+async function verifyArchiveFile(opened: OpenedKeyHolder, file: ArchiveFile): Promise<AuditReport> {
+  const { verifyArchive } = await import('../maintenance/audit-archive.ts');
+  try {
+    const { entries, through } = await verifyArchive(opened, file);
+    return { ok: true, entries, head: Buffer.from(through.link).toString('hex') };
   } catch (error) {
     if (!(error instanceof BrokenAudit)) throw error;
     return { ok: false, first_bad: { ...named(error), what: error.what } };

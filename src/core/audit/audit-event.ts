@@ -26,6 +26,15 @@ const LOCAL_ACTIONS = {
   openChain: { code: 'ho', effect: 'none', summary: 'Open a chain of the audit' },
   noteChains: { code: 'hn', effect: 'none', summary: 'Note the places of chains' },
   closeChain: { code: 'hc', effect: 'none', summary: 'Close a chain of the audit' },
+  pruneAudit: { code: 'hp', effect: 'none', summary: 'Remove old entries of the audit' },
+  keepHeader: { code: 'hk', effect: 'none', summary: 'Keep the state of the file in the audit' },
+  keepTenant: { code: 'nk', effect: ['tenant', 'upsert'], summary: 'Keep the state of the tenant in the audit' },
+  keepApplications: {
+    code: 'av',
+    effect: ['application', 'upsert'],
+    summary: 'Keep the state of applications in the audit',
+  },
+  keepTokens: { code: 'tk', effect: ['token', 'upsert'], summary: 'Keep the state of tokens in the audit' },
 } as const satisfies Record<string, AuditFacts & Pick<Operation, 'summary'>>;
 
 /** An event and its time. */
@@ -60,8 +69,15 @@ export interface AuditEvent {
    * - a snapshot: its name, then the ids of its tenants
    * - an opened chain of the audit: the chain
    * - a noted or closed chain of the audit: its last place, from `createChainRecorder`
+   * - a prune of the audit: its checkpoint, from `checkpointEvent`
+   * - a kept header: the mark of its MAC; a kept tenant: `since` and `live` of its ledger, then the ids of its keys
    */
   readonly entities: readonly string[];
+  /**
+   * Set for an event that changed nothing: it keeps the state of records at this row of the root chain, because a prune
+   * removes the entries up to this row.
+   */
+  readonly as_of?: number | undefined;
   /** Set when the reply or the export contains plaintext. */
   readonly revealed?: true | undefined;
   /**
@@ -134,15 +150,16 @@ const SAME = '=';
 /**
  * Returns the text of an event, one field a line: code, status, revision, application, tenant, peer, entities. In a
  * counted event the count and the first and last time follow the status, separated by blanks; a `!` at the end of this
- * line means `revealed`. Ids have no line ends (decisions §5). A UUID is `~` and its 22 characters of base64url.
+ * line means `revealed`, and `@` stands before `as_of`. Ids have no line ends (decisions §5). A UUID is `~` and its 22 characters of base64url.
  * Another id that begins with `~`, `+` or `=` gets a `~` in front. `=` repeats the application, tenant or peer of the
  * previous event.
  */
 function encodeEvent(event: AuditEvent, before: AuditEvent | undefined): string {
-  const { action, status, revision, entities, revealed, counted } = event;
+  const { action, status, revision, entities, revealed, counted, as_of } = event;
   const result = counted ? [status, counted.count, counted.first_at, counted.last_at].join(' ') : status;
   const who = WHO.map((name) => (event[name] && event[name] === before?.[name] ? SAME : packId(event[name] ?? '')));
-  const fields = [AUDIT_FACTS[action].code, `${result}${revealed ? '!' : ''}`, revision, ...who];
+  const marks = `${revealed ? '!' : ''}${as_of === undefined ? '' : `@${as_of}`}`;
+  const fields = [AUDIT_FACTS[action].code, `${result}${marks}`, revision, ...who];
   return [...fields, ...entities.map(packId)].join('\n');
 }
 
@@ -153,7 +170,8 @@ function decodeEvent(lines: readonly string[], before: AuditEvent | undefined): 
   if (!action) throw new Error('unreachable: the event was sealed by encodeEvent');
   const who = WHO.map((name, at) => (ids[at] === SAME ? before?.[name] : unpackId(ids[at] ?? '')));
   const [application, tenant, peer] = who;
-  const [status = 0, count, first_at = 0, last_at = 0] = result.replace('!', '').split(' ').map(Number);
+  const [told = '', as_of] = result.split('@');
+  const [status = 0, count, first_at = 0, last_at = 0] = told.replace('!', '').split(' ').map(Number);
   return {
     action,
     status,
@@ -162,8 +180,9 @@ function decodeEvent(lines: readonly string[], before: AuditEvent | undefined): 
     ...(tenant && { tenant_id: tenant }),
     ...(peer && { peer }),
     entities: ids.slice(WHO.length).map(unpackId),
-    ...(result.endsWith('!') && { revealed: true }),
+    ...(told.endsWith('!') && { revealed: true }),
     ...(count !== undefined && { counted: { count, first_at, last_at } }),
+    ...(as_of !== undefined && { as_of: Number(as_of) }),
   };
 }
 

@@ -6,10 +6,14 @@ import { type AuditEvent, changeOf } from './audit-event.ts';
  * index adds them later, as the kinds `actor` and `entity`.
  */
 export interface AuditSubject {
-  readonly kind: 'tenant' | 'application' | 'token' | 'actor' | 'entity';
+  readonly kind: 'tenant' | 'application' | 'token' | 'actor' | 'entity' | 'prune';
   readonly tenant_id: string;
   readonly id: string;
 }
+
+/** The subjects of the first and the last entry of a prune. */
+export const PRUNE_BEGUN: AuditSubject = { kind: 'prune', tenant_id: '', id: 'begun' };
+export const PRUNE_DONE: AuditSubject = { kind: 'prune', tenant_id: '', id: 'done' };
 
 const KINDS = ['tenant', 'application', 'token'] as const;
 
@@ -20,6 +24,8 @@ const KINDS = ['tenant', 'application', 'token'] as const;
 export function subjectsOf(event: AuditEvent, tenant_id: string | undefined): readonly AuditSubject[] {
   const { action, entities } = event;
   if (action === 'loadSnapshot') return entities.slice(1).flatMap((tenant) => KINDS.map((kind) => allOf(kind, tenant)));
+  if (action === 'keepHeader') return [PRUNE_BEGUN];
+  if (action === 'pruneAudit') return [PRUNE_DONE];
   if (tenant_id === undefined) return [];
   if (action === 'resetTokens') return [allOf('token', tenant_id)];
   const [kind] = changeOf(event) ?? [];

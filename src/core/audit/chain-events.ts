@@ -19,11 +19,12 @@ export function notedPlaces({ action, entities }: AuditEvent): readonly AuditHea
 }
 
 /** Returns `<chain>:<sequence>:<link, base64url>`. */
-function encodePlace({ chain, sequence, link }: AuditHead): string {
+export function encodePlace({ chain, sequence, link }: AuditHead): string {
   return [chain, sequence, Buffer.from(link).toString('base64url')].join(':');
 }
 
-function decodePlace(text: string): AuditHead {
+/** Returns the place of a text from `encodePlace`. */
+export function decodePlace(text: string): AuditHead {
   const [chain = '', sequence, link = ''] = text.split(':');
   return { chain, sequence: Number(sequence), link: Buffer.from(link, 'base64url') };
 }

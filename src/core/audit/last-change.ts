@@ -3,11 +3,12 @@ import type { Store } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { type AuditEvent, changeOf } from './audit-event.ts';
 import { type AuditSubject, subjectsOf } from './audit-subjects.ts';
+import { openKeptPlace } from './checkpoint.ts';
 import type { AuditPlace } from './ports.ts';
-import { BrokenAudit, openPlace } from './walk-audit.ts';
+import { BrokenAudit } from './walk-audit.ts';
 
 type Parts = Pick<World, 'store' | 'keyring' | 'clock'>;
-type Kind = Exclude<AuditSubject['kind'], 'actor' | 'entity'>;
+type Kind = Exclude<AuditSubject['kind'], 'actor' | 'entity' | 'prune'>;
 
 /** The identity and the revision of a row, as read. */
 interface Row {
@@ -53,23 +54,45 @@ export async function requireAudited(parts: Parts, kind: Kind, row: Row): Promis
 async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Promise<AuditEvent | undefined> {
   const ids = kind === 'tenant' ? [''] : [id, ''];
   const blinds = ids.map((one) => parts.keyring.auditSubject({ kind, tenant_id, id: one }));
-  let before = Number.MAX_SAFE_INTEGER;
+  const isAbout = (event: AuditEvent) =>
+    subjectsOf(event, tenant_id).some((one) => {
+      return one.kind === kind && one.tenant_id === tenant_id && ids.includes(one.id);
+    });
+  let upTo = Number.MAX_SAFE_INTEGER;
   for (;;) {
     let last: AuditEvent | undefined;
     let back: number | undefined;
-    for (const place of await parts.store.findAudited(blinds, before)) {
-      const event = await eventAt(parts, place);
-      const isAbout = subjectsOf(event, tenant_id).some((one) => {
-        return one.kind === kind && one.tenant_id === tenant_id && ids.includes(one.id);
-      });
+    for (const { event, sequence } of await lastOfChains(parts, blinds, upTo)) {
       const loaded = event.action === 'loadSnapshot' ? (event.revision ?? 0) : undefined;
-      if (!isAbout || (loaded ?? 0) >= place.sequence) throw new Problem('integrity_failure');
+      if (!isAbout(event) || (loaded ?? 0) >= sequence) throw new Problem('integrity_failure');
       // A store with snapshots has one chain.
       if (loaded !== undefined) back = loaded;
       if (last === undefined || rankOf(event) > rankOf(last)) last = event;
     }
     if (back === undefined) return last;
-    before = back;
+    upTo = back;
+  }
+}
+
+/**
+ * Resolves to the last event about a subject in each chain, in the rows up to `upTo`. An event that keeps the state of
+ * records counts as one at the row whose state it keeps.
+ */
+async function lastOfChains(parts: Parts, blinds: readonly Uint8Array[], upTo: number) {
+  const last = new Map<string, { readonly event: AuditEvent; readonly sequence: number }>();
+  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+    let next = 0;
+    for (const place of await parts.store.findAudited(blinds, before)) {
+      const { chain } = place;
+      if (place.sequence <= (last.get(chain)?.sequence ?? 0)) continue;
+      const event = await eventAt(parts, place);
+      const { as_of: sequence = place.sequence } = event;
+      if (sequence <= upTo && sequence > (last.get(chain)?.sequence ?? 0)) last.set(chain, { event, sequence });
+      // An earlier row may be about a later state.
+      if (place.sequence - 1 > (last.get(chain)?.sequence ?? 0)) next = Math.max(next, place.sequence - 1);
+    }
+    if (next === 0) return [...last.values()];
+    before = next;
   }
 }
 
@@ -84,7 +107,7 @@ function rankOf(event: AuditEvent): number {
  */
 async function eventAt(parts: Parts, place: AuditPlace): Promise<AuditEvent> {
   try {
-    return await openPlace(parts, place);
+    return await openKeptPlace(parts, place);
   } catch (cause) {
     throw cause instanceof BrokenAudit ? new Problem('integrity_failure', { cause }) : cause;
   }

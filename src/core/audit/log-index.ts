@@ -61,7 +61,7 @@ export function loggedRow(
 }
 
 /** Opens a row. Returns no events for a damaged row, which must not hide later rows. */
-function openAny(keyring: LogParts['keyring'], entry: AuditEntry): readonly PlacedEvent[] {
+export function openAny(keyring: LogParts['keyring'], entry: AuditEntry): readonly PlacedEvent[] {
   try {
     return openRow(keyring, entry);
   } catch (error) {

@@ -129,12 +129,19 @@ function openNext(
   return openRow(keyring, entry);
 }
 
-/** Resolves to the event at a place. Checks the link of its row to the previous row. Rejects with `BrokenAudit`. */
-export async function openPlace({ store, keyring }: AuditParts, place: AuditPlace): Promise<AuditEvent> {
+/**
+ * Resolves to the event at a place. Checks the link of its row to the previous row, or to `before` if that is the
+ * previous row. Rejects with `BrokenAudit`.
+ */
+export async function openPlace(
+  { store, keyring }: AuditParts,
+  place: AuditPlace,
+  before: AuditHead = START,
+): Promise<AuditEvent> {
   const { chain, sequence, n } = place;
-  const isFirst = sequence === 1 && chain === ROOT_CHAIN;
-  const entries = await store.readAudit(chain, isFirst ? 0 : sequence - 2, isFirst ? 1 : 2);
-  const head = isFirst ? START : entries[0];
+  const isFirst = before.chain === chain && before.sequence === sequence - 1;
+  const entries = await store.readAudit(chain, isFirst ? sequence - 1 : sequence - 2, isFirst ? 1 : 2);
+  const head = isFirst ? before : entries[0];
   if (head?.sequence !== sequence - 1) throw new BrokenAudit({ chain, sequence: sequence - 1 }, 'is missing');
   const placed = openNext(keyring, head, entries.at(-1))[n - 1];
   if (placed === undefined) throw new BrokenAudit(place, `has no entry ${n}`);
@@ -177,7 +184,7 @@ export async function lastEvents(
   return found.slice(0, limit);
 }
 
-/** Yields the rows of a chain from `last` down to `first`. */
+/** Yields the rows of a chain from `last` down to `first`, or to the first row that a prune kept. */
 export async function* rowsBackwards(
   store: AuditStore,
   chain: string,
@@ -187,6 +194,9 @@ export async function* rowsBackwards(
 ): AsyncGenerator<AuditEntry> {
   for (let end = last; end >= first; end -= page) {
     const after = Math.max(first - 1, end - page);
-    yield* (await store.readAudit(chain, after, end - after)).toReversed();
+    // After a prune, the page may be empty, or contain later rows.
+    const rows = (await store.readAudit(chain, after, end - after)).filter(({ sequence }) => sequence <= end);
+    if (rows.length === 0) return;
+    yield* rows.toReversed();
   }
 }

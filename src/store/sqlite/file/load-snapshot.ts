@@ -1,6 +1,7 @@
 import type { AuditHead } from '../../../core/audit/ports.ts';
 import { Fault } from '../../../core/fault.ts';
-import type { FileStore, InspectedSnapshot, SignedFacts } from '../../../core/maintenance-ports.ts';
+import type { FileStore, InspectedSnapshot, PruneMark, SignedFacts } from '../../../core/maintenance-ports.ts';
+import { Problem } from '../../../core/problem.ts';
 import type { Session } from '../commit/session.ts';
 import { auditRows } from '../tables/audit-rows.ts';
 import { TABLES_OF_TOKENS, TENANT } from '../tables/tenant-rows.ts';
@@ -34,14 +35,16 @@ type Options<Method extends 'loadSnapshot' | 'inspectSnapshot'> = Parameters<Fil
 export async function loadSnapshot(
   session: Session,
   path: string,
-  { verify, audit }: Options<'loadSnapshot'>,
+  { verify, pruned, audit }: Options<'loadSnapshot'>,
 ): Promise<void> {
   const { connection } = session;
   await withAttached(connection, path, async () => {
     const read = checkedFacts(connection, path, verify);
     await session.write('removed', () => {
       session.touchAuthority();
-      refuseForeign(connection, read);
+      const [mark] = auditRows(connection).findLast([pruned.blind], Number.MAX_SAFE_INTEGER);
+      if ((mark?.sequence ?? 0) !== pruned.sequence) throw new Problem('write_conflict');
+      refuseForeign(connection, read, pruned);
       replaceRecords(connection);
       auditRows(connection).append(audit(read, tenantsOf(connection)));
     });
@@ -60,7 +63,7 @@ export function inspectSnapshot(
     const facts = checkedFacts(connection, path, verify);
     const tokens = connection.prepare<[], number>('SELECT count(*) FROM snapshot.token').pluck().get() ?? 0;
     try {
-      if (loadable) refuseForeign(connection, facts);
+      if (loadable) refuseForeign(connection, facts, loadable);
       return { facts, tokens };
     } catch (error) {
       if (error instanceof Fault) return { facts, tokens, refusal: error.message };
@@ -111,10 +114,15 @@ function readFacts(connection: Connection): SignedFacts | undefined {
 }
 
 /**
- * Throws `conflict` for a snapshot of a state that this file never had, or with a tenant or a key that no longer
+ * Throws `conflict` for a snapshot of a state that this file never had or whose entries were pruned, or with a tenant or a key that no longer
  * exists.
  */
-function refuseForeign(connection: Connection, { sequence, link }: Omit<AuditHead, 'chain'>): void {
+function refuseForeign(connection: Connection, { sequence, link }: Omit<AuditHead, 'chain'>, pruned: PruneMark): void {
+  if (sequence <= pruned.through) {
+    throw new Fault('conflict', 'the snapshot is older than the last entry that `vault audit prune` removed', {
+      hint: 'delete the snapshot and save a new one',
+    });
+  }
   const count = (sql: string) => connection.prepare<[], number>(sql).pluck().get() ?? 0;
   const entry = auditRows(connection).read(sequence - 1, 1)[0];
   if (entry?.sequence !== sequence || Buffer.compare(entry.link, link) !== 0) {

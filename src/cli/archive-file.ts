@@ -1,0 +1,35 @@
+import { createReadStream, lstatSync } from 'node:fs';
+import { Fault } from '../core/fault.ts';
+import type { ArchiveFile } from '../core/maintenance-ports.ts';
+import { errorCode } from './error-code.ts';
+import { writeWholeFile } from './whole-file.ts';
+
+/** The longest line of an archive, in characters. A row holds at most some thousand ids. */
+const MAX_LINE = 16 * 1024 * 1024;
+
+/** Returns the file at `path` for entries of the audit. Errors name `flag`. */
+export function archiveFile(flag: string, path: string): ArchiveFile {
+  return {
+    place: path,
+    exists: () => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
+    write: (lines) => writeWholeFile(flag, path, lines),
+
+    async *lines() {
+      let rest = '';
+      try {
+        for await (const piece of createReadStream(path, 'utf8')) {
+          const lines = (rest + piece).split(/(?<=\n)/);
+          rest = lines.pop() ?? '';
+          yield* lines;
+          if (rest.length > MAX_LINE) throw new Fault('damaged', `${path} is not an archive of an audit`);
+        }
+      } catch (cause) {
+        const code = errorCode(cause);
+        if (cause instanceof Fault || !/^E[A-Z]+$/.test(code)) throw cause;
+        if (code === 'ENOENT') throw new Fault('file_missing', `${flag}: there is no file ${path}`, { cause });
+        throw new Fault('usage', `${flag}: ${path} cannot be read (${code})`, { cause });
+      }
+      if (rest !== '') yield rest;
+    },
+  };
+}

@@ -1,0 +1,161 @@
+import type { Audit } from '../core/audit/audit.ts';
+import type { AuditEvent } from '../core/audit/audit-event.ts';
+import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
+import { subjectsOf } from '../core/audit/audit-subjects.ts';
+import { checkpointEvent, findBeginning, findCheckpoint, firstSequence } from '../core/audit/checkpoint.ts';
+import { loggedRow, openAny } from '../core/audit/log-index.ts';
+import type { AuditDraft, AuditHead } from '../core/audit/ports.ts';
+import { BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
+import { Fault } from '../core/fault.ts';
+import type { ArchiveFile } from '../core/maintenance-ports.ts';
+import type { Instant } from '../core/ports.ts';
+import { archiveLines, type VerifiedArchive, verifyArchive } from './audit-archive.ts';
+import type { KeyHolder } from './key-holder.ts';
+import { readLedger } from './read-ledger.ts';
+
+/** The number of rows that one transaction removes, and of rows with kept records that it appends. */
+const REMOVED_ROWS = 200;
+const KEPT_ROWS = 10;
+
+export interface PruneParts extends Pick<KeyHolder, 'store' | 'keyring'> {
+  readonly vault_id: string;
+  readonly audit: Pick<Audit, 'draftAll'>;
+  /** Pauses between two batches. */
+  readonly rest: () => Promise<void>;
+}
+
+/** The result of a prune. */
+export interface Pruned {
+  /** The archive; absent if no entry was old enough. */
+  readonly archive?: VerifiedArchive;
+  /** The number of removed rows. Larger than the archive if the prune completed an earlier one. */
+  readonly removed: number;
+}
+
+/**
+ * Removes the oldest entries of the audit, those before `before`, in this order: writes them to a new archive, verifies
+ * it, appends entries that keep the state of the records at the last removed row, appends the checkpoint, and removes
+ * the rows. A killed prune loses nothing; after the checkpoint, the next prune completes it. With `reuse`, an existing
+ * archive of the same rows replaces the new one. Rejects with the faults `damaged`, `file_exists` and `conflict`.
+ */
+export async function pruneAudit(
+  parts: PruneParts,
+  before: Instant,
+  fileOf: (range: { readonly after: AuditHead; readonly through: AuditHead }) => ArchiveFile,
+  { reuse = false }: { readonly reuse?: boolean } = {},
+): Promise<Pruned> {
+  try {
+    const resumed = await removePruned(parts);
+    const range = await rangeBefore(parts, before);
+    if (range === undefined) return { removed: resumed };
+    const file = fileOf(range);
+    const isReused = reuse && file.exists();
+    const { ledger, bad, latest } = await readLedger({ ...parts, upTo: range.through.sequence });
+    const [first] = bad;
+    if (first !== undefined) throw new BrokenAudit(first, first.what);
+    if (!isReused) await file.write(archiveLines(parts, range));
+    const archive = await verifyArchive(parts, file);
+    if (!isSame(archive.after, range.after) || !isSame(archive.through, range.through)) {
+      throw new Fault('file_exists', `${file.place} exists and holds other entries`);
+    }
+    await appendCheckpoint(parts, { range, latest, digest: archive.digest, kept: ledger.kept(range.through.sequence) });
+    return { archive, removed: resumed + (await removePruned(parts)) };
+  } catch (error) {
+    if (!(error instanceof BrokenAudit)) throw error;
+    throw new Fault('damaged', error.message, { hint: 'run `vault doctor` to find all damage', cause: error });
+  }
+}
+
+function isSame(a: AuditHead, b: AuditHead): boolean {
+  return a.chain === b.chain && a.sequence === b.sequence && Buffer.compare(a.link, b.link) === 0;
+}
+
+/**
+ * Resolves to the rows of the root to remove; undefined if there are none. All their events are before `before`. A row
+ * stays if a later entry loaded a snapshot that was saved at or before it, or if it opened another chain.
+ */
+async function rangeBefore(parts: PruneParts, before: Instant) {
+  const { head: after } = await findBeginning(parts);
+  const chains = new Set((await parts.store.auditHeads()).map(({ chain }) => chain));
+  const loads: { readonly at: number; readonly of: number }[] = [];
+  let last = after.sequence;
+  let seen = after.sequence;
+  let isOpen = true;
+  for await (const { chain, sequence, at, event } of walkAudit(parts, [after])) {
+    if (chain !== ROOT_CHAIN) continue;
+    if (isOpen && sequence > seen) last = seen;
+    seen = Math.max(seen, sequence);
+    if (at >= before || (event.action === 'openChain' && chains.has(event.entities[0] ?? ''))) isOpen = false;
+    if (event.action === 'loadSnapshot') loads.push({ at: sequence, of: event.revision ?? 0 });
+  }
+  if (isOpen) last = seen;
+  for (const { at, of } of loads.toReversed()) if (at > last && of <= last) last = of - 1;
+  if (last <= after.sequence) return undefined;
+  const [row] = await parts.store.readAudit(ROOT_CHAIN, last - 1, 1);
+  if (row?.sequence !== last) throw new BrokenAudit({ chain: ROOT_CHAIN, sequence: last }, 'is missing');
+  return { after, through: { chain: ROOT_CHAIN, sequence: last, link: row.link } };
+}
+
+interface NewCheckpoint {
+  readonly range: { readonly through: AuditHead };
+  readonly latest: Instant;
+  readonly digest: string;
+  readonly kept: Iterable<readonly AuditEvent[]>;
+}
+
+async function appendCheckpoint(
+  { store, keyring, audit, rest }: PruneParts,
+  { range: { through }, latest, digest, kept }: NewCheckpoint,
+): Promise<void> {
+  const draft = (events: readonly AuditEvent[]) =>
+    audit.draftAll(events.map((event) => ({ event, tenant_id: event.tenant_id })));
+  let begin = 0;
+  let waiting: AuditDraft[] = [];
+  for (const events of kept) {
+    if (begin === 0) {
+      // The first row tells other processes to load no older snapshot. One may have been loaded until now.
+      const { sequence } = await store.auditHead(ROOT_CHAIN);
+      await store.appendAudit([draft(events)]);
+      begin = sequence + 1;
+      await refuseLoads({ store, keyring }, through);
+      continue;
+    }
+    waiting.push(draft(events));
+    if (waiting.length < KEPT_ROWS) continue;
+    await store.appendAudit(waiting);
+    waiting = [];
+    await rest();
+  }
+  await store.appendAudit([...waiting, draft([checkpointEvent({ through, latest, begin, digest })])]);
+}
+
+/** Throws `conflict` if an entry behind `through` loaded a snapshot that was saved at or before it. */
+async function refuseLoads(parts: Pick<PruneParts, 'store' | 'keyring'>, through: AuditHead): Promise<void> {
+  for await (const { event } of walkAudit(parts, [through])) {
+    if (event.action !== 'loadSnapshot' || (event.revision ?? 0) > through.sequence) continue;
+    throw new Fault('conflict', 'a snapshot was loaded meanwhile', { hint: 'run the command again' });
+  }
+}
+
+/** Removes the rows that the last checkpoint covers. Resolves to their number. */
+async function removePruned({ store, keyring, rest }: PruneParts): Promise<number> {
+  const checkpoint = await findCheckpoint({ store, keyring });
+  let removed = 0;
+  for (;;) {
+    const first = await firstSequence({ store });
+    const left = (checkpoint?.through.sequence ?? 0) - (first ?? 0) + 1;
+    if (first === undefined || left <= 0) return removed;
+    const rows = await store.readAudit(ROOT_CHAIN, 0, Math.min(REMOVED_ROWS, left));
+    const last = rows.at(-1);
+    if (last === undefined) return removed;
+    const blinds = rows.flatMap((row) => {
+      const placed = openAny(keyring, row);
+      const subjects = placed.flatMap(({ event }) => subjectsOf(event, event.tenant_id));
+      return [...subjects.map((one) => keyring.auditSubject(one)), ...loggedRow(keyring, row.sequence, placed).blinds];
+    });
+    const unique = new Map(blinds.map((blind) => [Buffer.from(blind).toString('latin1'), blind]));
+    await store.pruneAudit(ROOT_CHAIN, last.sequence, [...unique.values()]);
+    removed += rows.length;
+    await rest();
+  }
+}

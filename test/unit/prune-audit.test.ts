@@ -1,0 +1,439 @@
+import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { archiveFile } from '../../src/cli/archive-file.ts';
+import { directClient } from '../../src/client/direct.ts';
+import { findBegunPrune } from '../../src/core/audit/checkpoint.ts';
+import { pruneAudit } from '../../src/maintenance/prune-audit.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
+import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
+import { createCaller } from '../checks/perform.ts';
+import { keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
+
+const doctor = (file: string, anchor?: string) => checkVaultFile({ file, credential: CREDENTIAL, anchor });
+const SOUND = { ok: true, findings: [] };
+
+async function withAdmin<T>(file: string, work: (admin: Awaited<ReturnType<typeof openVaultAdmin>>) => Promise<T>) {
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  try {
+    return await work(admin);
+  } finally {
+    await admin.close();
+  }
+}
+
+const archived = ({ folder }: FileVault, name = 'old') => archiveFile('--archive', join(folder, name));
+
+/** Removes the entries up to now. */
+async function prune(vault: FileVault, name = 'old', before = Date.now() + 1) {
+  // The entries of this millisecond are older than the next one.
+  await new Promise((resolve) => setTimeout(resolve, 2));
+  return withAdmin(vault.file, (admin) => admin.pruneAudit(before, archived(vault, name)));
+}
+
+const verify = (file: string) => withAdmin(file, (admin) => admin.verifyAudit());
+
+async function change(vault: FileVault, id: string, data: number | string): Promise<number> {
+  const body = { data };
+  return (await withVault(vault.file, (opened) => callVault(opened, vault.apiKey, 'updateToken', { id, body }))).status;
+}
+
+async function sequences(file: string): Promise<readonly number[]> {
+  let found: readonly number[] = [];
+  await tamperFile(file, (connection) => {
+    found = connection.prepare<[], number>('SELECT sequence FROM audit ORDER BY sequence').pluck().all();
+  });
+  return found;
+}
+
+describe('a prune', () => {
+  it('archives and removes the entries before a time, and everything goes on', async () => {
+    const vault = await fileVault(5);
+    await change(vault, 'token-4', 'changed');
+    const before = (await sequences(vault.file)).length;
+    const { archive, removed } = await prune(vault);
+    expect({ removed, entries: archive?.entries }).toEqual({ removed: before, entries: before });
+    expect(statSync(archive?.place ?? '').mode & 0o777).toBe(0o600);
+    expect((await sequences(vault.file))[0]).toBe(before + 1);
+    expect(await verify(vault.file)).toMatchObject({ ok: true });
+    expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 5 } });
+    expect(await withAdmin(vault.file, (admin) => admin.verifyArchive(archived(vault)))).toMatchObject({
+      ok: true,
+      entries: before,
+    });
+
+    expect(await change(vault, 'token-4', 'again')).toBe(200);
+    expect(await change(vault, 'token-0', 'again')).toBe(200);
+    await withVault(vault.file, async (opened) => {
+      expect((await callVault(opened, vault.apiKey, 'deleteToken', { id: 'token-1' })).status).toBe(204);
+      expect(await opened.check()).toEqual([]);
+    });
+    expect(await verify(vault.file)).toMatchObject({ ok: true });
+    expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 4 } });
+  });
+
+  it('of nothing changes nothing', async () => {
+    const vault = await fileVault(1);
+    const before = readFileSync(vault.file);
+    expect(await prune(vault, 'old', 1)).toEqual({ removed: 0 });
+    expect(readFileSync(vault.file)).toEqual(before);
+    expect(archived(vault).exists()).toBe(false);
+  });
+
+  it('repeats, also behind the entries of an earlier one', async () => {
+    const vault = await fileVault(3);
+    await prune(vault, 'first');
+    for (const name of ['second', 'third', 'fourth']) {
+      expect(await change(vault, 'token-0', name)).toBe(200);
+      const { archive } = await prune(vault, name);
+      expect(archive?.entries).toBeGreaterThan(0);
+      expect(await doctor(vault.file)).toMatchObject(SOUND);
+    }
+    expect(await change(vault, 'token-0', 'last')).toBe(200);
+    expect(await change(vault, 'token-2', 'last')).toBe(200);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+  });
+
+  it('keeps later entries, also those that were written before the checkpoint', async () => {
+    const vault = await fileVault(3);
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const time = Date.now();
+    await change(vault, 'token-0', 'later');
+    await withVault(vault.file, (opened) => callVault(opened, vault.apiKey, 'deleteToken', { id: 'token-1' }));
+    const rows = (await sequences(vault.file)).length;
+    const { archive } = await prune(vault, 'old', time);
+    expect(archive?.through.sequence).toBe(rows - 2);
+    expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 2 } });
+    // The checkpoint keeps the revision before the change, and lies behind the change.
+    expect(await change(vault, 'token-0', 'latest')).toBe(200);
+    expect(await change(vault, 'token-2', 'latest')).toBe(200);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+  });
+
+  it('refuses an archive that exists', async () => {
+    const vault = await fileVault(1);
+    writeFileSync(archived(vault).place, 'mine');
+    await expect(prune(vault)).rejects.toMatchObject({ code: 'file_exists' });
+    expect(readFileSync(archived(vault).place, 'utf8')).toBe('mine');
+    expect((await sequences(vault.file))[0]).toBe(1);
+  });
+
+  it('removes nothing of a damaged audit', async () => {
+    const vault = await fileVault(3);
+    await tamperFile(vault.file, (connection) => connection.exec('UPDATE audit SET at = at - 1 WHERE sequence = 4'));
+    const damaged = { code: 'damaged', message: expect.stringContaining('row 4') };
+    await expect(prune(vault)).rejects.toMatchObject(damaged);
+    expect((await sequences(vault.file))[0]).toBe(1);
+    expect(archived(vault).exists()).toBe(false);
+  });
+});
+
+/** Damage behind a prune, which `verify` and `doctor` must find at this row. `checkpoint` is the last row. */
+const CUTS: Readonly<Record<string, readonly [sql: string, what: RegExp]>> = {
+  'a removed checkpoint': ['DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit) - 1', /is missing/],
+  'a checkpoint removed with its row in the index': [
+    `DELETE FROM audit_subject WHERE sequence = (SELECT max(sequence) FROM audit) - 1;
+     DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit) - 1`,
+    /is missing/,
+  ],
+  'an altered checkpoint': [
+    'UPDATE audit SET at = at + 1 WHERE sequence = (SELECT max(sequence) FROM audit) - 1',
+    /was altered/,
+  ],
+  'a row that keeps records, altered': [
+    'UPDATE audit SET at = at + 1 WHERE sequence = (SELECT max(sequence) FROM audit) - 2',
+    /does not open|was altered/,
+  ],
+  'a row that keeps records, removed': [
+    'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit) - 2',
+    /is missing/,
+  ],
+  'a cut behind the checkpoint': [
+    `DELETE FROM audit_subject WHERE sequence <= (SELECT min(sequence) FROM audit);
+     DELETE FROM audit WHERE sequence = (SELECT min(sequence) FROM audit)`,
+    /is missing/,
+  ],
+  'a row of the index put back': [
+    "INSERT INTO audit_subject VALUES (x'00112233445566778899aabbccddeeff', 2, 1)",
+    /names rows of the audit that were removed/,
+  ],
+};
+
+/** Runs a prune whose calls of a store's method first call `before` with their number, from 1. */
+async function pruneWith(
+  vault: FileVault,
+  before: (method: 'appendAudit' | 'pruneAudit', call: number) => Promise<void>,
+) {
+  const opened = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
+  let calls = 0;
+  const around =
+    <Values extends readonly unknown[]>(
+      method: 'appendAudit' | 'pruneAudit',
+      write: (...values: Values) => Promise<void>,
+    ) =>
+    async (...values: Values) => {
+      calls += 1;
+      await before(method, calls);
+      await write(...values);
+    };
+  const { store } = opened;
+  const appendAudit = around('appendAudit', store.appendAudit);
+  const pruneAuditRows = around('pruneAudit', store.pruneAudit);
+  const parts = {
+    ...opened,
+    store: { ...store, appendAudit, pruneAudit: pruneAuditRows },
+    rest: async () => undefined,
+  };
+  try {
+    return await pruneAudit(parts, Date.now() + 1, () => archived(vault, `archive-${Math.random()}`));
+  } finally {
+    await opened.close();
+  }
+}
+
+describe('an interrupted prune', () => {
+  it('leaves a sound vault at each step, and the next one completes it', async () => {
+    const vault = await fileVault(250);
+    await change(vault, 'token-3', 'changed');
+    const before = await sequences(vault.file);
+    const seen = new Set<string>();
+    for (let stop = 1; ; stop += 1) {
+      let isStopped = false;
+      const interrupt = async (method: string, call: number) => {
+        if (call < stop) return;
+        isStopped = true;
+        seen.add(method);
+        throw new Error('stopped');
+      };
+      const run = pruneWith(vault, interrupt).catch((error: Error) => {
+        expect(error.message).toBe('stopped');
+      });
+      await run;
+      expect(await verify(vault.file), `stopped at ${stop}`).toMatchObject({ ok: true });
+      expect(await doctor(vault.file), `stopped at ${stop}`).toMatchObject({ ...SOUND, checked: { tokens: 250 } });
+      expect(await change(vault, 'token-3', stop)).toBe(200);
+      expect(await change(vault, `token-${100 + stop}`, stop)).toBe(200);
+      if (!isStopped) break;
+    }
+    expect(seen).toEqual(new Set(['appendAudit', 'pruneAudit']));
+    expect((await sequences(vault.file))[0]).toBeGreaterThan(before.length);
+  });
+
+  it('goes on with the removal even if no further entry is old enough', async () => {
+    const vault = await fileVault(3);
+    const rows = (await sequences(vault.file)).length;
+    const stop = async (method: string) => {
+      if (method === 'pruneAudit') throw new Error('stopped');
+    };
+    await expect(pruneWith(vault, stop)).rejects.toThrow('stopped');
+    expect((await sequences(vault.file))[0]).toBe(1);
+    expect(await prune(vault, 'other', 1)).toEqual({ removed: rows });
+    expect((await sequences(vault.file))[0]).toBe(rows + 1);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+  });
+
+  it('gives up when a snapshot was loaded meanwhile', async () => {
+    const vault = await fileVault(3);
+    const snapshots = await openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });
+    await snapshots.save('state', { replace: false });
+    await change(vault, 'token-0', 'changed');
+    const load = async (_method: string, call: number) => {
+      if (call === 1) await snapshots.load('state');
+    };
+    await expect(pruneWith(vault, load)).rejects.toMatchObject({ code: 'conflict' });
+    await snapshots.close();
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+    await prune(vault);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+  });
+
+  it('refuses to load an older snapshot once a prune has begun', async () => {
+    const vault = await fileVault(3);
+    const snapshots = await openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });
+    await snapshots.save('state', { replace: false });
+    const { keyring, store, close } = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
+    const unpruned = await findBegunPrune({ store, keyring });
+    expect(unpruned).toMatchObject({ sequence: 0, through: 0 });
+    const load = async (_method: string, call: number) => {
+      if (call !== 2) return;
+      await expect(snapshots.load('state')).rejects.toMatchObject({ code: 'conflict' });
+      // This process asked for the beginning before the prune began.
+      const path = join(`${vault.file}.snapshots`, 'state.db');
+      const options = { verify: () => undefined, pruned: unpruned, audit: () => expect.fail('loaded') };
+      await expect(store.loadSnapshot(path, options)).rejects.toMatchObject({ code: 'write_conflict' });
+    };
+    await pruneWith(vault, load);
+    await snapshots.close();
+    await close();
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+  });
+});
+
+describe('after a prune', () => {
+  it('a tombstone without an entry is accepted only if its entry was pruned', async () => {
+    const vault = await fileVault(3);
+    const remove = (id: string) =>
+      withVault(vault.file, (opened) => callVault(opened, vault.apiKey, 'deleteToken', { id }));
+    await remove('token-0');
+    await prune(vault);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+    await remove('token-1');
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+    await tamperFile(vault.file, (connection) => {
+      connection.exec('DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)');
+    });
+    const found = { table: 'tombstone', id: 'token-1', what: expect.stringContaining('is not in the audit') };
+    expect((await doctor(vault.file)).findings).toContainEqual(found);
+  });
+
+  it.each(Object.entries(CUTS))('doctor finds %s', async (_what, [sql, what]) => {
+    const vault = await fileVault(3);
+    await prune(vault);
+    await change(vault, 'token-0', 'later');
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+    await tamperFile(vault.file, (connection) => connection.exec(sql));
+    const found = { id: expect.any(String), table: expect.any(String), what: expect.stringMatching(what) };
+    expect((await doctor(vault.file)).findings).toContainEqual(found);
+    const isIndex = String(what).includes('names rows');
+    if (!isIndex) expect(await verify(vault.file)).toMatchObject({ ok: false, first_bad: { what: found.what } });
+  });
+
+  it('a cut without a checkpoint is found', async () => {
+    const { file } = await fileVault(3);
+    await tamperFile(file, (connection) => {
+      connection.exec('DELETE FROM audit WHERE sequence <= 2; DELETE FROM audit_subject WHERE sequence <= 2');
+    });
+    expect(await verify(file)).toMatchObject({ ok: false, first_bad: { sequence: 1, what: 'is missing' } });
+    expect((await doctor(file)).ok).toBe(false);
+  });
+
+  it('an archive that was altered, cut or swapped is found', async () => {
+    const [vault, other] = [await fileVault(3), await fileVault(3)];
+    await prune(vault, 'first');
+    await change(vault, 'token-0', 'later');
+    await prune(vault, 'second');
+    await prune(other, 'first');
+    const file = archived(vault, 'first');
+    const check = () => withAdmin(vault.file, (admin) => admin.verifyArchive(file));
+    expect(await check()).toMatchObject({ ok: true });
+    const text = readFileSync(file.place, 'utf8');
+    const lines = text.split(/(?<=\n)/);
+    const header = JSON.parse(lines[0] ?? '');
+    const [sequence, link] = JSON.parse(lines[1] ?? '').filter((_: unknown, at: number) => at % 2 === 0);
+    const without = (at: number) => lines.filter((_, n) => n !== at).join('');
+    const cases: Readonly<Record<string, readonly [text: string, what: RegExp]>> = {
+      'an altered row': [text.replace(/^\[3,(\d+)/m, '[3,1$1'), /3 was altered or moved/],
+      'a removed row': [without(3), /3 is missing/],
+      'two swapped rows': [[...lines.slice(0, 3), lines[4], lines[3], ...lines.slice(5)].join(''), /3 is missing/],
+      'no last row': [without(lines.length - 1), /is missing/],
+      'a row too many': [text + lines.at(-1), /is missing/],
+      'a shorter beginning': [
+        [`${JSON.stringify({ ...header, after: [sequence, link] })}\n`, ...lines.slice(2)].join(''),
+        /altered first line/,
+      ],
+      'another vault': [readFileSync(archived(other, 'first').place, 'utf8'), /of another vault/],
+      'no archive': ['{}\n', /is not an archive/],
+      'an empty file': ['', /is not an archive/],
+    };
+    for (const [name, [altered, what]] of Object.entries(cases)) {
+      writeFileSync(file.place, altered);
+      const report = await check().catch((error: Error) => ({
+        ok: false,
+        first_bad: { sequence: '', what: error.message },
+      }));
+      const { sequence: at = '', what: said = '' } = report.first_bad ?? {};
+      expect(`${at} ${said}`, name).toMatch(what);
+    }
+  });
+
+  it('an anchor of an earlier state is accepted, and an older copy is not', async () => {
+    const vault = await fileVault(3);
+    const anchor = join(vault.folder, 'anchor');
+    const older = readFileSync(vault.file);
+    await change(vault, 'token-0', 'changed');
+    await withVault(vault.file, async () => undefined, anchor);
+    await prune(vault);
+    expect(await doctor(vault.file, anchor)).toMatchObject(SOUND);
+    await withAdmin(vault.file, (admin) => admin.compareWithAnchor(anchor));
+    const pruned = readFileSync(vault.file);
+    writeFileSync(vault.file, older);
+    await expect(withAdmin(vault.file, (admin) => admin.compareWithAnchor(anchor))).rejects.toMatchObject({
+      code: 'damaged',
+    });
+    // A cut without a checkpoint, of as many commits, is no prune.
+    writeFileSync(vault.file, pruned);
+    await tamperFile(vault.file, (connection) => connection.exec('DELETE FROM audit_subject WHERE sequence > 0'));
+    await expect(withAdmin(vault.file, (admin) => admin.compareWithAnchor(anchor))).rejects.toMatchObject({
+      message: expect.stringContaining('does not match the anchor'),
+    });
+  });
+
+  it('an older snapshot is refused, and a later one loads', async () => {
+    const vault = await fileVault(3);
+    const snapshots = () => openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });
+    const using = async <T>(work: (opened: Awaited<ReturnType<typeof snapshots>>) => Promise<T>) => {
+      const opened = await snapshots();
+      return work(opened).finally(() => opened.close());
+    };
+    await using((opened) => opened.save('old', { replace: false }));
+    await change(vault, 'token-0', 'changed');
+    await prune(vault);
+    await using((opened) => opened.save('new', { replace: false }));
+    const pruned = expect.stringContaining('`vault audit prune` removed');
+    expect(await using((opened) => opened.list())).toMatchObject([{ name: 'new' }, { name: 'old', refused: pruned }]);
+    await expect(using((opened) => opened.load('old'))).rejects.toMatchObject({ code: 'conflict', message: pruned });
+    await change(vault, 'token-0', 'newer');
+    await change(vault, 'token-1', 'newer');
+    await using((opened) => opened.load('new'));
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+    for (const id of ['token-0', 'token-1', 'token-2']) expect(await change(vault, id, 'last')).toBe(200);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+    // The loaded snapshot names an entry that is now pruned together with the entry of the load.
+    await prune(vault, 'second');
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+    for (const id of ['token-0', 'token-1', 'token-2']) expect(await change(vault, id, 'end')).toBe(200);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+  });
+
+  it('entries behind a loaded snapshot stay until its load is pruned', async () => {
+    const vault = await fileVault(3);
+    const snapshots = await openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });
+    const saved = (await sequences(vault.file)).length;
+    await snapshots.save('state', { replace: false });
+    await change(vault, 'token-0', 'changed');
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    const time = Date.now();
+    await snapshots.load('state');
+    await snapshots.close();
+    const { archive } = await prune(vault, 'old', time);
+    expect(archive?.through.sequence).toBe(saved - 1);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+    // The row of the snapshot is the first one that was kept.
+    expect(await change(vault, 'token-0', 'again')).toBe(200);
+    expect(await change(vault, 'token-2', 'again')).toBe(200);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+  });
+
+  it.each(Object.entries(ROLLBACKS))('doctor finds %s, put back', async (_what, [act, tables, table]) => {
+    for (const isBefore of [true, false]) {
+      const vault = await fileVault(3);
+      const { file, ...keys } = vault;
+      if (!isBefore) await prune(vault);
+      const before = await keepRows(file);
+      await withVault(file, (opened) =>
+        act(
+          createCaller(() => directClient(opened)),
+          keys,
+        ),
+      );
+      if (isBefore) await prune(vault);
+      expect(await doctor(file)).toMatchObject(SOUND);
+      await putBack(file, before, tables);
+      const { findings } = await doctor(file);
+      expect(findings).toContainEqual({ table, id: expect.any(String), what: expect.any(String) });
+    }
+  });
+});
