@@ -7,6 +7,8 @@ import { writeWholeFile } from './whole-file.ts';
 /** The longest line of an archive, in characters. A row holds at most some thousand ids. */
 const MAX_LINE = 16 * 1024 * 1024;
 
+const HINT = 'name a file that `vault audit prune` wrote';
+
 /** Returns the file at `path` for entries of the audit. Errors name `flag`. */
 export function archiveFile(flag: string, path: string): ArchiveFile {
   return {
@@ -26,7 +28,8 @@ export function archiveFile(flag: string, path: string): ArchiveFile {
       } catch (cause) {
         const code = errorCode(cause);
         if (cause instanceof Fault || !/^E[A-Z]+$/.test(code)) throw cause;
-        if (code === 'ENOENT') throw new Fault('file_missing', `${flag}: there is no file ${path}`, { cause });
+        if (code === 'ENOENT')
+          throw new Fault('file_missing', `${flag}: there is no file ${path}`, { hint: HINT, cause });
         throw new Fault('usage', `${flag}: ${path} cannot be read (${code})`, { cause });
       }
       if (rest !== '') yield rest;

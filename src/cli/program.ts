@@ -191,7 +191,7 @@ export const NOUNS = {
   logs: { summary: "List the tenant's audit log" },
   seed: { summary: 'Apply seed files' },
   profile: { summary: 'Name vaults and their credentials' },
-  audit: { summary: 'List, verify and export the audit' },
+  audit: { summary: 'List, verify, export and prune the audit' },
   clock: { summary: 'Move the clock of a --dev daemon' },
   faults: { summary: 'Inject faults into a --dev daemon' },
   requests: { summary: 'List the requests of a --dev daemon' },

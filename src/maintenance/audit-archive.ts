@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
+import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
+import { findBeginning } from '../core/audit/checkpoint.ts';
 import type { AuditEntry, AuditHead } from '../core/audit/ports.ts';
-import { BrokenAudit, openRow } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, openRow, START } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
 import type { Keyring } from '../core/ports.ts';
@@ -91,13 +93,72 @@ export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Pro
   return { place: file.place, after, through, entries, digest: digest.digest('hex') };
 }
 
-/** Yields the rows of a verified archive. */
-export async function* archivedRows(file: ArchiveFile, chain: string): AsyncGenerator<AuditEntry> {
-  let isHeader = true;
-  for await (const line of file.lines()) {
-    const row = isHeader ? undefined : readRow(chain, line);
-    if (row !== undefined) yield row;
-    isHeader = false;
+/**
+ * Verifies the archives of all pruned rows of the root. Resolves to a function that reads their rows as
+ * `AuditStore.readAudit` does, and quickly in order; to undefined if nothing was pruned. Rejects with the fault
+ * `damaged` for an altered archive, and for one that is missing or that is not of these rows.
+ */
+export async function readArchives(parts: Pick<KeyHolder, 'store' | 'keyring'>, files: readonly ArchiveFile[]) {
+  const { vault_id } = await parts.store.header();
+  const verified: (VerifiedArchive & { readonly file: ArchiveFile })[] = [];
+  for (const file of files) {
+    const archive = await verifyArchive({ ...parts, vault_id }, file).catch((error: unknown) => {
+      if (!(error instanceof BrokenAudit)) throw error;
+      throw new Fault('damaged', `${file.place}: row ${error.sequence} ${error.what}`, { cause: error });
+    });
+    verified.push({ ...archive, file });
+  }
+  verified.sort((a, b) => a.after.sequence - b.after.sequence);
+  const { head } = await findBeginning(parts);
+  if (head.sequence === 0) return undefined;
+  let end = START;
+  for (const { after, through, place } of verified) {
+    if (!isSamePlace(after, end)) {
+      const gap = `${place} begins at row ${after.sequence + 1}, and no archive ends before it with row ${after.sequence}`;
+      throw new Fault('damaged', after.sequence > end.sequence ? gap : `${place} does not continue the other archives`);
+    }
+    end = through;
+  }
+  if (!isSamePlace(end, head)) {
+    throw new Fault(
+      'damaged',
+      `the archives end at row ${end.sequence}, and the audit begins behind row ${head.sequence}`,
+    );
+  }
+  return readInOrder(verified.map(({ file }) => file));
+}
+
+/** Returns whether two places are the same row. */
+export function isSamePlace(a: AuditHead, b: AuditHead): boolean {
+  return a.chain === b.chain && a.sequence === b.sequence && same(a.link, b.link);
+}
+
+/** Returns a function that reads rows. It reads the files again when `after` goes back. */
+function readInOrder(files: readonly ArchiveFile[]) {
+  let rows = rowsOf(files);
+  let last = 0;
+  return async (after: number, limit: number): Promise<readonly AuditEntry[]> => {
+    if (after < last) {
+      rows = rowsOf(files);
+      last = 0;
+    }
+    const found: AuditEntry[] = [];
+    while (found.length < limit) {
+      const { value, done } = await rows.next();
+      if (done) break;
+      last = value.sequence;
+      if (value.sequence > after) found.push(value);
+    }
+    return found;
+  };
+}
+
+async function* rowsOf(files: readonly ArchiveFile[]): AsyncGenerator<AuditEntry> {
+  for (const file of files) {
+    for await (const line of file.lines()) {
+      const row = readRow(ROOT_CHAIN, line);
+      if (row !== undefined) yield row;
+    }
   }
 }
 

@@ -1,7 +1,8 @@
 import { Fault } from '../core/fault.ts';
-import type { AnchorNote, Finding } from '../core/maintenance-ports.ts';
+import type { AnchorNote, ArchiveFile, Finding } from '../core/maintenance-ports.ts';
 import type { Instant, Keyring, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
+import { readArchives } from './audit-archive.ts';
 import { type CheckReport, checkVault } from './check-vault.ts';
 import { clockNotices, openClockNote } from './clock-note.ts';
 import { compareWithAnchor } from './keep-anchor.ts';
@@ -29,11 +30,13 @@ export interface FileReport extends CheckReport {
 
 export interface FileCheck {
   readonly anchor: AnchorNote | undefined;
+  /** The archives of all pruned entries. Default: the last checkpoint replaces these entries. */
+  readonly archives?: readonly ArchiveFile[] | undefined;
   readonly progress?: Progress | undefined;
 }
 
 /** Runs all checks of `vault doctor`. A damaged vault that cannot be opened is a finding, too. */
-export async function checkFile(open: OpenLocked, { anchor, progress }: FileCheck): Promise<FileReport> {
+export async function checkFile(open: OpenLocked, { anchor, archives = [], progress }: FileCheck): Promise<FileReport> {
   const findings: Finding[] = [];
   let notices: readonly string[] = [];
   const found = (table: string) => (error: unknown) => {
@@ -51,7 +54,8 @@ export async function checkFile(open: OpenLocked, { anchor, progress }: FileChec
       findings.push({ table: 'counter', id: '', what: 'the clock note was altered' });
       return [];
     });
-    const report = await checkVault(parts, progress);
+    const readPruned = archives.length === 0 ? undefined : await readArchives(parts, archives).catch(found('archive'));
+    const report = await checkVault(parts, progress, { readPruned: readPruned ?? undefined });
     findings.push(...report.findings);
     checked = report.checked;
   } catch (error) {

@@ -61,7 +61,7 @@ export function subjectOf(table: LedgerTable | 'header', tenantId: string, id: s
 }
 
 /** The number of records that one audit row of a prune keeps. A change of such a record opens the whole row. */
-const KEPT_IN_ROW = 100;
+const KEPT_IN_ROW = 150;
 
 /** The ids of a new tenant's keys: one for its data, one for its indexes. */
 const FIRST_KEYS = ['1', '2'] as const;

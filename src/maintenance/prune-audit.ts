@@ -9,7 +9,7 @@ import { BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
 import type { Instant } from '../core/ports.ts';
-import { archiveLines, type VerifiedArchive, verifyArchive } from './audit-archive.ts';
+import { archiveLines, isSamePlace, type VerifiedArchive, verifyArchive } from './audit-archive.ts';
 import type { KeyHolder } from './key-holder.ts';
 import { readLedger } from './read-ledger.ts';
 
@@ -55,7 +55,7 @@ export async function pruneAudit(
     if (first !== undefined) throw new BrokenAudit(first, first.what);
     if (!isReused) await file.write(archiveLines(parts, range));
     const archive = await verifyArchive(parts, file);
-    if (!isSame(archive.after, range.after) || !isSame(archive.through, range.through)) {
+    if (!isSamePlace(archive.after, range.after) || !isSamePlace(archive.through, range.through)) {
       throw new Fault('file_exists', `${file.place} exists and holds other entries`);
     }
     await appendCheckpoint(parts, { range, latest, digest: archive.digest, kept: ledger.kept(range.through.sequence) });
@@ -64,10 +64,6 @@ export async function pruneAudit(
     if (!(error instanceof BrokenAudit)) throw error;
     throw new Fault('damaged', error.message, { hint: 'run `vault doctor` to find all damage', cause: error });
   }
-}
-
-function isSame(a: AuditHead, b: AuditHead): boolean {
-  return a.chain === b.chain && a.sequence === b.sequence && Buffer.compare(a.link, b.link) === 0;
 }
 
 /**

@@ -139,6 +139,8 @@ export function checkNewPassphrase(passphrase: string, allowWeak: boolean): void
 
 type CheckOptions = KeyHolderOptions & {
   readonly anchor?: string | undefined;
+  /** The archives of all pruned entries, in any order. */
+  readonly archives?: readonly ArchiveFile[] | undefined;
   /** The sources of the machine's clock, for a file. */
   readonly times?: Times;
   /** The format to check a file for. Default: the current one. */
@@ -147,12 +149,13 @@ type CheckOptions = KeyHolderOptions & {
 
 /** Runs all checks of `vault doctor`. A damaged vault that cannot be opened is a finding, too. */
 export async function checkVaultFile(options: CheckOptions, progress?: Progress): Promise<FileReport> {
-  const { anchor, credential, times = MACHINE } = options;
+  const { anchor, archives, credential, times = MACHINE } = options;
   const open = async () => {
     const { header, ...locked } = await openLocked(options, times);
     return { ...locked, unlock: () => unlockKeyring(header, credential) };
   };
-  const report = await checkFile(open, { anchor: anchor === undefined ? undefined : anchorFile(anchor), progress });
+  const note = anchor === undefined ? undefined : anchorFile(anchor);
+  const report = await checkFile(open, { anchor: note, archives, progress });
   return isReadableByOthers(options.file)
     ? { ...report, notices: [...report.notices, `${options.file} is readable by other users`] }
     : report;

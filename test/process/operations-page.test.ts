@@ -103,6 +103,18 @@ describe.runIf(POSIX)('the commands of docs/operations.md', { timeout: 120_000 }
     expect(read).toMatchObject({ exitCode: 0, stdout: '30\n' });
   });
 
+  it('prune the audit', async () => {
+    const { place, env } = await machine();
+    const [prune = ''] = blocksOf('Retention of the audit', 'sh');
+    const ended = await shell(place, `export VAULT_FILE=vault.db; ${prune}`);
+    expect(ended).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^\{"archive":"audit-1","entries":4/) });
+    expect(ended.stderr).toContain('vault: no entry is older than 400d\n');
+    expect(ended.stdout.split('\n').slice(-3)).toEqual(['true', 'true', '']);
+    expect(readdirSync(place.cwd)).not.toContain('audit-2');
+    expect(await place.vault('tokens get row-7 --field id', env)).toMatchObject({ exitCode: 0, stdout: 'row-7\n' });
+    expect((await place.vault('audit list --action pruneAudit -q', env)).stdout).toMatch(/^\d+\.1\n$/);
+  });
+
   it('give space back', async () => {
     const { place } = await machine();
     const before = statSync(place.inside('vault.db')).size;

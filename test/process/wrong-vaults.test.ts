@@ -33,6 +33,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   'audit list': [],
   'audit verify': [],
   'audit export': [],
+  'audit prune': ['--before', '1d', '--archive', '<folder>/old'],
   'snapshot save': ['n'],
   'snapshot list': [],
   'snapshot load': ['n', '--yes'],

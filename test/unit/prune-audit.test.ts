@@ -349,6 +349,37 @@ describe('after a prune', () => {
     }
   });
 
+  it('doctor takes all archives, in any order, and finds what they cover', async () => {
+    const vault = await fileVault(3);
+    const remove = (id: string) =>
+      withVault(vault.file, (opened) => callVault(opened, vault.apiKey, 'deleteToken', { id }));
+    await remove('token-0');
+    await prune(vault, 'first');
+    await change(vault, 'token-1', 'later');
+    await prune(vault, 'second');
+    await change(vault, 'token-1', 'last');
+    const doctorWith = (...names: readonly string[]) => {
+      const archives = names.map((name) => archived(vault, name));
+      return checkVaultFile({ file: vault.file, credential: CREDENTIAL, archives });
+    };
+    const all = await doctorWith('second', 'first');
+    expect(all).toMatchObject(SOUND);
+    expect(all.checked.audit_entries).toBeGreaterThan((await doctor(vault.file)).checked.audit_entries);
+    for (const [names, what] of [
+      [['second'], /second begins at row \d+, and no archive ends before it/],
+      [['first'], /the archives end at row \d+, and the audit begins behind row \d+/],
+      [['first', 'first', 'second'], /does not continue the other archives/],
+    ] as const) {
+      const found = { table: 'archive', id: '', what: expect.stringMatching(what) };
+      expect((await doctorWith(...names)).findings).toEqual([found]);
+    }
+    // Without the archives, nobody knows that there was a tombstone.
+    await tamperFile(vault.file, (connection) => connection.exec("DELETE FROM tombstone WHERE id = 'token-0'"));
+    const lost = { table: 'tombstone', id: 'token-0', what: expect.stringContaining('removed outside the vault') };
+    expect((await doctorWith('first', 'second')).findings).toContainEqual(lost);
+    expect((await doctor(vault.file)).findings).not.toContainEqual(lost);
+  });
+
   it('an anchor of an earlier state is accepted, and an older copy is not', async () => {
     const vault = await fileVault(3);
     const anchor = join(vault.folder, 'anchor');

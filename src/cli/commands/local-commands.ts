@@ -59,6 +59,7 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     'audit list': ['defineAuditList', 'List audit entries, newest first'],
     'audit verify': ['defineAuditVerify', 'Verify the chain of audit entries'],
     'audit export': ['defineAuditExport', 'Export the whole audit as NDJSON'],
+    'audit prune': ['defineAuditPrune', 'Move old audit entries to an archive'],
   }),
   ...commandsOf(() => import('./file/backup.ts'), {
     backup: ['defineBackup', 'Make a verified copy of the file'],
@@ -176,7 +177,11 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
     'vault audit list --denied --since 24h',
     'vault audit list --action deleteToken --limit 10 -o csv',
   ],
-  'audit verify': ['vault audit verify --field ok'],
+  'audit verify': ['vault audit verify --field ok', 'vault audit verify --archive audit-2025'],
+  'audit prune': [
+    'vault audit prune --before 2026-01-01 --archive audit-2025',
+    'vault audit prune --before 400d --archive /mnt/archive/audit',
+  ],
   'audit export': ['vault audit export --out audit.ndjson'],
   'snapshot save': ['vault snapshot save seeded', 'vault snapshot save seeded --replace'],
   'snapshot list': ['vault snapshot list'],

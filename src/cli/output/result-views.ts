@@ -130,6 +130,7 @@ export const RESULT_VIEWS = {
     },
     { columns: ['ok', 'entries'], rest: true },
   ),
+  auditPrune: one({ archive: TEXT, entries: NUMBER, removed: NUMBER, sha256: TEXT }),
   auditExport: one({ file: TEXT, entries: NUMBER }),
   snapshot: one(SNAPSHOT, { columns: ['name', 'saved_at', 'tokens', 'bytes'], idMember: 'name' }),
   snapshotList: list(SNAPSHOT, { idMember: 'name' }),

@@ -7,12 +7,14 @@ import { stringifyJson } from '../../../core/json/stringify.ts';
 import { nearestHint } from '../../../core/nearest-name.ts';
 import { formatInstant } from '../../../core/time.ts';
 import type { VaultAdmin } from '../../../vault/admin.ts';
+import { archiveFile } from '../../archive-file.ts';
 import type { Finish } from '../../exit-codes.ts';
 import { addFlags, FLAGS, type FlagValues } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
-import { outputPath, requireLines } from '../../output-path.ts';
+import { filePath, outputPath, requireLines } from '../../output-path.ts';
 import { parseMoment, parseWhole } from '../../quantities.ts';
+import { report } from '../../report-failure.ts';
 import { refuseAnchor } from '../../target.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { defineWithAdmin } from '../on-file.ts';
@@ -47,6 +49,19 @@ const EXPORT_FLAGS = {
   },
 } as const;
 
+const VERIFY_FLAGS = {
+  archive: { flag: '--archive <path>', env: 'VAULT_ARCHIVE', help: 'check only this archive of `vault audit prune`' },
+} as const;
+
+const PRUNE_FLAGS = {
+  before: {
+    flag: '--before <time>',
+    env: 'VAULT_PRUNE_BEFORE',
+    help: 'remove the entries before this ISO 8601 time, or older than this age (400d)',
+  },
+  archive: { flag: '--archive <path>', env: 'VAULT_PRUNE_ARCHIVE', help: 'a new file (0600) for the removed entries' },
+} as const;
+
 const DEFAULT_LIMIT = '50';
 
 /** `vault audit list`: lists calls with their caller, records and result. */
@@ -67,14 +82,16 @@ export function defineAuditList(command: Command, finish: Finish): void {
 
 /** `vault audit verify`: verifies the chain of entries. Exits with 9 and names the first entry that was altered. */
 export function defineAuditVerify(command: Command, finish: Finish): void {
-  addFlags(command, FLAGS.anchor);
+  addFlags(command, { ...FLAGS.anchor, ...VERIFY_FLAGS });
   defineWithAdmin(
     command,
     finish,
     RESULT_VIEWS.auditVerify,
     async ({ read }) => {
       const { anchor } = read(FLAGS.anchor);
+      const { archive } = read(VERIFY_FLAGS);
       return async (admin, { store }) => {
+        if (archive !== undefined) return admin.verifyArchive(archiveFile('--archive', filePath('--archive', archive)));
         if (store !== undefined) refuseAnchor(anchor);
         if (anchor !== undefined) await admin.compareWithAnchor(anchor);
         return admin.verifyAudit();
@@ -85,6 +102,30 @@ export function defineAuditVerify(command: Command, finish: Finish): void {
   command.addHelpText(
     'after',
     '\nOnly --anchor detects missing entries at the end. `vault doctor` also compares every record with the audit.',
+  );
+}
+
+/** `vault audit prune`: moves old entries to an archive. */
+export function defineAuditPrune(command: Command, finish: Finish): void {
+  addFlags(command, PRUNE_FLAGS);
+  defineWithAdmin(command, finish, RESULT_VIEWS.auditPrune, async ({ read }) => {
+    const flags = read(PRUNE_FLAGS);
+    const before = parseMoment('--before', flags.before);
+    if (before === undefined) throw new Fault('usage', '--before (VAULT_PRUNE_BEFORE) must be given');
+    const path = filePath('--archive', flags.archive);
+    if (path === undefined) throw new Fault('usage', '--archive (VAULT_PRUNE_ARCHIVE) must be given');
+    return async (admin) => {
+      const { archive, removed } = await admin.pruneAudit(before, archiveFile('--archive', path));
+      if (archive !== undefined) {
+        return { archive: path, entries: archive.entries, removed, sha256: archive.digest };
+      }
+      report(`no entry is older than ${flags.before}${removed > 0 ? '; completed an earlier prune' : ''}`);
+      return { entries: 0, removed };
+    };
+  });
+  command.addHelpText(
+    'after',
+    '\nThe archive is sealed: `vault audit verify --archive` checks it with the key of the vault. A killed command loses nothing; run it again, with another --archive.',
   );
 }
 
@@ -153,6 +194,8 @@ function filterOf(values: FlagValues<typeof LIST_FLAGS>): (placed: PlacedEvent) 
   const application = values.application?.toLowerCase();
   const [since, until] = [parseMoment('--since', values.since), parseMoment('--until', values.until)];
   return ({ at, event }) =>
+    // The entries of a prune name every record.
+    (action !== undefined || event.as_of === undefined) &&
     (action === undefined || event.action === action) &&
     (application === undefined || event.application_id === application) &&
     (entity === undefined || event.entities.includes(entity)) &&

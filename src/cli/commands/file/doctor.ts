@@ -1,13 +1,24 @@
 import type { Command } from 'commander';
+import type { ArchiveFile } from '../../../core/maintenance-ports.ts';
 import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
+import { archiveFile } from '../../archive-file.ts';
 import { adjacentKeyFile, adjacentKeyWarning } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, type Environment, FLAGS, type GlobalFlags } from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, type GlobalFlags, typedFlags } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { filePath } from '../../output-path.ts';
 import { report } from '../../report-failure.ts';
 import { refuseAnchor } from '../../target.ts';
 import { defineOnVault } from '../on-file.ts';
+
+const DOCTOR_FLAGS = {
+  archive: {
+    flag: '--archive <path...>',
+    env: 'VAULT_ARCHIVE',
+    help: 'an archive of `vault audit prune` to check, too; repeatable (comma-separated in VAULT_ARCHIVE)',
+  },
+} as const;
 
 /** The result of `vault doctor`. */
 export type Checked = Awaited<ReturnType<typeof checkAndReport>>;
@@ -20,19 +31,25 @@ export function defineDoctor(command: Command, finish: Finish): void {
     RESULT_VIEWS.doctor,
     async ({ read, flags, env }) => {
       const { anchor } = read(FLAGS.anchor);
+      const { archive = env[DOCTOR_FLAGS.archive.env]?.split(',') } = typedFlags<{ archive?: string[] }>(command);
+      const paths = archive?.filter((path) => path !== '').map((path) => filePath('--archive', path));
+      const archives = paths?.map((path) => archiveFile('--archive', path));
       return (opened) => {
         if (opened.store !== undefined) refuseAnchor(anchor);
-        return checkAndReport({ ...opened, anchor }, flags, env);
+        return checkAndReport({ ...opened, anchor, archives }, flags, env);
       };
     },
     (checked) => doctorExitCode(checked, 'restore a backup with `vault restore`'),
   );
-  addFlags(command, FLAGS.anchor);
+  addFlags(command, { ...FLAGS.anchor, ...DOCTOR_FLAGS });
 }
 
 /** Runs the checks of `vault doctor` on a file, shows their progress and reports notices. Resolves to the result. */
 export async function checkAndReport(
-  opened: KeyHolderOptions & { readonly anchor?: string | undefined },
+  opened: KeyHolderOptions & {
+    readonly anchor?: string | undefined;
+    readonly archives?: readonly ArchiveFile[] | undefined;
+  },
   flags: GlobalFlags,
   env: Environment,
 ) {
