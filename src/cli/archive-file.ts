@@ -14,7 +14,7 @@ export function archiveFile(flag: string, path: string): ArchiveFile {
   return {
     place: path,
     exists: () => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
-    write: (lines) => writeWholeFile(flag, path, lines),
+    write: (pieces) => writeWholeFile(flag, path, pieces),
 
     async *lines() {
       let rest = '';

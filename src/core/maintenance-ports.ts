@@ -222,7 +222,7 @@ export interface ArchiveFile {
   readonly place: string;
   readonly exists: () => boolean;
   /** Writes a new file (0600). It appears complete and synced, or not at all. Rejects with the fault `file_exists`. */
-  write(lines: AsyncIterable<string>): Promise<void>;
+  write(pieces: AsyncIterable<string>): Promise<void>;
   /** Yields the lines with their line ends. */
   lines(): AsyncIterable<string>;
 }

@@ -5,6 +5,7 @@ import type { AuditEntry, AuditHead } from '../core/audit/ports.ts';
 import { BrokenAudit, openRow, START } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
+import { createPace } from '../core/own-turn.ts';
 import type { Keyring } from '../core/ports.ts';
 import type { KeyHolder } from './key-holder.ts';
 
@@ -27,7 +28,7 @@ export interface VerifiedArchive extends ArchivedRange {
 type ArchiveParts = Pick<KeyHolder, 'keyring'> & { readonly vault_id: string };
 
 /**
- * Yields the lines of an archive: a header, then the stored rows of a chain in order.
+ * Yields the text of an archive in pieces: a header, then the stored rows of a chain in order.
  *
  *     {"archive":"token-vault audit archive 1","vault_id":"…","chain":"0","after":[SEQUENCE,LINK],"through":[…],"mac":"…"}
  *     [SEQUENCE,AT,LINK,SEALED]
@@ -43,12 +44,14 @@ export async function* archiveLines(
   yield headerLine(keyring, vault_id, range);
   for (let last = after.sequence; last < through.sequence; ) {
     const rows = await store.readAudit(after.chain, last, Math.min(PAGE, through.sequence - last));
+    let lines = '';
     for (const { sequence, at, link, sealed } of rows) {
-      if (sequence !== last + 1) throw new BrokenAudit({ chain: after.chain, sequence: last + 1 }, 'is missing');
-      yield `${JSON.stringify([sequence, at, base64(link), base64(sealed)])}\n`;
+      if (sequence !== last + 1) break;
+      lines += `${JSON.stringify([sequence, at, base64(link), base64(sealed)])}\n`;
       last = sequence;
     }
-    if (rows.length === 0) throw new BrokenAudit({ chain: after.chain, sequence: last + 1 }, 'is missing');
+    if (lines === '') throw new BrokenAudit({ chain: after.chain, sequence: last + 1 }, 'is missing');
+    yield lines;
   }
 }
 
@@ -69,7 +72,9 @@ export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Pro
   let range: ArchivedRange | undefined;
   let head: AuditHead | undefined;
   let entries = 0;
+  const pace = createPace();
   for await (const line of file.lines()) {
+    await pace();
     digest.update(line);
     if (range === undefined || head === undefined) {
       range = readHeader(parts, file.place, line);

@@ -4,18 +4,21 @@ import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
 import { subjectsOf } from '../core/audit/audit-subjects.ts';
 import { checkpointEvent, findBeginning, findCheckpoint, firstSequence } from '../core/audit/checkpoint.ts';
 import { loggedRow, openAny } from '../core/audit/log-index.ts';
-import type { AuditDraft, AuditHead } from '../core/audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuditHead } from '../core/audit/ports.ts';
 import { BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
+import { createPace } from '../core/own-turn.ts';
 import type { Instant } from '../core/ports.ts';
-import { archiveLines, isSamePlace, type VerifiedArchive, verifyArchive } from './audit-archive.ts';
+import { type ArchivedRange, archiveLines, isSamePlace, type VerifiedArchive, verifyArchive } from './audit-archive.ts';
 import type { KeyHolder } from './key-holder.ts';
 import { readLedger } from './read-ledger.ts';
 
-/** The number of rows that one transaction removes, and of rows with kept records that it appends. */
-const REMOVED_ROWS = 200;
-const KEPT_ROWS = 10;
+/** The maximum number of rows that one transaction removes, and of their subjects unless a single row has more. */
+const MAX_ROWS = 200;
+const MAX_SUBJECTS = 500;
+/** The number of rows with kept records that one transaction appends. */
+const KEPT_ROWS = 4;
 
 export interface PruneParts extends Pick<KeyHolder, 'store' | 'keyring'> {
   readonly vault_id: string;
@@ -23,6 +26,9 @@ export interface PruneParts extends Pick<KeyHolder, 'store' | 'keyring'> {
   /** Pauses between two batches. */
   readonly rest: () => Promise<void>;
 }
+
+/** Returns the archive for the rows behind `after`, up to `through`. */
+export type ArchiveOf = (range: ArchivedRange) => ArchiveFile;
 
 /** The result of a prune. */
 export interface Pruned {
@@ -41,7 +47,7 @@ export interface Pruned {
 export async function pruneAudit(
   parts: PruneParts,
   before: Instant,
-  fileOf: (range: { readonly after: AuditHead; readonly through: AuditHead }) => ArchiveFile,
+  fileOf: ArchiveOf,
   { reuse = false }: { readonly reuse?: boolean } = {},
 ): Promise<Pruned> {
   try {
@@ -50,7 +56,7 @@ export async function pruneAudit(
     if (range === undefined) return { removed: resumed };
     const file = fileOf(range);
     const isReused = reuse && file.exists();
-    const { ledger, bad, latest } = await readLedger({ ...parts, upTo: range.through.sequence });
+    const { ledger, bad, latest } = await readLedger({ ...parts, rest: paced(), upTo: range.through.sequence });
     const [first] = bad;
     if (first !== undefined) throw new BrokenAudit(first, first.what);
     if (!isReused) await file.write(archiveLines(parts, range));
@@ -77,7 +83,9 @@ async function rangeBefore(parts: PruneParts, before: Instant) {
   let last = after.sequence;
   let seen = after.sequence;
   let isOpen = true;
+  const pace = createPace();
   for await (const { chain, sequence, at, event } of walkAudit(parts, [after])) {
+    await pace();
     if (chain !== ROOT_CHAIN) continue;
     if (isOpen && sequence > seen) last = seen;
     seen = Math.max(seen, sequence);
@@ -127,10 +135,18 @@ async function appendCheckpoint(
 
 /** Throws `conflict` if an entry behind `through` loaded a snapshot that was saved at or before it. */
 async function refuseLoads(parts: Pick<PruneParts, 'store' | 'keyring'>, through: AuditHead): Promise<void> {
+  const pace = createPace();
   for await (const { event } of walkAudit(parts, [through])) {
+    await pace();
     if (event.action !== 'loadSnapshot' || (event.revision ?? 0) > through.sequence) continue;
     throw new Fault('conflict', 'a snapshot was loaded meanwhile', { hint: 'run the command again' });
   }
+}
+
+/** Returns a function that ends the turn of the event loop when the turn has taken some milliseconds. */
+function paced(): () => Promise<void> {
+  const pace = createPace();
+  return async () => pace();
 }
 
 /** Removes the rows that the last checkpoint covers. Resolves to their number. */
@@ -141,17 +157,35 @@ async function removePruned({ store, keyring, rest }: PruneParts): Promise<numbe
     const first = await firstSequence({ store });
     const left = (checkpoint?.through.sequence ?? 0) - (first ?? 0) + 1;
     if (first === undefined || left <= 0) return removed;
-    const rows = await store.readAudit(ROOT_CHAIN, 0, Math.min(REMOVED_ROWS, left));
-    const last = rows.at(-1);
-    if (last === undefined) return removed;
-    const blinds = rows.flatMap((row) => {
-      const placed = openAny(keyring, row);
-      const subjects = placed.flatMap(({ event }) => subjectsOf(event, event.tenant_id));
-      return [...subjects.map((one) => keyring.auditSubject(one)), ...loggedRow(keyring, row.sequence, placed).blinds];
-    });
-    const unique = new Map(blinds.map((blind) => [Buffer.from(blind).toString('latin1'), blind]));
-    await store.pruneAudit(ROOT_CHAIN, last.sequence, [...unique.values()]);
-    removed += rows.length;
+    const rows = await store.readAudit(ROOT_CHAIN, 0, Math.min(MAX_ROWS, left));
+    const blinds = new Map<string, Uint8Array>();
+    let last = 0;
+    for (const row of rows) {
+      if (blinds.size >= MAX_SUBJECTS) break;
+      for (const blind of blindsOf(keyring, row)) blinds.set(Buffer.from(blind).toString('latin1'), blind);
+      last = row.sequence;
+      removed += 1;
+    }
+    await store.pruneAudit(ROOT_CHAIN, last, [...blinds.values()]);
     await rest();
   }
+}
+
+/** Returns the blind indexes of a row in both indexes of the audit. */
+function blindsOf(keyring: PruneParts['keyring'], row: AuditEntry): readonly Uint8Array[] {
+  const placed = openAny(keyring, row);
+  const subjects = placed.flatMap(({ event }) => subjectsOf(event, event.tenant_id));
+  return [...subjects.map((one) => keyring.auditSubject(one)), ...loggedRow(keyring, row.sequence, placed).blinds];
+}
+
+/**
+ * Resolves to whether the first entry is before `before`, or belongs to a prune that was interrupted. Reads only a few
+ * rows.
+ */
+export async function isPruneDue({ store, keyring }: Pick<PruneParts, 'store' | 'keyring'>, before: Instant) {
+  const [first] = await store.readAudit(ROOT_CHAIN, 0, 1);
+  if (first === undefined) return false;
+  if (first.at < before) return true;
+  const checkpoint = await findCheckpoint({ store, keyring }).catch(() => undefined);
+  return checkpoint !== undefined && checkpoint.through.sequence >= first.sequence;
 }

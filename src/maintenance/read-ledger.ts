@@ -4,6 +4,7 @@ import { type CheckpointParts, findBeginning, isPruned, keptEvents } from '../co
 import { loggedRow } from '../core/audit/log-index.ts';
 import type { AuditEntry, AuditHead, AuditStore, IndexedPlace, LoggedRow } from '../core/audit/ports.ts';
 import { advanceHeads, BrokenAudit, type PlacedEvent, rowName, START, walkAudit } from '../core/audit/walk-audit.ts';
+import { createPace } from '../core/own-turn.ts';
 import type { Instant } from '../core/ports.ts';
 import { type BadEntry, createLedger, type Ledger, type LedgerState } from './ledger.ts';
 
@@ -62,7 +63,11 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
   const { head, checkpoint } = await findBeginning(parts);
   const isCovered = readPruned !== undefined;
   if (checkpoint !== undefined && !isCovered) {
-    for await (const { event } of keptEvents(parts, checkpoint)) ledger.keep(event);
+    const pace = createPace();
+    for await (const { event } of keptEvents(parts, checkpoint)) {
+      ledger.keep(event);
+      await pace();
+    }
   }
   const from = isCovered ? START : head;
   const walked = isCovered ? { ...parts, store: withPruned(parts.store, head.sequence, readPruned) } : parts;

@@ -64,6 +64,7 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
     issueKey: (tenantId) => use((vault) => vault.issueKey(tenantId)),
     endWaits: () => opened?.endWaits(),
     sweep: () => use((vault) => vault.sweep()),
+    pruneAudit: (keepMs, fileOf) => use((vault) => vault.pruneAudit(keepMs, fileOf)),
     nextExpiry: () => use((vault) => vault.nextExpiry()),
     sweepNowAndThen: () => use((vault) => vault.sweepNowAndThen()),
     close: () => use((vault) => vault.close()),

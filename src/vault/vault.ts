@@ -18,6 +18,7 @@ import type { Credential } from '../keyring/credential.ts';
 import { sealClockNote } from '../maintenance/clock-note.ts';
 import { headerEvent } from '../maintenance/header-event.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
+import type { ArchiveOf, Pruned } from '../maintenance/prune-audit.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
 import { reportError } from './report-error.ts';
 import { MACHINE, systemClock, type Times } from './system-clock.ts';
@@ -64,6 +65,12 @@ export interface Vault {
   endWaits(): void;
   /** Removes expired records and completes the log index. Resolves to the number of removed records. */
   sweep(): Promise<number>;
+  /**
+   * Archives and removes the audit entries that are older than `keepMs`, once the oldest entry is a tenth older: each
+   * prune adds a checkpoint to the file. `fileOf` returns the archive for a range of rows; an existing one of the same
+   * rows is used. Resolves to undefined if nothing is due. Rejects as `pruneAudit` does.
+   */
+  pruneAudit(keepMs: number, fileOf: ArchiveOf): Promise<Pruned | undefined>;
   /** Resolves to the time when the next record expires, or to undefined if none does. */
   nextExpiry(): Promise<Instant | undefined>;
   /**
@@ -355,6 +362,13 @@ export function composeVault(parts: VaultParts): Vault {
       const removed = await sweepExpired();
       await (await import('../core/audit/log-index.ts')).indexLogs(world);
       return removed;
+    },
+    pruneAudit: async (keepMs, fileOf) => {
+      const { isPruneDue, pruneAudit } = await import('../maintenance/prune-audit.ts');
+      const now = world.clock.settled();
+      if (!(await isPruneDue({ store, keyring }, now - keepMs * 1.1))) return undefined;
+      const { vault_id } = await store.header();
+      return pruneAudit({ ...world, vault_id, rest }, now - keepMs, fileOf, { reuse: true });
     },
     nextExpiry: () => store.nextExpiry(world.clock.now()),
     sweepNowAndThen: async () => {

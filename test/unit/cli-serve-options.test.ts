@@ -24,6 +24,7 @@ describe('serveOptions', () => {
       hostNames: [],
       tls: undefined,
       limits: DEFAULT_LIMITS,
+      retention: undefined,
       settings: {
         writerThread: true,
         limits: DEFAULT_LIMITS,
@@ -123,6 +124,24 @@ describe('serveOptions for a daemon that other machines reach', () => {
     }
   });
 
+  it('take how long to keep the audit together with a folder', () => {
+    const env = { VAULT_AUDIT_KEEP: '400d', VAULT_AUDIT_ARCHIVE: '.' };
+    expect(serveOptions({}, env).retention).toEqual({ keepMs: 400 * 86_400_000, folder: '.' });
+    expect(serveOptions({ auditKeep: '1d' }, env).retention).toMatchObject({ keepMs: 86_400_000 });
+    // A --dev vault ignores variables that are meant for another one.
+    expect(serveOptions({ dev: true }, env).retention).toBeUndefined();
+    for (const [flags, message] of [
+      [{ auditKeep: '1d' }, '--audit-keep needs --audit-archive'],
+      [{ auditArchive: '.' }, '--audit-archive needs --audit-keep'],
+      [{ auditKeep: '23h', auditArchive: '.' }, '--audit-keep must be at least 1d'],
+      [{ auditKeep: 'long', auditArchive: '.' }, '--audit-keep must be a duration such as 400d'],
+      [{ auditKeep: '1d', auditArchive: 'package.json' }, '--audit-archive: there is no folder package.json'],
+      [{ auditKeep: '1d', auditArchive: '-' }, '--audit-archive: - is standard output'],
+    ] as const) {
+      expect(() => serveOptions(flags, {})).toThrow(message);
+    }
+  });
+
   it.each([
     ['--log', ['--log'], 'json'],
     ['--log false', ['--log', 'false'], false],
@@ -185,6 +204,19 @@ describe('the sweeper', () => {
     });
     for (let turns = 0; turns < 4; turns += 1) await turn();
     expect({ swept, told }).toEqual({ swept: 4, told: ['a', 'b', 'a'] });
+  });
+
+  it('prunes after each sweep, also after a failed one', async () => {
+    const done: string[] = [];
+    const turn = createSweeper({
+      sweep: () => (done.push('sweep') > 1 ? Promise.reject(new Error('4242')) : Promise.resolve()),
+      notices: async () => [],
+      report: () => undefined,
+      prune: async () => void done.push('prune'),
+    });
+    await turn();
+    await turn();
+    expect(done).toEqual(['sweep', 'prune', 'sweep', 'prune']);
   });
 
   it('continues after a failure and hides its message', async () => {

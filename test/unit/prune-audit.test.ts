@@ -1,13 +1,15 @@
-import { readFileSync, statSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { archiveFile } from '../../src/cli/archive-file.ts';
+import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts';
 import { directClient } from '../../src/client/direct.ts';
 import { findBegunPrune } from '../../src/core/audit/checkpoint.ts';
 import { pruneAudit } from '../../src/maintenance/prune-audit.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
+import { openVault } from '../../src/vault/vault.ts';
 import { createCaller } from '../checks/perform.ts';
 import { keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
@@ -166,6 +168,7 @@ const CUTS: Readonly<Record<string, readonly [sql: string, what: RegExp]>> = {
 async function pruneWith(
   vault: FileVault,
   before: (method: 'appendAudit' | 'pruneAudit', call: number) => Promise<void>,
+  time = Date.now() + 1,
 ) {
   const opened = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
   let calls = 0;
@@ -188,7 +191,7 @@ async function pruneWith(
     rest: async () => undefined,
   };
   try {
-    return await pruneAudit(parts, Date.now() + 1, () => archived(vault, `archive-${Math.random()}`));
+    return await pruneAudit(parts, time, () => archived(vault, `archive-${Math.random()}`));
   } finally {
     await opened.close();
   }
@@ -466,5 +469,91 @@ describe('after a prune', () => {
       const { findings } = await doctor(file);
       expect(findings).toContainEqual({ table, id: expect.any(String), what: expect.any(String) });
     }
+  });
+});
+
+describe('the sweeper of a daemon', () => {
+  const DAY = 86_400_000;
+
+  /** Returns the sweeper's prune of a vault whose clock is `ahead` milliseconds ahead. */
+  async function sweeping(vault: FileVault, keepMs = 10 * DAY) {
+    let ahead = 0;
+    let time = 0;
+    const now = () => Date.now() + ahead;
+    const clock = { now, settled: now };
+    const opened = await openVault({ file: vault.file, credential: CREDENTIAL, clock });
+    onTestFinished(() => opened.close().catch(() => undefined));
+    const reported: string[] = [];
+    const report = (fact: string) => void reported.push(fact);
+    const prune = createRetention({ keepMs, folder: vault.folder }, opened, report, () => time);
+    const turn = async (after: number) => {
+      ahead += after;
+      time += after;
+      await prune();
+      return reported.splice(0);
+    };
+    return { turn, opened };
+  }
+  const archives = ({ folder }: FileVault) => readdirSync(folder).filter((name) => name.startsWith('vault-audit-'));
+
+  it('moves entries once the oldest is a tenth older, at most once a day', async () => {
+    const vault = await fileVault(3);
+    const { turn } = await sweeping(vault);
+    const rows = (await sequences(vault.file)).length;
+    expect(await turn(0)).toEqual([]);
+    expect(await turn(10.9 * DAY)).toEqual([]);
+    expect(archives(vault)).toEqual([]);
+    const name = `vault-audit-000000000001-${String(rows).padStart(12, '0')}`;
+    expect(await turn(0.2 * DAY)).toEqual([`moved ${rows} audit entries to ${join(vault.folder, name)}`]);
+    expect(archives(vault)).toEqual([name]);
+    expect((await sequences(vault.file))[0]).toBe(rows + 1);
+    expect(await turn(60_000)).toEqual([]);
+    expect(await turn(2 * DAY)).toEqual([]);
+    // The checkpoint, too, becomes old.
+    expect(await turn(11 * DAY)).toMatchObject([expect.stringMatching(/^moved \d+ audit entries/)]);
+    expect(archives(vault)).toHaveLength(2);
+    expect(await withAdmin(vault.file, (admin) => admin.verifyAudit())).toMatchObject({ ok: true });
+  });
+
+  it('uses the archive of an interrupted prune, and completes its removal', async () => {
+    const vault = await fileVault(3);
+    const { turn, opened } = await sweeping(vault);
+    const rows = (await sequences(vault.file)).length;
+    const place = join(vault.folder, `vault-audit-000000000001-${String(rows).padStart(12, '0')}`);
+    // Interrupt the prune behind the archive.
+    const full = () =>
+      opened.pruneAudit(0, () => ({ ...archiveFile('--archive', place), lines: () => expect.fail('cut') }));
+    await expect(full()).rejects.toThrow('cut');
+    expect((await sequences(vault.file)).length).toBe(rows);
+    expect(await turn(12 * DAY)).toEqual([`moved ${rows} audit entries to ${place}`]);
+
+    const stop = async (method: string) => {
+      if (method === 'pruneAudit') throw new Error('stopped');
+    };
+    const first = (await sequences(vault.file))[0];
+    await expect(pruneWith(vault, stop, Date.now() + 13 * DAY)).rejects.toThrow('stopped');
+    expect((await sequences(vault.file))[0]).toBe(first);
+    // The rows of the interrupted prune have the time of this machine, so they are old, too.
+    expect(await turn(DAY)).toEqual([expect.stringMatching(/^moved \d+ audit entries/)]);
+    expect((await sequences(vault.file))[0]).toBeGreaterThan(first ?? 0);
+
+    const reported: string[] = [];
+    const only = { file: 'vault.db', pruneAudit: async () => ({ removed: 3 }) };
+    await createRetention({ keepMs: DAY, folder: '.' }, only, (fact) => void reported.push(fact))();
+    expect(reported).toEqual(['completed the removal of 3 archived rows of the audit']);
+  });
+
+  it('reports a failure, and tries again in an hour', async () => {
+    const vault = await fileVault(3);
+    const { turn } = await sweeping(vault);
+    const rows = (await sequences(vault.file)).length;
+    const place = join(vault.folder, `vault-audit-000000000001-${String(rows).padStart(12, '0')}`);
+    writeFileSync(place, 'mine');
+    const failed = `old audit entries could not be archived: ${place} is not an archive of an audit; trying again in an hour`;
+    expect(await turn(12 * DAY)).toEqual([failed]);
+    expect(await turn(60_000)).toEqual([]);
+    expect((await sequences(vault.file)).length).toBe(rows);
+    rmSync(place);
+    expect(await turn(60 * 60_000)).toEqual([`moved ${rows} audit entries to ${place}`]);
   });
 });

@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { DEFAULT_LIMITS, type Limits, MAX_DEPTH } from '../../../contract/limits.ts';
 import { AUDIT_LEVELS, type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
 import { Fault } from '../../../core/fault.ts';
@@ -8,6 +9,7 @@ import { filePath } from '../../output-path.ts';
 import { parseByteSize, parseDuration, parseWhole } from '../../quantities.ts';
 import { includedActiveTokens } from '../../target.ts';
 import { SEED_FLAG } from '../dev/seed-flag.ts';
+import type { Retention } from './audit-retention.ts';
 
 export const DEFAULT_HEADER_PREFIX = 'SVC';
 
@@ -81,6 +83,16 @@ export const SERVE_FLAGS = {
     env: 'VAULT_AUDIT_STRICT',
     help: 'write the audit entry of a reveal to disk before the reply',
   },
+  auditKeep: {
+    flag: '--audit-keep <duration>',
+    env: 'VAULT_AUDIT_KEEP',
+    help: 'move audit entries older than this (400d) to --audit-archive',
+  },
+  auditArchive: {
+    flag: '--audit-archive <folder>',
+    env: 'VAULT_AUDIT_ARCHIVE',
+    help: 'the folder for the archives of --audit-keep',
+  },
   corsOrigin: {
     flag: '--cors-origin <origin...>',
     env: 'VAULT_CORS_ORIGIN',
@@ -152,6 +164,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     tls: tlsOf(flags, env),
     corsOrigins: flags.corsOrigin ?? env[SERVE_FLAGS.corsOrigin.env]?.split(/[\s,]+/).filter((text) => text !== ''),
     limits,
+    retention: dev ? undefined : retentionOf(flags, env),
     settings: {
       writerThread: true,
       limits,
@@ -160,6 +173,31 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
       auditStrict: isOn('auditStrict'),
     },
   };
+}
+
+/** The minimum of `--audit-keep`, in milliseconds. */
+const MIN_KEEP_MS = 24 * 60 * 60 * 1000;
+
+/** Returns how long to keep audit entries, and the folder of their archives. Throws the fault `usage`. */
+function retentionOf(flags: ServeFlags, env: Environment): Retention | undefined {
+  const keep = flagValue(flags.auditKeep, env, SERVE_FLAGS.auditKeep);
+  const folder = filePath('--audit-archive', flagValue(flags.auditArchive, env, SERVE_FLAGS.auditArchive));
+  if (keep === undefined && folder === undefined) return undefined;
+  if (keep === undefined || folder === undefined) {
+    throw new Fault(
+      'usage',
+      `${keep === undefined ? '--audit-archive needs --audit-keep' : '--audit-keep needs --audit-archive'}`,
+      {
+        hint: 'set both to archive old audit entries (VAULT_AUDIT_KEEP, VAULT_AUDIT_ARCHIVE)',
+      },
+    );
+  }
+  const keepMs = parseDuration('--audit-keep', keep, '400d');
+  if (keepMs < MIN_KEEP_MS) throw new Fault('usage', '--audit-keep must be at least 1d');
+  if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
+    throw new Fault('usage', `--audit-archive: there is no folder ${folder}`, { hint: 'create the folder' });
+  }
+  return { keepMs, folder };
 }
 
 /** Returns whether to serve the console; undefined when it is not set. */

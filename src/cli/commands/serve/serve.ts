@@ -16,6 +16,7 @@ import { chooseOwnPlace, refuseAnchor } from '../../target.ts';
 import { VERSION } from '../../version.ts';
 import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
 import type { ConsoleLink } from '../ui/console-link.ts';
+import { createRetention } from './audit-retention.ts';
 import { readCertificate, reloadCertificate } from './certificate.ts';
 import { startFileCheck } from './file-check.ts';
 import { openLogFile } from './log-file.ts';
@@ -69,6 +70,8 @@ const NOT_FOR_DEV = {
   passphraseFile: '--passphrase-file',
   anchor: '--anchor',
   store: '--store',
+  auditKeep: '--audit-keep',
+  auditArchive: '--audit-archive',
 } as const;
 
 /**
@@ -151,7 +154,9 @@ async function serve(
       const text = keys && (await devText?.(format, ready, keys, options.headerPrefix));
       if (post === undefined) await putReadyFile(options, ready);
       if (post === undefined || post.isFirst) {
-        stopSweeper = startSweeper({ sweep: () => vault.sweep(), notices: () => vault.notices(), report });
+        const { retention } = options;
+        const prune = retention && createRetention(retention, vault, report);
+        stopSweeper = startSweeper({ sweep: () => vault.sweep(), notices: () => vault.notices(), report, prune });
       }
       if (keys === undefined) {
         // Each worker checks the file for its own notices.
@@ -216,6 +221,11 @@ async function openServed(
     return { ...dev, ...(seedFiles.length > 0 && { seeded: { seed: ids } }) };
   }
   const place = chooseOwnPlace(flags, env);
+  if (place.store !== undefined && options.retention !== undefined) {
+    throw new Fault('usage', '--audit-keep works only on a file', {
+      hint: 'run `vault audit prune` as the owner of the database',
+    });
+  }
   const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
   if (place.store !== undefined) refuseAnchor(anchor);
   const credential = await readCredential(place, flags, env);

@@ -5,13 +5,15 @@ export interface SweeperContext {
   readonly sweep: () => Promise<unknown>;
   readonly notices: () => Promise<readonly string[]>;
   readonly report: (fact: string) => void;
+  /** Moves old audit entries to an archive. Never rejects. */
+  readonly prune?: (() => Promise<void>) | undefined;
 }
 
 /**
  * Returns a function that removes expired tokens. It also reports the vault's notices, such as a clock in doubt, and
- * repeats a notice only after it was gone.
+ * repeats a notice only after it was gone. Then prunes the audit.
  */
-export function createSweeper({ sweep, notices, report }: SweeperContext): () => Promise<void> {
+export function createSweeper({ sweep, notices, report, prune }: SweeperContext): () => Promise<void> {
   let reported: readonly string[] = [];
   return async () => {
     try {
@@ -22,6 +24,7 @@ export function createSweeper({ sweep, notices, report }: SweeperContext): () =>
     } catch {
       report('expired tokens could not be removed; trying again in a minute');
     }
+    await prune?.();
   };
 }
 
