@@ -3,7 +3,11 @@ import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { archiveFile } from '../../src/cli/archive-file.ts';
 import type { Call, Reply } from '../../src/contract/call.ts';
+import { ROOT_CHAIN } from '../../src/core/audit/audit-link.ts';
+import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openVault } from '../../src/vault/vault.ts';
 import { inParallel } from '../checks/perform.ts';
 import { type Command, cleanEnvironment } from '../scripts/run-script.ts';
@@ -71,8 +75,42 @@ async function fill(): Promise<void> {
 }
 const onlyWhole = async (counts: readonly number[]) => expect(counts).toContain(await total());
 
+/** Returns the rows of the audit, by their links: those in the file, and those in archives. */
+async function auditLinks(archives: readonly string[]): Promise<ReadonlySet<string>> {
+  const links = new Set<string>();
+  const { store } = await openVaultFile(inside('vault.db'));
+  for (const { link } of await store.readAudit(ROOT_CHAIN, 0, 100_000)) links.add(Buffer.from(link).toString('base64'));
+  await store.close();
+  for (const name of archives) {
+    const [, ...rows] = readFileSync(inside(name), 'utf8').trim().split('\n');
+    for (const row of rows) links.add(JSON.parse(row)[2]);
+  }
+  return links;
+}
+
+/** Checks that the audit and every record are sound, and that each of `links` is in the file or in an archive. */
+async function checkPruned(links: ReadonlySet<string>): Promise<void> {
+  const credential = { kind: 'key_file', key: new Uint8Array(readFileSync(inside('vault.db.key'))) } as const;
+  const admin = await openVaultAdmin({ file: inside('vault.db'), credential });
+  const archives = readdirSync(cwd).filter((name) => /^old-\d+$/.test(name));
+  for (const name of archives) {
+    expect(await admin.verifyArchive(archiveFile('--archive', inside(name)))).toMatchObject({ ok: true });
+  }
+  expect(await admin.verifyAudit()).toMatchObject({ ok: true });
+  await admin.close();
+  const { ok, checked } = await checkVaultFile({ file: inside('vault.db'), credential });
+  expect({ ok, tokens: checked.tokens }).toEqual({ ok: true, tokens: TOKENS });
+  const found = await auditLinks(archives);
+  expect([...links].filter((link) => !found.has(link))).toEqual([]);
+}
+
+let beforePrune: { readonly bytes: Buffer; readonly links: ReadonlySet<string> } | undefined;
+const PRUNE = ['audit', 'prune', '--before', '2099-01-01', '--archive'] as const;
+
 interface Case {
   readonly what: string;
+  /** The number of kills. Default: KILLS. */
+  readonly kills?: number;
   /** Runs before the first kill. */
   readonly prepare: () => Promise<unknown>;
   /** The share of a whole run's steps over which the kills are spread. */
@@ -158,26 +196,51 @@ const CASES: readonly Case[] = [
     check: async () => expect(await total()).toBeLessThanOrEqual(TOKENS),
     last: async () => expect(await total()).toBe(TOKENS),
   },
+  {
+    what: 'audit prune',
+    kills: 100,
+    prepare: async () => {
+      await fill();
+      // More rows than one transaction removes.
+      for (let times = 0; times < 2; times += 1) {
+        await onFile(ids.map(() => ({ operation: 'listTokens', query: [['size', '1']] }) as const));
+      }
+      await expect(checkPruned(new Set(['a lost row']))).rejects.toThrow('a lost row');
+      beforePrune = { bytes: readFileSync(inside('vault.db')), links: await auditLinks([]) };
+    },
+    span: 1,
+    words: (round) => [...PRUNE, `old-${round}`],
+    check: async () => {
+      const { bytes = Buffer.alloc(0), links = new Set<string>() } = beforePrune ?? {};
+      await checkPruned(links);
+      // The next run completes a removal, and prunes the entries of the interrupted prune.
+      expect(await stepped([...PRUNE, 'old-1000'], {})).toBeNull();
+      await checkPruned(links);
+      for (const name of readdirSync(cwd)) if (/^old-/.test(name)) rmSync(inside(name));
+      writeFileSync(inside('vault.db'), bytes);
+    },
+    last: async () => checkPruned(beforePrune?.links ?? new Set()),
+  },
 ];
 
-describe.each(CASES)('$what, killed at its steps', ({ span, words, prepare, check, last }) => {
-  it('leaves the old or the new state, and the next run completes', { timeout: 120_000 }, async () => {
+describe.each(CASES)('$what, killed at its steps', ({ kills = KILLS, span, words, prepare, check, last }) => {
+  it('leaves the old or the new state, and the next run completes', { timeout: 12_000 * kills }, async () => {
     await prepare();
     // Count the steps of a whole run, then restore the state before it.
     const state = ['vault.db', 'vault.db.key'].map((name) => [name, readFileSync(inside(name))] as const);
     expect(await stepped(words(0), { STEPS_FILE: inside('steps') })).toBeNull();
     const steps = Number(readFileSync(inside('steps'), 'utf8'));
-    expect(steps).toBeGreaterThan(KILLS);
-    for (const name of ['out', 'journal']) rmSync(inside(name), { force: true });
+    expect(steps).toBeGreaterThan(kills);
+    for (const name of ['out', 'journal', 'old-0']) rmSync(inside(name), { force: true });
     for (const [name, bytes] of state) writeFileSync(inside(name), bytes);
 
-    for (let round = 0; round < KILLS; round += 1) {
-      const at = Math.round(1 + ((steps - 2) * (round + 0.5) * span) / KILLS);
+    for (let round = 0; round < kills; round += 1) {
+      const at = Math.round(1 + ((steps - 2) * (round + 0.5) * span) / kills);
       const signal = await stepped(words(round), { KILL_AT: String(at) });
       expect(signal, `step ${at} of ${steps}`).toBe('SIGKILL');
       await check();
     }
-    expect(await stepped(words(KILLS), {})).toBeNull();
+    expect(await stepped(words(kills), {})).toBeNull();
     await last();
     expect(await result('doctor')).toMatchObject({ ok: true });
   });
