@@ -91,7 +91,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     const { action, entities, revision = 0 } = event;
     if (event.as_of !== undefined) return [];
     const [table, change] = changeOf(event) ?? [];
-    if (action === 'openChain') isOrdered = false;
+    if (action === 'openChain' || action === 'mergeChains') isOrdered = false;
     if (table === 'header') {
       if (header !== entities[1]) reject(placed, 'header', '', OTHER_HEADER);
       header = entities[0];

@@ -35,6 +35,8 @@ const LOCAL_ACTIONS = {
     summary: 'Keep the state of applications in the audit',
   },
   keepTokens: { code: 'tk', effect: ['token', 'upsert'], summary: 'Keep the state of tokens in the audit' },
+  mergeChains: { code: 'hm', effect: 'none', summary: 'Merge the chains of the audit by time' },
+  moveVault: { code: 'vm', effect: 'none', summary: 'Move the vault' },
 } as const satisfies Record<string, AuditFacts & Pick<Operation, 'summary'>>;
 
 /** An event and its time. */
@@ -68,7 +70,7 @@ export interface AuditEvent {
    * - an export: the exported view
    * - a snapshot: its name, then the ids of its tenants
    * - an opened chain of the audit: the chain
-   * - a noted or closed chain of the audit: its last place, from `createChainRecorder`
+   * - a noted or closed chain of the audit, and a moved vault: the last places of chains, from `encodePlace`
    * - a prune of the audit: its checkpoint, from `checkpointEvent`
    * - a kept header: the mark of its MAC; a kept tenant: `since` and `live` of its ledger, then the ids of its keys
    */

@@ -58,7 +58,8 @@ export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}):
   }
 }
 
-async function readVault(
+/** Reads the header and the format. Rejects with the fault of a schema that this code cannot serve. */
+export async function readVault(
   { run }: SqlClient,
   { shown }: StoreUrl,
 ): Promise<Pick<OpenedVaultStore, 'header' | 'format'>> {
@@ -100,8 +101,8 @@ export async function createVaultStore(
   }
 }
 
-/** Returns the fault of a statement that failed while a command opened or created a vault. */
-function toStoreFault({ shown }: StoreUrl, error: unknown): unknown {
+/** Returns the fault of a statement that failed while a command opened, created or moved a vault. */
+export function toStoreFault({ shown }: StoreUrl, error: unknown): unknown {
   if (!(error instanceof PgError)) return error;
   return new Fault(treatmentOf(error, 'write').fault, `${shown} failed with ${error.code}`, { cause: error });
 }

@@ -13,8 +13,8 @@ const GATES = 4096;
  * - UUIDs and blind indexes, which have 16 bytes, are `uuid`: as short as bytes, and arrays of them need no escapes.
  *   Ids of tokens order by their bytes, as in SQLite, whatever the database's locale. Times are milliseconds.
  * - There are no foreign keys: each costs a locking query for each row. `doctor` looks for orphans.
- * - `format` has a negative number while the vault is moved away. `header` is written last: without its row there is no
- *   vault.
+ * - `format` has a negative number after the vault was moved away, and in a copy before the move is complete. `header`
+ *   is written last: without its row there is no vault.
  * - `sweep` has what SQLite keeps in the file's own row of `counter`: the last claim to remove expired records, and the
  *   clock note. `authority` is random and new after each change of any tenant, application or key. There is no
  *   counter of commits: the head of the audit identifies the last commit.
@@ -95,6 +95,11 @@ const TABLES: readonly string[] = [
   'CREATE TABLE vault.reply_subject (reply bigint NOT NULL, blind uuid NOT NULL, PRIMARY KEY (reply, blind))',
   'CREATE INDEX reply_subject_blind ON vault.reply_subject (blind)',
 ];
+
+/** The names of the tables. */
+export const TABLE_NAMES: readonly string[] = TABLES.flatMap(
+  (text) => /^CREATE TABLE vault\.(\w+)/.exec(text)?.[1] ?? [],
+);
 
 /**
  * How PostgreSQL stores them. Sealed bytes do not compress. Rows of `token`, `tenant`, `chain` and counters change in

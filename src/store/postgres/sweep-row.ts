@@ -1,11 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Store } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
 import { optionally, storedInstant, storedText } from '../rows/stored-value.ts';
 import type { Connections } from './connections.ts';
 import type { Statement } from './sql-client.ts';
 import { storedUuid } from './uuid-text.ts';
 
-const AUTHORITY: Statement = { name: 'authorityVersion', text: 'SELECT authority FROM vault.sweep' };
+/** Each call asks for the version, so daemons notice at once that the vault was moved away. */
+const AUTHORITY: Statement = {
+  name: 'authorityVersion',
+  text: 'SELECT s.authority, f.format < 0 FROM vault.sweep s, vault.format f',
+};
 
 // A sweep is also due if the last one lies far in the future: a sweep under a clock far ahead must not stop later ones.
 // The column has no MAC, because an edit can only delay one sweep by an hour or start it at once.
@@ -45,8 +50,9 @@ export function sweepMethods({ read, change }: Pick<Connections, 'read' | 'chang
       // was committed before its call.
       authority ??= nextTurn().then(async () => {
         authority = undefined;
-        const [row] = await read(AUTHORITY);
-        return storedUuid(row?.[0]);
+        const [[version, isMoved] = []] = await read(AUTHORITY);
+        if (isMoved === true) throw new Problem('vault_moved', { retryAfter: 1 });
+        return storedUuid(version);
       });
       return authority;
     },

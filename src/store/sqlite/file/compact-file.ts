@@ -59,7 +59,8 @@ export async function assertUnused(file: string): Promise<void> {
   (await openAlone(file)).connection.close();
 }
 
-async function openAlone(file: string) {
+/** Opens a vault file so that no other process can open it. Throws `locked_by_other`. */
+export async function openAlone(file: string) {
   const path = resolve(file);
   const found = checkFile(path);
   const connection = connect(await loadDriver(), path);
@@ -145,7 +146,8 @@ async function keepOwner(building: string, { uid, gid, mode }: BigIntStats): Pro
   await chmod(building, Number(mode) & 0o777);
 }
 
-async function syncFolder(folder: string): Promise<void> {
+/** Makes the names in a folder survive a power failure. */
+export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {
     await handle.sync();

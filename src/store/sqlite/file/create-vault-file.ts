@@ -1,6 +1,6 @@
 import type { Store, VaultHeader } from '../../../core/ports.ts';
 import { connect, setPragmas } from './connect.ts';
-import { loadDriver } from './driver.ts';
+import { type Connection, loadDriver } from './driver.ts';
 import { writeHeader } from './header-table.ts';
 import { openVaultFile } from './open-vault-file.ts';
 import { placeFile } from './place-file.ts';
@@ -21,15 +21,7 @@ export async function createVaultFile(
     const connection = connect(Database, building);
     try {
       setPragmas(connection);
-      connection.transaction(() => {
-        for (const statement of SCHEMA) connection.exec(statement);
-        connection
-          .prepare("INSERT INTO counter VALUES (0, 0, 0, 0, 0, 0, ?, randomblob(16), '')")
-          .run(header.created_at);
-        writeHeader(connection, header);
-        connection.pragma(`application_id = ${APPLICATION_ID}`);
-        connection.pragma(`user_version = ${FORMAT}`);
-      })();
+      createTables(connection, header);
       connection.pragma('wal_checkpoint(TRUNCATE)');
     } finally {
       connection.close();
@@ -42,4 +34,15 @@ export async function createVaultFile(
       await store.close();
     }
   });
+}
+
+/** Makes the empty file of a connection a vault without tenants. */
+export function createTables(connection: Connection, header: VaultHeader): void {
+  connection.transaction(() => {
+    for (const statement of SCHEMA) connection.exec(statement);
+    connection.prepare("INSERT INTO counter VALUES (0, 0, 0, 0, 0, 0, ?, randomblob(16), '')").run(header.created_at);
+    writeHeader(connection, header);
+    connection.pragma(`application_id = ${APPLICATION_ID}`);
+    connection.pragma(`user_version = ${FORMAT}`);
+  })();
 }

@@ -87,7 +87,7 @@ export async function removeDrafts(
 }
 
 /** Throws `file_exists` if the file or its log exists: SQLite would apply a left-over log to the new file. */
-function assertFree(target: string): void {
+export function assertFree(target: string): void {
   if (target !== target.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
   for (const suffix of ['', ...COMPANIONS]) {
     if (lstatSync(target + suffix, { throwIfNoEntry: false }) === undefined) continue;
@@ -126,7 +126,7 @@ const NO_HARD_LINKS: ReadonlySet<string | undefined> = new Set(['EPERM', 'ENOTSU
  * system without hard links, renames the file over a placeholder of its own, synchronously, so that no signal handler
  * runs in between.
  */
-async function publish(building: string, target: string): Promise<void> {
+export async function publish(building: string, target: string): Promise<void> {
   try {
     await link(building, target);
   } catch (error) {

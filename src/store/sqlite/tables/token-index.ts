@@ -54,7 +54,8 @@ export function tokenIndex(connection: Connection, sets: ContainerSets) {
   };
 }
 
-function joinBlinds(blinds: readonly Uint8Array[]): Buffer {
+/** Joins blind indexes to a value of `token.blinds`, without repetitions. */
+export function joinBlinds(blinds: readonly Uint8Array[]): Buffer {
   const joined = Buffer.allocUnsafe(blinds.length * BLIND_LENGTH);
   const distinct = new Set<string>();
   for (const blind of blinds) {

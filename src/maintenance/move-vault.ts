@@ -1,0 +1,193 @@
+import { encodeEvents } from '../core/audit/audit-event.ts';
+import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
+import { encodePlace } from '../core/audit/chain-events.ts';
+import type { AuditHead } from '../core/audit/ports.ts';
+import { START } from '../core/audit/walk-audit.ts';
+import { Fault } from '../core/fault.ts';
+import type { LastRow, MovedRow, MovedTable, MovePlace, MoveSource, ReadRows, WriteRows } from '../core/move-ports.ts';
+import type { Instant, Keyring, Store, VaultHeader } from '../core/ports.ts';
+import { checkVault } from './check-vault.ts';
+import { mergedRows } from './moved-audit.ts';
+import type { Progress } from './rotate-tenant.ts';
+import { type RowsDigest, rowsDigest } from './rows-digest.ts';
+
+export interface Moving {
+  readonly from: MovePlace;
+  readonly to: MovePlace;
+  readonly unlock: (header: VaultHeader) => Promise<Keyring>;
+  /** Whether the target has one chain of the audit. */
+  readonly hasOneChain: boolean;
+}
+
+export interface MoveOptions {
+  /** Whether to make a copy: the source continues to serve, and may change meanwhile. */
+  readonly keepSource: boolean;
+  /** Whether to open every seal of the copy. */
+  readonly full: boolean;
+  /** Called with the numbers of copied tokens and of all tokens. */
+  readonly copying?: Progress | undefined;
+  readonly checking?: Progress | undefined;
+}
+
+/** The numbers of copied rows. Absent if the copy was complete, so that only the last step was left. */
+export interface Moved {
+  readonly tenants: number;
+  readonly applications: number;
+  readonly tokens: number;
+  readonly audit_rows: number;
+}
+
+/**
+ * Moves a vault to an empty place: copies all rows, compares their number and a digest of each table, checks the copy,
+ * ends the service of the source, and begins that of the target. Killed before, the source serves and the next run starts
+ * over. Killed between the last two steps, neither serves, and the next run does the last step. Rejects with the faults
+ * `conflict` for a target that is not empty, `damaged`, and those of both places.
+ */
+export async function moveVault(moving: Moving, options: MoveOptions): Promise<Moved | undefined> {
+  const { from, to } = moving;
+  const [source, target] = [await from.find('source'), await to.find('target')];
+  if (source.state === 'left') {
+    if (target.state === 'vault' && target.vaultId === source.vaultId) return undefined;
+    if (target.state !== 'arriving' || !isSame(target.sealed, source.sealed)) throw wasMoved(from);
+    await to.finishCopy();
+    return undefined;
+  }
+  if (source.state !== 'vault') throw wasMoved(from);
+  if (target.state === 'arriving' && target.vaultId === source.vaultId) await to.removeCopy();
+  else if (target.state !== 'empty') throw notEmpty(to);
+  const opened = await from.openSource(options.keepSource);
+  try {
+    return await copyAndSwitch(moving, opened, options);
+  } finally {
+    await opened.close();
+  }
+}
+
+async function copyAndSwitch({ to, unlock, hasOneChain }: Moving, source: MoveSource, options: MoveOptions) {
+  const keyring = await unlock(source.header);
+  try {
+    const heads = await source.audit.auditHeads();
+    const [root] = heads;
+    const last = lastRowAfter(keyring, heads, source.now);
+    const isMerged = hasOneChain && heads.length > 1;
+    const rows = isMerged ? mergedRows({ ...source, keyring }) : source.rows;
+    let counts: ReadonlyMap<string, number> = new Map();
+    await to.makeCopy(source.header, {
+      async fill(write, copied) {
+        counts = await copyTables({ ...source, rows }, write, { copied, copying: options.copying, last });
+      },
+      check: (store) => checkCopy(store, keyring, options),
+    });
+    if (!options.keepSource && root !== undefined) await source.leave(last(root));
+    await to.finishCopy();
+    const count = (name: string) => counts.get(name) ?? 0;
+    return {
+      tenants: count('tenant'),
+      applications: count('application'),
+      tokens: count('token'),
+      audit_rows: count('audit'),
+    };
+  } finally {
+    keyring.close();
+  }
+}
+
+/** Removes the copy of an unfinished move, and makes the source serve again. Rejects with the fault `conflict`. */
+export async function abortMove({ from, to }: Pick<Moving, 'from' | 'to'>): Promise<void> {
+  const [source, target] = [await from.find('source'), await to.find('target')];
+  const isOfSource = target.state === 'arriving' && 'vaultId' in source && target.vaultId === source.vaultId;
+  const isLast = target.state === 'arriving' && source.state === 'left' && isSame(target.sealed, source.sealed);
+  if (source.state === 'left' && !isLast) throw wasMoved(from);
+  if (target.state === 'arriving' && !isOfSource) throw notEmpty(to);
+  // Also removes what a killed process left of an incomplete copy. Remove it first: it must not be finished later.
+  if (target.state !== 'vault') await to.removeCopy();
+  if (source.state === 'left') await from.takeBack();
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}
+
+function wasMoved({ shown }: MovePlace): Fault {
+  return new Fault('store_missing', `the vault in ${shown} was moved away`, {
+    hint: 'open it where it was moved to; an unfinished move needs the same --to',
+  });
+}
+
+function notEmpty({ shown }: MovePlace): Fault {
+  return new Fault('conflict', `${shown} is not empty`, {
+    hint: 'name another file, or another schema with ?schema=NAME; existing vaults are never changed',
+  });
+}
+
+/**
+ * Returns the function from the end of a root chain to the row with which the move ends it. The row is sealed once, so
+ * that the next run recognizes the copy of this move. It notes the ends of all chains of the source.
+ */
+function lastRowAfter(keyring: Keyring, heads: readonly AuditHead[], at: Instant): (head: AuditHead) => LastRow {
+  const event = { action: 'moveVault', status: 200, entities: heads.map(encodePlace) } as const;
+  const sealed = keyring.sealAuditEvent(at, encodeEvents([{ event, at }]));
+  return (head) => {
+    const sequence = head.sequence + 1;
+    return { sequence, at, sealed, link: keyring.auditLink(head.link, { sequence, at, sealed }) };
+  };
+}
+
+interface Copying {
+  readonly copied: ReadRows;
+  readonly copying: Progress | undefined;
+  readonly last: (head: AuditHead) => LastRow;
+}
+
+/**
+ * Copies all tables and appends the last row of the audit. Resolves to the number of rows by table. Rejects with the
+ * fault `damaged` if the copy differs.
+ */
+async function copyTables(
+  { tables, rows, tokens }: Pick<MoveSource, 'tables' | 'rows' | 'tokens'>,
+  write: WriteRows,
+  { copied, copying = () => undefined, last }: Copying,
+): Promise<ReadonlyMap<string, number>> {
+  const counts = new Map<string, number>();
+  for (const table of tables) {
+    const digest = rowsDigest();
+    let head: AuditHead = START;
+    for await (const batch of rows(table)) {
+      digest.add(batch);
+      await write(table, batch);
+      if (table.name === 'token') copying(digest.digest().rows, tokens);
+      if (table.name === 'audit') head = lastHead(batch) ?? head;
+    }
+    const written = digest.digest();
+    await compareTable(table, copied, written);
+    counts.set(table.name, written.rows);
+    if (table.name !== 'audit') continue;
+    const { sequence, at, link, sealed } = last(head);
+    await write(table, [[Number(ROOT_CHAIN), sequence, at, link, sealed]]);
+  }
+  return counts;
+}
+
+/** Returns the last row of the root chain in a batch of rows of `audit`. */
+function lastHead(batch: readonly MovedRow[]): AuditHead | undefined {
+  const [, sequence, , link] = batch.findLast(([chain]) => chain === Number(ROOT_CHAIN)) ?? [];
+  if (typeof sequence !== 'number' || !(link instanceof Uint8Array)) return undefined;
+  return { chain: ROOT_CHAIN, sequence, link };
+}
+
+async function compareTable(table: MovedTable, copied: ReadRows, expected: RowsDigest): Promise<void> {
+  const digest = rowsDigest();
+  for await (const batch of copied(table)) digest.add(batch);
+  const found = digest.digest();
+  if (found.rows === expected.rows && found.digest === expected.digest) return;
+  throw new Fault('damaged', `no copy was made: the rows of ${table.name} differ in the copy`);
+}
+
+async function checkCopy(store: Store, keyring: Keyring, { full, checking }: MoveOptions): Promise<void> {
+  const { findings } = await checkVault({ store, keyring }, checking, { tokens: full });
+  const [first] = findings;
+  if (first === undefined) return;
+  throw new Fault('damaged', `no copy was made: ${[first.table, first.id, first.what].filter(Boolean).join(' ')}`, {
+    hint: 'run `vault doctor` on the source to find all damage',
+  });
+}

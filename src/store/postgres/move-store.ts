@@ -1,0 +1,190 @@
+import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
+import { Fault } from '../../core/fault.ts';
+import type { FoundPlace, MakeCopy, MovePlace, MoveSource } from '../../core/move-ports.ts';
+import type { VaultHeader } from '../../core/ports.ts';
+import { MOVED_TABLES } from '../rows/moved-tables.ts';
+import { storedBytes, storedNumber } from '../rows/stored-value.ts';
+import { CHAIN } from './audit-chain.ts';
+import { auditMethods } from './audit-rows.ts';
+import { createSchema, grantAccess } from './create-schema.ts';
+import { readClock } from './database-clock.ts';
+import { insertHeader, readHeader } from './header-row.ts';
+import { COMPLETE, readMoved, writeMoved } from './moved-rows.ts';
+import { connectTo, type StoreOptions } from './open-connections.ts';
+import { readVault, toStoreFault } from './open-vault-store.ts';
+import { PgError } from './pg-error.ts';
+import { postgresStore } from './postgres-store.ts';
+import { TABLE_NAMES } from './schema.ts';
+import { soleConnection } from './sole-connection.ts';
+import type { SqlClient, Statement } from './sql-client.ts';
+import type { StoreUrl } from './store-url.ts';
+import { findVault } from './vault-check.ts';
+
+/** The limit of one statement in milliseconds, such as counting all tokens. */
+const LIMIT_MS = 600_000;
+
+const SETTINGS = `SET LOCAL synchronous_commit TO on; SET LOCAL idle_in_transaction_session_timeout TO 0;
+  SET LOCAL statement_timeout TO 0; SET LOCAL lock_timeout TO '10s'`;
+const BEGIN: Statement = { text: `BEGIN ISOLATION LEVEL READ COMMITTED; ${SETTINGS}` };
+const BEGIN_COPY: Statement = { text: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}` };
+
+/** Waits for the writes of all processes. A second statement, so that it sees chains opened while the root was locked. */
+const LOCK_CHAINS: Statement = {
+  text: 'SELECT 1 FROM vault.chain WHERE closed_at IS NULL ORDER BY chain FOR UPDATE',
+};
+const COUNT: Statement = { text: 'SELECT count(*) FROM vault.token WHERE deleted_at IS NULL' };
+
+/** The statements with which a source ends its service: its format is negative, and no chain accepts entries. */
+const LEAVE: readonly Statement[] = [
+  { text: 'UPDATE vault.format SET format = -format' },
+  {
+    text: `UPDATE vault.chain SET closed_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint
+      WHERE closed_at IS NULL`,
+  },
+];
+const TAKE_BACK: readonly Statement[] = [
+  { text: 'UPDATE vault.format SET format = -format WHERE format < 0' },
+  { text: `UPDATE vault.chain SET closed_at = NULL WHERE chain = ${ROOT_CHAIN}` },
+];
+const ADD_LAST: Statement = {
+  text: `INSERT INTO vault.audit (chain, sequence, at, sealed, link) VALUES (${ROOT_CHAIN}, $1, $2, $3, $4)`,
+};
+
+/** A copy has a negative format, too, until it is finished. Its root chain is open; that of a source that was left is not. */
+const FIND_LEFT: Statement = {
+  text: `SELECT c.closed_at IS NOT NULL, (SELECT sealed FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1)
+    FROM vault.chain c WHERE c.chain = ${ROOT_CHAIN}`,
+};
+const BEGIN_ARRIVAL: Statement = { text: 'UPDATE vault.format SET format = -format' };
+/** The rows that a new schema has, and that the copy replaces. */
+const EMPTY: readonly Statement[] = [{ text: 'DELETE FROM vault.chain' }, { text: 'DELETE FROM vault.sweep' }];
+const FINISH: Statement = { text: 'UPDATE vault.format SET format = -format WHERE format < 0' };
+
+/** Returns a database as the place of a vault that is moved. `grant` is the role of the daemons of the target. */
+export function movedStore(url: StoreUrl, options: StoreOptions & { readonly grant?: string | undefined }): MovePlace {
+  /** Runs `work` in one transaction. */
+  async function inTransaction<T>(work: (client: SqlClient) => Promise<T>, begin = BEGIN): Promise<T> {
+    const client = await connectTo(url, LIMIT_MS, options);
+    try {
+      await client.run(begin);
+      const result = await work(client);
+      await client.commit();
+      await client.close();
+      return result;
+    } catch (error) {
+      // The server rolls back when the connection ends.
+      client.destroy();
+      throw toStoreFault(url, error);
+    }
+  }
+
+  const runAll = (statements: readonly Statement[]) =>
+    inTransaction(async ({ run }) => {
+      for (const statement of statements) await run(statement);
+    });
+
+  return {
+    shown: url.shown,
+
+    async find(role) {
+      const client = await connectTo(url, LIMIT_MS, options);
+      try {
+        if (role === 'source') return await findSource(client, url);
+        return await findTarget(client);
+      } catch (error) {
+        throw toStoreFault(url, error);
+      } finally {
+        await client.close();
+      }
+    },
+
+    openSource: (keep) => openSource(url, options, keep),
+
+    makeCopy: (header, make) =>
+      inTransaction((client) => makeCopy(client, { url, header, make, grant: options.grant })),
+
+    removeCopy: () => runAll(TABLE_NAMES.map((table) => ({ text: `DROP TABLE IF EXISTS vault.${table}` }))),
+    finishCopy: () => runAll([FINISH]),
+    takeBack: () => runAll(TAKE_BACK),
+  };
+}
+
+async function findSource(client: SqlClient, url: StoreUrl): Promise<FoundPlace> {
+  const { state, vaultId = '' } = await findVault(client.run);
+  // Throws the faults of a missing vault and of other formats.
+  if (state !== 'moved') return { state: 'vault', vaultId: (await readVault(client, url)).vault_id };
+  const { isLeft, sealed } = await findLeft(client);
+  return isLeft ? { state: 'left', vaultId, sealed } : { state: 'arriving', vaultId, sealed };
+}
+
+async function findTarget(client: SqlClient): Promise<FoundPlace> {
+  const { state, vaultId = '' } = await findVault(client.run);
+  if (state === 'missing') return { state: 'empty' };
+  if (state !== 'moved') return { state: 'vault', vaultId };
+  const { isLeft, sealed } = await findLeft(client);
+  return isLeft ? { state: 'left', vaultId, sealed } : { state: 'arriving', vaultId, sealed };
+}
+
+async function findLeft({ run }: SqlClient): Promise<{ readonly isLeft: boolean; readonly sealed: Uint8Array }> {
+  const [[isClosed, sealed] = []] = await run(FIND_LEFT);
+  return { isLeft: isClosed === true, sealed: storedBytes(sealed) };
+}
+
+async function openSource(url: StoreUrl, options: StoreOptions, keep: boolean): Promise<MoveSource> {
+  const client = await connectTo(url, LIMIT_MS, options);
+  const { run } = client;
+  try {
+    await run(keep ? BEGIN_COPY : BEGIN);
+    if (!keep) {
+      await run(CHAIN.lock, [ROOT_CHAIN]);
+      await run(LOCK_CHAINS);
+    }
+    await readVault(client, url);
+    const [count] = await run(COUNT);
+    return {
+      header: await readHeader(run),
+      tokens: storedNumber(count?.[0]),
+      now: await readClock(client),
+      tables: MOVED_TABLES,
+      rows: readMoved(run),
+      audit: auditMethods(soleConnection(client)),
+      async leave(last) {
+        await run(ADD_LAST, [last.sequence, last.at, last.sealed, last.link]);
+        for (const statement of LEAVE) await run(statement);
+        await client.commit();
+      },
+      close: () => client.close(),
+    };
+  } catch (error) {
+    client.destroy();
+    throw toUseFault(url, error);
+  }
+}
+
+/** A lock that other processes hold for long. */
+function toUseFault(url: StoreUrl, error: unknown): unknown {
+  if (!(error instanceof PgError) || error.code !== '55P03') return toStoreFault(url, error);
+  return new Fault('locked_by_other', `${url.shown} is in use by another command`, {
+    hint: 'wait for `vault move` or `vault keys rotate` of another process, then try again',
+    cause: error,
+  });
+}
+
+interface Making {
+  readonly url: StoreUrl;
+  readonly header: VaultHeader;
+  readonly make: MakeCopy;
+  readonly grant: string | undefined;
+}
+
+async function makeCopy(client: SqlClient, { url, header, make, grant }: Making): Promise<void> {
+  const { run } = client;
+  await createSchema(client, url);
+  await insertHeader(run, header);
+  for (const statement of [...EMPTY, BEGIN_ARRIVAL]) await run(statement);
+  await make.fill(writeMoved(run), readMoved(run));
+  for (const text of COMPLETE) await run({ text });
+  for (const table of ['token', 'token_index', 'audit', 'audit_subject']) await run({ text: `ANALYZE vault.${table}` });
+  await make.check(postgresStore(soleConnection(client)));
+  if (grant !== undefined) await grantAccess(run, url, grant);
+}

@@ -1,0 +1,108 @@
+import type { MovedRow, MovedTable, MovedValue, ReadRows, WriteRows } from '../../core/move-ports.ts';
+import { Problem } from '../../core/problem.ts';
+import { MOVED_BATCH, type MovedTableName } from '../rows/moved-tables.ts';
+import type { Run } from './connections.ts';
+import type { Parameter } from './sql-client.ts';
+
+const TYPES = { integer: 'bigint', text: 'text', bytes: 'bytea', uuid: 'bytea' } as const;
+
+/** The tables whose form differs from that of `MOVED_TABLES`, as queries. UUIDs become bytes later. */
+const QUERIES: Readonly<Partial<Record<MovedTableName, string>>> = {
+  token: `SELECT token, tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month,
+      (SELECT string_agg(uuid_send(b), ''::bytea ORDER BY n > 1, b) FROM unnest(blinds) WITH ORDINALITY u (b, n)) AS blinds,
+      clear, presented, revealed
+    FROM vault.token WHERE deleted_at IS NULL`,
+  tombstone: 'SELECT * FROM vault.token WHERE deleted_at IS NOT NULL',
+  token_count: `SELECT tenant, type, key_id, index_key_id, sum(live)::bigint AS live,
+      max(last_created_at) AS last_created_at
+    FROM vault.token_count GROUP BY tenant, type, key_id, index_key_id`,
+  active: `SELECT tenant, month, sum(active)::bigint AS active FROM vault.token_count
+    GROUP BY tenant, month HAVING sum(active) <> 0`,
+  chain: `SELECT chain, CASE WHEN chain = 0 THEN 0 ELSE opened_at END AS opened_at,
+      CASE WHEN chain = 0 THEN 0 ELSE heartbeat_at END AS heartbeat_at, closed_at, recorded_at, logged
+    FROM vault.chain`,
+  audit: 'SELECT * FROM vault.audit WHERE chain > 0 OR sequence > 0',
+};
+
+/** The statements that write the rows `r` into tables of another form. */
+const INSERTS: Readonly<Partial<Record<MovedTableName, string>>> = {
+  tenant: `INSERT INTO vault.tenant (tenant, id, owner_id, created_by, created_at, modified_by, modified_at, revision,
+      key_id, details, data_key_id, index_key_id, authority) OVERRIDING SYSTEM VALUE
+    SELECT *, 0, 0, gen_random_uuid() FROM r`,
+  token: `, made AS (INSERT INTO vault.token (token, tenant, id, type, created_at, expires_at, revision, key_id,
+      index_key_id, active_month, blinds, clear, presented, revealed) OVERRIDING SYSTEM VALUE
+    SELECT token, tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month,
+      ARRAY(SELECT encode(substr(blinds, 16 * n + 1, 16), 'hex')::uuid
+        FROM generate_series(0, length(blinds) / 16 - 1) n ORDER BY n),
+      clear, presented, revealed FROM r RETURNING tenant, blinds, created_at, token)
+    INSERT INTO vault.token_index SELECT tenant, blind, created_at, token FROM made, unnest(blinds) blind`,
+  tombstone: `INSERT INTO vault.token (tenant, id, type, created_by, created_at, deleted_by, deleted_at, mac,
+      active_month, revision, key_id, index_key_id, token) OVERRIDING SYSTEM VALUE
+    SELECT *, 0, 0, 0, 0, (SELECT coalesce(max(token), 0) FROM vault.token) + row_number() OVER () FROM r`,
+  token_count: `INSERT INTO vault.token_count (tenant, type, key_id, index_key_id, live, last_created_at,
+      month, chain, active) SELECT *, 0, 0, 0 FROM r`,
+  // A counter of active tokens needs a type and keys. It gets those of a counter that the tenant has.
+  active: `INSERT INTO vault.token_count SELECT r.tenant, c.type, r.month, c.key_id, c.index_key_id, 0, 0, r.active,
+      c.last_created_at FROM r, LATERAL (SELECT * FROM vault.token_count WHERE tenant = r.tenant AND month = 0
+      ORDER BY type, key_id, index_key_id LIMIT 1) c`,
+  sweep: `INSERT INTO vault.sweep (one, swept_at, clock_note, authority)
+    SELECT 1, swept_at, clock_note, gen_random_uuid() FROM r`,
+};
+
+/** Continues the numbers of a table behind those of its rows. */
+const numbers = (table: string) => `SELECT setval(pg_get_serial_sequence('vault.${table}', '${table}'), max(${table}))
+  FROM vault.${table}`;
+
+/** The statements that complete the tables after the last row. */
+export const COMPLETE: readonly string[] = [
+  ...['tenant', 'application', 'token', 'reply'].map(numbers),
+  `UPDATE vault.tenant n SET
+    data_key_id = (SELECT max(key_id) FROM vault.tenant_key k WHERE k.tenant = n.tenant AND purpose = 1),
+    index_key_id = (SELECT max(key_id) FROM vault.tenant_key k WHERE k.tenant = n.tenant AND purpose = 2)`,
+];
+
+const isNamed = (name: string): name is MovedTableName => name !== '';
+const own = (texts: typeof QUERIES, { name }: MovedTable) => (isNamed(name) ? texts[name] : undefined);
+
+/** Returns the reads of a store for a move, one table after the other. They need an open transaction. */
+export function readMoved(run: Run): ReadRows {
+  return async function* rows(table) {
+    const columns = Object.entries(table.columns);
+    const values = columns.map(([name, kind]) => (kind === 'uuid' ? `uuid_send(${name})` : name));
+    const source = own(QUERIES, table) ?? `SELECT * FROM vault.${table.name}`;
+    const text = `DECLARE moved NO SCROLL CURSOR FOR SELECT ${values} FROM (${source}) t ORDER BY ${table.key}`;
+    await run({ text });
+    for (;;) {
+      const batch = await run({ text: `FETCH ${MOVED_BATCH} FROM moved` });
+      if (batch.length === 0) break;
+      yield batch.map((row) => row.map(movedValue));
+    }
+    await run({ text: 'CLOSE moved' });
+  };
+}
+
+function movedValue(value: unknown): MovedValue {
+  if (value === null || typeof value === 'string' || Buffer.isBuffer(value)) return value;
+  if (typeof value === 'number' && Number.isSafeInteger(value)) return value;
+  throw new Problem('integrity_failure');
+}
+
+/** Returns the writes of a move to a new store. They need an open transaction. */
+export function writeMoved(run: Run): WriteRows {
+  return async (table, rows) => {
+    const columns = Object.entries(table.columns);
+    const names = columns.map(([name]) => name);
+    const lists = columns.map(([, kind], at) => `$${at + 1}::${TYPES[kind]}[]`);
+    const values = columns.map(([name, kind]) => (kind === 'uuid' ? `encode(${name}, 'hex')::uuid AS ${name}` : name));
+    const isNumbered = names[0] === table.name;
+    const insert =
+      own(INSERTS, table) ??
+      `INSERT INTO vault.${table.name} (${names}) ${isNumbered ? 'OVERRIDING SYSTEM VALUE' : ''} SELECT * FROM r`;
+    const text = `WITH r AS (SELECT ${values} FROM unnest(${lists}) u (${names})) ${insert}`;
+    await run({ text }, columnsOf(rows, names.length));
+  };
+}
+
+function columnsOf(rows: readonly MovedRow[], width: number): readonly Parameter[] {
+  return Array.from({ length: width }, (_, at) => rows.map((row) => row[at]));
+}

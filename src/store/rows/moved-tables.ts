@@ -1,0 +1,143 @@
+import type { MovedTable } from '../../core/move-ports.ts';
+
+const SEALED_BY = { revision: 'integer', key_id: 'integer' } as const;
+const MADE = { created_by: 'uuid', created_at: 'integer', modified_by: 'uuid', modified_at: 'integer' } as const;
+const PLACE = { chain: 'integer', sequence: 'integer' } as const;
+
+/**
+ * The tables of a vault in the form that all stores share, in the order in which they are written. Numbers of tenants,
+ * applications, tokens and replies stay the same.
+ *
+ * - `token.blinds` is the fingerprint followed by all other blind indexes in order, 16 bytes each. Index entries follow
+ *   from it.
+ * - `token_count` and `active` are sums over the rows in which a store counts.
+ * - A file has only the chain 0. `audit_index` is complete up to `chain.logged`.
+ */
+export const MOVED_TABLES = [
+  {
+    name: 'tenant',
+    key: ['tenant'],
+    columns: { tenant: 'integer', id: 'uuid', owner_id: 'uuid', ...MADE, ...SEALED_BY, details: 'bytes' },
+  },
+  {
+    name: 'tenant_key',
+    key: ['tenant', 'key_id'],
+    columns: {
+      tenant: 'integer',
+      key_id: 'integer',
+      purpose: 'integer',
+      generation: 'integer',
+      wrapped: 'bytes',
+      created_at: 'integer',
+    },
+  },
+  {
+    name: 'application',
+    key: ['application'],
+    columns: {
+      application: 'integer',
+      tenant: 'integer',
+      id: 'uuid',
+      type: 'integer',
+      key_hash: 'bytes',
+      parent_id: 'uuid',
+      ...MADE,
+      expires_at: 'integer',
+      ...SEALED_BY,
+      details: 'bytes',
+    },
+  },
+  {
+    name: 'token',
+    key: ['token'],
+    columns: {
+      token: 'integer',
+      tenant: 'integer',
+      id: 'text',
+      type: 'integer',
+      created_at: 'integer',
+      expires_at: 'integer',
+      ...SEALED_BY,
+      index_key_id: 'integer',
+      active_month: 'integer',
+      blinds: 'bytes',
+      clear: 'bytes',
+      presented: 'bytes',
+      revealed: 'bytes',
+    },
+  },
+  {
+    name: 'tombstone',
+    key: ['tenant', 'id'],
+    columns: {
+      tenant: 'integer',
+      id: 'text',
+      type: 'integer',
+      created_by: 'uuid',
+      created_at: 'integer',
+      deleted_by: 'uuid',
+      deleted_at: 'integer',
+      mac: 'bytes',
+    },
+  },
+  {
+    name: 'token_count',
+    key: ['tenant', 'type', 'key_id', 'index_key_id'],
+    columns: {
+      tenant: 'integer',
+      type: 'integer',
+      key_id: 'integer',
+      index_key_id: 'integer',
+      live: 'integer',
+      last_created_at: 'integer',
+    },
+  },
+  {
+    name: 'active',
+    key: ['tenant', 'month'],
+    columns: { tenant: 'integer', month: 'integer', active: 'integer' },
+  },
+  {
+    name: 'chain',
+    key: ['chain'],
+    columns: {
+      chain: 'integer',
+      opened_at: 'integer',
+      heartbeat_at: 'integer',
+      closed_at: 'integer',
+      recorded_at: 'integer',
+      logged: 'integer',
+    },
+  },
+  {
+    name: 'audit',
+    key: ['chain', 'sequence'],
+    columns: { ...PLACE, at: 'integer', link: 'bytes', sealed: 'bytes' },
+  },
+  {
+    name: 'audit_subject',
+    key: ['blind', 'chain', 'sequence', 'n'],
+    columns: { blind: 'uuid', ...PLACE, n: 'integer' },
+  },
+  { name: 'audit_index', key: ['blind', 'chain', 'sequence'], columns: { blind: 'uuid', ...PLACE } },
+  {
+    name: 'reply',
+    key: ['reply'],
+    columns: {
+      reply: 'integer',
+      tenant: 'integer',
+      application_id: 'uuid',
+      key_hash: 'bytes',
+      request_hash: 'bytes',
+      created_at: 'integer',
+      sealed: 'bytes',
+    },
+  },
+  { name: 'reply_subject', key: ['reply', 'blind'], columns: { reply: 'integer', blind: 'uuid' } },
+  { name: 'sweep', key: ['swept_at'], columns: { swept_at: 'integer', clock_note: 'text' } },
+] as const satisfies readonly MovedTable[];
+
+export type MovedTableName = (typeof MOVED_TABLES)[number]['name'];
+
+/** The number of rows in one read and in one write. */
+export const MOVED_BATCH = 500;

@@ -1,0 +1,178 @@
+import { existsSync, renameSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { Fault } from '../../../core/fault.ts';
+import type { LastRow, MakeCopy, MovePlace, MoveSource } from '../../../core/move-ports.ts';
+import type { VaultHeader } from '../../../core/ports.ts';
+import { MOVED_TABLES } from '../../rows/moved-tables.ts';
+import { auditRows } from '../tables/audit-rows.ts';
+import { openAlone, syncFolder } from './compact-file.ts';
+import { connect } from './connect.ts';
+import { createTables } from './create-vault-file.ts';
+import { type Connection, loadDriver } from './driver.ts';
+import { readHeader } from './header-table.ts';
+import { readMoved, writeMoved } from './moved-rows.ts';
+import { openVaultFile } from './open-vault-file.ts';
+import { assertFree, placeFile, publish, removeDrafts } from './place-file.ts';
+import { FILE_ROW } from './schema.ts';
+import { toFileFault } from './sqlite-error.ts';
+
+const LABEL = 'move';
+
+/**
+ * Returns a file as the place of a vault that is moved. The copy is `FILE.moving` until it is finished, and a source
+ * becomes `FILE.moved`. Renaming is one step, so a killed move leaves one of both names. No other process can have the
+ * file open while it is moved.
+ */
+export function movedFile(path: string): MovePlace {
+  const file = resolve(path);
+  const [copy, left] = [`${file}.moving`, `${file}.moved`];
+
+  return {
+    shown: path,
+
+    async find(role) {
+      if (role === 'target') {
+        if (existsSync(file)) return { state: 'vault', vaultId: await vaultIdOf(file) };
+        assertFree(file);
+        return existsSync(copy) ? { state: 'arriving', ...(await lastOf(copy)) } : { state: 'empty' };
+      }
+      if (existsSync(file) || !existsSync(left)) return { state: 'vault', vaultId: (await lastOf(file)).vaultId };
+      return { state: 'left', ...(await lastOf(left)) };
+    },
+
+    openSource: (keep) => (keep ? openToCopy(file) : openToMove(file, left)),
+
+    async makeCopy(header, make) {
+      await removeDrafts(dirname(file), { label: LABEL, target: copy, minAgeMs: 0 });
+      await placeFile(copy, (building) => build(building, header, make), { label: LABEL });
+    },
+
+    async removeCopy() {
+      await removeDrafts(dirname(file), { label: LABEL, target: copy, minAgeMs: 0 });
+      await rm(copy, { force: true });
+    },
+
+    async finishCopy() {
+      // A link never replaces a file that appeared meanwhile.
+      await publish(copy, file);
+      await rm(copy, { force: true });
+      if (process.platform !== 'win32') await syncFolder(dirname(file));
+    },
+
+    async takeBack() {
+      assertFree(file);
+      renameSync(left, file);
+      if (process.platform !== 'win32') await syncFolder(dirname(file));
+    },
+  };
+}
+
+/** Resolves to the id of the vault in a file; an empty text for any other file. */
+async function vaultIdOf(file: string): Promise<string> {
+  try {
+    return (await lastOf(file)).vaultId;
+  } catch (error) {
+    if (error instanceof Fault) return '';
+    throw error;
+  }
+}
+
+async function lastOf(file: string): Promise<{ readonly vaultId: string; readonly sealed: Uint8Array }> {
+  const { store, header } = await openVaultFile(file);
+  try {
+    const { sequence } = await store.auditHead('0');
+    const [last] = await store.readAudit('0', sequence - 1, 1);
+    return { vaultId: header.vault_id, sealed: last?.sealed ?? new Uint8Array() };
+  } finally {
+    await store.close();
+  }
+}
+
+/** Opens a file so that no other process can open it. */
+async function openToMove(file: string, left: string): Promise<MoveSource> {
+  // Checks the file, and migrates an older one.
+  await (await openVaultFile(file)).store.close();
+  if (existsSync(left)) {
+    throw new Fault('file_exists', `${left} exists, and ${file} would get this name`, {
+      hint: 'rename it, or remove it if you no longer need it',
+    });
+  }
+  const { path, connection } = await openAlone(file);
+  return {
+    ...sourceOf(path, connection),
+    async leave(last) {
+      appendLast(connection, last);
+      // Only Windows refuses to rename an open file. Elsewhere the lock holds until the file has its new name.
+      if (process.platform === 'win32') connection.close();
+      renameSync(path, left);
+      if (process.platform !== 'win32') await syncFolder(dirname(path));
+    },
+    close: async () => void connection.close(),
+  };
+}
+
+/** Opens one moment of a file that other processes may use. */
+async function openToCopy(file: string): Promise<MoveSource> {
+  const { store, session } = await openVaultFile(file);
+  session.connection.exec('BEGIN');
+  return {
+    ...sourceOf(file, session.connection),
+    leave: () => Promise.reject(new Error('unreachable: the source of a copy stays')),
+    async close() {
+      session.connection.exec('ROLLBACK');
+      await store.close();
+    },
+  };
+}
+
+function sourceOf(file: string, connection: Connection): Omit<MoveSource, 'leave' | 'close'> {
+  try {
+    const header = readHeader(connection);
+    if (header === undefined) throw new Fault('damaged', `${file} has no header`);
+    const audit = auditRows(connection);
+    const tokens = connection.prepare<[], number>('SELECT count(*) FROM token').pluck().get() ?? 0;
+    return {
+      header,
+      tokens,
+      now: Date.now(),
+      tables: MOVED_TABLES,
+      rows: readMoved(connection),
+      audit: {
+        auditHeads: async () => [audit.end()],
+        readAudit: async (_chain, after, limit) => audit.read(after, limit),
+      },
+    };
+  } catch (error) {
+    connection.close();
+    throw toFileFault(file, error);
+  }
+}
+
+function appendLast(connection: Connection, { sequence, at, sealed, link }: LastRow): void {
+  connection.transaction(() => {
+    connection
+      .prepare('INSERT INTO audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)')
+      .run(sequence, at, sealed, link);
+    connection.exec(`UPDATE counter SET count = count + 1, mark = randomblob(16) WHERE ${FILE_ROW}`);
+  })();
+}
+
+async function build(file: string, header: VaultHeader, { fill, check }: MakeCopy): Promise<void> {
+  const connection = connect(await loadDriver(), file);
+  try {
+    // Nobody sees the file before it is complete and synced.
+    connection.pragma('journal_mode = MEMORY');
+    connection.pragma('synchronous = OFF');
+    createTables(connection, header);
+    await fill(writeMoved(connection), readMoved(connection));
+  } finally {
+    connection.close();
+  }
+  const { store } = await openVaultFile(file);
+  try {
+    await check(store);
+  } finally {
+    await store.close();
+  }
+}

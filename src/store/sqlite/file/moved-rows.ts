@@ -1,0 +1,99 @@
+import type { MovedRow, MovedTable, MovedValue, ReadRows, WriteRows } from '../../../core/move-ports.ts';
+import { MOVED_BATCH, type MovedTableName } from '../../rows/moved-tables.ts';
+import { storedBytes } from '../../rows/stored-value.ts';
+import { joinBlinds, splitBlinds } from '../tables/token-index.ts';
+import type { Connection } from './driver.ts';
+import { FILE_ROW } from './schema.ts';
+
+/** The tables whose form differs from that of `MOVED_TABLES`, as queries. */
+const QUERIES: Readonly<Partial<Record<MovedTableName, string>>> = {
+  token: 'SELECT *, full AS revealed FROM token',
+  token_count: 'SELECT *, count AS live, at AS last_created_at FROM counter WHERE type > 0',
+  active: 'SELECT *, count AS active FROM counter WHERE month > 0',
+  chain: `SELECT 0 AS chain, 0 AS opened_at, 0 AS heartbeat_at, NULL AS closed_at, NULL AS recorded_at,
+    (SELECT coalesce(max(sequence), 0) FROM audit_index WHERE blind = x'') AS logged`,
+  audit: 'SELECT *, 0 AS chain FROM audit',
+  audit_subject: 'SELECT *, 0 AS chain FROM audit_subject',
+  audit_index: "SELECT *, 0 AS chain FROM audit_index WHERE blind <> x''",
+  sweep: `SELECT at AS swept_at, clock AS clock_note FROM counter WHERE ${FILE_ROW}`,
+};
+
+/** The statements that write a row `r` into tables of another form. */
+const INSERTS: Readonly<Partial<Record<MovedTableName, string>>> = {
+  token_count: `INSERT INTO counter (tenant, type, month, key_id, index_key_id, count, at)
+    SELECT tenant, type, 0, key_id, index_key_id, live, last_created_at FROM r`,
+  active: `INSERT INTO counter (tenant, type, month, key_id, index_key_id, count, at)
+    SELECT tenant, 0, month, 0, 0, active, 0 FROM r`,
+  chain: "INSERT INTO audit_index (blind, sequence) SELECT x'', logged FROM r WHERE logged > 0",
+  audit: 'INSERT INTO audit (sequence, at, sealed, link) SELECT sequence, at, sealed, link FROM r',
+  audit_subject: 'INSERT INTO audit_subject (blind, sequence, n) SELECT blind, sequence, n FROM r',
+  audit_index: 'INSERT INTO audit_index (blind, sequence) SELECT blind, sequence FROM r',
+  sweep: `UPDATE counter SET at = (SELECT swept_at FROM r), clock = (SELECT clock_note FROM r) WHERE ${FILE_ROW}`,
+};
+
+const isNamed = (name: string): name is MovedTableName => name !== '';
+const own = (texts: typeof QUERIES, { name }: MovedTable) => (isNamed(name) ? texts[name] : undefined);
+
+/**
+ * Returns the reads of a file for a move. The connection runs nothing else while the rows of a table are read. Replaces
+ * the name of a set of containers by its containers, since only files have sets.
+ */
+export function readMoved(connection: Connection): ReadRows {
+  return async function* rows(table) {
+    const columns = Object.keys(table.columns);
+    const complete = table.name === 'token' ? completeBlinds(connection, columns) : (row: MovedValue[]) => row;
+    const source = own(QUERIES, table) ?? `SELECT * FROM ${table.name}`;
+    const query = connection
+      .prepare<[], MovedValue[]>(`SELECT ${columns} FROM (${source}) ORDER BY ${table.key}`)
+      .raw();
+    let batch: MovedRow[] = [];
+    for (const row of query.iterate()) {
+      batch.push(complete(row));
+      if (batch.length < MOVED_BATCH) continue;
+      yield batch;
+      batch = [];
+    }
+    if (batch.length > 0) yield batch;
+  };
+}
+
+/** Returns the function that gives a row of `token` all its blind indexes, in the order of `MOVED_TABLES`. */
+function completeBlinds(connection: Connection, columns: readonly string[]) {
+  const sets = new Map<string, Buffer[]>();
+  const keyOf = (tenant: MovedValue | undefined, blind: Buffer) => `${tenant} ${blind.toString('latin1')}`;
+  const found = connection.prepare<[], [number, Buffer, Buffer]>('SELECT tenant, name, container FROM container_set');
+  for (const [tenant, name, container] of found.raw().all()) {
+    const members = sets.get(keyOf(tenant, name)) ?? [];
+    sets.set(keyOf(tenant, name), [...members, container]);
+  }
+  const [tenantAt, blindsAt] = [columns.indexOf('tenant'), columns.indexOf('blinds')];
+  return (row: MovedValue[]): MovedValue[] => {
+    const [fingerprint, ...others] = splitBlinds(storedBytes(row[blindsAt]));
+    const all = others.flatMap((blind) => sets.get(keyOf(row[tenantAt], blind)) ?? [blind]);
+    return row.with(blindsAt, joinBlinds([...(fingerprint ? [fingerprint] : []), ...all.sort(Buffer.compare)]));
+  };
+}
+
+/** Returns the writes of a move to a new file. Each call is a transaction. */
+export function writeMoved(connection: Connection): WriteRows {
+  const index = connection.prepare<[MovedValue, Buffer, MovedValue, MovedValue]>(
+    'INSERT INTO token_index (tenant, blind, created_at, token) VALUES (?, ?, ?, ?)',
+  );
+  return async (table, rows) => {
+    const columns = Object.keys(table.columns);
+    const stored = columns.map((column) => (column === 'revealed' ? 'full' : column));
+    const insert = own(INSERTS, table) ?? `INSERT INTO ${table.name} (${stored}) SELECT ${columns} FROM r`;
+    const statement = connection.prepare(`WITH r (${columns}) AS (VALUES (${columns.map(() => '?')})) ${insert}`);
+    const at = Object.fromEntries(columns.map((column, position) => [column, position]));
+    const value = (row: MovedRow, column: string): MovedValue => row[at[column] ?? -1] ?? null;
+    connection.transaction(() => {
+      for (const row of rows) {
+        statement.run(...row);
+        if (table.name !== 'token') continue;
+        for (const blind of splitBlinds(storedBytes(value(row, 'blinds')))) {
+          index.run(value(row, 'tenant'), blind, value(row, 'created_at'), value(row, 'token'));
+        }
+      }
+    })();
+  };
+}

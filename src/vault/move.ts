@@ -1,0 +1,37 @@
+import type { MovePlace } from '../core/move-ports.ts';
+import type { Credential } from '../keyring/credential.ts';
+import { unlockKeyring } from '../keyring/unlock-master-key.ts';
+import * as moving from '../maintenance/move-vault.ts';
+import type { VaultPlace } from './place.ts';
+
+/** The places of a move. The vault may not be in both. */
+export interface MovePlaces {
+  readonly from: VaultPlace;
+  readonly to: VaultPlace;
+  /** The role of the daemons of a target in a database, which may use the tables but not change them. */
+  readonly grant?: string | undefined;
+}
+
+/** Moves or copies a vault as `moveVault` of src/maintenance does. One credential opens both. */
+export async function moveVault(
+  { from, to, grant }: MovePlaces,
+  { credential, ...options }: moving.MoveOptions & { readonly credential: Credential },
+): Promise<moving.Moved | undefined> {
+  const places = { from: await placeOf(from), to: await placeOf(to, grant) };
+  const unlock: moving.Moving['unlock'] = (header) => unlockKeyring(header, credential);
+  return moving.moveVault({ ...places, unlock, hasOneChain: to.file !== undefined }, options);
+}
+
+/** Cleans up after a killed move, so that the source serves. Rejects with the fault `conflict` after a complete move. */
+export async function abortMove({ from, to }: MovePlaces): Promise<void> {
+  await moving.abortMove({ from: await placeOf(from), to: await placeOf(to) });
+}
+
+async function placeOf(place: VaultPlace, grant?: string): Promise<MovePlace> {
+  if (place.store === undefined) {
+    const { movedFile } = await import('../store/sqlite/file/move-file.ts');
+    return movedFile(place.file);
+  }
+  const { movedStore } = await import('../store/postgres/move-store.ts');
+  return movedStore(place.store.url, { insecure: place.store.insecure, grant });
+}

@@ -1,0 +1,179 @@
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { CHAIN } from '../../src/store/postgres/audit-chain.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { abortMove, moveVault } from '../../src/vault/move.ts';
+import { openVaultAt, parseStore, type VaultPlace } from '../../src/vault/place.ts';
+import { CREDENTIAL, callVault, type FileVault, fileVault } from '../unit/vault-admin-fixture.ts';
+import { createDatabase } from './create-database.ts';
+import { openTestClient } from './lane-fixture.ts';
+import { splitChains } from './split-chains.ts';
+
+const MOVE = { credential: CREDENTIAL, keepSource: false, full: true };
+
+let schemas = 0;
+let database: Promise<string> | undefined;
+async function newStore() {
+  database ??= createDatabase();
+  return { store: parseStore(`${await database}?sslmode=disable&schema=move_${schemas++}`, true) };
+}
+
+/** Creates a file with records of every kind: changed, deleted and expired tokens, containers, replies, denials. */
+async function everyKind(): Promise<FileVault> {
+  const made = await fileVault(30);
+  const vault = await openVaultAt({ file: made.file }, { credential: CREDENTIAL });
+  const call = (operation: Parameters<typeof callVault>[2], parts: Parameters<typeof callVault>[3] = {}) =>
+    callVault(vault, made.apiKey, operation, parts);
+  for (const container of ['/a/b/', '/a/c/', '/a/b/d/']) {
+    const body = { id: `in${container.replaceAll('/', '-')}`, type: 'token', data: 1, containers: [container] };
+    expect(await call('createToken', { body, idempotencyKey: `key ${container}` })).toMatchObject({ status: 201 });
+  }
+  await call('updateToken', { id: 'token-1', body: { data: 'changed' } });
+  await call('deleteToken', { id: 'token-2' });
+  await call('getToken', { id: 'token-3' });
+  await call('getToken', { id: 'none' });
+  await vault.sweep();
+  await vault.close();
+  return made;
+}
+
+async function data(place: VaultPlace, apiKey: string, id: string): Promise<unknown> {
+  const vault = await openVaultAt(place, { credential: CREDENTIAL });
+  try {
+    const { status, body } = await callVault(vault, apiKey, 'getToken', { id });
+    return status === 200 ? body['data'] : status;
+  } finally {
+    await vault.close();
+  }
+}
+
+const check = (place: VaultPlace) => checkVaultFile({ ...place, credential: CREDENTIAL });
+
+it('moves a file to a database and back', async () => {
+  const { folder, file, apiKey } = await everyKind();
+  const store = await newStore();
+  const tokens = 32;
+  const moved = await moveVault({ from: { file }, to: store }, MOVE);
+  expect(moved).toMatchObject({ tenants: 1, applications: 2, tokens });
+  expect(readdirSync(folder)).toEqual(['vault.db.moved']);
+  expect(await check(store)).toMatchObject({ ok: true, findings: [], checked: { tokens } });
+  expect(await data(store, apiKey, 'token-1')).toBe('changed');
+  expect(await data(store, apiKey, 'token-2')).toBe(404);
+
+  const back = join(folder, 'back.db');
+  await moveVault({ from: store, to: { file: back } }, MOVE);
+  expect(await check({ file: back })).toMatchObject({ ok: true, findings: [], checked: { tokens } });
+  expect(await data({ file: back }, apiKey, 'token-1')).toBe('changed');
+  expect(existsSync(`${back}.moving`)).toBe(false);
+  await expect(openVaultAt(store, { credential: CREDENTIAL })).rejects.toMatchObject({ code: 'store_missing' });
+});
+
+const actionsOf = async (place: VaultPlace) => {
+  const admin = await openVaultAdmin({ ...place, credential: CREDENTIAL });
+  try {
+    const actions: string[] = [];
+    for await (const { event } of admin.events()) actions.push(event.action);
+    return actions;
+  } finally {
+    await admin.close();
+  }
+};
+
+it('merges several chains of the audit in a file, and keeps them in a database', async () => {
+  const { folder, file, apiKey } = await everyKind();
+  const [first, second] = [await newStore(), await newStore()];
+  await moveVault({ from: { file }, to: first }, MOVE);
+  await splitChains(first.store, 5);
+  const before = await check(first);
+  expect(before).toMatchObject({ ok: true, findings: [] });
+  await moveVault({ from: first, to: second }, MOVE);
+  expect(await check(second)).toMatchObject({ ok: true, findings: [] });
+  expect(await data(second, apiKey, 'token-1')).toBe('changed');
+
+  const merged = { file: join(folder, 'merged.db') };
+  const events = await actionsOf(second);
+  expect(await moveVault({ from: second, to: merged }, MOVE)).toMatchObject({ tokens: 32 });
+  expect(await check(merged)).toMatchObject({ ok: true, findings: [] });
+  expect(await data(merged, apiKey, 'token-1')).toBe('changed');
+  const isKept = (action: string) => !['openChain', 'noteChains', 'closeChain'].includes(action);
+  const after = (await actionsOf(merged)).slice(0, events.filter(isKept).length + 2);
+  expect(after.toSorted()).toEqual([...events.filter(isKept), 'mergeChains', 'moveVault'].toSorted());
+  expect(after.at(-1)).toBe('moveVault');
+});
+
+it('refuses a target that is not empty, and a source that was moved', async () => {
+  const { folder, file } = await fileVault(2);
+  const other = await fileVault(1);
+  const store = await newStore();
+  const conflict = { code: 'conflict' };
+  await expect(moveVault({ from: { file }, to: { file: other.file } }, MOVE)).rejects.toMatchObject(conflict);
+  await moveVault({ from: { file: other.file }, to: store }, MOVE);
+  await expect(moveVault({ from: { file }, to: store }, MOVE)).rejects.toMatchObject(conflict);
+  await expect(moveVault({ from: { file }, to: { file } }, MOVE)).rejects.toMatchObject(conflict);
+  await expect(moveVault({ from: { file: other.file }, to: await newStore() }, MOVE)).rejects.toMatchObject({
+    code: 'store_missing',
+  });
+  await expect(abortMove({ from: { file: other.file }, to: store })).rejects.toMatchObject({ code: 'store_missing' });
+  expect(await check(store)).toMatchObject({ ok: true, checked: { tenants: 1 } });
+  // The store that was left is not empty either.
+  await moveVault({ from: store, to: { file: other.file } }, MOVE);
+  await expect(moveVault({ from: { file }, to: store }, MOVE)).rejects.toMatchObject(conflict);
+  await expect(moveVault({ from: { file: join(folder, 'none') }, to: store }, MOVE)).rejects.toMatchObject({
+    code: 'file_missing',
+  });
+  const wrong = { ...MOVE, credential: { kind: 'key_file', key: new Uint8Array(32) } } as const;
+  await expect(moveVault({ from: { file }, to: await newStore() }, wrong)).rejects.toMatchObject({
+    code: 'wrong_credential',
+  });
+  expect(readdirSync(folder)).toEqual(['vault.db']);
+});
+
+it('finds damage before the source is left', async () => {
+  const { folder, file } = await fileVault(2);
+  const store = await newStore();
+  await moveVault({ from: { file }, to: store }, MOVE);
+  const { run } = await openTestClient(store.store.url);
+  await run({ text: "UPDATE vault.token SET presented = 'x' WHERE id = 'token-1'" });
+  const back = { file: join(folder, 'back.db') };
+  await expect(moveVault({ from: store, to: back }, MOVE)).rejects.toMatchObject({
+    code: 'damaged',
+    message: expect.stringContaining('token-1'),
+  });
+  expect(readdirSync(folder)).toEqual(['vault.db.moved']);
+  await openVaultAt(store, { credential: CREDENTIAL }).then((vault) => vault.close());
+});
+
+it('copies a vault that others use, and leaves it as it is', async () => {
+  const { folder, file, apiKey } = await everyKind();
+  const copy = { ...MOVE, keepSource: true };
+  const vault = await openVaultAt({ file }, { credential: CREDENTIAL });
+  const [store, back] = [await newStore(), { file: join(folder, 'copy.db') }];
+  await moveVault({ from: { file }, to: store }, copy);
+  const served = await openVaultAt(store, { credential: CREDENTIAL });
+  await moveVault({ from: store, to: back }, copy);
+  for (const one of [vault, served]) {
+    const body = { type: 'token', data: 'new' };
+    expect(await callVault(one, apiKey, 'createToken', { body })).toMatchObject({ status: 201 });
+    await one.close();
+  }
+  for (const place of [{ file }, store, back]) expect(await check(place)).toMatchObject({ ok: true });
+});
+
+it('lets the daemons of a database report at once that it was moved', async () => {
+  const { folder, file, apiKey } = await fileVault(2);
+  const store = await newStore();
+  await moveVault({ from: { file }, to: store }, MOVE);
+  const vault = await openVaultAt(store, { credential: CREDENTIAL });
+  const read = () => callVault(vault, apiKey, 'getToken', { id: 'token-1' });
+  const write = (id: string) => callVault(vault, apiKey, 'createToken', { body: { id, type: 'token', data: 1 } });
+  expect([await read(), await write('new-a')]).toMatchObject([{ status: 200 }, { status: 201 }]);
+  await moveVault({ from: store, to: { file: join(folder, 'back.db') } }, MOVE);
+  const moved = { status: 503, body: { type: expect.stringContaining('vault_moved') } };
+  expect([await read(), await write('new-b')]).toMatchObject([moved, moved]);
+  await expect(vault.ready()).rejects.toMatchObject({ code: 'vault_moved' });
+  // A write that was sent before finds its chain closed.
+  const { run } = await openTestClient(store.store.url);
+  await expect(run(CHAIN.lock, ['0'])).rejects.toMatchObject({ code: '22012' });
+  await vault.close().catch(() => undefined);
+});
