@@ -65,9 +65,7 @@ export function reflowHelp(text: string, width: number): string {
 /** Returns the end of `vault help`. */
 export function overviewFooter(): string {
   return `
-Examples:
-  vault serve --dev              serve a temporary vault
-  vault tokens create --type card --data @card.json --field id
+To serve a temporary vault: vault serve --dev
 
 More: vault help COMMAND, and vault help options, environment or exit-codes.`;
 }

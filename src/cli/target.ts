@@ -195,6 +195,11 @@ function onlyOneOf(named: Named, names: Readonly<Record<keyof Named, string>>): 
   return given.length === 0 ? undefined : named;
 }
 
+/** Returns the vault that a flag names: the URL of a database, or the path of a file. */
+export function parsePlace(text: string, flags: GlobalFlags, env: Environment): VaultPlace {
+  return /^postgres(ql)?:/.test(text) ? { store: parseStore(text, isInsecure(flags, env)) } : { file: text };
+}
+
 function isInsecure(flags: GlobalFlags, env: Environment): boolean {
   return isSwitchedOn(flags.insecureStore, env, FLAGS.store.insecureStore);
 }

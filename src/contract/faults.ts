@@ -32,7 +32,7 @@ export const FAULTS = {
   store_refused: { exit: 8, hint: "check the user, the password and the database of the store's URL" },
   store_insecure: { exit: 2 },
   store_missing: { exit: 2, hint: 'create a vault with `vault init --store URL`' },
-  store_outdated: { exit: 2, hint: 'use the version of this program that created the vault' },
+  store_outdated: { exit: 2, hint: 'update its tables with `vault migrate --store URL`, as their owner' },
   not_found: { exit: 3 },
   no_space: { exit: 1, hint: 'make room on the disk and try again' },
   disk_error: { exit: 1, hint: 'check the disk, then run `vault doctor`' },

@@ -14,7 +14,8 @@ import { type RowsDigest, rowsDigest } from './rows-digest.ts';
 export interface Moving {
   readonly from: MovePlace;
   readonly to: MovePlace;
-  readonly unlock: (header: VaultHeader) => Promise<Keyring>;
+  /** Asks for the credential. Called only for a source that is served. The result opens the keys. */
+  readonly readCredential: () => Promise<(header: VaultHeader) => Promise<Keyring>>;
   /** Whether the target has one chain of the audit. */
   readonly hasOneChain: boolean;
 }
@@ -55,15 +56,20 @@ export async function moveVault(moving: Moving, options: MoveOptions): Promise<M
   if (source.state !== 'vault') throw wasMoved(from);
   if (target.state === 'arriving' && target.vaultId === source.vaultId) await to.removeCopy();
   else if (target.state !== 'empty') throw notEmpty(to);
+  const unlock = await moving.readCredential();
   const opened = await from.openSource(options.keepSource);
   try {
-    return await copyAndSwitch(moving, opened, options);
+    return await copyAndSwitch({ ...moving, unlock }, opened, options);
   } finally {
     await opened.close();
   }
 }
 
-async function copyAndSwitch({ to, unlock, hasOneChain }: Moving, source: MoveSource, options: MoveOptions) {
+interface Switch extends Pick<Moving, 'to' | 'hasOneChain'> {
+  readonly unlock: (header: VaultHeader) => Promise<Keyring>;
+}
+
+async function copyAndSwitch({ to, unlock, hasOneChain }: Switch, source: MoveSource, options: MoveOptions) {
   const keyring = await unlock(source.header);
   try {
     const heads = await source.audit.auditHeads();
@@ -98,9 +104,9 @@ export async function abortMove({ from, to }: Pick<Moving, 'from' | 'to'>): Prom
   const isOfSource = target.state === 'arriving' && 'vaultId' in source && target.vaultId === source.vaultId;
   const isLast = target.state === 'arriving' && source.state === 'left' && isSame(target.sealed, source.sealed);
   if (source.state === 'left' && !isLast) throw wasMoved(from);
-  if (target.state === 'arriving' && !isOfSource) throw notEmpty(to);
+  if (target.state !== 'empty' && !isOfSource) throw notEmpty(to);
   // Also removes what a killed process left of an incomplete copy. Remove it first: it must not be finished later.
-  if (target.state !== 'vault') await to.removeCopy();
+  await to.removeCopy();
   if (source.state === 'left') await from.takeBack();
 }
 

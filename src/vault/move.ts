@@ -12,14 +12,20 @@ export interface MovePlaces {
   readonly grant?: string | undefined;
 }
 
-/** Moves or copies a vault as `moveVault` of src/maintenance does. One credential opens both. */
+/**
+ * Moves or copies a vault as `moveVault` of src/maintenance does. One credential opens both; it is not needed when only
+ * the last step is left.
+ */
 export async function moveVault(
   { from, to, grant }: MovePlaces,
-  { credential, ...options }: moving.MoveOptions & { readonly credential: Credential },
+  { readCredential, ...options }: moving.MoveOptions & { readonly readCredential: () => Promise<Credential> },
 ): Promise<moving.Moved | undefined> {
   const places = { from: await placeOf(from), to: await placeOf(to, grant) };
-  const unlock: moving.Moving['unlock'] = (header) => unlockKeyring(header, credential);
-  return moving.moveVault({ ...places, unlock, hasOneChain: to.file !== undefined }, options);
+  const reading: moving.Moving['readCredential'] = async () => {
+    const credential = await readCredential();
+    return (header) => unlockKeyring(header, credential);
+  };
+  return moving.moveVault({ ...places, readCredential: reading, hasOneChain: to.file !== undefined }, options);
 }
 
 /** Cleans up after a killed move, so that the source serves. Rejects with the fault `conflict` after a complete move. */

@@ -6,6 +6,7 @@ import type { Credential } from '../keyring/credential.ts';
 import { followMasterKey } from '../keyring/follow-master-key.ts';
 import { connectStore } from '../store/postgres/connect.ts';
 import { readClock } from '../store/postgres/database-clock.ts';
+import { type Migrated, migrateStore } from '../store/postgres/migrate-store.ts';
 import { createVaultStore } from '../store/postgres/open-vault-store.ts';
 import { openStore, type StoreWait } from './open-store.ts';
 import type { StorePlace } from './place.ts';
@@ -96,6 +97,11 @@ export async function createStoreVault(options: CreateStoreVaultOptions): Promis
   }
   if (created === undefined) throw new Error('unreachable: the first tenant was not made');
   return created;
+}
+
+/** Updates the tables of a database as `migrateStore` does. */
+export function migrateStoreVault(place: StorePlace, options: { readonly dryRun: boolean }): Promise<Migrated> {
+  return migrateStore(place.url, { ...options, insecure: place.insecure });
 }
 
 /** Reads the time of a database. Resolves to a function that continues this time without the database. */

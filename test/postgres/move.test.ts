@@ -10,7 +10,7 @@ import { createDatabase } from './create-database.ts';
 import { openTestClient } from './lane-fixture.ts';
 import { splitChains } from './split-chains.ts';
 
-const MOVE = { credential: CREDENTIAL, keepSource: false, full: true };
+const MOVE = { readCredential: async () => CREDENTIAL, keepSource: false, full: true };
 
 let schemas = 0;
 let database: Promise<string> | undefined;
@@ -122,7 +122,8 @@ it('refuses a target that is not empty, and a source that was moved', async () =
   await expect(moveVault({ from: { file: join(folder, 'none') }, to: store }, MOVE)).rejects.toMatchObject({
     code: 'file_missing',
   });
-  const wrong = { ...MOVE, credential: { kind: 'key_file', key: new Uint8Array(32) } } as const;
+  const readCredential = async () => ({ kind: 'key_file', key: new Uint8Array(32) }) as const;
+  const wrong = { ...MOVE, readCredential };
   await expect(moveVault({ from: { file }, to: await newStore() }, wrong)).rejects.toMatchObject({
     code: 'wrong_credential',
   });

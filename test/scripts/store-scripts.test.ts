@@ -10,6 +10,7 @@ const ON_FILES = [
   'exit-codes',
   'local-backup',
   'local-key-command',
+  'local-move',
   'local-profiles',
   'local-secret-files',
   'suggestions',

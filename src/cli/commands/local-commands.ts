@@ -68,6 +68,12 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
   ...commandsOf(() => import('./file/compact.ts'), {
     compact: ['defineCompact', 'Return free space to the file system'],
   }),
+  ...commandsOf(() => import('./file/move.ts'), {
+    move: ['defineMove', 'Move a vault to another file or database'],
+  }),
+  ...commandsOf(() => import('./file/migrate.ts'), {
+    migrate: ['defineMigrate', 'Update the tables of a database'],
+  }),
   ...commandsOf(() => import('./snapshots/snapshot.ts'), {
     'snapshot save': ['defineSnapshotSave', 'Save the state of the file'],
     'snapshot list': ['defineSnapshotList', 'List the snapshots of the file'],
@@ -171,6 +177,12 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   ],
   restore: ['vault restore monday.db --file vault.db --key-file vault.db.key'],
   compact: ['vault compact', 'vault compact --file vault.db --field bytes_after'],
+  move: [
+    "vault move --from vault.db --to 'postgres://owner@db.test/vault' \\\n    --grant daemon",
+    "vault move --from 'postgres://owner@db.test/vault' --to vault.db \\\n    --key-file vault.key --verify full",
+    'vault move --abort --from vault.db --to copy.db',
+  ],
+  migrate: ["vault migrate --dry-run --store 'postgres://owner@db.test/vault'"],
   doctor: ['vault doctor', 'vault doctor --file vault.db --field ok'],
   'audit list': [
     'vault audit list --entity ID',

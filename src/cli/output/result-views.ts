@@ -109,6 +109,16 @@ export const RESULT_VIEWS = {
   keygen: one({ file: TEXT, recipient: TEXT }),
   backup: one({ file: TEXT, checked: CHECKED, removed: array(TEXT) }, { columns: ['file', 'checked'], rest: true }),
   compact: one({ file: TEXT, ...SIZES, checked: CHECKED }),
+  move: one({
+    state: TEXT,
+    from: TEXT,
+    to: TEXT,
+    tenants: NUMBER,
+    applications: NUMBER,
+    tokens: NUMBER,
+    audit_rows: NUMBER,
+  }),
+  migrate: one({ store: TEXT, from: NUMBER, to: NUMBER, steps: NUMBER }),
   doctor: one({
     ok: FLAG,
     format: TEXT,

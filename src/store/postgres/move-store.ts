@@ -103,7 +103,12 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
     makeCopy: (header, make) =>
       inTransaction((client) => makeCopy(client, { url, header, make, grant: options.grant })),
 
-    removeCopy: () => runAll(TABLE_NAMES.map((table) => ({ text: `DROP TABLE IF EXISTS vault.${table}` }))),
+    removeCopy: () =>
+      inTransaction(async (client) => {
+        // Other tables may have the same names.
+        if ((await findTarget(client)).state !== 'arriving') return;
+        for (const table of TABLE_NAMES) await client.run({ text: `DROP TABLE vault.${table}` });
+      }),
     finishCopy: () => runAll([FINISH]),
     takeBack: () => runAll(TAKE_BACK),
   };

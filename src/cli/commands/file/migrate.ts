@@ -1,0 +1,36 @@
+import type { Command } from 'commander';
+import { Fault } from '../../../core/fault.ts';
+import type { Finish } from '../../exit-codes.ts';
+import { FLAGS } from '../../global-flags.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { report } from '../../report-failure.ts';
+import { choosePlace } from '../../target.ts';
+import { type CommandLine, definePrinting } from '../define-printing.ts';
+
+const MIGRATE_FLAGS = {
+  dryRun: { flag: '--dry-run', env: 'VAULT_DRY_RUN', help: 'print the formats and change nothing' },
+} as const;
+
+const HELP = `
+Run it as the owner of the tables, after an update of this program. It needs no key, runs in one transaction, and gives up
+when it must wait for a lock for more than two seconds. Most updates only add something, so daemons may serve meanwhile. A
+file needs no command: the first use of a newer version updates it, and keeps a copy.`;
+
+/** `vault migrate`: updates the tables of a database to the format of this version. */
+export function defineMigrate(command: Command, finish: Finish): void {
+  const rows = { ...MIGRATE_FLAGS, ...FLAGS.store, ...FLAGS.profile };
+  definePrinting(command, finish, RESULT_VIEWS.migrate, rows, migrate);
+  command.addHelpText('after', HELP);
+}
+
+async function migrate({ flags, env, read }: CommandLine) {
+  const { dryRun } = read(MIGRATE_FLAGS);
+  const { store } = choosePlace(flags, env);
+  if (store === undefined) {
+    throw new Fault('usage', 'this command works only on a database', { hint: 'set --store (VAULT_STORE)' });
+  }
+  const { migrateStoreVault } = await import('../../../vault/store-vault.ts');
+  const migrated = await migrateStoreVault(store, { dryRun });
+  if (migrated.steps === 0) report(`format ${migrated.to} is current`);
+  return { store: store.url.shown, ...migrated };
+}

@@ -1,0 +1,91 @@
+import type { Command } from 'commander';
+import { Fault } from '../../../core/fault.ts';
+import type { VaultPlace } from '../../../vault/place.ts';
+import { readCredential } from '../../credential.ts';
+import type { Finish } from '../../exit-codes.ts';
+import { FLAGS } from '../../global-flags.ts';
+import { progressLine } from '../../output/progress-line.ts';
+import { RESULT_VIEWS } from '../../output/result-views.ts';
+import { parsePlace } from '../../target.ts';
+import { type CommandLine, definePrinting } from '../define-printing.ts';
+
+const MOVE_FLAGS = {
+  from: { flag: '--from <place>', env: 'VAULT_MOVE_FROM', help: 'the vault: a file, or postgres://user@host/database' },
+  to: { flag: '--to <place>', env: 'VAULT_MOVE_TO', help: 'a new file, or a database without a vault' },
+  keepSource: {
+    flag: '--keep-source',
+    env: 'VAULT_MOVE_KEEP_SOURCE',
+    help: 'make a copy, and leave the vault as it is',
+  },
+  verify: {
+    flag: '--verify <depth>',
+    env: 'VAULT_MOVE_VERIFY',
+    help: 'full: also open every record of the copy, as `vault doctor` does',
+  },
+  abort: {
+    flag: '--abort',
+    env: 'VAULT_MOVE_ABORT',
+    help: 'clean up after a killed move, so that the source serves',
+  },
+  grant: {
+    flag: '--grant <role>',
+    env: 'VAULT_GRANT',
+    help: 'for a database: the role of the daemons, which may use the tables but not change them',
+  },
+} as const;
+
+const HELP = `
+Copies all rows with their sealed values, compares a digest of each table, checks the audit of the copy, and then moves
+the service: a file becomes FILE.moved, and daemons on a database report vault_moved. The same key opens the new vault. A
+file must not be in use; daemons on a database answer reads, and writes fail with 503 meanwhile. After a killed move, the
+source serves: run the command again, or --abort.`;
+
+/** `vault move`: moves or copies a vault between files and databases. */
+export function defineMove(command: Command, finish: Finish): void {
+  const { keyFile, keyCommand, passphraseFile } = FLAGS.credential;
+  const { insecureStore } = FLAGS.store;
+  const rows = { ...MOVE_FLAGS, keyFile, keyCommand, passphraseFile, insecureStore, ...FLAGS.permissions };
+  definePrinting(command, finish, RESULT_VIEWS.move, rows, move);
+  command.addHelpText('after', HELP);
+}
+
+async function move(line: CommandLine) {
+  const { flags, env } = line;
+  const { keepSource, verify, abort, grant, ...named } = line.read(MOVE_FLAGS);
+  const from = placeOf('--from', named.from, line);
+  const to = placeOf('--to', named.to, line);
+  if (verify !== undefined && verify !== 'full') throw new Fault('usage', '--verify must be full');
+  if (grant !== undefined && to.store === undefined && 'grant' in flags) {
+    throw new Fault('usage', '--grant needs a database in --to');
+  }
+  const shown = { from: shownAs(from), to: shownAs(to) };
+  const { moveVault, abortMove } = await import('../../../vault/move.ts');
+  if (abort) {
+    await abortMove({ from, to });
+    return { state: 'aborted', ...shown };
+  }
+  const [copying, checking] = [progressLine('moving'), progressLine('checking the copy')];
+  const moved = await moveVault(
+    { from, to, ...(to.store !== undefined && { grant }) },
+    {
+      readCredential: () => readCredential(from, flags, env),
+      keepSource,
+      full: verify === 'full',
+      copying: copying.show,
+      checking: checking.show,
+    },
+  ).finally(() => {
+    copying.end();
+    checking.end();
+  });
+  return { state: keepSource ? 'copied' : 'moved', ...shown, ...moved };
+}
+
+function placeOf(flag: string, text: string | undefined, { flags, env }: CommandLine): VaultPlace {
+  if (text !== undefined) return parsePlace(text, flags, env);
+  throw new Fault('usage', `${flag} is required`, {
+    hint: 'name a file, or a database: postgres://user@host/database',
+  });
+}
+
+const shownAs = (place: VaultPlace): string => place.file ?? place.store.url.shown;

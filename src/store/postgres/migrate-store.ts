@@ -1,0 +1,85 @@
+import { Fault } from '../../core/fault.ts';
+import { storedNumber } from '../rows/stored-value.ts';
+import { connectTo, type StoreOptions } from './open-connections.ts';
+import { readVault, toStoreFault } from './open-vault-store.ts';
+import { FORMAT } from './schema.ts';
+import type { SqlClient, Statement } from './sql-client.ts';
+import type { StoreUrl } from './store-url.ts';
+import { findVault } from './vault-check.ts';
+
+/** A step from one format to the next. */
+export interface Migration {
+  readonly from: number;
+  /** The oldest format whose daemons can use the tables after the step. A step that only adds something keeps it. */
+  readonly serves_from: number;
+  readonly statements: readonly string[];
+}
+
+/** The formats of an update. `steps` is the number of steps between them. */
+export interface Migrated {
+  readonly from: number;
+  readonly to: number;
+  readonly steps: number;
+}
+
+export interface MigrateOptions extends StoreOptions {
+  /** Whether to only return the steps. */
+  readonly dryRun: boolean;
+  readonly migrations?: readonly Migration[];
+}
+
+/** Only the first format has been released, so there is nothing to migrate. */
+const MIGRATIONS: readonly Migration[] = [];
+
+const LIMIT_MS = 600_000;
+
+const BEGIN: Statement = {
+  text: `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on; SET LOCAL lock_timeout TO '2s'`,
+};
+const LOCK: Statement = { text: 'SELECT format FROM vault.format FOR UPDATE' };
+const RAISE: Statement = {
+  text: `UPDATE vault.format SET format = $1, serves_from = $2,
+    migrated_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint`,
+};
+
+/**
+ * Updates the tables of an older format, in one transaction. Waits at most two seconds for each lock, because daemons
+ * wait behind it. Rejects with the faults `store_missing`, `newer_format`, `store_outdated` for a format without a
+ * step, `store_unreachable` for a lock, and `store_refused` for a role that does not own the tables.
+ */
+export async function migrateStore(url: StoreUrl, { dryRun, ...options }: MigrateOptions): Promise<Migrated> {
+  const client = await connectTo(url, LIMIT_MS, options);
+  try {
+    const { state } = await findVault(client.run);
+    if (state !== 'outdated') await readVault(client, url);
+    await client.run(BEGIN);
+    const migrated = await migrate(client, url, { dryRun, ...options });
+    await client.commit();
+    await client.close();
+    return migrated;
+  } catch (error) {
+    // The server rolls back when the connection ends.
+    client.destroy();
+    throw toStoreFault(url, error);
+  }
+}
+
+async function migrate({ run }: SqlClient, { shown }: StoreUrl, options: MigrateOptions): Promise<Migrated> {
+  const { dryRun, migrations = MIGRATIONS } = options;
+  // Another process may have migrated the tables while this one waited for the lock.
+  const [row] = await run(LOCK);
+  const from = storedNumber(row?.[0]);
+  const to = Math.max(from, FORMAT.format);
+  for (let format = from; format < to; format += 1) {
+    const step = migrations.find((each) => each.from === format);
+    if (step === undefined) {
+      throw new Fault('store_outdated', `${shown} has format ${format}, which this version cannot update`, {
+        hint: 'use an earlier version of this program to update it first',
+      });
+    }
+    if (dryRun) continue;
+    for (const text of step.statements) await run({ text });
+    await run(RAISE, [format + 1, step.serves_from]);
+  }
+  return { from, to, steps: to - from };
+}
