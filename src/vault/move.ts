@@ -33,7 +33,8 @@ export async function abortMove({ from, to }: MovePlaces): Promise<void> {
   await moving.abortMove({ from: await placeOf(from), to: await placeOf(to) });
 }
 
-async function placeOf(place: VaultPlace, grant?: string): Promise<MovePlace> {
+/** Returns the file or the database for a move. */
+export async function placeOf(place: VaultPlace, grant?: string): Promise<MovePlace> {
   if (place.store === undefined) {
     const { movedFile } = await import('../store/sqlite/file/move-file.ts');
     return movedFile(place.file);

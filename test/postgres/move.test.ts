@@ -1,9 +1,13 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import type { MovePlace } from '../../src/core/move-ports.ts';
+import type { VaultHeader } from '../../src/core/ports.ts';
+import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
+import { moveVault as moveBetween } from '../../src/maintenance/move-vault.ts';
 import { CHAIN } from '../../src/store/postgres/audit-chain.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
-import { abortMove, moveVault } from '../../src/vault/move.ts';
+import { abortMove, moveVault, placeOf } from '../../src/vault/move.ts';
 import { openVaultAt, parseStore, type VaultPlace } from '../../src/vault/place.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault } from '../unit/vault-admin-fixture.ts';
 import { createDatabase } from './create-database.ts';
@@ -178,3 +182,73 @@ it('lets the daemons of a database report at once that it was moved', async () =
   await expect(run(CHAIN.lock, ['0'])).rejects.toMatchObject({ code: '22012' });
   await vault.close().catch(() => undefined);
 });
+
+/** Returns a place whose method `name` fails, before or after its work, as if the process were killed there. */
+function killedAt(place: MovePlace, name: 'makeCopy' | 'finishCopy' | 'leave', isAfter: boolean): MovePlace {
+  const dying =
+    <Args extends readonly unknown[]>(work: (...args: Args) => Promise<void>) =>
+    async (...args: Args) => {
+      if (isAfter) await work(...args);
+      throw new Error('killed');
+    };
+  return {
+    ...place,
+    ...(name === 'makeCopy' && { makeCopy: dying(place.makeCopy) }),
+    ...(name === 'finishCopy' && { finishCopy: dying(place.finishCopy) }),
+    async openSource(keep) {
+      const source = await place.openSource(keep);
+      return name === 'leave' ? { ...source, leave: dying(source.leave) } : source;
+    },
+  };
+}
+
+const serves = (place: VaultPlace) =>
+  openVaultAt(place, { credential: CREDENTIAL }).then(
+    async (vault) => {
+      await vault.close();
+      return true;
+    },
+    () => false,
+  );
+
+const KILLS = (['makeCopy', 'leave', 'finishCopy'] as const).flatMap((name) =>
+  [false, true].flatMap((isAfter) =>
+    ['file', 'store'].flatMap((kind) => [false, true].map((aborts) => [name, isAfter, kind, aborts] as const)),
+  ),
+);
+
+it.each(KILLS)(
+  'killed at %s (after it: %s) to a %s, then aborted (%s) or run again',
+  async (name, isAfter, kind, aborts) => {
+    const { folder, file, apiKey } = await fileVault(3);
+    const first = await newStore();
+    if (kind === 'file') await moveVault({ from: { file }, to: first }, MOVE);
+    const [from, to] = kind === 'file' ? [first, { file: join(folder, 'target.db') }] : [{ file }, first];
+    const moving = {
+      from: killedAt(await placeOf(from), name, isAfter),
+      to: killedAt(await placeOf(to), name, isAfter),
+      readCredential: async () => (header: VaultHeader) => unlockKeyring(header, CREDENTIAL),
+      hasOneChain: kind === 'file',
+    };
+    await expect(moveBetween(moving, MOVE)).rejects.toThrow('killed');
+
+    const isOver = name === 'finishCopy' && isAfter;
+    const isLeft = name === 'finishCopy' || (name === 'leave' && isAfter);
+    expect([await serves(from), await serves(to)]).toEqual([!isLeft, isOver]);
+    if (!aborts) {
+      await moveVault({ from, to }, MOVE);
+      expect([await serves(from), await serves(to)]).toEqual([false, true]);
+      expect(await check(to)).toMatchObject({ ok: true, checked: { tokens: 3 } });
+      expect(await data(to, apiKey, 'token-1')).toBe(1);
+    } else if (isOver) {
+      await expect(abortMove({ from, to })).rejects.toMatchObject({ code: 'store_missing' });
+      expect(await serves(to)).toBe(true);
+    } else {
+      await abortMove({ from, to });
+      expect([await serves(from), await serves(to)]).toEqual([true, false]);
+      expect(await check(from)).toMatchObject({ ok: true, checked: { tokens: 3 } });
+      await moveVault({ from, to }, MOVE);
+      expect(await check(to)).toMatchObject({ ok: true, checked: { tokens: 3 } });
+    }
+  },
+);

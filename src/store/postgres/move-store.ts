@@ -83,32 +83,30 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
       for (const statement of statements) await run(statement);
     });
 
+  async function findAt(role: 'source' | 'target'): Promise<FoundPlace> {
+    const client = await connectTo(url, LIMIT_MS, options);
+    try {
+      return await (role === 'source' ? findSource(client, url) : findTarget(client));
+    } catch (error) {
+      throw toStoreFault(url, error);
+    } finally {
+      await client.close();
+    }
+  }
+
   return {
     shown: url.shown,
-
-    async find(role) {
-      const client = await connectTo(url, LIMIT_MS, options);
-      try {
-        if (role === 'source') return await findSource(client, url);
-        return await findTarget(client);
-      } catch (error) {
-        throw toStoreFault(url, error);
-      } finally {
-        await client.close();
-      }
-    },
-
+    find: findAt,
     openSource: (keep) => openSource(url, options, keep),
 
     makeCopy: (header, make) =>
       inTransaction((client) => makeCopy(client, { url, header, make, grant: options.grant })),
 
-    removeCopy: () =>
-      inTransaction(async (client) => {
-        // Other tables may have the same names.
-        if ((await findTarget(client)).state !== 'arriving') return;
-        for (const table of TABLE_NAMES) await client.run({ text: `DROP TABLE vault.${table}` });
-      }),
+    async removeCopy() {
+      // Other tables may have the same names.
+      if ((await findAt('target')).state !== 'arriving') return;
+      await runAll(TABLE_NAMES.map((table) => ({ text: `DROP TABLE vault.${table}` })));
+    },
     finishCopy: () => runAll([FINISH]),
     takeBack: () => runAll(TAKE_BACK),
   };
