@@ -20,6 +20,7 @@ import { createRetention } from './audit-retention.ts';
 import { readCertificate, reloadCertificate } from './certificate.ts';
 import { startFileCheck } from './file-check.ts';
 import { openLogFile } from './log-file.ts';
+import { notify, notifyAtStop } from './notify.ts';
 import { type Ready, writeReadyFile } from './ready-file.ts';
 import {
   DEFAULT_HEADER_PREFIX,
@@ -109,9 +110,10 @@ async function serveByWorkers(
     refuseForWorkers(flags, options, env);
     const signals = workSignals(options);
     const startWork = onWorkSignals(signals);
-    return supervise(options.workers, createStopper(stopSignals(signals)), startWork, async (url) => {
+    const untilStopped = notifyAtStop(createStopper(stopSignals(signals)), process.env);
+    return supervise(options.workers, untilStopped, startWork, async (url) => {
       await putReadyFile(options, readyOf(url, options));
-      report(`listening on ${url}`);
+      announce(url);
     });
   }
   try {
@@ -130,7 +132,10 @@ async function serve(
   const format = chooseFormat(flagValue(flags.output, env, FLAGS.output.output), true);
   const signals = workSignals(options);
   const startWork = post?.startWork ?? onWorkSignals(signals);
-  const untilStopped = createStopper(post?.stopRequests ?? stopSignals(signals));
+  const untilStopped =
+    post === undefined
+      ? notifyAtStop(createStopper(stopSignals(signals)), process.env)
+      : createStopper(post.stopRequests);
   // Each worker does its own work, but only the first worker reports it.
   const quiet = post !== undefined && !post.isFirst;
   const reportOnce = quiet ? () => undefined : report;
@@ -168,7 +173,7 @@ async function serve(
         SIGUSR2: async () => logFile?.reopen(reportOnce) ?? false,
       };
       startWork((signal) => work[signal]());
-      if (post === undefined) report(`listening on ${daemon.url}`);
+      if (post === undefined) announce(daemon.url);
       else post.listens(daemon.url);
       if (text !== undefined) await writeOut(text);
     } catch (error) {
@@ -183,6 +188,12 @@ async function serve(
   } finally {
     await vault.close();
   }
+}
+
+/** Reports that the daemon accepts requests, also to the service manager. */
+function announce(url: string): void {
+  report(`listening on ${url}`);
+  notify('READY=1', process.env, (code) => report(`systemd-notify failed (${code}): NOTIFY_SOCKET heard nothing`));
 }
 
 async function putReadyFile({ readyFile }: ServeOptions, ready: Ready): Promise<void> {
