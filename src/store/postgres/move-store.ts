@@ -115,7 +115,7 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
 async function findSource(client: SqlClient, url: StoreUrl): Promise<FoundPlace> {
   const { state, vaultId = '' } = await findVault(client.run);
   // Throws the faults of a missing vault and of other formats.
-  if (state !== 'moved') return { state: 'vault', vaultId: (await readVault(client, url)).vault_id };
+  if (state !== 'moved') return { state: 'vault', vaultId: (await readVault(client, url)).header.vault_id };
   const { isLeft, sealed } = await findLeft(client);
   return isLeft ? { state: 'left', vaultId, sealed } : { state: 'arriving', vaultId, sealed };
 }
