@@ -3,6 +3,7 @@ import { HEADER_PREFIX } from '../contract/patterns.ts';
 import { Fault } from '../core/fault.ts';
 import { isOrigin } from './cors.ts';
 import type { ConsoleContext, ConsoleRequests } from './endpoints.ts';
+import type { RequestMeter } from './metrics.ts';
 import { isLoopback } from './own-hosts.ts';
 import type { LogFormat } from './request-log.ts';
 
@@ -84,6 +85,8 @@ export interface DaemonOptions {
   /** The format of the line that each request prints on stderr; false prints nothing. */
   readonly log: LogFormat | false;
   readonly version: string;
+  /** Receives the requests, for metrics. */
+  readonly meter?: RequestMeter | undefined;
   /** Names that a request's `Host` may have besides the loopback names. */
   readonly hostNames?: readonly string[] | undefined;
   /** Allows HTTP without TLS on an address that is not loopback. */

@@ -13,7 +13,7 @@ import { checkDaemonOptions, type DaemonOptions, DEFAULT_TIMEOUTS } from './daem
 import { type AnswerOptions, createEndpoints } from './endpoints.ts';
 import { createHostCheck, urlHost } from './own-hosts.ts';
 import { createRawRefusal } from './raw-refusal.ts';
-import { type Answered, failureReply, logRequest, requestRecord } from './request-log.ts';
+import { type Answered, failureReply, logRequest, requestRecord, tookOf } from './request-log.ts';
 import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
 import { createServer, createStop, listenOnPort, listenOnSocket, useCertificate } from './server.ts';
@@ -44,7 +44,7 @@ export interface Daemon {
  */
 export async function startDaemon(client: Client, options: DaemonOptions): Promise<Daemon> {
   checkDaemonOptions(options);
-  const { limits, headerPrefix, tls, corsOrigins = [] } = options;
+  const { limits, headerPrefix, tls, corsOrigins = [], meter } = options;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
   const traceHeader = `${headerPrefix}-TRACE-ID`;
   const replayedHeader = `${headerPrefix}-IDEMPOTENT-REPLAYED`;
@@ -62,6 +62,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   let isOwnHost: (host: string) => boolean = () => false;
 
   const server = await createServer(options, timeouts);
+  meter?.watchServer(server);
   const stopServer = createStop(server, timeouts.stop, () => {
     client.endWaits?.();
     dev?.end();
@@ -93,6 +94,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   }
 
   function note(reply: Reply, answered: Answered, request?: IncomingMessage): void {
+    meter?.answered(answered.operation, reply.status, tookOf(answered.start));
     if (options.log === false && dev === undefined) return;
     const record = requestRecord(reply, answered);
     if (options.log !== false) logRequest(options.log, record, reply, answered);
@@ -131,7 +133,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   }
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
-    if (options.log !== false || dev !== undefined) starts.set(request, performance.now());
+    if (options.log !== false || dev !== undefined || meter !== undefined) starts.set(request, performance.now());
     const code = screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? 'vault_stopping' : undefined);
     if (options.console !== undefined && CONSOLE_PATH.test(request.url ?? '')) showConsole(request, response, code);
     else if (code !== undefined) answer(response, problemReply(new Problem(code), traceOf(request)));

@@ -34,10 +34,10 @@ export interface EndpointContext extends RequestContext {
 }
 
 export interface AnswerOptions {
+  /** The operation, or one of the daemon's own paths, for metrics and the log. */
+  readonly operation?: OperationId | OwnPath;
   /** The route's pattern, for the log. */
   readonly route?: string;
-  /** The id of the called operation, for the log. */
-  readonly operation?: OperationId;
   /** The id of the calling application if the key was valid, for the log. */
   readonly applicationId?: string | undefined;
   readonly allow?: string | undefined;
@@ -128,12 +128,12 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     const traceId = traceIdOf(request);
     const route = OWN_PATHS[name];
     ownAnswers[name]().then(
-      (bodyText) => answer(response, { status: 200, bodyText, traceId }, { route }),
+      (bodyText) => answer(response, { status: 200, bodyText, traceId }, { operation: name, route }),
       (error: unknown) => {
         // `/readyz` returns 503 for every error.
         const isOther = name === 'readyz' && !(error instanceof Problem && error.status === 503);
         const reply = failureReply(isOther ? new Problem('vault_busy') : error, traceId);
-        answer(response, reply, { route });
+        answer(response, reply, { operation: name, route });
       },
     );
   }

@@ -7,12 +7,12 @@ import { problemReply } from '../core/problem-reply.ts';
 export interface Answered {
   /** Absent when the request was not valid HTTP. */
   readonly method?: string | undefined;
+  /** The operation, or the name of one of the daemon's own paths. */
+  readonly operation?: string | undefined;
   /** The route's pattern (`/tokens/{id}`), never the path, which may contain a token id. */
   readonly route?: string | undefined;
   /** The calling application; absent when the key was not valid. */
   readonly applicationId?: string | undefined;
-  /** The id of the called operation, such as `getToken`. */
-  readonly operation?: string | undefined;
   /** The address of the client; absent on a Unix socket. */
   readonly peer?: string | undefined;
   /** `performance.now()` when the request's headers were read. */
@@ -56,9 +56,15 @@ process.on('exit', () => {
 export type RequestRecord = ReturnType<typeof requestRecord>;
 
 export function requestRecord(reply: Reply, { method, route, applicationId, start }: Answered) {
-  const ms = start === undefined ? undefined : Math.round((performance.now() - start) * 1000) / 1000;
+  const took = tookOf(start);
+  const ms = took === undefined ? undefined : Math.round(took * 1000) / 1000;
   const [time, trace_id, application_id] = [new Date().toISOString(), reply.traceId, applicationId];
   return { time, trace_id, method, route, status: reply.status, application_id, ms };
+}
+
+/** Returns the milliseconds since `start`, or undefined without it. */
+export function tookOf(start: number | undefined): number | undefined {
+  return start === undefined ? undefined : performance.now() - start;
 }
 
 /** Returns the code of the problem in a reply, or undefined for any other reply. */

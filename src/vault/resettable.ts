@@ -67,6 +67,7 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
     pruneAudit: (keepMs, fileOf) => use((vault) => vault.pruneAudit(keepMs, fileOf)),
     nextExpiry: () => use((vault) => vault.nextExpiry()),
     sweepNowAndThen: () => use((vault) => vault.sweepNowAndThen()),
+    figures: () => use((vault) => vault.figures()),
     close: () => use((vault) => vault.close()),
   };
 

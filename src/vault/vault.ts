@@ -11,6 +11,7 @@ import { createLogWatch } from '../core/audit/log-watch.ts';
 import { createDispatch } from '../core/dispatch.ts';
 import type { World } from '../core/handler.ts';
 import { loadOperations } from '../core/handlers.ts';
+import type { Meter, VaultFigures } from '../core/meter.ts';
 import type { Clock, Instant, Keyring, Random, Store, VaultHeader } from '../core/ports.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createActivity } from '../core/tokens/activity.ts';
@@ -20,6 +21,7 @@ import { headerEvent } from '../maintenance/header-event.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
 import type { ArchiveOf, Pruned } from '../maintenance/prune-audit.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
+import { measureStores } from './measure-stores.ts';
 import { reportError } from './report-error.ts';
 import { MACHINE, systemClock, type Times } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
@@ -78,6 +80,8 @@ export interface Vault {
    * regularly.
    */
   sweepNowAndThen(): Promise<void>;
+  /** Resolves to the state of the vault, for metrics. Rejects with the problems of a store that cannot answer. */
+  figures(): Promise<VaultFigures>;
   /** Finishes running writes, closes the file and wipes the keys. */
   close(): Promise<void>;
 }
@@ -104,6 +108,8 @@ export interface VaultSettings {
   readonly overRandom?: ((system: Random) => Random) | undefined;
   /** Receives every error that a caller does not see. Default: prints a line of JSON to stderr. */
   readonly reportError?: World['reportError'] | undefined;
+  /** Receives the work of the vault and of its store, for metrics. Only one vault of a process may have one. */
+  readonly meter?: Meter | undefined;
 }
 
 export interface OpenVaultOptions extends VaultSettings {
@@ -139,7 +145,7 @@ export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
     if (options.writerThread) store = await withThread(session, keyring, options);
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
-    return composeVault({ file, store, keyring, anchor: kept, timekeeper, ...options });
+    return composeVault({ file, isFile: true, store, keyring, anchor: kept, timekeeper, ...options });
   } catch (error) {
     await store.close();
     throw error;
@@ -211,7 +217,10 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
   const { store: opened, session } = await openVaultFile(file);
   const store = settings.writerThread ? await withThread(session, keyring, settings) : opened;
   const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
-  return { vault: composeVault({ ...settings, file, store, keyring, anchor: undefined, timekeeper }), ...created };
+  return {
+    vault: composeVault({ ...settings, file, isFile: true, store, keyring, anchor: undefined, timekeeper }),
+    ...created,
+  };
 }
 
 /** Writes the first records of a new vault: its clock note, the first entry of its audit and its first tenant. */
@@ -263,6 +272,8 @@ export interface VaultParts extends VaultSettings {
    * back.
    */
   readonly timekeeper?: Timekeeper | undefined;
+  /** Whether `file` is the path of a file. */
+  readonly isFile?: boolean | undefined;
 }
 
 const DEFAULT_INCLUDED_ACTIVE_TOKENS = 1000;
@@ -313,7 +324,7 @@ async function inBatches(remove: () => Promise<number>): Promise<number> {
 
 /** Creates a vault from any store and keyring. */
 export function composeVault(parts: VaultParts): Vault {
-  const { file, store, keyring } = parts;
+  const { file, isFile, store, keyring, meter } = parts;
   const world = createWorld(parts);
   const expiryRecorder = createExpiryRecorder(world);
   store.useChainRecorder(createChainRecorder(world.audit));
@@ -322,6 +333,7 @@ export function composeVault(parts: VaultParts): Vault {
   const path = createDispatch(world);
   let take: Vault['take'] = (call, answered) => void path.dispatch(call).then(answered);
   let found = 0;
+  const endMeasuring = meter && measureStores(meter);
 
   async function sweepExpired(): Promise<number> {
     await world.activity.flush();
@@ -359,9 +371,15 @@ export function composeVault(parts: VaultParts): Vault {
     },
     endWaits: () => world.logWatch.end(),
     sweep: async () => {
-      const removed = await sweepExpired();
-      await (await import('../core/audit/log-index.ts')).indexLogs(world);
-      return removed;
+      try {
+        const removed = await sweepExpired();
+        await (await import('../core/audit/log-index.ts')).indexLogs(world);
+        meter?.swept(removed);
+        return removed;
+      } catch (error) {
+        meter?.swept(undefined);
+        throw error;
+      }
     },
     pruneAudit: async (keepMs, fileOf) => {
       const { isPruneDue, pruneAudit } = await import('../maintenance/prune-audit.ts');
@@ -374,6 +392,7 @@ export function composeVault(parts: VaultParts): Vault {
     sweepNowAndThen: async () => {
       if (await store.claimSweep(world.clock.now(), DIRECT_SWEEP_MS)) await sweepExpired();
     },
+    figures: async () => (await import('./read-figures.ts')).readFigures(world, isFile ? file : undefined),
     close: async () => {
       world.logWatch.end();
       await world.activity.flush();
@@ -385,6 +404,7 @@ export function composeVault(parts: VaultParts): Vault {
       } finally {
         await store.close();
         keyring.close();
+        endMeasuring?.();
       }
     },
   };

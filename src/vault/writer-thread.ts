@@ -8,6 +8,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { Fault } from '../core/fault.ts';
 import { auditChain } from '../keyring/audit-chain.ts';
 import { loadSodium } from '../keyring/sodium.ts';
+import { COMMITS, RETRIES } from '../store/rows/channels.ts';
 import { OwnCommits } from '../store/sqlite/commit/own-commits.ts';
 import type { WriterMessage } from '../store/sqlite/commit/remote-writer.ts';
 import { createWriteServer } from '../store/sqlite/commit/serve-writes.ts';
@@ -15,12 +16,16 @@ import { WriteTurns } from '../store/sqlite/commit/write-turns.ts';
 import { openVaultFile } from '../store/sqlite/file/open-vault-file.ts';
 import type { WriterOrder } from './writer.ts';
 
-const { version, file, identity, turns, chain }: WriterOrder = workerData;
+const { version, file, identity, turns, chain, isMeasured }: WriterOrder = workerData;
 
 async function serveWrites(): Promise<void> {
   if (version !== manifest.version)
     throw new Fault('usage', `version ${manifest.version} was installed while version ${version} is running`);
   const post = (message: WriterMessage) => parentPort?.postMessage(message);
+  if (isMeasured) {
+    COMMITS.subscribe((waits) => post({ waits: waits as readonly number[] }));
+    RETRIES.subscribe(() => post('retried'));
+  }
   const [sodium, { store, session }] = await Promise.all([loadSodium(), openVaultFile(file, { isOpenHere: true })]);
   if (session.identity !== identity) {
     await store.close();

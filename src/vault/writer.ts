@@ -2,6 +2,7 @@ import path from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import manifest from '../../package.json' with { type: 'json' };
 import type { AuditChainKey } from '../core/audit/ports.ts';
+import { COMMITS } from '../store/rows/channels.ts';
 import { Writer } from '../store/sqlite/commit/remote-writer.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
 import { type TurnCells, WriteTurns } from '../store/sqlite/commit/write-turns.ts';
@@ -15,6 +16,8 @@ export interface WriterOrder {
   readonly identity: string;
   readonly turns: TurnCells;
   readonly chain: AuditChainKey;
+  /** Whether to report commits and retries, which this process measures. */
+  readonly isMeasured: boolean;
 }
 
 /** The thread's objects live for one commit, so a small young generation keeps the process small. */
@@ -35,6 +38,7 @@ export async function startWriter(session: Session, chain: AuditChainKey): Promi
     identity: session.identity,
     turns: turns.cells,
     chain,
+    isMeasured: COMMITS.hasSubscribers,
   };
   const lost = (error: Error) => {
     throw error;

@@ -25,6 +25,7 @@ const PORT_TYPES = [
   'src/core/audit/ports.ts',
   'src/core/maintenance-ports.ts',
   'src/core/move-ports.ts',
+  'src/core/meter.ts',
   'src/core/insert-ports.ts',
   'src/core/reply-ports.ts',
   'src/core/scan-ports.ts',
@@ -168,6 +169,7 @@ const PACKAGES: Readonly<Record<string, string>> = {
   luxon: 'src/core/',
 
   'find-my-way': 'src/http/',
+  'prom-client': 'src/http/',
   preact: 'src/console/page/',
   '@preact/signals': 'src/console/page/',
   undici: 'src/client/',

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
@@ -42,6 +43,15 @@ async function machine() {
     chmodSync(place.inside(`bin/${name}`), 0o755);
   }
   return { place, env };
+}
+
+/** Returns a port on which nothing listens. */
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
 }
 
 function shell(place: Place, code: string): Promise<Ended> {
@@ -113,6 +123,15 @@ describe.runIf(POSIX)('the commands of docs/operations.md', { timeout: 120_000 }
     expect(readdirSync(place.cwd)).not.toContain('audit-2');
     expect(await place.vault('tokens get row-7 --field id', env)).toMatchObject({ exitCode: 0, stdout: 'row-7\n' });
     expect((await place.vault('audit list --action pruneAudit -q', env)).stdout).toMatch(/^\d+\.1\n$/);
+  });
+
+  it('show metrics', async () => {
+    const { place } = await machine();
+    const [daemon, metrics] = [await freePort(), await freePort()];
+    const [block = ''] = blocksOf('Metrics', 'sh');
+    const ports = `export VAULT_PORT=${daemon} VAULT_URL=http://127.0.0.1:${daemon}\n`;
+    const ended = await shell(place, `${ports}${block.replaceAll('9484', String(metrics))}kill $!; wait`);
+    expect(ended).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('\nvault_tokens{type="token"} 30\n') });
   });
 
   it('give space back', async () => {

@@ -24,6 +24,8 @@ const opening = () => ({ VAULT_STORE: store.url, VAULT_KEY_FILE: 'v.db.key' });
 interface Daemon {
   readonly child: ChildProcess;
   readonly url: string;
+  /** The URL of the metrics, with `--metrics`. */
+  readonly metrics: string;
   readonly ended: Promise<Ended>;
 }
 
@@ -47,7 +49,8 @@ async function serve(...more: readonly string[]): Promise<Daemon> {
     if (child.exitCode !== null) throw new Error((await ended).stderr);
     await sleep(20);
   }
-  return { child, url: JSON.parse(readFileSync(ready, 'utf8')).url, ended };
+  const { url, metrics } = JSON.parse(readFileSync(ready, 'utf8'));
+  return { child, url, metrics, ended };
 }
 
 async function ask({ url }: Pick<Daemon, 'url'>, path: string, apiKey: string, body?: object | 'none') {
@@ -108,6 +111,16 @@ it('a killed daemon loses no change that it answered', { timeout: 60_000 }, asyn
   for (const words of ['doctor --field ok', 'audit verify --field ok']) {
     expect(await place.vault(words, opening())).toMatchObject({ stdout: 'true\n', exitCode: 0 });
   }
+});
+
+it('shows metrics without the sizes of a file', { timeout: 60_000 }, async () => {
+  const daemon = await serve('--metrics', '127.0.0.1:0');
+  expect((await create(daemon, 'measured')).status).toBe(201);
+  const text = await (await fetch(daemon.metrics)).text();
+  expect(text).toMatch(/^vault_commit_writes_count [1-9]/m);
+  expect(text).toMatch(/^vault_tokens\{type="token"\} [1-9]/m);
+  expect(text).toContain('vault_ready 1\n');
+  expect(text).not.toMatch(/^vault_(file|wal)_bytes \d/m);
 });
 
 it('serves with workers, and stops in order', { timeout: 60_000 }, async () => {

@@ -18,6 +18,7 @@ describe('serveOptions', () => {
       workers: 1,
       headerPrefix: 'SVC',
       readyFile: undefined,
+      metrics: undefined,
       log: 'json',
       allowInsecureHost: false,
       corsOrigins: undefined,
@@ -49,6 +50,10 @@ describe('serveOptions', () => {
     [{ workers: '2.5' }, '--workers'],
     [{ workers: 'two' }, '--workers'],
     [{ log: 'maybe' }, '--log'],
+    [{ metrics: '9484' }, '--metrics (VAULT_METRICS) must be an address such as 127.0.0.1:9484'],
+    [{ metrics: 'localhost' }, 'VAULT_METRICS'],
+    [{ metrics: 'h:65536' }, '--metrics'],
+    [{ metrics: '::1:9484' }, '--metrics'],
     [{ maxBody: '0' }, '--max-body'],
     [{ maxResponse: '1GB' }, '--max-response'],
     [{ maxDepth: '0' }, '--max-depth'],
@@ -63,6 +68,17 @@ describe('serveOptions', () => {
     [{ socket: 's', host: 'h' }, 'only one of --socket and --host'],
   ])('reject %j', (flags, flag) => {
     expect(() => serveOptions(flags, {})).toThrow(flag);
+  });
+
+  it.each([
+    [{ metrics: true }, '', { host: '127.0.0.1', port: 9484 }],
+    [{}, '1', { host: '127.0.0.1', port: 9484 }],
+    [{}, '[::1]:1', { host: '::1', port: 1 }],
+    [{ metrics: 'vault.test:0' }, 'a:1', { host: 'vault.test', port: 0 }],
+    [{ metrics: 'false' }, '1', undefined],
+    [{}, '', undefined],
+  ] as const)('show metrics for %j and VAULT_METRICS=%s', (flags, word, address) => {
+    expect(serveOptions(flags, { VAULT_METRICS: word }).metrics).toEqual(address);
   });
 
   it('select a socket or a port, whichever was typed', () => {

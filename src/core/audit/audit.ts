@@ -40,6 +40,8 @@ export interface Audit {
   settle(): Promise<void>;
   /** Writes the waiting events and the counted denials. Rejects with the store's problems and then keeps the events. */
   flush(): Promise<void>;
+  /** Returns the age of the oldest event that is not on disk, in milliseconds; 0 without one. */
+  lag(): number;
 }
 
 export interface AuditParts {
@@ -57,6 +59,8 @@ export interface AuditParts {
  */
 export function createAudit({ store, keyring, clock, level, strict }: AuditParts): Audit {
   let waiting: TimedEvent[] = [];
+  /** The events that are being written. */
+  let leaving: readonly TimedEvent[] = [];
   let failed = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let writing: Promise<void> = Promise.resolve();
@@ -122,6 +126,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     timer = undefined;
     if (waiting.length === 0) return;
     const events = waiting;
+    leaving = events;
     waiting = [];
     try {
       await store.appendAudit(rowsOf(events).map((row) => rowOf(row, [])));
@@ -130,12 +135,19 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
       waiting = [...events, ...waiting];
       failed = true;
       throw error;
+    } finally {
+      leaving = [];
     }
   }
 
   const draft: Audit['draft'] = (event, tenant_id = event.tenant_id) => draftAll([{ event, tenant_id }]);
 
-  return { level, draft, draftAll, record, settle: writeWaiting, flush };
+  function lag(): number {
+    const [oldest] = leaving.length > 0 ? leaving : waiting;
+    return oldest === undefined ? 0 : Math.max(0, clock.now() - oldest.at);
+  }
+
+  return { level, draft, draftAll, record, settle: writeWaiting, flush, lag };
 }
 
 /** Divides events into rows, each with a limited number of events and of named records. */

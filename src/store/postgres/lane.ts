@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { ChainRecorder } from '../../core/audit/ports.ts';
 import { Problem } from '../../core/problem.ts';
+import { COMMITS } from '../rows/channels.ts';
 import type { Connections, LaneMember, Transaction } from './connections.ts';
 import type { HeldConnection } from './held-connection.ts';
 import { CommitLost, findSettled, type Outcome, runChange, runGroup, TransactionFailed } from './lane-transaction.ts';
@@ -127,8 +128,10 @@ export function openLane(
   /** Runs the next transaction. Resolves to false if the lane must pause before the next attempt. */
   async function runNext(): Promise<boolean> {
     const tasks = takeNext();
+    const begun = performance.now();
     try {
       settleAll(tasks, await run(tasks));
+      if (COMMITS.hasSubscribers) COMMITS.publish(tasks.map(({ deadline }) => begun - (deadline - deadlineMs)));
       return true;
     } catch (failure) {
       const isOfStore = failure instanceof TransactionFailed || failure instanceof CommitLost;

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../core/fault.ts';
 import { Problem } from '../../core/problem.ts';
+import { RETRIES } from '../rows/channels.ts';
 import { PgError, type Treatment, toProblem, treatmentOf } from './pg-error.ts';
 
 /** How long a call waits for the database or for a lock, in milliseconds. */
@@ -13,6 +14,7 @@ const MAX_PAUSE_MS = 40;
  * again.
  */
 export async function pause(failures: number): Promise<void> {
+  RETRIES.publish(undefined);
   await sleep(Math.min(2 ** failures, MAX_PAUSE_MS) * (0.5 + Math.random() / 2));
 }
 

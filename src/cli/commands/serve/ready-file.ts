@@ -21,6 +21,8 @@ export interface Ready {
   readonly private_key?: string;
   /** The link that opens the console. */
   readonly ui?: string;
+  /** The URL of the metrics. */
+  readonly metrics?: string;
   /** For a vault with a seed: the ids and keys that `vault seed apply --out json` prints. */
   readonly seed?: JsonObject;
 }
@@ -52,7 +54,7 @@ function parseReady(text: string): Ready | undefined {
   const value = parseText(text) as object | null | undefined;
   const { url, pid, version, ...others }: Readonly<Record<string, unknown>> = { ...value };
   if (!isWord(url) || typeof pid !== 'number' || !isWord(version)) return undefined;
-  const known = ['header_prefix', 'tenant_id', 'management_key', 'private_key', 'ui'] as const;
+  const known = ['header_prefix', 'tenant_id', 'management_key', 'private_key', 'ui', 'metrics'] as const;
   const keys = known.flatMap((name) => (isWord(others[name]) ? [[name, others[name]] as const] : []));
   const seed = asObject((others['seed'] ?? null) as Json);
   return { url, pid, version, ...Object.fromEntries(keys), ...(seed !== undefined && { seed }) };

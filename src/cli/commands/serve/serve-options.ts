@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { DEFAULT_LIMITS, type Limits, MAX_DEPTH } from '../../../contract/limits.ts';
 import { AUDIT_LEVELS, type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
 import { Fault } from '../../../core/fault.ts';
+import type { MetricsAddress } from '../../../http/metrics-listener.ts';
 import type { LogFormat } from '../../../http/request-log.ts';
 import type { FlagsOf } from '../../flags-of.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn, switchValue } from '../../global-flags.ts';
@@ -12,6 +13,7 @@ import { SEED_FLAG } from '../dev/seed-flag.ts';
 import type { Retention } from './audit-retention.ts';
 
 export const DEFAULT_HEADER_PREFIX = 'SVC';
+const METRICS_ADDRESS: MetricsAddress = { host: '127.0.0.1', port: 9484 };
 
 /** The flags of `vault serve`, besides those that open the file. */
 export const SERVE_FLAGS = {
@@ -54,6 +56,11 @@ export const SERVE_FLAGS = {
     flag: '--tls-cert <path>',
     env: 'VAULT_TLS_CERT',
     help: 'the certificate for HTTPS, PEM; SIGHUP reloads it',
+  },
+  metrics: {
+    flag: '--metrics [address]',
+    env: 'VAULT_METRICS',
+    help: 'an address that answers /metrics for Prometheus (without one: 127.0.0.1:9484; default: off)',
   },
   tlsKey: { flag: '--tls-key <path>', env: 'VAULT_TLS_KEY', help: 'the key of the certificate, PEM' },
   hostName: {
@@ -117,7 +124,7 @@ export const SERVE_FLAGS = {
   },
 } as const;
 
-/** The typed flags of `vault serve`. `log` is true for `--log` without a value. */
+/** The typed flags of `vault serve`. `log` and `metrics` are true for `--log` and `--metrics` without a value. */
 export type ServeFlags = FlagsOf<typeof SERVE_FLAGS>;
 
 /** The checked options of `vault serve`. */
@@ -157,6 +164,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     storeWaitMs: parseDuration('--store-wait', value('storeWait') ?? '30s', '0s, 30s or 2m'),
     headerPrefix: value('headerPrefix') ?? DEFAULT_HEADER_PREFIX,
     readyFile: value('readyFile'),
+    metrics: metricsOf(flags, env),
     log,
     logFile: logFileOf(flags, env, log),
     allowInsecureHost: isOn('insecureHttp'),
@@ -241,6 +249,19 @@ function tlsOf(flags: ServeFlags, env: Environment): { readonly cert: string; re
   throw new Fault('usage', `${cert === undefined ? '--tls-key needs --tls-cert' : '--tls-cert needs --tls-key'}`, {
     hint: 'set both for HTTPS (VAULT_TLS_CERT, VAULT_TLS_KEY)',
   });
+}
+
+/** Returns the address of the metrics; undefined when they are off. Throws the fault `usage`. */
+function metricsOf(flags: ServeFlags, env: Environment): MetricsAddress | undefined {
+  const { metrics } = SERVE_FLAGS;
+  const word = flags.metrics === undefined ? (env[metrics.env] ?? '') : String(flags.metrics);
+  const [, host, digits] = /^(\[[0-9a-f:.]+\]|[^\s:/]+):(\d{1,5})$/i.exec(word) ?? [];
+  const port = Number(digits);
+  if (host !== undefined && port <= 65_535) return { host: host.replace(/^\[(.*)\]$/, '$1'), port };
+  if (/[^a-z01]/i.test(word)) {
+    throw new Fault('usage', `--metrics (${metrics.env}) must be an address such as 127.0.0.1:9484 or [::1]:9484`);
+  }
+  return word !== '' && switchValue(metrics, word) ? METRICS_ADDRESS : undefined;
 }
 
 function logOf(flags: ServeFlags, env: Environment, usual: LogFormat): LogFormat | false {

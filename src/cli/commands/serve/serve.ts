@@ -3,8 +3,10 @@ import type { Client } from '../../../contract/call.ts';
 import type { JsonObject } from '../../../contract/json.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
 import { Fault } from '../../../core/fault.ts';
+import type { CollectedMetrics, Metrics } from '../../../http/metrics.ts';
+import type { listenForMetrics } from '../../../http/metrics-listener.ts';
 import { isLoopback } from '../../../http/own-hosts.ts';
-import type { Vault } from '../../../vault/vault.ts';
+import type { Vault, VaultSettings } from '../../../vault/vault.ts';
 import { readCredential } from '../../credential.ts';
 import type { ExitCode, Finish } from '../../exit-codes.ts';
 import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
@@ -111,10 +113,16 @@ async function serveByWorkers(
     const signals = workSignals(options);
     const startWork = onWorkSignals(signals);
     const untilStopped = notifyAtStop(createStopper(stopSignals(signals)), process.env);
-    return supervise(options.workers, untilStopped, startWork, async (url) => {
-      await putReadyFile(options, readyOf(url, options));
-      announce(url);
-    });
+    let listener: MetricsListener | undefined;
+    try {
+      return await supervise(options.workers, untilStopped, startWork, async (url, collect) => {
+        listener = await showMetrics(options, collect);
+        await putReadyFile(options, readyOf(url, options, listener));
+        announce(url);
+      });
+    } finally {
+      listener?.stop();
+    }
   }
   try {
     return await serve(flags, options, env, post);
@@ -141,21 +149,28 @@ async function serve(
   const reportOnce = quiet ? () => undefined : report;
   const logFile = options.logFile === undefined ? undefined : openLogFile(options.logFile, report);
   if (logFile !== undefined) (await import('../../../http/request-log.ts')).redirectLog(logFile.write);
-  const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, post?.relay);
+  const meter = options.metrics && (await import('../../../http/metrics.ts')).createMetrics(VERSION);
+  const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, { relay: post?.relay, meter });
+  meter?.watchVault(() => vault.figures());
   try {
     // Load everything before the ready file exists: a program that waits for it may then replace the product's files.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
-    const { daemon, link } = await listen(vault, options, dev, keys, reportOnce);
+    const { daemon, link } = await listen(vault, options, dev, keys, { reportOnce, meter });
+    let listener: MetricsListener | undefined;
     let stopSweeper: (() => void) | undefined;
     let stopFileCheck: (() => void) | undefined;
     const stop = async () => {
       stopSweeper?.();
       stopFileCheck?.();
+      listener?.stop();
       await daemon.stop();
     };
     try {
       const ui = link === undefined ? {} : { ui: link(daemon.url) };
-      const ready = { ...readyOf(daemon.url, options), ...keys, ...seeded, ...ui };
+      if (meter !== undefined && post === undefined) {
+        listener = await showMetrics(options, async () => [await meter.collect()]);
+      }
+      const ready = { ...readyOf(daemon.url, options, listener), ...keys, ...seeded, ...ui };
       const text = keys && (await devText?.(format, ready, keys, options.headerPrefix));
       if (post === undefined) await putReadyFile(options, ready);
       if (post === undefined || post.isFirst) {
@@ -174,7 +189,7 @@ async function serve(
       };
       startWork((signal) => work[signal]());
       if (post === undefined) announce(daemon.url);
-      else post.listens(daemon.url);
+      else post.listens(daemon.url, meter && (() => meter.collect()));
       if (text !== undefined) await writeOut(text);
     } catch (error) {
       // A listening server would keep the process alive, and answer from a closed vault.
@@ -201,9 +216,27 @@ async function putReadyFile({ readyFile }: ServeOptions, ready: Ready): Promise<
 }
 
 /** Returns the contents that every ready file has. Readers need the header prefix if it is not the default. */
-function readyOf(url: string, { headerPrefix }: ServeOptions): Ready {
+function readyOf(url: string, { headerPrefix }: ServeOptions, listener?: MetricsListener): Ready {
   const prefix = headerPrefix === DEFAULT_HEADER_PREFIX ? {} : { header_prefix: headerPrefix };
-  return { url, pid: process.pid, version: VERSION, ...prefix };
+  const metrics = listener === undefined ? {} : { metrics: listener.url };
+  return { url, pid: process.pid, version: VERSION, ...prefix, ...metrics };
+}
+
+type MetricsListener = Awaited<ReturnType<typeof listenForMetrics>>;
+
+/** Listens for requests of metrics. Resolves to undefined without `--metrics`. */
+async function showMetrics(
+  { metrics }: ServeOptions,
+  collect: () => Promise<readonly CollectedMetrics[]>,
+): Promise<MetricsListener | undefined> {
+  if (metrics === undefined) return undefined;
+  const [{ listenForMetrics }, { metricsText }] = await Promise.all([
+    import('../../../http/metrics-listener.ts'),
+    import('../../../http/metrics.ts'),
+  ]);
+  const listener = await listenForMetrics(metrics, async () => metricsText(await collect()));
+  report(`metrics on ${listener.url}`);
+  return listener;
 }
 
 /** The opened vault. The optional members exist only with `--dev`. */
@@ -216,9 +249,9 @@ async function openServed(
   flags: ServeFlags & GlobalFlags,
   options: ServeOptions,
   env: Environment,
-  relay: WorkerPost['relay'] | undefined,
+  { relay, meter }: Pick<VaultSettings, 'relay' | 'meter'>,
 ): Promise<ServedVault> {
-  const { settings } = options;
+  const settings = { ...options.settings, meter };
   if (options.dev) {
     const { openSeededDevVault } = await import('../dev/seeded-dev-vault.ts');
     const seedFiles = flags.seedFile ?? env[SERVE_FLAGS.seedFile.env]?.split(',').filter((name) => name !== '') ?? [];
@@ -257,7 +290,7 @@ async function listen(
   options: ServeOptions,
   { clock, snapshots, reset, holder }: Omit<ServedVault, 'vault'>,
   keys: DevKeys | undefined,
-  reportOnce: (fact: string) => void,
+  { reportOnce, meter }: { readonly reportOnce: (fact: string) => void; readonly meter: Metrics | undefined },
 ) {
   const [{ startDaemon }, { directClient }] = await Promise.all([
     import('../../../http/daemon.ts'),
@@ -276,6 +309,7 @@ async function listen(
     notices: () => vault.notices(),
     version: VERSION,
     processes: options.workers,
+    meter,
     tls,
     dev,
   });

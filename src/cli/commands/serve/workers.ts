@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import type { CollectedMetrics } from '../../../http/metrics.ts';
 import type { VaultSettings } from '../../../vault/vault.ts';
 import { EXIT_CODES, type ExitCode } from '../../exit-codes.ts';
 import { END_SIGNALS } from '../../interrupt.ts';
@@ -9,6 +10,9 @@ import { type onWorkSignals, type SignalWork, WORK_SIGNALS, type WorkSignal } fr
 /** How long the workers may take to stop before they are killed, in milliseconds. */
 const KILL_MS = 10_000;
 
+/** How long the workers may take to send their metrics, in milliseconds. */
+const METRICS_MS = 3_000;
+
 /** The number of the worker that starts first, because `cluster` counts from 1. */
 const FIRST = 1;
 
@@ -16,7 +20,7 @@ const FIRST = 1;
  * Runs the supervisor of `vault serve --workers`: starts `workers` copies of this command line and waits for their end.
  * The supervisor distributes connections to the workers in turn. It passes sealed records to the first worker, which
  * writes for all workers. It sees no requests and no keys. When one worker ends, the supervisor stops the others. Calls
- * `announce` once, when all workers accept requests. Then passes signals on: to the other workers when the first worker
+ * `announce` once, when all workers accept requests, with their URL and a function that collects their metrics. Then passes signals on: to the other workers when the first worker
  * has done its work, so that a failure is reported once. Resolves to the exit code: that of a worker that could not
  * start, 0 after a signal, 70 after a bug, 1 after the death of a worker.
  */
@@ -24,7 +28,7 @@ export async function supervise(
   workers: number,
   untilStopped: Stopper,
   startWork: ReturnType<typeof onWorkSignals>,
-  announce: (url: string) => Promise<void>,
+  announce: (url: string, collect: () => Promise<readonly CollectedMetrics[]>) => Promise<void>,
 ): Promise<ExitCode> {
   const crew = createCrew();
   // Kill the workers however this process ends: by a second signal, an error or a timeout.
@@ -35,7 +39,7 @@ export async function supervise(
     return url;
   }
   try {
-    await announce(url);
+    await announce(url, crew.collect);
     startWork(async (signal) => {
       crew.passOn(signal);
       return true;
@@ -70,6 +74,8 @@ function createCrew() {
   cluster.setupPrimary({ serialization: 'advanced' });
   const living = new Set<Worker>();
   const serving = new Set<Worker>();
+  /** The functions that receive the metrics of a worker, in the order of the questions. */
+  const asked = new Map<Worker, ((metrics: CollectedMetrics) => void)[]>();
   let stopped: Promise<void> | undefined;
   let onLost: (exitCode: ExitCode) => void;
   let onLastEnd: () => void = () => undefined;
@@ -114,6 +120,14 @@ function createCrew() {
     if ([...living].every(({ id }) => id === FIRST)) tell(RELEASE);
   }
 
+  function askMetrics(worker: Worker): Promise<CollectedMetrics> {
+    return new Promise((resolve, reject) => {
+      setTimeout(() => reject(new Error('a worker does not answer')), METRICS_MS).unref();
+      asked.set(worker, [...(asked.get(worker) ?? []), resolve]);
+      worker.send(METRICS, () => undefined);
+    });
+  }
+
   function kill(): void {
     for (const worker of living) worker.process.kill('SIGKILL');
   }
@@ -124,7 +138,7 @@ function createCrew() {
       new Promise<string>((resolve) => {
         const worker = cluster.fork();
         living.add(worker);
-        worker.on('message', (message: WorkerListens | WorkDone | Letter) => {
+        worker.on('message', (message: WorkerListens | WorkDone | WorkerMetrics | Letter) => {
           if ('done' in message) {
             tell(
               message.done,
@@ -133,6 +147,8 @@ function createCrew() {
           } else if ('url' in message) {
             serving.add(worker);
             resolve(message.url);
+          } else if ('metrics' in message) {
+            asked.get(worker)?.shift()?.(message.metrics);
           } else {
             const letter: Letter = { peer: worker.id, message: message.message };
             cluster.workers?.[message.peer]?.send(letter, () => undefined);
@@ -146,6 +162,8 @@ function createCrew() {
         signal,
         [...living].filter(({ id }) => id === FIRST),
       ),
+    /** Resolves to the metrics of all workers. Rejects when one does not answer. */
+    collect: () => Promise.all([...living].map(askMetrics)),
     /** Resolves to the exit code when a worker ends that was not stopped. */
     lost,
     /** Stops all workers in order. Kills workers that are still starting. */
@@ -171,6 +189,9 @@ const RELEASE = 'release';
 /** Sent by the supervisor to the other workers when the first worker has ended. */
 const LOST = 'lost';
 
+/** Sent by the supervisor to a worker that should send its metrics. */
+const METRICS = 'metrics';
+
 /**
  * A message to another worker, which the supervisor forwards. `peer` is the receiver when a worker sends it, and the
  * sender when the supervisor forwards it.
@@ -190,6 +211,11 @@ interface WorkDone {
   readonly done: WorkSignal;
 }
 
+/** Sent by a worker to the supervisor after each message METRICS. */
+interface WorkerMetrics {
+  readonly metrics: CollectedMetrics;
+}
+
 /** The role of this process as a worker of `vault serve --workers`. */
 export interface WorkerPost {
   /** Whether this is the first worker. Only the first worker removes expired records. */
@@ -198,7 +224,8 @@ export interface WorkerPost {
   readonly stopRequests: StopRequests;
   /** Does the work of the signals that the supervisor passes on. Call it before `listens`. */
   readonly startWork: (work: SignalWork) => void;
-  listens(url: string): void;
+  /** Reports that the worker accepts requests. With `collect`, sends its metrics whenever the supervisor asks. */
+  listens(url: string, collect: (() => Promise<CollectedMetrics>) | undefined): void;
   readonly relay: NonNullable<VaultSettings['relay']>;
   /**
    * Resolves when no other worker sends writes to this one. Resolves at once unless this is the first worker and the
@@ -261,7 +288,13 @@ export function workerPost(): WorkerPost | undefined {
         });
       }
     },
-    listens: (url) => {
+    listens: (url, collect) => {
+      if (collect !== undefined) {
+        onOrder(METRICS, async () => {
+          const message: WorkerMetrics = { metrics: await collect() };
+          worker.send(message, () => undefined);
+        });
+      }
       const message: WorkerListens = { url };
       // Ignore a failure: the event `disconnect` reports that the supervisor has ended.
       worker.send(message, () => undefined);

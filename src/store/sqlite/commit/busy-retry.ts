@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { RETRIES } from '../../rows/channels.ts';
 import { isBusy } from '../file/sqlite-error.ts';
 
 /** How long a caller waits for a lock that another process holds, in milliseconds. */
@@ -11,6 +12,7 @@ const MAX_PAUSE_MS = 40;
  * is random, so that two processes do not keep colliding.
  */
 export async function busyPause(attempt: number): Promise<void> {
+  RETRIES.publish(undefined);
   const longest = Math.min(MAX_PAUSE_MS, 2 ** Math.min(attempt / 2, 6));
   await sleep(1 + Math.random() * longest);
 }

@@ -1,4 +1,5 @@
 import { Problem } from '../../../core/problem.ts';
+import { COMMITS } from '../../rows/channels.ts';
 import { isBusy, vaultBusy } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, busyPause } from './busy-retry.ts';
 import type { WriteTurns } from './write-turns.ts';
@@ -115,6 +116,7 @@ export class GroupCommit {
    */
   #commit(group: readonly Write[]): readonly Write[] {
     const settle: (() => void)[] = [];
+    const begun = COMMITS.hasSubscribers ? performance.now() : undefined;
     try {
       this.#transactions.begin();
       for (const write of group) settle.push(write.execute());
@@ -134,6 +136,7 @@ export class GroupCommit {
       return [];
     }
     for (const resolve of settle) resolve();
+    if (begun !== undefined) COMMITS.publish(group.map(({ deadline }) => begun - (deadline - this.#deadlineMs)));
     return [];
   }
 

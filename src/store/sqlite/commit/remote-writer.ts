@@ -1,11 +1,16 @@
 import type { Store } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
+import { COMMITS, RETRIES } from '../../rows/channels.ts';
 import type { WriteReply } from './serve-writes.ts';
 import { putCall, type WriteName } from './write-calls.ts';
 import { errorOf, Outbox, type WriteMessage } from './write-messages.ts';
 
-/** A message from the writer. */
-export type WriterMessage = 'ready' | { readonly replies: readonly WriteReply[] };
+/** A message from the writer. `waits` and `retried` carry what the writer's thread has published on the channels. */
+export type WriterMessage =
+  | 'ready'
+  | 'retried'
+  | { readonly waits: readonly number[] }
+  | { readonly replies: readonly WriteReply[] };
 
 interface Call {
   readonly resolve: (result: unknown) => void;
@@ -42,7 +47,9 @@ export class Writer {
         if (message === 'ready') {
           this.#state = 'serves';
           resolve(this);
-        } else this.#receive(message.replies);
+        } else if (message === 'retried') RETRIES.publish(undefined);
+        else if ('waits' in message) COMMITS.publish(message.waits);
+        else this.#receive(message.replies);
       });
       const lose = (error: Error) => {
         const served = this.#state === 'serves';

@@ -1,0 +1,46 @@
+import { createServer } from 'node:http';
+import { urlHost } from './own-hosts.ts';
+import { listenOnPort } from './server.ts';
+
+/** The path of the metrics; every other path is not found. */
+const PATH = '/metrics';
+/** Prometheus text, whose version is that of the format. */
+const CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
+/** How long a client may take to send its request, in milliseconds. */
+const REQUEST_MS = 10_000;
+
+/** The address of a listener of metrics. With port 0, the system chooses the port. */
+export interface MetricsAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/**
+ * Answers `GET /metrics` with what `read` resolves to, or with 503 when it rejects. It asks for no key, because metrics
+ * name no record. Rejects with the faults `address_in_use` and `usage`.
+ */
+export async function listenForMetrics({ host, port }: MetricsAddress, read: () => Promise<string>) {
+  const options = { headersTimeout: REQUEST_MS, requestTimeout: REQUEST_MS, connectionsCheckingInterval: 1_000 };
+  const server = createServer(options, (request, response) => {
+    const answer = (status: number, text: string) => {
+      response.writeHead(status, { 'Content-Type': CONTENT_TYPE, 'Cache-Control': 'no-store' });
+      response.end(text);
+    };
+    if (request.url !== PATH || (request.method !== 'GET' && request.method !== 'HEAD')) answer(404, 'not found\n');
+    else {
+      read().then(
+        (text) => answer(200, text),
+        () => answer(503, 'no metrics: a worker does not answer\n'),
+      );
+    }
+  });
+  const chosen = await listenOnPort(server, host, port);
+  return {
+    url: `http://${urlHost(host)}:${chosen}${PATH}`,
+    /** Ends the listener and its connections. */
+    stop(): void {
+      server.close();
+      server.closeAllConnections();
+    },
+  };
+}

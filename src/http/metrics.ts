@@ -1,0 +1,147 @@
+import type { Server } from 'node:http';
+import {
+  AggregatorRegistry,
+  Counter,
+  collectDefaultMetrics,
+  Gauge,
+  Histogram,
+  type MetricObjectWithValues,
+  type MetricValue,
+  Registry,
+} from 'prom-client';
+import type { Meter, VaultFigures } from '../core/meter.ts';
+
+/** The prefix of all names. */
+const PREFIX = 'vault_';
+/** The upper bounds of the durations, in seconds. */
+const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+/** The upper bounds of the numbers of writes in a commit. */
+const WRITES = [1, 2, 4, 8, 16, 32, 64, 128];
+
+/** Receives the requests of a daemon, for metrics. */
+export interface RequestMeter {
+  /**
+   * Records an answered request. `operation` is the id of an operation, or the name of one of the daemon's own paths;
+   * absent for other requests. The duration is in milliseconds, absent for text that is not HTTP.
+   */
+  answered(operation: string | undefined, status: number, ms: number | undefined): void;
+  /** Measures the connections of a server. */
+  watchServer(server: Server): void;
+}
+
+/** The metrics of one process, as `getMetricsAsJSON` of prom-client returns them. Processes send them as messages. */
+export type CollectedMetrics = readonly MetricObjectWithValues<MetricValue<string>>[];
+
+/** The metrics of this process. */
+export interface Metrics extends Meter, RequestMeter {
+  /** Measures an open vault. */
+  watchVault(figures: () => Promise<VaultFigures>): void;
+  /** Resolves to the present metrics. */
+  collect(): Promise<CollectedMetrics>;
+}
+
+/** Creates the metrics of this process. `version` is the version of the product. */
+export function createMetrics(version: string): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry, prefix: PREFIX });
+
+  const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
+    new Counter({ name: PREFIX + name, help, labelNames, registers });
+  /** `aggregator` says how the values of several workers become one. */
+  const gauge = <Label extends string>(
+    name: string,
+    help: string,
+    aggregator: 'sum' | 'first' | 'min' | 'max',
+    labelNames: readonly Label[] = [],
+  ) => new Gauge({ name: PREFIX + name, help, aggregator, labelNames, registers });
+  const histogram = <Label extends string>(
+    name: string,
+    help: string,
+    buckets: number[],
+    labelNames: readonly Label[] = [],
+  ) => new Histogram({ name: PREFIX + name, help, buckets, labelNames, registers });
+
+  const requests = counter('requests_total', 'Answered requests.', ['operation', 'status']);
+  const durations = histogram('request_duration_seconds', 'From the headers of a request to its reply.', SECONDS, [
+    'operation',
+  ]);
+  const connections = gauge('connections', 'Open connections of clients.', 'sum');
+  const writes = histogram('commit_writes', 'Writes that shared a commit.', WRITES);
+  const waits = histogram('commit_wait_seconds', 'How long a write waited for its commit to begin.', SECONDS);
+  const retries = counter('busy_retries_total', 'Attempts repeated because the store was locked or busy.');
+  const sweeps = counter('sweeps_total', 'Removals of expired records.', ['result']);
+  const swept = counter('swept_records_total', 'Expired records that were removed.');
+  const ready = gauge('ready', '1 while the vault can be read, else 0.', 'min');
+  const tokens = gauge('tokens', 'Live tokens of all tenants.', 'first', ['type']);
+  const auditLag = gauge('audit_lag_seconds', 'The age of the oldest audit entry that is not written.', 'max');
+  const format = gauge('format_version', 'The format of the stored vault.', 'first');
+  const masterKey = gauge('master_key_generation', 'The generation of the master key.', 'first');
+  const keys = gauge('tenant_key_number', 'The largest number of a key of a tenant.', 'first', ['purpose']);
+  const fileBytes = gauge('file_bytes', 'The size of the file.', 'first');
+  const logBytes = gauge('wal_bytes', 'The size of the write-ahead log.', 'first');
+  gauge('info', 'The version of the product.', 'first', ['version']).set({ version }, 1);
+
+  let server: Server | undefined;
+  let figures: (() => Promise<VaultFigures>) | undefined;
+
+  async function measureVault(): Promise<void> {
+    const found = await figures?.().catch(() => undefined);
+    ready.set(found === undefined ? 0 : 1);
+    if (found === undefined) return;
+    for (const [type, count] of Object.entries(found.tokens)) tokens.set({ type }, count);
+    for (const [purpose, number] of Object.entries(found.keys)) keys.set({ purpose }, number);
+    auditLag.set(found.auditLag / 1000);
+    format.set(found.format);
+    masterKey.set(found.masterKey);
+    if (found.sizes === undefined) {
+      // A gauge begins with 0.
+      fileBytes.remove();
+      logBytes.remove();
+    } else {
+      fileBytes.set(found.sizes.file);
+      logBytes.set(found.sizes.log);
+    }
+  }
+
+  function measureServer(): Promise<void> {
+    return new Promise((resolve) => {
+      if (server === undefined) resolve();
+      server?.getConnections((_, count) => {
+        connections.set(count);
+        resolve();
+      });
+    });
+  }
+
+  return {
+    answered(operation = 'other', status, ms) {
+      requests.inc({ operation, status });
+      if (ms !== undefined) durations.observe({ operation }, ms / 1000);
+    },
+    watchServer(watched) {
+      server = watched;
+    },
+    watchVault(read) {
+      figures = read;
+    },
+    committed(all) {
+      writes.observe(all.length);
+      for (const ms of all) waits.observe(ms / 1000);
+    },
+    retried: () => retries.inc(),
+    swept(removed) {
+      sweeps.inc({ result: removed === undefined ? 'failed' : 'done' });
+      swept.inc(removed ?? 0);
+    },
+    async collect() {
+      await Promise.all([measureVault(), measureServer()]);
+      return registry.getMetricsAsJSON();
+    },
+  };
+}
+
+/** Resolves to the metrics of all processes as Prometheus text. */
+export function metricsText(processes: readonly CollectedMetrics[]): Promise<string> {
+  return AggregatorRegistry.aggregate(processes as object[]).metrics();
+}

@@ -1,0 +1,31 @@
+import { statSync } from 'node:fs';
+import { TOKEN_TYPE_NAMES, type TokenType } from '../contract/token-types.ts';
+import type { World } from '../core/handler.ts';
+import type { VaultFigures } from '../core/meter.ts';
+import { monthOf } from '../core/tokens/activity.ts';
+
+/**
+ * Reads the figures of a vault. `file` is its path, undefined for a database. Rejects with the problems of a store that
+ * cannot answer.
+ */
+export async function readFigures(
+  { store, audit, clock }: Pick<World, 'store' | 'audit' | 'clock'>,
+  file: string | undefined,
+): Promise<VaultFigures> {
+  const now = clock.now();
+  const [{ format, generation: masterKey }, tenants] = await Promise.all([store.header(), store.listTenants()]);
+  const tokens = Object.fromEntries(TOKEN_TYPE_NAMES.map((type) => [type, 0])) as Record<TokenType, number>;
+  const keys = { data: 0, index: 0 };
+  for (const { tenant, keys: ofTenant } of tenants) {
+    for (const { purpose, key_id } of ofTenant) keys[purpose] = Math.max(keys[purpose], key_id);
+    const { types } = await store.usage(tenant.id, monthOf(now), now);
+    for (const { type, count } of types) tokens[type] += count;
+  }
+  const sizes = file === undefined ? undefined : { file: sizeOf(file), log: sizeOf(`${file}-wal`) };
+  return { tokens, auditLag: audit.lag(), format, masterKey, keys, sizes };
+}
+
+/** Returns the size of a file in bytes. Uses only `stat`, since reading the file would drop SQLite's locks. */
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}

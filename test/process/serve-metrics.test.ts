@@ -1,0 +1,140 @@
+import { execFileSync } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { startServe } from '../scripts/run-script.ts';
+import { makePlace } from './cli-fixture.ts';
+
+const place = makePlace();
+/** Texts that no metric may contain. */
+const canaries = {
+  tenant: '',
+  application: '',
+  key: '',
+  name: 'canary-app',
+  id: 'canary-token',
+  path: '/canary/',
+  data: 'canary data',
+};
+beforeAll(async () => {
+  const management = await place.init('v');
+  const env = { VAULT_FILE: 'v.db', VAULT_API_KEY: management };
+  canaries.tenant = (await place.vault('tenant get --field id', env)).stdout.trim();
+  const rule = 'container=/ transform=reveal permissions=token:create,token:read';
+  const made = await place.vault(`apps create --name ${canaries.name} --type private --rule '${rule}'`, env);
+  ({ id: canaries.application, key: canaries.key } = JSON.parse(made.stdout));
+});
+
+type Daemon = Awaited<ReturnType<typeof startServe>>;
+
+async function serve(...words: readonly string[]): Promise<Daemon> {
+  const daemon = await startServe(place.cwd, ['--file', 'v.db', '--metrics', '127.0.0.1:0', ...words]);
+  onTestFinished(() => void daemon.stop());
+  return daemon;
+}
+
+async function metricsOf({ ready }: Daemon): Promise<string> {
+  const response = await fetch(String(ready['metrics']));
+  expect([response.status, response.headers.get('content-type')]).toEqual([
+    200,
+    'text/plain; version=0.0.4; charset=utf-8',
+  ]);
+  return response.text();
+}
+
+/** Returns the value of a sample, as it is printed. */
+function sampleOf(text: string, sample: string): number {
+  const line = text.split('\n').find((one) => one.startsWith(`${sample} `));
+  return Number(line?.slice(sample.length));
+}
+
+async function create({ ready }: Daemon, id?: string): Promise<number> {
+  const { status } = await fetch(`${ready['url']}/tokens`, {
+    method: 'POST',
+    // A new connection goes to the next worker.
+    headers: { 'svc-api-key': canaries.key, 'content-type': 'application/json', connection: 'close' },
+    body: JSON.stringify({ type: 'token', data: canaries.data, containers: [canaries.path], ...(id && { id }) }),
+  });
+  return status;
+}
+
+describe('vault serve --metrics', { timeout: 60_000 }, () => {
+  it('answers nothing without the flag', async () => {
+    const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log']);
+    expect(Object.keys(daemon.ready)).toEqual(['url', 'pid', 'version']);
+    expect(daemon.told()).toBe(`vault: listening on ${daemon.ready['url']}\n`);
+    expect((await fetch(`${daemon.ready['url']}/metrics`)).status).toBe(404);
+    expect(await daemon.stop()).toBe(0);
+  });
+
+  it('counts requests, commits of both threads, and tokens, and names no record', async () => {
+    const daemon = await serve();
+    expect(daemon.told()).toContain(`vault: metrics on ${daemon.ready['metrics']}\n`);
+    expect(await create(daemon, canaries.id)).toBe(201);
+    const together = await Promise.all(Array.from({ length: 40 }, () => create(daemon)));
+    expect(together).toEqual(Array(40).fill(201));
+    const { status } = await fetch(`${daemon.ready['url']}/tokens/${canaries.id}`, {
+      headers: { 'svc-api-key': canaries.key },
+    });
+    expect(status).toBe(200);
+    const text = await metricsOf(daemon);
+    expect(sampleOf(text, 'vault_requests_total{operation="createToken",status="201"}')).toBe(41);
+    expect(sampleOf(text, 'vault_request_duration_seconds_count{operation="getToken"}')).toBe(1);
+    expect(sampleOf(text, 'vault_tokens{type="token"}')).toBe(41);
+    expect(sampleOf(text, 'vault_commit_wait_seconds_count')).toBe(sampleOf(text, 'vault_commit_writes_sum'));
+    const before = sampleOf(text, 'vault_commit_writes_sum');
+    // The concurrent creates have started the writer thread. It commits these, one at a time.
+    for (let n = 0; n < 10; n += 1) expect(await create(daemon)).toBe(201);
+    expect(sampleOf(await metricsOf(daemon), 'vault_commit_writes_sum')).toBeGreaterThanOrEqual(before + 10);
+    expect(sampleOf(text, 'vault_wal_bytes')).toBeGreaterThan(0);
+    expect(sampleOf(text, 'vault_file_bytes')).toBeGreaterThan(0);
+    for (const canary of Object.values(canaries)) {
+      expect(canary).not.toBe('');
+      expect(text).not.toContain(canary);
+    }
+    // The log, which names the application, shows that the search works.
+    expect(daemon.told()).toContain(canaries.application);
+    expect(await daemon.stop()).toBe(0);
+  });
+
+  it('adds up the workers', async () => {
+    const daemon = await serve('--workers', '2', '--no-log');
+    const before = sampleOf(await metricsOf(daemon), 'vault_tokens{type="token"}');
+    for (let n = 0; n < 10; n += 1) expect(await create(daemon)).toBe(201);
+    const text = await metricsOf(daemon);
+    expect(sampleOf(text, 'vault_requests_total{operation="createToken",status="201"}')).toBe(10);
+    expect(sampleOf(text, 'vault_tokens{type="token"}')).toBe(before + 10);
+    expect(sampleOf(text, 'vault_commit_writes_sum')).toBeGreaterThanOrEqual(10);
+    expect(sampleOf(text, 'vault_info{version="0.1.0"}')).toBe(1);
+    expect(text).not.toContain(canaries.tenant);
+    expect(await daemon.stop()).toBe(0);
+  });
+
+  it.runIf(process.platform !== 'win32')('says so when a worker does not answer', async () => {
+    const daemon = await serve('--workers', '2', '--no-log');
+    const worker = childOf(Number(daemon.ready['pid']));
+    process.kill(worker, 'SIGSTOP');
+    expect((await fetch(String(daemon.ready['metrics']))).status).toBe(503);
+    process.kill(worker, 'SIGCONT');
+    while ((await fetch(String(daemon.ready['metrics']))).status !== 200) await sleep(20);
+    expect(await daemon.stop()).toBe(0);
+  });
+
+  it('answers only GET /metrics', async () => {
+    const daemon = await serve('--no-log');
+    const url = String(daemon.ready['metrics']);
+    expect((await fetch(url.replace('/metrics', '/'))).status).toBe(404);
+    expect((await fetch(url, { method: 'POST' })).status).toBe(404);
+    expect((await fetch(url, { method: 'HEAD' })).status).toBe(200);
+    const taken = new URL(url).host;
+    const second = await place.vault(`serve --file v.db --port 0 --metrics ${taken}`);
+    expect(second).toMatchObject({ exitCode: 8, stderr: expect.stringContaining(`port ${new URL(url).port} on`) });
+    expect(await daemon.stop()).toBe(0);
+  });
+});
+
+/** Returns the id of a child of a process. */
+function childOf(parent: number): number {
+  const rows = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
+  const ids = rows.map((row) => row.trim().split(/\s+/).map(Number));
+  return ids.find(([, of]) => of === parent)?.[0] ?? -1;
+}

@@ -1,0 +1,180 @@
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import { type AddressInfo, connect } from 'node:net';
+import { describe, expect, it, onTestFinished } from 'vitest';
+import { OPERATIONS } from '../../src/contract/operations.ts';
+import { TOKEN_TYPE_NAMES, type TokenType } from '../../src/contract/token-types.ts';
+import type { VaultFigures } from '../../src/core/meter.ts';
+import { createMetrics, metricsText } from '../../src/http/metrics.ts';
+import { OWN_PATHS } from '../../src/http/routes.ts';
+
+const DOCS = new URL('../../docs/', import.meta.url);
+const DASHBOARD = readFileSync(new URL('grafana.json', DOCS), 'utf8');
+
+const FIGURES: VaultFigures = {
+  tokens: Object.fromEntries(TOKEN_TYPE_NAMES.map((type, n) => [type, n])) as Record<TokenType, number>,
+  auditLag: 40,
+  format: 1,
+  masterKey: 2,
+  keys: { data: 3, index: 4 },
+  sizes: { file: 4096, log: 512 },
+};
+
+/** Creates metrics that have measured one of each. */
+function measured(figures: Partial<VaultFigures> = {}) {
+  const metrics = createMetrics('1.2.3');
+  metrics.watchServer(createServer());
+  metrics.watchVault(async () => ({ ...FIGURES, ...figures }));
+  metrics.answered('getToken', 200, 1.5);
+  metrics.answered(undefined, 400, undefined);
+  metrics.committed([0.2, 4]);
+  metrics.retried();
+  metrics.swept(7);
+  metrics.swept(undefined);
+  return metrics;
+}
+
+interface Sample {
+  readonly name: string;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly value: number;
+}
+
+function samplesOf(text: string): readonly Sample[] {
+  return [...text.matchAll(/^(\w+)(?:\{(.*)\})? (\S+)$/gm)].map(([, name = '', labels = '', value]) => ({
+    name,
+    labels: Object.fromEntries([...labels.matchAll(/(\w+)="([^"]*)"/g)].map(([, key = '', of = '']) => [key, of])),
+    value: Number(value),
+  }));
+}
+
+const textOf = async (...all: readonly ReturnType<typeof measured>[]) =>
+  metricsText(await Promise.all(all.map((metrics) => metrics.collect())));
+
+/** Returns the names and types of the product's metrics, without those of the process and of Node. */
+function ownTypes(text: string): readonly (readonly [name: string, type: string])[] {
+  return [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].flatMap(([, name = '', type = '']) =>
+    /^vault_(process|nodejs)_/.test(name) ? [] : [[name, type] as const],
+  );
+}
+
+/** Returns the names that the queries of a dashboard use and the metrics lack. */
+function missingNames(dashboard: string, text: string): readonly string[] {
+  const known = new Set(samplesOf(text).map(({ name }) => name));
+  const queries: readonly string[] = JSON.parse(dashboard).panels.flatMap(
+    (panel: { readonly targets: readonly { readonly expr: string }[] }) => panel.targets.map(({ expr }) => expr),
+  );
+  return queries
+    .flatMap((query) => query.match(/\bvault_\w+/g) ?? ['a query without a metric'])
+    .filter((n) => !known.has(n));
+}
+
+describe('the metrics', () => {
+  it('have the values that were measured', async () => {
+    const samples = samplesOf(await textOf(measured()));
+    const find = (name: string, labels = {}) =>
+      samples.find((one) => one.name === name && Object.entries(labels).every(([key, of]) => one.labels[key] === of))
+        ?.value;
+    expect(find('vault_requests_total', { operation: 'getToken', status: '200' })).toBe(1);
+    expect(find('vault_requests_total', { operation: 'other', status: '400' })).toBe(1);
+    expect(find('vault_request_duration_seconds_bucket', { operation: 'getToken', le: '0.001' })).toBe(0);
+    expect(find('vault_request_duration_seconds_bucket', { operation: 'getToken', le: '0.0025' })).toBe(1);
+    expect(find('vault_request_duration_seconds_count', { operation: 'other' })).toBeUndefined();
+    expect(find('vault_commit_writes_sum')).toBe(2);
+    expect(find('vault_commit_writes_count')).toBe(1);
+    expect(find('vault_commit_wait_seconds_bucket', { le: '0.0005' })).toBe(1);
+    expect(find('vault_busy_retries_total')).toBe(1);
+    expect(find('vault_sweeps_total', { result: 'failed' })).toBe(1);
+    expect(find('vault_swept_records_total')).toBe(7);
+    expect(find('vault_ready')).toBe(1);
+    expect(find('vault_tokens', { type: 'bank' })).toBe(FIGURES.tokens.bank);
+    expect(find('vault_audit_lag_seconds')).toBe(0.04);
+    expect(find('vault_format_version')).toBe(1);
+    expect(find('vault_master_key_generation')).toBe(2);
+    expect(find('vault_tenant_key_number', { purpose: 'index' })).toBe(4);
+    expect(find('vault_file_bytes')).toBe(4096);
+    expect(find('vault_wal_bytes')).toBe(512);
+    expect(find('vault_info', { version: '1.2.3' })).toBe(1);
+    expect(find('vault_process_resident_memory_bytes')).toBeGreaterThan(1e6);
+    expect(find('vault_nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0);
+  });
+
+  it('of two processes are one: counts add up, the vault counts once, the worst lag and readiness win', async () => {
+    const failing = measured();
+    failing.watchVault(() => Promise.reject(new Error('locked')));
+    const samples = samplesOf(await textOf(measured(), measured({ auditLag: 900 }), failing));
+    const find = (name: string) => samples.find((one) => one.name === name)?.value;
+    expect(find('vault_requests_total')).toBe(3);
+    expect(find('vault_commit_writes_sum')).toBe(6);
+    expect(find('vault_file_bytes')).toBe(4096);
+    expect(find('vault_info')).toBe(1);
+    expect(find('vault_audit_lag_seconds')).toBe(0.9);
+    expect(find('vault_ready')).toBe(0);
+  });
+
+  it('count the open connections', async () => {
+    const server = createServer().listen(0);
+    onTestFinished(() => void server.close());
+    await once(server, 'listening');
+    const metrics = measured();
+    metrics.watchServer(server);
+    const socket = connect((server.address() as AddressInfo).port);
+    await once(server, 'connection');
+    expect(await textOf(metrics)).toContain('\nvault_connections 1\n');
+    socket.destroy();
+  });
+
+  it('have the names that Prometheus expects', async () => {
+    const text = await textOf(measured());
+    const ends = { counter: /_total$/, histogram: /_(seconds|writes)$/, gauge: /(?<!_total|_count|_sum|_bucket)$/ };
+    for (const [name, type] of ownTypes(text)) {
+      expect(name).toMatch(/^vault_[a-z_]+$/);
+      expect(name).toMatch(ends[type as keyof typeof ends]);
+    }
+  });
+
+  it('have labels from fixed sets', async () => {
+    const operations = [...Object.keys(OPERATIONS), ...Object.keys(OWN_PATHS), 'other'];
+    const allowed: Readonly<Record<string, readonly string[]>> = {
+      operation: operations,
+      type: TOKEN_TYPE_NAMES,
+      purpose: ['data', 'index'],
+      result: ['done', 'failed'],
+      version: ['1.2.3'],
+    };
+    const own = samplesOf(await textOf(measured())).filter(({ name }) => !/^vault_(process|nodejs)_/.test(name));
+    for (const { name, labels } of own) {
+      for (const [label, value] of Object.entries(labels)) {
+        if (label === 'status') expect(value).toMatch(/^[1-5]\d\d$/);
+        else if (label === 'le') expect(value).toMatch(/^[\d.]+$|^\+Inf$/);
+        else expect(allowed[label], `${name}: ${label}`).toContain(value);
+      }
+    }
+  });
+
+  it('are all in docs/operations.md, and no others', async () => {
+    const page = readFileSync(new URL('operations.md', DOCS), 'utf8');
+    const rows = page.match(/^\| `vault_[^|]*/gm) ?? [];
+    const named = rows.flatMap((row) => row.match(/vault_\w+/g) ?? []);
+    expect(named.toSorted()).toEqual(
+      ownTypes(await textOf(measured()))
+        .map(([name]) => name)
+        .toSorted(),
+    );
+  });
+});
+
+describe('docs/grafana.json', () => {
+  it('uses only metrics that exist, and each of the product', async () => {
+    const text = await textOf(measured());
+    expect(missingNames(DASHBOARD, text)).toEqual([]);
+    const unused = ownTypes(text).filter(([name]) => !DASHBOARD.includes(name));
+    expect(unused).toEqual([]);
+  });
+
+  it('with a name that no metric has is found', async () => {
+    const wrong = DASHBOARD.replace('vault_wal_bytes', 'vault_log_bytes');
+    expect(missingNames(wrong, await textOf(measured()))).toEqual(['vault_log_bytes']);
+  });
+});
