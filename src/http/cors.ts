@@ -28,6 +28,7 @@ export function createCors(origins: readonly string[], headerPrefix: string) {
   const allowHeaders = [
     'Content-Type',
     ...['API-KEY', 'TRACE-ID', 'IDEMPOTENCY-KEY'].map((n) => `${headerPrefix}-${n}`),
+    'traceparent',
   ];
   // These fields are in every answer, so that a cache does not give one origin's answer to another.
   const vary = listed.size === 0 ? [] : ['Vary', 'Origin'];

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { resolve } from 'node:path';
@@ -18,6 +17,7 @@ import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
 import { createServer, createStop, listenOnPort, listenOnSocket, useCertificate } from './server.ts';
 import { takeTurns } from './take-turns.ts';
+import { traceIdOf } from './trace-id.ts';
 import { writeReply } from './write-reply.ts';
 
 /** The maximum number of bytes of unread replies that all processes of a daemon hold together. */
@@ -25,7 +25,6 @@ const MAX_UNSENT_BYTES = 128 * 1024 * 1024;
 /** Replies up to this size do not count toward `MAX_UNSENT_BYTES`. */
 const SMALL_REPLY = 64 * 1024;
 const CONSOLE_PATH = /^\/ui(?:[/?]|$)/;
-const TRACE_ID = /^[\x20-\x7e]{1,200}$/;
 
 /** A running daemon. */
 export interface Daemon {
@@ -171,16 +170,4 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
 
 function isBrowserAtRoot({ method, url, headers }: IncomingMessage): boolean {
   return method === 'GET' && url === '/' && /\btext\/html\b/.test(headers.accept ?? '');
-}
-
-/**
- * Returns the request's trace id: its header's value if that is printable ASCII of at most 200 characters, else a new
- * one. Stores it in the header, so that later calls return the same id. `header` is in lower case.
- */
-function traceIdOf(request: IncomingMessage, header: string): string {
-  const sent = request.headers[header];
-  if (typeof sent === 'string' && TRACE_ID.test(sent)) return sent;
-  const made = randomUUID();
-  request.headers[header] = made;
-  return made;
 }

@@ -27,7 +27,7 @@ describe('a preflight', () => {
     expect(Object.fromEntries(answer?.headers ?? [])).toMatchObject({
       'access-control-allow-origin': SHOP,
       'access-control-allow-methods': 'GET, HEAD, PATCH, DELETE',
-      'access-control-allow-headers': 'Content-Type, SVC-API-KEY, SVC-TRACE-ID, SVC-IDEMPOTENCY-KEY',
+      'access-control-allow-headers': 'Content-Type, SVC-API-KEY, SVC-TRACE-ID, SVC-IDEMPOTENCY-KEY, traceparent',
       'access-control-max-age': '600',
       vary: 'Origin',
     });

@@ -130,6 +130,35 @@ describe('a response', () => {
     expect(new Set(traces).size).toBe(taken ? 1 : 3);
   });
 
+  const trace = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const parent = `00-${trace}-00f067aa0ba902b7-01`;
+  test.each([
+    ['alone', [`traceparent: ${parent}`], trace],
+    ['in upper-case letters of the name', [`TraceParent: ${parent}`], trace],
+    ['beside the own header', [`traceparent: ${parent}`, 'SVC-TRACE-ID: mine'], 'mine'],
+    ['beside an invalid own header', [`traceparent: ${parent}`, 'SVC-TRACE-ID:'], trace],
+    ['of a later version, longer', [`traceparent: cc${parent.slice(2)}-more`], trace],
+    ['of a later version', [`traceparent: cc${parent.slice(2)}`], trace],
+    ['of version ff', [`traceparent: ff${parent.slice(2)}`], undefined],
+    ['longer than its version allows', [`traceparent: ${parent}-more`], undefined],
+    ['in upper case', [`traceparent: ${parent.toUpperCase()}`], undefined],
+    ['without flags', [`traceparent: ${parent.slice(0, -3)}`], undefined],
+    ['with a trace of zeros', [`traceparent: ${parent.replace(trace, '0'.repeat(32))}`], undefined],
+    ['with a parent of zeros', [`traceparent: ${parent.replace('00f067aa0ba902b7', '0'.repeat(16))}`], undefined],
+    ['sent twice', [`traceparent: ${parent}`, `traceparent: ${parent}`], undefined],
+    ['empty', ['traceparent:'], undefined],
+  ])('takes the trace id of a traceparent %s', async (_name, sent, taken) => {
+    const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+    const { port, get } = await start({ log: 'json' });
+    const headers = `${sent.join('\r\n')}\r\n`;
+    const [response] = (await raw(port, get('/tokens', headers))).responses;
+    const id = response?.headers.get('svc-trace-id') ?? '';
+    if (taken === undefined) expect(id).toMatch(/^[0-9a-f-]{36}$/);
+    else expect(id).toBe(taken);
+    expect(JSON.parse(response?.body ?? '').instance).toBe(id);
+    await vi.waitFor(() => expect(stderr.mock.calls.join('')).toContain(`"trace_id":"${id}"`));
+  });
+
   test('to a call that crashes is a constant 500, and stderr gets only the kind of error', async () => {
     const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
     const { port, get } = await start();

@@ -29,7 +29,7 @@ function tagOf({ path }: Operation) {
 const describeApi = (prefix: string): string =>
   `Tokens of sensitive data, and the access rules that decide who sees it redacted, masked or revealed.
 
-Every request carries the API key of an application in \`${prefix}-API-KEY\`. Every response carries a trace id in \`${prefix}-TRACE-ID\`, which is the trace id of the request or a new one. Errors are \`application/problem+json\` (RFC 9457), including those for unknown paths and methods. A trailing slash in a path is ignored. Every path that accepts GET accepts HEAD, too. Unknown headers are ignored; unknown query parameters and unknown members of a body are rejected.`;
+Every request carries the API key of an application in \`${prefix}-API-KEY\`. Every response carries a trace id in \`${prefix}-TRACE-ID\`, which is the trace id of the request, the trace of its \`traceparent\` (W3C Trace Context), or a new one. Errors are \`application/problem+json\` (RFC 9457), including those for unknown paths and methods. A trailing slash in a path is ignored. Every path that accepts GET accepts HEAD, too. Unknown headers are ignored; unknown query parameters and unknown members of a body are rejected.`;
 
 /** Returns the OpenAPI 3.1 document of the API. A pure function, so the daemon and the CLI print the same document. */
 export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: OpenApiOptions): OpenApiNode {
@@ -65,7 +65,8 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
         TraceId: {
           name: `${headerPrefix}-TRACE-ID`,
           in: 'header',
-          description: '1 to 200 printable ASCII characters. Any other value is replaced by a new id.',
+          description:
+            '1 to 200 printable ASCII characters. Any other value is replaced by the trace of `traceparent`, or by a new id.',
           schema: { type: 'string' },
         },
         IdempotencyKey: {
