@@ -139,6 +139,8 @@ export function openLane(
       const reaction = reactionTo(error, 'write');
       if (reaction === undefined || reaction === 'fail') return refuse(tasks, error, reaction === 'fail');
       if (reaction === 'new_hosts') dropAll();
+      // The root chain is closed only in a vault that was moved away.
+      if (reaction === 'new_chain' && own.head() === undefined) return refuse(tasks, new Problem('vault_moved'), false);
       if (reaction === 'new_chain') own.forget();
       waiting = [...tasks, ...waiting];
       const now = performance.now();
