@@ -21,6 +21,7 @@ import { headerEvent } from '../maintenance/header-event.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
 import type { ArchiveOf, Pruned } from '../maintenance/prune-audit.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
+import { inBatches, rest } from './batches.ts';
 import { measureStores } from './measure-stores.ts';
 import { reportError } from './report-error.ts';
 import { MACHINE, systemClock, type Times } from './system-clock.ts';
@@ -31,7 +32,6 @@ import type { WriteRelay } from './write-relay.ts';
 const SWEEP_BATCH = 500;
 /** The maximum number of updates per minute in which an application sets expressions of tokens that it cannot read. */
 const UNREAD_A_MINUTE = 100;
-const REST_MS = 10;
 /** The maximum number of creates per minute that return an application tokens that it cannot read. */
 const UNREAD_DUPLICATES_A_MINUTE = 100;
 /** The minimum interval of sweeps by commands that use the file directly: an hour (decisions §8). */
@@ -307,21 +307,6 @@ function createWorld({
   };
 }
 
-/** Pauses between two slices of a check, so that calls go first. A slice takes about a millisecond. */
-function rest(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, REST_MS).unref());
-}
-
-/** Calls `remove` until a batch is not full. Resolves to the number of removed records. */
-async function inBatches(remove: () => Promise<number>): Promise<number> {
-  let removed = 0;
-  for (;;) {
-    const batch = await remove();
-    removed += batch;
-    if (batch < SWEEP_BATCH) return removed;
-  }
-}
-
 /** Creates a vault from any store and keyring. */
 export function composeVault(parts: VaultParts): Vault {
   const { file, isFile, store, keyring, meter } = parts;
@@ -339,8 +324,8 @@ export function composeVault(parts: VaultParts): Vault {
     await world.activity.flush();
     await timekeeper?.keep();
     const now = () => world.clock.settled();
-    await inBatches(() => store.removeOldReplies(now(), SWEEP_BATCH));
-    return inBatches(() => store.removeExpired(now(), SWEEP_BATCH, expiryRecorder));
+    await inBatches(SWEEP_BATCH, () => store.removeOldReplies(now(), SWEEP_BATCH));
+    return inBatches(SWEEP_BATCH, () => store.removeExpired(now(), SWEEP_BATCH, expiryRecorder));
   }
 
   return {

@@ -81,6 +81,8 @@ describe('without a terminal no command waits for an answer', () => {
     'tenant issue-key': ['--tenant', '69cbfda3-79e9-4f58-b25f-6f68bd505227'],
     'keys add': ['--new-key-file', 'other.key'],
     'keys remove': ['--slot', '0'],
+    'audit prune': ['--before', '2020-01-01', '--archive', 'old.audit'],
+    move: ['--from', 'locked.db', '--to', 'moved.db'],
     backup: ['out.db'],
     restore: ['x.db'],
     serve: ['--port', '0'],
@@ -104,6 +106,7 @@ describe('without a terminal no command waits for an answer', () => {
     'faults',
     'requests',
     'keygen',
+    'migrate',
   ];
   const ON_FILE = [...ROWS.map((row) => row.cli), ...LOCAL_COMMANDS]
     .map(({ command }) => command)

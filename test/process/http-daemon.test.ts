@@ -292,7 +292,10 @@ test('the log has one line a request, with allowed members only', async () => {
     [400, undefined, undefined],
     [200, 'GET', '/readyz'],
   ]);
-  const members = ['time', 'level', 'trace_id', 'method', 'route', 'status', 'application_id', 'ms'];
+  const members = [
+    ...['time', 'level', 'trace_id', 'peer', 'method', 'route', 'operation', 'status'],
+    ...['application_id', 'ms', 'bytes'],
+  ];
   expect(Object.keys(entries[0])).toEqual(members);
   expect(entries.map((entry) => entry.application_id)).toEqual([APPLICATION_ID, undefined, undefined, undefined]);
   expect(entries[0].trace_id).toBe('t1');

@@ -108,7 +108,7 @@ it('--dev prints a readable line a request, or JSON, or nothing', async () => {
   const place = makePlace(onTestFinished);
   for (const [words, line] of [
     [[], /^vault: GET \/tokens\/\{id\} 404 \d+\.\d ms application [-0-9a-f]{36} token_not_found$/m],
-    [['--log', 'json'], /^\{"time":.*"route":"\/tokens\/\{id\}","status":404,/m],
+    [['--log', 'json'], /^\{"time":.*"route":"\/tokens\/\{id\}","operation":"getToken","status":404,/m],
     [['--no-log'], /^vault: listening on \S+\n$/],
   ] as const) {
     const daemon = await startServe(place.cwd, ['--dev', ...words]);

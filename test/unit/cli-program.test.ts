@@ -189,7 +189,7 @@ describe('the command line', () => {
     [
       'a slot by its number and its flag',
       ['keys', 'remove', '0', '--slot', '0'],
-      'vault: only one of <slot> and --slot',
+      'vault: only one of <slot>, --slot and --label can be given',
     ],
     ['no slot', ['keys', 'remove', '4242'], 'vault: --slot (VAULT_SLOT) must be the number of a slot'],
     [
