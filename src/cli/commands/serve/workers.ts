@@ -20,9 +20,10 @@ const FIRST = 1;
  * Runs the supervisor of `vault serve --workers`: starts `workers` copies of this command line and waits for their end.
  * The supervisor distributes connections to the workers in turn. It passes sealed records to the first worker, which
  * writes for all workers. It sees no requests and no keys. When one worker ends, the supervisor stops the others. Calls
- * `announce` once, when all workers accept requests, with their URL and a function that collects their metrics. Then passes signals on: to the other workers when the first worker
- * has done its work, so that a failure is reported once. Resolves to the exit code: that of a worker that could not
- * start, 0 after a signal, 70 after a bug, 1 after the death of a worker.
+ * `announce` once, when all workers accept requests, with their URL and a function that collects their metrics. Then
+ * passes signals on: to the other workers when the first worker has done its work, so that a failure is reported once.
+ * Resolves to the exit code: that of a worker that could not start, 0 after a signal, 70 after a bug, 1 after the death
+ * of a worker.
  */
 export async function supervise(
   workers: number,
