@@ -254,7 +254,7 @@ it('the log names the calling application by its id, and nothing that was sent',
       [400, 'POST', '/tokens', 'createToken', writer],
       [401, 'GET', '/tokens', 'listTokens', undefined],
       [404, 'GET', undefined, undefined, undefined],
-      [200, 'GET', '/livez', undefined, undefined],
+      [200, 'GET', '/livez', 'livez', undefined],
     ].map((row, at) => [...row, answers[at]?.traceId, answers[at]?.bytes, '127.0.0.1']),
   );
   for (const entry of entries) {
