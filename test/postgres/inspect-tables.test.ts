@@ -43,7 +43,8 @@ const COUNTER = 'the counter of a type differs from its tokens';
 const entry = (id: string, what: string): Finding => ({ table: 'token_index', id, what });
 const counter = (id: string, what: string): Finding => ({ table: 'token_count', id: `${TENANT} ${id}`, what });
 const schema = (id: string, what: string): Finding => ({ table: 'schema', id, what });
-const FOREIGN = 'no vault creates this, and it may change or hide rows';
+const FOREIGN = 'no vault creates this, and it may change, hide or lose rows';
+const COLUMN = 'a column is missing or has another type';
 const NO_INDEX = 'an index is missing or not valid';
 const NEITHER = 'is neither a token nor a tombstone';
 const MISSING = 'an index entry of the token is missing';
@@ -165,6 +166,14 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
   ['CREATE RULE keep AS ON DELETE TO vault.token DO INSTEAD NOTHING', schema('rule keep', FOREIGN)],
   ['CREATE POLICY hides ON vault.token USING (false)', schema('policy hides', FOREIGN)],
   ['CREATE TABLE public.other () INHERITS (vault.reply)', schema('child table other', FOREIGN)],
+  ['ALTER TABLE vault.purge SET UNLOGGED', schema('unlogged table purge', FOREIGN)],
+  ['ALTER TABLE vault.purge DROP COLUMN since', schema('purge.since bigint', COLUMN)],
+  ['ALTER TABLE vault.purge ALTER since TYPE integer', schema('purge.since bigint', COLUMN)],
+  ['ALTER TABLE vault.token ALTER blinds TYPE text[]', schema('token.blinds uuid[]', COLUMN)],
+  [
+    'ALTER TABLE vault.header ALTER vault_id TYPE text COLLATE "default"',
+    schema('header.vault_id text COLLATE "C"', COLUMN),
+  ],
   ['DROP INDEX vault.token_id', schema('token_id', NO_INDEX)],
   [
     "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'vault.token_newest'::regclass",

@@ -170,6 +170,7 @@ describe('opening a vault', () => {
     await expect(openVaultStore({ ...url, user: role }, OPTIONS)).rejects.toMatchObject({
       code: 'store_refused',
       message: expect.stringContaining('42501'),
+      hint: expect.stringContaining('role that owns the tables'),
     });
   });
 

@@ -34,17 +34,38 @@ const INDEXES = [
   .map(([, name]) => `('${name}')`)
   .join();
 
+/** The columns of all tables, as SQL: `table.column type`, with the collation if it is that of bytes. */
+const COLUMNS = schemaStatements('vault')
+  .flatMap((text) => [...text.matchAll(/^CREATE TABLE "vault"\.(\w+) \((.*)\)$/gs)])
+  .flatMap(([, table, body = '']) =>
+    [...body.matchAll(/(?:^|,)\s*([a-z]\w*) ((?:smallint|integer|bigint|uuid|text|bytea)(?:\[\])?)( COLLATE)?/g)].map(
+      ([, column, type, bytewise]) => `('${table}.${column} ${type}${bytewise === undefined ? '' : ' COLLATE "C"'}')`,
+    ),
+  )
+  .join();
+
+/** The check of the columns, on which the other checks depend. */
+const COLUMN_CHECK: Check = {
+  table: 'schema',
+  what: 'a column is missing or has another type',
+  sql: `SELECT name FROM (VALUES ${COLUMNS}) w (name) EXCEPT SELECT relname || '.' || attname || ' '
+      || format_type(atttypid, atttypmod) || CASE WHEN attcollation = 'pg_catalog."C"'::regcollation THEN ' COLLATE "C"' ELSE '' END
+    FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = ${SCHEMA} AND attnum > 0 ORDER BY 1`,
+};
+
 /** The checks that read a small table, or read a table in one pass. */
 const CHECKS: readonly Check[] = [
   {
     table: 'schema',
-    what: 'no vault creates this, and it may change or hide rows',
+    what: 'no vault creates this, and it may change, hide or lose rows',
     sql: `SELECT 'trigger ' || tgname FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = ${SCHEMA}
       UNION ALL SELECT 'rule ' || rulename FROM pg_rewrite r JOIN pg_class c ON c.oid = ev_class WHERE relnamespace = ${SCHEMA}
       UNION ALL SELECT 'policy ' || polname FROM pg_policy p JOIN pg_class c ON c.oid = polrelid WHERE relnamespace = ${SCHEMA}
       UNION ALL SELECT 'child table ' || relname FROM pg_inherits i JOIN pg_class c ON c.oid = inhrelid
         WHERE inhparent IN (SELECT oid FROM pg_class WHERE relnamespace = ${SCHEMA})
-      UNION ALL SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = ${SCHEMA}`,
+      UNION ALL SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = ${SCHEMA}
+      UNION ALL SELECT 'unlogged table ' || relname FROM pg_class
+        WHERE relnamespace = ${SCHEMA} AND relkind = 'r' AND relpersistence <> 'p'`,
   },
   {
     table: 'schema',
@@ -174,7 +195,8 @@ export function inspectTables({ readSnapshot }: Pick<Connections, 'readSnapshot'
     inspect: () =>
       readSnapshot(async (run) => {
         await run(PLAN_BY_ORDER);
-        const findings: Finding[] = [];
+        const findings = await findingsOf(run, COLUMN_CHECK);
+        if (findings.length > 0) return findings;
         for (const check of CHECKS) findings.push(...(await findingsOf(run, check)));
         const counters = inspectCounters();
         for (let after = Number.MIN_SAFE_INTEGER; ; ) {
@@ -182,8 +204,9 @@ export function inspectTables({ readSnapshot }: Pick<Connections, 'readSnapshot'
           if (row === undefined || row[0] === null) break;
           const range = [after, storedNumber(row[0])] as const;
           const checks = TOKEN_CHECKS.map((check) => findingsOf(run, check, TOKENS, range));
-          counters.add(await run(NUMBERS, range));
-          findings.push(...(await Promise.all(checks)).flat());
+          const [numbers, ...found] = await Promise.all([run(NUMBERS, range), ...checks]);
+          counters.add(numbers);
+          findings.push(...found.flat());
           after = range[1];
         }
         return distinct([...findings, ...(await inspectEntries(run)), ...(await counters.findings(run))]);

@@ -86,7 +86,7 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
   async function findAt(role: 'source' | 'target'): Promise<FoundPlace> {
     const client = await connectTo(url, LIMIT_MS, options);
     try {
-      return await (role === 'source' ? findSource(client, url) : findTarget(client));
+      return await findPlace(client, url, role);
     } catch (error) {
       throw toStoreFault(url, error);
     } finally {
@@ -112,20 +112,15 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
   };
 }
 
-async function findSource(client: SqlClient, url: StoreUrl): Promise<FoundPlace> {
+/** Rejects with the faults of a missing vault and of other formats if the place must be a source. */
+async function findPlace(client: SqlClient, url: StoreUrl, role: 'source' | 'target'): Promise<FoundPlace> {
   const { state, vaultId = '' } = await findVault(client.run);
-  // Throws the faults of a missing vault and of other formats.
-  if (state !== 'moved') return { state: 'vault', vaultId: (await readVault(client, url)).header.vault_id };
-  const { isLeft, sealed } = await findLeft(client);
-  return isLeft ? { state: 'left', vaultId, sealed } : { state: 'arriving', vaultId, sealed };
-}
-
-async function findTarget(client: SqlClient): Promise<FoundPlace> {
-  const { state, vaultId = '' } = await findVault(client.run);
-  if (state === 'missing') return { state: 'empty' };
-  if (state !== 'moved') return { state: 'vault', vaultId };
-  const { isLeft, sealed } = await findLeft(client);
-  return isLeft ? { state: 'left', vaultId, sealed } : { state: 'arriving', vaultId, sealed };
+  if (state === 'moved') {
+    const { isLeft, sealed } = await findLeft(client);
+    return { state: isLeft ? 'left' : 'arriving', vaultId, sealed };
+  }
+  if (role === 'source') await readVault(client, url);
+  return state === 'missing' ? { state: 'empty' } : { state: 'vault', vaultId };
 }
 
 async function findLeft({ run }: SqlClient): Promise<{ readonly isLeft: boolean; readonly sealed: Uint8Array }> {

@@ -19,6 +19,9 @@ const NOTE_CREATION: Statement = { text: 'UPDATE vault.sweep SET swept_at = $1' 
 /** The limit of one statement in milliseconds. */
 const LIMIT_MS = 30_000;
 
+/** The SQLSTATE of a role that lacks a privilege. */
+const NOT_ALLOWED = '42501';
+
 export interface OpenedVaultStore {
   readonly header: VaultHeader;
   /** The format of the tables, which may be newer than `FORMAT`. */
@@ -104,5 +107,7 @@ export async function createVaultStore(
 /** Returns the fault of a statement that failed while a command opened, created or moved a vault. */
 export function toStoreFault({ shown }: StoreUrl, error: unknown): unknown {
   if (!(error instanceof PgError)) return error;
-  return new Fault(treatmentOf(error, 'write').fault, `${shown} failed with ${error.code}`, { cause: error });
+  const hint =
+    error.code === NOT_ALLOWED ? { hint: 'use the role that owns the tables, or let it grant the access' } : {};
+  return new Fault(treatmentOf(error, 'write').fault, `${shown} failed with ${error.code}`, { cause: error, ...hint });
 }
