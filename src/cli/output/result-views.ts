@@ -91,7 +91,7 @@ const SEED_STEP = { action: TEXT, item: TEXT, members: array(TEXT) };
 export const RESULT_VIEWS = {
   init: one(
     { file: TEXT, store: TEXT, ...CREATED_TENANT },
-    { columns: ['file', ...CREATED_COLUMNS], idMember: 'tenant.id' },
+    { columns: ['file', 'store', ...CREATED_COLUMNS], idMember: 'tenant.id' },
   ),
   version: one({ version: TEXT, format: NUMBER, ...texts('sqlite', 'libsodium', 'node', 'platform', 'arch') }),
   dryRun: one({ method: TEXT, path: TEXT, headers: { type: 'object', additionalProperties: TEXT }, body: {} }),
