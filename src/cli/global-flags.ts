@@ -66,7 +66,7 @@ export const FLAGS = {
     ...PERMISSIONS,
   },
   credential: CREDENTIAL,
-  /** The flag that detects an older copy of the file. */
+  /** The flag that detects an older copy of the vault. */
   anchor: {
     anchor: {
       flag: '--anchor <path>',

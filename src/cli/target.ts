@@ -116,7 +116,6 @@ export async function openTarget(
   const included = includedActiveTokens(undefined, env);
   const { readCredential } = await import('./credential.ts');
   const place = placeOf(target);
-  if (place.store !== undefined) refuseAnchor(anchor);
   const credential = given.credential ?? (await readCredential(place, flags, env));
   const { directClient } = await import('../client/direct.ts');
   const options = {
@@ -158,12 +157,6 @@ export async function readTrusted(url: string, flags: GlobalFlags, env: Environm
     throw new Fault('usage', `--cacert: ${path} does not begin with a certificate in PEM`, { cause });
   }
   return text;
-}
-
-/** Throws the fault `usage` if an anchor is named, because an anchor detects only an older copy of a file. */
-export function refuseAnchor(anchor: string | undefined): void {
-  if (anchor === undefined) return;
-  throw new Fault('usage', '--anchor (VAULT_ANCHOR) works only with a file');
 }
 
 /**

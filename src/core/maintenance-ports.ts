@@ -36,9 +36,12 @@ export interface KeysOfTenant {
 }
 
 /**
- * The commit that a store has reached. Each commit has a new random `mark`, so two histories never share both values.
+ * The last commit that a process knows. Two histories never share all values. A file counts its commits, and each has a
+ * new random `mark`. A database names the last row of the audit chain of this process: its sequence and its link.
  */
 export interface ChangeMark {
+  /** The chain of the row. Absent for a file. */
+  readonly chain?: string;
   readonly counter: number;
   readonly mark: Uint8Array;
 }

@@ -36,8 +36,7 @@ export interface OpenVaultOptions {
   readonly key?: Uint8Array | undefined;
   readonly passphrase?: string | undefined;
   /**
-   * The path of an anchor, which makes `openVault` reject an older copy of the file, as `vault serve --anchor` does.
-   * Only with `file`.
+   * The path of an anchor, which makes `openVault` reject an older copy of the vault, as `vault serve --anchor` does.
    */
   readonly anchor?: string | undefined;
   /** Whether to create the vault if its file is missing, and then also a missing key file. Only with `file`. */
@@ -102,13 +101,14 @@ function given(options: OpenVaultOptions, ...names: readonly (keyof OpenVaultOpt
 }
 
 async function openInStore(store: string, options: OpenVaultOptions, hasKey: boolean): Promise<OpenedVault> {
-  const [ofFile] = given(options, 'anchor', 'createIfMissing');
-  if (ofFile !== undefined) throw new TypeError(`openVault: ${ofFile} works only with file`);
+  if (options.createIfMissing !== undefined) throw new TypeError('openVault: createIfMissing works only with file');
   if (!hasKey) throw new TypeError('openVault: a store needs keyFile, keyCommand, key or passphrase');
   const place = { store: parseStore(store, options.insecureStore === true) };
   const credential = await namedCredential(options);
   const wipe = wiperOf(credential);
-  return openAt(place, { credential }, undefined, wipe).catch((error: unknown) => rethrow(error, wipe));
+  return openAt(place, { credential, anchor: options.anchor }, undefined, wipe).catch((error: unknown) =>
+    rethrow(error, wipe),
+  );
 }
 
 function rethrow(error: unknown, wipe: () => void): never {

@@ -7,7 +7,7 @@ import type { AnchorNote, ChangeMark } from '../core/maintenance-ports.ts';
 import type { Keyring } from '../core/ports.ts';
 import type { KeyHolder } from './key-holder.ts';
 
-const HEADING = 'token-vault anchor 1';
+const HEADING = 'token-vault anchor';
 
 const RESTORED = 'after an intended restore, remove the anchor; the next command writes a new one';
 
@@ -18,21 +18,22 @@ interface Reached {
 }
 
 /**
- * Returns the text of the anchor, a file outside the vault that holds the number and mark of a commit and the end of
- * the audit's chain, under a MAC. The next open detects an older copy of the vault's file, or a cut log, unless the
- * attacker can also replace the anchor.
+ * Returns the text of the anchor, a file outside the vault that holds the last commit and the end of the audit's root
+ * chain, under a MAC. The next open detects an older copy of the vault, or a cut log, unless the attacker can also
+ * replace the anchor.
  *
- *     token-vault anchor 1
+ *     token-vault anchor 1              2 for a database
  *     <vault id>
- *     <counter>
- *     <mark, hex>
- *     <sequence of the audit's last entry>
+ *     <counter>                         <chain> <sequence of its last row>
+ *     <mark, hex>                       <its link, hex>
+ *     <sequence of the root's last row>
  *     <its link, hex>
  *     <MAC over the lines above, hex>
  */
 function writeAnchor(keyring: Keyring, vaultId: string, { change, audit }: Reached): string {
-  const marks = [change.counter, hex(change.mark), audit.sequence, hex(audit.link)];
-  const lines = `${[HEADING, vaultId, ...marks].join('\n')}\n`;
+  const [version, place] = change.chain === undefined ? [1, change.counter] : [2, `${change.chain} ${change.counter}`];
+  const marks = [place, hex(change.mark), audit.sequence, hex(audit.link)];
+  const lines = `${[`${HEADING} ${version}`, vaultId, ...marks].join('\n')}\n`;
   return `${lines}${hex(keyring.anchorMac(lines))}\n`;
 }
 
@@ -41,9 +42,10 @@ function writeAnchor(keyring: Keyring, vaultId: string, { change, audit }: Reach
  * anchor of this vault.
  */
 function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
-  const [, id = '', counter, mark = '', sequence, link = ''] = text.split('\n');
+  const [, id = '', place = '', mark = '', sequence, link = ''] = text.split('\n');
+  const [counter, chain] = place.split(' ').reverse();
   const said: Reached = {
-    change: { counter: Number(counter), mark: Buffer.from(mark, 'hex') },
+    change: { ...(chain !== undefined && { chain }), counter: Number(counter), mark: Buffer.from(mark, 'hex') },
     audit: { chain: ROOT_CHAIN, sequence: Number(sequence), link: Buffer.from(link, 'hex') },
   };
   if (writeAnchor(keyring, id, said) !== text) {
@@ -58,8 +60,8 @@ function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
 
 /**
  * Throws the fault `damaged` when the vault is behind its anchor, or has another history. A vault that is ahead is
- * fine: the anchor is written from time to time, and not by every process. `found` is the vault's last commit, and its
- * audit entry with the number that the anchor names.
+ * fine: the anchor is written from time to time, and not by every process. `found` is the vault's last commit, and the
+ * rows that the anchor names.
  */
 function checkAnchor(said: Reached, found: Reached): void {
   const behind = found.change.counter < said.change.counter;
@@ -97,15 +99,24 @@ async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNot
   const { vault_id } = await store.header();
   if (text === undefined) return undefined;
   const said = readAnchor(keyring, vault_id, text);
-  const { sequence } = said.audit;
-  const [entry] = sequence === 0 ? [] : await store.readAudit(ROOT_CHAIN, sequence - 1, 1);
-  const isRemoved = entry?.sequence !== sequence && (await isPruned({ store, keyring }, sequence));
-  checkAnchor(said, { change: await store.lastChange(), audit: isRemoved ? said.audit : (entry ?? START) });
+  const parts = { store, keyring };
+  const { chain, counter, mark } = said.change;
+  const row = chain === undefined ? undefined : await rowAt(parts, { chain, sequence: counter, link: mark });
+  const change = row === undefined ? await store.lastChange() : { counter: row.sequence, mark: row.link };
+  checkAnchor(said, { change, audit: await rowAt(parts, said.audit) });
   return text;
 }
 
+/** Resolves to the row at the place that the anchor names, or to `START`. A pruned row is the one of the anchor. */
+async function rowAt(parts: AnchorParts, said: AuditHead): Promise<AuditHead> {
+  const [row] = await parts.store.readAudit(said.chain, said.sequence - 1, 1);
+  if (row?.sequence === said.sequence) return row;
+  return (await isPruned(parts, said)) ? said : START;
+}
+
 /** Resolves to whether the last checkpoint of the audit is later than a row. A cut has no checkpoint. */
-async function isPruned(parts: AnchorParts, sequence: number): Promise<boolean> {
+async function isPruned(parts: AnchorParts, { chain, sequence }: AuditHead): Promise<boolean> {
+  if (chain !== ROOT_CHAIN) return false;
   const checkpoint = await findCheckpoint(parts).catch((error: unknown) => {
     if (!(error instanceof BrokenAudit)) throw error;
     return undefined;

@@ -23,13 +23,13 @@ export function parseStore(text: string, insecure: boolean): StorePlace {
   return { text, url: parseStoreUrl(text, { insecure }), insecure };
 }
 
-/** Opens a vault in a file or a database. `anchor`, `times` and `cacheKib` apply only to files. Rejects with faults. */
+/** Opens a vault in a file or a database. `times` and `cacheKib` apply only to files. Rejects with faults. */
 export async function openVaultAt(place: VaultPlace, options: Omit<OpenVaultOptions, 'file'>): Promise<Vault> {
   if (place.store === undefined) {
     const { openVault } = await import('./vault.ts');
     return openVault({ ...options, file: place.file });
   }
   const { openStoreVault } = await import('./store-vault.ts');
-  const { anchor: _anchor, times: _times, cacheKib: _cacheKib, ...settings } = options;
+  const { times: _times, cacheKib: _cacheKib, ...settings } = options;
   return openStoreVault({ ...settings, store: place.store });
 }

@@ -12,13 +12,15 @@ import { openStore, type StoreWait } from './open-store.ts';
 import type { StorePlace } from './place.ts';
 import { systemClock } from './system-clock.ts';
 import { openTimekeeper } from './timekeeper.ts';
-import { composeVault, type Vault, type VaultSettings, writeFirstRecords } from './vault.ts';
+import { composeVault, openAnchor, type Vault, type VaultSettings, writeFirstRecords } from './vault.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
 
 export interface OpenStoreVaultOptions extends Omit<VaultSettings, 'writerThread' | 'relay'> {
   readonly store: StorePlace;
   readonly credential: Credential;
+  /** A file that records the latest commit, so that an older state of the database is rejected. */
+  readonly anchor?: string | undefined;
   /** The wait for a database that is not reachable. Default: fail at once. */
   readonly wait?: StoreWait | undefined;
 }
@@ -28,12 +30,13 @@ export interface OpenStoreVaultOptions extends Omit<VaultSettings, 'writerThread
  * clock. Rejects with the faults of `openStore`, or `wrong_credential`.
  */
 export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Vault> {
-  const { store: place, credential, wait, ...settings } = options;
+  const { store: place, credential, anchor: path, wait, ...settings } = options;
   const { header, store, times } = await openStore(place, wait);
   try {
     const keyring = await followMasterKey(header, credential, () => store.header());
+    const anchor = path === undefined ? undefined : await openAnchor(path, { store, keyring });
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
-    const vault = composeVault({ ...settings, file: place.url.shown, store, keyring, timekeeper });
+    const vault = composeVault({ ...settings, file: place.url.shown, store, keyring, anchor, timekeeper });
     return {
       ...vault,
       async ready() {

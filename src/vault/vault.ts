@@ -178,7 +178,8 @@ async function withThread(
   return store;
 }
 
-async function openAnchor(path: string, parts: Pick<KeyHolder, 'store' | 'keyring'>) {
+/** Compares the vault with the anchor in a file, and keeps the anchor. */
+export async function openAnchor(path: string, parts: Pick<KeyHolder, 'store' | 'keyring'>) {
   const [{ keepAnchor }, { anchorFile }] = await Promise.all([
     import('../maintenance/keep-anchor.ts'),
     import('./system-anchor-file.ts'),

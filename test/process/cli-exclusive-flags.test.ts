@@ -28,16 +28,6 @@ describe('two flags that exclude each other fail', () => {
     [['serve', '--dev', '--port', '0', '--key-file', 'k'], {}, 'only one of --dev and --key-file can be given'],
     [['serve', '--dev', '--port', '0', '--store', DATABASE], {}, 'only one of --dev and --store can be given'],
     [['tokens', 'list', '--store', DATABASE, '--file', 'v.db'], {}, 'only one of --file and --store can be given'],
-    [
-      ['serve', '--store', DATABASE, '--anchor', 'a'],
-      { VAULT_FILE: '' },
-      '--anchor (VAULT_ANCHOR) works only with a file',
-    ],
-    [
-      ['doctor', '--store', DATABASE, '--key-file', 'v.db.key', '--anchor', 'a'],
-      {},
-      '--anchor (VAULT_ANCHOR) works only',
-    ],
     [['init', '--file', 'w.db', '--grant', 'daemon'], {}, '--grant needs --store'],
     [['init', '--store', DATABASE], { VAULT_FILE: '' }, 'the key of a database must be named'],
     ...[

@@ -116,7 +116,6 @@ describe('openVault', () => {
     [{}, 'openVault: file (a path) or store (a URL) is required'],
     [{ file: 'v.db', store: 'postgres://u@h/d' }, 'openVault: only one of file and store can be given'],
     [{ store: 'postgres://u@h/d' }, 'openVault: a store needs keyFile, keyCommand, key or passphrase'],
-    [{ store: 'postgres://u@h/d', keyFile: 'k', anchor: 'a' }, 'openVault: anchor works only with file'],
     [{ store: 'postgres://u@h/d', createIfMissing: true }, 'openVault: createIfMissing works only with file'],
     [{ file: '' }, 'openVault: file must be a path'],
     [{ file: 'v.db', keyfile: 'k' }, 'openVault has no option keyfile; did you mean keyFile?'],

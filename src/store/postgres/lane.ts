@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
-import type { ChainRecorder } from '../../core/audit/ports.ts';
+import type { AuditHead, ChainRecorder } from '../../core/audit/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { COMMITS } from '../rows/channels.ts';
 import type { Connections, LaneMember, Transaction } from './connections.ts';
@@ -42,6 +42,8 @@ export interface LaneOptions {
 
 /** The writes of a process. */
 export interface Lane extends Pick<Connections, 'change' | 'changeTokens' | 'join'> {
+  /** Returns the last committed row of the process's own chain. Undefined while no chain is open. */
+  head(): AuditHead | undefined;
   /** Lets the process open its own chain. */
   useRecorder(recorder: ChainRecorder): void;
   /** Closes and records the chains of processes that have ended without closing them. */
@@ -236,6 +238,7 @@ export function openLane(
     join: (member) => submit({ member }),
     change: (change) => submit({ change, onRoot: true }),
     changeTokens: (change) => submit({ change, onRoot: false }),
+    head: own.head,
     useRecorder: (recorder) => own.useRecorder(recorder),
     sweepChains: () => submit({ change: own.sweep, onRoot: true }),
     async close() {

@@ -26,7 +26,7 @@ export type StoreOptions = { readonly [Name in keyof ConnectOptions]?: ConnectOp
 >;
 
 /** The connections of an open store. */
-export interface OpenConnections extends Connections, Pick<Lane, 'useRecorder' | 'sweepChains'> {
+export interface OpenConnections extends Connections, Pick<Lane, 'head' | 'useRecorder' | 'sweepChains'> {
   /**
    * Rejects with `vault_busy` unless a server that accepts writes answers soon. Rejects with `vault_moved` if the
    * database holds another vault.
@@ -118,6 +118,7 @@ export function openConnections(
     change: lane.change,
     changeTokens: lane.changeTokens,
     join: lane.join,
+    head: lane.head,
     useRecorder: lane.useRecorder,
     sweepChains: lane.sweepChains,
 

@@ -43,10 +43,9 @@ export function postgresStore(connections: OpenConnections): Store {
     ...rowInspection(connections),
 
     async lastChange() {
-      // Each change appends to the audit, so the head identifies the last change. A link is keyed and depends on all
-      // entries before it.
-      const { sequence, link } = await readHead(connections.read, ROOT_CHAIN);
-      return { counter: sequence, mark: link };
+      // Each change appends to the audit. A link is keyed and depends on all entries before it.
+      const { chain, sequence, link } = connections.head() ?? (await readHead(connections.read, ROOT_CHAIN));
+      return { chain, counter: sequence, mark: link };
     },
     ping: () => connections.ping(),
     close: () => connections.close(),

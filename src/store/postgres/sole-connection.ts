@@ -53,6 +53,7 @@ export function soleConnection(client: SqlClient): OpenConnections {
     readSnapshot: (query) => inLine(() => query(run)),
     change,
     changeTokens: change,
+    head: () => undefined,
     useRecorder: () => undefined,
     sweepChains: () => Promise.resolve(),
     join: (member) => inLine(() => saved(() => runMember(member))),

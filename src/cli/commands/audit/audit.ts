@@ -15,7 +15,6 @@ import { writeOut } from '../../output/standard-output.ts';
 import { filePath, outputPath, requireLines } from '../../output-path.ts';
 import { parseMoment, parseWhole } from '../../quantities.ts';
 import { report } from '../../report-failure.ts';
-import { refuseAnchor } from '../../target.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { defineWithAdmin } from '../on-file.ts';
 
@@ -90,9 +89,8 @@ export function defineAuditVerify(command: Command, finish: Finish): void {
     async ({ read }) => {
       const { anchor } = read(FLAGS.anchor);
       const { archive } = read(VERIFY_FLAGS);
-      return async (admin, { store }) => {
+      return async (admin) => {
         if (archive !== undefined) return admin.verifyArchive(archiveFile('--archive', filePath('--archive', archive)));
-        if (store !== undefined) refuseAnchor(anchor);
         if (anchor !== undefined) await admin.compareWithAnchor(anchor);
         return admin.verifyAudit();
       };

@@ -9,7 +9,6 @@ import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { filePath } from '../../output-path.ts';
 import { report } from '../../report-failure.ts';
-import { refuseAnchor } from '../../target.ts';
 import { defineOnVault } from '../on-file.ts';
 
 const DOCTOR_FLAGS = {
@@ -34,10 +33,7 @@ export function defineDoctor(command: Command, finish: Finish): void {
       const { archive = env[DOCTOR_FLAGS.archive.env]?.split(',') } = typedFlags<{ archive?: string[] }>(command);
       const paths = archive?.filter((path) => path !== '').map((path) => filePath('--archive', path));
       const archives = paths?.map((path) => archiveFile('--archive', path));
-      return (opened) => {
-        if (opened.store !== undefined) refuseAnchor(anchor);
-        return checkAndReport({ ...opened, anchor, archives }, flags, env);
-      };
+      return (opened) => checkAndReport({ ...opened, anchor, archives }, flags, env);
     },
     (checked) => doctorExitCode(checked, 'restore a backup with `vault restore`'),
   );

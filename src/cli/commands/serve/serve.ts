@@ -14,7 +14,7 @@ import { chooseFormat } from '../../output/result-view.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { report } from '../../report-failure.ts';
-import { chooseOwnPlace, refuseAnchor } from '../../target.ts';
+import { chooseOwnPlace } from '../../target.ts';
 import { VERSION } from '../../version.ts';
 import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
 import type { ConsoleLink } from '../ui/console-link.ts';
@@ -271,7 +271,6 @@ async function openServed(
     });
   }
   const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
-  if (place.store !== undefined) refuseAnchor(anchor);
   const credential = await readCredential(place, flags, env);
   if (place.store === undefined) {
     const { openVault } = await import('../../../vault/vault.ts');
@@ -282,7 +281,7 @@ async function openServed(
     ms: options.storeWaitMs,
     onWait: ({ message, details }: Fault) => report(`${message}; waiting`, undefined, details),
   };
-  return { vault: await openStoreVault({ store: place.store, credential, wait, ...settings }) };
+  return { vault: await openStoreVault({ store: place.store, credential, anchor, wait, ...settings }) };
 }
 
 async function listen(

@@ -1,0 +1,70 @@
+import { readFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { parseStore, type StorePlace } from '../../src/vault/place.ts';
+import { createStoreVault, openStoreVault } from '../../src/vault/store-vault.ts';
+import { CREDENTIAL, callVault } from '../unit/vault-admin-fixture.ts';
+import { createDatabase } from './create-database.ts';
+import { openTestClient } from './lane-fixture.ts';
+
+const OLDER = { code: 'damaged', message: expect.stringContaining('older than its anchor') };
+
+/** Opens and closes the vault, as a daemon with `--anchor` does. With a key, creates so many tokens that it opens a chain. */
+async function serveOnce(store: StorePlace, anchor: string, management?: string): Promise<void> {
+  const vault = await openStoreVault({ store, credential: CREDENTIAL, anchor, auditStrict: true });
+  try {
+    if (management === undefined) return;
+    const body = { name: 'a', type: 'public', permissions: ['token:create'] };
+    const made = await callVault(vault, management, 'createApplication', { body });
+    for (let n = 0; n < 12; n += 1) {
+      const answer = await callVault(vault, made.body['key'], 'createToken', { body: { type: 'token', data: n } });
+      expect(answer.status).toBe(201);
+    }
+  } finally {
+    await vault.close();
+  }
+}
+
+it('an anchor detects a database that lost the end of a chain, or was restored', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'vault-anchor-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const anchor = path.join(folder, 'anchor');
+  const place = parseStore(`${await createDatabase()}?sslmode=disable`, false);
+  const made = await createStoreVault({ store: place, credential: CREDENTIAL, tenantName: 't', weakPassphrase: false });
+  const { run } = await openTestClient(place.url);
+  const compare = async () => {
+    const admin = await openVaultAdmin({ store: place, credential: CREDENTIAL });
+    await admin.compareWithAnchor(anchor).finally(admin.close);
+  };
+
+  await serveOnce(place, anchor, made.application.key);
+  const [heading, , chain] = readFileSync(anchor, 'utf8').split('\n');
+  expect([heading, chain]).toEqual(['token-vault anchor 2', expect.stringMatching(/^1 [1-9]\d*$/)]);
+  await compare();
+  await serveOnce(place, anchor);
+
+  for (const damage of [
+    'DELETE FROM vault.audit WHERE chain = 1 AND sequence = (SELECT max(sequence) FROM vault.audit WHERE chain = 1)',
+    "UPDATE vault.audit SET link = '\\x00' WHERE chain = 1",
+    'DELETE FROM vault.audit WHERE chain = 1',
+    'DELETE FROM vault.audit WHERE sequence > 2',
+  ]) {
+    // The anchor names the root after the last open, so write one that names the chain of the process again.
+    await serveOnce(place, anchor, made.application.key);
+    const text = damage.replaceAll(
+      'chain = 1',
+      `chain = ${readFileSync(anchor, 'utf8').split('\n')[2]?.split(' ')[0]}`,
+    );
+    await run({ text: 'CREATE TABLE public.kept AS SELECT * FROM vault.audit' });
+    await run({ text });
+    await expect(serveOnce(place, anchor), text).rejects.toMatchObject(OLDER);
+    await expect(compare(), text).rejects.toMatchObject(OLDER);
+    await run({
+      text: 'DELETE FROM vault.audit; INSERT INTO vault.audit SELECT * FROM public.kept; DROP TABLE public.kept',
+    });
+    await compare();
+  }
+});
