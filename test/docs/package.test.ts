@@ -1,0 +1,54 @@
+import { execFileSync, spawnSync } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+
+/** Returns the paths of a page's links inside the package. */
+function linksOf(page: string): readonly string[] {
+  const text = readFileSync(path.join(ROOT, page), 'utf8');
+  return [...text.matchAll(/\]\((?![a-z]+:|#)([^)#\s]+)/g)].map(([, link = '']) =>
+    path.posix.join(path.dirname(page), link),
+  );
+}
+
+it('npm pack holds what the README links to', () => {
+  const words = ['pack', '--dry-run', '--json', '--ignore-scripts'];
+  const [packed] = JSON.parse(
+    execFileSync('npm', words, { cwd: ROOT, encoding: 'utf8', shell: process.platform === 'win32' }),
+  );
+  const files = packed.files.map(({ path: file }: { readonly path: string }) => file);
+  const links = linksOf('README.md');
+  expect(links).toContain('docs/cli.md');
+  expect(links.filter((link) => !files.some((file: string) => file === link || file.startsWith(`${link}/`)))).toEqual(
+    [],
+  );
+});
+
+/** Runs the check that `npm publish` runs first, on a package.json and a SECURITY.md. */
+function checkPublisher(manifest: object, security: string) {
+  const folder = mkdtempSync(path.join(tmpdir(), 'vault-publisher-'));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(path.join(folder, 'package.json'), JSON.stringify(manifest));
+  writeFileSync(path.join(folder, 'SECURITY.md'), security);
+  const script = path.join(ROOT, 'scripts/check-publisher.js');
+  const { status, stderr } = spawnSync(process.execPath, [script, folder], { encoding: 'utf8' });
+  return [status, ...stderr.split('\n').filter(Boolean)];
+}
+
+const FILLED = { repository: 'r', homepage: 'h', bugs: 'b' };
+const CONTACT = 'Write to <mailto:security@vault.test>.';
+const PUBLISHERS: readonly (readonly [manifest: object, security: string, ...complaints: readonly string[]])[] = [
+  [FILLED, CONTACT],
+  [FILLED, 'Report privately.', 'SECURITY.md: a contact (mailto: or https:) is missing'],
+  [{ ...FILLED, bugs: '' }, CONTACT, 'package.json: bugs is missing'],
+  [{}, CONTACT, ...['repository', 'homepage', 'bugs'].map((name) => `package.json: ${name} is missing`)],
+];
+it.each(PUBLISHERS.map(([manifest, security, ...complaints]) => ({ manifest, security, complaints })))(
+  'a publisher with $manifest and $security',
+  ({ manifest, security, complaints }) => {
+    expect(checkPublisher(manifest, security)).toEqual([complaints.length > 0 ? 1 : 0, ...complaints]);
+  },
+);
