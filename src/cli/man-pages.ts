@@ -1,16 +1,24 @@
 import { Command } from 'commander';
 import { globalNames, ownOptions, TOPICS, type Topic } from './help.ts';
+import { inOwnName } from './own-name.ts';
 import { allEntries, createProgram, type Entry } from './program.ts';
 import { VERSION } from './version.ts';
 
 type Words = readonly string[];
 type Rows = Topic['rows'];
 
-/** Resolves to the man pages by file name: `vault.1`, and one for each command. The build writes them to dist/man. */
+/**
+ * Resolves to the man pages by file name: `vault.1`, one for each command, and `token-vault.1`, the first page under the other name.
+ * The build writes them to dist/man.
+ */
 export async function manPages(): Promise<ReadonlyMap<string, string>> {
   const program = createProgram(() => undefined);
   const entries = allEntries();
-  const pages = new Map([['vault.1', overviewPage(program, entries)]]);
+  const overview = overviewPage(program, entries);
+  const pages = new Map([
+    ['vault.1', overview],
+    ['token-vault.1', inOwnName(overview.replaceAll(/(?<=^\.B |\\fB)vault(?= |$)/gm, 'token-vault'), 'token-vault')],
+  ]);
   for (const entry of entries) pages.set(`${nameOf(entry.words)}.1`, await commandPage(program, entry, entries));
   return pages;
 }

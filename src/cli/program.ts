@@ -7,6 +7,7 @@ import type { Finish } from './exit-codes.ts';
 import { addFlags, GLOBAL_FLAGS } from './global-flags.ts';
 import { HELP_LAYOUT, helpTopic, isHelpTopic, overviewFooter, reflowHelp, TOPIC_COMMAND } from './help.ts';
 import { isTerminal, writeOut } from './output/standard-output.ts';
+import { inOwnName } from './own-name.ts';
 import { reportFailure } from './report-failure.ts';
 import { VERSION } from './version.ts';
 
@@ -46,7 +47,7 @@ export function createProgram(finish: Finish, called?: string): Command {
   addEntries(root, single, finish);
   root
     .command(`${TOPIC_COMMAND} <topic>`, { hidden: true })
-    .action((topic: string) => writeOut(reflowHelp(helpTopic(topic), helpWidth())));
+    .action((topic: string) => writeOut(inOwnName(reflowHelp(helpTopic(topic), helpWidth()))));
   root.addHelpText('after', overviewFooter);
   return root;
 }
@@ -67,7 +68,8 @@ function helpWidth(): number {
 }
 
 function writeHelp(text: string): void {
-  writeOut(reflowHelp(text, helpWidth())).catch((error: unknown) => process.exit(reportFailure(error, process.env)));
+  const written = writeOut(inOwnName(reflowHelp(text, helpWidth())));
+  written.catch((error: unknown) => process.exit(reportFailure(error, process.env)));
 }
 
 const OPERATIONS_GROUP = 'Operations, over HTTP or on the file:';

@@ -9,6 +9,7 @@ import { errorCode, isFullDisk } from './error-code.ts';
 import { type ExitCode, exitCodeOf } from './exit-codes.ts';
 import type { Environment } from './global-flags.ts';
 import { stripControlCharacters } from './output/control-characters.ts';
+import { inOwnName } from './own-name.ts';
 
 /** Hints for problems whose detail contains no hint. */
 const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
@@ -128,7 +129,7 @@ let isOwned = false;
 /** Writes to stderr. If the reader of stderr has gone, drops the text, and the work continues. */
 function writeError(text: string): void {
   ownStandardError();
-  process.stderr.write(text);
+  process.stderr.write(inOwnName(text));
 }
 
 /** Ignores errors of stderr from now on, so that a closed stderr ends neither a command nor a daemon. */

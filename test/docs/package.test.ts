@@ -52,3 +52,13 @@ it.each(PUBLISHERS.map(([manifest, security, ...complaints]) => ({ manifest, sec
     expect(checkPublisher(manifest, security)).toEqual([complaints.length > 0 ? 1 : 0, ...complaints]);
   },
 );
+
+it.each([
+  ['vault.js', ['help'], 'Usage: vault '],
+  ['token-vault.js', ['help'], 'Usage: token-vault '],
+  ['token-vault.js', ['completion', 'bash'], 'complete -F _vault token-vault\n'],
+  ['token-vault.js', ['nothing'], "token-vault: unknown command 'nothing'\nhint: token-vault help\n"],
+])('bin/%s %j', (bin, words, text) => {
+  const { stdout, stderr } = spawnSync(process.execPath, [path.join(ROOT, 'bin', bin), ...words], { encoding: 'utf8' });
+  expect(stdout + stderr).toContain(text);
+});

@@ -2,6 +2,7 @@ import type { Command } from 'commander';
 import { Fault } from '../../core/fault.ts';
 import type { Finish } from '../exit-codes.ts';
 import { writeOut } from '../output/standard-output.ts';
+import { inOwnName } from '../own-name.ts';
 import type { Suggestions } from './suggest.ts';
 
 /**
@@ -112,7 +113,7 @@ export function defineCompletion(command: Command, finish: Finish): void {
     if (name === 'suggest') {
       const { suggest } = await import('./suggest.ts');
       await writeOut(printSuggestions(await suggest(words, process.env)));
-    } else if (shell !== undefined && words.length === 0) await writeOut(COMPLETION_SCRIPTS[shell]);
+    } else if (shell !== undefined && words.length === 0) await writeOut(inOwnName(COMPLETION_SCRIPTS[shell]));
     else throw new Fault('usage', `<shell> must be one of ${SHELLS.join(', ')}`);
     finish(0);
   });

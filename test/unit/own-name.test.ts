@@ -1,0 +1,30 @@
+import { expect, it } from 'vitest';
+import { COMPLETION_SCRIPTS } from '../../src/cli/completion/completion.ts';
+import { inOwnName } from '../../src/cli/own-name.ts';
+
+it.each([
+  ['vault: no vault at v.db', 'token-vault: no vault at v.db'],
+  ['Usage: vault tokens create [options]', 'Usage: token-vault tokens create [options]'],
+  ['hint: make one with `vault init`', 'hint: make one with `token-vault init`'],
+  ['hint: vault --version', 'hint: token-vault --version'],
+  ['More: vault help COMMAND, and vault help options', 'More: token-vault help COMMAND, and token-vault help options'],
+  ['  eval "$(vault completion bash)"', '  eval "$(token-vault completion bash)"'],
+  ['KEY="$OTHER" vault …', 'KEY="$OTHER" token-vault …'],
+  ['the vault is older than its anchor', 'the vault is older than its anchor'],
+  ['an error of this vault in v.db', 'an error of this vault in v.db'],
+  ['A token vault in one file.', 'A token vault in one file.'],
+  ['GRANT USAGE ON SCHEMA vault TO daemon', 'GRANT USAGE ON SCHEMA vault TO daemon'],
+  ['~/.config/fish/completions/vault.fish', '~/.config/fish/completions/vault.fish'],
+])('as token-vault: %s', (text, expected) => {
+  expect(inOwnName(text, 'token-vault')).toBe(expected);
+  expect(inOwnName(text, 'vault')).toBe(text);
+});
+
+it.each([
+  ['bash', 'complete -F _vault token-vault\n'],
+  ['zsh', 'compdef _vault token-vault\n'],
+  ['fish', 'complete -c token-vault -f'],
+  ['powershell', '-CommandName token-vault -ScriptBlock'],
+] as const)('the completion of %s completes token-vault', (shell, line) => {
+  expect(inOwnName(COMPLETION_SCRIPTS[shell], 'token-vault')).toContain(line);
+});
