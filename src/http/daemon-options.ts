@@ -75,6 +75,8 @@ export interface DaemonOptions {
   readonly port: number;
   /** Path of a Unix socket, or name of a Windows pipe. */
   readonly socket?: string | undefined;
+  /** The file descriptor of a socket that already listens. It takes the place of `host`, `port` and `socket`. */
+  readonly passed?: number | undefined;
   /** The prefix of the header names: `SVC` gives `SVC-API-KEY` and `SVC-TRACE-ID` (decisions §1). */
   readonly headerPrefix: string;
   readonly limits: Limits;
@@ -121,7 +123,7 @@ export function checkDaemonOptions(options: DaemonOptions): void {
       hint: 'write scheme, host and port as browsers do: https://shop.example, http://localhost:3000; `*` is not allowed',
     });
   }
-  const exposed = options.socket === undefined && !isLoopback(options.host);
+  const exposed = options.socket === undefined && options.passed === undefined && !isLoopback(options.host);
   if (exposed && options.tls === undefined && options.allowInsecureHost !== true) {
     throw new Fault('usage', `${options.host} is not a loopback address, and API keys would travel in clear text`, {
       hint: 'pass --tls-cert and --tls-key, or --insecure-http',

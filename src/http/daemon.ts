@@ -1,4 +1,4 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
@@ -15,7 +15,7 @@ import { createRawRefusal } from './raw-refusal.ts';
 import { type Answered, failureReply, logRequest, requestRecord, tookOf } from './request-log.ts';
 import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
-import { createServer, createStop, listenOnPort, listenOnSocket, useCertificate } from './server.ts';
+import { createServer, createStop, listenOnPassed, listenOnPort, listenOnSocket, useCertificate } from './server.ts';
 import { takeTurns } from './take-turns.ts';
 import { traceIdOf } from './trace-id.ts';
 import { writeReply } from './write-reply.ts';
@@ -153,9 +153,8 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, turns.receive);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));
 
-  const port = options.socket === undefined ? await listenOnPort(server, options.host, options.port) : undefined;
-  if (options.socket !== undefined) await listenOnSocket(server, options.socket);
-  isOwnHost = createHostCheck(options, port);
+  const { host, port, socket } = await listenAt(server, options);
+  isOwnHost = createHostCheck({ ...options, host }, port);
 
   let stopped: Promise<void> | undefined;
   function stop(): Promise<void> {
@@ -164,8 +163,30 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     return stopped;
   }
   const actions = { stop, useCertificate: (next: NonNullable<typeof tls>) => useCertificate(server, next) };
-  if (port === undefined) return { url: `unix:${resolve(options.socket ?? '')}`, ...actions };
-  return { url: `${tls === undefined ? 'http' : 'https'}://${urlHost(options.host)}:${port}`, port, ...actions };
+  if (port === undefined) return { url: `unix:${resolve(socket ?? '')}`, ...actions };
+  return { url: `${tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${port}`, port, ...actions };
+}
+
+/** Listens where the options say. Resolves to the port and its host, or to the path of the socket. */
+async function listenAt(
+  server: Server,
+  options: DaemonOptions,
+): Promise<{ readonly host: string; readonly port?: number; readonly socket?: string }> {
+  const { host, passed, socket } = options;
+  if (passed !== undefined) {
+    const place = { host, ...(await listenOnPassed(server, passed)) };
+    try {
+      // The daemon answers no request yet, so nothing was exposed.
+      checkDaemonOptions({ ...options, passed: undefined, ...place });
+      return place;
+    } catch (error) {
+      server.close();
+      throw error;
+    }
+  }
+  if (socket === undefined) return { host, port: await listenOnPort(server, host, options.port) };
+  await listenOnSocket(server, socket);
+  return { host, socket };
 }
 
 function isBrowserAtRoot({ method, url, headers }: IncomingMessage): boolean {

@@ -5,6 +5,7 @@ import { connect, type ListenOptions, type Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
 import { Fault } from '../core/fault.ts';
 import type { DaemonOptions, Timeouts } from './daemon-options.ts';
+import { pathOfSocket } from './passed-socket.ts';
 
 /** Room for the version and the spaces of the request line, which Node counts as header bytes. */
 const REQUEST_LINE_SLACK = 64;
@@ -87,6 +88,17 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
   chmodSync(path, 0o600);
 }
 
+/** Listens on a socket that systemd has bound. Resolves to its address, or to the path of a Unix socket. */
+export async function listenOnPassed(
+  server: Server,
+  fd: number,
+): Promise<{ readonly host: string; readonly port: number } | { readonly socket: string }> {
+  await listen(server, { fd }, 'the socket of systemd');
+  const address = server.address();
+  if (address === null || typeof address === 'string') return { socket: pathOfSocket(fd) };
+  return { host: address.address, port: address.port };
+}
+
 async function removeStaleSocket(path: string): Promise<void> {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return;
@@ -117,7 +129,7 @@ async function isAnswered(path: string): Promise<boolean> {
  * Listens, and resolves when the server is ready. Starts to listen before it returns. Rejects with the fault
  * `address_in_use` or `usage`.
  */
-async function listen(server: Server, options: ListenOptions, place: string): Promise<void> {
+async function listen(server: Server, options: ListenOptions | { readonly fd: number }, place: string): Promise<void> {
   server.listen(options);
   try {
     await once(server, 'listening');

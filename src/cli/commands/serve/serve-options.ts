@@ -3,6 +3,7 @@ import { DEFAULT_LIMITS, type Limits, MAX_DEPTH } from '../../../contract/limits
 import { AUDIT_LEVELS, type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { MetricsAddress } from '../../../http/metrics-listener.ts';
+import { passedSocket } from '../../../http/passed-socket.ts';
 import type { LogFormat } from '../../../http/request-log.ts';
 import type { FlagsOf } from '../../flags-of.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn, switchValue } from '../../global-flags.ts';
@@ -159,6 +160,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     host: value('host') ?? '127.0.0.1',
     port: number('port', '8484', 0, 65_535),
     socket: socketOf(flags, env),
+    passed: passedOf(flags, env),
     /** The number of worker processes; with 1, this process serves alone. */
     workers: number('workers', '1', 1, 64),
     storeWaitMs: parseDuration('--store-wait', value('storeWait') ?? '30s', '0s, 30s or 2m'),
@@ -238,6 +240,16 @@ function socketOf(flags: ServeFlags, env: Environment): string | undefined {
     throw new Fault('usage', 'only one of VAULT_SOCKET and VAULT_PORT can be set');
   }
   return socket;
+}
+
+/** Returns the socket of systemd, which the environment cannot override. Throws the fault `usage` for a typed address. */
+function passedOf(flags: ServeFlags, env: Environment): number | undefined {
+  const passed = passedSocket(env);
+  const typed = (['socket', 'port', 'host'] as const).find((name) => flags[name] !== undefined);
+  if (passed === undefined || typed === undefined) return passed;
+  throw new Fault('usage', `--${typed} has no effect on the socket that systemd passed (LISTEN_FDS)`, {
+    hint: `remove --${typed}, or start the daemon without a socket unit`,
+  });
 }
 
 /** Returns the paths of the PEM files; undefined for plain HTTP. Throws the fault `usage` for only one path. */

@@ -325,8 +325,8 @@ async function devConsole(
   keys: DevKeys,
   holder: DevVault['holder'] | undefined,
 ): Promise<ConsoleLink | undefined> {
-  const { host, socket, tls, headerPrefix, settings } = options;
-  if (socket !== undefined || !(options.ui ?? isLoopback(host))) return undefined;
+  const { host, socket, passed, tls, headerPrefix, settings } = options;
+  if (socket !== undefined || passed !== undefined || !(options.ui ?? isLoopback(host))) return undefined;
   const { createConsoleLink } = await import('../ui/console-link.ts');
   return createConsoleLink({
     client,
