@@ -25,6 +25,13 @@ export function parseByteSize(flag: string, text: string): number {
   return Number(match[1]) * (BYTES[match[2] ?? ''] ?? 1);
 }
 
+/** Returns the rate of `100/s`, `600/m` or `5000/h`. Throws the fault `usage`. */
+export function parseRate(flag: string, text: string): { readonly calls: number; readonly ms: number } {
+  const match = /^([1-9]\d{0,8})\/([smh])$/.exec(text);
+  if (match === null) throw new Fault('usage', `${flag} must be a rate such as 100/s, 600/m or 5000/h`);
+  return { calls: Number(match[1]), ms: MILLISECONDS[match[2] ?? 's'] ?? 1000 };
+}
+
 /** Returns a size as text: `640 KiB`, `12.3 MiB`. */
 export function printByteSize(bytes: number): string {
   return bytes < 1024 ** 2 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;

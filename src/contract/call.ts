@@ -37,7 +37,10 @@ export interface Call {
   readonly fromBrowser?: boolean | undefined;
   /** The remote address of a call from another machine. Only the daemon sets this. */
   readonly peer?: string | undefined;
-  /** Receives the id of the calling application as soon as its API key is known, for the daemon's log. */
+  /**
+   * Receives the id of the calling application as soon as its API key is known, for the daemon's log. Throws a problem
+   * to refuse the call. A call may tell its caller several times.
+   */
   readonly onCaller?: ((applicationId: string) => void) | undefined;
   /** The trace id, which is the `instance` of a problem body; generated when absent. */
   readonly traceId?: string | undefined;

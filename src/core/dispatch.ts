@@ -92,7 +92,11 @@ export function createDispatch(world: World): Dispatch {
     if (identity === undefined) return undefined;
     if (identity instanceof Problem) return problemReply(identity, trace.traceId);
     const { application, tenant, grants } = identity;
-    call.onCaller?.(application.record.id);
+    try {
+      call.onCaller?.(application.record.id);
+    } catch (error) {
+      return failed(error, trace);
+    }
     const trail = createTrail(world.audit, call, application.record);
     const row: Operation = OPERATIONS[call.operation];
     let result: Reply | Problem | undefined = refusal(identity, row, call);

@@ -5,6 +5,7 @@ import { isOrigin } from './cors.ts';
 import type { ConsoleContext, ConsoleRequests } from './endpoints.ts';
 import type { RequestMeter } from './metrics.ts';
 import { isLoopback } from './own-hosts.ts';
+import type { Rate } from './rate-limit.ts';
 import type { LogFormat } from './request-log.ts';
 
 /** Timeouts for slow clients, in milliseconds. */
@@ -96,9 +97,13 @@ export interface DaemonOptions {
   /** The certificate and its private key, as PEM texts. */
   readonly tls?: { readonly cert: string; readonly key: string } | undefined;
   readonly timeouts?: Partial<Timeouts> | undefined;
+  /** The limit on the calls of each application. Default: none. */
+  readonly rateLimit?: Rate | undefined;
+  /** The maximum number of open connections; further ones are closed at once. Default: none. */
+  readonly maxConnections?: number | undefined;
   /** Origins of web pages that may call, exactly as browsers write them (`https://shop.example`). */
   readonly corsOrigins?: readonly string[] | undefined;
-  /** The number of processes that share this address; per-peer limits are divided among them. Default: 1. */
+  /** The number of processes that share this address; limits on callers are divided among them. Default: 1. */
   readonly processes?: number | undefined;
   /** Creates the web console. Called at the first request below `/ui/`, or at once with `isConsoleOnly`. */
   readonly console?: ((context: ConsoleContext) => Promise<ConsoleRequests>) | undefined;

@@ -61,6 +61,9 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   let isOwnHost: (host: string) => boolean = () => false;
 
   const server = await createServer(options, timeouts);
+  if (options.maxConnections !== undefined) {
+    server.maxConnections = Math.max(1, Math.floor(options.maxConnections / processes));
+  }
   meter?.watchServer(server);
   const stopServer = createStop(server, timeouts.stop, () => {
     client.endWaits?.();

@@ -11,6 +11,7 @@ import type { DaemonOptions } from './daemon-options.ts';
 import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
 import { isOwnMachine } from './own-hosts.ts';
 import { parseQuery } from './parse-query.ts';
+import { createRateLimit } from './rate-limit.ts';
 import { announcedLength, readBody } from './read-body.ts';
 import { failureReply } from './request-log.ts';
 import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
@@ -27,7 +28,10 @@ export interface RequestContext {
 }
 
 export interface EndpointContext extends RequestContext {
-  readonly options: Pick<DaemonOptions, 'limits' | 'ready' | 'notices' | 'version' | 'headerPrefix' | 'processes'>;
+  readonly options: Pick<
+    DaemonOptions,
+    'limits' | 'ready' | 'notices' | 'version' | 'headerPrefix' | 'processes' | 'rateLimit'
+  >;
   readonly cors: Cors;
   /** The name of the header with the idempotency key, in lower case. */
   readonly idempotencyHeader: string;
@@ -69,6 +73,8 @@ export interface ConsoleContext extends RequestContext, Pick<EndpointContext, 'o
 export function createEndpoints(client: Client, context: EndpointContext): RequestListener {
   const { options, keyHeader, idempotencyHeader, cors, traceIdOf, answer } = context;
   const { processes = 1 } = options;
+  const { rateLimit: rate } = options;
+  const countCall = rate && createRateLimit({ ...rate, calls: Math.max(1, Math.floor(rate.calls / processes)) });
   const countFailure = createFailureLimit(Math.max(1, Math.floor(FAILURES_A_SECOND / processes)));
   const ownAnswers = createOwnAnswers(options);
   const { body: limit } = options.limits;
@@ -99,6 +105,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     const peer = request.socket.remoteAddress ?? '';
     const { pairs: query, fault: queryFault } = parseQuery(request.url ?? '');
     let applicationId: string | undefined;
+    let refused: Problem | undefined;
     const sent = {
       operation,
       apiKey: headerOf(request, keyHeader),
@@ -112,7 +119,9 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       fromBrowser: cors.isFromBrowser(request) || undefined,
       peer: isOwnMachine(peer) ? undefined : peer,
       onCaller: (known: string) => {
+        if (applicationId === undefined) refused = countCall?.(known);
         applicationId = known;
+        if (refused !== undefined) throw refused;
       },
       traceId: traceIdOf(request),
     };

@@ -67,6 +67,7 @@ export function createMetrics(version: string): Metrics {
     'operation',
   ]);
   const connections = gauge('connections', 'Open connections of clients.', 'sum');
+  const dropped = counter('dropped_connections_total', 'Connections closed because of --max-connections.');
   const writes = histogram('commit_writes', 'Writes that shared a commit.', WRITES);
   const waits = histogram('commit_wait_seconds', 'How long a write waited for its commit to begin.', SECONDS);
   const retries = counter('busy_retries_total', 'Attempts repeated because the store was locked or busy.');
@@ -121,6 +122,7 @@ export function createMetrics(version: string): Metrics {
     },
     watchServer(watched) {
       server = watched;
+      server.on('drop', () => dropped.inc());
     },
     watchVault(read) {
       figures = read;

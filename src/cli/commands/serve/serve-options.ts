@@ -8,7 +8,7 @@ import type { LogFormat } from '../../../http/request-log.ts';
 import type { FlagsOf } from '../../flags-of.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn, switchValue } from '../../global-flags.ts';
 import { filePath } from '../../output-path.ts';
-import { parseByteSize, parseDuration, parseWhole } from '../../quantities.ts';
+import { parseByteSize, parseDuration, parseRate, parseWhole } from '../../quantities.ts';
 import { includedActiveTokens } from '../../target.ts';
 import { SEED_FLAG } from '../dev/seed-flag.ts';
 import type { Retention } from './audit-retention.ts';
@@ -106,6 +106,16 @@ export const SERVE_FLAGS = {
     env: 'VAULT_CORS_ORIGIN',
     help: 'an origin whose web pages may use public and expiring keys; repeatable (comma-separated in VAULT_CORS_ORIGIN)',
   },
+  rateLimit: {
+    flag: '--rate-limit <rate>',
+    env: 'VAULT_RATE_LIMIT',
+    help: 'the calls that each application may make: 100/s, 600/m or 5000/h (default: no limit)',
+  },
+  maxConnections: {
+    flag: '--max-connections <number>',
+    env: 'VAULT_MAX_CONNECTIONS',
+    help: 'the maximum number of open connections (default: no limit)',
+  },
   maxBody: { flag: '--max-body <size>', env: 'VAULT_MAX_BODY', help: 'the largest request body (default: 1MiB)' },
   maxUrl: { flag: '--max-url <size>', env: 'VAULT_MAX_URL', help: 'the longest request URL (default: 8KiB)' },
   maxHeaders: {
@@ -134,14 +144,16 @@ export type ServeOptions = ReturnType<typeof serveOptions>;
 /** Returns the checked options from the flags and the environment. Throws the fault `usage`. */
 export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) {
   const isOn = (name: 'dev' | 'insecureHttp' | 'auditStrict') => isSwitchedOn(flags[name], env, SERVE_FLAGS[name]);
-  const value = (name: 'host' | 'headerPrefix' | 'readyFile' | 'audit' | 'storeWait') =>
+  const value = (name: 'host' | 'headerPrefix' | 'readyFile' | 'audit' | 'storeWait' | 'rateLimit') =>
     flagValue(flags[name], env, SERVE_FLAGS[name]);
   const dev = isOn('dev');
   const log = logOf(flags, env, dev ? 'text' : 'json');
-  const number = (name: 'port' | 'workers' | 'maxDepth', preset: string, min: number, max: number) => {
+  const rate = value('rateLimit');
+  const whole = (name: 'port' | 'workers' | 'maxDepth' | 'maxConnections', min: number, max: number) => {
     const { flag, env: variable } = SERVE_FLAGS[name];
-    const text = flagValue(flags[name], env, SERVE_FLAGS[name]) ?? preset;
-    return parseWhole(text, min, max, `${flag.split(' ')[0]} (${variable}) must be a number from ${min} to ${max}`);
+    const text = flagValue(flags[name], env, SERVE_FLAGS[name]);
+    const message = `${flag.split(' ')[0]} (${variable}) must be a number from ${min} to ${max}`;
+    return text === undefined ? undefined : parseWhole(text, min, max, message);
   };
   const size = (name: 'maxBody' | 'maxUrl' | 'maxHeaders' | 'maxResponse', preset: number) => {
     const text = flagValue(flags[name], env, SERVE_FLAGS[name]);
@@ -152,17 +164,17 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     url: size('maxUrl', DEFAULT_LIMITS.url),
     headers: size('maxHeaders', DEFAULT_LIMITS.headers),
     response: size('maxResponse', DEFAULT_LIMITS.response),
-    depth: number('maxDepth', String(DEFAULT_LIMITS.depth), 1, MAX_DEPTH),
+    depth: whole('maxDepth', 1, MAX_DEPTH) ?? DEFAULT_LIMITS.depth,
   };
   return {
     dev,
     ui: uiOf(flags, env, dev),
     host: value('host') ?? '127.0.0.1',
-    port: number('port', '8484', 0, 65_535),
+    port: whole('port', 0, 65_535) ?? 8484,
     socket: socketOf(flags, env),
     passed: passedOf(flags, env),
     /** The number of worker processes; with 1, this process serves alone. */
-    workers: number('workers', '1', 1, 64),
+    workers: whole('workers', 1, 64) ?? 1,
     storeWaitMs: parseDuration('--store-wait', value('storeWait') ?? '30s', '0s, 30s or 2m'),
     headerPrefix: value('headerPrefix') ?? DEFAULT_HEADER_PREFIX,
     readyFile: value('readyFile'),
@@ -172,6 +184,8 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     allowInsecureHost: isOn('insecureHttp'),
     hostNames: flags.hostName ?? (env[SERVE_FLAGS.hostName.env] ?? '').split(',').filter((name) => name !== ''),
     tls: tlsOf(flags, env),
+    rateLimit: rate === undefined ? undefined : parseRate('--rate-limit', rate),
+    maxConnections: whole('maxConnections', 1, 1_000_000),
     corsOrigins: flags.corsOrigin ?? env[SERVE_FLAGS.corsOrigin.env]?.split(/[\s,]+/).filter((text) => text !== ''),
     limits,
     retention: dev ? undefined : retentionOf(flags, env),

@@ -1,0 +1,36 @@
+import { Problem } from '../core/problem.ts';
+
+/** A number of calls in a time, in milliseconds. */
+export interface Rate {
+  readonly calls: number;
+  readonly ms: number;
+}
+
+const APPLICATIONS_BEFORE_PRUNING = 1_024;
+
+/**
+ * Counts a call of an application. Returns the problem `too_many_requests`, with the seconds until the next call is
+ * allowed, when the application exceeds its limit.
+ */
+type CountCall = (applicationId: string) => Problem | undefined;
+
+/**
+ * Creates a limit on the calls of each application: a token bucket that holds the calls of one period, and fills evenly.
+ * `now` is a monotonic clock in milliseconds.
+ */
+export function createRateLimit({ calls, ms }: Rate, now = () => performance.now()): CountCall {
+  const interval = ms / calls;
+  /** When the bucket of each application will be full again. */
+  const full = new Map<string, number>();
+
+  return (applicationId) => {
+    const at = now();
+    const next = Math.max(full.get(applicationId) ?? at, at) + interval;
+    if (next - at > ms) return new Problem('too_many_requests', { retryAfter: Math.ceil((next - at - ms) / 1000) });
+    if (full.size >= APPLICATIONS_BEFORE_PRUNING) {
+      for (const [other, end] of full) if (end <= at) full.delete(other);
+    }
+    full.set(applicationId, next);
+    return undefined;
+  };
+}
