@@ -17,7 +17,7 @@ import { failureReply } from './request-log.ts';
 import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
 
 /** The maximum number of bytes of request bodies that all processes of a daemon hold together. */
-const MAX_BODY_BYTES = 64 * 1024 * 1024;
+const MAX_BODY_BYTES = 24 * 1024 * 1024;
 
 /** The parts of the daemon that answer requests. */
 export interface RequestContext {

@@ -13,15 +13,18 @@ const SMALL_TOKENS = 60_000;
 const PIPELINED = 64;
 const READERS = 64;
 const STRANGERS = 600;
+const UPLOADS = 1_000;
 const BODY_BYTES = 1024 * 1024;
 const FLOOD_MS = 4_000;
 /** The maximum cost of a flood: daemon memory in MiB, and the wait of another caller in milliseconds. */
 const MAX_COST = {
   pipeline: { mib: 160, ms: 1_500 },
   readers: { mib: 600, ms: 1_500 },
-  scan: { mib: 200, ms: 500 },
+  scan: { mib: 200, ms: 200 },
   // Receiving and dropping the bodies takes time, but must take no memory.
   bodies: { mib: 200, ms: 5_000 },
+  // Each connection holds two buffers of 64 KiB, besides the bodies.
+  uploads: { mib: 230, ms: 5_000 },
 } as const;
 
 type FloodName = keyof typeof MAX_COST;
@@ -37,6 +40,7 @@ const GUARDS: Readonly<Partial<Record<FloodName, readonly [before: string, after
     'take(sent,reply=>{',
     '(async(...call)=>{await readBody(request,response,{limit,budget:createByteBudget(Infinity)});take(...call)})(sent,reply=>{',
   ],
+  uploads: ['held+bytes>limit', 'false'],
 };
 
 /** A served vault and the keys that the floods use. */
@@ -90,13 +94,17 @@ const FLOODS: Readonly<Record<FloodName, (flooded: Flooded) => ChildProcess>> = 
     ),
   readers: ({ port, reader }) => sendUnread(port, READERS, requestTexts(() => port, reader).get('/tokens?size=100')),
   scan: ({ port, scanner }) => sendUnread(port, 1, requestTexts(() => port, scanner).get('/tokens')),
-  // Do not send the last byte, so that the daemon keeps waiting for the rest of the body.
-  bodies: ({ port }) => {
-    const { host } = requestTexts(() => port, '');
-    const head = `POST /tokens HTTP/1.1\r\n${host()}Content-Type: application/json\r\nContent-Length: ${BODY_BYTES}\r\n\r\n`;
-    return sendUnread(port, STRANGERS, Buffer.concat([Buffer.from(head), Buffer.alloc(BODY_BYTES - 1, 'x')]));
-  },
+  bodies: ({ port }) => sendBodies(port, STRANGERS, ''),
+  uploads: ({ port, reader }) => sendBodies(port, UPLOADS, `SVC-API-KEY: ${reader}\r\n`),
 };
+
+/** Sends all but the last byte of a body, so that the daemon keeps waiting for it. */
+function sendBodies(port: number, count: number, key: string): ChildProcess {
+  const { host } = requestTexts(() => port, '');
+  const fields = `${host()}${key}Content-Type: application/json\r\nContent-Length: ${BODY_BYTES}\r\n`;
+  const head = Buffer.from(`POST /tokens HTTP/1.1\r\n${fields}\r\n`);
+  return sendUnread(port, count, Buffer.concat([head, Buffer.alloc(BODY_BYTES - 1, 'x')]));
+}
 
 const NAMES = Object.keys(FLOODS) as FloodName[];
 

@@ -7,9 +7,6 @@ import type { ServedVault } from './served-vault.ts';
  * The maximum number of tokens that each worker keeps. Without a limit the file would grow, which looks like a leak.
  */
 const MAX_OWN = 100;
-/** The minimum time between two calls of a worker, in milliseconds. A soak is a load and not a race. */
-const EVERY_MS = 28;
-
 export type LoadOperation = 'createToken' | 'getToken' | 'listTokens' | 'updateToken' | 'deleteToken';
 
 /** The expected status of each operation. */
@@ -25,37 +22,58 @@ const EXPECTED: Readonly<Record<LoadOperation, number>> = {
 export interface LoadLedger {
   readonly counts: Record<LoadOperation, number>;
   expiring: number;
+  /** The tokens of the workers at the end that did not have the last version that was answered. */
+  lost: number;
   errors: number;
   firstError: string | undefined;
 }
 
 export function createLoadLedger(): LoadLedger {
   const counts = { createToken: 0, getToken: 0, listTokens: 0, updateToken: 0, deleteToken: 0 };
-  return { counts, expiring: 0, errors: 0, firstError: undefined };
+  return { counts, expiring: 0, lost: 0, errors: 0, firstError: undefined };
+}
+
+export const callsOf = ({ counts }: LoadLedger): number => Object.values(counts).reduce((sum, count) => sum + count, 0);
+
+export interface WorkerOptions {
+  readonly seed: number;
+  readonly name: string;
+  /** The minimum time between two calls, in milliseconds. */
+  readonly everyMs: number;
+  readonly ended: () => boolean;
 }
 
 /**
  * Creates, reads, lists, patches and deletes the worker's own tokens. A quarter of its new tokens expire within
- * seconds.
+ * seconds. Reads the others at the end.
  */
 export async function soakWorker(
   vault: ServedVault,
   ledger: LoadLedger,
-  { seed, name, ended }: { readonly seed: number; readonly name: string; readonly ended: () => boolean },
+  { seed, name, everyMs, ended }: WorkerOptions,
 ): Promise<void> {
   const random = seededNumbers(seed);
   const own: string[] = [];
+  const versions = new Map<string, number>();
   let count = 0;
 
-  async function send(operation: LoadOperation, parts: object): Promise<void> {
+  /** Sends a call. Resolves to whether it was answered as expected. */
+  async function send(operation: LoadOperation, parts: object): Promise<boolean> {
     try {
       const { status, text } = await vault.remote(vault.everything, operation, parts);
       if (status !== EXPECTED[operation]) throw new CheckFailure(`${operation} was answered ${status} ${text}`);
       ledger.counts[operation]++;
+      return true;
     } catch (error) {
       ledger.errors++;
       ledger.firstError ??= String(error);
+      return false;
     }
+  }
+
+  async function isKept(id: string): Promise<boolean> {
+    const { status, text } = await vault.remote(vault.everything, 'getToken', { id });
+    return status === 200 && JSON.parse(text).data.version === versions.get(id);
   }
 
   async function create(): Promise<void> {
@@ -66,23 +84,29 @@ export async function soakWorker(
       // The sweeper removes this token.
       const expires_at = new Date(Date.now() + 2_000 + random() * 20_000).toISOString();
       ledger.expiring++;
-      return send('createToken', { body: { ...body, expires_at } });
+      await send('createToken', { body: { ...body, expires_at } });
+      return;
     }
-    await send('createToken', { body });
+    if (!(await send('createToken', { body }))) return;
     own.push(id);
+    versions.set(id, count);
   }
 
-  for (let due = performance.now(); !ended(); due = Math.max(due + EVERY_MS, performance.now())) {
+  for (let due = performance.now(); !ended(); due = Math.max(due + everyMs, performance.now())) {
     await sleep(Math.max(0, due - performance.now()));
     const kind = random();
     const id = own[Math.floor(random() * own.length)];
     if (id === undefined || (kind < 0.3 && own.length < MAX_OWN)) await create();
     else if (kind < 0.55) await send('getToken', { id });
     else if (kind < 0.65) await send('listTokens', { query: `size=20&metadata.worker=${name}` });
-    else if (kind < 0.8) await send('updateToken', { id, body: { data: { version: count, patched: random() } } });
-    else {
+    else if (kind < 0.8) {
+      const version = ++count;
+      const body = { data: { version, patched: random() } };
+      if (await send('updateToken', { id, body })) versions.set(id, version);
+    } else {
       own.splice(own.indexOf(id), 1);
       await send('deleteToken', { id });
     }
   }
+  for (const id of own) if (!(await isKept(id))) ledger.lost++;
 }

@@ -1,17 +1,33 @@
-import { statSync } from 'node:fs';
+import { mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import { patchProduct } from './patched-product.ts';
 import { descriptorsOf, residentMiB } from './process-figures.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 import { type Sample, soakFigures } from './soak-figures.ts';
-import { createLoadLedger, type LoadLedger, soakWorker } from './soak-load.ts';
+import { callsOf, createLoadLedger, type LoadLedger, soakWorker } from './soak-load.ts';
 
 const WORKERS = 8;
 const EVERY_MS = 1_000;
-/** Minutes of load, and the minutes before memory is measured. */
-const DURATIONS = { quick: { minutes: 1 / 3, settledAfter: 1 / 6 }, full: { minutes: 10, settledAfter: 2 } } as const;
-const MAX_SLOPE = 1;
+/** How long the load lasts. */
+interface Duration {
+  /** The minimum, in minutes. */
+  readonly minutes: number;
+  /** The minutes before memory is measured. */
+  readonly settledAfter: number;
+  /** The minimum number of calls. */
+  readonly calls: number;
+  /** The minimum time between two calls of a worker, in milliseconds. */
+  readonly everyMs: number;
+}
+const QUICK: Duration = { minutes: 1 / 3, settledAfter: 1 / 6, calls: 0, everyMs: 28 };
+const FULL: Duration = { minutes: 10, settledAfter: 2, calls: 1_000_000, everyMs: 0 };
+/** The largest growth of the memory from `settledAfter` to the end, as a part of the memory. */
+const MAX_GROWTH = 0.1;
+/** The pause between two works on the vault while it is served, in milliseconds. */
+const UPKEEP_MS = 10_000;
 const OVERDUE_MS = 2 * 60_000;
 const MAX_WAL_MIB = 16;
 /**
@@ -23,8 +39,8 @@ const SETTLED_HEAP = ['--min-semi-space-size=16'];
 const KEPT_BYTES = 8192;
 const KEPT = 'response.end(reply.bodyText)';
 const KEEPING = `(globalThis.kept??=[]).push(Buffer.alloc(${KEPT_BYTES},1)),${KEPT}`;
-/** The duration of the control, in minutes. */
-const SHORT = { minutes: 1, settledAfter: 1 / 2 } as const;
+/** The duration of the control of memory. */
+const SHORT: Duration = { ...QUICK, minutes: 1, settledAfter: 1 / 2 };
 /**
  * The number of descriptors that may come and go. The client opens and closes a connection for each worker, and SQLite
  * its own files.
@@ -42,14 +58,19 @@ function look(vault: ServedVault, minute: number): Sample {
 }
 
 /** Runs the load and takes samples. `besides` runs before each sample and causes the flaw of the control. */
-async function soak(vault: ServedVault, seed: number, minutes: number, besides?: () => Promise<void>): Promise<Soaked> {
+async function soak(
+  vault: ServedVault,
+  seed: number,
+  { minutes, calls, everyMs }: Duration,
+  besides?: () => Promise<void>,
+): Promise<Soaked> {
   const ledger = createLoadLedger();
   const samples: Sample[] = [];
   const started = performance.now();
   const minute = () => (performance.now() - started) / 60_000;
-  const ended = () => minute() >= minutes;
+  const ended = () => minute() >= minutes && callsOf(ledger) >= calls;
   const workers = Array.from({ length: WORKERS }, (_, index) =>
-    soakWorker(vault, ledger, { seed: seed + index, name: `worker-${index}`, ended }),
+    soakWorker(vault, ledger, { seed: seed + index, name: `worker-${index}`, everyMs, ended }),
   );
   while (!ended()) {
     await besides?.();
@@ -58,6 +79,37 @@ async function soak(vault: ServedVault, seed: number, minutes: number, besides?:
   }
   await Promise.all(workers);
   return { ledger, samples, overdue: await overdueOf(vault.file) };
+}
+
+/** Rotates the keys, prunes the audit and lets the daemon reopen its log, in turn, until the load ends. */
+async function keepUp(vault: ServedVault, folder: string, ended: () => boolean): Promise<Upkeep> {
+  const done: Upkeep = { rotations: 0, prunes: 0, reopened: 0 };
+  const works: readonly (() => Promise<void>)[] = [
+    async () => {
+      await vault.cli(['keys', 'rotate'], '');
+      done.rotations += 1;
+    },
+    async () => {
+      const before = new Date(Date.now() - UPKEEP_MS).toISOString();
+      await vault.cli(['audit', 'prune', '--before', before, '--archive', join(folder, `audit-${done.prunes}`)], '');
+      done.prunes += 1;
+    },
+    async () => {
+      process.kill(vault.pid(), 'SIGUSR2');
+      done.reopened += 1;
+    },
+  ];
+  for (let n = 0; !ended(); n += 1) {
+    await sleep(UPKEEP_MS);
+    await works[n % works.length]?.();
+  }
+  return done;
+}
+
+interface Upkeep {
+  rotations: number;
+  prunes: number;
+  reopened: number;
 }
 
 /** Counts the tokens that a sweep every minute should have removed long ago. */
@@ -80,39 +132,50 @@ interface Soaked {
 
 interface Judged {
   readonly settledAfter: number;
-  /** The largest allowed memory growth in MiB per minute. Absent when the run is too short to measure it. */
+  /** The largest allowed memory growth in MiB per minute. Default: `MAX_GROWTH` of the memory by the end. */
   readonly mostSlope?: number;
 }
 
 function figuresOf({ ledger, samples, overdue }: Soaked, settledAfter: number) {
-  const { counts, expiring, errors } = ledger;
-  const calls = Object.values(counts).reduce((sum, count) => sum + count, 0);
-  return { ...soakFigures(samples, settledAfter), ...counts, calls, expiring, overdue, errors };
+  const { counts, expiring, lost, errors } = ledger;
+  const memory = soakFigures(samples, settledAfter);
+  const minutes = (samples.at(-1)?.minute ?? 0) - settledAfter;
+  const rss_growth = Math.round((memory.rss_slope_mib_per_min * minutes * 1000) / memory.rss_max_mib) / 1000;
+  return { ...memory, rss_growth, ...counts, calls: callsOf(ledger), expiring, overdue, lost, errors };
 }
 
 function judge(soaked: Soaked, { settledAfter, mostSlope }: Judged): Figures {
   const figures = figuresOf(soaked, settledAfter);
   if (figures.errors > 0) throw new CheckFailure(`an error: ${soaked.ledger.firstError}`, figures);
+  if (figures.lost > 0) throw new CheckFailure(`${figures.lost} tokens were lost`, figures);
   if (figures.overdue > 0) throw new CheckFailure(`${figures.overdue} expired tokens were not swept`, figures);
   if (figures.wal_max_mib >= MAX_WAL_MIB) throw new CheckFailure(`the log grew to ${figures.wal_max_mib} MiB`, figures);
   if (figures.descriptors_max - figures.descriptors_min > DESCRIPTOR_PLAY) {
     throw new CheckFailure(`${figures.descriptors_min} to ${figures.descriptors_max} descriptors`, figures);
   }
-  if (mostSlope !== undefined && figures.rss_slope_mib_per_min >= mostSlope) {
-    throw new CheckFailure(`memory grows by ${figures.rss_slope_mib_per_min} MiB a minute`, figures);
-  }
+  const isGrowing =
+    mostSlope === undefined ? figures.rss_growth >= MAX_GROWTH : figures.rss_slope_mib_per_min >= mostSlope;
+  if (isGrowing) throw new CheckFailure(`memory grows by ${figures.rss_slope_mib_per_min} MiB a minute`, figures);
   return figures;
 }
 
-async function run({ seed, quick }: CheckOptions): Promise<Figures> {
-  const { minutes, settledAfter } = DURATIONS[quick ? 'quick' : 'full'];
+async function run({ seed }: CheckOptions): Promise<Figures> {
   const vault = await serveVault();
+  const folder = mkdtempSync(join(tmpdir(), 'vault-soak-'));
   try {
-    await vault.start({ nodeFlags: SETTLED_HEAP });
-    // A young process still fills its memory, so only the full run judges the growth.
-    return judge(await soak(vault, seed, minutes), { settledAfter, ...(!quick && { mostSlope: MAX_SLOPE }) });
+    await vault.start({ nodeFlags: SETTLED_HEAP, flags: ['--log-file', join(folder, 'log')] });
+    let isEnded = false;
+    const upkeep = keepUp(vault, folder, () => isEnded);
+    const soaked = await soak(vault, seed, FULL).finally(() => {
+      isEnded = true;
+    });
+    const figures = { ...judge(soaked, FULL), ...(await upkeep) };
+    const { ok, entries } = JSON.parse(await vault.cli(['audit', 'verify'], ''));
+    if (ok !== true) throw new CheckFailure('the audit does not verify', figures);
+    return { ...figures, entries };
   } finally {
     await vault.close();
+    rmSync(folder, { recursive: true, force: true });
   }
 }
 
@@ -123,7 +186,10 @@ async function leakDescriptors(seed: number): Promise<Figures> {
   const leak = leakConnections(() => vault.url());
   try {
     await vault.start({ nodeFlags: SETTLED_HEAP });
-    return judge(await soak(vault, seed, DURATIONS.quick.minutes, () => leak.open(10)), { settledAfter: 0 });
+    return judge(await soak(vault, seed, QUICK, () => leak.open(10)), {
+      settledAfter: 0,
+      mostSlope: Number.POSITIVE_INFINITY,
+    });
   } finally {
     leak.close();
     await vault.close();
@@ -136,9 +202,9 @@ async function leakMemory(seed: number): Promise<Figures> {
   const vault = await serveVault();
   try {
     await vault.start({ nodeFlags: SETTLED_HEAP, bin: product.bin });
-    const soaked = await soak(vault, seed, SHORT.minutes);
+    const soaked = await soak(vault, seed, SHORT);
     const kept = (figuresOf(soaked, 0).calls / SHORT.minutes) * (KEPT_BYTES / 2 ** 20);
-    return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(MAX_SLOPE, kept / 2) });
+    return judge(soaked, { settledAfter: SHORT.settledAfter, mostSlope: Math.max(1, kept / 2) });
   } finally {
     await vault.close();
     product.remove();
