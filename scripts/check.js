@@ -4,6 +4,7 @@
  *
  *   npm run check:quick [-- --seed 7] [-- --only 7,9]      the quick checks, on samples; under 60 s
  *   npm run check:full                                     all checks, on all data; under 45 min
+ *   npm run check:store [-- --quick]                       the checks of test/checks/store/, on PostgreSQL
  *   --jobs N                                               how many checks run at a time; default: 2, or 1 on one core
  *
  * The checks run the built product, each in its own process. Checks that measure time run alone after the others.
@@ -16,19 +17,20 @@ import { pathToFileURL } from 'node:url';
 import { ROOT } from './build-output.js';
 import { parseFlags } from './parse-flags.js';
 
-const CHECKS = path.join(ROOT, 'test', 'checks');
 /** The maximum duration of one check with its control, in seconds. A slower check fails. */
 const LIMITS = { quick: 300, full: 3600 };
 const BUDGETS = { quick: 60, full: 2700 };
 
-const { values } = parseFlags('check', 'node scripts/check.js [--quick] [--seed N] [--only N,N] [--jobs N]', {
+const { values } = parseFlags('check', 'node scripts/check.js [--store] [--quick] [--seed N] [--only N,N] [--jobs N]', {
   options: {
+    store: { type: 'boolean', default: false },
     quick: { type: 'boolean', default: false },
     seed: { type: 'string' },
     only: { type: 'string' },
     jobs: { type: 'string' },
   },
 });
+const CHECKS = path.join(ROOT, 'test', 'checks', values.store ? 'store' : '');
 const mode = values.quick ? 'quick' : 'full';
 const seed = values.seed === undefined ? Date.now() % 1_000_000_000 : Number(values.seed);
 const only = values.only?.split(',').map(Number);

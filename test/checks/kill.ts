@@ -2,56 +2,16 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
-import { createLedger, type Ledger, type State } from './kill-ledger.ts';
-import { inParallel, type PerformParts, percentile, seededNumbers } from './perform.ts';
+import { createLedger, type Ledger } from './kill-ledger.ts';
+import { verifyTokens, writeTokens } from './kill-writer.ts';
+import { percentile, seededNumbers } from './perform.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
 const WRITERS = 8;
-/** The status of each operation on success. */
-const DONE = { createToken: 201, updateToken: 200, deleteToken: 204 } as const;
 const CYCLES = { quick: 8, full: 200 } as const;
 const MAX_CYCLES = 600;
 const MIN_ACKNOWLEDGED = { quick: 50, full: 10_000 } as const;
 const MAX_READY_MS = 1_000;
-
-/** Writes to its own tokens until the daemon is gone, and records every acknowledgement. */
-async function write(vault: ServedVault, ledger: Ledger, random: () => number): Promise<void> {
-  const own: string[] = [];
-
-  async function send(id: string, state: State, operation: keyof typeof DONE, parts: PerformParts): Promise<void> {
-    ledger.sends(id, state);
-    const { status } = await vault.remote(vault.everything, operation, parts);
-    if (status === DONE[operation]) ledger.acknowledges(id, state);
-    else if (status !== 503) throw new CheckFailure(`${operation} was answered ${status}`);
-  }
-
-  async function next(): Promise<void> {
-    const kind = random();
-    const id = own[Math.floor(random() * own.length)];
-    const version = ledger.nextVersion();
-    const data = { left: version, right: version, filling: 'x'.repeat(Math.floor(random() * 2_000)) };
-    const body = { data, metadata: { version: String(version) } };
-    if (id === undefined || kind < 0.5) {
-      const fresh = `kill-${version}`;
-      await send(fresh, version, 'createToken', { body: { id: fresh, type: 'token', ...body } });
-      own.push(fresh);
-    } else if (kind < 0.85) {
-      await send(id, version, 'updateToken', { id, body });
-    } else {
-      own.splice(own.indexOf(id), 1);
-      await send(id, 'deleted', 'deleteToken', { id });
-    }
-  }
-
-  for (;;) {
-    try {
-      await next();
-    } catch (error) {
-      if (error instanceof Error && error.name === 'Fault') return; // unreachable: the daemon is gone
-      throw error;
-    }
-  }
-}
 
 /** Creates tokens through the command line on the same file. These processes are not killed. */
 async function writeDirectly(vault: ServedVault, ledger: Ledger, until: () => boolean): Promise<void> {
@@ -64,14 +24,6 @@ async function writeDirectly(vault: ServedVault, ledger: Ledger, until: () => bo
     await vault.cli(['tokens', 'create', ...flags, '--field', 'id'], vault.everything);
     ledger.acknowledges(id, version);
   }
-}
-
-async function verify(vault: ServedVault, ledger: Ledger, ids: readonly string[]): Promise<void> {
-  await inParallel(ids.length, 16, async (index) => {
-    const id = ids[index] ?? '';
-    const { status, body } = await vault.remote(vault.everything, 'getToken', { id });
-    ledger.finds(id, status === 200 ? { data: body['data'], metadata: body['metadata'] } : undefined);
-  });
 }
 
 /** Returns the milliseconds that an empty Node process takes now, as a baseline for starts. */
@@ -93,6 +45,7 @@ async function kills({ seed, cycles, leastAcknowledged, trusting = false }: Kill
   const random = seededNumbers(seed);
   const ledger = createLedger(trusting);
   const vault = await serveVault();
+  const reader = { perform: vault.remote, key: vault.everything };
   const ready: number[] = [];
   const bare: number[] = [];
   let cycle = 0;
@@ -107,7 +60,9 @@ async function kills({ seed, cycles, leastAcknowledged, trusting = false }: Kill
     await vault.start();
     while (cycle < cycles || (ledger.figures().acknowledged < leastAcknowledged && cycle < MAX_CYCLES)) {
       let dead = false;
-      const writers = Array.from({ length: WRITERS }, () => write(vault, ledger, random));
+      const writers = Array.from({ length: WRITERS }, () =>
+        writeTokens({ perform: vault.remote, key: vault.everything, ledger, random }),
+      );
       const direct = writeDirectly(vault, ledger, () => dead);
       await sleep(50 + Math.floor(random() * 350));
       await vault.kill();
@@ -115,11 +70,11 @@ async function kills({ seed, cycles, leastAcknowledged, trusting = false }: Kill
       await Promise.all([...writers, direct]);
       bare.push(await bareNode());
       ready.push(await vault.start());
-      await verify(vault, ledger, ledger.touched());
+      await verifyTokens(reader, ledger, ledger.touched());
       cycle++;
       if (ledger.violations().length > 0) throw new CheckFailure(ledger.violations()[0] ?? '', figures());
     }
-    await verify(vault, ledger, ledger.all());
+    await verifyTokens(reader, ledger, ledger.all());
     const [violation] = ledger.violations();
     if (violation !== undefined) throw new CheckFailure(violation, figures());
     if (ledger.figures().acknowledged < leastAcknowledged) throw new CheckFailure('too few writes', figures());

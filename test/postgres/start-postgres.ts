@@ -6,6 +6,7 @@ import net from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 
 const run = promisify(execFile);
@@ -14,6 +15,10 @@ export interface TestServer {
   readonly port: number;
   /** The folder of its Unix socket. */
   readonly folder: string;
+  /** Kills the server with SIGKILL. */
+  crash(): Promise<void>;
+  /** Starts the server again after `crash`, on the same data and port. */
+  restart(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -23,6 +28,8 @@ export interface ServerOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Files to put into the folder of the data, readable by the server only. */
   readonly files?: Readonly<Record<string, string>>;
+  /** Receives the lines of the server's log. */
+  readonly onLog?: (line: string) => void;
 }
 
 /** Users named like this need a password over TCP; all others may connect from this machine. */
@@ -46,7 +53,12 @@ const SETTINGS = { listen_addresses: '127.0.0.1', shared_buffers: '32MB', log_mi
 const UNTIL_INPUT_ENDS = '"$@" & server=$!; cat >/dev/null; kill -INT $server; wait $server';
 
 /** Starts a server with an empty cluster of its own, which `stop` removes. Takes about a second. */
-export async function startPostgres({ binaries, settings, files = {} }: ServerOptions = {}): Promise<TestServer> {
+export async function startPostgres({
+  binaries,
+  settings,
+  files = {},
+  onLog,
+}: ServerOptions = {}): Promise<TestServer> {
   const user = await serverUser();
   const folder = await mkdtemp(path.join(tmpdir(), 'vault-pg-'));
   try {
@@ -62,19 +74,42 @@ export async function startPostgres({ binaries, settings, files = {} }: ServerOp
     const port = await freePort();
     const options = { ...SETTINGS, port: String(port), unix_socket_directories: folder, ...settings };
     const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
-    const server = spawn('sh', ['-c', UNTIL_INPUT_ENDS, 'sh', path.join(bin, 'postgres'), '-D', data, ...args], {
-      cwd: folder,
-      stdio: ['pipe', 'ignore', 'pipe'],
-      ...user,
-    });
-    const closed = once(server, 'close');
-    await isReady(server.stderr);
+    const launch = async () => {
+      const server = spawn('sh', ['-c', UNTIL_INPUT_ENDS, 'sh', path.join(bin, 'postgres'), '-D', data, ...args], {
+        cwd: folder,
+        stdio: ['pipe', 'ignore', 'pipe'],
+        ...user,
+      });
+      const closed = once(server, 'close');
+      await isReady(server.stderr, onLog);
+      return async () => {
+        server.stdin.end();
+        await closed;
+      };
+    };
+    let end = await launch();
     return {
       port,
       folder,
+      async crash() {
+        const [pid] = (await readFile(path.join(data, 'postmaster.pid'), 'utf8')).split('\n');
+        process.kill(Number(pid), 'SIGKILL');
+        await end();
+      },
+      async restart() {
+        // The processes of the killed server may hold its shared memory for a moment.
+        for (let tries = 1; ; tries += 1) {
+          try {
+            end = await launch();
+            return;
+          } catch (error) {
+            if (tries === 50) throw error;
+            await sleep(100);
+          }
+        }
+      },
       async stop() {
-        server.stdin.end();
-        await closed;
+        await end();
         await rm(folder, { recursive: true, force: true });
       },
     };
@@ -132,12 +167,13 @@ async function freePort(): Promise<number> {
 }
 
 /** Resolves when the server accepts connections; rejects with its log when it ends before. Keeps its log flowing. */
-async function isReady(log: NodeJS.ReadableStream): Promise<void> {
+async function isReady(log: NodeJS.ReadableStream, onLog?: (line: string) => void): Promise<void> {
   const lines: string[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   createInterface({ input: log })
     .on('line', (line) => {
       if (lines.push(line) > 50) lines.shift();
+      onLog?.(line);
       if (/ready to accept (read-only )?connections$/.test(line)) resolve();
     })
     .on('close', () => reject(new Error(`PostgreSQL ended:\n${lines.join('\n')}`)));

@@ -1,0 +1,74 @@
+import { CheckFailure } from './check.ts';
+import type { Ledger, State } from './kill-ledger.ts';
+import { inParallel, type Perform, type PerformParts } from './perform.ts';
+
+/** The status of each operation on success. */
+const DONE = { createToken: 201, updateToken: 200, deleteToken: 204 } as const;
+
+/** A caller with all token permissions. */
+export interface TokenCaller {
+  readonly perform: Perform;
+  readonly key: string;
+}
+
+export interface TokenWriter extends TokenCaller {
+  readonly ledger: Ledger;
+  readonly random: () => number;
+  /** Ends the writes; without it they end when the daemon is gone. */
+  readonly ended?: () => boolean;
+  /** Receives the milliseconds of each answered write. */
+  readonly took?: (ms: number) => void;
+}
+
+/**
+ * Creates, updates and deletes its own tokens, and records every acknowledgement. Ends when the daemon is gone. A write
+ * that is answered with 503 may have happened.
+ */
+export async function writeTokens({ perform, key, ledger, random, ended, took }: TokenWriter): Promise<void> {
+  const own: string[] = [];
+
+  async function send(id: string, state: State, operation: keyof typeof DONE, parts: PerformParts): Promise<boolean> {
+    ledger.sends(id, state);
+    const sent = performance.now();
+    const { status } = await perform(key, operation, parts);
+    took?.(performance.now() - sent);
+    if (status === DONE[operation]) ledger.acknowledges(id, state);
+    else if (status !== 503) throw new CheckFailure(`${operation} was answered ${status}`);
+    return status !== 503;
+  }
+
+  async function next(): Promise<void> {
+    const kind = random();
+    const id = own[Math.floor(random() * own.length)];
+    const version = ledger.nextVersion();
+    const data = { left: version, right: version, filling: 'x'.repeat(Math.floor(random() * 2_000)) };
+    const body = { data, metadata: { version: String(version) } };
+    if (id === undefined || kind < 0.5) {
+      const fresh = `kill-${version}`;
+      if (await send(fresh, version, 'createToken', { body: { id: fresh, type: 'token', ...body } })) own.push(fresh);
+    } else if (kind < 0.85) {
+      await send(id, version, 'updateToken', { id, body });
+    } else {
+      own.splice(own.indexOf(id), 1);
+      await send(id, 'deleted', 'deleteToken', { id });
+    }
+  }
+
+  while (ended?.() !== true) {
+    try {
+      await next();
+    } catch (error) {
+      if (error instanceof Error && error.name === 'Fault') return; // unreachable: the daemon is gone
+      throw error;
+    }
+  }
+}
+
+/** Reads tokens, and compares them with the ledger. */
+export async function verifyTokens(reader: TokenCaller, ledger: Ledger, ids: readonly string[]): Promise<void> {
+  await inParallel(ids.length, 16, async (index) => {
+    const id = ids[index] ?? '';
+    const { status, body } = await reader.perform(reader.key, 'getToken', { id });
+    ledger.finds(id, status === 200 ? { data: body['data'], metadata: body['metadata'] } : undefined);
+  });
+}

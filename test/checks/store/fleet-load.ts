@@ -1,0 +1,66 @@
+import { CheckFailure, type Figures } from '../check.ts';
+import { createLedger, type Ledger } from '../kill-ledger.ts';
+import { verifyTokens, writeTokens } from '../kill-writer.ts';
+import { seededNumbers } from '../perform.ts';
+import type { Fleet } from './fleet.ts';
+
+/** Writes to a fleet, and the ledger of what its daemons acknowledged. */
+export interface FleetLoad {
+  readonly ledger: Ledger;
+  /** Starts writers on the daemons; they end when `ended` returns true, or when their daemon is gone. */
+  write(daemons: readonly number[], ended?: () => boolean, took?: (ms: number) => void): Promise<void>;
+  /** Compares what a daemon shows with the ledger. Rejects with a `CheckFailure`. */
+  verify(daemon: number, all?: boolean): Promise<void>;
+  /** Checks the audit and all records, besides `verify`. Resolves to the figures. */
+  finish(figures: Figures): Promise<Figures>;
+}
+
+const WRITERS = 4;
+
+/** Returns a load. `trusting` counts a write as acknowledged when it is sent: for controls. */
+export function fleetLoad(fleet: Fleet, seed: number, trusting = false): FleetLoad {
+  const ledger = createLedger(trusting);
+  const random = seededNumbers(seed);
+
+  async function verify(daemon: number, all = false): Promise<void> {
+    await verifyTokens(
+      { perform: fleet.at(daemon), key: fleet.everything },
+      ledger,
+      all ? ledger.all() : ledger.touched(),
+    );
+    const [violation] = ledger.violations();
+    if (violation !== undefined) throw new CheckFailure(violation, ledger.figures());
+  }
+
+  return {
+    ledger,
+    verify,
+    write(daemons, ended, took) {
+      const writers = daemons.flatMap((daemon) =>
+        Array.from({ length: WRITERS }, () =>
+          writeTokens({
+            perform: fleet.at(daemon),
+            key: fleet.everything,
+            ledger,
+            random,
+            ...(ended && { ended }),
+            ...(took && { took }),
+          }),
+        ),
+      );
+      const writing = Promise.all(writers).then(() => undefined);
+      // The caller awaits it after the fault, so a failure must not end the process before.
+      writing.catch(() => undefined);
+      return writing;
+    },
+    async finish(figures) {
+      await verify(0, true);
+      const all = { ...figures, ...ledger.figures() };
+      for (const words of [['audit', 'verify'], ['doctor']]) {
+        const text = await fleet.cli(...words);
+        if (JSON.parse(text).ok !== true) throw new CheckFailure(`${words.join(' ')}: ${text.slice(0, 300)}`, all);
+      }
+      return all;
+    },
+  };
+}

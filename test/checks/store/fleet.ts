@@ -1,0 +1,151 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { remoteClient } from '../../../src/client/remote.ts';
+import type { Client } from '../../../src/contract/call.ts';
+import { parseStore } from '../../../src/vault/place.ts';
+import { createStoreVault } from '../../../src/vault/store-vault.ts';
+import { startPostgres, type TestServer } from '../../postgres/start-postgres.ts';
+import { VAULT_BIN } from '../daemon-process.ts';
+import { createCaller, type Perform } from '../perform.ts';
+
+const execute = promisify(execFile);
+const MAX_START_MS = 30_000;
+const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
+
+export interface FleetOptions {
+  readonly daemons: number;
+  /** Further settings of PostgreSQL. */
+  readonly settings?: Readonly<Record<string, string>>;
+  /** Receives the lines of the server's log. */
+  readonly onLog?: (line: string) => void;
+  /** The path of another product build. Default: the build of this checkout. */
+  readonly bin?: string;
+  /** Returns the port that the daemons connect to; a proxy may listen there. Default: the server's. */
+  readonly portOf?: (serverPort: number) => Promise<number>;
+}
+
+/** Several daemons on one PostgreSQL server of their own. All end with this process at the latest. */
+export interface Fleet {
+  readonly server: TestServer;
+  /** The URL of the store at the server itself. */
+  readonly store: string;
+  readonly keyFile: string;
+  readonly management: string;
+  /** The key of a private application with all token permissions and `reveal` on everything. */
+  readonly everything: string;
+  /** Calls a daemon by its number, from 0. */
+  readonly at: (daemon: number) => Perform;
+  urlOf(daemon: number): string;
+  start(daemon: number): Promise<void>;
+  /** Kills a daemon with SIGKILL, and waits until it is gone. */
+  kill(daemon: number): Promise<void>;
+  /** Runs a command on the store. Resolves to its standard output, also when it exits with 9. */
+  cli(...args: readonly string[]): Promise<string>;
+  close(): Promise<void>;
+}
+
+/** Starts the server, creates a vault, and starts the daemons. */
+export async function startFleet({
+  daemons,
+  settings = {},
+  onLog,
+  bin = VAULT_BIN,
+  portOf,
+}: FleetOptions): Promise<Fleet> {
+  const folder = mkdtempSync(join(tmpdir(), 'vault-fleet-'));
+  const server = await startPostgres({ settings: { max_connections: '100', ...settings }, ...(onLog && { onLog }) });
+  const storeAt = (port: number) => `postgres://postgres@127.0.0.1:${port}/postgres?sslmode=disable`;
+  const store = storeAt(server.port);
+  const served = storeAt((await portOf?.(server.port)) ?? server.port);
+  const keyFile = join(folder, 'vault.key');
+  writeFileSync(keyFile, new Uint8Array(32).fill(7), { mode: 0o600 });
+  // Connections without a password need none, but the client requires one.
+  process.env['PGPASSWORD'] = 'unused';
+  const { application } = await createStoreVault({
+    store: parseStore(store, false),
+    credential: { kind: 'key_file', key: new Uint8Array(32).fill(7) },
+    tenantName: 'fleet',
+    weakPassphrase: false,
+  });
+  const management = application.key ?? '';
+  const children: (ChildProcess | undefined)[] = [];
+  const clients: (Client | undefined)[] = [];
+  const urls: string[] = [];
+  const env = { ...ENVIRONMENT, PGPASSWORD: 'unused', VAULT_KEY_FILE: keyFile };
+  const cleanUp = () => {
+    for (const child of children) child?.kill('SIGKILL');
+    rmSync(folder, { recursive: true, force: true });
+  };
+  process.once('exit', cleanUp);
+
+  async function start(daemon: number): Promise<void> {
+    const readyFile = join(folder, `ready-${daemon}.json`);
+    rmSync(readyFile, { force: true });
+    const words = ['serve', '--store', served, '--port', '0', '--no-log', '--ready-file', readyFile];
+    const child = spawn(process.execPath, [bin, ...words], { env, stdio: 'ignore' });
+    children[daemon] = child;
+    const deadline = performance.now() + MAX_START_MS;
+    while (!existsSync(readyFile)) {
+      if (child.exitCode !== null || performance.now() > deadline) throw new Error('the daemon did not start');
+      await sleep(5);
+    }
+    urls[daemon] = JSON.parse(readFileSync(readyFile, 'utf8')).url;
+    await clients[daemon]?.close();
+    clients[daemon] = remoteClient({ url: urls[daemon] ?? '' });
+  }
+
+  const callers = Array.from({ length: daemons }, (_, daemon) =>
+    createCaller(() => {
+      const client = clients[daemon];
+      if (client === undefined) throw new Error('the daemon is not running');
+      return client;
+    }),
+  );
+  const at = (daemon: number): Perform =>
+    callers[daemon] ?? createCaller(() => Promise.reject(new Error('no daemon')) as never);
+
+  await Promise.all(callers.map((_, daemon) => start(daemon)));
+  const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
+  const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
+  const body = { name: 'everything', type: 'private', rules: [rule] };
+  const made = await at(0)(management, 'createApplication', { body });
+
+  return {
+    server,
+    store,
+    keyFile,
+    management,
+    everything: String(made.body['key']),
+    at,
+    urlOf: (daemon) => urls[daemon] ?? '',
+    start,
+    async kill(daemon) {
+      const child = children[daemon];
+      if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
+      child.kill('SIGKILL');
+      await once(child, 'exit');
+    },
+    async cli(...args) {
+      const options = { env: { ...env, VAULT_STORE: store }, maxBuffer: 2 ** 26 };
+      const { stdout } = await execute(process.execPath, [VAULT_BIN, ...args], options).catch(
+        (error: { readonly stdout?: string; readonly stderr?: string }) => {
+          if (error.stdout) return { stdout: error.stdout };
+          throw new Error(`${args.join(' ')}: ${error.stderr}`);
+        },
+      );
+      return stdout;
+    },
+    async close() {
+      for (const child of children) child?.kill('SIGKILL');
+      for (const client of clients) await client?.close();
+      await server.stop();
+      process.removeListener('exit', cleanUp);
+      cleanUp();
+    },
+  };
+}

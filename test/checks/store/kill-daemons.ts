@@ -1,0 +1,55 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
+import { percentile } from '../perform.ts';
+import { startFleet } from './fleet.ts';
+import { fleetLoad } from './fleet-load.ts';
+
+const DAEMONS = [0, 1, 2] as const;
+const CYCLES = { quick: 4, full: 200 } as const;
+const MAX_P99_MS = 1_000;
+
+/** Kills one of three daemons under load, again and again. The others go on, and nothing is lost. */
+async function kills({ seed, quick }: CheckOptions, trusting: boolean) {
+  const fleet = await startFleet({ daemons: DAEMONS.length });
+  const load = fleetLoad(fleet, seed, trusting);
+  const times: number[] = [];
+  let cycles = 0;
+  const figures = () => ({ cycles, ...load.ledger.figures(), others_p99_ms: percentile(times, 0.99) });
+  try {
+    while (cycles < CYCLES[quick ? 'quick' : 'full']) {
+      const victim = cycles % DAEMONS.length;
+      const others = DAEMONS.filter((daemon) => daemon !== victim);
+      let isOver = false;
+      const writing = [
+        load.write([victim]),
+        load.write(
+          others,
+          () => isOver,
+          (ms) => void times.push(ms),
+        ),
+      ];
+      await sleep(150 + Math.random() * 300);
+      await fleet.kill(victim);
+      await sleep(200);
+      isOver = true;
+      await Promise.all(writing);
+      await load.verify(others[0] ?? 0);
+      await fleet.start(victim);
+      cycles += 1;
+    }
+    const found = await load.finish(figures());
+    if (percentile(times, 0.99) >= MAX_P99_MS) throw new CheckFailure('the other daemons waited', found);
+    return found;
+  } finally {
+    await fleet.close();
+  }
+}
+
+export const CHECK: Check = {
+  number: 20,
+  name: 'kill one of three daemons',
+  quick: true,
+  run: (options) => kills(options, false),
+  /** Counts writes as acknowledged when they are sent, so that a kill must lose some. */
+  control: (options) => kills({ ...options, quick: false }, true),
+};

@@ -1,0 +1,63 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
+import { patchProduct } from '../patched-product.ts';
+import { percentile } from '../perform.ts';
+import { type FleetOptions, startFleet } from './fleet.ts';
+import { fleetLoad } from './fleet-load.ts';
+
+const CYCLES = { quick: 3, full: 50 } as const;
+const MAX_READY_MS = 2_000;
+/** The part of the built product that makes each commit durable. */
+const DURABLE = 'READ COMMITTED; SET LOCAL synchronous_commit TO on;\n      SET LOCAL statement_timeout';
+
+/** Kills PostgreSQL under load, again and again. The daemons answer only 503 meanwhile, and recover alone. */
+async function kills({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
+  const fleet = await startFleet({ daemons: 2, ...options });
+  const load = fleetLoad(fleet, seed);
+  const ready: number[] = [];
+  let cycles = 0;
+  const figures = () => ({ cycles, ...load.ledger.figures(), ready_max_ms: percentile(ready, 1) });
+  try {
+    while (cycles < CYCLES[quick ? 'quick' : 'full']) {
+      let isOver = false;
+      const writing = load.write([0, 1], () => isOver);
+      await sleep(200 + Math.random() * 300);
+      await fleet.server.crash();
+      await sleep(300);
+      await fleet.server.restart();
+      const started = performance.now();
+      for (const daemon of [0, 1]) {
+        while ((await fetch(`${fleet.urlOf(daemon)}/readyz`)).status !== 200) await sleep(20);
+      }
+      ready.push(performance.now() - started);
+      await sleep(200);
+      isOver = true;
+      await writing;
+      await load.verify(cycles % 2);
+      cycles += 1;
+    }
+    const found = await load.finish(figures());
+    if (percentile(ready, 1) >= MAX_READY_MS) throw new CheckFailure('not ready within 2 s', found);
+    return found;
+  } finally {
+    await fleet.close();
+  }
+}
+
+/** Runs a product that lets the server acknowledge commits before they are on disk. */
+async function loseCommits(options: CheckOptions) {
+  const { bin, remove } = patchProduct(DURABLE, DURABLE.replace('TO on', 'TO off'));
+  try {
+    return await kills({ ...options, quick: false }, { bin, settings: { wal_writer_delay: '10s' } });
+  } finally {
+    remove();
+  }
+}
+
+export const CHECK: Check = {
+  number: 21,
+  name: 'kill the server',
+  quick: true,
+  run: (options) => kills(options),
+  control: loseCommits,
+};

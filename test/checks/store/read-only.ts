@@ -1,0 +1,69 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
+import { startFleet } from './fleet.ts';
+import { fleetLoad } from './fleet-load.ts';
+
+const ROUNDS = { quick: 2, full: 20 } as const;
+/** A daemon waits 2 s for a server that accepts writes. */
+const MAX_WAIT_MS = 2_500;
+
+/** Makes the server read-only under load, as a failover does, and writable again. The daemons follow without a restart. */
+async function turn({ seed, quick }: CheckOptions, returns: boolean) {
+  const fleet = await startFleet({ daemons: 2 });
+  const load = fleetLoad(fleet, seed);
+  const times = { refused_max_ms: 0, back_max_ms: 0 };
+  let rounds = 0;
+  const figures = () => ({ rounds, ...times, ...load.ledger.figures() });
+
+  async function setReadOnly(isOn: boolean): Promise<void> {
+    const client = new Client({ connectionString: fleet.store.replace(/\?.*/, '') });
+    await client.connect();
+    await client.query('SET default_transaction_read_only = off');
+    await client.query(`ALTER SYSTEM SET default_transaction_read_only = ${isOn ? 'on' : 'off'}`);
+    await client.query('SELECT pg_reload_conf()');
+    await client.end();
+  }
+  /** Resolves to the milliseconds until both daemons answer `/readyz` with this status. */
+  async function until(status: number): Promise<number> {
+    const started = performance.now();
+    const wait = async (daemon: number) => {
+      while ((await fetch(`${fleet.urlOf(daemon)}/readyz`)).status !== status) {
+        if (performance.now() - started > MAX_WAIT_MS) break;
+        await sleep(20);
+      }
+    };
+    await Promise.all([wait(0), wait(1)]);
+    const ms = Math.round(performance.now() - started);
+    if (ms > MAX_WAIT_MS) throw new CheckFailure(`no ${status} within ${MAX_WAIT_MS} ms`, figures());
+    return ms;
+  }
+
+  try {
+    for (; rounds < ROUNDS[quick ? 'quick' : 'full']; rounds += 1) {
+      let isOver = false;
+      const writing = load.write([0, 1], () => isOver);
+      await sleep(200);
+      await setReadOnly(true);
+      times.refused_max_ms = Math.max(times.refused_max_ms, await until(503));
+      await sleep(300);
+      if (returns) await setReadOnly(false);
+      times.back_max_ms = Math.max(times.back_max_ms, await until(200));
+      await sleep(200);
+      isOver = true;
+      await writing;
+    }
+    return await load.finish(figures());
+  } finally {
+    await fleet.close();
+  }
+}
+
+export const CHECK: Check = {
+  number: 27,
+  name: 'read-only server',
+  quick: true,
+  run: (options) => turn(options, true),
+  /** A server that stays read-only. */
+  control: (options) => turn(options, false),
+};
