@@ -102,8 +102,12 @@ describe('vault env', () => {
     writeFileSync(place.inside('r'), JSON.stringify({ url: 'http://127.0.0.1:1', pid: 1, version: '1' }), {
       mode: 0o600,
     });
-    const ofDaemon = await place.vault('env --ready-file r', { VAULT_HEADER_PREFIX: 'ABC', ...before });
-    expect(ofDaemon.stdout).toMatch(/unset VAULT_FILE\nunset VAULT_HEADER_PREFIX\n$/);
+    const ofDaemon = await place.vault('env --ready-file r', {
+      VAULT_HEADER_PREFIX: 'ABC',
+      VAULT_CACERT: 'c.pem',
+      ...before,
+    });
+    expect(ofDaemon.stdout).toMatch(/unset VAULT_FILE\nunset VAULT_HEADER_PREFIX\nunset VAULT_CACERT\n$/);
   });
 
   it('rejects a ready file that could inject shell code', async () => {
