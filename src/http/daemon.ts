@@ -63,6 +63,8 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const server = await createServer(options, timeouts);
   if (options.maxConnections !== undefined) {
     server.maxConnections = Math.max(1, Math.floor(options.maxConnections / processes));
+    // Otherwise the workers would pass a connection around, without a pause, until one of them has room.
+    Object.assign(server, { dropMaxConnection: true });
   }
   meter?.watchServer(server);
   const stopServer = createStop(server, timeouts.stop, () => {

@@ -23,8 +23,8 @@ export function passedSocket(
 /** Returns the path of a Unix socket that another process has bound. Linux only, as systemd is. */
 export function pathOfSocket(fd: number): string {
   const [, inode = ''] = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${fd}`)) ?? [];
-  const line = readFileSync('/proc/self/net/unix', 'utf8')
-    .split('\n')
-    .find((each) => each.split(/ +/)[6] === inode);
-  return line?.split(/ +/)[7] ?? '';
+  const lines = readFileSync('/proc/self/net/unix', 'utf8').split('\n');
+  // A path may contain blanks.
+  const found = lines.map((line) => /^(?:\S+ +){6}(\d+) (.+)$/.exec(line)).find((match) => match?.[1] === inode);
+  return found?.[2] ?? '';
 }

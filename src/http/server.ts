@@ -93,7 +93,8 @@ export async function listenOnPassed(
   server: Server,
   fd: number,
 ): Promise<{ readonly host: string; readonly port: number } | { readonly socket: string }> {
-  await listen(server, { fd }, 'the socket of systemd');
+  const hint = 'write ListenStream= and no Accept= into the socket unit';
+  await listen(server, { fd }, 'the socket of systemd', hint);
   const address = server.address();
   if (address === null || typeof address === 'string') return { socket: pathOfSocket(fd) };
   return { host: address.address, port: address.port };
@@ -129,14 +130,19 @@ async function isAnswered(path: string): Promise<boolean> {
  * Listens, and resolves when the server is ready. Starts to listen before it returns. Rejects with the fault
  * `address_in_use` or `usage`.
  */
-async function listen(server: Server, options: ListenOptions | { readonly fd: number }, place: string): Promise<void> {
+async function listen(
+  server: Server,
+  options: ListenOptions | { readonly fd: number },
+  place: string,
+  hint?: string,
+): Promise<void> {
   server.listen(options);
   try {
     await once(server, 'listening');
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
     if (code === 'EADDRINUSE') throw new Fault('address_in_use', `${place} is in use`, { cause });
-    throw new Fault('usage', `cannot listen on ${place} (${code})`, { cause });
+    throw new Fault('usage', `cannot listen on ${place} (${code})`, { hint, cause });
   }
 }
 

@@ -90,8 +90,8 @@ describe.runIf(process.platform === 'linux')('a socket of systemd', () => {
     expect(await ask({ port })).toBe(200);
   });
 
-  it('is a Unix socket', async () => {
-    const path = place.inside('s.sock');
+  it.each(['s.sock', 'a  b.sock'])('is a Unix socket, %s', async (name) => {
+    const path = place.inside(name);
     const { child } = await serve([{ path }], []);
     expect(await untilListening(child)).toContain(`listening on unix:${path}\n`);
     expect(await ask({ socketPath: path })).toBe(200);
@@ -100,10 +100,11 @@ describe.runIf(process.platform === 'linux')('a socket of systemd', () => {
   it.each([
     ['an address of other machines', [{ port: 0, host: '0.0.0.0' }], [], '0.0.0.0 is not a loopback address'],
     ['two sockets', [undefined, undefined], [], 'systemd passed 2 sockets (LISTEN_FDS)'],
+    ['no socket', [], [], 'cannot listen on the socket of systemd (EINVAL)\nhint: write ListenStream='],
     ['a typed port', [undefined], ['--port', '0'], '--port has no effect on the socket that systemd passed'],
     ['workers', [undefined], ['--workers', '2'], 'only one of --workers and a socket of systemd (LISTEN_FDS)'],
   ])('is refused: %s', async (_what, sockets, words, message) => {
-    const { ended } = await serve(sockets, words);
+    const { ended } = await serve(sockets, words, sockets.length === 0 ? '1' : undefined);
     expect(await ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(message) });
   });
 

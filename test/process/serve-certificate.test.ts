@@ -1,5 +1,6 @@
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:tls';
 import { Pool } from 'undici';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -110,6 +111,15 @@ describe.runIf(posix)('SIGHUP', () => {
     write(NEXT_CERT, NEXT_KEY);
     expect(await hangUp()).toEqual([RELOADED]);
     await vi.waitFor(async () => expect([await served(), await served()]).toEqual([NEXT_CERT, NEXT_CERT]), 5_000);
+  });
+
+  it('does not wait for a named pipe', async () => {
+    const { hangUp, stop } = await serve();
+    rmSync(place.inside('tls.pem'));
+    execFileSync('mkfifo', [place.inside('tls.pem')]);
+    onTestFinished(() => rmSync(place.inside('tls.pem')));
+    expect(await hangUp()).toEqual([`${KEPT}--tls-cert: tls.pem is a named pipe, which only the start reads`]);
+    expect(await stop()).toBe(0);
   });
 
   it('uses an expired certificate, with a warning', async () => {

@@ -56,25 +56,32 @@ it('--rate-limit is divided among workers', async () => {
   expect([allowed <= 4 && allowed >= 2, statuses.at(-1)]).toEqual([true, 429]);
 });
 
-it('--max-connections closes further connections, and counts them', async () => {
-  const { url, ready } = await serve('--max-connections', '2', '--metrics', '127.0.0.1:0');
-  const port = Number(new URL(url).port);
-  const sockets: Socket[] = [];
-  onTestFinished(() => {
-    for (const socket of sockets) socket.destroy();
-  });
-  /** Sends a request on a new connection. Resolves to the first line of the reply, or to `closed`. */
-  const request = async () => {
-    const socket = net.connect(port, '127.0.0.1');
-    sockets.push(socket);
-    socket.on('error', () => undefined);
-    socket.write(`GET /livez HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
-    const answer = await new Promise((resolve) => void socket.once('data', resolve).once('close', resolve));
-    return Buffer.isBuffer(answer) ? answer.toString().split('\r\n')[0] : 'closed';
-  };
-  expect([await request(), await request(), await request()]).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 200 OK', 'closed']);
-  const metrics = await (await fetch(String(ready['metrics']))).text();
-  expect(metrics).toMatch(/^vault_dropped_connections_total 1$/m);
-  sockets[0]?.destroy();
-  await expect.poll(request).toBe('HTTP/1.1 200 OK');
-});
+it.each(['1', '2'])(
+  '--max-connections closes further connections, and counts them, with %s processes',
+  async (workers) => {
+    const { url, ready } = await serve('--max-connections', '2', '--metrics', '127.0.0.1:0', '--workers', workers);
+    const port = Number(new URL(url).port);
+    const sockets: Socket[] = [];
+    onTestFinished(() => {
+      for (const socket of sockets) socket.destroy();
+    });
+    /** Sends a request on a new connection. Resolves to the first line of the reply, or to `closed`. */
+    const request = async () => {
+      const socket = net.connect(port, '127.0.0.1');
+      sockets.push(socket);
+      socket.on('error', () => undefined);
+      socket.write(`GET /livez HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
+      const answer = await new Promise((resolve) => void socket.once('data', resolve).once('close', resolve));
+      return Buffer.isBuffer(answer) ? answer.toString().split('\r\n')[0] : 'closed';
+    };
+    expect([await request(), await request(), await request()]).toEqual([
+      'HTTP/1.1 200 OK',
+      'HTTP/1.1 200 OK',
+      'closed',
+    ]);
+    const metrics = await (await fetch(String(ready['metrics']))).text();
+    expect(metrics).toMatch(/^vault_dropped_connections_total 1$/m);
+    sockets[0]?.destroy();
+    await expect.poll(request).toBe('HTTP/1.1 200 OK');
+  },
+);

@@ -1,3 +1,4 @@
+import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startServe } from '../scripts/run-script.ts';
@@ -72,6 +73,16 @@ describe.runIf(posix)('--log-file', () => {
     ]);
     await ask(2);
     await stop();
+    expect(entries('log.1')).toHaveLength(2);
+  });
+
+  it('does not wait for the reader of a named pipe', async () => {
+    const { ask, reopen, stop } = await serve();
+    renameSync(place.inside('log'), place.inside('log.1'));
+    execFileSync('mkfifo', [place.inside('log')]);
+    expect((await reopen()).join()).toMatch(/the old one stays: --log-file: log cannot be opened \(ENXIO\)$/);
+    await ask(2);
+    expect(await stop()).toBe(0);
     expect(entries('log.1')).toHaveLength(2);
   });
 

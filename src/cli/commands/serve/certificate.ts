@@ -1,3 +1,4 @@
+import { statSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
 import type { Daemon } from '../../../http/daemon.ts';
 import type { DaemonOptions } from '../../../http/daemon-options.ts';
@@ -43,6 +44,8 @@ export async function reloadCertificate(
   reportFailure: Report = report,
 ): Promise<boolean> {
   try {
+    refusePipe('--tls-cert', paths.cert);
+    refusePipe('--tls-key', paths.key);
     daemon.useCertificate(await readCertificate(paths, report));
     report('the certificate was reloaded');
     return true;
@@ -51,4 +54,10 @@ export async function reloadCertificate(
     reportFailure(`the certificate was not reloaded, the old one stays: ${reason}`);
     return false;
   }
+}
+
+/** Throws the fault `usage` for a named pipe: its read may wait forever, and then signals could not stop the daemon. */
+function refusePipe(flag: string, path: string): void {
+  if (!statSync(path, { throwIfNoEntry: false })?.isFIFO()) return;
+  throw new Fault('usage', `${flag}: ${path} is a named pipe, which only the start reads`);
 }

@@ -1,6 +1,10 @@
-import { appendFileSync, closeSync, openSync } from 'node:fs';
+import { appendFileSync, closeSync, constants, openSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
 import { errorCode } from '../../error-code.ts';
+
+const { O_APPEND, O_CREAT, O_WRONLY } = constants;
+/** Makes a named pipe without a reader, or with a slow one, fail instead of stopping the daemon. Windows lacks it. */
+const NO_WAIT = (constants.O_NONBLOCK as number | undefined) ?? 0;
 
 type Report = (fact: string) => void;
 
@@ -43,8 +47,11 @@ export function openLogFile(path: string, report: Report): LogFile {
 
 function open(path: string): number {
   try {
-    return openSync(path, 'a', 0o600);
+    return openSync(path, O_APPEND | O_CREAT | O_WRONLY | NO_WAIT, 0o600);
   } catch (cause) {
-    throw new Fault('usage', `--log-file: ${path} cannot be opened (${errorCode(cause)})`, { cause });
+    throw new Fault('usage', `--log-file: ${path} cannot be opened (${errorCode(cause)})`, {
+      hint: 'name a file in an existing folder that the daemon can write',
+      cause,
+    });
   }
 }
