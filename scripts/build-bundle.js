@@ -1,41 +1,27 @@
-import { readdir, readFile, rm } from 'node:fs/promises';
+import { globSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
 import manifest from '../package.json' with { type: 'json' };
 import lockfile from '../package-lock.json' with { type: 'json' };
 import { bundleConsole } from './build-console.js';
-import { ROOT, writeIfChanged } from './build-output.js';
+import { ESBUILD, ROOT, writeIfChanged } from './build-output.js';
 
 const SOURCES = path.join(ROOT, 'src');
 const DIST = path.join(ROOT, 'dist');
 
-/** The entry point of the `vault` command. */
-const PRODUCT = ['cli/main.ts'];
-
-/** The library entry points that need Node. */
-const REMOTE = ['client/remote.ts'];
-
-/** The library entry points that also run in web pages, so they import no Node modules. */
-const LIBRARY = ['client/create-client.ts', 'contract/operations.ts'];
-
-/**
- * The library entry points as CommonJS for test runners. Each is one file without `import()`, which some runners lack.
- */
-const COMMON = ['client/create-client.ts', 'library/open-vault.ts', 'testing/start-vault.ts'];
-
 const LICENCE_FILE = /^(licen[cs]e|copying)(-mit)?(\.md|\.txt)?$/i;
 
 /**
- * Options of every bundle. Packages with native code or cryptography stay external, as published.
+ * Options of every bundle of the product. Packages with native code or cryptography stay external, as published.
  *
  * @type {import('esbuild').BuildOptions}
  */
 export const BUNDLE = {
-  absWorkingDir: ROOT,
-  bundle: true,
+  ...ESBUILD,
   platform: 'node',
   target: 'node22',
+  format: 'esm',
   // Prefer ES modules: their export names survive `await import()` of a chunk.
   mainFields: ['module', 'main'],
   external: Object.keys(manifest.dependencies),
@@ -43,14 +29,8 @@ export const BUNDLE = {
   outdir: DIST,
   minifySyntax: true,
   minifyWhitespace: true,
-  legalComments: 'none', // dist/LICENSES.txt has the full texts
-  metafile: true,
-  write: false,
-  logLevel: 'warning',
   logOverride: { 'ambiguous-reexport': 'error' },
 };
-
-const sources = (names) => names.map((name) => path.join(SOURCES, name));
 
 /**
  * Groups of modules. Every command loads `start`. A command that opens a vault also loads `open`, by `await import()`.
@@ -67,8 +47,8 @@ const GROUPS = {
   ],
 };
 
-/** Matches the lazily loaded files that need no open vault, so they do not load the group `open`. */
-const WITHOUT_VAULT = /^(client|cli\/(?!commands))/;
+/** Matches the groups, and the lazily loaded files that need no open vault, so they do not load the group `open`. */
+const WITHOUT_OPEN = /^(start$|open$|client|cli\/(?!commands))/;
 
 /**
  * An esbuild plugin that keeps the number of chunks small. esbuild puts two files into one chunk only when the same
@@ -79,25 +59,17 @@ const WITHOUT_VAULT = /^(client|cli\/(?!commands))/;
 const FEW_CHUNKS = {
   name: 'few-chunks',
   setup(hooks) {
-    const nameOf = (file) => path.relative(SOURCES, file).split(path.sep).join('/');
-    const text = (verb, names) =>
-      sources(names)
-        .map((file) => `${verb} ${JSON.stringify(file)};`)
-        .join('');
-    hooks.onResolve({ filter: /./ }, ({ path: name, kind, resolveDir }) => {
-      const file = path.resolve(resolveDir, name);
-      const isEntry = kind === 'dynamic-import' && name.startsWith('.');
-      if (!isEntry || !file.startsWith(SOURCES)) return undefined;
-      const group = Object.keys(GROUPS).find((each) => GROUPS[each].includes(nameOf(file)));
-      return { path: group ?? file, namespace: group === undefined ? 'lazy' : 'group' };
+    hooks.onResolve({ filter: /^\./ }, ({ path: name, kind, resolveDir }) => {
+      const file = path.relative(SOURCES, path.resolve(resolveDir, name)).replaceAll(path.sep, '/');
+      if (kind !== 'dynamic-import' || file.startsWith('..')) return undefined;
+      const group = Object.keys(GROUPS).find((each) => GROUPS[each].includes(file));
+      return { path: group ?? file, namespace: 'lazy' };
     });
-    hooks.onLoad({ filter: /./, namespace: 'group' }, ({ path: group }) => {
-      const before = group === 'start' ? [] : GROUPS.start;
-      return { contents: text('import', before) + text('export * from', GROUPS[group]), resolveDir: SOURCES };
-    });
-    hooks.onLoad({ filter: /./, namespace: 'lazy' }, ({ path: file }) => {
-      const before = [...GROUPS.start, ...(WITHOUT_VAULT.test(nameOf(file)) ? [] : GROUPS.open)];
-      return { contents: `${text('import', before)}export * from ${JSON.stringify(file)};`, resolveDir: SOURCES };
+    hooks.onLoad({ filter: /./, namespace: 'lazy' }, ({ path: name }) => {
+      const { [name]: members = [name], start, open } = GROUPS;
+      const before = [...(name === 'start' ? [] : start), ...(WITHOUT_OPEN.test(name) ? [] : open)];
+      const text = (verb, files) => files.map((file) => `${verb} './${file}';`).join('');
+      return { contents: text('import', before) + text('export * from', members), resolveDir: SOURCES };
     });
   },
 };
@@ -145,57 +117,52 @@ const READABLE = { minifyWhitespace: false };
 
 const SHARED = { splitting: true, chunkNames: 'shared/[name]-[hash]', ...READABLE };
 
-/** Returns an ES module that re-exports `name` from a CommonJS file, so that dist/ has only one copy of the product. */
-const wrap = (file, name) => `import common from './${file}';\n\nexport const { ${name} } = common;\n`;
-
-const bundleModules = (names, options) => build({ ...BUNDLE, entryPoints: sources(names), format: 'esm', ...options });
+const bundleModules = (names, options) =>
+  build({ ...BUNDLE, entryPoints: names.map((name) => path.join(SOURCES, `${name}.ts`)), ...options });
 
 /** Bundles the `vault` command. Resolves to esbuild's result. */
 export const bundleProduct = () =>
-  bundleModules(PRODUCT, {
+  bundleModules(['cli/main'], {
     splitting: true,
     chunkNames: 'chunks/[name]-[hash]',
     plugins: [LAZY_BUILTINS, FEW_CHUNKS],
     ...REQUIRE,
   });
 
-const bundleCommon = () =>
-  build({
-    ...BUNDLE,
-    ...READABLE,
-    entryPoints: sources(COMMON),
-    format: 'cjs',
-    outExtension: { '.js': '.cjs' },
-    supported: { 'dynamic-import': false },
-    define: { 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
-  });
+/** The library as CommonJS for test runners. Each entry point is one file without `import()`, which some runners lack. */
+const COMMON = {
+  ...READABLE,
+  format: 'cjs',
+  outExtension: { '.js': '.cjs' },
+  supported: { 'dynamic-import': false },
+  define: { 'import.meta.dirname': '__dirname', 'import.meta.filename': '__filename' },
+};
 
-/** The folders of the packages that npm installs with the product: its direct and indirect dependencies. */
-const INSTALLED = Object.keys(lockfile.packages).filter((folder) => folder !== '' && !lockfile.packages[folder].dev);
+/** Returns an ES module that re-exports `name` from a CommonJS file, so that dist/ has only one copy of the product. */
+const wrap = (file, name) => `import common from './${file}';\n\nexport const { ${name} } = common;\n`;
 
-/** Returns the folders of the packages whose files are in a bundle. */
+/** Returns the folders of the packages whose files are in a bundle. The generated validators contain code of ajv. */
 function bundledFolders(inputs) {
   const folders = inputs.map((input) => input.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/)?.[0]);
-  return [...new Set(folders)].filter((folder) => folder !== undefined).sort();
+  return [...new Set([...folders, 'node_modules/ajv'])].filter((folder) => folder !== undefined).sort();
 }
 
-async function readPackage(folder) {
-  const { name, version, license } = JSON.parse(await readFile(path.join(ROOT, folder, 'package.json'), 'utf8'));
-  return { folder, name, version, license };
-}
+/** Returns the names, versions and licences of packages, given their folders. */
+const packages = (folders) =>
+  folders.map((folder) => ({ folder, name: folder.split('node_modules/').at(-1), ...lockfile.packages[folder] }));
 
-/** Resolves to a text with the licences of the bundled packages. */
-async function licences(packages) {
-  const texts = packages.map(async ({ folder, name, version, license }) => {
-    const file = (await readdir(path.join(ROOT, folder))).find((each) => LICENCE_FILE.test(each));
-    const text = file === undefined ? '' : `\n${(await readFile(path.join(ROOT, folder, file), 'utf8')).trim()}\n`;
+/** Returns a text with the licences of packages. */
+function licences(bundled) {
+  const texts = bundled.map(({ folder, name, version, license }) => {
+    const file = readdirSync(path.join(ROOT, folder)).find((each) => LICENCE_FILE.test(each));
+    const text = file === undefined ? '' : `\n${readFileSync(path.join(ROOT, folder, file), 'utf8').trim()}\n`;
     return `${name} ${version} (${license})\n${text}`;
   });
-  return `The files in this folder contain these packages.\n\n${(await Promise.all(texts)).join(`\n${'-'.repeat(80)}\n\n`)}`;
+  return `The files in this folder contain these packages.\n\n${texts.join(`\n${'-'.repeat(80)}\n\n`)}`;
 }
 
-/** Returns a CycloneDX 1.6 document of the bundled and the installed packages. */
-function billOfMaterials(bundled, installed) {
+/** Returns a CycloneDX 1.6 document of packages. */
+function billOfMaterials(all) {
   const component = ({ name, version, license }) => ({
     type: 'library',
     name,
@@ -205,45 +172,41 @@ function billOfMaterials(bundled, installed) {
     purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
   });
   const own = { ...component(manifest), scope: undefined, type: 'application' };
-  const components = [...installed, ...bundled].map(component);
-  const bom = { bomFormat: 'CycloneDX', specVersion: '1.6', version: 1, metadata: { component: own }, components };
+  const metadata = { component: own };
+  const bom = { bomFormat: 'CycloneDX', specVersion: '1.6', version: 1, metadata, components: all.map(component) };
   return `${JSON.stringify(bom, null, 2)}\n`;
 }
 
-/** Writes the bundles, licences, bill of materials and man pages to dist/. Resolves to a one-line summary. */
+/** Writes the bundles, licences, bill of materials and man pages to dist/. */
 export async function bundle() {
   const builds = await Promise.all([
     bundleProduct(),
-    bundleModules(['vault/writer-thread.ts'], REQUIRE),
-    bundleModules(['vault/file-commands-thread.ts'], REQUIRE),
-    bundleModules(REMOTE, { ...SHARED, ...REQUIRE }),
-    bundleModules(LIBRARY, SHARED),
-    bundleCommon(),
+    bundleModules(['vault/writer-thread'], REQUIRE),
+    bundleModules(['vault/file-commands-thread'], REQUIRE),
+    bundleModules(['client/remote'], { ...SHARED, ...REQUIRE }),
+    // These also run in web pages, so they import no Node modules.
+    bundleModules(['client/create-client', 'contract/operations'], SHARED),
+    bundleModules(['client/create-client', 'library/open-vault', 'testing/start-vault'], COMMON),
   ]);
   const page = await bundleConsole();
   const inputs = builds.flatMap(({ metafile }) => Object.keys(metafile.inputs));
-  const folders = bundledFolders([...inputs, ...page.inputs]);
-  const bundled = await Promise.all(folders.map(readPackage));
-  const installed = await Promise.all(INSTALLED.map(readPackage));
+  const bundled = packages(bundledFolders([...inputs, ...page.inputs]));
+  const folders = Object.keys(lockfile.packages);
+  const installed = packages(folders.filter((folder) => folder !== '' && !lockfile.packages[folder].dev));
   const { manPages } = await import('../src/cli/man-pages.ts');
   const files = new Map([
-    // Write chunks first, so that a command started during the build finds every file that its entry point imports.
     ...builds.flatMap(({ outputFiles }) => outputFiles.map(({ path: file, contents }) => [file, contents])),
     ...page.files,
     [path.join(DIST, 'library/open-vault.js'), wrap('open-vault.cjs', 'openVault')],
     [path.join(DIST, 'testing/start-vault.js'), wrap('start-vault.cjs', 'startVault')],
     ...[...(await manPages())].map(([name, page]) => [path.join(DIST, 'man', name), page]),
-    [path.join(DIST, 'LICENSES.txt'), await licences(bundled)],
-    [path.join(DIST, 'sbom.cdx.json'), billOfMaterials(bundled, installed)],
+    [path.join(DIST, 'LICENSES.txt'), licences(bundled)],
+    [path.join(DIST, 'sbom.cdx.json'), billOfMaterials([...installed, ...bundled])],
   ]);
+  // Write chunks first, so that a command started during the build finds every file that its entry point imports.
   const isChunk = (file) => /[\\/](chunks|shared)[\\/]/.test(file);
   const ordered = [...files].sort(([a], [b]) => Number(isChunk(b)) - Number(isChunk(a)));
-  for (const [file, contents] of ordered) await writeIfChanged(file, contents);
-  for (const folder of ['chunks', 'shared', 'man', 'console']) {
-    const names = await readdir(path.join(DIST, folder));
-    const stale = names.map((name) => path.join(DIST, folder, name)).filter((file) => !files.has(file));
-    await Promise.all(stale.map((file) => rm(file)));
-  }
-  const bytes = ordered.reduce((sum, [, { length }]) => sum + length, 0);
-  return `${files.size} files, ${Math.round(bytes / 1024)} KiB`;
+  for (const [file, contents] of ordered) writeIfChanged(file, contents);
+  const present = globSync('{chunks,shared,man,console}/*', { cwd: DIST }).map((name) => path.join(DIST, name));
+  for (const stale of present.filter((file) => !files.has(file))) rmSync(stale);
 }

@@ -1,10 +1,9 @@
-import { createHash } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { FILTERS } from '../src/core/expressions/filters.ts';
-import { ROOT } from './build-output.js';
+import { ESBUILD, ROOT } from './build-output.js';
 
 const PAGE = path.join(ROOT, 'src/console/page');
 const OUT = path.join(ROOT, 'dist/console');
@@ -15,19 +14,15 @@ const MAX_GZIP = 64 * 1024;
 const MAX_FILE = 200 * 1024;
 
 const OPTIONS = {
-  absWorkingDir: ROOT,
+  ...ESBUILD,
   outdir: OUT,
-  bundle: true,
-  write: false,
-  metafile: true,
+  entryNames: '[name]-[hash]',
   minify: true,
   format: 'esm',
   platform: 'browser',
   target: ['chrome123', 'firefox120', 'safari17.5'],
   jsx: 'automatic',
   jsxImportSource: 'preact',
-  legalComments: 'none', // dist/LICENSES.txt has the full texts
-  logLevel: 'warning',
 };
 
 /**
@@ -35,39 +30,29 @@ const OPTIONS = {
  * sources. Rejects when the page is too large.
  */
 export async function bundleConsole() {
-  const files = new Map([['favicon.svg', await readFile(path.join(PAGE, 'favicon.svg'))]]);
-  const inputs = [];
-  let page = await readFile(path.join(PAGE, 'index.html'), 'utf8');
-  /** Bundles entry points. Returns the name of the first file, which contains its hash. */
-  async function add(names, options) {
-    const entryPoints = names.map((name) => path.join(PAGE, name));
-    const { outputFiles, metafile } = await build({ ...OPTIONS, entryPoints, ...options });
-    inputs.push(...Object.keys(metafile.inputs));
-    return outputFiles.map(({ path: file, contents }) => {
-      const { name, ext, base } = path.parse(file);
-      const hashed = `${name}-${createHash('sha256').update(contents).digest('hex').slice(0, 16)}${ext}`;
-      files.set(hashed, Buffer.from(contents));
-      page = page.replace(base, hashed);
-      return hashed;
-    })[0];
-  }
-  const opening = await add(['opening.ts']);
-  await add(['main.tsx', 'main.css'], {
+  const bundlePage = (names, options) =>
+    build({ ...OPTIONS, entryPoints: names.map((name) => path.join(PAGE, name)), ...options });
+  const opening = await bundlePage(['opening.ts']);
+  // The page imports opening.ts from its own file, so that both scripts share its state.
+  const external = { path: `./${path.basename(opening.outputFiles[0].path)}`, external: true };
+  const setup = (hooks) => hooks.onResolve({ filter: /\/opening\.ts$/ }, () => external);
+  const page = await bundlePage(['main.tsx', 'main.css'], {
     define: { FILTER_PARAMETERS: JSON.stringify(filterParameters()) },
-    plugins: [importedFrom(/\/opening\.ts$/, `./${opening}`)],
+    plugins: [{ name: 'opening', setup }],
   });
-  checkBudget([...files.values()]);
-  files.set('index.html', Buffer.from(page));
-  const compressed = [...files].map(([name, bytes]) => [`${name}.br`, brotliCompressSync(bytes)]);
-  const all = [...files, ...compressed].map(([name, bytes]) => [path.join(OUT, name), bytes]);
-  return { files: new Map(all), inputs: [...new Set(inputs)] };
+  const outputs = [...opening.outputFiles, ...page.outputFiles].map((file) => [file.path, file.contents]);
+  const assets = [[path.join(OUT, 'favicon.svg'), readFileSync(path.join(PAGE, 'favicon.svg'))], ...outputs];
+  checkBudget(assets.map(([, bytes]) => bytes));
+  let html = readFileSync(path.join(PAGE, 'index.html'), 'utf8');
+  for (const { base } of outputs.map(([file]) => path.parse(file)))
+    html = html.replace(base.replace(/-\w{8}/, ''), base);
+  const files = [...assets, [path.join(OUT, 'index.html'), Buffer.from(html)]];
+  const compressed = files.map(([file, bytes]) => [`${file}.br`, brotliCompressSync(bytes)]);
+  return {
+    files: [...files, ...compressed],
+    inputs: Object.keys({ ...opening.metafile.inputs, ...page.metafile.inputs }),
+  };
 }
-
-/** An esbuild plugin that imports a module from its own file, so that both entry points share its state. */
-const importedFrom = (filter, file) => ({
-  name: 'imported-from',
-  setup: (hooks) => hooks.onResolve({ filter }, () => ({ path: file, external: true })),
-});
 
 /** Returns the parameters of each filter, so that the page can suggest filters without bundling them. */
 function filterParameters() {

@@ -1,17 +1,28 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
+import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 /** The path of the checkout. */
 export const ROOT = path.dirname(import.meta.dirname);
 
-/** Replaces a file atomically, unless it already has the content. Resolves to whether it wrote the file. */
-export async function writeIfChanged(file, content) {
+/** Options of all of esbuild's builds. */
+export const ESBUILD = {
+  absWorkingDir: ROOT,
+  bundle: true,
+  write: false,
+  metafile: true,
+  legalComments: 'none', // dist/LICENSES.txt has the full texts
+  logLevel: 'warning',
+};
+
+/** Replaces a file atomically, unless it already has the content, so that running tests see whole files. */
+export function writeIfChanged(file, content) {
   const bytes = Buffer.from(content);
-  const current = await readFile(file).catch(() => undefined);
-  if (current?.equals(bytes)) return false;
-  await mkdir(path.dirname(file), { recursive: true });
+  try {
+    if (readFileSync(file).equals(bytes)) return;
+  } catch {
+    mkdirSync(path.dirname(file), { recursive: true });
+  }
   const temporary = `${file}.${process.pid}.tmp`;
-  await writeFile(temporary, bytes);
-  await rename(temporary, file);
-  return true;
+  writeFileSync(temporary, bytes);
+  renameSync(temporary, file);
 }

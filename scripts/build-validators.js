@@ -1,12 +1,12 @@
 import path from 'node:path';
+import { _, Ajv2020 } from 'ajv/dist/2020.js';
+import standaloneCode from 'ajv/dist/standalone/index.js';
+import addFormats from 'ajv-formats';
 import { build } from 'esbuild';
 import { SEED_SCHEMA } from '../src/cli/commands/seed/seed-schema.ts';
 import { OPERATIONS } from '../src/contract/operations.ts';
 import { PROBLEM_BODY } from '../src/contract/problems.ts';
-import { ROOT, writeIfChanged } from './build-output.js';
-
-/** The parts of an operation's URL that have schemas. */
-const URL_PARTS = ['params', 'query'];
+import { ESBUILD, ROOT, writeIfChanged } from './build-output.js';
 
 /**
  * The maximum number of errors that a validator collects. A body of 1 MiB may have 500,000, and callers need only a
@@ -14,7 +14,6 @@ const URL_PARTS = ['params', 'query'];
  */
 const MAX_ERRORS = 100;
 
-const ESBUILD = { bundle: true, write: false, format: 'esm', platform: 'node', target: 'node22' };
 const BANNER = '// Made by scripts/build-validators.js. Do not edit.\n';
 
 /** Source code that checks for JSON objects. It rejects number lexemes, whose prototype chain is longer. */
@@ -26,9 +25,7 @@ const isJsonObject = (value) => {
 };
 `;
 
-async function newAjv() {
-  const { Ajv2020, _ } = await import('ajv/dist/2020.js');
-  const { default: addFormats } = await import('ajv-formats');
+function newAjv() {
   const ajv = new Ajv2020({
     strict: true,
     allErrors: true,
@@ -66,75 +63,60 @@ function replaceAll(code, pattern, replacement, forbidden) {
   return replaced;
 }
 
-/**
- * Compiles the schemas. Resolves to the source code of one self-contained module. `exportsOf` returns its exports,
- * given a function that returns the generated name of a schema.
- */
-async function compile(schemas, exportsOf) {
-  const { default: standaloneCode } = await import('ajv/dist/standalone/index.js');
-  const { Ajv2020 } = await import('ajv/dist/2020.js');
+/** Resolves to the source code of one self-contained module. `exported` holds schemas, and maps of schemas, by name. */
+async function compile(exported) {
   const metaSchema = new Ajv2020({ strict: true });
-  const ajv = await newAjv();
+  const ajv = newAjv();
   const names = new Map();
-  for (const schema of schemas) {
-    if (names.has(schema)) continue;
-    names.set(schema, `validator${names.size}`);
-    metaSchema.validateSchema(schema, true);
-    ajv.addSchema(schema, names.get(schema));
+  function print(node) {
+    if (node instanceof Map) {
+      // Without a prototype, because callers look up untrusted names.
+      return `{ __proto__: null, ${[...node].map(([name, member]) => `${name}: ${print(member)}`).join(', ')} }`;
+    }
+    if (!names.has(node)) {
+      names.set(node, `validator${names.size}`);
+      metaSchema.validateSchema(node, true);
+      ajv.addSchema(node, names.get(node));
+    }
+    return names.get(node);
   }
-  const exported = [...names.values()];
-  let code = standaloneCode.default(ajv, Object.fromEntries(exported.map((name) => [name, name])));
+  const exports = Object.entries(exported).map(([name, node]) => `export const ${name} = ${print(node)};`);
+  let code = standaloneCode.default(ajv, Object.fromEntries([...names.values()].map((name) => [name, name])));
   const objectTest = /(data\d*) && typeof \1 == "object" && !Array\.isArray\(\1\)/g;
   code = replaceAll(code, objectTest, 'isJsonObject($1)', '== "object"');
   code = replaceAll(code, /\bvErrors\.push\(/g, `vErrors.length < ${MAX_ERRORS} && vErrors.push (`, 'vErrors.push(');
   if (code.includes('vErrors.length = '))
     throw new Error('build-validators: a keyword removes errors, which the error limit does not support');
-
-  const contents = `${PRELUDE}${code.replaceAll(/^export /gm, '')}\n${exportsOf((schema) => names.get(schema))}`;
+  const contents = `${PRELUDE}${code.replaceAll(/^export /gm, '')}\n${exports.join('')}`;
   const stdin = { contents, resolveDir: ROOT, loader: 'js' };
-  const { outputFiles } = await build({ ...ESBUILD, stdin, minifySyntax: true });
+  const { outputFiles } = await build({
+    ...ESBUILD,
+    format: 'esm',
+    platform: 'node',
+    target: 'node22',
+    stdin,
+    minifySyntax: true,
+  });
   return `${BANNER}${outputFiles[0].text}`;
 }
 
-/** Returns the source code of an object without a prototype, because callers look up untrusted names in the object. */
-const table = (members) => `{ __proto__: null, ${members.join(', ')} }`;
+const ROWS = Object.entries(OPERATIONS);
 
-/**
- * Returns an `exportsOf` for `compile` that exports the validators of one part of requests, by operation, as `name`.
- */
-function exportPart(name, part) {
-  const rows = Object.entries(OPERATIONS).filter(([, row]) => row[part]);
-  return (nameOf) => `export const ${name} = ${table(rows.map(([id, row]) => `${id}: ${nameOf(row[part])}`))};`;
-}
+/** Returns the schemas of one part of requests, or of their results, by operation. */
+const byOperation = (part) => new Map(ROWS.filter(([, row]) => row[part]).map(([id, row]) => [id, row[part]]));
 
-const exportUrls = (nameOf) => {
-  const partsOf = (row) => URL_PARTS.filter((part) => row[part]).map((part) => `${part}: ${nameOf(row[part])}`);
-  const members = Object.entries(OPERATIONS).map(([id, row]) => `${id}: ${table(partsOf(row))}`);
-  return `export const VALIDATORS = ${table(members)};`;
-};
+const urlParts = (row) => new Map(['params', 'query'].filter((part) => row[part]).map((part) => [part, row[part]]));
 
-const schemasOf = (...parts) =>
-  parts.flatMap((part) => Object.values(OPERATIONS).map((row) => row[part])).filter(Boolean);
-
-/** The generated files, each with its schemas and its exports. Their declaration files are written by hand. */
+/** The exports of the generated files. Their declaration files are written by hand. */
 const FILES = {
-  'core/validators': [schemasOf(...URL_PARTS), exportUrls],
-  'core/body-validators': [schemasOf('body'), exportPart('BODY_VALIDATORS', 'body')],
-  'core/result-validators': [
-    [...schemasOf('result'), PROBLEM_BODY],
-    (nameOf) =>
-      `${exportPart('RESULT_VALIDATORS', 'result')(nameOf)}export const PROBLEM_VALIDATOR = ${nameOf(PROBLEM_BODY)};`,
-  ],
-  'cli/commands/seed/seed-validator': [
-    [SEED_SCHEMA],
-    (nameOf) => `export const SEED_VALIDATOR = ${nameOf(SEED_SCHEMA)};`,
-  ],
+  'core/validators': { VALIDATORS: new Map(ROWS.map(([id, row]) => [id, urlParts(row)])) },
+  'core/body-validators': { BODY_VALIDATORS: byOperation('body') },
+  'core/result-validators': { RESULT_VALIDATORS: byOperation('result'), PROBLEM_VALIDATOR: PROBLEM_BODY },
+  'cli/commands/seed/seed-validator': { SEED_VALIDATOR: SEED_SCHEMA },
 };
 
-/** Compiles the contract's schemas into src/. Resolves to a one-line summary. */
+/** Compiles the contract's schemas into src/. */
 export async function generateValidators() {
-  const written = Object.entries(FILES).map(async ([name, [schemas, exportsOf]]) =>
-    writeIfChanged(path.join(ROOT, 'src', `${name}.generated.js`), await compile(schemas, exportsOf)),
-  );
-  return `${(await Promise.all(written)).filter(Boolean).length} of ${written.length} files changed`;
+  for (const [name, exported] of Object.entries(FILES))
+    writeIfChanged(path.join(ROOT, 'src', `${name}.generated.js`), await compile(exported));
 }

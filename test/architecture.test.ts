@@ -244,7 +244,7 @@ describe('the start of the command line', () => {
   it('loads no heavy package', async () => {
     const { metafile } = await bundleProduct();
     const { outputs = {} } = metafile ?? {};
-    const starts = Object.keys(outputs).filter((file) => outputs[file]?.entryPoint === 'group:start');
+    const starts = Object.keys(outputs).filter((file) => outputs[file]?.entryPoint === 'lazy:start');
     const [eager = new Set<string>()] = starts.map((file) => eagerPackages(metafile ?? { inputs: {}, outputs }, file));
     expect(eager).toContain('commander');
     expect([...eager].filter((found) => HEAVY.some((heavy) => heavy === found))).toEqual([]);
