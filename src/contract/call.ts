@@ -39,7 +39,7 @@ export interface Call {
   readonly peer?: string | undefined;
   /**
    * Receives the id of the calling application as soon as its API key is known, for the daemon's log. Throws a problem
-   * to refuse the call. A call may tell its caller several times.
+   * to refuse the call. May be called several times in one call.
    */
   readonly onCaller?: ((applicationId: string) => void) | undefined;
   /** The trace id, which is the `instance` of a problem body; generated when absent. */

@@ -25,7 +25,7 @@ interface OpenedReply {
 }
 
 /**
- * Creates the functions that make a change with an idempotency key happen once. Stores the reply with the change, in
+ * Creates the functions that perform a change with an idempotency key only once. Stores the reply with the change, in
  * the same commit. Does not store a failure, or a success without a change.
  */
 export function createIdempotency({ store, keyring, clock }: Pick<World, 'store' | 'keyring' | 'clock'>) {
@@ -40,7 +40,7 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
     return { ...reply, sealed: keyring.sealReply(reply, `${JSON.stringify(entities)}\n${stringifyJson(shown)}`) };
   }
 
-  /** Resolves to whether none of the tokens has expired. The sweep empties their replies only later. */
+  /** Resolves to whether all tokens are live. The sweep empties the replies of expired tokens only later. */
   async function areLive(tenant_id: string, ids: readonly string[]): Promise<boolean> {
     const filter = { tenant_id, all: [{ id_in: ids }] };
     const { total } = await store.findTokens(filter, { offset: 0, limit: 0 }, clock.now());

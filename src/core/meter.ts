@@ -3,7 +3,7 @@ import type { WrappedKey } from './ports.ts';
 
 /** Receives the work of a vault, for metrics. It never receives names, ids or values. */
 export interface Meter {
-  /** Records a commit of several writes. `waits` holds how long each write waited for it to begin, in milliseconds. */
+  /** Records a commit of several writes. `waits` contains each write's wait before the commit, in milliseconds. */
   committed(waits: readonly number[]): void;
   /** Records that an attempt is repeated, because it found the store locked or busy. */
   retried(): void;

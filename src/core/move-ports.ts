@@ -27,7 +27,7 @@ export interface LastRow {
   readonly link: Uint8Array;
 }
 
-/** What a move finds in the place of a vault. `sealed` is the last row of the root chain. */
+/** The state of a place, as a move finds it. `sealed` is the last row of the root chain. */
 export type FoundPlace =
   | { readonly state: 'empty' }
   /** A vault that this code serves. */

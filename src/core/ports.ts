@@ -11,39 +11,40 @@ import type { FoundPage, SearchCondition, SnapshotReads, TokenScan } from './sca
 export type Instant = number;
 
 export interface Clock {
-  /** Never goes back, unless a test moves the clock back, which first removes expired records. */
+  /** Returns the time. It never goes back, unless a test moves the clock back, which first removes expired records. */
   now(): Instant;
   /**
-   * The latest instant that is beyond doubt; 0 before there is one. A forward jump of over an hour counts after an hour.
-   * Only records that had expired by this instant may be removed.
+   * Returns the latest time that is certain; 0 before the first one. A forward jump of more than an hour counts only
+   * after an hour. Only records that had expired by this time may be removed.
    */
   settled(): Instant;
 }
 
 export interface Random {
-  /** `length` bytes from the system's cryptographic source. */
+  /** Returns `length` bytes from the system's cryptographic source. */
   bytes(length: number): Uint8Array;
-  /** A version 7 UUID (RFC 9562 §5.7): later calls sort after earlier ones. */
+  /** Returns a version 7 UUID (RFC 9562 §5.7). Later ids sort after earlier ones. */
   timeOrderedId(): string;
-  /** A version 4 UUID (RFC 9562 §5.4). */
+  /** Returns a version 4 UUID (RFC 9562 §5.4). */
   id(): string;
 }
 
 /**
- * What a sealed value is bound to. Opening it with any other context fails, so a value that was moved to another row,
- * copied into another column, put back from an earlier revision or whose clear columns were edited never opens.
+ * The context to which a sealed value is bound. The value opens only with this context. It therefore does not open
+ * after it was moved to another row or column or restored from an earlier revision, or after the row's clear columns
+ * were edited.
  */
 export interface SealContext {
   readonly table: 'tenant' | 'application' | 'token';
-  /** The id that was asked for, never the one that was found. */
+  /** The requested id, never the id in the found row. */
   readonly id: string;
   readonly column: string;
   readonly revision: number;
-  /** The row's clear columns, in an order fixed per table. */
+  /** The row's clear columns, in a fixed order for each table. */
   readonly clear: readonly (string | number | Uint8Array | undefined)[];
 }
 
-/** The subject of a blind index; each purpose has its own key in each tenant. */
+/** The purpose of a blind index. Each purpose has its own key in each tenant. */
 export type IndexPurpose = 'fingerprint' | 'metadata' | 'search' | 'container_prefix' | 'container';
 
 /** A key slot: the master key, wrapped under its own key-encryption key. Only the keyring interprets `bytes`. */
@@ -52,24 +53,21 @@ export interface SlotRecord {
   readonly bytes: Uint8Array;
 }
 
-/**
- * The header of a vault's file, readable while it is locked. The keyring makes it, checks its `mac` and reads the
- * slots; the store keeps it.
- */
+/** The header of a vault, readable without its key. The keyring creates and checks it; the store only keeps it. */
 export interface VaultHeader {
   readonly vault_id: string;
   readonly format: number;
   readonly created_at: Instant;
-  /** The generation of the master key; each new one adds 1. */
+  /** The generation of the master key. Each new master key adds 1. */
   readonly generation: number;
   readonly slots: readonly SlotRecord[];
-  /** From the second generation on: the first one's keys that must outlive it, sealed. The keyring's affair. */
+  /** The keys that later master keys take over from the first one, sealed. Absent in the first generation. */
   readonly carried?: Uint8Array | undefined;
-  /** Over everything above, under a key derived from the master key. */
+  /** The MAC of all members above, under a key derived from the master key. */
   readonly mac: Uint8Array;
 }
 
-/** A tenant's key under the master key. `key_id` is unique in the tenant and never used again. */
+/** A tenant's key, wrapped under the master key. `key_id` is unique in the tenant and never reused. */
 export interface WrappedKey {
   readonly key_id: number;
   readonly purpose: 'data' | 'index';
@@ -81,45 +79,45 @@ export interface WrappedKey {
 
 /** The keys of an unlocked vault. */
 export interface Keyring extends ReplyKeys {
-  /** 32 bytes: keyed BLAKE2b. API keys are stored, and looked up, only in this form. */
+  /** Returns the keyed BLAKE2b hash of an API key, 32 bytes. The store keeps and finds API keys only in this form. */
   apiKeyHash(apiKey: string): Uint8Array;
-  /** A new key, wrapped, for a tenant that has `keys`; its id is larger than theirs. */
+  /** Returns a new wrapped key for a tenant with `keys`. Its id is larger than theirs. */
   createTenantKey(
     tenantId: string,
     purpose: WrappedKey['purpose'],
     keys: readonly WrappedKey[],
     now: Instant,
   ): WrappedKey;
-  /** Throws the problem `integrity_failure` when a key does not unwrap. */
+  /** Unwraps a tenant's keys. Throws the problem `integrity_failure` when a key does not unwrap. */
   openTenant(tenantId: string, keys: readonly WrappedKey[]): TenantKeyring;
-  /** Returns a MAC of 32 bytes of an unsealed text (anchor, snapshot, clock note). Valid after a change of the master key. */
+  /** Returns the MAC of an unsealed text (anchor, snapshot, clock note), 32 bytes. Outlives the master key. */
   anchorMac(text: string): Uint8Array;
-  /** Seals the text of an event, bound to its time. Opens under every later master key. */
+  /** Seals the text of an event, bound to its time. Every later master key opens it, too. */
   sealAuditEvent(at: Instant, text: string): Uint8Array;
-  /** Throws the problem `integrity_failure` when the bytes or the time are not what was sealed. */
+  /** Returns the text of an event. Throws the problem `integrity_failure` for altered bytes or another time. */
   openAuditEvent(at: Instant, sealed: Uint8Array): string;
-  /** 16 bytes that chain an entry to the one before it. Outlives the master key. */
+  /** Returns 16 bytes that link an entry to the previous one. Outlives the master key. */
   auditLink(previous: Uint8Array, entry: Omit<AuditEntry, 'chain' | 'link'>): Uint8Array;
-  /** 16 bytes, equal for equal subjects and unrelated otherwise: the index of the audit. Outlives the master key. */
+  /** Returns the blind index of an audited record, 16 bytes. Equal only for equal subjects. Outlives the master key. */
   auditSubject(subject: AuditSubject): Uint8Array;
-  /** A copy of what `auditLink` is made with, for another thread of this process that chains entries. Who has it wipes it. */
+  /** Returns a copy of the key of `auditLink`, for a thread of this process that links entries. The caller wipes it. */
   auditChainKey(): AuditChainKey;
-  /** A MAC of 16 bytes over the remains of a deleted token. Outlives the master key. */
+  /** Returns the MAC of a tombstone, 16 bytes. Outlives the master key. */
   tombstoneMac(tombstone: Omit<Tombstone, 'mac'>): Uint8Array;
-  /** Unlocks anew when another process replaced the master key. Throws `vault_locked` when nothing here opens the new one. */
+  /** Unlocks the vault again after a change of the master key. Rejects with `vault_locked` if it cannot. */
   refresh(): Promise<void>;
-  /** Wipes the key bytes; nothing opens afterwards. */
+  /** Wipes the key bytes. The keyring then opens nothing. */
   close(): void;
 }
 
-/** The blind indexes that one index key of a tenant makes. */
+/** An index key of a tenant. */
 export interface IndexKey {
   readonly key_id: number;
   blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
   fingerprint(type: string, value: string): string;
 }
 
-/** The keys of a record: for its sealed content and for its blind indexes. */
+/** The ids of a record's keys: the data key of its sealed values and the index key of its blind indexes. */
 export interface KeyIds {
   readonly key_id: number;
   readonly index_key_id: number;
@@ -127,14 +125,14 @@ export interface KeyIds {
 
 /** One tenant's unwrapped keys. */
 export interface TenantKeyring {
-  /** The newest key of each purpose: new values are sealed under it. */
+  /** The newest key of each purpose, which new values use. */
   readonly keyIds: KeyIds;
-  /** Older index keys: tokens that a rotation has not come to are still found under them. */
+  /** Older index keys. Tokens that a rotation has not reached yet are found under them. */
   readonly formerIndexKeys: readonly IndexKey[];
   seal(context: SealContext, plaintext: string): Uint8Array;
-  /** Throws the problem `integrity_failure` when the bytes, or anything in the context, are not what was sealed. */
+  /** Returns a sealed text. Throws the problem `integrity_failure` for altered bytes or another context. */
   open(context: SealContext, sealed: Uint8Array): string;
-  /** 16 bytes, equal for equal values of this tenant and purpose and unrelated otherwise. */
+  /** Returns 16 bytes that are equal only for equal values of the same tenant and purpose. */
   blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
   /** Returns the `fingerprint` that clients see (§2.1): base 58 of keyed BLAKE2b-256 (RFC 7693) over type and value. */
   fingerprint(type: string, value: string): string;
@@ -147,7 +145,7 @@ interface SealedRecord {
   readonly created_at: Instant;
   readonly modified_by?: string | undefined;
   readonly modified_at?: Instant | undefined;
-  /** From 1, one more with each change. */
+  /** The number of the revision, from 1. Each change adds 1. */
   readonly revision: number;
   /** The id of the data key that seals the record. */
   readonly key_id: number;
@@ -163,47 +161,47 @@ export interface ApplicationRecord extends SealedRecord {
   readonly tenant_id: string;
   readonly type: ApplicationType;
   readonly key_hash: Uint8Array;
-  /** The private application that created this expiring one: it ends with it (decisions §6). */
+  /** The private application that created this expiring one. Deleting it deletes this one, too (decisions §6). */
   readonly parent_id?: string | undefined;
   readonly expires_at?: Instant | undefined;
   /** Sealed: `{ name, permissions, rules, can_create_expiring_applications? }`. */
   readonly details: Uint8Array;
 }
 
-/** A token as a store keeps it. The columns for searching and sorting repeat a part of `clear`; opening compares them. */
+/** A token as a store keeps it. The columns for search and order repeat parts of `clear`; opening compares them. */
 export interface TokenRecord extends KeyIds {
   readonly id: string;
   readonly tenant_id: string;
   readonly type: TokenType;
   readonly created_at: Instant;
   readonly expires_at?: Instant | undefined;
-  /** From 1, one more with each change. */
+  /** The number of the revision, from 1. Each change adds 1. */
   readonly revision: number;
-  /** The last calendar month (UTC) in which it counted as active: year × 12 + month from 0. Bookkeeping, not sealed. */
+  /** The last calendar month (UTC) in which the token was active: year × 12 + month from 0. Not sealed. */
   readonly active_month: number;
-  /** The packed clear columns, to which both sealed values are bound; a store does not read them. */
+  /** The packed clear columns, to which both sealed values are bound. */
   readonly clear: Uint8Array;
-  /** Sealed: the values of masked and redacted reads, and the definition, which writers see. */
+  /** Sealed: the values for masked and redacted reads, and the definition for callers with write access. */
   readonly presented: Uint8Array;
-  /** Sealed: the values of revealing reads, including `data`. */
+  /** Sealed: the values for revealing reads, including `data`. */
   readonly full: Uint8Array;
 }
 
 /** The columns that a read needs. */
 export type PresentedToken = Omit<TokenRecord, 'type' | 'created_at' | 'revision' | keyof KeyIds>;
 
-/** The blind indexes that a token is found by. Never derived from a record: the store cannot open one. */
+/** The blind indexes of a token. They come with each write, because a store cannot derive them from sealed values. */
 export interface TokenIndexes {
   readonly fingerprint: Uint8Array;
-  /** The blind indexes of the containers and their prefixes, in order of depth. Absent: none. */
+  /** The blind indexes of the containers and their prefixes, in order of depth. Absent without containers. */
   readonly containers?: readonly Uint8Array[] | undefined;
-  /** All other purposes together, without repetition: the purposes' keys keep them apart. */
+  /** The blind indexes of all other purposes, without duplicates. Each purpose has its own key. */
   readonly others: readonly Uint8Array[];
-  /** The fingerprint under older index keys: duplicates are looked for under them too; they are not stored. */
+  /** The fingerprint under older index keys, for the search for duplicates. Not stored. */
   readonly former?: readonly Uint8Array[] | undefined;
 }
 
-/** One thing that must hold of a token for it to be found. */
+/** A condition that a token must meet to be found. */
 export type TokenCondition =
   | { readonly id_in: readonly string[] }
   | { readonly id_prefix: string }
@@ -214,13 +212,13 @@ export type TokenCondition =
 
 export interface TokenFilter {
   readonly tenant_id: string;
-  /** All must hold: the conditions of the query. */
+  /** The conditions of the query; all must hold. */
   readonly all: readonly TokenCondition[];
-  /** At least one of the lists must hold completely: the caller's visibility. Absent: every token; empty: none. */
+  /** The caller's visibility: at least one list must hold completely. Absent for every token; empty for none. */
   readonly visible?: readonly (readonly TokenCondition[])[] | undefined;
 }
 
-/** All members must hold. */
+/** The conditions for applications; all must hold. */
 export interface ApplicationFilter {
   readonly tenant_id: string;
   readonly ids?: readonly string[] | undefined;
@@ -235,11 +233,11 @@ export interface PageRequest {
 
 export interface PageOf<T> {
   readonly records: readonly T[];
-  /** How many there are on all pages. */
+  /** The number of matches on all pages. */
   readonly total: number;
 }
 
-/** The remains of a deleted token, for audit (§3). Its id is never given again. */
+/** The remains of a deleted token, for the audit (§3). No later token gets its id. */
 export interface Tombstone {
   readonly tenant_id: string;
   readonly id: string;
@@ -248,61 +246,61 @@ export interface Tombstone {
   readonly created_at: Instant;
   readonly deleted_by?: string | undefined;
   readonly deleted_at: Instant;
-  /** Over everything above, since no key of the tenant seals it. */
+  /** The MAC of all members above. No key of the tenant seals a tombstone. */
   readonly mac: Uint8Array;
 }
 
-/** An expired token that is being removed: its tombstone and its audit entry. */
+/** The tombstone and the audit entry of an expired token. */
 export interface RecordedExpiry {
   readonly tombstone: Tombstone;
   readonly audit: AuditDraft;
 }
 
-/** The part of removing expired records that needs keys. Pure functions of their arguments. */
+/** The part of a removal of expired records that needs keys. Pure functions. */
 export interface ExpiryRecorder {
   recordExpiry(token: TokenRecord, deletedAt: Instant): RecordedExpiry;
-  /** `removed` is the expired application and those that ended with it. */
+  /** `removed` is the expired application and the applications that it created. */
   recordRemoval(tenantId: string, removed: readonly string[]): AuditDraft;
 }
 
-/** A tenant with its keys, read in one go. */
+/** A tenant with its keys, from one read. */
 export interface TenantWithKeys {
   readonly tenant: TenantRecord;
   readonly keys: readonly WrappedKey[];
 }
 
-/** The records for authentication, read in one go. */
+/** The records for authentication, from one read. */
 export interface Authority extends TenantWithKeys {
   readonly application: ApplicationRecord;
 }
 
-/** The figures of the usage report (§2.8); expired tokens are not counted. */
+/** The figures of the usage report (§2.8), without expired tokens. */
 export interface TenantUsage {
   readonly types: readonly {
     readonly type: TokenType;
     readonly count: number;
     readonly last_created_at?: Instant | undefined;
   }[];
-  /** Tokens counted as active in the month that was asked for, deleted ones included. */
+  /** The number of tokens that were active in the requested month, including deleted ones. */
   readonly active: number;
 }
 
 /**
- * Where records are kept. Each method is atomic and, if it writes, durable when it resolves. There is no transaction, no
- * caller, no permission and no plaintext here. Updates carry the revision that they read (compare-and-swap), so that two
- * processes on one store are safe without a lock held across an `await`. A change is written together with its `audit` entry, or
- * not at all; without a change there is no entry. `now` decides what has expired: to every reader an expired record does not
- * exist. Throws the problems `vault_busy`, `no_space`, `integrity_failure`, `vault_moved`; and `write_conflict` for a record
- * that is not under its tenant's newest keys: its writer must read the keys anew.
+ * A store of records. Each method is atomic, and its writes are durable when it resolves. A store knows no callers,
+ * permissions or plaintext, and offers no transactions. Updates carry the revision that they read (compare-and-swap),
+ * so two processes can use one store without a lock across an `await`. A store writes a change together with its
+ * `audit` row, or neither. No reader sees an expired record; `now` decides. Rejects with the problems `vault_busy`,
+ * `no_space`, `integrity_failure` and `vault_moved`, and with `write_conflict` for a record under older keys of its
+ * tenant: its writer must read the keys again.
  */
 export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
-  /** Runs `query` at once on one snapshot. Returns undefined while the store must be waited for. Absent without such reads. */
+  /** Runs `query` synchronously on one snapshot; returns undefined while the store is busy. Some stores lack it. */
   readNow?<T>(query: (reads: SnapshotReads) => T): T | undefined;
-  /** Changes whenever a tenant, an application or a key may have changed, in this process or another. */
+  /** Resolves to a version that differs after any process may have changed a tenant, an application or a key. */
   authorityVersion(): Promise<string>;
   findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined>;
 
-  /** Throws `vault_busy` when the store cannot answer; used by `/readyz`. */
+  /** Rejects with `vault_busy` when the store cannot answer. For `/readyz`. */
   ping(): Promise<void>;
 
   insertTenant(
@@ -312,26 +310,29 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
     audit: AuditDraft,
   ): Promise<void>;
   findTenant(id: string): Promise<TenantWithKeys | undefined>;
-  /** Oldest first. */
+  /** Resolves to all tenants, oldest first. */
   listTenants(): Promise<readonly TenantWithKeys[]>;
 
-  /** False when the tenant is gone or no longer at `expectedRevision`. `audit` is absent for a record that is only sealed anew. */
+  /** Resolves to false when it is missing or has another revision. A rotation that reseals it has no `audit`. */
   replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuditDraft | undefined): Promise<boolean>;
-  /** Removes its keys, applications, tokens, indexes, tombstones, stored replies and counters; nothing of them stays in the store. */
+  /** Removes all of a tenant: keys, applications, tokens, indexes, tombstones, stored replies and counters. */
   deleteTenant(id: string, audit: AuditDraft): Promise<boolean>;
   usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage>;
 
   insertApplication(application: ApplicationRecord, audit: AuditDraft): Promise<void>;
   findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined>;
-  /** Newest first: `created_at` descending, then `id` ascending. */
+  /** Resolves to a page, newest first: by `created_at` descending, then by `id` ascending. */
   findApplications(filter: ApplicationFilter, page: PageRequest, now: Instant): Promise<PageOf<ApplicationRecord>>;
-  /** False when the application is gone or no longer at `expectedRevision`. `audit` is absent for a record that is only sealed anew. */
+  /** Resolves to false when it is missing or has another revision. A rotation that reseals it has no `audit`. */
   replaceApplication(
     application: ApplicationRecord,
     expectedRevision: number,
     audit: AuditDraft | undefined,
   ): Promise<boolean>;
-  /** Removes the expiring applications that it created and their stored replies, too, and empties replies that show one; `audit` is told of all that are removed, itself first. */
+  /**
+   * Removes an application, the expiring applications that it created, and their stored replies. Empties the replies
+   * that show one of them. `audit` receives the ids of the removed applications, `id` first.
+   */
   deleteApplication(
     tenantId: string,
     id: string,
@@ -345,53 +346,53 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
     options: { readonly deduplicate: boolean; readonly now: Instant },
     audit: AuditDraft,
   ): Promise<InsertTokenOutcome>;
-  /** Inserts all, in order. Inserts none when it resolves to obstacles. */
+  /** Inserts all tokens, in order. If one cannot be inserted, inserts none and resolves to the obstacles. */
   insertTokens(tokens: readonly NewToken[], now: Instant, audit: AuditDraft): Promise<readonly InsertObstacle[]>;
   findToken(tenantId: string, id: string, now: Instant): Promise<TokenRecord | undefined>;
-  /** The same for a read, which needs less of it. */
+  /** Like `findToken`, but with only the columns that a read needs. */
   findPresentedToken(tenantId: string, id: string, now: Instant): Promise<PresentedToken | undefined>;
-  /** Newest first: `created_at` descending, then `id` ascending. */
+  /** Resolves to a page, newest first: by `created_at` descending, then by `id` ascending. */
   findTokens(filter: TokenFilter, page: PageRequest, now: Instant): Promise<FoundPage>;
-  /** The oldest live token with this fingerprint index, other than `exceptId`. */
+  /** Resolves to the oldest live token with this blind index of its fingerprint, other than `exceptId`. */
   findDuplicate(
     tenantId: string,
     fingerprint: Uint8Array,
     exceptId: string,
     now: Instant,
   ): Promise<TokenRecord | undefined>;
-  /** Puts the record and its indexes in place of the old. False when the token is gone, expired or no longer at `expected.revision`. */
+  /** Replaces a token and its indexes. Resolves to false when the token is missing, expired or has another revision. */
   replaceToken(
     token: TokenRecord,
     indexes: TokenIndexes,
     expected: { readonly revision: number; readonly now: Instant },
     audit: AuditDraft,
   ): Promise<boolean>;
-  /** Overwrites the sealed values and the replies that show the token, leaves the tombstone. False when the token is gone or no longer at `expectedRevision`. */
+  /** Overwrites a token and its replies; keeps the tombstone. Resolves to false if missing or of another revision. */
   deleteToken(tombstone: Tombstone, expectedRevision: number, audit: AuditDraft): Promise<boolean>;
 
-  /** Counts the tokens as active in `month`, each once a month. Tokens that are gone are passed over. */
+  /** Counts the tokens as active in `month`, each at most once a month. Ignores missing tokens. */
   markActive(tenantId: string, ids: readonly string[], month: number): Promise<void>;
   /**
    * Removes at most `limit` tokens and applications whose `expires_at` is at or before `now`; tokens leave a tombstone
-   * without `deleted_by`. Resolves to how many it removed.
+   * without `deleted_by`. Resolves to the number of removed records.
    */
   removeExpired(now: Instant, limit: number, expiryRecorder: ExpiryRecorder): Promise<number>;
-  /** Removes at most `limit` stored replies that are 24 hours old. Resolves to how many it removed. */
+  /** Removes at most `limit` stored replies that are 24 hours old. Resolves to the number of removed ones. */
   removeOldReplies(now: Instant, limit: number): Promise<number>;
   /**
-   * Returns true for one caller in `interval` milliseconds, of all processes together: it removes what has expired. Ignores
-   * a claim from `interval` or more ahead, since the clock was wrong then.
+   * Resolves to true for one caller of all processes in `interval` milliseconds. This caller removes expired records.
+   * Ignores a claim that is `interval` or more in the future, because the clock was wrong then.
    */
   claimSweep(now: Instant, interval: number): Promise<boolean>;
-  /** The vault's note on time, with a MAC; empty in a new store. */
+  /** Resolves to the vault's clock note, with its MAC; empty in a new store. */
   clockNote(): Promise<string>;
-  /** Returns false when the note is no longer `expected`. */
+  /** Resolves to false when the stored note is not `expected`. */
   replaceClockNote(note: string, expected: string): Promise<boolean>;
-  /** Returns the latest expiry in the store at or before `now`; 0 when there is none. */
+  /** Resolves to the latest expiry in the store at or before `now`; 0 without one. */
   latestExpiry(now: Instant): Promise<Instant>;
-  /** Returns the earliest expiry in the store after `now`; undefined when there is none. */
+  /** Resolves to the earliest expiry in the store after `now`; undefined without one. */
   nextExpiry(now: Instant): Promise<Instant | undefined>;
 
-  /** Finishes the writes under way, then releases what the store holds open. */
+  /** Finishes the running writes, then closes the file or the connections. */
   close(): Promise<void>;
 }

@@ -172,7 +172,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   return { url: `${tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${port}`, port, ...actions };
 }
 
-/** Listens where the options say. Resolves to the port and its host, or to the path of the socket. */
+/** Listens at the address in the options. Resolves to the port and its host, or to the path of the socket. */
 async function listenAt(
   server: Server,
   options: DaemonOptions,

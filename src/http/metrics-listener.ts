@@ -16,7 +16,7 @@ export interface MetricsAddress {
 }
 
 /**
- * Answers `GET /metrics` with what `read` resolves to, or with 503 when it rejects. It asks for no key, because metrics
+ * Answers `GET /metrics` with the text from `read`, or with 503 when `read` rejects. Needs no key, because metrics
  * name no record. Rejects with the faults `address_in_use` and `usage`.
  */
 export async function listenForMetrics({ host, port }: MetricsAddress, read: () => Promise<string>) {

@@ -48,7 +48,7 @@ export function createMetrics(version: string): Metrics {
 
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
     new Counter({ name: PREFIX + name, help, labelNames, registers });
-  /** `aggregator` says how the values of several workers become one. */
+  /** `aggregator` combines the values of several workers. */
   const gauge = <Label extends string>(
     name: string,
     help: string,

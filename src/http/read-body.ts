@@ -38,7 +38,7 @@ export function readBody(
   if (length !== undefined && length > limit) return TOO_LARGE;
   if (request.headers.expect !== undefined) {
     response.writeContinue();
-    // Marks the body as requested: see `leavesBody` in write-reply.ts.
+    // Mark the body as requested for `leavesBody` in write-reply.ts.
     request.headers.expect = undefined;
   }
   // A destroyed response emits no further 'close' event, so the bytes would never be released.

@@ -6,7 +6,7 @@ export const OWN_PATHS = { root: '/', openapi: '/openapi.json', livez: '/livez',
 
 export type OwnPath = keyof typeof OWN_PATHS;
 
-/** A path and what answers it: an operation, or the daemon itself. `path` is a pattern, such as `/tokens/{id}`. */
+/** A path and its handler: an operation, or the daemon itself. `path` is a pattern, such as `/tokens/{id}`. */
 export type Route =
   | { readonly path: string; readonly operation: OperationId }
   | { readonly path: string; readonly own: OwnPath };

@@ -16,7 +16,7 @@ const LENGTH_BYTES = 4;
 const BOX_BYTES = 48 + KEY_BYTES;
 const PASSPHRASE_BYTES = 4 + 4 + SALT_BYTES + KEY_BYTES;
 
-/** What an export is sealed for: a recipient's public key, or a passphrase. */
+/** The seal of an export: a recipient's public key, or a passphrase. */
 export type Seal = { readonly kind: 'recipient'; readonly public_key: Uint8Array } | Passphrase;
 
 /** The secret that opens a sealed export. */

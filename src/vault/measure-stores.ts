@@ -1,7 +1,7 @@
 import type { Meter } from '../core/meter.ts';
 import { COMMITS, RETRIES } from '../store/rows/channels.ts';
 
-/** Passes on what the stores of this process publish. Returns a function that ends this. */
+/** Reports the commits and retries of this process's stores to a meter. Returns a function that stops the reports. */
 export function measureStores(meter: Meter): () => void {
   const onCommit = (waits: unknown) => meter.committed(waits as readonly number[]);
   const onRetry = () => meter.retried();

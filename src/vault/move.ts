@@ -13,8 +13,8 @@ export interface MovePlaces {
 }
 
 /**
- * Moves or copies a vault as `moveVault` of src/maintenance does. One credential opens both; it is not needed when only
- * the last step is left.
+ * Moves or copies a vault as `moveVault` of src/maintenance does. One credential opens both places. A move that
+ * lacks only its last step needs none.
  */
 export async function moveVault(
   { from, to, grant }: MovePlaces,

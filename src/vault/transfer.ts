@@ -38,7 +38,7 @@ async function openSmall(options: FileHolderOptions): Promise<OpenedKeyHolder> {
   return opened;
 }
 
-/** What seals an export: the text of a public key, or a passphrase. */
+/** The seal of an export: the text of a public key, or a passphrase. */
 export type NamedSeal = { readonly recipient: string } | { readonly passphrase: string };
 
 /** Seals a stream of text. Throws the fault `usage` for a text that is not a public key, or `weak_passphrase`. */
@@ -61,7 +61,7 @@ async function sealOf(sodium: LargeSodium, named: NamedSeal): Promise<Seal> {
   return { kind: 'passphrase', passphrase: named.passphrase };
 }
 
-/** What opens a sealed export: the text of a secret key, or a passphrase. */
+/** The secret that opens a sealed export: the text of a secret key, or a passphrase. */
 export type NamedOpener = { readonly secret: string } | { readonly passphrase: string };
 
 /** Returns the bytes that `sealPieces` sealed. Throws the faults `wrong_credential`, `damaged`. */

@@ -91,7 +91,7 @@ export interface VaultSettings {
   readonly limits?: Limits | undefined;
   /** The member `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens?: number | undefined;
-  /** Which calls are written to the audit besides changes. */
+  /** The calls that the audit records besides changes. */
   readonly auditLevel?: AuditLevel | undefined;
   /** Whether to write the audit entry to disk before a reply that contains secrets. */
   readonly auditStrict?: boolean | undefined;

@@ -91,8 +91,8 @@ export interface AuditStore {
   useChainRecorder(recorder: ChainRecorder): void;
   /**
    * Resolves to at most `limit` rows of a chain with sequences above `after`, in order. After a prune, the first
-   * sequence may be larger than `after` + 1. A chain other than the root has
-   * a row 0 with the link of the root's entry that opened it.
+   * sequence may be larger than `after` + 1. Each chain except the root has a row 0 with the link of the
+   * root's entry that opened the chain.
    */
   readAudit(chain: string, after: number, limit: number): Promise<readonly AuditEntry[]>;
   auditHead(chain: string): Promise<AuditHead>;

@@ -69,8 +69,8 @@ export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
 });
 
 /**
- * Returns a copy of a value that is made as it is read and that counts every read. A short path such as
- * `$..*[?count($..*) > 1]` makes a number of reads that is quadratic in the size of its input.
+ * Returns a lazy copy of a value that counts every read. A short path such as `$..*[?count($..*) > 1]` needs a number
+ * of reads that is quadratic in the size of the value.
  */
 function walked(value: Json, pathLength: number, work: WorkBudget): JSONValue {
   const reading = READING + Math.ceil(pathLength / CONDITION);
