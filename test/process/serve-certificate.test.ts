@@ -51,7 +51,7 @@ async function serve(more: readonly string[] = []) {
 }
 
 const RELOADED = 'vault: the certificate was reloaded';
-const KEPT = 'vault: the certificate was not reloaded, the old one stays: ';
+const KEPT = 'vault: the certificate was not reloaded; the old one stays in use: ';
 
 describe.runIf(posix)('SIGHUP', () => {
   it.each([1, 2])(

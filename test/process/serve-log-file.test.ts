@@ -69,7 +69,7 @@ describe.runIf(posix)('--log-file', () => {
     renameSync(place.inside('log'), place.inside('log.1'));
     mkdirSync(place.inside('log'));
     expect(await reopen()).toEqual([
-      'vault: the log file was not reopened, the old one stays: --log-file: log cannot be opened (EISDIR)',
+      'vault: the log file was not reopened; the old one stays in use: --log-file: log cannot be opened (EISDIR)',
     ]);
     await ask(2);
     await stop();

@@ -60,7 +60,7 @@ export function defineClockReset(command: Command, finish: Finish): void {
 }
 
 function isoTime(typed: string): string {
-  // Reject durations: `parseMoment` would count them back from this machine's clock.
+  // Reject durations: `parseMoment` would subtract them from this machine's time.
   const instant = /^\d{4}-/.test(typed) ? parseMoment('the time', typed) : undefined;
   if (instant !== undefined) return new Date(instant).toISOString();
   throw new Fault('usage', ISO_ONLY, { hint: OTHER_WAYS });
@@ -72,7 +72,7 @@ function stepForward(typed: string): number {
   return Math.round(parseDuration('<duration>', typed, '90s, 15m, 25h or 30d'));
 }
 
-/** Reports a negative duration such as `-1h` as a step back, although commander takes it for an unknown flag. */
+/** Reports a negative duration such as `-1h` as a step back, although commander parses it as an unknown flag. */
 function refuseStepBack(command: Command, fact: string): void {
   command.exitOverride((error) => {
     if (error.code === 'commander.unknownOption' && /'-\d/.test(error.message)) {

@@ -26,7 +26,7 @@ const EXEC_FLAGS = {
     flag: '--file <path>',
     // Do not read VAULT_FILE: it names a user's own vault, not a --dev vault.
     env: 'VAULT_DEV_FILE',
-    help: 'a persistent vault file, as `vault serve --dev --file` makes it',
+    help: 'a persistent vault file of `vault serve --dev --file`',
   },
   ...FLAGS.permissions,
 } as const;
@@ -117,7 +117,8 @@ type ChildRunner = (
 
 /**
  * Creates the runner of the command and handles signals, so that none ends this process before it has removed its
- * files. While the command runs, this process passes signals on and waits; otherwise a signal makes it exit in order.
+ * files. While the command runs, this process passes signals on and waits; otherwise a signal makes it clean up and
+ * exit.
  */
 function createChildRunner(): ChildRunner {
   let kill: ((signal: NodeJS.Signals) => void) | undefined;

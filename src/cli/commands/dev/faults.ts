@@ -10,10 +10,10 @@ import { defineOnDevDaemon } from './dev-daemon.ts';
 const path = DEV_PATHS.faults;
 
 const FAULT_FLAGS = {
-  status: { flag: '--status <number>', env: 'VAULT_FAULT_STATUS', help: 'answer with this status: 429, 500, 503' },
+  status: { flag: '--status <number>', env: 'VAULT_FAULT_STATUS', help: 'reply with this status: 429, 500, 503' },
   times: { flag: '--times <number>', env: 'VAULT_FAULT_TIMES', help: 'the number of requests that fail (default: 1)' },
-  delay: { flag: '--delay <duration>', env: 'VAULT_FAULT_DELAY', help: 'wait before answering: 200ms, 2s' },
-  drop: { flag: '--drop', env: 'VAULT_FAULT_DROP', help: 'end the connection without an answer' },
+  delay: { flag: '--delay <duration>', env: 'VAULT_FAULT_DELAY', help: 'wait before the reply: 200ms, 2s' },
+  drop: { flag: '--drop', env: 'VAULT_FAULT_DROP', help: 'close the connection without a reply' },
   retryAfter: {
     flag: '--retry-after <duration>',
     env: 'VAULT_FAULT_RETRY_AFTER',

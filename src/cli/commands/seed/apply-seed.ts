@@ -10,8 +10,8 @@ import type { SeedDocument } from './seed-document.ts';
 import type { SeededRandom } from './seeded-random.ts';
 
 /**
- * A temporary application whose key a dry run before the first apply uses to check which ids are taken. If the process
- * is killed, the application expires within a minute.
+ * A temporary application for a dry run before the first apply. The dry run uses its key to check which ids are taken.
+ * If the process is killed, the application expires within a minute.
  */
 const READER = {
   name: 'vault seed apply --dry-run',

@@ -20,7 +20,7 @@ const BATCHES_AT_ONCE = 3;
 const PATCHES_AT_ONCE = 16;
 
 /**
- * The digest that the record has while an item changes. It is as long as a real digest, so the record keeps its size.
+ * The placeholder for the digest of an item while it changes. It is as long as a digest, so the record keeps its size.
  */
 const UNKNOWN = '????????';
 
@@ -36,7 +36,7 @@ interface Work {
 /** New applications by item. */
 export type MadeApps = Map<string, { readonly id: string; readonly key: string }>;
 
-/** Returns the label from which an application's random bytes follow. It does not depend on the rest of the seed. */
+/** Returns the label that determines an application's random bytes. It does not depend on the rest of the seed. */
 export const appLabel = ({ name }: SeedDocument, item: string): string => `apps\0${name}\0${item}`;
 
 /**

@@ -24,7 +24,8 @@ type AppMembers = JsonObject & Partial<ApplicationDefinition> & Pick<Application
 type AddFlaw = (path: string, message: string) => void;
 
 /**
- * Adds the errors of the schema. Skips members with a flaw: their value may be the placeholder of a wrong reference.
+ * Adds a flaw for each schema error. Skips members with a flaw: their value may be the placeholder of a wrong
+ * reference.
  */
 export function checkSchema(text: SeedText, value: Json, flaws: SeedFlaws): void {
   if (SEED_VALIDATOR(value)) return;
@@ -35,7 +36,7 @@ export function checkSchema(text: SeedText, value: Json, flaws: SeedFlaws): void
   }
 }
 
-/** Adds items that several files of a seed define, and files that name another seed. */
+/** Adds flaws for items that several files define, and for files that name another seed. */
 export function checkTwice(texts: readonly SeedText[], flaws: SeedFlaws): void {
   const seen = new Map<string, SeedText>();
   for (const text of texts) {
@@ -99,8 +100,8 @@ function checkData({ type, data, generate }: JsonObject, add: AddFlaw): void {
 }
 
 /**
- * Adds invalid expressions and malformed times. Accepts past times, because only the vault's clock can tell. Skips
- * members for which `isFlawed` returns true.
+ * Adds flaws for invalid expressions and malformed times. Accepts past times, because only the vault knows its clock.
+ * Skips members for which `isFlawed` returns true.
  */
 function checkExpressions(token: JsonObject, add: AddFlaw, isFlawed: (member: string) => boolean): void {
   for (const member of EXPRESSIONS) {

@@ -52,7 +52,10 @@ export interface SeedApplication {
 export const NO_RECORD: SeedRecord = { apps: new Map(), hidden: new Map() };
 
 const nameOf = (seed: string): string => `seed: ${seed}`;
-/** The start of the first rule's description. It marks the seed's application: a user's may have the same name. */
+/**
+ * The start of the first rule's description. It marks the seed's application, because a user's application may have the
+ * same name.
+ */
 const MARK = 'kept by vault seed apply: ';
 
 /**
@@ -63,8 +66,8 @@ export async function takeSeed(client: Client, management: SeedCalls, seed: stri
   const asked = reportAnother(management, 'idempotency_in_progress');
   const body = { ...applicationOf(seed, MARK), type: 'private' };
   let own = await findSeedApplication(asked, seed);
-  // The idempotency key makes two concurrent first applies create one application. The second try has no key, because
-  // the stored reply may be that of an application that was renamed since.
+  // The idempotency key makes two concurrent first applies create one application. The second try has no idempotency
+  // key, because the stored reply may be that of an application that was renamed since.
   for (const idempotencyKey of [`vault seed apply ${seed}`, undefined]) {
     if (own === undefined) await asked('createApplication', { body, idempotencyKey }).catch(throwUnlessMismatch);
     own ??= await findSeedApplication(asked, seed);
@@ -134,7 +137,9 @@ function recordOf(app: JsonObject): SeedRecord {
   return { apps: new Map(apps), hidden: new Map(hidden), number };
 }
 
-/** Returns `calls` with a change: the problem `code`, which a competing apply causes, becomes the fault `conflict`. */
+/**
+ * Returns `calls` that rejects with the fault `conflict` instead of the problem `code`, which a competing apply causes.
+ */
 function reportAnother(calls: SeedCalls, code: Problem['code']): SeedCalls {
   return async (operation, parts) =>
     calls(operation, parts).catch((error: unknown) => {

@@ -64,7 +64,10 @@ export async function loadSeed(files: readonly string[], env: Environment, seed:
   return createSeedDocument(texts, env, seed);
 }
 
-/** Checks the files of one seed. Rejects with `invalid_data`, which lists every error that shows without the vault. */
+/**
+ * Checks the files of one seed. Rejects with `invalid_data`, which lists every error that can be found without the
+ * vault.
+ */
 export async function createSeedDocument(
   texts: readonly SeedText[],
   env: Environment,
@@ -137,7 +140,7 @@ function seedTokens(
   });
 }
 
-/** The members of an item that are not copied to the request; all others are. */
+/** The members of an item that are not copied to the request. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'type', 'generate', 'count']);
 
 const itemPlace =

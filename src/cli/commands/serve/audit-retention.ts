@@ -8,7 +8,7 @@ import { archiveFile } from '../../archive-file.ts';
 const DAY_MS = 24 * 60 * 60 * 1000;
 const HOUR_MS = 60 * 60 * 1000;
 
-/** What `vault serve --audit-keep --audit-archive` does. */
+/** The settings of `--audit-keep` and `--audit-archive`. */
 export interface Retention {
   readonly keepMs: number;
   /** The folder of the archives. */

@@ -10,7 +10,7 @@ type Report = (fact: string) => void;
 
 /**
  * Resolves to the PEM texts of the certificate and its key. Rejects with `usage` if they do not belong together.
- * Reports a certificate that is not valid now: it is served, because clients may have another clock.
+ * Reports a certificate that has expired or is not yet valid, but accepts it, because the clocks of clients may differ.
  */
 export async function readCertificate(
   paths: NonNullable<ServeOptions['tls']>,
@@ -34,8 +34,8 @@ export async function readCertificate(
 }
 
 /**
- * Makes the daemon use the certificate that the files now hold. If the files are not usable, reports why, and the
- * daemon keeps its certificate. Resolves to whether the certificate was replaced.
+ * Replaces the daemon's certificate with the one in the files. If the files are unusable, reports the reason and keeps
+ * the certificate. Resolves to whether it was replaced.
  */
 export async function reloadCertificate(
   paths: NonNullable<ServeOptions['tls']>,
@@ -51,7 +51,7 @@ export async function reloadCertificate(
     return true;
   } catch (error) {
     const reason = error instanceof Fault ? error.message : errorCode(error);
-    reportFailure(`the certificate was not reloaded, the old one stays: ${reason}`);
+    reportFailure(`the certificate was not reloaded; the old one stays in use: ${reason}`);
     return false;
   }
 }

@@ -12,7 +12,10 @@ type Report = (fact: string) => void;
 export interface LogFile {
   /** Appends lines. Reports the first of several failed writes; the lines are then lost, and the daemon continues. */
   readonly write: (text: string) => void;
-  /** Opens the file again after it was renamed. Returns whether that worked; reports why not, and keeps the old file. */
+  /**
+   * Opens the file again after it was renamed, and returns true. On an error, reports it, keeps the old file and
+   * returns false.
+   */
   readonly reopen: (report: Report) => boolean;
 }
 
@@ -38,7 +41,9 @@ export function openLogFile(path: string, report: Report): LogFile {
         reportDone('the log file was reopened');
         return true;
       } catch (error) {
-        report(`the log file was not reopened, the old one stays: ${error instanceof Fault ? error.message : ''}`);
+        report(
+          `the log file was not reopened; the old one stays in use: ${error instanceof Fault ? error.message : ''}`,
+        );
         return false;
       }
     },

@@ -7,20 +7,20 @@ import type { Stopper } from './stopper.ts';
 const TIMEOUT_MS = 5_000;
 
 /**
- * Tells the service manager a state of the daemon (sd_notify(3)) if NOTIFY_SOCKET is set. Runs `systemd-notify`, because
- * Node.js has no Unix datagram sockets. Does not wait for it. Calls `onFailure` with the code of an error.
+ * Reports a state of the daemon to the service manager (sd_notify(3)) if NOTIFY_SOCKET is set. Runs `systemd-notify`,
+ * because Node.js has no Unix datagram sockets. Does not wait for it. Calls `onFailure` with the code of an error.
  */
 export function notify(state: 'READY=1' | 'STOPPING=1', env: Environment, onFailure: (code: string) => void): void {
   const { NOTIFY_SOCKET, PATH } = env;
   if (!NOTIFY_SOCKET) return;
-  // The program gets no other variable: some hold keys.
+  // Pass no other variables, because some contain keys.
   const options = { env: { NOTIFY_SOCKET, PATH }, timeout: TIMEOUT_MS };
   execFile('systemd-notify', [state], options, (error) => {
     if (error !== null) onFailure(typeof error.code === 'number' ? `exit code ${error.code}` : errorCode(error));
   });
 }
 
-/** Returns a stopper that tells the service manager when the daemon begins to stop. */
+/** Returns a stopper that notifies the service manager when the daemon begins to stop. */
 export function notifyAtStop(untilStopped: Stopper, env: Environment): Stopper {
   return (stop) =>
     untilStopped(() => {

@@ -61,7 +61,7 @@ export const SERVE_FLAGS = {
   metrics: {
     flag: '--metrics [address]',
     env: 'VAULT_METRICS',
-    help: 'an address that answers /metrics for Prometheus (without one: 127.0.0.1:9484; default: off)',
+    help: 'an address that serves /metrics for Prometheus (without a value: 127.0.0.1:9484; default: off)',
   },
   tlsKey: { flag: '--tls-key <path>', env: 'VAULT_TLS_KEY', help: 'the key of the certificate, PEM' },
   hostName: {
@@ -72,7 +72,7 @@ export const SERVE_FLAGS = {
   insecureHttp: {
     flag: '--insecure-http',
     env: 'VAULT_INSECURE_HTTP',
-    help: 'allow plain HTTP on an address that other machines reach',
+    help: 'allow plain HTTP on an address that other machines can reach',
   },
   includedActiveTokens: {
     flag: '--included-active-tokens <number>',
@@ -224,7 +224,7 @@ function retentionOf(flags: ServeFlags, env: Environment): Retention | undefined
   return { keepMs, folder };
 }
 
-/** Returns whether to serve the console; undefined when it is not set. */
+/** Returns whether to serve the console; undefined without a flag or variable. */
 function uiOf({ ui }: ServeFlags, env: Environment, dev: boolean): boolean | undefined {
   if (ui && !dev)
     throw new Fault('usage', '--ui needs --dev', { hint: 'to open any other vault in the browser, run `vault ui`' });

@@ -65,7 +65,7 @@ const DEV_OUTPUT = {
 
 const DEV_SESSION_MS = 8 * 60 * 60 * 1000;
 
-/** Addresses that only this machine reaches. */
+/** Addresses that only this machine can reach. */
 const OWN_ADDRESSES: readonly string[] = ['127.0.0.1', 'localhost', '::1'];
 const NOT_FOR_DEV = {
   keyFile: '--key-file',
@@ -79,7 +79,7 @@ const NOT_FOR_DEV = {
 
 /**
  * Throws the fault `usage` for flags that conflict with --dev, which creates its own key. Also rejects predictable keys
- * on an address that other machines reach.
+ * on an address that other machines can reach.
  */
 function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket }: ServeOptions): void {
   const seeded = flagValue(flags.seed, process.env, SERVE_FLAGS.seed) !== undefined;
@@ -153,7 +153,8 @@ async function serve(
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, { relay: post?.relay, meter });
   meter?.watchVault(() => vault.figures());
   try {
-    // Load everything before the ready file exists: a program that waits for it may then replace the product's files.
+    // Load everything before the ready file exists: a program that waits for the ready file may replace the product's
+    // files.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
     const { daemon, link } = await listen(vault, options, dev, keys, { reportOnce, meter });
     let listener: MetricsListener | undefined;
@@ -192,7 +193,7 @@ async function serve(
       else post.listens(daemon.url, meter && (() => meter.collect()));
       if (text !== undefined) await writeOut(text);
     } catch (error) {
-      // A listening server would keep the process alive, and answer from a closed vault.
+      // Otherwise the server would keep the process alive and accept requests for a closed vault.
       await stop();
       throw error;
     }
@@ -208,7 +209,9 @@ async function serve(
 /** Reports that the daemon accepts requests, also to the service manager. */
 function announce(url: string): void {
   report(`listening on ${url}`);
-  notify('READY=1', process.env, (code) => report(`systemd-notify failed (${code}): NOTIFY_SOCKET heard nothing`));
+  notify('READY=1', process.env, (code) =>
+    report(`systemd-notify failed (${code}): the service manager was not notified`),
+  );
 }
 
 async function putReadyFile({ readyFile }: ServeOptions, ready: Ready): Promise<void> {
@@ -224,7 +227,7 @@ function readyOf(url: string, { headerPrefix }: ServeOptions, listener?: Metrics
 
 type MetricsListener = Awaited<ReturnType<typeof listenForMetrics>>;
 
-/** Listens for requests of metrics. Resolves to undefined without `--metrics`. */
+/** Listens for metrics requests. Resolves to undefined without `--metrics`. */
 async function showMetrics(
   { metrics }: ServeOptions,
   collect: () => Promise<readonly CollectedMetrics[]>,
@@ -316,8 +319,8 @@ async function listen(
 }
 
 /**
- * Resolves to the console of a --dev vault. Resolves to undefined on a socket, which browsers cannot reach, and,
- * without --ui, on an address that other machines reach.
+ * Resolves to the console of a --dev vault, or to undefined on a socket, which browsers cannot reach. Without --ui,
+ * also resolves to undefined on an address that other machines can reach.
  */
 async function devConsole(
   client: Client,

@@ -10,8 +10,8 @@ export interface SweeperContext {
 }
 
 /**
- * Returns a function that removes expired tokens. It also reports the vault's notices, such as a clock in doubt, and
- * repeats a notice only after it was gone. Then prunes the audit.
+ * Returns a function that removes expired tokens. Also reports the vault's notices, such as a clock in doubt. Repeats a
+ * notice only if it had disappeared. Then prunes the audit.
  */
 export function createSweeper({ sweep, notices, report, prune }: SweeperContext): () => Promise<void> {
   let reported: readonly string[] = [];

@@ -93,7 +93,7 @@ async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: st
 /** Error codes while no daemon listens yet. */
 const NOBODY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_ERR_SOCKET', 'ENOENT']);
 
-/** Matches errors that waiting does not cure: of certificates, protocols and unknown host names. */
+/** Matches errors that waiting cannot fix: certificates, protocols and unknown host names. */
 const PERMANENT = /^ENOTFOUND$|^EPROTO$|SSL|CERT|VERIFY|ALTNAME/;
 
 /** The status Misdirected Request: the daemon runs, but serves other host names. */

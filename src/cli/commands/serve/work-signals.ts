@@ -1,6 +1,6 @@
 import type { ServeOptions } from './serve-options.ts';
 
-/** The signals at which a daemon works: SIGHUP reloads the certificate, SIGUSR2 reopens the log file. */
+/** The signals for work that does not stop the daemon: SIGHUP reloads the certificate, SIGUSR2 reopens the log file. */
 export const WORK_SIGNALS = ['SIGHUP', 'SIGUSR2'] as const;
 
 export type WorkSignal = (typeof WORK_SIGNALS)[number];
@@ -9,8 +9,8 @@ export type WorkSignal = (typeof WORK_SIGNALS)[number];
 export type SignalWork = (signal: WorkSignal) => Promise<boolean>;
 
 /**
- * Returns the signals at which a daemon with these options works. On a terminal and on Windows, SIGHUP means that the
- * window was closed, so it stops the daemon.
+ * Returns the work signals that a daemon with these options handles. On a terminal and on Windows, SIGHUP means that
+ * the window was closed, so it stops the daemon.
  */
 export function workSignals({ tls, logFile }: Pick<ServeOptions, 'tls' | 'logFile'>): readonly WorkSignal[] {
   if (process.platform === 'win32') return [];
@@ -22,8 +22,8 @@ export function workSignals({ tls, logFile }: Pick<ServeOptions, 'tls' | 'logFil
 }
 
 /**
- * Takes the signals from now on. The returned function starts the work, also that of signals which came before. The
- * work of one signal ends before that of the next begins.
+ * Handles the signals from now on. The returned function starts the work, including the work for signals that have
+ * already arrived. Signals are handled one at a time.
  */
 export function onWorkSignals(signals: readonly WorkSignal[]): (work: SignalWork) => void {
   const { promise, resolve } = Promise.withResolvers<SignalWork>();

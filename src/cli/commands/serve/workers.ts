@@ -21,9 +21,9 @@ const FIRST = 1;
  * The supervisor distributes connections to the workers in turn. It passes sealed records to the first worker, which
  * writes for all workers. It sees no requests and no keys. When one worker ends, the supervisor stops the others. Calls
  * `announce` once, when all workers accept requests, with their URL and a function that collects their metrics. Then
- * passes signals on: to the other workers when the first worker has done its work, so that a failure is reported once.
- * Resolves to the exit code: that of a worker that could not start, 0 after a signal, 70 after a bug, 1 after the death
- * of a worker.
+ * forwards signals to the first worker, and to the others once the first has done its work, so that a failure is
+ * reported only once. Resolves to the exit code: that of a worker that could not start, 0 after a signal, 70 after a
+ * bug, 1 after the death of a worker.
  */
 export async function supervise(
   workers: number,
@@ -165,7 +165,7 @@ function createCrew() {
       ),
     /** Resolves to the metrics of all workers. Rejects when one does not answer. */
     collect: () => Promise.all([...living].map(askMetrics)),
-    /** Resolves to the exit code when a worker ends that was not stopped. */
+    /** Resolves to the exit code when a worker ends without a request to stop. */
     lost,
     /** Stops all workers in order. Kills workers that are still starting. */
     stop: () => {
@@ -221,7 +221,7 @@ interface WorkerMetrics {
 export interface WorkerPost {
   /** Whether this is the first worker. Only the first worker removes expired records. */
   readonly isFirst: boolean;
-  /** Asks the worker to stop when the supervisor says so or has ended. */
+  /** Requests a stop when the supervisor sends STOP or has ended. */
   readonly stopRequests: StopRequests;
   /** Does the work of the signals that the supervisor passes on. Call it before `listens`. */
   readonly startWork: (work: SignalWork) => void;

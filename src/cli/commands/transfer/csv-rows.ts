@@ -16,7 +16,7 @@ interface CsvRecord {
   readonly cells: readonly string[];
 }
 
-/** The maximum length of a record. A longer record is taken for one with an unclosed quote. */
+/** The maximum length of a record. A longer record is reported as an unclosed quote. */
 const MAX_RECORD_CHARACTERS = 16 * 1024 * 1024;
 const LINE_END = /\r\n|\r|\n/g;
 
@@ -112,7 +112,7 @@ export async function* readCsv(pieces: AsyncIterable<string>): AsyncGenerator<Cs
   }
 
   for await (const piece of pieces) {
-    // Find NUL characters here, because the parser takes one after a quote for the end of the text.
+    // Find NUL characters here, because the parser treats one after a quote as the end of the text.
     const [text = '', ...others] = piece.split('\0', 2);
     const error = await settle((done) => parser.write(text, done));
     yield* records();

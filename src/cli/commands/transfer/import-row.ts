@@ -42,8 +42,8 @@ export function factsOf(body: string): RowFacts {
 }
 
 /**
- * Returns the id for a row without one: a version 8 UUID (RFC 9562 §5.8) of the journal's secret and the row's line. It
- * is the same in each run of a journal, and differs between journals.
+ * Returns the id for a row without one: a version 8 UUID (RFC 9562 §5.8) derived from the journal's secret and the
+ * row's line. It is the same in each run of a journal, and differs between journals.
  */
 export function derivedId(secret: string, line: number): string {
   const bytes = createHash('sha256').update(`${secret}\n${line}`).digest().subarray(0, 16);

@@ -20,7 +20,7 @@ export interface ImportCounts {
   failed: number;
 }
 
-/** How an import ended. */
+/** The outcome of an import. */
 export interface ImportEnding {
   readonly counts: Readonly<ImportCounts>;
   /** The number of rows without an answer, because they were in progress when the import stopped. */

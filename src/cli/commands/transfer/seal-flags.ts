@@ -71,7 +71,10 @@ export async function chooseSeal(
   throw new Fault('usage', 'the two passphrases differ');
 }
 
-/** Resolves to what opens a sealed file. Without flags, prompts for its passphrase. Rejects with the fault `usage`. */
+/**
+ * Resolves to the credential that opens a sealed file. Without flags, prompts for its passphrase. Rejects with the
+ * fault `usage`.
+ */
 export async function chooseOpener(flags: OpenFlags, env: Environment): Promise<NamedOpener> {
   const identity = flagValue(flags.identity, env, OPEN_FLAGS.identity);
   const passphraseFile = flagValue(flags.sealPassphraseFile, env, OPEN_FLAGS.sealPassphraseFile);

@@ -6,7 +6,7 @@ import { type MemberErrors, memberLines } from '../../../core/problem.ts';
 import { factsOf, type ImportRow, isSameToken, isWholeRequest } from './import-row.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
-/** The maximum number of times that a call is sent while the vault is busy. */
+/** The maximum number of tries of a call while the vault is busy. */
 const MAX_TRIES = 60;
 /** The wait before the next try, in milliseconds, unless the vault names one. */
 const PAUSE_MS = 500;
@@ -30,7 +30,7 @@ export interface RowError {
   readonly errors?: MemberErrors;
 }
 
-/** Returns why a row was rejected, in one line: the wrong members with their errors, or the problem's detail. */
+/** Returns the reason for a rejection in one line: the wrong members with their errors, or the problem's detail. */
 export function reasonOf({ detail, errors }: RowError): string {
   const members = memberLines(errors);
   return members.length === 0 ? detail : detail.replace(PROBLEMS.invalid_request.detail, () => members.join('; '));

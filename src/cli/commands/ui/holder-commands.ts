@@ -2,7 +2,7 @@ import type { HolderCommands } from '../../../console/holder-requests.ts';
 import type { Credential } from '../../credential.ts';
 
 /**
- * Returns the console's commands on a vault's file that this process has open. `credential` returns a new copy each
+ * Returns the console's commands for a vault file that this process has open. `credential` returns a new copy each
  * time. `hold` runs a command and prevents a reset of the vault meanwhile; it rejects when the file was moved.
  */
 export function holderCommands(

@@ -25,12 +25,12 @@ import { createConsoleLink } from './console-link.ts';
 import { holderCommands } from './holder-commands.ts';
 
 const MINUTE_MS = 60_000;
-/** The time after which a session without an action of its user ends. */
+/** The time after which an idle session ends, in milliseconds. */
 export const SESSION_IDLE_MS = 15 * MINUTE_MS;
-/** The maximum duration of a session. */
+/** The maximum duration of a session, in milliseconds. */
 export const SESSION_LIFE_MS = 8 * 60 * MINUTE_MS;
 
-/** How long an exit waits for open requests, in milliseconds. A live view may be in a request of 20 s. */
+/** How long an exit waits for open requests, in milliseconds. The request of a live view may take 20 s. */
 const STOP_MS = 1_000;
 
 const UI_FLAGS = {
@@ -94,7 +94,7 @@ async function showConsole(
       report(`nobody used the page for ${flags.idle ?? '30m'}`);
       stop();
     }, idleMs);
-    // Use this operation because it needs no permission, but makes the vault read its store.
+    // Use an operation that needs no permission but reads the store.
     const ready = async () => {
       const { status } = await client.call({ operation: 'listPermissions', apiKey: apiKeys[0], params: {}, query: [] });
       if (status >= 500) throw new Problem('vault_busy');
