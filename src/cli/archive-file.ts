@@ -4,12 +4,12 @@ import type { ArchiveFile } from '../core/maintenance-ports.ts';
 import { errorCode } from './error-code.ts';
 import { writeWholeFile } from './whole-file.ts';
 
-/** The longest line of an archive, in characters. A row holds at most some thousand ids. */
+/** The longest line of an archive, in characters. A row holds at most a few thousand ids. */
 const MAX_LINE = 16 * 1024 * 1024;
 
 const HINT = 'name a file that `vault audit prune` wrote';
 
-/** Returns the file at `path` for entries of the audit. Errors name `flag`. */
+/** Returns the audit archive at `path`. Errors name `flag`. */
 export function archiveFile(flag: string, path: string): ArchiveFile {
   return {
     place: path,

@@ -103,7 +103,7 @@ export const FLAGS = {
       help: 'a file with the API key; VAULT_API_KEY contains the key itself',
     },
   },
-  /** Flags for the form of a result. `color` is false with `--no-color`. */
+  /** Flags that format a result. `color` is false with `--no-color`. */
   output: {
     output: {
       flag: '-o, --output <format>',
@@ -149,7 +149,7 @@ export const FLAGS = {
       help: 'a new file (0600) for the API key, which is then not printed',
     },
   },
-  /** The flag that answers the question of a command. */
+  /** The flag that skips the confirmation of a command. */
   confirm: { yes: { flag: '-y, --yes', env: 'VAULT_YES', help: 'skip the confirmation' } },
 } as const satisfies Record<string, FlagRows>;
 
@@ -159,7 +159,9 @@ export const VAULT_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ..
 /** The flags of every operation, by attribute. An operation's other flags are derived from its row. */
 export const GLOBAL_FLAGS = { ...VAULT_FLAGS, ...FLAGS.output, ...FLAGS.confirm } as const;
 
-/** The flags that `vault help options` describes. Without --yes, which the help of each command that has it shows. */
+/**
+ * The flags that `vault help options` describes. Omits --yes: the help of each command that accepts it describes it.
+ */
 const GLOBAL_ROWS: readonly FlagRow[] = Object.values({ ...VAULT_FLAGS, ...FLAGS.output });
 
 /** The values of flags from the command line or the environment. Unset switches are false. */
@@ -181,7 +183,7 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 /** Adds flags of the tables above, and names their environment variables in the help. */
 export function addFlags(command: Command, rows: FlagRows): void {
   for (const row of Object.values(rows)) command.option(row.flag, describeFlag(row));
-  // Set the variables, too: prompts and readers of secrets use only the environment.
+  // Set the variables, too: prompts and readers of secrets read only the environment.
   if (Object.hasOwn(rows, 'color')) command.on('option:no-color', () => Object.assign(process.env, { NO_COLOR: '1' }));
   const { env } = PERMISSIONS.allowInsecurePermissions;
   command.on('option:allow-insecure-permissions', () => Object.assign(process.env, { [env]: '1' }));

@@ -87,7 +87,8 @@ async function run(program: string, words: readonly string[], flag: string, prin
 }
 
 /**
- * Returns the key in a program's output; undefined if there is none. Makes no string of it, which could not be wiped.
+ * Returns the key in a program's output; undefined if there is none. Never copies it to a string, which could not be
+ * wiped.
  */
 function decodeKey(printed: Buffer): Uint8Array | undefined {
   const form = FORMS.find(({ size, end }) => {

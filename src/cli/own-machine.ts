@@ -15,7 +15,7 @@ export function ownMachine(): string {
   }
 }
 
-/** Returns whether a process with this number runs on this machine, even one of another user or a later one. */
+/** Returns whether a process with this number runs on this machine. It may be another user's, or a later process. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0);

@@ -8,9 +8,9 @@ const LABELS = [
 ] as const;
 
 /**
- * Returns an estimate of a passphrase's strength in bits. Counts letters as parts of words, so fewer bits than for
- * random letters, and almost nothing for repetitions and sequences (aaaa, 1234, abab). Has no list of common
- * passphrases, so it overrates "password", and underrates random characters.
+ * Returns an estimate of a passphrase's strength in bits. Treats letters as parts of words, so they count for less than
+ * random letters. Repetitions and sequences (aaaa, 1234, abab) count for almost nothing. Uses no list of common
+ * passphrases, so it overrates "password". Underrates random characters.
  */
 export function passphraseBits(passphrase: string): number {
   const characters = [...passphrase.normalize('NFC')];

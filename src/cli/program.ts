@@ -53,7 +53,8 @@ export function createProgram(finish: Finish, called?: string): Command {
 }
 
 /**
- * Commander's output. It prints no errors, which report-failure.ts reports, and no colours, whose detection takes time.
+ * Commander's output. Prints no errors, because report-failure.ts reports them. Prints no colours, because their
+ * detection takes time.
  */
 const OUTPUT = {
   writeOut: writeHelp,

@@ -88,7 +88,7 @@ function namesApplication({ path, body }: Operation): boolean {
   return path.startsWith('/applications/{id}') || body?.properties?.['application_id'] !== undefined;
 }
 
-/** Warns of permissions in a body that allow more than their names show. */
+/** Warns about permissions in a body that allow more than their names suggest. */
 function warnOfGrants(bodyText = '{}'): void {
   const { permissions = [] } = JSON.parse(bodyText) as { readonly permissions?: readonly Permission[] | null };
   for (const permission of permissions ?? []) {
@@ -133,7 +133,7 @@ function wantsFollow(row: Operation, flags: OperationFlags, env: Environment, ty
   );
 }
 
-/** Throws the fault `usage` when a member that selects one page is given, too. */
+/** Throws the fault `usage` when a member that selects one page is also given. */
 function isAlone(flag: 'all' | 'follow', pickers: readonly string[], { members }: CommandInput): true {
   const picker = pickers.find((name) => members[name] !== undefined);
   if (picker === undefined) return true;
@@ -148,7 +148,7 @@ async function complete(id: OperationId, row: Operation, typed: CommandInput): P
   return { ...typed, members: await askMembers(id, row.cli.asks) };
 }
 
-/** Returns the error, with a hint for the fault `usage` that the change was made: a caller might repeat it. */
+/** Returns the error. Adds a hint to the fault `usage`: the change was made, and a caller might repeat it. */
 function doneAllTheSame(error: unknown): unknown {
   if (!(error instanceof Fault) || error.code !== 'usage') return error;
   const hint = 'the change was made; only printing it failed';

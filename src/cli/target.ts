@@ -19,7 +19,7 @@ const DEFAULT_FILE = './vault.db';
 const VARIABLE = 'VAULT_INCLUDED_ACTIVE_TOKENS';
 const MAX_INCLUDED = 999_999_999_999_999;
 
-/** The texts of the flags that name a vault. */
+/** The values of the flags that name a vault. */
 interface Named {
   readonly url: string | undefined;
   readonly file: string | undefined;

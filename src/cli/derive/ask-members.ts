@@ -137,8 +137,8 @@ async function askPermissions(
 }
 
 /**
- * Asks for access rules. Asks for none for a management application, and for at least one if the application has no
- * plain permission.
+ * Asks for access rules. Skips a management application. Requires at least one rule if the application has no plain
+ * permission.
  */
 async function askRules(asking: Asking): Promise<readonly string[]> {
   const { prompts, terminal, answer } = asking;

@@ -53,7 +53,7 @@ function pathParams(row: Operation, values: readonly string[]): Readonly<Record<
   const path = row.path.replace(/\{(\w+)\}/g, (_whole, name: string) => params[name] ?? '');
   const namesake = Object.values(OPERATIONS).find((other) => other.method === row.method && other.path === path);
   if (namesake === undefined || namesake.path === row.path) return params;
-  // Reject a word that, over HTTP, would make the path that of another operation.
+  // Reject a word that would turn the HTTP path into that of another operation.
   throw new Fault('usage', 'this word is a path of the API, not an id', {
     hint: `run \`vault ${namesake.cli.command.join(' ')}\``,
   });

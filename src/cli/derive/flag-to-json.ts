@@ -113,8 +113,8 @@ async function objectsToJson(flag: MemberFlag, typed: readonly string[], read: R
 }
 
 /**
- * Parses the JSON of a flag. Throws the fault `usage` with the position of an error, but without the text, a possible
- * secret.
+ * Parses the JSON of a flag. Throws the fault `usage` with the position of an error, but without the text, which may be
+ * a secret.
  */
 function checked(flag: MemberFlag, text: string): Json {
   try {

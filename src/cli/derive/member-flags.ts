@@ -115,7 +115,7 @@ function describeMember(schema: Schema, kind: FlagKind, required: boolean): stri
   const measured = schema.maxLength === undefined ? (schema.items ?? {}) : schema;
   const choices = (schema.items ?? schema).enum;
   const tellsLength = schema.description?.includes(' characters');
-  // Omit a minimum of one character, which goes without saying.
+  // Omit a minimum of one character, because it is obvious.
   const minLength = measured.minLength === 1 ? 0 : measured.minLength;
   const facts = [
     required && 'required',

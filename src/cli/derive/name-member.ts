@@ -2,7 +2,7 @@ import { OPERATIONS, type Operation, type OperationId } from '../../contract/ope
 import type { CommandInput } from './assemble-call.ts';
 import { memberFlags } from './member-flags.ts';
 
-/** Returns what the command line calls a member, given the path of the member in a problem. */
+/** Returns the command line's name for a member, given the path of the member in a problem. */
 export type NameMember = (path: string) => string;
 
 /**

@@ -31,7 +31,10 @@ type MakeFormat = (view: ResultView, options: RenderOptions) => ItemFormat;
 const lines = (items: readonly Json[], print: (item: Json) => string) =>
   items.map((item) => `${print(item)}\n`).join('');
 
-/** The formats of `--all`, which print items without an envelope. Only a table keeps all items, to know its widths. */
+/**
+ * The formats of `--all`, which print items without an envelope. Only a table keeps all items, to compute its column
+ * widths.
+ */
 const FORMATS: Readonly<Record<Format, MakeFormat>> = {
   ndjson: () => ({ page: (items) => lines(items, stringifyJson) }),
   json: () => ({

@@ -41,8 +41,8 @@ export function selectField(value: Json, steps: readonly Step[]): Json | undefin
 }
 
 /**
- * Throws the fault `usage` for a path that no result can have. Call it before the request: after the create of an
- * application, a misspelt field would lose its key.
+ * Throws the fault `usage` for a path that no result can have. Call it before the request: a misspelt field would
+ * otherwise lose the key of a new application.
  */
 export function checkField(result: Schema | undefined, steps: readonly Step[]): void {
   if (result === undefined) throw new Fault('usage', '--field: there is no result to print');

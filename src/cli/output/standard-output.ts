@@ -76,7 +76,7 @@ function isFileOrPipe(): boolean {
   }
 }
 
-/** The error when the reader of standard output has gone, so that the command stops silently. */
+/** Thrown when the reader of standard output has gone. The command then stops silently. */
 class OutputClosed extends Error {
   override readonly name = 'OutputClosed';
 }

@@ -18,7 +18,8 @@ export interface ProfileStore {
   /** Resolves to the sorted names. */
   list(): Promise<readonly string[]>;
   /**
-   * Resolves to a profile. Rejects with `not_found` for an unknown name, `file_unsafe` when others can read its file.
+   * Resolves to a profile. Rejects with `not_found` for an unknown name, and with `file_unsafe` when others can read
+   * its file.
    */
   read(name: string): Promise<Profile>;
   /** Rejects with the fault `usage` for an invalid name and with `file_exists` for a taken one. */
