@@ -61,7 +61,7 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
     if (call.apiKey !== undefined) {
       const chosen = identities.find(({ n }) => String(n) === call.apiKey);
       if (chosen !== undefined) return asChosen(chosen, call);
-      return problemReply(invalid('X-Vault-As', 'is no identity of this session'), call.traceId ?? '');
+      return problemReply(invalid('X-Vault-As', 'is not an identity of this session'), call.traceId ?? '');
     }
     const { permission }: Operation = OPERATIONS[call.operation];
     return asFirst(permission, call.traceId ?? '', (identity) => callAs(identity, call));

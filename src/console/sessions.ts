@@ -4,7 +4,7 @@ import type { Identities } from './identities.ts';
 const SECRET_BYTES = 32;
 /** How long a code or a question to the terminal is valid, in milliseconds. */
 const CODE_MS = 2 * 60_000;
-/** How long a poll of a page waits for the answer of the terminal, in milliseconds. */
+/** How long a poll waits for the answer at the terminal, in milliseconds. */
 const POLL_MS = 20_000;
 
 export interface SessionOptions {
@@ -48,7 +48,7 @@ interface Question {
   readonly answer: Promise<boolean>;
 }
 
-/** Creates the store of the code, the questions to the terminal, and the sessions. It is in memory only. */
+/** Creates the store of the code, the questions to the terminal, and the sessions. Keeps them only in memory. */
 export function createSessions({ now, idleMs, lifeMs, code, confirm, identities, ended }: SessionOptions) {
   const codeHash = hashOf(code.text);
   let codeEndsAt = code.life === 'once' ? code.madeAt + CODE_MS : Number.POSITIVE_INFINITY;
@@ -90,7 +90,7 @@ export function createSessions({ now, idleMs, lifeMs, code, confirm, identities,
       return confirm === undefined ? start() : ask(confirm);
     },
 
-    /** Waits at most 20 s for the answer of the terminal. Resolves to undefined for an unknown or expired `wait`. */
+    /** Waits at most 20 s for the answer at the terminal. Resolves to undefined for an unknown or expired `wait`. */
     async awaitAnswer(wait: string): Promise<Opened | undefined> {
       questions = questions.filter(({ endsAt }) => now() < endsAt);
       const question = questions.find(({ hash }) => isSame(hash, wait));

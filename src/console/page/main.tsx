@@ -9,7 +9,7 @@ startTheme();
 startRouter();
 startKeys();
 void openSession();
-// Until then, keep the empty shell that index.html contains for the first paint.
+// Keep the empty shell of index.html until the page knows whether it is open.
 await untilKnown();
 const place = document.getElementById('console');
 place?.replaceChildren();

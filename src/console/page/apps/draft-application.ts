@@ -69,7 +69,7 @@ export function moved(rules: readonly DraftRule[], from: number, to: number): re
     .map(({ key, rule }, index) => ({ key, rule: { ...rule, priority: priorities[index] ?? rule.priority } }));
 }
 
-/** Returns the draft as another type, without the parts that this type cannot have. */
+/** Returns the draft with another type, without the parts that this type cannot have. */
 export function asType(draft: DraftState, type: ApplicationType): DraftState {
   const allowed = permissionsOf(type);
   const permissions = draft.permissions.filter((each) => allowed.includes(each));

@@ -18,7 +18,9 @@ interface EndKeyOptions {
   readonly onClose: () => void;
 }
 
-/** Asks for the application's name, then deletes the application or replaces its key. Both end the key at once. */
+/**
+ * Asks for the application's name, then deletes the application or replaces its key. Both make the key invalid at once.
+ */
 export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions) {
   const { id, name } = application;
   const isDelete = how === 'delete';

@@ -6,7 +6,7 @@ import { isFiltered, type LogFilter, queryOf } from './log-filter.ts';
 
 /** The number of entries per page. */
 export const PAGE_SIZE = 50;
-/** The maximum number of new entries in one request, and of new entries that are added above the page. */
+/** The maximum number of new entries in one request and above the page. */
 const MAX_NEW = 100;
 /** How long a call waits for new entries, in seconds. */
 const WAIT = 20;
@@ -92,7 +92,7 @@ async function askNewest(signal: AbortSignal): Promise<string | undefined> {
 }
 
 interface Follower {
-  /** Receives new entries. With `isCut`, there are further new entries, older than these. */
+  /** Receives new entries. `isCut` is true if there are more new entries, which are older than these. */
   readonly found: (entries: readonly LogEntry[], isCut: boolean) => void;
   readonly failed: (error: unknown) => void;
 }

@@ -12,7 +12,7 @@ export interface ClockState {
   readonly removed?: number;
 }
 
-/** The interval of polling the clock, in milliseconds. Commands may move it, too. */
+/** The interval of polling the clock, in milliseconds. Commands may move the clock, too. */
 const LOOK_MS = 15_000;
 
 /** The last known state of the vault's clock. */

@@ -12,7 +12,7 @@ import { vault } from '../vault.ts';
 
 type LogEntry = Awaited<ReturnType<VaultClient['listLogs']>>['data'][number];
 
-/** How long before and after a request its audit entry may have been written, in milliseconds. */
+/** The maximum time between a request and its audit entry, in either direction, in milliseconds. */
 const AROUND_MS = 2_000;
 
 /** Shows a request and its audit entry. */

@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 
 interface SureOptions {
   readonly label: string;
-  /** The label of the button before it acts. */
+  /** The label after the first press. */
   readonly question: string;
   readonly disabled?: boolean;
   readonly act: () => void;

@@ -1,4 +1,4 @@
-// The page formats without Intl where it can: the first use of Intl delays the first screen by 10 to 20 ms.
+// Formats without Intl where possible, because the first use of Intl delays the first screen by 10 to 20 ms.
 
 const UNITS = [
   ['year', 31_557_600_000],

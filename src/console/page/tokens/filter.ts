@@ -36,7 +36,7 @@ export function parseFilter(text: string): Filter | string {
   return { ...lists, type, metadata, ...(find !== undefined && { find }) };
 }
 
-/** Returns a filter's terms that the address may contain, which are all except `find:`. */
+/** Returns the terms of a filter that the address may contain: all except `find:`. */
 export function addressable(text: string): string {
   return (text.match(TERM) ?? []).filter((term) => !term.startsWith('find:')).join(' ');
 }

@@ -52,7 +52,7 @@ export function objectText(members: readonly (readonly [string, string])[]): str
   return `{${members.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(',')}}`;
 }
 
-/** Returns whether the draft's `data` is parsed as JSON. Types whose data is text take digits as text. */
+/** Returns whether the draft's `data` is parsed as JSON. For types whose data is text, digits are text, too. */
 export function isReadAsJson({ type, data }: Pick<TokenDraft, 'type' | 'data'>): boolean {
   const row: TokenTypeRow = TOKEN_TYPES[type];
   return isJson(data) && (row.data.kind !== 'text' || data.trimStart().startsWith('"'));

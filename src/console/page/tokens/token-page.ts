@@ -23,7 +23,7 @@ export function queryOf({ type, container, id, fingerprint, metadata }: Filter) 
   };
 }
 
-/** Loads a page after a cursor. Data is masked, even when the identity may see more. */
+/** Loads a page after a cursor. Requests masked data, even when the identity may see more. */
 export async function askPage(filter: Filter, start: string | undefined, signal: AbortSignal): Promise<TokenPage> {
   const paged = { transform: 'mask' as const, size: PAGE_SIZE, ...(start !== undefined && { start }) };
   const { pagination, data } =
