@@ -11,7 +11,7 @@ import type { KeyHolder } from './key-holder.ts';
 
 const FORMAT = 'token-vault audit archive 1';
 
-/** The rows of an archive: those behind `after`, up to `through`. */
+/** The rows of an archive: those that follow `after`, up to `through`. */
 export interface ArchivedRange {
   readonly after: AuditHead;
   readonly through: AuditHead;
@@ -84,7 +84,7 @@ export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Pro
     const place = { chain: head.chain, sequence: head.sequence + 1 };
     const row = readRow(head.chain, line);
     if (row?.sequence !== place.sequence) throw new BrokenAudit(place, 'is missing');
-    if (row.sequence > range.through.sequence) throw new BrokenAudit(place, 'is behind the end of the archive');
+    if (row.sequence > range.through.sequence) throw new BrokenAudit(place, 'follows the last row of the archive');
     if (!same(parts.keyring.auditLink(head.link, row), row.link)) throw new BrokenAudit(row, 'was altered or moved');
     entries += openRow(parts.keyring, row).length;
     head = row;
@@ -127,7 +127,7 @@ export async function readArchives(parts: Pick<KeyHolder, 'store' | 'keyring'>, 
   if (!isSamePlace(end, head)) {
     throw new Fault(
       'damaged',
-      `the archives end at row ${end.sequence}, and the audit begins behind row ${head.sequence}`,
+      `the archives end at row ${end.sequence}, and the audit begins after row ${head.sequence}`,
     );
   }
   return readInOrder(verified.map(({ file }) => file));

@@ -15,14 +15,14 @@ import type { Progress } from './rotate-tenant.ts';
  */
 export type OpenLocked = () => Promise<{
   readonly store: Store;
-  /** What an upgrade would do: a line of `describeFormat`. */
+  /** The effect of an upgrade, as a line of `describeFormat`. */
   readonly format: string;
   readonly wall: Instant;
   unlock(): Promise<Keyring>;
 }>;
 
 export interface FileReport extends CheckReport {
-  /** What an upgrade would do. Absent for a vault that cannot be opened. */
+  /** The effect of an upgrade. Absent for a vault that cannot be opened. */
   readonly format?: string;
   /** Sentences about problems other than damage, such as a clock in doubt. */
   readonly notices: readonly string[];
@@ -73,7 +73,7 @@ export interface KnownFormats {
   readonly last: number;
 }
 
-/** Describes what opening a vault of a format does. `migration` says how an older vault is migrated. */
+/** Describes what opening a vault of a format does. `migration` describes how an older vault is migrated. */
 export function describeFormat(found: number, { first, last }: KnownFormats, migration: string): string {
   const state = found === last ? 'current' : found < last ? 'older' : 'newer';
   const known = `this version reads ${first === last ? last : `${first} to ${last}`} and writes ${last}`;

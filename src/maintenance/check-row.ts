@@ -79,7 +79,7 @@ function sameIndexes(found: readonly Uint8Array[], expected: readonly Uint8Array
 
 /**
  * Returns the finding for an error of `look`. An error other than `integrity_failure` means that the record contains
- * something that the vault never writes. Throws `vault_locked` on.
+ * something that the vault never writes. Rethrows `vault_locked`.
  */
 function whatOf(error: unknown): string {
   if (error instanceof Problem && error.code === 'vault_locked') throw error;

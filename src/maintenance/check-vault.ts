@@ -31,7 +31,7 @@ export interface CheckReport {
  * Returns the findings in the whole vault: those of the store, which need no key; those of each record, decrypted and
  * compared with its indexes; and those of the audit. Changes nothing. Reads each record as one state, so a concurrent
  * change is not a finding. With `tokens: false`, opens no token and reads no whole table: it only compares the header,
- * tenants, applications and token counts with the audit, in short slices, and awaits `rest` between two.
+ * tenants, applications and token counts with the audit, in short slices, and awaits `rest` between slices.
  */
 export async function checkVault(
   { store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>,

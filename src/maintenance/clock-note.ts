@@ -4,12 +4,13 @@ import { Problem } from '../core/problem.ts';
 const HOUR = 60 * 60 * 1000;
 const DAY = 24 * HOUR;
 
-/** The maximum difference between a trusted clock and the note, in either direction. */
+/** The maximum difference between a trusted clock and the note in either direction, in milliseconds. */
 const MAX_DISTANCE = DAY;
-/** How long a doubtful clock must show the new time before the vault trusts it. */
+/** How long a doubtful clock must show the new time before the vault trusts it, in milliseconds. */
 const DOUBT_MS = HOUR;
 /**
- * The hour starts again if no process sees the new time for longer than this. A weekly command can thus end a doubt.
+ * The hour starts again if no process sees the new time for longer than this, in milliseconds. A weekly command can
+ * thus end a doubt.
  */
 const MAX_STANDING = 31 * DAY;
 
@@ -23,8 +24,8 @@ const MAX_STANDING = 31 * DAY;
  * - `doubted_at`: the time that a more distant clock first showed; 0 without a doubt. The vault trusts such a clock
  *   after an hour. A long-lived process counts the hour itself; other processes compare with this time.
  *
- * A process with a clock in doubt hides expired records, but removes and raises nothing. One command with a clock 20
- * years ahead changes only `doubted_at`, and the next command with the right clock resets it.
+ * A process with a clock in doubt hides expired records, but removes none and raises no time. One command with a clock
+ * 20 years ahead changes only `doubted_at`, and the next command with the right clock resets it.
  */
 export interface ClockNote {
   readonly expired_at: Instant;

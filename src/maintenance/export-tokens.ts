@@ -32,7 +32,7 @@ export async function exportTokens(
 }
 
 /**
- * Yields all live tokens of a tenant by id, page by page. Concurrent writes make it neither skip nor repeat a token. A
+ * Yields all live tokens of a tenant by id, page by page. Skips and repeats no token, even during concurrent writes. A
  * `full` row is a Create Token body that creates the same token again: same id, data, definition, containers, metadata
  * and expiry. The audit entry is on disk before the first row. Throws `integrity_failure` for a token that cannot be
  * decrypted.

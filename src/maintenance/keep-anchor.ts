@@ -107,14 +107,14 @@ async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNot
   return text;
 }
 
-/** Resolves to the row at the place that the anchor names, or to `START`. A pruned row is the one of the anchor. */
+/** Resolves to the row at the place that the anchor names, or to `START`. Trusts the anchor for a pruned row. */
 async function rowAt(parts: AnchorParts, said: AuditHead): Promise<AuditHead> {
   const [row] = await parts.store.readAudit(said.chain, said.sequence - 1, 1);
   if (row?.sequence === said.sequence) return row;
   return (await isPruned(parts, said)) ? said : START;
 }
 
-/** Resolves to whether the last checkpoint of the audit is later than a row. A cut has no checkpoint. */
+/** Resolves to whether the last checkpoint of the audit is later than a row. A cut audit has no such checkpoint. */
 async function isPruned(parts: AnchorParts, { chain, sequence }: AuditHead): Promise<boolean> {
   if (chain !== ROOT_CHAIN) return false;
   const checkpoint = await findCheckpoint(parts).catch((error: unknown) => {

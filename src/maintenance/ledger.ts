@@ -68,8 +68,8 @@ const FIRST_KEYS = ['1', '2'] as const;
 
 /**
  * Creates an empty ledger. Pass all events to `apply`: those of one chain in order, those of several chains nearly in
- * order. Then call `finish`. `states` must hold the ledger's state at the audit
- * place of each loaded snapshot. With `tokens: false`, the ledger only counts tokens, which needs little memory.
+ * order. Then call `finish`. `states` must hold the ledger's state at the audit place of each loaded snapshot. With
+ * `tokens: false`, the ledger only counts tokens, which needs little memory.
  */
 export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(), tokens = true) {
   const tenants = new Map<string, TenantLedger>();

@@ -14,7 +14,7 @@ import { type RowsDigest, rowsDigest } from './rows-digest.ts';
 export interface Moving {
   readonly from: MovePlace;
   readonly to: MovePlace;
-  /** Asks for the credential. Called only for a source that is served. The result opens the keys. */
+  /** Asks for the credential. Called only for a source that serves. The result opens the keys. */
   readonly readCredential: () => Promise<(header: VaultHeader) => Promise<Keyring>>;
   /** Whether the target has one chain of the audit. */
   readonly hasOneChain: boolean;
@@ -40,9 +40,9 @@ export interface Moved {
 
 /**
  * Moves a vault to an empty place: copies all rows, compares their number and a digest of each table, checks the copy,
- * ends the service of the source, and begins that of the target. Killed before, the source serves and the next run starts
- * over. Killed between the last two steps, neither serves, and the next run does the last step. Rejects with the faults
- * `conflict` for a target that is not empty, `damaged`, and those of both places.
+ * ends the service of the source, and begins that of the target. After a kill before these last two steps, the source
+ * serves, and the next run starts over. After a kill between them, neither serves, and the next run does the last step.
+ * Rejects with the faults `conflict` for a target that is not empty, `damaged`, and those of both places.
  */
 export async function moveVault(moving: Moving, options: MoveOptions): Promise<Moved | undefined> {
   const { from, to } = moving;
@@ -105,7 +105,8 @@ export async function abortMove({ from, to }: Pick<Moving, 'from' | 'to'>): Prom
   const isLast = target.state === 'arriving' && source.state === 'left' && isSame(target.sealed, source.sealed);
   if (source.state === 'left' && !isLast) throw wasMoved(from);
   if (target.state !== 'empty' && !isOfSource) throw notEmpty(to);
-  // Also removes what a killed process left of an incomplete copy. Remove it first: it must not be finished later.
+  // Remove the copy first, so that it cannot be finished later. This also removes an incomplete copy of a killed
+  // process.
   await to.removeCopy();
   if (source.state === 'left') await from.takeBack();
 }
@@ -116,7 +117,7 @@ function isSame(a: Uint8Array, b: Uint8Array): boolean {
 
 function wasMoved({ shown }: MovePlace): Fault {
   return new Fault('store_missing', `the vault in ${shown} was moved away`, {
-    hint: 'open it where it was moved to; an unfinished move needs the same --to',
+    hint: 'open the vault at its new place; an unfinished move needs the same --to',
   });
 }
 

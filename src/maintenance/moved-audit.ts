@@ -18,9 +18,9 @@ interface MergeParts {
 
 /**
  * Returns the rows of a source with several chains, for a target with one. Merges the chains by time and links them
- * anew. Leaves out the rows about chains; an event `mergeChains` replaces the first of them, because behind it the order
- * of changes is only nearly that of their commits. Leaves out the log index, which the vault makes again. Read `audit`
- * before `audit_subject`.
+ * anew. Leaves out the rows about chains. An event `mergeChains` replaces the first of them: after it, the order of
+ * changes is only nearly that of their commits. Leaves out the log index, which the vault rebuilds. Read `audit` before
+ * `audit_subject`.
  */
 export function mergedRows(parts: MergeParts): ReadRows {
   const places = new Map<string, number>();

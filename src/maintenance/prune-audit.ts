@@ -27,7 +27,7 @@ export interface PruneParts extends Pick<KeyHolder, 'store' | 'keyring'> {
   readonly rest: () => Promise<void>;
 }
 
-/** Returns the archive for the rows behind `after`, up to `through`. */
+/** Returns the archive for the rows that follow `after`, up to `through`. */
 export type ArchiveOf = (range: ArchivedRange) => ArchiveFile;
 
 /** The result of a prune. */
@@ -117,7 +117,7 @@ async function appendCheckpoint(
   let waiting: AuditDraft[] = [];
   for (const events of kept) {
     if (begin === 0) {
-      // The first row tells other processes to load no older snapshot. One may have been loaded until now.
+      // The first row stops other processes from loading an older snapshot. Then check that none was loaded before.
       const { sequence } = await store.auditHead(ROOT_CHAIN);
       await store.appendAudit([draft(events)]);
       begin = sequence + 1;
@@ -133,7 +133,7 @@ async function appendCheckpoint(
   await store.appendAudit([...waiting, draft([checkpointEvent({ through, latest, begin, digest })])]);
 }
 
-/** Throws `conflict` if an entry behind `through` loaded a snapshot that was saved at or before it. */
+/** Throws `conflict` if an entry after `through` loaded a snapshot that was saved at or before `through`. */
 async function refuseLoads(parts: Pick<PruneParts, 'store' | 'keyring'>, through: AuditHead): Promise<void> {
   const pace = createPace();
   for await (const { event } of walkAudit(parts, [through])) {
@@ -143,7 +143,7 @@ async function refuseLoads(parts: Pick<PruneParts, 'store' | 'keyring'>, through
   }
 }
 
-/** Returns a function that ends the turn of the event loop when the turn has taken some milliseconds. */
+/** Returns a function that yields to the event loop when the current turn has taken a few milliseconds. */
 function paced(): () => Promise<void> {
   const pace = createPace();
   return async () => pace();

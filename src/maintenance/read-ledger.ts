@@ -29,7 +29,7 @@ export interface ReadLedger {
  */
 export interface LedgerParts extends CheckpointParts {
   readonly rest?: (() => Promise<void>) | undefined;
-  /** Whether to follow each token. False only counts tokens. Default: true. */
+  /** Whether to follow each token. With false, tokens are only counted. Default: true. */
   readonly tokens?: boolean | undefined;
   /** Reads the rows of the root that were pruned, as `AuditStore.readAudit` does. Default: the checkpoint replaces them. */
   readonly readPruned?: ((after: number, limit: number) => Promise<readonly AuditEntry[]>) | undefined;
@@ -118,7 +118,7 @@ function withPruned(
 }
 
 /**
- * Returns a check that compares both indexes of a chain, behind the row `first`, with its events, which are passed in
+ * Returns a check that compares both indexes of a chain, after the row `first`, with its events. Pass the events in
  * order.
  */
 async function chainCheck(parts: LedgerParts, chain: string, first: number) {
@@ -146,7 +146,7 @@ const BATCH = 100;
 const UNINDEXED = 'has no row in the index of the audit: the row was removed outside the vault';
 const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
 
-/** Returns a check that compares an index of the audit with the entries, which are passed in order. */
+/** Returns a check that compares an index of the audit with the entries. Pass the entries in order. */
 function indexCheck<Row>(
   { rest }: LedgerParts,
   table: string,
@@ -190,7 +190,7 @@ function indexCheck<Row>(
 }
 
 /**
- * Returns a check that compares the log index, as far as it covers the audit, with the events, which are passed in
+ * Returns a check that compares the log index, as far as it covers the audit, with the events. Pass the events in
  * order.
  */
 async function logCheck(parts: LedgerParts, chain: string, first: number) {

@@ -35,9 +35,8 @@ export type Progress = (done: number, total: number) => void;
 /**
  * Rotates the keys of a tenant: always the data key, and the index key if `indexes` is set. Once a new key is stored,
  * the store rejects new records under older keys. The rows show which work remains, so the next run resumes a killed
- * rotation. Finally destroys unused keys. Returns undefined when the tenant is
- * deleted meanwhile. Throws `integrity_failure` when a record cannot be decrypted; the finished work stays, and no key
- * is destroyed.
+ * rotation. Finally destroys unused keys. Returns undefined when the tenant is deleted meanwhile. Throws
+ * `integrity_failure` when a record cannot be decrypted; the finished work remains, and no key is destroyed.
  */
 export async function rotateTenant(
   parts: RotationParts,

@@ -183,7 +183,7 @@ export function vaultKeys(parts: VaultKeysParts) {
       const rotateOne = (id: string) => rotateTenant(parts, id, { indexes }, progress);
       for (const id of ids) {
         const rotated = await rotateOne(id);
-        // The unfinished run's key was wrapped with the former master key, so replace that key, too.
+        // The former master key wrapped the key of the unfinished run, so replace that key, too.
         const last = rotated?.resumed && master ? await rotateOne(id) : rotated;
         if (last !== undefined) tenants.push(last);
         else if (tenantId !== undefined) throw noSuchTenant();

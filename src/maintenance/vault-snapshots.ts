@@ -48,7 +48,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
   }
 
   const verify = (name: string) => (facts: SignedFacts) => {
-    if (facts.vault_id !== vault_id) throw new Fault('damaged', `the snapshot ${name} is of another vault`);
+    if (facts.vault_id !== vault_id) throw new Fault('damaged', `the snapshot ${name} belongs to another vault`);
     if (facts.name !== name || Buffer.compare(macOf(keyring, facts), facts.mac) !== 0) {
       throw new Fault('damaged', `the snapshot ${name} was altered`);
     }

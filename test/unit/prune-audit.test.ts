@@ -370,7 +370,7 @@ describe('after a prune', () => {
     expect(all.checked.audit_entries).toBeGreaterThan((await doctor(vault.file)).checked.audit_entries);
     for (const [names, what] of [
       [['second'], /second begins at row \d+, and no archive ends before it/],
-      [['first'], /the archives end at row \d+, and the audit begins behind row \d+/],
+      [['first'], /the archives end at row \d+, and the audit begins after row \d+/],
       [['first', 'first', 'second'], /does not continue the other archives/],
     ] as const) {
       const found = { table: 'archive', id: '', what: expect.stringMatching(what) };

@@ -35,7 +35,7 @@ export interface OpenedVaultStore {
 const FAULTS: Readonly<Record<Exclude<VaultState, 'current'>, (shown: string) => Fault>> = {
   missing: (shown) => new Fault('store_missing', `${shown} contains no vault`),
   moved: (shown) =>
-    new Fault('store_missing', `the vault in ${shown} was moved away`, { hint: 'open it where it was moved to' }),
+    new Fault('store_missing', `the vault in ${shown} was moved away`, { hint: 'open the vault at its new place' }),
   outdated: (shown) => new Fault('store_outdated', `the vault in ${shown} has an older format`),
   newer: (shown) => new Fault('newer_format', `the vault in ${shown} has a newer format`),
 };
@@ -86,7 +86,7 @@ export async function createVaultStore(
   try {
     if ((await findVault(client.run)).state !== 'missing') {
       throw new Fault('conflict', `${url.shown} has a vault in the schema ${url.schema}`, {
-        hint: 'name another schema by ?schema=NAME',
+        hint: 'name another schema with ?schema=NAME',
       });
     }
     await client.run(BEGIN);
