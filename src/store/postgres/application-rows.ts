@@ -71,7 +71,7 @@ const REMOVE_CHILDREN: Statement = {
   text: 'DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 RETURNING id',
 };
 
-/** Removes the applications that an application created, which must be gone already. Resolves to their ids. */
+/** Removes the applications that an application created. Resolves to their ids. Remove their creator first. */
 export async function removeChildren(run: Run, tenant: number, id: string): Promise<readonly string[]> {
   return (await run(REMOVE_CHILDREN, [tenant, id])).map(([child]) => storedUuid(child));
 }

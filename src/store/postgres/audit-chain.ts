@@ -67,7 +67,7 @@ export async function readHead(run: Run, chain: string): Promise<AuditHead> {
   return { chain, sequence: storedNumber(row?.[0]), link: storedBytes(row?.[1]) };
 }
 
-/** Returns the place of an entry behind `head`. Throws the errors of the draft's `link`. */
+/** Returns the place of an entry after `head`. Throws the errors of the draft's `link`. */
 export function placeBehind({ chain, sequence: last, link: previous }: AuditHead, draft: AuditDraft): PlacedEntry {
   const sequence = last + 1;
   const { at, sealed } = draft;

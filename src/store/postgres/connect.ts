@@ -9,7 +9,7 @@ import { hostText, type StoreHost, type StoreUrl } from './store-url.ts';
 const CONNECT_TIMEOUT_MS = 5000;
 const MIN_VERSION = 140_000;
 
-/** Asks the function, not the parameter status: behind a connection pooler that may be old. */
+/** Asks the server itself: behind a connection pooler, the parameter status may be outdated. */
 const SERVER: Statement = {
   text: `SELECT current_setting('server_encoding'), pg_is_in_recovery(), current_setting('transaction_read_only'),
     current_setting('server_version_num', true)::int, current_setting('fsync', true), current_setting('full_page_writes', true)`,
@@ -91,7 +91,7 @@ async function open(store: StoreUrl, host: StoreHost, options: ConnectOptions): 
   return sqlClient(client);
 }
 
-/** Names the options that environment variables of Node could weaken. */
+/** Sets explicitly the options that environment variables of Node could weaken. */
 async function tlsOptions({ tls, sslrootcert, sslcert, sslkey }: StoreUrl): Promise<ConnectionOptions> {
   return {
     rejectUnauthorized: true,
@@ -103,7 +103,10 @@ async function tlsOptions({ tls, sslrootcert, sslcert, sslkey }: StoreUrl): Prom
   };
 }
 
-/** Returns why another host must be tried. Rejects with a fault when this server must not hold a vault. */
+/**
+ * Returns the reason to try another host; undefined if this host is usable. Rejects with a fault when this server must
+ * not hold a vault.
+ */
 async function refusal(client: SqlClient, { shown }: StoreUrl, { insecure }: ConnectOptions) {
   const [row = []] = await client.run(SERVER);
   const [encoding, isStandby, readOnly, version, ...durable] = row;

@@ -45,7 +45,7 @@ export class Undo<T> extends Error {
 export interface Place {
   readonly chain: string;
   readonly sequence: number;
-  /** The link of the entry before. */
+  /** The link of the previous entry. */
   readonly previous: Uint8Array;
   readonly at: number;
   readonly sealed: Uint8Array;
@@ -71,8 +71,8 @@ export interface LaneMember<T> {
   /** Whether the change is a removal. A removal also empties the replies that show the record. */
   readonly isRemoval?: boolean | undefined;
   /**
-   * Whether the change may refuse to change anything. Such members are last in their transaction, because members after
-   * a refusal must run again.
+   * Whether the member may end without a change. Such members are last in their transaction, because the members after
+   * an unchanged one must run again.
    */
   readonly mayRefuse?: boolean | undefined;
   /**
@@ -93,7 +93,7 @@ export interface LaneMember<T> {
   };
 }
 
-/** The connections of a store. Statements name the schema `vault.` for the configured one. Errors become problems. */
+/** The connections of a store. Statements write `vault.` for the configured schema. Errors become problems. */
 export interface Connections {
   /** Runs a quick statement that finds a row by its key. Such statements share one connection. */
   readonly read: Run;

@@ -11,7 +11,7 @@ const SCHEMA_EXISTS: Statement = { text: 'SELECT 1 FROM pg_catalog.pg_namespace 
 const EXISTS = ['42P06', '23505', '42P07'];
 const NO_SUCH_ROLE = '42704';
 
-/** The access of a role that serves the vault. Only the owner can change or remove audit entries. */
+/** The privileges of a role that serves the vault. Only the owner can change or remove audit entries. */
 const GRANTS: readonly string[] = [
   'GRANT USAGE ON SCHEMA vault. TO role',
   'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA vault. TO role',
@@ -30,14 +30,14 @@ export async function createSchema({ run, together }: SqlClient, { schema, shown
     await together(() => Promise.all(texts.map((text) => run({ text }))));
   } catch (error) {
     if (!(error instanceof PgError) || !EXISTS.includes(error.code)) throw error;
-    throw new Fault('conflict', `the schema ${schema} of ${shown} has tables already`, {
-      hint: 'name another schema by ?schema=NAME',
+    throw new Fault('conflict', `the schema ${schema} of ${shown} already has tables`, {
+      hint: 'name another schema with ?schema=NAME',
       cause: error,
     });
   }
 }
 
-/** Grants a role the access that it needs to serve the vault. Rejects with the fault `not_found`. */
+/** Grants a role the privileges that it needs to serve the vault. Rejects with the fault `not_found`. */
 export async function grantAccess(run: Run, { schema, shown }: StoreUrl, role: string): Promise<void> {
   const name = `"${role.replaceAll('"', '""')}"`;
   try {

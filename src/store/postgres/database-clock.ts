@@ -2,7 +2,7 @@ import type { Instant } from '../../core/ports.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 
 const INTERVAL_MS = 1000;
-/** The number of samples of which the one with the shortest round trip counts. */
+/** The number of kept samples. The one with the shortest round trip counts. */
 const SAMPLES = 8;
 
 const CLOCK: Statement = {
@@ -25,8 +25,8 @@ export interface DatabaseClock {
 }
 
 /**
- * Takes a sample each second from `read`; resolves after the first one. A failed sample is left out and only raises
- * the age. `running` is a monotonic clock in milliseconds.
+ * Takes a sample each second from `read`; resolves after the first one. Skips a failed sample, so the age grows.
+ * `running` is a monotonic clock in milliseconds.
  */
 export async function startDatabaseClock(
   read: () => Promise<Instant>,

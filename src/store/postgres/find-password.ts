@@ -4,12 +4,12 @@ import path from 'node:path';
 import { Fault } from '../../core/fault.ts';
 import type { StoreHost, StoreUrl } from './store-url.ts';
 
-/** The access of other users, in the mode of a file. */
+/** The mode bits of a file for group and others. */
 const OTHERS = 0o077;
 
 /**
- * Returns the password for a server: PGPASSWORD, or that of the first fitting line of the password file. Rejects with
- * the faults `store_refused` without one, and `store_insecure`.
+ * Returns the password for a server: PGPASSWORD, or the password in the first matching line of the password file.
+ * Rejects with the fault `store_refused` without a password, and as `readOwnFile` does.
  */
 export async function findPassword(
   { user, database, passfile }: StoreUrl,
@@ -35,7 +35,10 @@ function fieldsOf(line: string): readonly string[] {
   return [...line.matchAll(/(?:^|:)((?:[^:\\]|\\.)*)/g)].map(([, field = '']) => field.replace(/\\(.)/g, '$1'));
 }
 
-/** Reads a file of the user; a secret one must be closed to other users. */
+/**
+ * Reads a file of the user. Rejects with the fault `store_refused` for an unreadable file, and with `store_insecure`
+ * for a secret file that other users can access.
+ */
 export async function readOwnFile(file: string, { isSecret = false } = {}): Promise<string> {
   try {
     const { mode } = await stat(file);

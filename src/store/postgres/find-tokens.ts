@@ -11,7 +11,7 @@ import type { Row } from './sql-client.ts';
 import { planScan, planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
 import { uuidKey } from './uuid-text.ts';
 
-/** The columns of a walk before those of the token. */
+/** The number of columns of a walk before those of the token. */
 const WALK_WIDTH = 3;
 
 const send = (run: Run, fragment: Fragment | undefined) => fragment && run(...toBound(fragment));

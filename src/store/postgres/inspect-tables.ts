@@ -189,7 +189,7 @@ const WRONG_ENTRIES: Statement = {
 };
 const FIRST_ENTRY = [-(2 ** 31), '00000000-0000-0000-0000-000000000000', 0, 0];
 
-/** Returns the check of the tables, which needs no key. It reads one snapshot, in steps of some thousand rows. */
+/** Returns the check of the tables, which needs no key. It reads one snapshot, in steps of a few thousand rows. */
 export function inspectTables({ readSnapshot }: Pick<Connections, 'readSnapshot'>): Pick<Store, 'inspect'> {
   return {
     inspect: () =>

@@ -56,12 +56,13 @@ export interface Committed {
   readonly outcomes: readonly Outcome[];
   /** The last entry of the chain, if the transaction wrote one. */
   readonly head: AuditHead | undefined;
-  /** Whether the chain did not end where the process expects, so that no entry could be written. */
+  /** Whether the chain ended at another place than the process expects, so that no entry could be written. */
   readonly isAstray?: boolean;
 }
 
 /**
- * Returns the statement that begins a transaction with time limits on the server, because every write needs its lock.
+ * Returns the statement that begins a transaction with time limits on the server, because other writes wait for its
+ * lock.
  */
 function beginFor(limit: string): Statement {
   return {
@@ -111,7 +112,7 @@ function isLost(error: PgError): boolean {
   return treatmentOf(error, 'write').reaction === 'reconnect';
 }
 
-/** A member of a group with its statements, or with the error of making them. */
+/** A member of a group with its statements, or the error that building them threw. */
 type Sendable =
   | { readonly member: LaneMember<unknown>; readonly entry: PlacedEntry | undefined; readonly bound: readonly Bound[] }
   | { readonly error: unknown };
@@ -171,8 +172,8 @@ async function beginOnRoot(client: SqlClient): Promise<AuditHead> {
 }
 
 /**
- * Runs members in one transaction of the chain that ends at `own`, or else of the root chain. Sends their statements and
- * COMMIT in one write. In a chain of this process that write begins the transaction, too. Rejects with
+ * Runs members in one transaction of the chain that ends at `own`, or else of the root chain. Sends their statements
+ * and COMMIT in one write. In a chain of this process, that write also begins the transaction. Rejects with
  * `TransactionFailed` or `CommitLost`.
  */
 export function runGroup(
@@ -238,7 +239,7 @@ function readAll(prepared: readonly Sendable[], answersOf: (each: Sendable) => A
   return { outcomes, head, isAstray: isAstray === true };
 }
 
-/** A change's transaction, and what it has done so far. */
+/** The open transaction of a change, and its progress. */
 interface OpenTransaction {
   readonly transaction: Transaction;
   readonly entries: readonly PlacedEntry[];

@@ -17,7 +17,7 @@ const MAX_REFUSERS = 8;
 /** The maximum number of waiting tasks. */
 const MAX_WAITING = 4096;
 
-/** The number of signs of life between two notes of the root chain. */
+/** The number of heartbeats between two notes of the root chain. */
 const BEATS_OF_NOTE = 3;
 
 type Work =
@@ -32,7 +32,7 @@ interface Task {
   isAlone: boolean;
 }
 
-/** How to open a lane. */
+/** The options of a lane. */
 export interface LaneOptions {
   /** How long a write waits for the database, in milliseconds. */
   readonly deadlineMs?: number | undefined;
@@ -61,8 +61,8 @@ export interface Lane extends Pick<Connections, 'change' | 'changeTokens' | 'joi
  * - A process that writes often opens a chain of its own, whose head it remembers: a group takes one round trip, and
  *   processes do not wait for each other. Its first writes, and all changes of tenants, applications and keys, are in
  *   the root chain, whose head they read under its lock.
- * - The root chain notes the end of the chain from time to time. Another process closes a chain that gives no sign of
- *   life for a minute. Then `lockLane` fails, nothing is written, and the tasks run again on a new chain.
+ * - The root chain notes the end of the chain from time to time. Another process closes a chain without a heartbeat for
+ *   a minute. Then `lockLane` fails, nothing is written, and the tasks run again on a new chain.
  * - A write resolves after its COMMIT. A change runs alone.
  * - A member whose place is taken, because an earlier member changed nothing, runs again in the next transaction.
  * - When a group fails, its members run one by one. After a temporary failure, a task runs again until its deadline,
@@ -193,7 +193,7 @@ export function openLane(
               chain,
             );
       if (chain !== undefined && head !== undefined) own.advance(head);
-      // A server that took over may have lost commits, and the end of the chain with them.
+      // After a failover, the new server may lack commits, and with them the end of the chain.
       if (isAstray === true) own.forget();
       return outcomes;
     } catch (error) {
@@ -204,7 +204,7 @@ export function openLane(
     }
   }
 
-  /** Gives a sign of life of the chain, and lets the root note its end. The next call repeats what failed. */
+  /** Writes the heartbeat of the chain, and lets the root note its end. The next call retries a failure. */
   function keepAlive(beat: number): void {
     if (isClosed || own.head() === undefined) return;
     const work = submit({ member: HEARTBEAT });
@@ -212,7 +212,7 @@ export function openLane(
     Promise.all([work, noted]).catch(() => undefined);
   }
 
-  /** Closes and records the chain of this process. Gives up at the deadline: then another process does it later. */
+  /** Closes and records the chain of this process. Gives up at the deadline; another process then does it later. */
   async function closeOwn(): Promise<void> {
     const closing = own.close(await connection.get());
     await Promise.race([closing, sleep(deadlineMs, undefined, { ref: false })]);

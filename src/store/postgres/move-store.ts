@@ -28,13 +28,16 @@ const SETTINGS = `SET LOCAL synchronous_commit TO on; SET LOCAL idle_in_transact
 const BEGIN: Statement = { text: `BEGIN ISOLATION LEVEL READ COMMITTED; ${SETTINGS}` };
 const BEGIN_COPY: Statement = { text: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}` };
 
-/** Waits for the writes of all processes. A second statement, so that it sees chains opened while the root was locked. */
+/**
+ * Waits for the writes of all processes. Run it after the lock of the root, so that it sees all chains that were opened
+ * before.
+ */
 const LOCK_CHAINS: Statement = {
   text: 'SELECT 1 FROM vault.chain WHERE closed_at IS NULL ORDER BY chain FOR UPDATE',
 };
 const COUNT: Statement = { text: 'SELECT count(*) FROM vault.token WHERE deleted_at IS NULL' };
 
-/** The statements with which a source ends its service: its format is negative, and no chain accepts entries. */
+/** The statements that end the service of a source: they make its format negative and close its chains. */
 const LEAVE: readonly Statement[] = [
   { text: 'UPDATE vault.format SET format = -format' },
   {
@@ -50,7 +53,10 @@ const ADD_LAST: Statement = {
   text: `INSERT INTO vault.audit (chain, sequence, at, sealed, link) VALUES (${ROOT_CHAIN}, $1, $2, $3, $4)`,
 };
 
-/** A copy has a negative format, too, until it is finished. Its root chain is open; that of a source that was left is not. */
+/**
+ * Distinguishes an unfinished copy from a source that was moved away. Both have a negative format, but the root chain
+ * of the copy is open.
+ */
 const FIND_LEFT: Statement = {
   text: `SELECT c.closed_at IS NOT NULL, (SELECT sealed FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1)
     FROM vault.chain c WHERE c.chain = ${ROOT_CHAIN}`,
@@ -159,7 +165,7 @@ async function openSource(url: StoreUrl, options: StoreOptions, keep: boolean): 
   }
 }
 
-/** A lock that other processes hold for long. */
+/** Returns the fault for an error. A lock that other processes hold for long becomes `locked_by_other`. */
 function toUseFault(url: StoreUrl, error: unknown): unknown {
   if (!(error instanceof PgError) || error.code !== '55P03') return toStoreFault(url, error);
   return new Fault('locked_by_other', `${url.shown} is in use by another command`, {

@@ -49,7 +49,7 @@ const INSERTS: Readonly<Partial<Record<MovedTableName, string>>> = {
     SELECT 1, swept_at, clock_note, gen_random_uuid() FROM r`,
 };
 
-/** Continues the numbers of a table behind those of its rows. */
+/** Continues the numbering of a table after its last row. */
 const numbers = (table: string) => `SELECT setval(pg_get_serial_sequence('vault.${table}', '${table}'), max(${table}))
   FROM vault.${table}`;
 

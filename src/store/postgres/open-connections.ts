@@ -19,7 +19,7 @@ const LIMITS = { reader: 5000, slow: 30_000, lane: 70_000 } as const;
 
 const PING_LIMIT_MS = 2000;
 
-/** How to connect to a store. `timeout` replaces the limits of all connections. */
+/** The options of a connection to a store. `timeout` replaces the limits of all connections. */
 export type StoreOptions = { readonly [Name in keyof ConnectOptions]?: ConnectOptions[Name] | undefined } & Pick<
   LaneOptions,
   'writesOnRoot'
@@ -44,7 +44,7 @@ export async function connectTo(url: StoreUrl, limit: number, options: StoreOpti
     let renamed = texts.get(text);
     if (renamed === undefined) {
       renamed = inSchema(text, url.schema);
-      // Composed texts have no name, and may be many.
+      // Do not keep composed texts, which have no name: there may be many.
       if (name !== undefined) texts.set(text, renamed);
     }
     return { name, text: renamed };

@@ -9,14 +9,14 @@ import type { SqlClient, Statement } from './sql-client.ts';
 /** The number of transactions that a process writes to the root chain before it opens its own. */
 export const WRITES_ON_ROOT = 8;
 
-/** The time between two signs of life, in milliseconds. Other processes wait for six of them. */
+/** The time between two heartbeats, in milliseconds. Other processes wait for six of them. */
 const HEARTBEAT_MS = 10_000;
 /** The age at which a process replaces its chain, in milliseconds. */
 const MAX_AGE_MS = 24 * 60 * 60 * 1000;
 
 const BEAT: Statement = { name: 'heartbeat', text: `UPDATE vault.chain SET heartbeat_at = ${NOW} WHERE chain = $1` };
 
-/** The sign of life of a chain. */
+/** The heartbeat of a chain. */
 export const HEARTBEAT: LaneMember<void> = {
   statements: (_, chain) => [[BEAT, [chain]]],
   read: () => ({ isHead: true, hasChanged: false, result: undefined }),
@@ -29,7 +29,7 @@ export interface OwnChain {
   /** Returns the last committed entry. Undefined while no chain is open. */
   head(): AuditHead | undefined;
   /**
-   * Resolves to the place behind which the next transaction writes; undefined stands for the root chain. Opens the chain
+   * Resolves to the place after which the next transaction writes; undefined stands for the root chain. Opens the chain
    * when the process has written often enough. Rejects with the errors of `runChange`.
    */
   forWrite(client: SqlClient): Promise<AuditHead | undefined>;

@@ -27,7 +27,7 @@ export function toPgError(error: unknown): PgError {
   return new PgError(typeof code === 'string' ? code : 'LOST', typeof table === 'string' ? table : undefined);
 }
 
-/** What the store does after an error, before the caller receives the problem. */
+/** The reaction of the store to an error, before the caller receives the problem. */
 export interface Treatment {
   /**
    * - `reconnect`: the connection is lost. Repeat reads on a new one; find out whether writes were committed.
@@ -37,7 +37,7 @@ export interface Treatment {
    */
   readonly reaction: 'reconnect' | 'again' | 'again_once' | 'new_chain' | 'new_hosts' | 'fail';
   readonly problem: ProblemCode;
-  /** The fault when a command connects. */
+  /** The fault of a command that cannot connect. */
   readonly fault: FaultCode;
 }
 
@@ -67,7 +67,7 @@ const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^(28...|3D000|57P04)$/, { reaction: 'fail', problem: 'vault_busy', fault: 'store_refused' }],
 ];
 
-/** Returns what the store does about an error of a read or a write. Only `lockLane` divides by zero (22012). */
+/** Returns the treatment of an error of a read or a write. Only `lockLane` divides by zero (22012). */
 export function treatmentOf({ code, table }: PgError, use: 'read' | 'write'): Treatment {
   if (code === '23505' && table === 'audit') return NEW_CHAIN;
   // Another process has written a reply under the same idempotency key. The next attempt finds it.
@@ -77,7 +77,7 @@ export function treatmentOf({ code, table }: PgError, use: 'read' | 'write'): Tr
   return TREATMENTS.find(([pattern]) => pattern.test(code))?.[1] ?? UNEXPECTED;
 }
 
-/** Returns the problem for the caller, after `reaction` has not helped. */
+/** Returns the problem for the caller, after `reaction` has failed. */
 export function toProblem(error: PgError, use: 'read' | 'write'): Problem {
   const { problem } = treatmentOf(error, use);
   const isTemporary = problem === 'vault_busy' || problem === 'no_space';

@@ -11,7 +11,7 @@ const PRUNE_INDEXES: readonly Statement[] = ['audit_subject', 'audit_index'].map
   text: `DELETE FROM vault.${table} WHERE chain = $1 AND sequence <= $2 AND blind = ANY ($3::uuid[])`,
 }));
 
-/** Returns the method that removes rows of the audit. Its role must be the owner of the tables, or may delete there. */
+/** Returns the method that removes rows of the audit. The role must own the tables or have the privilege DELETE. */
 export function pruneMethods({ change }: Connections): Pick<Maintenance, 'pruneAudit'> {
   return {
     pruneAudit: (chain, through, blinds) =>

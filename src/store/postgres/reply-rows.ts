@@ -27,7 +27,7 @@ const REMOVE_OLD = `subjects AS (DELETE FROM vault.reply_subject s USING old WHE
   removed AS (DELETE FROM vault.reply r USING old WHERE r.reply = old.reply RETURNING 1)
   SELECT count(*) FROM removed`;
 
-/** Leaves a reply that another process has just stored: then the insertion fails. */
+/** Keeps a reply that another process has just stored, so that the insertion fails. */
 const REMOVE_BY_KEY: Statement = {
   text: `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply
     WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND application_id = $2 AND key_hash = $3

@@ -7,7 +7,7 @@ export const FORMAT = { format: 1, serves_from: 1 } as const;
 const GATES = 4096;
 
 /**
- * The tables, in the schema that statements call `vault`. They carry the same port as the tables of SQLite
+ * The tables, in the schema that statements call `vault`. They implement the same port as the tables of SQLite
  * (src/store/sqlite/file/schema.ts); the differences serve writers in several processes.
  *
  * - UUIDs and blind indexes, which have 16 bytes, are `uuid`: as short as bytes, and arrays of them need no escapes.
@@ -102,9 +102,9 @@ export const TABLE_NAMES: readonly string[] = TABLES.flatMap(
 );
 
 /**
- * How PostgreSQL stores them. Sealed bytes do not compress. Rows of `token`, `tenant`, `chain` and counters change in
- * place, which needs room in their page; tables that grow fast are vacuumed and analyzed early. After a key was
- * destroyed its row is vacuumed soon.
+ * The storage settings of the tables. Sealed bytes do not compress. Rows of `token`, `tenant`, `chain` and counters
+ * change in place, which needs room in their page. Tables that grow fast are vacuumed and analyzed early. The row of a
+ * destroyed key is vacuumed soon.
  */
 const STORAGE: readonly string[] = [
   `ALTER TABLE vault.token ALTER clear SET STORAGE EXTERNAL, ALTER presented SET STORAGE EXTERNAL,

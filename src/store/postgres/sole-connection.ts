@@ -10,7 +10,7 @@ const UNDO: Statement = { text: 'ROLLBACK TO SAVEPOINT change' };
 
 /**
  * Returns connections that run every call inside the open transaction of one client, one call after the other. Other
- * processes then see the first rows of a vault all at once. Errors stay those of PostgreSQL.
+ * processes then see the first rows of a vault all at once. Does not convert the errors of PostgreSQL.
  */
 export function soleConnection(client: SqlClient): OpenConnections {
   const run: Run = client.run;

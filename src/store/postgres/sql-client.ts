@@ -58,7 +58,7 @@ export function sqlClient(client: Client): SqlClient {
   function ask({ name, text }: Statement, values: readonly Parameter[] = []): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const query = { text, values: [...values], rowMode: 'array' as const, ...(name !== undefined && { name }) };
-    // By callback: the driver's promises rewrite the stack of each error.
+    // Use a callback, because the driver's promises rewrite the stack of each error.
     client.query(query, (error: Error | null, answer: Answer) => (error ? reject(toPgError(error)) : resolve(answer)));
     return promise;
   }

@@ -11,8 +11,8 @@ const FILES = ['passfile', 'sslrootcert', 'sslcert', 'sslkey'] as const;
 const PARAMETERS: readonly string[] = ['schema', 'sslmode', ...FILES];
 
 /**
- * Where a vault's tables are: `postgres://user@host[:port][,host2]/database?schema=vault&sslrootcert=FILE`. Contains no
- * secret; the files are read at each connect.
+ * The location of a vault's tables: `postgres://user@host[:port][,host2]/database?schema=vault&sslrootcert=FILE`.
+ * Contains no secret; the files are read at each connect.
  */
 export interface StoreUrl extends Readonly<Partial<Record<(typeof FILES)[number], string>>> {
   readonly user: string;
@@ -29,7 +29,7 @@ const HOST = /^(\[[\da-f:.]+\]|[^[\]:]+)(?::(\d{1,5}))?$/i;
 /** Matches IPv4 addresses of this machine. Commands on files load this module, so it does not import node:net. */
 const LOOPBACK = /^127(?:\.(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])){3}$/;
 const DEFAULT_PORT = 5432;
-/** PostgreSQL reserves names that start with `pg_`, and cuts longer ones. */
+/** PostgreSQL reserves names that start with `pg_`, and truncates longer names. */
 const SCHEMA_NAME = /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/;
 
 /**
@@ -84,7 +84,7 @@ function decode(part: string): string {
 function parametersOf(query: string): ReadonlyMap<string, string> {
   const parameters = new Map<string, string>();
   for (const [name, value] of new URLSearchParams(query)) {
-    if (name === 'password') refuse('holds a password', 'name a file by passfile=FILE');
+    if (name === 'password') refuse('holds a password', 'name a file with passfile=FILE');
     if (!PARAMETERS.includes(name)) refuse('has an unknown parameter', `use ${PARAMETERS.join(', ')}`);
     if (parameters.has(name) || value === '') refuse(`needs one value for ${name}`);
     parameters.set(name, value);

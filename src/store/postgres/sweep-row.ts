@@ -12,7 +12,7 @@ const AUTHORITY: Statement = {
   text: 'SELECT s.authority, f.format < 0 FROM vault.sweep s, vault.format f',
 };
 
-// A sweep is also due if the last one lies far in the future: a sweep under a clock far ahead must not stop later ones.
+// A sweep is also due if the last one is far in the future: a sweep under a clock far ahead must not stop later ones.
 // The column has no MAC, because an edit can only delay one sweep by an hour or start it at once.
 const IS_DUE: Statement = { text: 'SELECT swept_at NOT BETWEEN $1 AND $2 FROM vault.sweep' };
 const CLAIM: Statement = {

@@ -85,7 +85,10 @@ const REPLACE: Statement = {
     WHERE tenant = $1 AND revision = $2 RETURNING 1`,
 };
 
-/** What the removal of a tenant removes at once. `purgeTokens` removes the tokens, which nobody can open any more. */
+/**
+ * The statements that remove a tenant except its tokens. Nobody can open the tokens any more; `purgeTokens` removes
+ * them.
+ */
 const REMOVALS: readonly Statement[] = [
   'INSERT INTO vault.purge SELECT $1, 0 WHERE EXISTS (SELECT 1 FROM vault.token WHERE tenant = $1)',
   'DELETE FROM vault.reply_subject s USING vault.reply r WHERE r.reply = s.reply AND r.tenant = $1',
