@@ -190,7 +190,7 @@ it('a snapshot is rejected when one of its tenants was deleted, and leaves newer
     return created;
   });
   expect(other.tenant.name).toBe('other');
-  await expect(load(file, 'two')).rejects.toMatchObject({ message: expect.stringContaining('deleted since') });
+  await expect(load(file, 'two')).rejects.toMatchObject({ message: expect.stringContaining('has since been deleted') });
   await load(file, 'one');
   await expectSound(file);
 });

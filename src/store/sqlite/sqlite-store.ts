@@ -219,7 +219,7 @@ export function sqliteStore(session: Session): FileStore {
     },
     removeOldReplies: (now, limit) => session.write('removed', () => replies.removeOld(now, limit)),
     async claimSweep(now, interval) {
-      // Most callers do not get the claim; a read shows them so without a commit.
+      // Read first: most callers do not get the claim, and a read needs no commit.
       if (!(await session.read(() => change.isSweepDue(now, interval)))) return false;
       return session.write('added', () => change.claimSweep(now, interval));
     },

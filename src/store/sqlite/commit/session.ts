@@ -12,7 +12,7 @@ import type { OwnCommits } from './own-commits.ts';
 import type { WriteTurns } from './write-turns.ts';
 
 /**
- * What a write leaves in the log: only new pages (`added`), or also old sealed values that must not stay there
+ * The residue of a write in the log: only new pages (`added`), or also old sealed values that must not stay there
  * (`removed`).
  */
 export type Residue = 'added' | 'removed';

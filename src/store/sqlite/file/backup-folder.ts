@@ -21,8 +21,8 @@ const DRAFT_AGE_MS = 12 * 60 * 60 * 1000;
 const SECOND_MS = 1000;
 
 /**
- * The maximum number of attempts. Each uses the name of another second, because backups of other vaults may have the
- * names.
+ * The maximum number of attempts. Each attempt uses the name of a later second, because a backup of another vault may
+ * have the earlier name.
  */
 const MAX_TRIES = 30;
 

@@ -36,7 +36,7 @@ export async function createVaultFile(
   });
 }
 
-/** Makes the empty file of a connection a vault without tenants. */
+/** Turns the empty file of a connection into a vault without tenants. */
 export function createTables(connection: Connection, header: VaultHeader): void {
   connection.transaction(() => {
     for (const statement of SCHEMA) connection.exec(statement);

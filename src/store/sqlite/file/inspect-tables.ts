@@ -4,7 +4,7 @@ import { splitBlinds } from '../tables/token-index.ts';
 import type { Connection } from './driver.ts';
 import { BLIND_LENGTH, FILE_ROW } from './schema.ts';
 
-/** A check of one table. `sql` selects the ids of wrong rows; `what` says what is wrong with them. */
+/** A check of one table. `sql` selects the ids of wrong rows; `what` describes the damage. */
 interface Check {
   readonly table: string;
   readonly what: string;

@@ -132,12 +132,12 @@ function refuseForeign(connection: Connection, { sequence, link }: Omit<AuditHea
     );
   }
   if (count(GONE_TENANTS) > 0) {
-    throw new Fault('conflict', 'the snapshot has a tenant that was deleted since; its keys are destroyed', {
+    throw new Fault('conflict', 'the snapshot has a tenant that has since been deleted; its keys are destroyed', {
       hint: 'delete the snapshot and save a new one',
     });
   }
   if (count(LOST_KEYS) > 0) {
-    throw new Fault('conflict', 'the snapshot is sealed under keys that `vault keys rotate` destroyed since', {
+    throw new Fault('conflict', 'the snapshot is sealed under keys that `vault keys rotate` has since destroyed', {
       hint: 'delete the snapshot and save a new one',
     });
   }

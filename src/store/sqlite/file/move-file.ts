@@ -21,8 +21,8 @@ const LABEL = 'move';
 
 /**
  * Returns a file as the place of a vault that is moved. The copy is `FILE.moving` until it is finished, and a source
- * becomes `FILE.moved`. Renaming is one step, so a killed move leaves one of both names. No other process can have the
- * file open while it is moved.
+ * becomes `FILE.moved`. Renaming is atomic, so a killed move leaves either the old name or the new one. No other
+ * process can have the file open while it is moved.
  */
 export function movedFile(path: string): MovePlace {
   const file = resolve(path);
@@ -112,7 +112,7 @@ async function openToMove(file: string, left: string): Promise<MoveSource> {
   };
 }
 
-/** Opens one moment of a file that other processes may use. */
+/** Opens one consistent state of a file that other processes may use. */
 async function openToCopy(file: string): Promise<MoveSource> {
   const { store, session } = await openVaultFile(file);
   session.connection.exec('BEGIN');

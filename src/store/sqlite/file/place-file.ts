@@ -20,7 +20,7 @@ export interface Placing {
 /**
  * Places a database file at `path`. `build` fills an empty file of mode 0600 that has a temporary name in the same
  * folder. The file appears at `path` complete and synced, or not at all. Throws the faults `file_exists`,
- * `file_unwritable`, `no_space`, and what `build` throws.
+ * `file_unwritable`, `no_space`, and the errors of `build`.
  */
 export async function placeFile(
   path: string,

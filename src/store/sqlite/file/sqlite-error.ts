@@ -72,7 +72,7 @@ export function vaultBusy(cause: unknown): Problem {
 const FAULT_BY_CODE: Readonly<Record<string, readonly [FaultCode, string]>> = {
   SQLITE_NOTADB: ['not_a_vault', 'is not a vault'],
   SQLITE_CORRUPT: ['damaged', 'is damaged'],
-  SQLITE_IOERR: ['damaged', 'cannot be read whole'],
+  SQLITE_IOERR: ['damaged', 'cannot be read completely'],
   SQLITE_ERROR: ['damaged', 'is damaged'],
   SQLITE_BUSY: ['locked_by_other', 'is locked by another process'],
   SQLITE_CANTOPEN: ['file_unwritable', 'cannot be opened for writing'],

@@ -9,8 +9,8 @@ import { FILE_ROW } from '../file/schema.ts';
  */
 export function changeRow(connection: Connection) {
   const { rows, value } = statements(connection);
-  // Compares in both directions: after a sweep under a clock far ahead, sweeps must go on. This column has no MAC: by
-  // editing it, one can only delay one sweep by an hour, or start it at once.
+  // Compare in both directions: a sweep under a clock far ahead must not stop later ones. The column has no MAC,
+  // because an edit can only delay one sweep by an hour or start it at once.
   const isDue = value<[number, number], number>(`SELECT at NOT BETWEEN ? AND ? FROM counter WHERE ${FILE_ROW}`);
   const claim = rows<[number, number, number]>(
     `UPDATE counter SET at = ? WHERE ${FILE_ROW} AND at NOT BETWEEN ? AND ?`,
