@@ -10,7 +10,7 @@ import { reportProblem } from './report-failure.ts';
 
 type Query = Call['query'];
 
-/** How long the daemon waits for new entries before it replies, in seconds. This is its maximum. */
+/** How long the daemon waits for new entries before it replies, in seconds. The daemon accepts no more. */
 const WAIT = '25';
 const LARGEST_PAGE = '100';
 

@@ -4,7 +4,7 @@ import { type FileHandle, link, lstat, open, rm } from 'node:fs/promises';
 import { Fault } from '../core/fault.ts';
 import { errorCode, noSpaceFor } from './error-code.ts';
 
-/** What to do with an existing file: `new` rejects and never changes it, `replace` replaces it. */
+/** The treatment of an existing file: `new` rejects and never changes it, `replace` replaces it. */
 export type Placement = 'new' | 'replace';
 
 export type Content = string | Uint8Array | AsyncIterable<string | Uint8Array>;

@@ -27,7 +27,7 @@ export interface SqlClient {
   commit(): Promise<void>;
   /** Resolves when the connection has ended: to the error, or to undefined after `close`. */
   readonly ended: Promise<PgError | undefined>;
-  /** Waits for the answers under way, then ends the connection. */
+  /** Waits for the pending answers, then ends the connection. */
   close(): Promise<void>;
   /** Cuts the connection; waiting statements reject. */
   destroy(): void;

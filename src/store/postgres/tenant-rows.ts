@@ -251,7 +251,7 @@ export function tenantMethods(connections: Connections): Pick<Store, Methods> {
         const isReplaced = keys.some(([id, other]) => other === purpose && storedNumber(id) > keyId);
         const isUsed = async () => (await run(IS_IN_USE, [found.tenant, keyId]))[0]?.[0] !== false;
         if (purpose === undefined || !isReplaced || (await isUsed())) return false;
-        // A write that found the key valid may still be under way in another process. Wait for it, and look again.
+        // A write that found the key valid may still be running in another process. Wait for it, and look again.
         await transaction.lockOpenChains();
         if (await isUsed()) return false;
         await run(REMOVE_KEY, [found.tenant, keyId]);

@@ -10,7 +10,7 @@ import { defineOnDevDaemon, type Send } from './dev-daemon.ts';
 
 const path = DEV_PATHS.requests;
 
-/** How long the daemon waits for new requests before it replies, in seconds. This is its maximum. */
+/** How long the daemon waits for new requests before it replies, in seconds. The daemon accepts no more. */
 const WAIT = 25;
 
 /** `vault requests list`: lists the last requests that the daemon answered. */

@@ -41,7 +41,7 @@ const INIT_FLAGS = {
   grant: {
     flag: '--grant <role>',
     env: 'VAULT_GRANT',
-    help: 'with --store: the role of the daemons, which may use the tables but not change them',
+    help: 'with --store: the role of the daemons; it can use the tables, but not alter them',
   },
   ...LABEL_FLAGS,
   ...WEAK_PASSPHRASE_FLAGS,

@@ -25,12 +25,12 @@ const MOVE_FLAGS = {
   abort: {
     flag: '--abort',
     env: 'VAULT_MOVE_ABORT',
-    help: 'clean up after a killed move, so that the source serves',
+    help: 'undo a killed move, so that the source serves again',
   },
   grant: {
     flag: '--grant <role>',
     env: 'VAULT_GRANT',
-    help: 'for a database: the role of the daemons, which may use the tables but not change them',
+    help: 'for a database: the role of the daemons; it can use the tables, but not alter them',
   },
 } as const;
 

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 /** The program that opens an address in the user's browser, with its first arguments, by platform. */
 const OPENERS: Partial<Readonly<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
   darwin: ['open'],
-  // `start` takes its first quoted argument for a window title, so pass an empty one.
+  // `start` uses its first quoted argument as the window title, so pass an empty one.
   win32: ['cmd', '/c', 'start', '""'],
 };
 
