@@ -315,7 +315,7 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
 
   /** Resolves to false when it is missing or has another revision. A rotation that reseals it has no `audit`. */
   replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuditDraft | undefined): Promise<boolean>;
-  /** Removes all of a tenant: keys, applications, tokens, indexes, tombstones, stored replies and counters. */
+  /** Removes all of a tenant from the store: keys, applications, tokens, indexes, tombstones, replies, counters. */
   deleteTenant(id: string, audit: AuditDraft): Promise<boolean>;
   usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage>;
 
@@ -367,7 +367,7 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
     expected: { readonly revision: number; readonly now: Instant },
     audit: AuditDraft,
   ): Promise<boolean>;
-  /** Overwrites a token and its replies; keeps the tombstone. Resolves to false if missing or of another revision. */
+  /** Overwrites a token and the replies that show it; keeps the tombstone. Resolves to false as above. */
   deleteToken(tombstone: Tombstone, expectedRevision: number, audit: AuditDraft): Promise<boolean>;
 
   /** Counts the tokens as active in `month`, each at most once a month. Ignores missing tokens. */
