@@ -80,7 +80,7 @@ describe.runIf(posix)('--log-file', () => {
     const { ask, reopen, stop } = await serve();
     renameSync(place.inside('log'), place.inside('log.1'));
     execFileSync('mkfifo', [place.inside('log')]);
-    expect((await reopen()).join()).toMatch(/the old one stays: --log-file: log cannot be opened \(ENXIO\)$/);
+    expect((await reopen()).join()).toMatch(/the old one stays in use: --log-file: log cannot be opened \(ENXIO\)$/);
     await ask(2);
     expect(await stop()).toBe(0);
     expect(entries('log.1')).toHaveLength(2);
