@@ -6,7 +6,7 @@ import { type Connection, statements } from '../file/driver.ts';
 import { number, optional } from './columns.ts';
 
 /** A row with the columns of `PRESENTED_COLUMNS`. The driver creates lists faster than objects. */
-type PresentedRow = readonly [
+export type PresentedRow = readonly [
   id: string,
   expires_at: number | null,
   active_month: number,
@@ -17,7 +17,7 @@ type PresentedRow = readonly [
 ];
 
 /** SQLite returns one blob faster than three. A damaged length shifts the values after it, so they fail to decrypt. */
-const PRESENTED_COLUMNS = `t.id, t.expires_at, t.active_month, length(t.clear), length(t.presented),
+export const PRESENTED_COLUMNS = `t.id, t.expires_at, t.active_month, length(t.clear), length(t.presented),
   CAST(t.clear || t.presented || t.full AS BLOB)`;
 
 /** The same columns, but without `full`. */
@@ -70,7 +70,8 @@ export function presentedTokenRows(connection: Connection) {
   };
 }
 
-function toPresentedToken(tenantId: string, row: PresentedRow): PresentedToken {
+/** Decodes a row. Throws `integrity_failure` for a damaged row, such as one that a join left empty. */
+export function toPresentedToken(tenantId: string, row: PresentedRow): PresentedToken {
   const buffer = storedBytes(row[5]);
   // Slices of a Uint8Array are faster than those of a Buffer.
   const bytes = new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);

@@ -5,7 +5,12 @@ import { storedNumber, storedText } from '../../rows/stored-value.ts';
 import { toQuery, weightOf } from '../../rows/token-query.ts';
 import type { Connection } from '../file/driver.ts';
 import type { ContainerSets } from './container-sets.ts';
-import type { PresentedTokenRows } from './presented-token-rows.ts';
+import {
+  PRESENTED_COLUMNS,
+  type PresentedRow,
+  type PresentedTokenRows,
+  toPresentedToken,
+} from './presented-token-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { type Fragment, type Value, withSets } from './token-conditions.ts';
 import { planScan, planTokens, planWalk } from './token-plan.ts';
@@ -13,8 +18,13 @@ import { planScan, planTokens, planWalk } from './token-plan.ts';
 /** The maximum number of statements that stay prepared. */
 const CACHED = 64;
 
-/** A result row. A count has only the first column, a list the first three. */
-type Row = readonly [token: number, created_at: number, id: string, isFound: number];
+/** A result row of a walk. A count has only the first column. */
+type WalkedRow = readonly [token: number, created_at: number, id: string, isFound: number];
+
+/** Returns a statement that selects `PRESENTED_COLUMNS` of a planned page. An index entry without a row gives NULLs. */
+const pageOf = ({ sql }: Fragment) => `WITH page (token, created_at, id) AS (${sql} LIMIT +? OFFSET +?)
+  SELECT ${PRESENTED_COLUMNS} FROM page LEFT JOIN token t ON t.token = page.token AND t.tenant = +?
+  ORDER BY page.created_at DESC, page.id`;
 
 /**
  * Returns the functions that find pages of tokens. All are synchronous. Call them inside a read transaction, so that
@@ -26,21 +36,10 @@ export function tokenLists(
   sets: ContainerSets,
   tokens: PresentedTokenRows,
 ) {
-  const cache = new Map<string, ReturnType<typeof prepare>>();
+  const walks = statementCache<WalkedRow>(connection);
+  const pages = statementCache<PresentedRow>(connection);
 
-  function prepare(sql: string) {
-    return connection.prepare<Value[], Row>(sql).raw();
-  }
-
-  function cached(sql: string) {
-    const statement = cache.get(sql) ?? prepare(sql);
-    cache.delete(sql);
-    cache.set(sql, statement);
-    if (cache.size > CACHED) for (const oldest of [...cache.keys()].slice(0, cache.size - CACHED)) cache.delete(oldest);
-    return statement;
-  }
-
-  const count = ({ sql, params }: Fragment): number => cached(sql).get(...params)?.[0] ?? 0;
+  const count = ({ sql, params }: Fragment): number => walks(sql).get(...params)?.[0] ?? 0;
 
   function queryOf(filter: TokenFilter) {
     const tenant = tenants.find(filter.tenant_id);
@@ -51,7 +50,7 @@ export function tokenLists(
 
   /** Runs a planned walk. Returns the numbers of the matching tokens, and the position after `limit` rows. */
   function walk({ sql, params }: Fragment, limit: number) {
-    const rows = cached(`${sql} LIMIT +?`).all(...params, limit);
+    const rows = walks(`${sql} LIMIT +?`).all(...params, limit);
     const last = rows.at(-1);
     const next =
       last === undefined || rows.length < limit
@@ -71,9 +70,8 @@ export function tokenLists(
       const wanted = total === undefined || total > MAX_TOTAL ? limit : Math.min(limit, total - offset);
       if (wanted <= 0) return { records: [], total };
       if (plan.list === undefined) return { records: undefined, total };
-      const rows = cached(`${plan.list.sql} LIMIT +? OFFSET +?`).all(...plan.list.params, wanted, offset);
-      const numbers = rows.map(([token]) => storedNumber(token));
-      return { records: tokens.getAll(filter.tenant_id, tenant, numbers), total };
+      const rows = pages(pageOf(plan.list)).all(...plan.list.params, wanted, offset, tenant);
+      return { records: rows.map((row) => toPresentedToken(filter.tenant_id, row)), total };
     },
 
     walkTokens(filter: TokenFilter, { after, limit, skip, take }: Walk, now: Instant): WalkSlice {
@@ -91,5 +89,18 @@ export function tokenLists(
       const { numbers, next } = walk(planScan(query.tenant, query.query, after, now), limit);
       return { records: tokens.scanAll(filter.tenant_id, query.tenant, numbers), next };
     },
+  };
+}
+
+/** Returns a function that prepares a statement, and keeps the most recently used ones. */
+function statementCache<Row extends readonly unknown[]>(connection: Connection) {
+  const cache = new Map<string, ReturnType<typeof prepare>>();
+  const prepare = (sql: string) => connection.prepare<Value[], Row>(sql).raw();
+  return (sql: string) => {
+    const statement = cache.get(sql) ?? prepare(sql);
+    cache.delete(sql);
+    cache.set(sql, statement);
+    if (cache.size > CACHED) for (const oldest of [...cache.keys()].slice(0, cache.size - CACHED)) cache.delete(oldest);
+    return statement;
   };
 }
