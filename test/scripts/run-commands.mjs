@@ -2,8 +2,8 @@ import { Readable } from 'node:stream';
 import { main } from '../../dist/cli/main.js';
 
 /**
- * Runs the command lines of one transcript in turn in this process: a new Node for each would take ten times as long. A
- * message holds words, folder, environment and standard input; the reply holds output and exit code.
+ * Runs command lines in turn in this process: a new Node for each would take ten times as long. A message holds words,
+ * folder, environment and standard input; the reply holds output and exit code.
  */
 process.on('message', async ({ words, cwd, env, stdin }) => {
   const printed = { stdout: '', stderr: '' };
@@ -23,3 +23,4 @@ process.on('message', async ({ words, cwd, env, stdin }) => {
   for (const signal of ['SIGHUP', 'SIGINT', 'SIGTERM', 'SIGUSR1']) process.removeAllListeners(signal);
   process.send({ ...printed, exitCode });
 });
+process.on('disconnect', () => process.exit());

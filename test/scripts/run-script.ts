@@ -130,21 +130,43 @@ export async function startServe(
   };
 }
 
-/** Starts one process that runs commands in turn, with the interface of `runVault`. */
-function startRunner(): { readonly run: typeof runVault; stop(): void } {
+/** Starts one process that runs commands in turn. It ends with this process. */
+function startRunner(): { readonly run: typeof runVault; isRunning(): boolean } {
   const child = fork(fileURLToPath(new URL('run-commands.mjs', import.meta.url)), { env: cleanEnvironment() });
   const ended: Promise<readonly unknown[]> = once(child, 'exit');
+  child.unref();
+  child.channel?.unref();
+  async function perform(words: readonly string[], { cwd, env, stdin = '' }: RunOptions): Promise<Ran> {
+    const replied = once(child, 'message');
+    child.send({ words, cwd, env: cleanEnvironment(env), stdin });
+    const ran = await Promise.race([replied.then(([message]) => message as Ran), ended]);
+    if (!('stdout' in ran)) throw new Error(`${words.join(' ')} ended its process: ${ran.join(' ')}`);
+    if (ran.exitCode === 0) checkResult(words, ran.stdout);
+    return ran;
+  }
+  let idle: Promise<unknown> = Promise.resolve();
   return {
-    async run(command, { cwd, env, stdin = '' }) {
-      const words = wordsOf(command);
-      const replied = once(child, 'message');
-      child.send({ words, cwd, env: cleanEnvironment(env), stdin });
-      const ran = await Promise.race([replied.then(([message]) => message as Ran), ended]);
-      if (!('stdout' in ran)) throw new Error(`${words.join(' ')} ended its process: ${ran.join(' ')}`);
-      if (ran.exitCode === 0) checkResult(words, ran.stdout);
+    run(command, options) {
+      const ran = idle.then(() => perform(wordsOf(command), options));
+      idle = ran.catch(() => undefined);
       return ran;
     },
-    stop: () => child.kill(),
+    isRunning: () => child.connected,
+  };
+}
+
+const runners = new Map<string, ReturnType<typeof startRunner>>();
+
+/**
+ * Returns `runVault` for commands that do not need a process each: most of a command's time is the start of Node. The
+ * commands of one `lane` run in turn, in a process that all test files of this worker share.
+ */
+export function sharedProcess(lane: string): typeof runVault {
+  return (command, options) => {
+    const running = runners.get(lane);
+    const runner = running?.isRunning() ? running : startRunner();
+    runners.set(lane, runner);
+    return runner.run(command, options);
   };
 }
 
@@ -171,10 +193,14 @@ const openers: Readonly<Record<TargetName, (cwd: string) => Promise<ScriptVault>
 };
 
 /**
- * Runs a script on a new vault; resolves to the normalised output of each step. With the target `direct`, each command
- * is a process. With the others, one process runs all commands, since most of a command's time is the start of Node.
+ * Runs a script on a new vault; resolves to the normalised output of each step. With `ownProcesses`, each command is a
+ * process; else one process runs all commands of a target.
  */
-export async function runScript(script: Script, target: TargetName): Promise<readonly StepOutput[]> {
+export async function runScript(
+  script: Script,
+  target: TargetName,
+  ownProcesses = false,
+): Promise<readonly StepOutput[]> {
   const cwd = mkdtempSync(path.join(tmpdir(), 'vault-script-'));
   for (const [name, content] of script.files) writeFileSync(path.join(cwd, name), content);
   const { tenant, key, opening } = await openers[target](cwd);
@@ -182,11 +208,10 @@ export async function runScript(script: Script, target: TargetName): Promise<rea
   const local = { VAULT_API_KEY: key, ...opening };
   const env: Record<string, string> =
     daemon === undefined ? local : { VAULT_API_KEY: key, VAULT_URL: String(daemon.ready['url']) };
-  const runner = target === 'direct' ? undefined : startRunner();
   try {
     return await runSteps(
       script,
-      runner?.run ?? runVault,
+      ownProcesses ? runVault : sharedProcess(target),
       cwd,
       { env, opening },
       new Map([
@@ -195,7 +220,6 @@ export async function runScript(script: Script, target: TargetName): Promise<rea
       ]),
     );
   } finally {
-    runner?.stop();
     await daemon?.stop();
     rmSync(cwd, { recursive: true, force: true });
   }
