@@ -17,6 +17,8 @@ export interface Ledger {
   nextVersion(): number;
   sends(id: string, state: State): void;
   acknowledges(id: string, state: State): void;
+  /** Records that the vault refused the last write, which therefore must not happen. */
+  refuses(id: string): void;
   /** Checks that a token is complete and in the state that was last acknowledged or last sent. */
   finds(id: string, found: Found): void;
   /** Returns the tokens that were written since the last call. */
@@ -71,6 +73,11 @@ export function createLedger(trusting: boolean): Ledger {
     },
     acknowledges: (id, state) => {
       if (!trusting) acknowledges(id, state);
+    },
+    refuses: (id) => {
+      const entry = entryOf(id);
+      if (entry.acknowledged === undefined) delete entry.sent;
+      else entry.sent = entry.acknowledged;
     },
     finds: (id, found) => {
       const entry = entryOf(id);

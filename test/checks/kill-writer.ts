@@ -18,13 +18,15 @@ export interface TokenWriter extends TokenCaller {
   readonly ended?: () => boolean;
   /** Receives the milliseconds of each answered write. */
   readonly took?: (ms: number) => void;
+  /** Is called for each write that is refused with 507. Default: such an answer fails the check. */
+  readonly refused?: () => void;
 }
 
 /**
  * Creates, updates and deletes its own tokens, and records every acknowledgement. Ends when the daemon is gone. A write
  * that is answered with 503 may have happened.
  */
-export async function writeTokens({ perform, key, ledger, random, ended, took }: TokenWriter): Promise<void> {
+export async function writeTokens({ perform, key, ledger, random, ended, took, refused }: TokenWriter): Promise<void> {
   const own: string[] = [];
 
   async function send(id: string, state: State, operation: keyof typeof DONE, parts: PerformParts): Promise<boolean> {
@@ -33,8 +35,11 @@ export async function writeTokens({ perform, key, ledger, random, ended, took }:
     const { status } = await perform(key, operation, parts);
     took?.(performance.now() - sent);
     if (status === DONE[operation]) ledger.acknowledges(id, state);
-    else if (status !== 503) throw new CheckFailure(`${operation} was answered ${status}`);
-    return status !== 503;
+    else if (status === 507 && refused !== undefined) {
+      ledger.refuses(id);
+      refused();
+    } else if (status !== 503) throw new CheckFailure(`${operation} was answered ${status}`);
+    return status === DONE[operation];
   }
 
   async function next(): Promise<void> {

@@ -21,8 +21,14 @@ export interface PerformParts {
 /** Calls an operation. Rejects when the reply is invalid: a 5xx other than 503, or a body that violates its schema. */
 export type Perform = (key: string, operation: OperationId, parts?: PerformParts) => Promise<Performed>;
 
-/** Creates a caller with short arguments. Calls `client` for each call, because the daemon may have restarted. */
-export function createCaller(client: () => Client): Perform {
+/** The status of a daemon that may answer later. */
+const BUSY: readonly number[] = [503];
+
+/**
+ * Creates a caller with short arguments. Calls `client` for each call, because the daemon may have restarted. A 5xx is
+ * a valid reply only if it is one of `faults`.
+ */
+export function createCaller(client: () => Client, faults = BUSY): Perform {
   return async (
     apiKey,
     operation,
@@ -38,7 +44,7 @@ export function createCaller(client: () => Client): Perform {
       ...(bodyText !== undefined && { bodyText, mediaType: row.mediaType ?? 'application/json' }),
     };
     const reply = await client().call(call);
-    const flaws = reply.status === 503 ? [] : replyFlaws(call, reply);
+    const flaws = faults.includes(reply.status) ? [] : replyFlaws(call, reply);
     if (flaws.length > 0) throw new Error(flaws.join('; '));
     const text = reply.bodyText ?? '';
     return { status: reply.status, text, body: text === '' ? {} : JSON.parse(text), replayed: reply.replayed };

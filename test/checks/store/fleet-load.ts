@@ -17,8 +17,14 @@ export interface FleetLoad {
 
 const WRITERS = 4;
 
-/** Returns a load. `trusting` counts a write as acknowledged when it is sent: for controls. */
-export function fleetLoad(fleet: Fleet, seed: number, trusting = false): FleetLoad {
+interface LoadOptions {
+  /** Counts a write as acknowledged when it is sent: for controls. */
+  readonly trusting?: boolean;
+  /** Is called for each write that is refused with 507, and receives the number of the daemon. */
+  readonly refused?: (daemon: number) => void;
+}
+
+export function fleetLoad(fleet: Fleet, seed: number, { trusting = false, refused }: LoadOptions = {}): FleetLoad {
   const ledger = createLedger(trusting);
   const random = seededNumbers(seed);
 
@@ -45,6 +51,7 @@ export function fleetLoad(fleet: Fleet, seed: number, trusting = false): FleetLo
             random,
             ...(ended && { ended }),
             ...(took && { took }),
+            ...(refused && { refused: () => refused(daemon) }),
           }),
         ),
       );

@@ -27,6 +27,10 @@ export interface FleetOptions {
   readonly bin?: string;
   /** Returns the port that the daemons connect to; a proxy may listen there. Default: the server's. */
   readonly portOf?: (serverPort: number) => Promise<number>;
+  /** Further flags of `serve`. */
+  readonly flags?: readonly string[];
+  /** The 5xx statuses that are valid replies. Default: 503. */
+  readonly faults?: readonly number[];
 }
 
 /** Several daemons on one PostgreSQL server of their own. All end with this process at the latest. */
@@ -56,6 +60,8 @@ export async function startFleet({
   onLog,
   bin = VAULT_BIN,
   portOf,
+  flags = [],
+  faults,
 }: FleetOptions): Promise<Fleet> {
   const folder = mkdtempSync(join(tmpdir(), 'vault-fleet-'));
   const server = await startPostgres({ settings: { max_connections: '100', ...settings }, ...(onLog && { onLog }) });
@@ -86,7 +92,7 @@ export async function startFleet({
   async function start(daemon: number): Promise<void> {
     const readyFile = join(folder, `ready-${daemon}.json`);
     rmSync(readyFile, { force: true });
-    const words = ['serve', '--store', served, '--port', '0', '--no-log', '--ready-file', readyFile];
+    const words = ['serve', '--store', served, '--port', '0', '--no-log', '--ready-file', readyFile, ...flags];
     const child = spawn(process.execPath, [bin, ...words], { env, stdio: 'ignore' });
     children[daemon] = child;
     const deadline = performance.now() + MAX_START_MS;
@@ -104,7 +110,7 @@ export async function startFleet({
       const client = clients[daemon];
       if (client === undefined) throw new Error('the daemon is not running');
       return client;
-    }),
+    }, faults),
   );
   const at = (daemon: number): Perform =>
     callers[daemon] ?? createCaller(() => Promise.reject(new Error('no daemon')) as never);

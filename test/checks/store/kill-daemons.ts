@@ -11,7 +11,7 @@ const MAX_P99_MS = 1_000;
 /** Kills one of three daemons under load, again and again. The others go on, and nothing is lost. */
 async function kills({ seed, quick }: CheckOptions, trusting: boolean) {
   const fleet = await startFleet({ daemons: DAEMONS.length });
-  const load = fleetLoad(fleet, seed, trusting);
+  const load = fleetLoad(fleet, seed, { trusting });
   const times: number[] = [];
   let cycles = 0;
   const figures = () => ({ cycles, ...load.ledger.figures(), others_p99_ms: percentile(times, 0.99) });
