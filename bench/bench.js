@@ -10,6 +10,8 @@ import { growth } from './growth.js';
 import { HTTP_CASES, http } from './http.js';
 import { importing } from './import.js';
 import { memory } from './memory.js';
+import { move } from './move.js';
+import { postgres } from './postgres.js';
 import { BASELINE, quick } from './quick.js';
 import { startup } from './startup.js';
 import { statements } from './statements.js';
@@ -22,6 +24,8 @@ const CASES = {
   import: { measure: importing, rounds: 1, tokens: 100_000 },
   growth: { measure: growth, rounds: 5, seconds: 1, tokens: 1_000_000, from: 1000 },
   memory: { measure: memory, tokens: 100_000 },
+  postgres: { measure: postgres, rounds: 5, seconds: 2, tokens: 110_000 },
+  move: { measure: move, tokens: 100_000 },
   console: { measure: consolePage, rounds: 10, tokens: 1_000_000 },
 };
 
@@ -30,7 +34,7 @@ const DEFAULT_CASES = ['startup', 'http', 'import'];
 
 const USAGE = `npm run bench -- [${Object.keys(CASES).join('|')} …] [--json] [--rounds N] [--seconds S] [--tokens N]
          [--only CASE,CASE] [--workers N]      for http: some of its cases, the number of serving processes
-         [--from N] [--cache FOLDER]           for growth and console: tokens of the small vault, where to keep vaults
+         [--from N] [--cache FOLDER]           for growth, move and console: tokens of the small vault, where to keep vaults
        npm run bench -- compare A.json B.json [--limit PERCENT]
        npm run bench -- quick [--only CASE,CASE] [--baseline FILE] [--limit PERCENT] [--write-baseline]`;
 

@@ -40,6 +40,12 @@ export function line(bench, name, { ratio, better = 'higher', target, ...figures
   return { bench, case: name, ...judged, ...(target && { target, reached }), ...Object.fromEntries(rest) };
 }
 
+/** Returns a result line of a figure in a unit, such as `mb`, which may be at most `target`. */
+export function limitLine(bench, name, unit, { value, target, ...figures }) {
+  const reached = value === undefined ? undefined : rounded(value) <= target;
+  return line(bench, name, { [unit]: value, [`target_${unit}`]: target, reached, ...figures });
+}
+
 /** Clock ticks per second in `/proc`, equal on every architecture that Node supports. */
 const TICKS = 100;
 const onLinux = process.platform === 'linux';
@@ -64,11 +70,11 @@ export function processorSeconds(pid) {
   return seconds.reduce((sum, each) => sum + each, 0);
 }
 
-/** Returns the processor seconds of this process's ended children, to a hundredth. Undefined outside Linux. */
-export function endedChildrenSeconds() {
+/** Returns the processor seconds of a process's ended children, to a hundredth. Undefined outside Linux. */
+export function endedChildrenSeconds(pid = 'self') {
   if (!onLinux) return undefined;
   // In proc(5), cutime and cstime follow the name, which may contain spaces.
-  const fields = read('/proc/self/stat')
+  const fields = read(`/proc/${pid}/stat`)
     .replace(/^.*\) /s, '')
     .split(' ');
   return (Number(fields[13]) + Number(fields[14])) / TICKS;

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { copyFile, mkdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { serve, vault } from '../scripts/run-vault.js';
-import { line, median, peakResidentBytes, percentile, sample } from './figures.js';
+import { limitLine, line, median, peakResidentBytes, percentile, sample } from './figures.js';
 import { CONNECTIONS, inTurn, load, requestBytes } from './load.js';
 import { schemaName, tokenIds } from './raw-sqlite.js';
 import { benchRequests, DIFFERENT, importCards, makeBenchVault, withFolder } from './vault.js';
@@ -134,12 +134,11 @@ async function farPageLine({ daemon: { port }, tokens }, keys, seconds, stated) 
 
 /** Returns the lines about memory and file size, which have no ratio. */
 function sizeLines({ size, tokens, daemon }, stated) {
-  const bytes = size / tokens;
   const peak = peakResidentBytes(daemon.pid);
-  const mb = peak && peak / 1e6;
-  const memory = { mb, target_mb: MAX_RESIDENT_MB, reached: mb && mb <= MAX_RESIDENT_MB };
-  const file = { bytes, target_bytes: MAX_BYTES_PER_TOKEN, reached: bytes <= MAX_BYTES_PER_TOKEN };
-  return [line('growth', 'memory', { ...memory, ...stated }), line('growth', 'file-size', { ...file, ...stated })];
+  return [
+    limitLine('growth', 'memory', 'mb', { value: peak && peak / 1e6, target: MAX_RESIDENT_MB, ...stated }),
+    limitLine('growth', 'file-size', 'bytes', { value: size / tokens, target: MAX_BYTES_PER_TOKEN, ...stated }),
+  ];
 }
 
 /**

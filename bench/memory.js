@@ -13,20 +13,23 @@ const PROBE = `import { writeFileSync } from 'node:fs';
 process.on('exit', () => writeFileSync(process.env.PEAK_FILE, String(process.resourceUsage().maxRSS)));
 `;
 
+/** Runs a command; resolves to its output and the peak of its memory in MB. Uses files in `folder`. */
+export async function runForPeak(words, env, folder) {
+  const [probe, peak] = ['probe.mjs', 'peak'].map((name) => path.join(folder, name));
+  writeFileSync(probe, PROBE);
+  const stdout = await run(['--import', pathToFileURL(probe).href, BIN, ...words], { ...env, PEAK_FILE: peak });
+  return { stdout, mb: (Number(readFileSync(peak, 'utf8')) * 1024) / 1e6 };
+}
+
 /** Imports and exports `rows` rows; resolves to the peak of each command in MB. */
 function peaksOf(rows, { overDaemon }) {
   return withFolder(async (folder, bare) => {
     const at = (name) => path.join(folder, name);
     const { env, keys } = await makeBenchVault(folder, bare);
-    writeFileSync(at('probe.mjs'), PROBE);
     await writeCardLines(at('cards.ndjson'), rows);
     const daemon = overDaemon ? await serve([], env) : undefined;
-    const target = daemon ? { ...bare, VAULT_URL: daemon.url } : env;
-    const peakOf = async (words) => {
-      const own = { ...target, VAULT_API_KEY: keys.reveal, PEAK_FILE: at('peak') };
-      await run(['--import', pathToFileURL(at('probe.mjs')).href, BIN, ...words], own);
-      return (Number(readFileSync(at('peak'), 'utf8')) * 1024) / 1e6;
-    };
+    const own = { ...(daemon ? { ...bare, VAULT_URL: daemon.url } : env), VAULT_API_KEY: keys.reveal };
+    const peakOf = async (words) => (await runForPeak(words, own, folder)).mb;
     try {
       const imported = await peakOf(['import', at('cards.ndjson')]);
       return { import: imported, export: await peakOf(['export', '--plaintext', '--out', at('out')]) };

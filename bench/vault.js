@@ -30,13 +30,14 @@ export function cardBody(n) {
 }
 
 /**
- * Creates a vault with one application for each way to present a token. `keys.wrong` is the key of a deleted
- * application. `env` selects the vault but contains no API key.
+ * Creates a vault with one application for each way to present a token, in a file or in the database `store`.
+ * `keys.wrong` is the key of a deleted application. `env` selects the vault but contains no API key.
  */
-export async function makeBenchVault(folder, bare) {
+export async function makeBenchVault(folder, bare, store) {
   const file = path.join(folder, 'vault.db');
-  const { application } = await vault(['init', '--file', file], bare);
-  const env = { ...bare, VAULT_FILE: file };
+  const place = store === undefined ? { VAULT_FILE: file } : { VAULT_STORE: store, VAULT_KEY_FILE: `${file}.key` };
+  const env = { ...bare, ...place };
+  const { application } = await vault(['init'], env);
   const manage = { ...env, VAULT_API_KEY: application.key };
   const make = (name, rule) => vault(['apps', 'create', '--name', name, '--type', 'private', '--rule', rule], manage);
   const all = 'permissions=token:read,token:create,token:update,token:delete,token:use';

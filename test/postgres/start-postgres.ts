@@ -15,6 +15,8 @@ export interface TestServer {
   readonly port: number;
   /** The folder of its Unix socket. */
   readonly folder: string;
+  /** Resolves to the id of the server's first process, the parent of the others. */
+  pid(): Promise<number>;
   /** Kills the server with SIGKILL. */
   crash(): Promise<void>;
   /** Starts the server again after `crash`, on the same data and port. */
@@ -88,12 +90,13 @@ export async function startPostgres({
       };
     };
     let end = await launch();
+    const pid = async () => Number((await readFile(path.join(data, 'postmaster.pid'), 'utf8')).split('\n')[0]);
     return {
       port,
       folder,
+      pid,
       async crash() {
-        const [pid] = (await readFile(path.join(data, 'postmaster.pid'), 'utf8')).split('\n');
-        process.kill(Number(pid), 'SIGKILL');
+        process.kill(await pid(), 'SIGKILL');
         await end();
       },
       async restart() {

@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { limitLine } from '../../bench/figures.js';
 import { ROOT } from '../../scripts/build-output.js';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -43,6 +44,51 @@ describe('npm run bench', () => {
     expect(passed).toMatchObject({ status: 0, stderr: '' });
     expect(passed.stdout).toMatch(/\nhttp\/404 +ratio +0\.001 .* ok\n/);
   }, 120_000);
+
+  it('reports a figure above its limit as missed', () => {
+    const judged = [74.9, 75, 75.1].map((value) => limitLine('b', 'c', 'us', { value, target: 75 }));
+    expect(judged.map(({ reached }) => reached)).toEqual([true, true, false]);
+  });
+
+  it('postgres measures the store beside plain statements, and two daemons beside one', () => {
+    const { stdout, ...ended } = bench('postgres', '--rounds', '1', '--seconds', '0.1', '--tokens', '100', '--json');
+    expect(ended).toEqual({ status: 0, stderr: '' });
+    const rows: readonly Record<string, unknown>[] = stdout
+      .trim()
+      .split('\n')
+      .map((each) => JSON.parse(each));
+    const judged = rows.filter(({ reached }) => typeof reached === 'boolean');
+    expect(judged.map((row) => row['case'])).toEqual([
+      'create-to-single-commits',
+      'get-to-pool',
+      'create-client',
+      'get-client',
+      'patch-client',
+      'patch-server',
+      'delete-server',
+      'cursor-page',
+      'total',
+      'two-daemons-create',
+      'two-daemons-get',
+      'two-daemons-delayed',
+    ]);
+    const others = rows.filter((row) => !judged.includes(row) && row['case'] !== 'delete-client');
+    expect(others.map(({ bytes }) => Number(bytes) > 0)).toEqual(Array.from({ length: 9 }, () => true));
+  }, 240_000);
+
+  it('move measures a move to a database and back', () => {
+    const { stdout, ...ended } = bench('move', '--tokens', '100', '--json');
+    expect(ended).toEqual({ status: 0, stderr: 'bench: making a vault of 100 tokens\n' });
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((each) => JSON.parse(each)),
+    ).toMatchObject([
+      { bench: 'move', case: 'file-to-store', tokens: 100, bytes: expect.any(Number) },
+      { bench: 'move', case: 'store-to-file', tokens: 100, bytes: expect.any(Number) },
+    ]);
+  }, 240_000);
 
   it.each([
     [['nothing'], 'unknown case nothing'],

@@ -1,0 +1,85 @@
+import { serve } from '../scripts/run-vault.js';
+import { delayRelay } from './delay-relay.js';
+import { median, processorSeconds, sample } from './figures.js';
+import { CONNECTIONS, inTurn, load } from './load.js';
+import { benchRequests, DIFFERENT, makeBenchVault, withFolder } from './vault.js';
+
+const SCHEMA = 'served';
+
+/** Few callers, so that a daemon waits for the delayed database and not for the processor. */
+const DELAYED_CONNECTIONS = 4;
+
+/** Starts two daemons; `end` stops them. */
+async function serveTwo(vault, env) {
+  const daemons = await Promise.all([serve([], env), serve([], env)]);
+  return {
+    daemons: daemons.map((daemon) => ({ ...daemon, request: benchRequests(vault.keys, `127.0.0.1:${daemon.port}`) })),
+    end: () => Promise.all(daemons.map((daemon) => daemon.end())),
+  };
+}
+
+/** Sends the same load to each daemon at the same time; resolves to the rate and the processor µs of a request. */
+async function measure(server, daemons, { seconds, connections, requests, expected }) {
+  const used = () => daemons.reduce((sum, { pid }) => sum + processorSeconds(pid), server.seconds());
+  const before = used();
+  const done = await Promise.all(
+    daemons.map(({ port, request }) => load({ port, connections, seconds, expected, next: requests(request) })),
+  );
+  const count = done.reduce((sum, each) => sum + each.count, 0);
+  const rate = done.reduce((sum, each) => sum + each.count / each.seconds, 0);
+  return { rate, processor: ((used() - before) / count) * 1e6 };
+}
+
+/** Compares two daemons with one of them, in rounds with alternating order. */
+async function compare(server, daemons, { rounds, ...options }) {
+  const done = [];
+  for (let round = -1; round < rounds; round += 1) {
+    const figures = {};
+    for (const name of round % 2 === 0 ? ['one', 'two'] : ['two', 'one']) {
+      const which = name === 'two' ? daemons : [daemons.at(round % 2)];
+      figures[name] = await measure(server, which, options);
+    }
+    if (round >= 0) done.push(figures);
+  }
+  const of = (figure) => median(done.map(figure));
+  return {
+    processorRatio: of(({ one, two }) => two.processor / one.processor),
+    rateRatio: of(({ one, two }) => two.rate / one.rate),
+    one: { processor: of(({ one }) => one.processor), rate: of(({ one }) => one.rate) },
+    two: { processor: of(({ two }) => two.processor), rate: of(({ two }) => two.rate) },
+  };
+}
+
+/**
+ * Compares two daemons on one database with one of them, each under the same load: creates, gets, and creates with a
+ * millisecond of delay between daemons and database in each direction.
+ */
+export function measureDaemons(server, { rounds, seconds }) {
+  return withFolder(async (folder, bare) => {
+    const vault = await makeBenchVault(folder, bare, server.url(SCHEMA));
+    let made = 0;
+    const creates = { expected: 201, requests: (request) => () => request.create(made++) };
+    const near = await serveTwo(vault, vault.env);
+    const figures = {};
+    try {
+      const sizes = { rounds, seconds, connections: CONNECTIONS };
+      figures.create = await compare(server, near.daemons, { ...sizes, ...creates });
+      const rows = await server.query(`SELECT id FROM ${SCHEMA}.token`);
+      const ids = sample(rows, DIFFERENT).map(({ id }) => id);
+      const requests = (request) => inTurn(ids.map((id) => request.get('mask', id)));
+      figures.get = await compare(server, near.daemons, { ...sizes, expected: 200, requests });
+    } finally {
+      await near.end();
+    }
+    const relay = await delayRelay(server.port);
+    const far = await serveTwo(vault, { ...vault.env, VAULT_STORE: server.url(SCHEMA, relay.port) });
+    try {
+      const sizes = { rounds, seconds, connections: DELAYED_CONNECTIONS };
+      figures.delayed = await compare(server, far.daemons, { ...sizes, ...creates });
+    } finally {
+      await far.end();
+      relay.stop();
+    }
+    return figures;
+  });
+}

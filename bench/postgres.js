@@ -1,0 +1,89 @@
+import { limitLine, line } from './figures.js';
+import { CONNECTIONS } from './load.js';
+import { measureDaemons } from './postgres-daemons.js';
+import { withPostgres } from './postgres-server.js';
+import { measureStore } from './postgres-store.js';
+
+const BENCH = 'postgres';
+
+const atMost = (name, unit, value, target, figures) => limitLine(BENCH, name, unit, { value, target, ...figures });
+
+/** Returns the lines about the store alone. */
+function storeLines({ create, single, get, pool, patch, delete: removal, toSingle, toPool, lists }) {
+  const { first, cursor, total } = lists;
+  const lower = { better: 'lower' };
+  return [
+    line(BENCH, 'create-to-single-commits', {
+      ...lower,
+      ratio: toSingle,
+      target: 0.65,
+      server_us: create.server,
+      bare_us: single.server,
+    }),
+    line(BENCH, 'get-to-pool', { ...lower, ratio: toPool, target: 0.65, server_us: get.server, bare_us: pool.server }),
+    atMost('create-client', 'us', create.client, 75, { bare_us: single.client }),
+    atMost('get-client', 'us', get.client, 30, { bare_us: pool.client }),
+    atMost('patch-client', 'us', patch.client, 80),
+    line(BENCH, 'delete-client', { us: removal.client }),
+    atMost('patch-server', 'us', patch.server, 200),
+    atMost('delete-server', 'us', removal.server, 140),
+    line(BENCH, 'cursor-page', {
+      ...lower,
+      ratio: cursor.server / first.server,
+      target: 1.5,
+      server_us: cursor.server,
+      ms: cursor.ms,
+      first_ms: first.ms,
+    }),
+    atMost(total.isCapped ? 'capped-total' : 'total', 'ms', total.ms, 15, { server_us: total.server }),
+  ];
+}
+
+/** Returns the lines about two daemons. */
+function daemonLines({ create, get, delayed }) {
+  const processor = (name, { processorRatio, one, two }) =>
+    line(BENCH, `two-daemons-${name}`, {
+      ratio: processorRatio,
+      better: 'lower',
+      target: 1.1,
+      us: two.processor,
+      one_us: one.processor,
+      per_second: two.rate,
+      one_per_second: one.rate,
+    });
+  return [
+    processor('create', create),
+    processor('get', get),
+    line(BENCH, 'two-daemons-delayed', {
+      ratio: delayed.rateRatio,
+      target: 1.5,
+      per_second: delayed.two.rate,
+      one_per_second: delayed.one.rate,
+    }),
+  ];
+}
+
+/** Returns the lines about the bytes for a token. */
+function sizeLines({ sizes, log }) {
+  const tables = sizes.flatMap(({ table, rows, indexes }) => [
+    line(BENCH, `size-${table}`, { bytes: rows }),
+    line(BENCH, `size-${table}-indexes`, { bytes: indexes }),
+  ]);
+  return [...tables, line(BENCH, 'log-of-a-create', { bytes: log })];
+}
+
+/**
+ * Measures the PostgreSQL store beside the same statements without it, with `tokens` tokens, and two daemons beside
+ * one. Processor time of the server includes all its processes. Starts a server of its own.
+ */
+export function postgres({ rounds, seconds, tokens }) {
+  return withPostgres(async (server) => {
+    const store = await measureStore(server, { rounds, seconds, tokens });
+    const daemons = await measureDaemons(server, { rounds, seconds });
+    const rows = [...storeLines(store), ...daemonLines(daemons), ...sizeLines(store)];
+    const missed = rows.filter(({ reached }) => reached === false).map((row) => row.case);
+    const verdict = missed.length === 0 ? 'all targets reached' : `targets missed: ${missed.join(', ')}`;
+    const size = `${CONNECTIONS} calls at a time, ${rounds} rounds, ${tokens} tokens`;
+    return { title: `PostgreSQL ${server.version}, ${size}; Node ${process.versions.node}; ${verdict}`, rows };
+  });
+}
