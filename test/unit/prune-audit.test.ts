@@ -253,6 +253,33 @@ describe('an interrupted prune', () => {
     expect(await doctor(vault.file)).toMatchObject(SOUND);
   });
 
+  it.each([false, true])(
+    'leaves a sound vault beside another one that covers more rows (killed: %s)',
+    async (isKilled) => {
+      const vault = await fileVault(3);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      const time = Date.now();
+      await change(vault, 'token-0', 'later');
+      const stop = async (method: string) => {
+        if (isKilled && method === 'pruneAudit') throw new Error('killed');
+      };
+      const beside = async (_method: string, call: number) => {
+        // The second call writes the checkpoint.
+        if (call !== 2) return;
+        await new Promise((resolve) => setTimeout(resolve, 5));
+        const other = pruneWith(vault, stop);
+        await (isKilled ? expect(other).rejects.toThrow('killed') : other);
+      };
+      await pruneWith(vault, beside, time);
+      expect(await verify(vault.file)).toMatchObject({ ok: true });
+      expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 3 } });
+      expect(await change(vault, 'token-0', 'last')).toBe(200);
+      expect(await change(vault, 'token-1', 'last')).toBe(200);
+      await prune(vault, 'next');
+      expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 3 } });
+    },
+  );
+
   it('refuses to load an older snapshot once a prune has begun', async () => {
     const vault = await fileVault(3);
     const snapshots = await openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });

@@ -41,10 +41,24 @@ export function checkpointEvent({ through, latest, begin, digest }: Checkpoint):
 
 type FoundCheckpoint = Checkpoint & { readonly place: AuditPlace };
 
-/** Resolves to the last checkpoint, or to undefined if nothing was pruned. Rejects with `BrokenAudit`. */
+/**
+ * Resolves to the checkpoint at which the audit begins, or to undefined if nothing was pruned. This is the last one, or
+ * an earlier one that covers more rows: two prunes may run at the same time. Rejects with `BrokenAudit`.
+ */
 export async function findCheckpoint(parts: CheckpointParts): Promise<FoundCheckpoint | undefined> {
-  const place = await lastPlace(parts, PRUNE_DONE);
-  if (place === undefined) return undefined;
+  const first = (await firstSequence(parts)) ?? 0;
+  let last: FoundCheckpoint | undefined;
+  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
+    const place = await lastPlace(parts, PRUNE_DONE, before);
+    if (place === undefined) return last;
+    const found = await openCheckpoint(parts, place);
+    if (found.through.sequence >= first - 1) return found;
+    last ??= found;
+    before = place.sequence - 1;
+  }
+}
+
+async function openCheckpoint(parts: CheckpointParts, place: AuditPlace): Promise<FoundCheckpoint> {
   // The row before exists, because a checkpoint keeps at least the header.
   const event = await openPlace(parts, place);
   const [through = '', latest, begin, digest = ''] = event.entities;
@@ -54,15 +68,19 @@ export async function findCheckpoint(parts: CheckpointParts): Promise<FoundCheck
 
 /** Resolves to the beginning of the last prune, even of one that was interrupted. Rejects with `BrokenAudit`. */
 export async function findBegunPrune(parts: CheckpointParts): Promise<PruneMark> {
-  const place = await lastPlace(parts, PRUNE_BEGUN);
+  const place = await lastPlace(parts, PRUNE_BEGUN, Number.MAX_SAFE_INTEGER);
   const blind = parts.keyring.auditSubject(PRUNE_BEGUN);
   if (place === undefined) return { blind, sequence: 0, through: 0 };
   const { as_of: through = 0 } = await openKeptPlace(parts, place);
   return { blind, sequence: place.sequence, through };
 }
 
-async function lastPlace({ store, keyring }: CheckpointParts, subject: AuditSubject): Promise<AuditPlace | undefined> {
-  const places = await store.findAudited([keyring.auditSubject(subject)], Number.MAX_SAFE_INTEGER);
+async function lastPlace(
+  { store, keyring }: CheckpointParts,
+  subject: AuditSubject,
+  before: number,
+): Promise<AuditPlace | undefined> {
+  const places = await store.findAudited([keyring.auditSubject(subject)], before);
   return places.find(({ chain }) => chain === ROOT_CHAIN);
 }
 
