@@ -20,7 +20,7 @@ export async function moveVault(
   { from, to, grant }: MovePlaces,
   { readCredential, ...options }: moving.MoveOptions & { readonly readCredential: () => Promise<Credential> },
 ): Promise<moving.Moved | undefined> {
-  const places = { from: await placeOf(from), to: await placeOf(to, grant) };
+  const places = await placesOf({ from, to, grant });
   const reading: moving.Moving['readCredential'] = async () => {
     const credential = await readCredential();
     return (header) => unlockKeyring(header, credential);
@@ -29,8 +29,15 @@ export async function moveVault(
 }
 
 /** Cleans up after a killed move, so that the source serves. Rejects with the fault `conflict` after a complete move. */
-export async function abortMove({ from, to }: MovePlaces): Promise<void> {
-  await moving.abortMove({ from: await placeOf(from), to: await placeOf(to) });
+export async function abortMove(places: MovePlaces): Promise<void> {
+  await moving.abortMove(await placesOf(places));
+}
+
+async function placesOf({ from, to, grant }: MovePlaces) {
+  if (from.file !== undefined && to.file !== undefined) {
+    (await import('../store/sqlite/file/move-file.ts')).assertApart(from.file, to.file);
+  }
+  return { from: await placeOf(from), to: await placeOf(to, grant) };
 }
 
 /** Returns the file or the database for a move. */

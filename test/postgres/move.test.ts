@@ -1,4 +1,4 @@
-import { existsSync, readdirSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import type { MovePlace } from '../../src/core/move-ports.ts';
@@ -132,6 +132,28 @@ it('refuses a target that is not empty, and a source that was moved', async () =
     code: 'wrong_credential',
   });
   expect(readdirSync(folder)).toEqual(['vault.db']);
+});
+
+/** The names of a source and a target in one folder, of which a move would use a file as both. */
+const SHARED = [
+  ['v.moving', 'v'],
+  ['v', 'v.moved'],
+  ['v.moving', join('link', 'v')],
+  ['v.moving', join('other', 'v')],
+] as const;
+
+it.each(SHARED)('refuses to move %s to %s, and keeps the source', async (from, to) => {
+  const { folder, file } = await fileVault(1);
+  const places = { from: { file: join(folder, from) }, to: { file: join(folder, to) } };
+  renameSync(file, places.from.file);
+  symlinkSync('.', join(folder, 'link'));
+  mkdirSync(join(folder, 'other'));
+  linkSync(places.from.file, join(folder, 'other', from));
+  const conflict = { code: 'conflict', message: expect.stringContaining('would replace') };
+  await expect(moveVault(places, MOVE)).rejects.toMatchObject(conflict);
+  await expect(abortMove(places)).rejects.toMatchObject(conflict);
+  expect(readdirSync(folder).toSorted()).toEqual(['link', 'other', from]);
+  expect(await check(places.from)).toMatchObject({ ok: true, checked: { tokens: 1 } });
 });
 
 it('finds damage before the source is left', async () => {

@@ -1,6 +1,6 @@
-import { existsSync, renameSync } from 'node:fs';
+import { existsSync, lstatSync, realpathSync, renameSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
 import type { LastRow, MakeCopy, MovePlace, MoveSource } from '../../../core/move-ports.ts';
 import type { VaultHeader } from '../../../core/ports.ts';
@@ -18,6 +18,8 @@ import { FILE_ROW } from './schema.ts';
 import { toFileFault } from './sqlite-error.ts';
 
 const LABEL = 'move';
+const COPY = '.moving';
+const LEFT = '.moved';
 
 /**
  * Returns a file as the place of a vault that is moved. The copy is `FILE.moving` until it is finished, and a source
@@ -26,7 +28,7 @@ const LABEL = 'move';
  */
 export function movedFile(path: string): MovePlace {
   const file = resolve(path);
-  const [copy, left] = [`${file}.moving`, `${file}.moved`];
+  const [copy, left] = [file + COPY, file + LEFT];
 
   return {
     shown: path,
@@ -66,6 +68,25 @@ export function movedFile(path: string): MovePlace {
       if (process.platform !== 'win32') await syncFolder(dirname(file));
     },
   };
+}
+
+/**
+ * Throws the fault `conflict` if a move between two files would use one file as both. A move from `v.moving` to `v`
+ * would take its source for the copy of a killed move, and remove it.
+ */
+export function assertApart(from: string, to: string): void {
+  const used = new Set([from, from + LEFT].flatMap(identitiesOf));
+  const shared = [to, to + COPY].find((name) => identitiesOf(name).some((identity) => used.has(identity)));
+  if (shared === undefined) return;
+  throw new Fault('conflict', `a move from ${from} to ${to} would replace ${shared}`, { hint: 'name another target' });
+}
+
+/** Returns the path of a file with its folder's real name, and the number of an existing file. */
+function identitiesOf(name: string): readonly string[] {
+  const [file, folder] = [resolve(name), dirname(resolve(name))];
+  const found = lstatSync(file, { bigint: true, throwIfNoEntry: false });
+  const path = join(existsSync(folder) ? realpathSync.native(folder) : folder, basename(file));
+  return found === undefined ? [path] : [path, `${found.dev}:${found.ino}`];
 }
 
 /** Resolves to the id of the vault in a file; an empty text for any other file. */
