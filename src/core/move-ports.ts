@@ -1,4 +1,4 @@
-import type { AuditStore } from './audit/ports.ts';
+import type { AuditReads } from './audit/ports.ts';
 import type { Instant, Store, VaultHeader } from './ports.ts';
 
 /** A value of a moved row. UUIDs and blind indexes are bytes. */
@@ -44,7 +44,7 @@ export interface MoveSource {
   readonly tokens: number;
   readonly tables: readonly MovedTable[];
   readonly rows: ReadRows;
-  readonly audit: Pick<AuditStore, 'auditHeads' | 'readAudit'>;
+  readonly audit: AuditReads;
   /** The time of the machine or the database. */
   readonly now: Instant;
   /** Appends the last row of the root chain and ends the service of the vault, in one step. */

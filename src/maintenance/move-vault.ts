@@ -76,7 +76,7 @@ async function copyAndSwitch({ to, unlock, hasOneChain }: Switch, source: MoveSo
     const [root] = heads;
     const last = lastRowAfter(keyring, heads, source.now);
     const isMerged = hasOneChain && heads.length > 1;
-    const rows = isMerged ? mergedRows({ ...source, keyring }) : source.rows;
+    const rows = isMerged ? await mergedRows({ ...source, keyring }) : source.rows;
     let counts: ReadonlyMap<string, number> = new Map();
     await to.makeCopy(source.header, {
       async fill(write, copied) {

@@ -1,9 +1,13 @@
-import { decodeEvents, encodeEvents } from '../core/audit/audit-event.ts';
-import { NO_LINK, ROOT_CHAIN } from '../core/audit/audit-link.ts';
+import { type AuditEvent, decodeEvents, encodeEvents } from '../core/audit/audit-event.ts';
+import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
+import { checkpointEvent, findBeginning, readCheckpoint } from '../core/audit/checkpoint.ts';
 import { mergeChains } from '../core/audit/merge-chains.ts';
-import type { AuditEntry, AuditStore } from '../core/audit/ports.ts';
+import type { AuditEntry, AuditHead, AuditReads } from '../core/audit/ports.ts';
+import { BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
+import { Fault } from '../core/fault.ts';
 import type { MovedRow, MovedTable, ReadRows } from '../core/move-ports.ts';
-import type { Keyring } from '../core/ports.ts';
+import { createPace } from '../core/own-turn.ts';
+import type { Instant, Keyring } from '../core/ports.ts';
 
 const PAGE = 500;
 
@@ -12,31 +16,48 @@ const ABOUT_CHAINS: ReadonlySet<string> = new Set(['openChain', 'noteChains', 'c
 
 interface MergeParts {
   readonly rows: ReadRows;
-  readonly audit: Pick<AuditStore, 'auditHeads' | 'readAudit'>;
-  readonly keyring: Pick<Keyring, 'auditLink' | 'openAuditEvent' | 'sealAuditEvent'>;
+  readonly audit: AuditReads;
+  readonly keyring: Pick<Keyring, 'auditLink' | 'auditSubject' | 'openAuditEvent' | 'sealAuditEvent'>;
 }
 
 /**
- * Returns the rows of a source with several chains, for a target with one. Merges the chains by time and links them
- * anew. Leaves out the rows about chains. An event `mergeChains` replaces the first of them: after it, the order of
- * changes is only nearly that of their commits. Leaves out the log index, which the vault rebuilds. Read `audit` before
- * `audit_subject`.
+ * Resolves to the rows of a source with several chains, for a target with one. Merges the chains by time and links them
+ * anew, behind the rows that a prune removed. Leaves out the rows about chains. An event `mergeChains` replaces the
+ * first of them: after it, the order of changes is only nearly that of their commits. Leaves out the log index, which
+ * the vault rebuilds. Read `audit` before `audit_subject`. Rejects with the fault `damaged` for a damaged audit.
  */
-export function mergedRows(parts: MergeParts): ReadRows {
+export async function mergedRows(parts: MergeParts): Promise<ReadRows> {
+  const before = await verifiedBeginning(parts);
   const places = new Map<string, number>();
+  const seal = (event: AuditEvent, at: Instant) => parts.keyring.sealAuditEvent(at, encodeEvents([{ event, at }]));
+
+  /** Returns the place of the first row of the root from `first` to `end` that has one. */
+  function placeFrom(first: number, end: number): number {
+    for (let row = first; row < end; row += 1) {
+      const place = places.get(`${ROOT_CHAIN}:${row}`);
+      if (place !== undefined) return place;
+    }
+    return end;
+  }
 
   async function* auditRows(): AsyncGenerator<readonly MovedRow[]> {
-    let [link, sequence, isMerged] = [NO_LINK, 0, false];
+    let { link, sequence } = before;
+    let isMerged = false;
     let batch: MovedRow[] = [];
     for await (const entry of entriesByTime(parts.audit)) {
+      // A killed prune may have left rows before the checkpoint.
+      if (entry.chain === ROOT_CHAIN && entry.sequence <= before.sequence) continue;
       const { at } = entry;
       let { sealed } = entry;
       const [first] = decodeEvents(at, parts.keyring.openAuditEvent(at, sealed));
       if (first !== undefined && ABOUT_CHAINS.has(first.event.action)) {
         if (isMerged) continue;
         isMerged = true;
-        const event = { action: 'mergeChains', status: 200, entities: [] } as const;
-        sealed = parts.keyring.sealAuditEvent(at, encodeEvents([{ event, at }]));
+        sealed = seal({ action: 'mergeChains', status: 200, entities: [] }, at);
+      }
+      if (first?.event.action === 'pruneAudit') {
+        const checkpoint = readCheckpoint(first.event);
+        sealed = seal(checkpointEvent({ ...checkpoint, begin: placeFrom(checkpoint.begin, entry.sequence) }), at);
       }
       sequence += 1;
       places.set(`${entry.chain}:${entry.sequence}`, sequence);
@@ -64,6 +85,27 @@ export function mergedRows(parts: MergeParts): ReadRows {
     if (table.name === 'chain') return only([Number(ROOT_CHAIN), 0, 0, null, null, 0]);
     return table.name === 'audit_index' ? only() : parts.rows(table);
   };
+}
+
+/**
+ * Resolves to the place where the root begins. Checks all links before: the new links would hide that a row was removed
+ * or moved.
+ */
+async function verifiedBeginning({ audit: store, keyring }: MergeParts): Promise<AuditHead> {
+  const parts = { store, keyring };
+  const pace = createPace();
+  try {
+    const { head } = await findBeginning(parts);
+    const walk = walkAudit(parts, [head]);
+    while (!(await walk.next()).done) await pace();
+    return head;
+  } catch (error) {
+    if (!(error instanceof BrokenAudit)) throw error;
+    throw new Fault('damaged', `no copy was made: ${error.message}`, {
+      hint: 'run `vault doctor` on the source to find all damage',
+      cause: error,
+    });
+  }
 }
 
 async function* only(...rows: readonly MovedRow[]): AsyncGenerator<readonly MovedRow[]> {

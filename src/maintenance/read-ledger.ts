@@ -28,6 +28,7 @@ export interface ReadLedger {
  * wait.
  */
 export interface LedgerParts extends CheckpointParts {
+  readonly store: AuditStore;
   readonly rest?: (() => Promise<void>) | undefined;
   /** Whether to follow each token. With false, tokens are only counted. Default: true. */
   readonly tokens?: boolean | undefined;

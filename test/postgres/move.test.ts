@@ -1,6 +1,7 @@
-import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, symlinkSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
+import { archiveFile } from '../../src/cli/archive-file.ts';
 import type { MovePlace } from '../../src/core/move-ports.ts';
 import type { VaultHeader } from '../../src/core/ports.ts';
 import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
@@ -104,6 +105,78 @@ it('merges several chains of the audit in a file, and keeps them in a database',
   const after = (await actionsOf(merged)).slice(0, events.filter(isKept).length + 2);
   expect(after.toSorted()).toEqual([...events.filter(isKept), 'mergeChains', 'moveVault'].toSorted());
   expect(after.at(-1)).toBe('moveVault');
+});
+
+it.each([
+  ['several chains', 5, false],
+  ['several chains after a killed prune', 5, true],
+  // The merge leaves out more rows than it adds.
+  ['an empty chain', Number.POSITIVE_INFINITY, false],
+] as const)('merges %s behind the rows that a prune removed', async (_what, most, isKilled) => {
+  const { folder, file, apiKey } = await everyKind();
+  const store = await newStore();
+  await moveVault({ from: { file }, to: store }, MOVE);
+  const { run } = await openTestClient(store.store.url);
+  const [[rows] = []] = await run({ text: 'SELECT max(sequence) FROM vault.audit' });
+  const kept = Math.min(most, Number(rows) - 1);
+  await splitChains(store.store, kept);
+  const archive = archiveFile('--archive', join(folder, 'archive'));
+  const admin = await openVaultAdmin({ ...store, credential: CREDENTIAL });
+  expect(await admin.pruneAudit(Date.now(), archive)).toMatchObject({ removed: kept });
+  await admin.close();
+  if (isKilled) {
+    // The row before the checkpoint is left.
+    const lines = readFileSync(archive.place, 'utf8').trim().split('\n');
+    const [sequence, at, link, sealed] = JSON.parse(lines.at(-1) ?? '');
+    const values = [sequence, at, ...[link, sealed].map((text) => Buffer.from(text, 'base64'))];
+    await run(
+      { text: 'INSERT INTO vault.audit (chain, sequence, at, link, sealed) VALUES (0, $1, $2, $3, $4)' },
+      values,
+    );
+  }
+  const merged = { file: join(folder, 'merged.db') };
+  await moveVault({ from: store, to: merged }, MOVE);
+  expect(await check(merged)).toMatchObject({ ok: true, findings: [], checked: { tokens: 32 } });
+  const whole = await checkVaultFile({ ...merged, credential: CREDENTIAL, archives: [archive] });
+  expect(whole).toMatchObject({ ok: true, findings: [] });
+
+  const vault = await openVaultAt(merged, { credential: CREDENTIAL });
+  for (const id of ['token-1', 'token-4']) {
+    expect(await callVault(vault, apiKey, 'updateToken', { id, body: { data: 'last' } })).toMatchObject({
+      status: 200,
+    });
+  }
+  await vault.sweep();
+  await vault.close();
+  const next = await openVaultAdmin({ ...merged, credential: CREDENTIAL });
+  await next.pruneAudit(Date.now(), archiveFile('--archive', join(folder, 'next')));
+  await next.close();
+  expect(await check(merged)).toMatchObject({ ok: true, findings: [] });
+});
+
+it('refuses to merge chains that lack a row, which the new links would hide', async () => {
+  const { folder, file, apiKey } = await everyKind();
+  const store = await newStore();
+  await moveVault({ from: { file }, to: store }, MOVE);
+  await splitChains(store.store, 5);
+  const reveals = async () => (await actionsOf(store)).filter((action) => action === 'getToken').length;
+  expect(await reveals()).toBeGreaterThan(0);
+  expect(await data(store, apiKey, 'token-3')).toBeDefined();
+  // The entries of reads change no record, so nothing else shows that one is missing.
+  const { run } = await openTestClient(store.store.url);
+  const [[chain, last] = []] = await run({
+    text: 'SELECT chain, sequence FROM vault.audit WHERE chain = 0 ORDER BY sequence DESC LIMIT 1',
+  });
+  expect(await data(store, apiKey, 'token-4')).toBeDefined();
+  await run({ text: `DELETE FROM vault.audit WHERE chain = ${chain} AND sequence = ${last}` });
+  await run({ text: `DELETE FROM vault.audit_index WHERE chain = ${chain} AND sequence = ${last}` });
+  const merged = join(folder, 'merged.db');
+  await expect(moveVault({ from: store, to: { file: merged } }, MOVE)).rejects.toMatchObject({
+    code: 'damaged',
+    message: `no copy was made: row ${last} of the audit is missing`,
+  });
+  expect(readdirSync(folder)).toEqual(['vault.db.moved']);
+  expect(await serves(store)).toBe(true);
 });
 
 it('refuses a target that is not empty, and a source that was moved', async () => {

@@ -39,6 +39,12 @@ export function checkpointEvent({ through, latest, begin, digest }: Checkpoint):
   };
 }
 
+/** Returns the checkpoint of an entry from `checkpointEvent`. */
+export function readCheckpoint({ entities }: AuditEvent): Checkpoint {
+  const [through = '', latest, begin, digest = ''] = entities;
+  return { through: decodePlace(through), latest: Number(latest), begin: Number(begin), digest };
+}
+
 type FoundCheckpoint = Checkpoint & { readonly place: AuditPlace };
 
 /**
@@ -61,9 +67,8 @@ export async function findCheckpoint(parts: CheckpointParts): Promise<FoundCheck
 async function openCheckpoint(parts: CheckpointParts, place: AuditPlace): Promise<FoundCheckpoint> {
   // The row before exists, because a checkpoint keeps at least the header.
   const event = await openPlace(parts, place);
-  const [through = '', latest, begin, digest = ''] = event.entities;
   if (event.action !== 'pruneAudit') throw new BrokenAudit(place, 'is not the checkpoint that the index names');
-  return { place, through: decodePlace(through), latest: Number(latest), begin: Number(begin), digest };
+  return { place, ...readCheckpoint(event) };
 }
 
 /** Resolves to the beginning of the last prune, even of one that was interrupted. Rejects with `BrokenAudit`. */

@@ -1,7 +1,7 @@
 import { ownTurn } from '../own-turn.ts';
 import type { Keyring } from '../ports.ts';
 import { logSubjectsOf } from './log-entries.ts';
-import type { AuditEntry, LoggedRow } from './ports.ts';
+import type { AuditEntry, AuditStore, LoggedRow } from './ports.ts';
 import { type AuditParts, BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
 
 /**
@@ -12,6 +12,7 @@ const MAX_ROWS = 20;
 const MAX_SUBJECTS = 500;
 
 export interface LogParts extends AuditParts {
+  readonly store: AuditStore;
   readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
 }
 

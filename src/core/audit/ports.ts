@@ -126,6 +126,9 @@ export interface AuditStore {
   countLogIndex(chain: string, upTo: number): Promise<number>;
 }
 
+/** The reads of an audit that need no log index. */
+export type AuditReads = Pick<AuditStore, 'readAudit' | 'auditHeads' | 'findAudited'>;
+
 /** The key for the links of the audit. It cannot open, seal or find anything. */
 export interface AuditChainKey {
   readonly vault_id: string;

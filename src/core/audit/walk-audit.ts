@@ -4,7 +4,7 @@ import { type AuditEvent, decodeEvents, type TimedEvent } from './audit-event.ts
 import { NO_LINK, ROOT_CHAIN } from './audit-link.ts';
 import { notedPlaces } from './chain-events.ts';
 import { mergeChains } from './merge-chains.ts';
-import type { AuditEntry, AuditHead, AuditPlace, AuditStore } from './ports.ts';
+import type { AuditEntry, AuditHead, AuditPlace, AuditReads } from './ports.ts';
 
 /** The number of rows in one read. */
 const PAGE = 100;
@@ -43,7 +43,7 @@ export class BrokenAudit extends Error {
 }
 
 export interface AuditParts {
-  readonly store: AuditStore;
+  readonly store: AuditReads;
   readonly keyring: Pick<Keyring, 'auditLink' | 'openAuditEvent'>;
 }
 
@@ -105,7 +105,7 @@ async function* walkChain({ store, keyring }: AuditParts, from: AuditHead, end: 
 }
 
 /** Compares a place that the root notes with the chain, which ends at `end`. The walk checks the links up to there. */
-async function checkPlace(store: AuditStore, place: AuditHead, end: number, isLast: boolean): Promise<void> {
+async function checkPlace(store: AuditReads, place: AuditHead, end: number, isLast: boolean): Promise<void> {
   const { chain, sequence, link } = place;
   const whole = { chain, sequence: 0 };
   if (end < sequence) throw new BrokenAudit(whole, CUT);
@@ -186,7 +186,7 @@ export async function lastEvents(
 
 /** Yields the rows of a chain from `last` down to `first`, or to the first row that a prune kept. */
 export async function* rowsBackwards(
-  store: AuditStore,
+  store: AuditReads,
   chain: string,
   last: number,
   first = 1,

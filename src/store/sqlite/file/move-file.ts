@@ -162,6 +162,7 @@ function sourceOf(file: string, connection: Connection): Omit<MoveSource, 'leave
       audit: {
         auditHeads: async () => [audit.end()],
         readAudit: async (_chain, after, limit) => audit.read(after, limit),
+        findAudited: async (subjects, before) => audit.findLast(subjects, before),
       },
     };
   } catch (error) {
