@@ -1,5 +1,5 @@
 import { createServer } from 'node:http';
-import { urlHost } from './own-hosts.ts';
+import { createHostCheck, isLoopback, urlHost } from './own-hosts.ts';
 import { listenOnPort } from './server.ts';
 
 /** The path of the metrics; every other path is not found. */
@@ -17,24 +17,41 @@ export interface MetricsAddress {
 
 /**
  * Answers `GET /metrics` with the text from `read`, or with 503 when `read` rejects. Needs no key, because metrics
- * name no record. Rejects with the faults `address_in_use` and `usage`.
+ * name no record. Requests that wait at the same time share one call of `read`. On a loopback address, rejects a `Host`
+ * other than loopback names and `hostNames`: a web page may have rebound its own name to the address. Rejects with the
+ * faults `address_in_use` and `usage`.
  */
-export async function listenForMetrics({ host, port }: MetricsAddress, read: () => Promise<string>) {
+export async function listenForMetrics(
+  { host, port }: MetricsAddress,
+  hostNames: readonly string[],
+  read: () => Promise<string>,
+) {
+  let isOwnHost: (host: string) => boolean = () => false;
+  let reading: Promise<string> | undefined;
+  const readOnce = () => {
+    reading ??= read().finally(() => {
+      reading = undefined;
+    });
+    return reading;
+  };
   const options = { headersTimeout: REQUEST_MS, requestTimeout: REQUEST_MS, connectionsCheckingInterval: 1_000 };
   const server = createServer(options, (request, response) => {
     const answer = (status: number, text: string) => {
       response.writeHead(status, { 'Content-Type': CONTENT_TYPE, 'Cache-Control': 'no-store' });
       response.end(text);
     };
-    if (request.url !== PATH || (request.method !== 'GET' && request.method !== 'HEAD')) answer(404, 'not found\n');
+    if (!isOwnHost(request.headers.host ?? '')) answer(421, 'wrong host\n');
+    else if (request.url !== PATH || (request.method !== 'GET' && request.method !== 'HEAD'))
+      answer(404, 'not found\n');
     else {
-      read().then(
+      readOnce().then(
         (text) => answer(200, text),
         () => answer(503, 'no metrics: a worker does not answer\n'),
       );
     }
   });
   const chosen = await listenOnPort(server, host, port);
+  isOwnHost = isLoopback(host) ? createHostCheck({ host, hostNames }, chosen) : () => true;
   return {
     url: `http://${urlHost(host)}:${chosen}${PATH}`,
     /** Ends the listener and its connections. */

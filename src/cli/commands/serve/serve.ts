@@ -229,7 +229,7 @@ type MetricsListener = Awaited<ReturnType<typeof listenForMetrics>>;
 
 /** Listens for metrics requests. Resolves to undefined without `--metrics`. */
 async function showMetrics(
-  { metrics }: ServeOptions,
+  { metrics, hostNames }: ServeOptions,
   collect: () => Promise<readonly CollectedMetrics[]>,
 ): Promise<MetricsListener | undefined> {
   if (metrics === undefined) return undefined;
@@ -237,7 +237,7 @@ async function showMetrics(
     import('../../../http/metrics-listener.ts'),
     import('../../../http/metrics.ts'),
   ]);
-  const listener = await listenForMetrics(metrics, async () => metricsText(await collect()));
+  const listener = await listenForMetrics(metrics, hostNames, async () => metricsText(await collect()));
   report(`metrics on ${listener.url}`);
   return listener;
 }
