@@ -6,7 +6,7 @@ export interface Rate {
   readonly ms: number;
 }
 
-const APPLICATIONS_BEFORE_PRUNING = 1_024;
+const MIN_PRUNED = 1_024;
 
 /**
  * Counts a call of an application. Returns the problem `too_many_requests`, with the seconds until the next call is
@@ -22,13 +22,16 @@ export function createRateLimit({ calls, ms }: Rate, now = () => performance.now
   const interval = ms / calls;
   /** When the bucket of each application will be full again. */
   const full = new Map<string, number>();
+  /** The number of applications at which to forget those with a full bucket. Doubles, so that calls stay quick. */
+  let pruneAt = MIN_PRUNED;
 
   return (applicationId) => {
     const at = now();
     const next = Math.max(full.get(applicationId) ?? at, at) + interval;
     if (next - at > ms) return new Problem('too_many_requests', { retryAfter: Math.ceil((next - at - ms) / 1000) });
-    if (full.size >= APPLICATIONS_BEFORE_PRUNING) {
+    if (full.size >= pruneAt) {
       for (const [other, end] of full) if (end <= at) full.delete(other);
+      pruneAt = Math.max(MIN_PRUNED, 2 * full.size);
     }
     full.set(applicationId, next);
     return undefined;

@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { createRateLimit } from '../../src/http/rate-limit.ts';
 
 /** Returns a function that counts calls at a time, and returns the number of allowed ones and the last Retry-After. */
@@ -63,4 +63,18 @@ it('counts each application alone, and forgets those with a full bucket', () => 
   ]);
   for (let n = 0; n < 3000; n += 1) expect(count(2000 + n, 1, `n${n}`)).toEqual([1, undefined]);
   expect(count(5000, 2, 'n2999')).toEqual([0, 1]);
+});
+
+it('looks through the applications rarely, however many call', () => {
+  const count = limited(2, 1000);
+  const scans = vi.spyOn(Map.prototype, Symbol.iterator);
+  onTestFinished(() => scans.mockRestore());
+  for (let n = 0; n < 20_000; n += 1) count(0, 1, `n${n}`);
+  expect(scans.mock.calls.length).toBeGreaterThan(0);
+  for (let n = 0; n < 20_000; n += 1) count(0, 1, `n${n}`);
+  expect(scans.mock.calls.length).toBeLessThan(10);
+  // With a full bucket they are forgotten, so the next look comes after a thousand applications again.
+  for (let n = 0; n < 20_000; n += 1) count(2000 + n, 1, `m${n}`);
+  expect(scans.mock.calls.length).toBeGreaterThan(15);
+  expect(scans.mock.calls.length).toBeLessThan(60);
 });
