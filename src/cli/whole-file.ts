@@ -98,8 +98,8 @@ async function openDraft(flag: string, path: string, placement: Placement): Prom
   const fail = (error: unknown): never => {
     throw cannotMake(flag, path, error);
   };
-  // Use no PID for `replace`: daemons in containers have equal PIDs, and a killed one may have left its draft.
-  const temporary = `${path}.${placement === 'new' ? process.pid : randomUUID()}.tmp`;
+  // A PID would not do: processes in containers have equal PIDs, and a killed one may have left its draft.
+  const temporary = `${path}.${randomUUID()}.tmp`;
   const remove = () => {
     try {
       rmSync(temporary, { force: true });

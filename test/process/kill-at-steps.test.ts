@@ -180,7 +180,7 @@ const CASES: readonly Case[] = [
         expect(readFileSync(inside('out'), 'utf8').split('\n')).toHaveLength(TOKENS + 1);
         rmSync(inside('out'));
       }
-      for (const name of readdirSync(cwd)) if (/^out\.\d+\.tmp$/.test(name)) rmSync(inside(name));
+      for (const name of readdirSync(cwd)) if (/^out\.[0-9a-f-]{36}\.tmp$/.test(name)) rmSync(inside(name));
     },
     last: async () => expect(readFileSync(inside('out'), 'utf8').split('\n')).toHaveLength(TOKENS + 1),
   },

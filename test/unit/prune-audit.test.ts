@@ -238,6 +238,12 @@ describe('an interrupted prune', () => {
     expect(await doctor(vault.file)).toMatchObject(SOUND);
   });
 
+  it('is not stopped by the unfinished archive of a killed process with the same id', async () => {
+    const vault = await fileVault(2);
+    writeFileSync(`${archived(vault).place}.${process.pid}.tmp`, 'unfinished');
+    expect(await prune(vault)).toMatchObject({ archive: { place: archived(vault).place } });
+  });
+
   it('gives up when a snapshot was loaded meanwhile', async () => {
     const vault = await fileVault(3);
     const snapshots = await openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });
