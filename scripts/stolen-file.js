@@ -36,13 +36,15 @@ const NOTES = {
   'token.id': 'chosen by the client, or a UUID that contains the time',
   'token.type': 'card, bank, …',
   'token.blinds':
-    'blind indexes, 16 bytes each: fingerprint, metadata, search values; the container set, or each container',
+    'blind indexes, 16 bytes each: fingerprint, metadata, search values; a container set without a number, or each container',
+  'token.set_number': 'the number of the container set, or 0',
   'token.clear': 'type, key ids, revision, times, the applications that created and changed the token',
   'token.presented': 'metadata, containers, fingerprint, mask, expressions, the masked form',
   'token.full': 'metadata, containers, fingerprint, the value',
-  'token_index.blind': 'one blind index of a token, or the name of its container set',
+  'token_index.blind': 'one blind index of a token, or the name of a container set',
   'container_set.container': 'the blind index of a container or of one of its parents',
   'container_set.name': 'a set of containers that some tokens share',
+  'container_set.number': 'the number of the set; 0 beyond the first 15 of a tenant',
   'tombstone.mac': 'keyed hash of the row',
   'audit.at': 'the time of the entry',
   'audit.sealed': 'the caller, the action, the records and the result',
@@ -99,9 +101,13 @@ const IN_ORDER = 'FROM token ORDER BY created_at, token';
 const BY_TYPE = (table) => `(SELECT type || ' × ' || count(*) AS item FROM ${table} GROUP BY type)`;
 const SAME_VALUE = `(SELECT group_concat(id, ' = ') AS item FROM (SELECT * FROM token ORDER BY token)
   GROUP BY tenant, substr(blinds, 1, 16) HAVING count(*) > 1)`;
-const SHARED_INDEX = `(SELECT DISTINCT item FROM (SELECT group_concat(id, ', ') AS item FROM (SELECT coalesce(s.container, i.blind) AS blind, t.id
-  FROM token_index i JOIN token t ON t.token = i.token LEFT JOIN container_set s ON s.tenant = i.tenant AND s.name = i.blind
-  ORDER BY t.created_at, t.token) GROUP BY blind HAVING count(*) > 1) ORDER BY item)`;
+/** The blind indexes of each token, in which the containers replace their set. */
+const BLINDS = `(SELECT i.token, coalesce(s.container, i.blind) AS blind FROM token_index i
+  LEFT JOIN container_set s ON s.tenant = i.tenant AND s.name = i.blind
+  UNION ALL SELECT t.token, s.container FROM token t JOIN container_set s ON s.tenant = t.tenant AND s.number = t.set_number
+  WHERE s.number > 0)`;
+const SHARED_INDEX = `(SELECT DISTINCT item FROM (SELECT group_concat(id, ', ') AS item FROM (SELECT e.blind, t.id
+  FROM ${BLINDS} e JOIN token t ON t.token = e.token ORDER BY t.created_at, t.token) GROUP BY blind HAVING count(*) > 1) ORDER BY item)`;
 
 /** Conclusions from the clear columns: what a reader learns, the query for its items, and their separator. */
 const LESSONS = [
@@ -123,8 +129,8 @@ const LESSONS = [
   ['Tokens that share some metadata, search value or container', SHARED_INDEX, '; '],
   [
     'How many blind indexes each token has (its metadata, search values and levels of containers together)',
-    `(SELECT t.id || ': ' || count(*) AS item FROM token t JOIN token_index i ON i.token = t.token
-      LEFT JOIN container_set s ON s.tenant = i.tenant AND s.name = i.blind GROUP BY t.token ORDER BY t.created_at, t.token)`,
+    `(SELECT t.id || ': ' || count(*) AS item FROM token t JOIN ${BLINDS} e ON e.token = t.token
+      GROUP BY t.token ORDER BY t.created_at, t.token)`,
   ],
   ['Size of each value, rounded up to a step', `(SELECT id || ': ' || (length(full) - 45) AS item ${IN_ORDER})`],
 ];

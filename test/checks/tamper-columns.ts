@@ -23,6 +23,7 @@ const EDITED: readonly (readonly [
       key_id: '2',
       index_key_id: '1',
       active_month: 'active_month - 1',
+      set_number: '0',
       blinds: 'CAST(randomblob(16) || substr(blinds, 17) AS BLOB)',
       clear: 'zeroblob(length(clear))',
       presented: 'CAST(substr(presented, 1, length(presented) - 1) AS BLOB)',
@@ -147,7 +148,7 @@ const EDITED: readonly (readonly [
   [
     'container_set',
     'tenant = 1',
-    { tenant: '2', container: 'CAST(substr(container, 2) || zeroblob(1) AS BLOB)', name: 'zeroblob(16)' },
+    { tenant: '2', container: 'CAST(substr(container, 2) || zeroblob(1) AS BLOB)', name: 'zeroblob(16)', number: '9' },
   ],
 ];
 
@@ -175,13 +176,13 @@ const sealedSwaps = ['clear', 'presented', 'full', 'blinds'].flatMap((column) =>
 const OTHERS: Readonly<Record<string, string>> = {
   'a token moved to the other tenant': `UPDATE token SET tenant = 2 WHERE ${TOKEN_2}`,
   'a token copied to the other tenant, with its index': `
-    INSERT INTO token SELECT NULL, 2, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month, blinds,
-      clear, presented, full FROM token WHERE ${TOKEN_2};
+    INSERT INTO token SELECT NULL, 2, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month, set_number,
+      blinds, clear, presented, full FROM token WHERE ${TOKEN_2};
     INSERT INTO token_index SELECT 2, blind, created_at, (SELECT max(token) FROM token) FROM token_index
       WHERE token = (SELECT token FROM token WHERE ${TOKEN_2})`,
   'a token copied under a new id': `
     INSERT INTO token SELECT NULL, 1, 'copied', type, created_at, expires_at, revision, key_id, index_key_id, active_month,
-      blinds, clear, presented, full FROM token WHERE ${TOKEN_1}`,
+      set_number, blinds, clear, presented, full FROM token WHERE ${TOKEN_1}`,
   'an application moved to the other tenant': `UPDATE application SET tenant = 2 WHERE application = ${PRIVATE}`,
   'an application copied to the other tenant': `
     INSERT INTO application SELECT NULL, 2, id, type, randomblob(32), parent_id, created_by, created_at, modified_by, modified_at,
@@ -204,7 +205,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'a tombstone moved to the other tenant': "UPDATE tombstone SET tenant = 2 WHERE id = 'gone'",
   'the whole index deleted': 'DELETE FROM token_index',
   'all sets of containers deleted': 'DELETE FROM container_set',
-  'a container added to a set': `INSERT INTO container_set SELECT tenant, zeroblob(16), name FROM container_set
+  'a container added to a set': `INSERT INTO container_set SELECT tenant, zeroblob(16), name, number FROM container_set
     WHERE tenant = 1 LIMIT 1`,
   'a tenant’s wrapped keys deleted': 'DELETE FROM tenant_key WHERE tenant = 2',
   'wrapped keys swapped between tenants': `

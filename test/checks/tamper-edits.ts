@@ -38,9 +38,13 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
   ...edits('token', 'token-1', /blind indexes that do not match its contents/, {
     'the list of blind indexes of another row':
       "UPDATE token SET blinds = (SELECT blinds FROM token WHERE id = 'token-2') WHERE id = 'token-1'",
+    'a set of containers left out': "UPDATE token SET set_number = 0 WHERE id = 'token-1'",
     'a blind index left out, from row and index': `DELETE FROM token_index WHERE blind = (SELECT substr(blinds, 17, 16) FROM token WHERE id = 'token-1')
        AND token = (SELECT token FROM token WHERE id = 'token-1');
      UPDATE token SET blinds = CAST(substr(blinds, 1, 16) || substr(blinds, 33) AS BLOB) WHERE id = 'token-1'`,
+  }),
+  ...edits('container_set', '', /not named by its containers/, {
+    'a set of containers renamed': 'UPDATE container_set SET name = zeroblob(16)',
   }),
   ...edits('token_index', 'token-1', /missing/, {
     'an index entry removed':

@@ -18,14 +18,15 @@ it('doctor ends and reports a finding when an index names another id than its ro
     expect(ok).toBe(false);
     places += 1;
   }
-  // The id is in at least three places: the row, the index by id and the index of the newest tokens.
-  expect(places).toBeGreaterThanOrEqual(3);
+  // The id is in at least two places: the row and the index by id.
+  expect(places).toBeGreaterThanOrEqual(2);
 });
 
 /** Puts a value into a column that its declaration excludes, like a flipped bit in the header of a row. */
 async function putForeign(file: string, table: string, change: string): Promise<void> {
   await tamperFile(file, (connection) => {
-    const loosen = (text: string) => text.replaceAll(/ STRICT| NOT NULL|(?<= )(TEXT|BLOB)\b/g, '');
+    const loosen = (text: string) =>
+      text.replaceAll(/ STRICT| NOT NULL| CHECK \(set_number[^)]+\)|(?<= )(TEXT|BLOB)\b/g, '');
     const rewrite = (sql: string) => {
       connection.prepare<[string, string]>('UPDATE sqlite_schema SET sql = ? WHERE name = ?').run(sql, table);
       connection.pragma('writable_schema = RESET');
@@ -45,6 +46,7 @@ async function putForeign(file: string, table: string, change: string): Promise<
 const FOREIGN = [
   ['token', 'id', '1'],
   ['token', 'created_at', "'x'"],
+  ['token', 'set_number', "'x'"],
   ['token', 'blinds', '1'],
   ['token', 'clear', 'NULL'],
   ['token', 'presented', '1.5'],

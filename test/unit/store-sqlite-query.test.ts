@@ -72,8 +72,10 @@ describe('a plan', () => {
           .prepare<Value[], readonly number[]>(sql)
           .raw()
           .all(...params);
-      const plan = planTokens(1, { all }, NOW, 60, () => expected);
-      const walked = read(planWalk(1, { all }, undefined, NOW, () => expected)).filter((row) => row[3] === 1);
+      const plan = planTokens(1, { all, sets: [0] }, NOW, 60, () => expected);
+      const walked = read(planWalk(1, { all, sets: [0] }, undefined, NOW, () => expected)).filter(
+        (row) => row[3] === 1,
+      );
       const list = plan.list === undefined ? walked : read(plan.list);
       expect(walked.map(([token]) => token)).toEqual(list.map(([token]) => token));
       return { list: list.map(([token]) => token), total: plan.total && read(plan.total)[0]?.[0] };
@@ -88,10 +90,10 @@ describe('a plan', () => {
     }
   });
 
-  it('counts an unfiltered list without reading tokens, and sorts nothing for its page', async () => {
+  it('counts an unfiltered list without reading tokens, and sorts only tokens of one time for its page', async () => {
     const connection = await rawConnection(await temporaryVault());
     const explain = (all: readonly TokenCondition[]) => {
-      const plan = planTokens(1, { all }, NOW, 20, () => 1);
+      const plan = planTokens(1, { all, sets: [0] }, NOW, 20, () => 1);
       const steps = [plan.list, plan.total].map(({ sql, params } = NONE) =>
         connection
           .prepare<Value[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
@@ -101,7 +103,9 @@ describe('a plan', () => {
       return { list: steps[0]?.join('\n') ?? '', total: steps[1]?.join('\n') ?? '' };
     };
     const none = explain([]);
-    expect(none.list).toBe('SEARCH t USING INDEX token_newest (tenant=?)');
+    expect(none.list).toBe(
+      'SEARCH t USING INDEX token_newest (tenant=? AND set_number=?)\nUSE TEMP B-TREE FOR LAST TERM OF ORDER BY',
+    );
     expect(none.total).toContain('SEARCH t USING PRIMARY KEY (tenant=? AND type>?)');
     expect(none.total).toContain('token_expiry');
     expect(none.total).not.toContain('SCAN t ');
@@ -114,18 +118,21 @@ describe('a plan', () => {
       expect(`${steps.list}\n${steps.total}`).not.toMatch(/^SCAN t$/m);
   });
 
-  it('scans from a token by a range of one index, and sorts nothing', async () => {
+  it('scans from a token by a range of one index, and sorts only tokens of one time', async () => {
     const connection = await rawConnection(await temporaryVault());
     const steps = [undefined, { created_at: NOW, id: 'a' }].map((after) => {
-      const { sql, params } = planScan(1, { all: [type, one] }, after, NOW);
+      const { sql, params } = planScan(1, { all: [type, one], sets: [0] }, after, NOW);
       return connection
         .prepare<Value[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
         .all(...params)
         .map(({ detail }) => detail)
         .filter((detail) => / t /.test(detail) || detail.includes('ORDER'));
     });
-    const search = (range: string) => [`SEARCH t USING INDEX token_newest (${range})`];
-    expect(steps).toEqual([search('tenant=?'), search('tenant=? AND created_at<?')]);
+    const search = (range: string) => [
+      `SEARCH t USING INDEX token_newest (tenant=? AND set_number=?${range})`,
+      'USE TEMP B-TREE FOR LAST TERM OF ORDER BY',
+    ];
+    expect(steps).toEqual([search(''), search(' AND created_at<?')]);
   });
 
   it('has the tenant in every statement', () => {
@@ -133,7 +140,7 @@ describe('a plan', () => {
     for (const all of [[], [type], [one], [many], [ids], [{ id_prefix: 'a' }], [{ id_prefix: '' }], [one, type, ids]]) {
       for (const anyOf of [undefined, [[type, one], [ids]]]) {
         const counted: (readonly Value[])[] = [];
-        const query = anyOf === undefined ? { all } : { all, anyOf };
+        const query = { all, sets: [0, 1], ...(anyOf && { anyOf }) };
         const plan = planTokens(tenant, query, NOW, 20, (fragment) => counted.push(fragment.params));
         const walk = planWalk(tenant, query, undefined, NOW, () => 5000);
         const plans = [plan.list ?? NONE, plan.total ?? NONE, walk].map(({ params }) => params);

@@ -1,5 +1,6 @@
 import type { Finding } from '../../../core/maintenance-ports.ts';
 import { LAST_INSTANT } from '../../rows/stored-value.ts';
+import { nameOf } from '../tables/container-sets.ts';
 import { splitBlinds } from '../tables/token-index.ts';
 import type { Connection } from './driver.ts';
 import { BLIND_LENGTH, FILE_ROW } from './schema.ts';
@@ -64,7 +65,8 @@ const CHECKS: readonly Check[] = [
     table: 'container_set',
     what: 'is a container set without tokens',
     sql: `SELECT DISTINCT lower(hex(s.name)) AS id FROM container_set s
-      WHERE NOT EXISTS (SELECT 1 FROM token_index i WHERE i.tenant = s.tenant AND i.blind = s.name)`,
+      WHERE CASE number WHEN 0 THEN NOT EXISTS (SELECT 1 FROM token_index i WHERE i.tenant = s.tenant AND i.blind = s.name)
+        ELSE NOT EXISTS (SELECT 1 FROM token t WHERE t.tenant = s.tenant AND t.set_number = s.number) END`,
   },
   {
     table: 'audit_index',
@@ -118,6 +120,12 @@ interface TokenRow {
   readonly blinds: Buffer;
 }
 
+interface SetRow {
+  readonly id: string;
+  readonly key: string;
+  readonly container: Buffer;
+}
+
 /**
  * Selects the ids of tokens with more entries in the index than their own lists name. The rest of a truncated list
  * counts as one entry.
@@ -135,7 +143,23 @@ export function inspectTables(connection: Connection): readonly Finding[] {
     const rows = connection.prepare<[], { readonly id: string }>(sql).all();
     findings.push(...rows.map(({ id }) => ({ table, id, what })));
   }
-  return [...findings, ...inspectIndex(connection)];
+  return [...findings, ...inspectSets(connection), ...inspectIndex(connection)];
+}
+
+/** Compares the name of each container set with its containers. A set with two numbers counts as two sets. */
+function inspectSets(connection: Connection): readonly Finding[] {
+  const rows = connection.prepare<[], SetRow>(
+    `SELECT lower(hex(name)) AS id, tenant || ' ' || number || ' ' || hex(name) AS key,
+       CAST(ifnull(container, '') AS BLOB) AS container FROM container_set`,
+  );
+  const sets = new Map<string, { readonly id: string; readonly containers: Buffer[] }>();
+  for (const { id, key, container } of rows.iterate()) {
+    const set = sets.get(key) ?? { id, containers: [] };
+    sets.set(key, set);
+    set.containers.push(container);
+  }
+  const wrong = [...sets.values()].filter(({ id, containers }) => nameOf(containers).toString('hex') !== id);
+  return wrong.map(({ id }) => ({ table: 'container_set', id, what: 'is not named by its containers' }));
 }
 
 /** Compares each token's own list of blind indexes with the entries of the index, in both directions. */

@@ -1,6 +1,7 @@
 import type { MovedRow, MovedTable, MovedValue, ReadRows, WriteRows } from '../../../core/move-ports.ts';
 import { MOVED_BATCH, type MovedTableName } from '../../rows/moved-tables.ts';
-import { storedBytes } from '../../rows/stored-value.ts';
+import { storedBytes, storedNumber } from '../../rows/stored-value.ts';
+import { containerSets } from '../tables/container-sets.ts';
 import { joinBlinds, splitBlinds } from '../tables/token-index.ts';
 import type { Connection } from './driver.ts';
 import { FILE_ROW } from './schema.ts';
@@ -36,15 +37,17 @@ const own = (texts: typeof QUERIES, { name }: MovedTable) => (isNamed(name) ? te
 
 /**
  * Returns the reads of a file for a move. The connection runs nothing else while the rows of a table are read. Replaces
- * the name of a set of containers by its containers, since only files have sets.
+ * a set of containers by its containers, since only files have sets.
  */
 export function readMoved(connection: Connection): ReadRows {
   return async function* rows(table) {
     const columns = Object.keys(table.columns);
-    const complete = table.name === 'token' ? completeBlinds(connection, columns) : (row: MovedValue[]) => row;
+    const isToken = table.name === 'token';
+    const complete = isToken ? completeBlinds(connection, columns) : (row: MovedValue[]) => row;
     const source = own(QUERIES, table) ?? `SELECT * FROM ${table.name}`;
+    const selected = isToken ? [...columns, 'set_number'] : columns;
     const query = connection
-      .prepare<[], MovedValue[]>(`SELECT ${columns} FROM (${source}) ORDER BY ${table.key}`)
+      .prepare<[], MovedValue[]>(`SELECT ${selected} FROM (${source}) ORDER BY ${table.key}`)
       .raw();
     let batch: MovedRow[] = [];
     for (const row of query.iterate()) {
@@ -57,20 +60,19 @@ export function readMoved(connection: Connection): ReadRows {
   };
 }
 
-/** Returns the function that gives a row of `token` all its blind indexes, in the order of `MOVED_TABLES`. */
+/**
+ * Returns the function that gives a row of `token`, followed by its `set_number`, all its blind indexes, in the order of
+ * `MOVED_TABLES`.
+ */
 function completeBlinds(connection: Connection, columns: readonly string[]) {
-  const sets = new Map<string, Buffer[]>();
-  const keyOf = (tenant: MovedValue | undefined, blind: Buffer) => `${tenant} ${blind.toString('latin1')}`;
-  const found = connection.prepare<[], [number, Buffer, Buffer]>('SELECT tenant, name, container FROM container_set');
-  for (const [tenant, name, container] of found.raw().all()) {
-    const members = sets.get(keyOf(tenant, name)) ?? [];
-    sets.set(keyOf(tenant, name), [...members, container]);
-  }
+  const sets = containerSets(connection);
   const [tenantAt, blindsAt] = [columns.indexOf('tenant'), columns.indexOf('blinds')];
   return (row: MovedValue[]): MovedValue[] => {
-    const [fingerprint, ...others] = splitBlinds(storedBytes(row[blindsAt]));
-    const all = others.flatMap((blind) => sets.get(keyOf(row[tenantAt], blind)) ?? [blind]);
-    return row.with(blindsAt, joinBlinds([...(fingerprint ? [fingerprint] : []), ...all.sort(Buffer.compare)]));
+    const blinds = storedBytes(row[blindsAt]);
+    const set_number = storedNumber(row[columns.length]);
+    const [fingerprint, ...others] = sets.allBlinds(storedNumber(row[tenantAt]), { blinds, set_number });
+    const all = joinBlinds([...(fingerprint ? [fingerprint] : []), ...others.toSorted(Buffer.compare)]);
+    return row.slice(0, columns.length).with(blindsAt, all);
   };
 }
 

@@ -6,6 +6,9 @@ export const APPLICATION_ID = 0x564c5431;
 /** The format that this code reads and writes, stored as `PRAGMA user_version`. */
 export const FORMAT = 1;
 
+/** The maximum number of container sets of a tenant that have a number. A list of all tokens walks each of them. */
+export const MAX_SET_NUMBER = 15;
+
 /** The length of a blind index in bytes. `token.blinds` is the fingerprint's index followed by the others. */
 export const BLIND_LENGTH = 16;
 
@@ -16,12 +19,16 @@ export const BLIND_LENGTH = 16;
  * - Tenants and tokens have small integer keys inside the file; UUIDs are 16-byte blobs. The ids of tokens are text,
  *   because lists sort and rules search by them. Times are `Instant`s.
  * - `token_index` holds one entry for each blind index of a token: a list by one index walks backwards, and its total
- *   counts entries. New entries follow the old ones, here and in `token_newest`, so pages fill up and stay full.
- *   `token.blinds` repeats them, so that the entries of a token are found without another index.
+ *   counts entries. `token.blinds` repeats them, so that the entries of a token are found without another index.
  * - `container_set` holds sets of containers that tokens share: for each blind index of a container or prefix a row
- *   with the set's name, 16 bytes made of all of them. A token of the set has one entry in `token_index`, for that
- *   name, instead of theirs. A list by a container walks the entries of its sets besides its own. The number of sets of
- *   a container is limited; beyond the limit, tokens have their own entries. A set without tokens is removed.
+ *   with the set's name, 16 bytes made of all of them. The first sets of a tenant have a `number` from 1 to 15, the
+ *   others 0. A token of a numbered set has this number in `token.set_number` and no entry in `token_index` for its
+ *   containers. A token of another set has one entry, for the set's name. A list by a container walks its sets besides
+ *   its own entries. The number of sets of a container is limited; beyond the limit, tokens have their own entries. A
+ *   set without tokens is removed.
+ * - `token_newest` orders the tokens of each numbered set, and those of no numbered set under 0. A list of all tokens
+ *   merges these walks. It has no id: an entry without one is a third as long, and an entry that is appended
+ *   rebalances the last pages a third as often. Lists sort tokens of the same time by id.
  * - `token.clear` holds all clear columns of a token, in the bytes that its seals are bound to. The other columns
  *   repeat those that a statement searches, sorts or compares by. `presented` and `full` are sealed.
  * - `counter` holds the values that change whenever a token is created, together in one page. The columns of the key
@@ -123,13 +130,14 @@ export const SCHEMA: readonly string[] = [
   key_id INTEGER NOT NULL,
   index_key_id INTEGER NOT NULL,
   active_month INTEGER NOT NULL,
+  set_number INTEGER NOT NULL DEFAULT 0 CHECK (set_number BETWEEN 0 AND ${MAX_SET_NUMBER}),
   blinds BLOB NOT NULL,
   clear BLOB NOT NULL,
   presented BLOB NOT NULL,
   full BLOB NOT NULL
 ) STRICT`,
   'CREATE UNIQUE INDEX token_id ON token (tenant, id)',
-  'CREATE INDEX token_newest ON token (tenant, created_at, id DESC, type)',
+  'CREATE INDEX token_newest ON token (tenant, set_number, created_at, type)',
   'CREATE INDEX token_expiry ON token (expires_at, tenant, type) WHERE expires_at IS NOT NULL',
   `CREATE TABLE token_index (
   tenant INTEGER NOT NULL,
@@ -142,9 +150,11 @@ export const SCHEMA: readonly string[] = [
   tenant INTEGER NOT NULL,
   container BLOB NOT NULL,
   name BLOB NOT NULL,
+  number INTEGER NOT NULL,
   PRIMARY KEY (tenant, container, name)
 ) STRICT, WITHOUT ROWID`,
   'CREATE INDEX container_set_name ON container_set (tenant, name)',
+  'CREATE INDEX container_set_number ON container_set (tenant, number) WHERE number > 0',
   `CREATE TABLE tombstone (
   tenant INTEGER NOT NULL REFERENCES tenant,
   id TEXT NOT NULL,

@@ -1,10 +1,18 @@
 import { hash } from 'node:crypto';
-import { storedBytes } from '../../rows/stored-value.ts';
+import { storedBytes, storedNumber } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { BLIND_LENGTH } from '../file/schema.ts';
+import { BLIND_LENGTH, MAX_SET_NUMBER } from '../file/schema.ts';
+import { splitBlinds } from './token-index.ts';
+import type { TokenEntries } from './token-rows.ts';
 
 /** The maximum number of sets that contain one container. A list by the container walks the entries of each set. */
 const MAX_SETS = 16;
+
+/** The blind indexes of `token_index` and the numbered sets under which a list finds tokens. No token is under two. */
+export interface Searched {
+  readonly blinds: readonly Uint8Array[];
+  readonly numbers: readonly number[];
+}
 
 /**
  * The functions for the table `container_set`, the sets of containers that tokens share. All are synchronous; writes
@@ -15,45 +23,80 @@ export type ContainerSets = ReturnType<typeof containerSets>;
 export function containerSets(connection: Connection) {
   const { rows, value } = statements(connection);
   const membersOf = value<[number, Uint8Array], Buffer>(
-    'SELECT container FROM container_set WHERE tenant = +? AND name = +?',
+    'SELECT container FROM container_set WHERE tenant = +? AND name = +? AND number = 0',
   );
-  const setsOf = value<[number, Uint8Array], Buffer>(
-    'SELECT name FROM container_set WHERE tenant = +? AND container = +?',
+  const membersOfNumber = value<[number, number], Buffer>(
+    'SELECT container FROM container_set WHERE tenant = +? AND number = +? AND number > 0',
+  );
+  const numberOf = value<[number, Uint8Array], number>(
+    'SELECT number FROM container_set WHERE tenant = +? AND name = +? LIMIT 1',
+  );
+  const freeNumber = value<[number], number | null>(
+    `WITH RECURSIVE n (number) AS (VALUES (1) UNION ALL SELECT number + 1 FROM n WHERE number < ${MAX_SET_NUMBER})
+       SELECT min(number) FROM n WHERE NOT EXISTS (
+         SELECT 1 FROM container_set s WHERE s.tenant = +? AND s.number = n.number AND s.number > 0)`,
+  );
+  const setsOf = rows<[number, Uint8Array], { readonly name: unknown; readonly number: unknown }>(
+    'SELECT name, number FROM container_set WHERE tenant = +? AND container = +?',
   );
   const countSets = value<[number, Uint8Array], number>(
     'SELECT count(*) FROM container_set WHERE tenant = +? AND container = +?',
   );
-  const insert = rows<[number, Uint8Array, Uint8Array]>(
-    'INSERT INTO container_set (tenant, container, name) VALUES (?, ?, ?)',
+  const insert = rows<[number, Uint8Array, Uint8Array, number]>(
+    'INSERT INTO container_set (tenant, container, name, number) VALUES (?, ?, ?, ?)',
   );
   const removeUnused = rows<[number, Uint8Array, number, Uint8Array]>(
-    `DELETE FROM container_set WHERE tenant = +? AND name = +?
+    `DELETE FROM container_set WHERE tenant = +? AND name = +? AND number = 0
        AND NOT EXISTS (SELECT 1 FROM token_index WHERE tenant = +? AND blind = +?)`,
+  );
+  const removeUnusedNumber = rows<[{ readonly tenant: number; readonly number: number }]>(
+    `DELETE FROM container_set WHERE tenant = +@tenant AND number = +@number AND number > 0 AND NOT EXISTS
+       (SELECT 1 FROM token INDEXED BY token_newest WHERE tenant = +@tenant AND set_number = +@number)`,
   );
   const hasEntries = value<[number, Uint8Array], number>(
     'SELECT EXISTS (SELECT 1 FROM token_index WHERE tenant = +? AND blind = +?)',
   );
+  // Each step is one search in the index, whatever the number of tokens.
+  const numbersOf = value<[{ readonly tenant: number }], number>(
+    `WITH RECURSIVE n (number) AS (
+       SELECT min(set_number) FROM token INDEXED BY token_newest WHERE tenant = +@tenant UNION ALL
+       SELECT (SELECT min(set_number) FROM token INDEXED BY token_newest
+         WHERE tenant = +@tenant AND set_number > n.number) FROM n WHERE number IS NOT NULL)
+     SELECT number FROM n WHERE number IS NOT NULL LIMIT ${MAX_SET_NUMBER + 1}`,
+  );
 
-  /** Returns the members of the set with this name, or the blind index itself if it is not a set's name. */
-  function members(tenant: number, blind: Uint8Array): readonly Uint8Array[] {
-    const found = membersOf().all(tenant, blind).map(storedBytes);
-    return found.length === 0 ? [blind] : found;
+  /** Adds the set and returns its number, or 0; undefined when a container already has too many sets. */
+  function add(tenant: number, name: Uint8Array, containers: readonly Uint8Array[]): number | undefined {
+    const number = freeNumber().get(tenant) ?? 0;
+    const isFull = (container: Uint8Array) => (countSets().get(tenant, container) ?? 0) >= MAX_SETS;
+    if (number === 0 && (containers.length < 2 || containers.some(isFull))) return undefined;
+    for (const container of containers) insert().run(tenant, container, name, number);
+    return number;
   }
 
   return {
-    members,
+    /**
+     * Returns all blind indexes of a token: those of its entries, in which the members replace the name of a set, and
+     * the members of its numbered set.
+     */
+    allBlinds(tenant: number, { blinds, set_number }: TokenEntries): readonly Uint8Array[] {
+      const own = splitBlinds(blinds).flatMap((blind) => {
+        const found = membersOf().all(tenant, blind).map(storedBytes);
+        return found.length === 0 ? [blind] : found;
+      });
+      return [...own, ...membersOfNumber().all(tenant, set_number).map(storedBytes)];
+    },
 
     /**
-     * Returns the blind indexes for the index entries of a token with these containers: the name of their set, which is
-     * added if it is new, or the containers themselves.
+     * Returns how lists find a token by these containers: by the number of their set, by its name, or by each of them.
+     * Adds the set if it is new.
      */
-    entriesOf(tenant: number, containers: readonly Uint8Array[]): readonly Uint8Array[] {
-      if (containers.length < 2) return containers;
+    entriesOf(tenant: number, containers: readonly Uint8Array[]) {
+      if (containers.length === 0) return { blinds: containers, set_number: 0 };
       const name = nameOf(containers);
-      if (membersOf().get(tenant, name) !== undefined) return [name];
-      if (containers.some((container) => (countSets().get(tenant, container) ?? 0) >= MAX_SETS)) return containers;
-      for (const container of containers) insert().run(tenant, container, name);
-      return [name];
+      const number = numberOf().get(tenant, name) ?? add(tenant, name, containers);
+      if (number === undefined) return { blinds: containers, set_number: 0 };
+      return { blinds: number === 0 ? [name] : [], set_number: number };
     },
 
     /** Removes the set with this name if it has no more tokens. Does nothing for other blind indexes. */
@@ -61,17 +104,29 @@ export function containerSets(connection: Connection) {
       removeUnused().run(tenant, blind, tenant, blind);
     },
 
-    /**
-     * Returns all blind indexes whose entries must be searched for this one: itself and the sets that contain it. No
-     * token has entries under two of them.
-     */
-    searched(tenant: number, blind: Uint8Array): readonly Uint8Array[] {
-      const sets = setsOf().all(tenant, blind).map(storedBytes);
-      return sets.length === 0 || hasEntries().get(tenant, blind) === 1 ? [blind, ...sets] : sets;
+    /** Removes the set with this number if it has no more tokens. Does nothing for 0. */
+    removeUnusedNumber(tenant: number, number: number): void {
+      if (number > 0) removeUnusedNumber().run({ tenant, number });
+    },
+
+    /** Returns where tokens with this blind index are searched: under itself and in the sets that contain it. */
+    searched(tenant: number, blind: Uint8Array): Searched {
+      const sets = setsOf().all(tenant, blind);
+      const names = sets.filter(({ number }) => number === 0).map(({ name }) => storedBytes(name));
+      const numbers = sets.map(({ number }) => storedNumber(number)).filter((number) => number > 0);
+      const isAlone = sets.length === 0 || hasEntries().get(tenant, blind) === 1;
+      return { blinds: isAlone ? [blind, ...names] : names, numbers };
+    },
+
+    /** Returns the values of `set_number` of the tenant's tokens; 0 without tokens. */
+    numbers(tenant: number): readonly number[] {
+      const numbers = numbersOf().all({ tenant });
+      return numbers.length === 0 ? [0] : numbers;
     },
   };
 }
 
-function nameOf(containers: readonly Uint8Array[]): Buffer {
+/** Returns the name of a set. */
+export function nameOf(containers: readonly Uint8Array[]): Buffer {
   return hash('sha256', Buffer.concat([...containers].sort(Buffer.compare)), 'buffer').subarray(0, BLIND_LENGTH);
 }

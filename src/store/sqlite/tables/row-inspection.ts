@@ -8,7 +8,6 @@ import type { StoredRow } from './columns.ts';
 import type { ContainerSets } from './container-sets.ts';
 import { REPLY, type ReplyRow } from './reply-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
-import { splitBlinds } from './token-index.ts';
 import { SELECT_TOKEN, TOMBSTONE, type TokenRow, toStoredToken } from './token-rows.ts';
 import { uuidKey, uuidText } from './uuid-bytes.ts';
 
@@ -47,7 +46,7 @@ export function rowInspection(connection: Connection, tenants: TenantRows, sets:
         .map((row) => ({
           id: storedText(row.id),
           record: decoded(() => toStoredToken(tenantId, row).record),
-          indexes: splitBlinds(row.blinds).flatMap((blind) => sets.members(tenant, blind)),
+          indexes: sets.allBlinds(tenant, row),
         })),
     application: (_tenantId, tenant, after, limit) =>
       applications()

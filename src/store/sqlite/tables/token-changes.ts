@@ -7,7 +7,7 @@ import { type Connection, statements } from '../file/driver.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { TokenCounts } from './token-counts.ts';
 import type { TokenIndex } from './token-index.ts';
-import { isExpired, type StoredToken, TOMBSTONE, type TokenRows } from './token-rows.ts';
+import { isExpired, type StoredToken, TOMBSTONE, type TokenEntries, type TokenRows } from './token-rows.ts';
 import { uuidText } from './uuid-bytes.ts';
 
 interface Tables {
@@ -68,16 +68,22 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
   /** Inserts a token and its index entries. Returns false if the id is taken. */
   function insertRow(tenant: number, record: TokenRecord, indexes: TokenIndexes): boolean {
     if (taken().get(tenant, record.id, tenant, record.id) === 1) return false;
-    const blinds = index.blindsOf(tenant, indexes);
-    const token = tokens.insert(tenant, record, blinds);
-    index.insert({ tenant, token, created_at: record.created_at }, blinds);
+    const entries = index.entriesOf(tenant, indexes);
+    const token = tokens.insert(tenant, record, entries);
+    index.insert({ tenant, token, created_at: record.created_at }, entries);
     return true;
+  }
+
+  function replaceRow(tenant: number, stored: StoredToken, record: TokenRecord, entries: TokenEntries): void {
+    tokens.replace(stored.token, record, entries);
+    index.replace({ tenant, token: stored.token, created_at: stored.record.created_at }, stored, entries);
+    counts.replaced(tenant, stored.record, record);
   }
 
   function remove(tenant: number, stored: StoredToken, tombstone: Tombstone): void {
     const { record, token } = stored;
-    index.remove({ tenant, token, created_at: record.created_at }, stored.blinds);
     tokens.remove(token);
+    index.remove({ tenant, token, created_at: record.created_at }, stored);
     counts.removed(tenant, record);
     insertTombstone().run(...TOMBSTONE.values(tombstone), tenant);
   }
@@ -138,10 +144,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       if (tenant === undefined || stored === undefined) return false;
       if (stored.record.revision !== expectedRevision || isExpired(stored.record, now)) return false;
       tenants.requireNewestKeys(tenant, record);
-      const blinds = index.blindsOf(tenant, indexes);
-      index.replace({ tenant, token: stored.token, created_at: stored.record.created_at }, stored.blinds, blinds);
-      tokens.replace(stored.token, record, blinds);
-      counts.replaced(tenant, stored.record, record);
+      replaceRow(tenant, stored, record, index.entriesOf(tenant, indexes));
       return true;
     },
 
@@ -153,10 +156,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       if (stored === undefined || stored.record.revision !== before.revision) return false;
       if (stored.record.key_id !== before.key_id || stored.record.index_key_id !== before.index_key_id) return false;
       tenants.requireNewestKeys(tenant, after);
-      const blinds = indexes === undefined ? stored.blinds : index.blindsOf(tenant, indexes);
-      index.replace({ tenant, token: stored.token, created_at: stored.record.created_at }, stored.blinds, blinds);
-      tokens.replace(stored.token, after, blinds);
-      counts.replaced(tenant, stored.record, after);
+      replaceRow(tenant, stored, after, indexes === undefined ? stored : index.entriesOf(tenant, indexes));
       return true;
     },
 

@@ -13,20 +13,37 @@ export interface Fragment {
   readonly params: readonly Value[];
 }
 
-/** A condition as planned. If `isDisjoint` is set, no token has entries under two of the blind indexes. */
-export type PlannedCondition = TokenCondition | { readonly index_in: readonly Uint8Array[]; readonly isDisjoint: true };
+/**
+ * A condition on blind indexes as planned: the token has one of the indexes, or is in one of the numbered sets. If
+ * `isDisjoint` is set, no token meets two of the alternatives.
+ */
+export interface IndexCondition {
+  readonly index_in: readonly Uint8Array[];
+  readonly set_in?: readonly number[];
+  readonly isDisjoint?: true;
+}
+
+/** A condition as planned. */
+export type PlannedCondition = TokenCondition | IndexCondition;
+
+/** A query as planned. `sets` are the values of `set_number` of the tenant's tokens. */
+export interface PlannedQuery extends TokenQuery {
+  readonly sets: readonly number[];
+}
 
 /** Returns the query with the container sets of each blind index added to its conditions. */
-export function withSets({ all, anyOf }: TokenQuery, tenant: number, sets: ContainerSets): TokenQuery {
+export function withSets({ all, anyOf }: TokenQuery, tenant: number, sets: ContainerSets): PlannedQuery {
   const expanded = (condition: PlannedCondition): PlannedCondition => {
     if ('every' in condition) return { every: condition.every.map(expanded) };
     if ('some' in condition) return { some: condition.some.map(expanded) };
     if ('not' in condition) return { not: expanded(condition.not) };
     if (!('index_in' in condition)) return condition;
-    const index_in = condition.index_in.flatMap((blind) => sets.searched(tenant, blind));
-    return condition.index_in.length === 1 ? { index_in, isDisjoint: true } : { index_in };
+    const searched = condition.index_in.map((blind) => sets.searched(tenant, blind));
+    const index_in = searched.flatMap(({ blinds }) => blinds);
+    const set_in = [...new Set(searched.flatMap(({ numbers }) => numbers))];
+    return searched.length === 1 ? { index_in, set_in, isDisjoint: true } : { index_in, set_in };
   };
-  const planned = { all: all.map(expanded) };
+  const planned = { all: all.map(expanded), sets: sets.numbers(tenant) };
   return anyOf === undefined ? planned : { ...planned, anyOf: anyOf.map((list) => list.map(expanded)) };
 }
 
@@ -66,13 +83,31 @@ export function whereCondition(condition: PlannedCondition): Fragment {
     const { sql, params } = whereCondition(condition.not);
     return { sql: `NOT (${sql})`, params };
   }
-  if (condition.index_in.length === 0) return FALSE;
-  const blind = whereIn('x.blind', condition.index_in);
-  return {
+  const { index_in, set_in = [] }: IndexCondition = condition;
+  const blind = whereIn('x.blind', index_in);
+  const entry = {
     sql: `EXISTS (SELECT 1 FROM token_index x
       WHERE x.tenant = t.tenant AND ${blind.sql} AND x.created_at = t.created_at AND x.token = t.token)`,
     params: blind.params,
   };
+  const sets = set_in.length === 0 ? [] : [whereIn('t.set_number', set_in)];
+  return join(index_in.length === 0 ? sets : [...sets, entry], ' OR ');
+}
+
+/** Returns the SELECT of `column` for all entries of a condition on blind indexes: each token once if it is disjoint. */
+export function selectEntries(
+  tenant: number,
+  { index_in, set_in = [] }: IndexCondition,
+  column: '1' | 'token',
+): Fragment {
+  const from = (table: string, where: Fragment): Fragment => ({
+    sql: `SELECT ${column} FROM ${table} WHERE tenant = +? AND ${where.sql}`,
+    params: [tenant, ...where.params],
+  });
+  const entries = from('token_index', whereIn('blind', index_in));
+  if (set_in.length === 0) return entries;
+  const members = from('token INDEXED BY token_newest', whereIn('set_number', set_in));
+  return { sql: `${entries.sql} UNION ALL ${members.sql}`, params: [...entries.params, ...members.params] };
 }
 
 const FALSE: Fragment = { sql: 'FALSE', params: [] };
@@ -85,7 +120,7 @@ function whereBetween(column: string, { from, to }: TimeRange): Fragment {
  * Returns `column IN (…)`. Repeats the last value until the number of values is a power of two, so that few statements
  * serve all lengths.
  */
-export function whereIn(column: string, values: readonly Value[]): Fragment {
+function whereIn(column: string, values: readonly Value[]): Fragment {
   const last = values.at(-1);
   if (last === undefined) return FALSE;
   const length = 2 ** Math.ceil(Math.log2(values.length));

@@ -3,10 +3,12 @@ import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { BLIND_LENGTH } from '../file/schema.ts';
 import type { ContainerSets } from './container-sets.ts';
+import type { TokenEntries } from './token-rows.ts';
 
 /** The functions for the table `token_index`, which has an entry for each blind index of a token. */
 export type TokenIndex = ReturnType<typeof tokenIndex>;
 
+/** The columns of `token` that its entries repeat. */
 interface Entry {
   readonly tenant: number;
   readonly token: number;
@@ -28,28 +30,33 @@ export function tokenIndex(connection: Connection, sets: ContainerSets) {
   }
 
   return {
-    /** Returns the value of `token.blinds`: the fingerprint's blind index, then the others, without repetitions. */
-    blindsOf: (tenant: number, { fingerprint, containers = [], others }: TokenIndexes): Buffer =>
-      joinBlinds([fingerprint, ...sets.entriesOf(tenant, containers), ...others]),
-
-    /** Replaces the entries of `before` with those of `after`. Writes only the differences. */
-    replace(entry: Entry, before: Buffer, after: Buffer): void {
-      const kept = new Set(splitBlinds(after).map(bytesKey));
-      const had = new Set(splitBlinds(before).map(bytesKey));
-      for (const blind of splitBlinds(before)) {
-        if (!kept.has(bytesKey(blind))) removeOne(entry, blind);
-      }
-      for (const blind of splitBlinds(after)) {
-        if (!had.has(bytesKey(blind))) insert().run(entry.tenant, blind, entry.created_at, entry.token);
-      }
+    /** Returns the entries of a token: the fingerprint's blind index, then the others, without repetitions. */
+    entriesOf(tenant: number, { fingerprint, containers = [], others }: TokenIndexes): TokenEntries {
+      const { blinds, set_number } = sets.entriesOf(tenant, containers);
+      return { blinds: joinBlinds([fingerprint, ...blinds, ...others]), set_number };
     },
 
-    insert(entry: Entry, blinds: Buffer): void {
+    /** Replaces the entries of `before` with those of `after`. Writes only the differences. The row is replaced first. */
+    replace(entry: Entry, before: TokenEntries, after: TokenEntries): void {
+      const kept = new Set(splitBlinds(after.blinds).map(bytesKey));
+      const had = new Set(splitBlinds(before.blinds).map(bytesKey));
+      for (const blind of splitBlinds(before.blinds)) {
+        if (!kept.has(bytesKey(blind))) removeOne(entry, blind);
+      }
+      for (const blind of splitBlinds(after.blinds)) {
+        if (!had.has(bytesKey(blind))) insert().run(entry.tenant, blind, entry.created_at, entry.token);
+      }
+      if (before.set_number !== after.set_number) sets.removeUnusedNumber(entry.tenant, before.set_number);
+    },
+
+    insert(entry: Entry, { blinds }: TokenEntries): void {
       for (const blind of splitBlinds(blinds)) insert().run(entry.tenant, blind, entry.created_at, entry.token);
     },
 
-    remove(entry: Entry, blinds: Buffer): void {
+    /** Removes all entries of a token. The row is removed first. */
+    remove(entry: Entry, { blinds, set_number }: TokenEntries): void {
       for (const blind of splitBlinds(blinds)) removeOne(entry, blind);
+      sets.removeUnusedNumber(entry.tenant, set_number);
     },
   };
 }

@@ -4,11 +4,13 @@ import type { ScanPosition } from '../../../core/scan-ports.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, without } from '../../rows/token-query.ts';
 import {
   type Fragment,
+  type IndexCondition,
   join,
   type PlannedCondition,
+  type PlannedQuery,
+  selectEntries,
   type Value,
   whereCondition,
-  whereIn,
   whereQuery,
 } from './token-conditions.ts';
 
@@ -45,14 +47,14 @@ interface Choice {
 /**
  * Chooses how to find the tokens of one tenant. Only this function adds the tenant to a statement.
  *
- * - No condition, or types only: the total comes from the counters; the list walks the index of the newest tokens.
+ * - No condition, or types only: the total comes from the counters; the list walks the newest tokens of each set.
  * - Otherwise the search starts from the most selective condition on ids and blind indexes. A start from one blind index
  *   walks its entries, newest first, so the cost depends only on the page size. Several blind indexes have no common
  *   order; if they match many tokens, the list walks the newest tokens.
  *
  * `reach` is the position of the page's last token.
  */
-export function planTokens(tenant: number, query: TokenQuery, now: Instant, reach: number, count: Count): TokenPlan {
+export function planTokens(tenant: number, query: PlannedQuery, now: Instant, reach: number, count: Count): TokenPlan {
   const { starts, isFew, isOrdered } = choose(tenant, query, count);
   const isNear = isOrdered && reach <= FEW && starts.every(({ rest }) => isEverything(rest));
   const total = totalFromCounters(tenant, query, now) ?? totalFromIndex(tenant, query, now);
@@ -68,7 +70,7 @@ export function planTokens(tenant: number, query: TokenQuery, now: Instant, reac
  */
 export function planWalk(
   tenant: number,
-  query: TokenQuery,
+  query: PlannedQuery,
   after: ScanPosition | undefined,
   now: Instant,
   count: Count,
@@ -77,36 +79,36 @@ export function planWalk(
 }
 
 /** Plans a walk over all tokens of the tenant, whatever the query. */
-export function planScan(tenant: number, query: TokenQuery, after: ScanPosition | undefined, now: Instant): Fragment {
-  return walkOf([startFromNewest(tenant, query)], after, now);
+export function planScan(tenant: number, query: PlannedQuery, after: ScanPosition | undefined, now: Instant): Fragment {
+  return walkOf(startsFromNewest(tenant, query), after, now);
 }
 
 type Count = (fragment: Fragment) => number;
 
-function choose(tenant: number, query: TokenQuery, count: Count): Choice {
+function choose(tenant: number, query: PlannedQuery, count: Count): Choice {
   const chosen = mostSelective(tenant, query, count);
   if (chosen !== undefined) {
     const [condition, expected] = chosen;
     const isFew = expected < fewOf(without(query, condition));
     if (isOrdered(condition)) {
-      const starts = condition.index_in.map((blind) => startFrom(tenant, query, condition, [blind]));
-      return { starts, isFew, isOrdered: true };
+      const rest = without(query, condition);
+      const byIndex = condition.index_in.map((blind) => startFromIndex(tenant, blind, rest));
+      const bySet = (condition.set_in ?? []).map((set) => startFromSet(tenant, set, rest));
+      return { starts: [...byIndex, ...bySet], isFew, isOrdered: true };
     }
     if (isFew) return { starts: [startFrom(tenant, query, condition)], isFew, isOrdered: false };
   }
-  return { starts: [startFromNewest(tenant, query)], isFew: count(countAll(tenant)) < fewOf(query), isOrdered: true };
-}
-
-interface OrderedCondition {
-  readonly index_in: readonly Uint8Array[];
+  return { starts: startsFromNewest(tenant, query), isFew: count(countAll(tenant)) < fewOf(query), isOrdered: true };
 }
 
 /**
- * Returns whether the condition can be searched by walking each of its blind indexes newest first: it has only one, or
- * they have no tokens in common.
+ * Returns whether the condition can be searched by walking each of its blind indexes and sets newest first: it has only
+ * one index, or they have no tokens in common.
  */
-function isOrdered(condition: PlannedCondition): condition is OrderedCondition {
-  return 'index_in' in condition && (condition.index_in.length === 1 || 'isDisjoint' in condition);
+function isOrdered(condition: PlannedCondition): condition is IndexCondition {
+  if (!('index_in' in condition)) return false;
+  const { index_in, set_in = [], isDisjoint }: IndexCondition = condition;
+  return isDisjoint === true || (index_in.length === 1 && set_in.length === 0);
 }
 
 /** Returns the condition with the fewest expected tokens, and their number (at most FEW). */
@@ -131,51 +133,40 @@ function mostSelective(
 function expectation(tenant: number, condition: PlannedCondition, most: number, count: Count): number | undefined {
   if ('id_in' in condition) return condition.id_in.length;
   if (!('id_prefix' in condition || 'index_in' in condition)) return undefined;
-  const bounded = (from: string, where: Fragment) =>
-    count({
-      sql: `SELECT count(*) FROM (SELECT 1 FROM ${from} WHERE t.tenant = +? AND ${where.sql} LIMIT +?)`,
-      params: [tenant, ...where.params, most],
-    });
-  return 'id_prefix' in condition
-    ? bounded('token t INDEXED BY token_id', whereCondition(condition))
-    : bounded('token_index t', whereIn('t.blind', condition.index_in));
+  const where = withTenant(tenant, whereCondition(condition));
+  const { sql, params } =
+    'id_prefix' in condition
+      ? { sql: `SELECT 1 FROM token t INDEXED BY token_id WHERE ${where.sql}`, params: where.params }
+      : selectEntries(tenant, condition, '1');
+  return count({ sql: `SELECT count(*) FROM (${sql} LIMIT +?)`, params: [...params, most] });
 }
 
-/**
- * Returns the start from `condition`. `walked` are the blind indexes to start from; it is a single one if the condition
- * is ordered.
- */
-function startFrom(
-  tenant: number,
-  query: TokenQuery,
-  condition: PlannedCondition,
-  walked = 'index_in' in condition ? condition.index_in : [],
-): Start {
+/** Returns the start from a condition that is not ordered. */
+function startFrom(tenant: number, query: TokenQuery, condition: PlannedCondition): Start {
   const rest = without(query, condition);
   if (!('index_in' in condition)) {
     const where = withTenant(tenant, whereCondition(condition));
     return { from: 'token t INDEXED BY token_id', where, created: 't.created_at', rest };
   }
-  const blinds = whereIn('blind', walked);
-  if (isOrdered(condition)) {
-    const from = 'token_index i CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant';
-    const where = { sql: 'i.tenant = +? AND i.blind = +?', params: [tenant, ...blinds.params] };
-    return { from, where, created: 'i.created_at', rest };
-  }
-  return {
-    from: 'token t NOT INDEXED',
-    where: withTenant(tenant, {
-      sql: `t.token IN (SELECT token FROM token_index WHERE tenant = +? AND ${blinds.sql})`,
-      params: [tenant, ...blinds.params],
-    }),
-    created: 't.created_at',
-    rest,
-  };
+  const { sql, params } = selectEntries(tenant, condition, 'token');
+  const where = withTenant(tenant, { sql: `t.token IN (${sql})`, params });
+  return { from: 'token t NOT INDEXED', where, created: 't.created_at', rest };
 }
 
-function startFromNewest(tenant: number, query: TokenQuery): Start {
-  const where = { sql: 't.tenant = +?', params: [tenant] };
-  return { from: 'token t INDEXED BY token_newest', where, created: 't.created_at', rest: query };
+function startFromIndex(tenant: number, blind: Uint8Array, rest: TokenQuery): Start {
+  const from = 'token_index i CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant';
+  const where = { sql: 'i.tenant = +? AND i.blind = +?', params: [tenant, blind] };
+  return { from, where, created: 'i.created_at', rest };
+}
+
+function startFromSet(tenant: number, set: number, rest: TokenQuery): Start {
+  const where = withTenant(tenant, { sql: 't.set_number = +?', params: [set] });
+  return { from: 'token t INDEXED BY token_newest', where, created: 't.created_at', rest };
+}
+
+/** Returns the starts for all tokens of the tenant. */
+function startsFromNewest(tenant: number, query: PlannedQuery): readonly Start[] {
+  return query.sets.map((set) => startFromSet(tenant, set, query));
 }
 
 function withTenant(tenant: number, where: Fragment): Fragment {
@@ -270,12 +261,12 @@ function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fra
 function totalFromIndex(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
   const [only] = query.all;
   if (query.anyOf !== undefined || query.all.length !== 1 || only === undefined || !isOrdered(only)) return undefined;
-  const blinds = whereIn('blind', only.index_in);
+  const { sql, params } = selectEntries(tenant, only, '1');
   return lessExpired(
     {
-      sql: `SELECT count(*) FROM (SELECT 1 FROM token_index WHERE tenant = +? AND ${blinds.sql}
+      sql: `SELECT count(*) FROM (${sql}
         LIMIT ${MAX_TOTAL} + 1 + (SELECT count(*) FROM token INDEXED BY token_expiry WHERE expires_at <= ? AND tenant = +?))`,
-      params: [tenant, ...blinds.params, now, tenant],
+      params: [...params, now, tenant],
     },
     tenant,
     whereCondition(only),

@@ -1,5 +1,5 @@
 import type { Instant, TokenRecord, Tombstone } from '../../../core/ports.ts';
-import { isStorableText } from '../../rows/stored-value.ts';
+import { isStorableText, storedNumber } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { bytes, columns, number, optional, type StoredRow, text, tokenType, uuid } from './columns.ts';
 
@@ -36,18 +36,22 @@ export const TOMBSTONE = columns<Omit<Tombstone, 'tenant_id'>>(
   { fixed: [] },
 );
 
-export interface TokenRow extends StoredRow<TokenColumns> {
-  readonly token: number;
+/** Where lists find a token: its entries in `token_index`, and its numbered set of containers or 0. */
+export interface TokenEntries {
   readonly blinds: Buffer;
+  readonly set_number: number;
 }
 
-export const SELECT_TOKEN = `SELECT token, blinds, ${TOKEN.of('token')} FROM token`;
+export interface TokenRow extends StoredRow<TokenColumns>, TokenEntries {
+  readonly token: number;
+}
+
+export const SELECT_TOKEN = `SELECT token, blinds, set_number, ${TOKEN.of('token')} FROM token`;
 
 /** A stored token: its record and the columns that the record lacks. */
-export interface StoredToken {
+export interface StoredToken extends TokenEntries {
   /** The token's number inside the file. */
   readonly token: number;
-  readonly blinds: Buffer;
   readonly record: TokenRecord;
 }
 
@@ -58,8 +62,8 @@ export function tokenRows(connection: Connection) {
   const { rows } = statements(connection);
   const byId = rows<[number, string], TokenRow>(`${SELECT_TOKEN} WHERE tenant = +? AND id = +?`);
   const byNumber = rows<[number, number], TokenRow>(`${SELECT_TOKEN} WHERE token = +? AND tenant = +?`);
-  const insertRow = rows<unknown[]>(TOKEN.insertInto('token', 'tenant', 'blinds'));
-  const replaceRow = rows<unknown[]>(`UPDATE token SET ${TOKEN.assigned('blinds')} WHERE token = +?`);
+  const insertRow = rows<unknown[]>(TOKEN.insertInto('token', 'tenant', 'blinds', 'set_number'));
+  const replaceRow = rows<unknown[]>(`UPDATE token SET ${TOKEN.assigned('blinds', 'set_number')} WHERE token = +?`);
   const removeRow = rows<[number]>('DELETE FROM token WHERE token = +?');
 
   return {
@@ -76,12 +80,12 @@ export function tokenRows(connection: Connection) {
     },
 
     /** Returns the number of the new row. */
-    insert(tenant: number, record: TokenRecord, blinds: Buffer): number {
-      return Number(insertRow().run(...TOKEN.values(record), tenant, blinds).lastInsertRowid);
+    insert(tenant: number, record: TokenRecord, { blinds, set_number }: TokenEntries): number {
+      return Number(insertRow().run(...TOKEN.values(record), tenant, blinds, set_number).lastInsertRowid);
     },
 
-    replace(token: number, record: TokenRecord, blinds: Buffer): void {
-      replaceRow().run(...TOKEN.changes(record), blinds, token);
+    replace(token: number, record: TokenRecord, { blinds, set_number }: TokenEntries): void {
+      replaceRow().run(...TOKEN.changes(record), blinds, set_number, token);
     },
 
     remove(token: number): void {
@@ -95,5 +99,6 @@ export function isExpired(record: { readonly expires_at?: Instant | undefined },
 }
 
 export function toStoredToken(tenantId: string, row: TokenRow): StoredToken {
-  return { token: row.token, blinds: row.blinds, record: TOKEN.read(row, { tenant_id: tenantId }) };
+  const { token, blinds, set_number } = row;
+  return { token, blinds, set_number: storedNumber(set_number), record: TOKEN.read(row, { tenant_id: tenantId }) };
 }
