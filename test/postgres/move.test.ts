@@ -179,6 +179,41 @@ it('refuses to merge chains that lack a row, which the new links would hide', as
   expect(await serves(store)).toBe(true);
 });
 
+it('leaves out the tokens of a deleted tenant that no sweep has removed yet', async () => {
+  const { folder, file } = await fileVault(2);
+  const [first, second] = [await newStore(), await newStore()];
+  await moveVault({ from: { file }, to: first }, MOVE);
+  const vault = await openVaultAt(first, { credential: CREDENTIAL });
+  const { application } = await vault.createTenant('second');
+  const rule = {
+    description: 'all',
+    priority: 1,
+    container: '/',
+    transform: 'reveal',
+    permissions: ['token:create', 'token:delete'],
+  };
+  const body = { name: 'a', type: 'private', rules: [rule] };
+  const made = await callVault(vault, application.key ?? '', 'createApplication', { body });
+  for (const id of ['live', 'deleted']) {
+    await callVault(vault, made.body['key'], 'createToken', { body: { id, type: 'token', data: id } });
+  }
+  expect(await callVault(vault, made.body['key'], 'deleteToken', { id: 'deleted' })).toMatchObject({ status: 204 });
+  expect(await callVault(vault, application.key ?? '', 'deleteTenant')).toMatchObject({ status: 204 });
+  await vault.close();
+  const { run } = await openTestClient(first.store.url);
+  const left = 'SELECT count(*) FROM vault.token WHERE tenant IN (SELECT tenant FROM vault.purge)';
+  expect(await run({ text: left })).toEqual([[2]]);
+  const back = { file: join(folder, 'back.db') };
+  for (const [from, to] of [
+    [first, second],
+    [second, back],
+  ] as const) {
+    await moveVault({ from, to }, { ...MOVE, keepSource: from === first });
+    expect(await check(to)).toMatchObject({ ok: true, findings: [], checked: { tenants: 1, tokens: 2 } });
+  }
+  await moveVault({ from: first, to: { file: join(folder, 'other.db') } }, MOVE);
+});
+
 it('refuses a target that is not empty, and a source that was moved', async () => {
   const { folder, file } = await fileVault(2);
   const other = await fileVault(1);

@@ -9,7 +9,7 @@ import { auditMethods } from './audit-rows.ts';
 import { createSchema, grantAccess } from './create-schema.ts';
 import { readClock } from './database-clock.ts';
 import { insertHeader, readHeader } from './header-row.ts';
-import { COMPLETE, readMoved, writeMoved } from './moved-rows.ts';
+import { COMPLETE, OF_TENANT, readMoved, writeMoved } from './moved-rows.ts';
 import { connectTo, type StoreOptions } from './open-connections.ts';
 import { readVault, toStoreFault } from './open-vault-store.ts';
 import { PgError } from './pg-error.ts';
@@ -35,7 +35,7 @@ const BEGIN_COPY: Statement = { text: `BEGIN ISOLATION LEVEL REPEATABLE READ REA
 const LOCK_CHAINS: Statement = {
   text: 'SELECT 1 FROM vault.chain WHERE closed_at IS NULL ORDER BY chain FOR UPDATE',
 };
-const COUNT: Statement = { text: 'SELECT count(*) FROM vault.token WHERE deleted_at IS NULL' };
+const COUNT: Statement = { text: `SELECT count(*) FROM vault.token WHERE deleted_at IS NULL AND ${OF_TENANT}` };
 
 /** The statements that end the service of a source: they make its format negative and close its chains. */
 const LEAVE: readonly Statement[] = [

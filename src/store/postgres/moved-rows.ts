@@ -6,13 +6,16 @@ import type { Parameter } from './sql-client.ts';
 
 const TYPES = { integer: 'bigint', text: 'text', bytes: 'bytea', uuid: 'bytea' } as const;
 
+/** The condition of tokens whose tenant exists. Nobody can open the others, and a sweep removes them. */
+export const OF_TENANT = 'tenant NOT IN (SELECT tenant FROM vault.purge)';
+
 /** The tables whose form differs from that of `MOVED_TABLES`, as queries. UUIDs become bytes later. */
 const QUERIES: Readonly<Partial<Record<MovedTableName, string>>> = {
   token: `SELECT token, tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month,
       (SELECT string_agg(uuid_send(b), ''::bytea ORDER BY n > 1, b) FROM unnest(blinds) WITH ORDINALITY u (b, n)) AS blinds,
       clear, presented, revealed
-    FROM vault.token WHERE deleted_at IS NULL`,
-  tombstone: 'SELECT * FROM vault.token WHERE deleted_at IS NOT NULL',
+    FROM vault.token WHERE deleted_at IS NULL AND ${OF_TENANT}`,
+  tombstone: `SELECT * FROM vault.token WHERE deleted_at IS NOT NULL AND ${OF_TENANT}`,
   token_count: `SELECT tenant, type, key_id, index_key_id, sum(live)::bigint AS live,
       max(last_created_at) AS last_created_at
     FROM vault.token_count GROUP BY tenant, type, key_id, index_key_id`,
