@@ -67,6 +67,8 @@ export interface MovePlace {
   readonly shown: string;
   /** Resolves to what is in the place. A file that was left does not count as the target of another move. */
   find(role: 'source' | 'target'): Promise<FoundPlace>;
+  /** Resolves to whether the root chain of the vault has a row with these sealed bytes. */
+  hasRow(sealed: Uint8Array): Promise<boolean>;
   /** Opens the vault. With `keep`, other processes may change it, and the rows are those of one moment. */
   openSource(keep: boolean): Promise<MoveSource>;
   /** Makes a complete copy that no process serves yet. Leaves nothing behind when it fails. */

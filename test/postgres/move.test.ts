@@ -295,6 +295,20 @@ it('copies a vault that others use, and leaves it as it is', async () => {
   for (const place of [{ file }, store, back]) expect(await check(place)).toMatchObject({ ok: true });
 });
 
+it.each(['file', 'store'])('after a move, accepts its target, but no older copy in a %s', async (kind) => {
+  const { folder, file, apiKey } = await fileVault(1);
+  const place = async (name: string) => (kind === 'file' ? { file: join(folder, name) } : newStore());
+  const [older, target] = [await place('older.db'), await place('target.db')];
+  await moveVault({ from: { file }, to: older }, { ...MOVE, keepSource: true });
+  await moveVault({ from: { file }, to: target }, MOVE);
+  const vault = await openVaultAt(target, { credential: CREDENTIAL });
+  const body = { type: 'token', data: 'new' };
+  expect(await callVault(vault, apiKey, 'createToken', { body })).toMatchObject({ status: 201 });
+  await vault.close();
+  expect(await moveVault({ from: { file }, to: target }, MOVE)).toBeUndefined();
+  await expect(moveVault({ from: { file }, to: older }, MOVE)).rejects.toMatchObject({ code: 'store_missing' });
+});
+
 it('lets the daemons of a database report at once that it was moved', async () => {
   const { folder, file, apiKey } = await fileVault(2);
   const store = await newStore();

@@ -61,6 +61,7 @@ const FIND_LEFT: Statement = {
   text: `SELECT c.closed_at IS NOT NULL, (SELECT sealed FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1)
     FROM vault.chain c WHERE c.chain = ${ROOT_CHAIN}`,
 };
+const HAS_ROW: Statement = { text: `SELECT 1 FROM vault.audit WHERE chain = ${ROOT_CHAIN} AND sealed = $1 LIMIT 1` };
 const BEGIN_ARRIVAL: Statement = { text: 'UPDATE vault.format SET format = -format' };
 /** The rows that a new schema has, and that the copy replaces. */
 const EMPTY: readonly Statement[] = [{ text: 'DELETE FROM vault.chain' }, { text: 'DELETE FROM vault.sweep' }];
@@ -103,6 +104,7 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
   return {
     shown: url.shown,
     find: findAt,
+    hasRow: (sealed) => inTransaction(async ({ run }) => (await run(HAS_ROW, [sealed])).length > 0),
     openSource: (keep) => openSource(url, options, keep),
 
     makeCopy: (header, make) =>

@@ -43,6 +43,16 @@ export function movedFile(path: string): MovePlace {
       return { state: 'left', ...(await lastOf(left)) };
     },
 
+    async hasRow(sealed) {
+      const { store, session } = await openVaultFile(file);
+      try {
+        const find = 'SELECT 1 FROM audit WHERE sealed = ? LIMIT 1';
+        return session.connection.prepare<[Uint8Array], number>(find).get(sealed) !== undefined;
+      } finally {
+        await store.close();
+      }
+    },
+
     openSource: (keep) => (keep ? openToCopy(file) : openToMove(file, left)),
 
     async makeCopy(header, make) {
