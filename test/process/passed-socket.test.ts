@@ -102,6 +102,12 @@ describe.runIf(process.platform === 'linux')('a socket of systemd', () => {
     ['two sockets', [undefined, undefined], [], 'systemd passed 2 sockets (LISTEN_FDS)'],
     ['no socket', [], [], 'cannot listen on the socket of systemd (EINVAL)\nhint: write ListenStream='],
     ['a typed port', [undefined], ['--port', '0'], '--port has no effect on the socket that systemd passed'],
+    [
+      'predictable keys',
+      [{ port: 0, host: '0.0.0.0' }],
+      ['--dev', '--seed', '1', '--insecure-http'],
+      '--seed makes predictable API keys, which a socket of systemd could expose',
+    ],
     ['workers', [undefined], ['--workers', '2'], 'only one of --workers and a socket of systemd (LISTEN_FDS)'],
   ])('is refused: %s', async (_what, sockets, words, message) => {
     const { ended } = await serve(sockets, words, sockets.length === 0 ? '1' : undefined);

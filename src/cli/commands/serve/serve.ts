@@ -81,8 +81,11 @@ const NOT_FOR_DEV = {
  * Throws the fault `usage` for flags that conflict with --dev, which creates its own key. Also rejects predictable keys
  * on an address that other machines can reach.
  */
-function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket }: ServeOptions): void {
+function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket, passed }: ServeOptions): void {
   const seeded = flagValue(flags.seed, process.env, SERVE_FLAGS.seed) !== undefined;
+  if (seeded && passed !== undefined) {
+    throw new Fault('usage', '--seed makes predictable API keys, which a socket of systemd could expose');
+  }
   if (seeded && socket === undefined && !OWN_ADDRESSES.includes(host)) {
     throw new Fault('usage', `--seed makes predictable API keys, which --host ${host} would expose`);
   }
