@@ -190,7 +190,7 @@ function onlyOneOf(named: Named, names: Readonly<Record<keyof Named, string>>): 
 
 /** Returns the vault that a flag names: the URL of a database, or the path of a file. */
 export function parsePlace(text: string, flags: GlobalFlags, env: Environment): VaultPlace {
-  return /^postgres(ql)?:/.test(text) ? { store: parseStore(text, isInsecure(flags, env)) } : { file: text };
+  return /^postgres(ql)?:/i.test(text) ? { store: parseStore(text, isInsecure(flags, env)) } : { file: text };
 }
 
 function isInsecure(flags: GlobalFlags, env: Environment): boolean {

@@ -77,7 +77,8 @@ export async function removeDrafts(
   folder: string,
   { label, target, minAgeMs }: { readonly label: string; readonly target?: string; readonly minAgeMs: number },
 ): Promise<void> {
-  for (const entry of await readdir(folder)) {
+  // The caller reports a folder that it cannot use.
+  for (const entry of await readdir(folder).catch(() => [])) {
     const [, draft, itsLabel] = DRAFT.exec(entry) ?? [];
     if (itsLabel !== label || (target !== undefined && draft !== draftOf(target))) continue;
     const path = join(folder, entry);
