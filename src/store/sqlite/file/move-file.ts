@@ -95,7 +95,7 @@ export function assertApart(from: string, to: string): void {
 function identitiesOf(name: string): readonly string[] {
   const [file, folder] = [resolve(name), dirname(resolve(name))];
   const found = lstatSync(file, { bigint: true, throwIfNoEntry: false });
-  const path = join(existsSync(folder) ? realpathSync.native(folder) : folder, basename(file));
+  const path = join(existsSync(folder) ? realpathSync(folder) : folder, basename(file));
   return found === undefined ? [path] : [path, `${found.dev}:${found.ino}`];
 }
 
