@@ -27,6 +27,8 @@ export interface MoveOptions {
   readonly full: boolean;
   /** Called with the numbers of copied tokens and of all tokens. */
   readonly copying?: Progress | undefined;
+  /** Called for each table with the numbers of compared rows and of all rows. */
+  readonly comparing?: Progress | undefined;
   readonly checking?: Progress | undefined;
 }
 
@@ -82,7 +84,7 @@ async function copyAndSwitch({ to, unlock, hasOneChain }: Switch, source: MoveSo
     let counts: ReadonlyMap<string, number> = new Map();
     await to.makeCopy(source.header, {
       async fill(write, copied) {
-        counts = await copyTables({ ...source, rows }, write, { copied, copying: options.copying, last });
+        counts = await copyTables({ ...source, rows }, write, { ...options, copied, last });
       },
       check: (store) => checkCopy(store, keyring, options),
     });
@@ -142,9 +144,8 @@ function lastRowAfter(keyring: Keyring, heads: readonly AuditHead[], at: Instant
   };
 }
 
-interface Copying {
+interface Copying extends Pick<MoveOptions, 'copying' | 'comparing'> {
   readonly copied: ReadRows;
-  readonly copying: Progress | undefined;
   readonly last: (head: AuditHead) => LastRow;
 }
 
@@ -155,7 +156,7 @@ interface Copying {
 async function copyTables(
   { tables, rows, tokens }: Pick<MoveSource, 'tables' | 'rows' | 'tokens'>,
   write: WriteRows,
-  { copied, copying = () => undefined, last }: Copying,
+  { copied, copying = () => undefined, comparing = () => undefined, last }: Copying,
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   for (const table of tables) {
@@ -168,7 +169,7 @@ async function copyTables(
       if (table.name === 'audit') head = lastHead(batch) ?? head;
     }
     const written = digest.digest();
-    await compareTable(table, copied, written);
+    await compareTable(table, copied, written, comparing);
     counts.set(table.name, written.rows);
     if (table.name !== 'audit') continue;
     const { sequence, at, link, sealed } = last(head);
@@ -184,9 +185,17 @@ function lastHead(batch: readonly MovedRow[]): AuditHead | undefined {
   return { chain: ROOT_CHAIN, sequence, link };
 }
 
-async function compareTable(table: MovedTable, copied: ReadRows, expected: RowsDigest): Promise<void> {
+async function compareTable(
+  table: MovedTable,
+  copied: ReadRows,
+  expected: RowsDigest,
+  comparing: Progress,
+): Promise<void> {
   const digest = rowsDigest();
-  for await (const batch of copied(table)) digest.add(batch);
+  for await (const batch of copied(table)) {
+    digest.add(batch);
+    comparing(digest.digest().rows, expected.rows);
+  }
   const found = digest.digest();
   if (found.rows === expected.rows && found.digest === expected.digest) return;
   throw new Fault('damaged', `no copy was made: the rows of ${table.name} differ in the copy`);

@@ -74,6 +74,16 @@ it('moves a file to a database and back', async () => {
   await expect(openVaultAt(store, { credential: CREDENTIAL })).rejects.toMatchObject({ code: 'store_missing' });
 });
 
+it('reports how many tokens it has copied, and how many rows of each table it has compared', async () => {
+  const { file } = await fileVault(600);
+  const [copied, compared]: [string[], string[]] = [[], []];
+  const note = (list: string[]) => (done: number, total: number) => void list.push(`${done} of ${total}`);
+  const progress = { copying: note(copied), comparing: note(compared) };
+  await moveVault({ from: { file }, to: await newStore() }, { ...MOVE, full: false, ...progress });
+  expect(copied).toEqual(['500 of 600', '600 of 600']);
+  expect(compared).toEqual(expect.arrayContaining(['1 of 1', '2 of 2', '500 of 600', '600 of 600']));
+});
+
 const actionsOf = async (place: VaultPlace) => {
   const admin = await openVaultAdmin({ ...place, credential: CREDENTIAL });
   try {

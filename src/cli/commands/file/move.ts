@@ -64,7 +64,9 @@ async function move(line: CommandLine) {
     await abortMove({ from, to });
     return { state: 'aborted', ...shown };
   }
-  const [copying, checking] = [progressLine('moving'), progressLine('checking the copy')];
+  const copying = progressLine('moving');
+  const comparing = progressLine('comparing rows');
+  const checking = progressLine('checking the copy');
   const moved = await moveVault(
     { from, to, ...(to.store !== undefined && { grant }) },
     {
@@ -72,11 +74,11 @@ async function move(line: CommandLine) {
       keepSource,
       full: verify === 'full',
       copying: copying.show,
+      comparing: comparing.show,
       checking: checking.show,
     },
   ).finally(() => {
-    copying.end();
-    checking.end();
+    for (const each of [copying, comparing, checking]) each.end();
   });
   return { state: keepSource ? 'copied' : 'moved', ...shown, ...moved };
 }
