@@ -3,7 +3,7 @@ import path from 'node:path';
 import { line } from './figures.js';
 import { openCopy } from './growth.js';
 import { runForPeak } from './memory.js';
-import { withPostgres } from './postgres-server.js';
+import { sizeLines, withPostgres } from './postgres-server.js';
 import { withFolder } from './vault.js';
 
 const SCHEMA = 'moved';
@@ -30,12 +30,14 @@ export async function move({ tokens, cache }) {
           return line('move', name, { per_second: tokens / seconds, seconds, mb, tokens });
         };
         const there = await moveFrom('file-to-store', file, store);
-        const tables = 'SELECT sum(pg_total_relation_size(oid)) FROM pg_class WHERE relkind = $1 AND relnamespace = $2';
-        const [{ sum }] = await server.query(`${tables}::regnamespace`, ['r', SCHEMA]);
+        const sizes = await server.sizes(SCHEMA, tokens);
         const home = await moveFrom('store-to-file', store, back);
+        const [inFile, inCopy] = [size / tokens, (await stat(back)).size / tokens].map(Math.round);
+        const inStore = Math.round(sizes.reduce((sum, each) => sum + each.rows + each.indexes, 0));
         return [
-          { ...there, bytes: Math.round(Number(sum) / tokens), source_bytes: Math.round(size / tokens) },
-          { ...home, bytes: Math.round((await stat(back)).size / tokens), source_bytes: there.bytes },
+          { ...there, bytes: inStore, source_bytes: inFile },
+          { ...home, bytes: inCopy, source_bytes: inStore },
+          ...sizeLines('move', sizes),
         ];
       }),
     cache,

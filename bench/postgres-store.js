@@ -191,16 +191,6 @@ async function fill({ server, store, maker, now }, count) {
   return { middle, log: ((await readLog()) - before) / count };
 }
 
-/** Resolves to the bytes for a token of each table and of its indexes. */
-async function sizesOf(server, count) {
-  const rows = await server.query(
-    `SELECT relname AS table, pg_table_size(oid) / $1::float AS rows, pg_indexes_size(oid) / $1::float AS indexes
-    FROM pg_class WHERE relnamespace = $2::regnamespace AND relname = ANY ($3)`,
-    [count, SCHEMA, ['token', 'token_index', 'audit', 'audit_subject']],
-  );
-  return rows.sort((a, b) => b.rows - a.rows);
-}
-
 /**
  * Measures the PostgreSQL store without a daemon, on a table with `tokens` tokens. Resolves to the processor time of
  * each call as medians of the rounds, in µs of this process (`client`) and of the server; `single` and `pool` are the
@@ -223,7 +213,7 @@ export async function measureStore(server, { rounds, seconds, tokens }) {
     const maker = makerFor(auditChain(await loadSodium(), chainKey()), tenant.id, now);
     const parts = { server, store, singles, pool, tenant, maker, now, seconds };
     const { middle, log } = await fill(parts, tokens);
-    const sizes = await sizesOf(server, tokens);
+    const sizes = await server.sizes(SCHEMA, tokens);
     await server.query(`VACUUM ANALYZE ${SCHEMA}.token, ${SCHEMA}.token_index`);
     const lists = await measureLists(parts, middle);
     const done = [];

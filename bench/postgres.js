@@ -1,7 +1,7 @@
 import { limitLine, line } from './figures.js';
 import { CONNECTIONS } from './load.js';
 import { measureDaemons } from './postgres-daemons.js';
-import { withPostgres } from './postgres-server.js';
+import { sizeLines, withPostgres } from './postgres-server.js';
 import { measureStore } from './postgres-store.js';
 
 const BENCH = 'postgres';
@@ -63,15 +63,6 @@ function daemonLines({ create, get, delayed }) {
   ];
 }
 
-/** Returns the lines about the bytes for a token. */
-function sizeLines({ sizes, log }) {
-  const tables = sizes.flatMap(({ table, rows, indexes }) => [
-    line(BENCH, `size-${table}`, { bytes: rows }),
-    line(BENCH, `size-${table}-indexes`, { bytes: indexes }),
-  ]);
-  return [...tables, line(BENCH, 'log-of-a-create', { bytes: log })];
-}
-
 /**
  * Measures the PostgreSQL store beside the same statements without it, with `tokens` tokens, and two daemons beside
  * one. Processor time of the server includes all its processes. Starts a server of its own.
@@ -80,7 +71,12 @@ export function postgres({ rounds, seconds, tokens }) {
   return withPostgres(async (server) => {
     const store = await measureStore(server, { rounds, seconds, tokens });
     const daemons = await measureDaemons(server, { rounds, seconds });
-    const rows = [...storeLines(store), ...daemonLines(daemons), ...sizeLines(store)];
+    const rows = [
+      ...storeLines(store),
+      ...daemonLines(daemons),
+      ...sizeLines(BENCH, store.sizes),
+      line(BENCH, 'log-of-a-create', { bytes: store.log }),
+    ];
     const missed = rows.filter(({ reached }) => reached === false).map((row) => row.case);
     const verdict = missed.length === 0 ? 'all targets reached' : `targets missed: ${missed.join(', ')}`;
     const size = `${CONNECTIONS} calls at a time, ${rounds} rounds, ${tokens} tokens`;
