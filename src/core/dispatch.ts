@@ -21,13 +21,19 @@ import type { Random } from './ports.ts';
 import { Problem } from './problem.ts';
 import { problemReply } from './problem-reply.ts';
 import { checkMediaType, parseBody } from './request/parse-body.ts';
-import { loadBodyValidators, validate } from './request/validate.ts';
+import { loadBodyValidators, type Request, validate } from './request/validate.ts';
 
 /**
  * Application types whose keys may be used in web pages (§2.5). Keys of other types are secrets that no page should
  * hold.
  */
 const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring']);
+
+/**
+ * The operations whose handlers put bodies in line and read them one at a time. The bodies wait as text: parsed JSON
+ * takes ten times the memory, and the garbage collector copies it again and again while it waits.
+ */
+const READ_LATER: ReadonlySet<OperationId> = new Set(['tokenize', 'detokenize']);
 
 /**
  * The maximum number of attempts. A rotation adds a data key and then an index key; one call may meet both changes, and
@@ -186,9 +192,9 @@ export function createDispatch(world: World): Dispatch {
   async function perform<Id extends OperationId>(id: Id, call: Call, sent: SentBody, caller: Caller) {
     const row: Operation = OPERATIONS[id];
     if (!row.body && sent.bodyText) throwIf(checkMediaType(row, call.mediaType));
-    const body = parseBody(row, sent, world.limits);
     const bodies = row.body && (await loadBodyValidators());
-    const request = validate(id, row, call, body, bodies);
+    const read = () => validate(id, row, call, parseBody(row, sent, world.limits), bodies);
+    const request = READ_LATER.has(id) ? readLater(read) : read();
     const handler: Handler<Id> = await HANDLERS[id]();
     return handler(request, caller, world);
   }
@@ -257,6 +263,24 @@ function refusal({ grants, application }: Identity, row: Operation, call: Call):
     return new Problem('permission_missing', { detail });
   }
   return row.body && checkMediaType(row, call.mediaType);
+}
+
+/**
+ * Returns a request that `read` creates each time the handler uses it. The request must not keep the result: V8 moves a
+ * request that waits to the old objects, and collects what old objects hold much later.
+ */
+function readLater<Id extends OperationId>(read: () => Request<Id>): Request<Id> {
+  return {
+    get params() {
+      return read().params;
+    },
+    get query() {
+      return read().query;
+    },
+    get body() {
+      return read().body;
+    },
+  };
 }
 
 function throwIf(problem: Problem | undefined): void {

@@ -27,9 +27,9 @@ const CACHED_TEMPLATES = 1000;
 /** The cost of parsing an expression, in units of work. */
 const PARSING = 256;
 
-/** Loads the code of the filters that these values mention, before their evaluation. */
-export async function loadFilters(...values: readonly (Json | undefined)[]): Promise<void> {
-  if (values.some(mentionsJsonFilter)) await loadQueryJson();
+/** Loads the code of the filters that these values mention, before their evaluation. Returns undefined for none. */
+export function loadFilters(...values: readonly (Json | undefined)[]): Promise<unknown> | undefined {
+  return values.some(mentionsJsonFilter) ? loadQueryJson() : undefined;
 }
 
 /**
@@ -98,7 +98,8 @@ function spendParsing(tools: FilterTools): void {
 /** Evaluates one string of a mask. */
 type EvaluateText = (source: string) => Json;
 
-function mapMask(mask: Json, evaluate: EvaluateText, path: readonly (string | number)[] = []): Json | undefined {
+/** Maps the strings of a mask. `path` leads to `mask`; it is unchanged when the function returns. */
+function mapMask(mask: Json, evaluate: EvaluateText, path: (string | number)[] = []): Json | undefined {
   if (typeof mask === 'string') {
     // Parse a string with a tag, too: it must be rejected, not printed.
     if (!mask.includes('{{') && !mask.includes('{%')) return mask;
@@ -112,7 +113,9 @@ function mapMask(mask: Json, evaluate: EvaluateText, path: readonly (string | nu
   if (isJsonArray(mask)) {
     const items: Json[] = [];
     for (const [index, item] of mask.entries()) {
-      const masked = mapMask(item, evaluate, [...path, index]);
+      path.push(index);
+      const masked = mapMask(item, evaluate, path);
+      path.pop();
       if (masked !== undefined) items.push(masked);
     }
     return items;
@@ -120,7 +123,9 @@ function mapMask(mask: Json, evaluate: EvaluateText, path: readonly (string | nu
   if (!isJsonObject(mask)) return mask;
   const members = new Map<string, Json>();
   for (const name of memberNames(mask)) {
-    const masked = mapMask(mask[name] ?? null, evaluate, [...path, name]);
+    path.push(name);
+    const masked = mapMask(mask[name] ?? null, evaluate, path);
+    path.pop();
     if (masked !== undefined) members.set(name, masked);
   }
   return objectOfMembers(members);
@@ -128,12 +133,13 @@ function mapMask(mask: Json, evaluate: EvaluateText, path: readonly (string | nu
 
 const templates = new Map<string, Template>();
 
-/** Returns the parsed template of a source from a cache, which drops the least recently used template. */
+/** Returns the parsed template of a source from a cache. A full cache drops its oldest template. */
 function templateOf(source: string): Template {
-  const template = templates.get(source) ?? parseTemplate(source);
-  templates.delete(source);
-  templates.set(source, template);
-  const [oldest] = templates.size > CACHED_TEMPLATES ? templates.keys() : [];
+  const known = templates.get(source);
+  if (known !== undefined) return known;
+  const template = parseTemplate(source);
+  const [oldest] = templates.size >= CACHED_TEMPLATES ? templates.keys() : [];
   if (oldest !== undefined) templates.delete(oldest);
+  templates.set(source, template);
   return template;
 }

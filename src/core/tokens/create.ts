@@ -32,7 +32,8 @@ const MAX_ALIASES = 10;
 
 /** Create Token (§4.1). */
 export const createToken: Handler<'createToken'> = async ({ body }, caller, world) => {
-  const { seal, ids, indexes, deduplicate, now } = await prepareToken(body, caller, world);
+  await loadFiltersOf(body);
+  const { seal, ids, indexes, deduplicate, now } = prepareToken(body, caller, world);
   for (const id of ids) {
     const { record, shown } = seal(id);
     const audit = caller.trail.changed([id], record.revision, { shown });
@@ -63,9 +64,13 @@ function isDeduplicated({ deduplicate_token }: CreateToken, { tenant }: Caller):
   return deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
 }
 
-/** Loads the code of the filters and prepares a token. The caller tries `ids` in order. */
-export async function prepareToken(body: CreateToken, caller: Caller, world: World, reach = reachOf(caller.grants)) {
-  await loadFilters(body.id, body.mask, body.search_indexes, body.fingerprint_expression);
+/** Loads the code of the filters of a token. Returns undefined when nothing must be loaded. */
+export function loadFiltersOf({ id, mask, search_indexes, fingerprint_expression }: CreateToken) {
+  return loadFilters(id, mask, search_indexes, fingerprint_expression);
+}
+
+/** Prepares a token after `loadFiltersOf`. The caller tries `ids` in order. */
+export function prepareToken(body: CreateToken, caller: Caller, world: World, reach = reachOf(caller.grants)) {
   const { seal, indexes, foundBy, now } = prepare(body, caller, world, reach);
   return { seal, indexes, foundBy, now, ids: idsOf(body, world), deduplicate: isDeduplicated(body, caller) };
 }

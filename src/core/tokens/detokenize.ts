@@ -45,8 +45,8 @@ interface Reference extends TokenReference {
  * same as for an inaccessible one. Fills one body at a time for each application, because a body may have more than
  * 100,000 references.
  */
-export const detokenize: Handler<'detokenize'> = ({ body }, caller, world) =>
-  inLine(caller.application.record.id, () => fillBody(body, caller, world));
+export const detokenize: Handler<'detokenize'> = (request, caller, world) =>
+  inLine(caller.application.record.id, async () => fillBody(request.body, caller, world));
 
 async function fillBody(body: Json, caller: Caller, world: World): Promise<JsonText> {
   await loadFilters(body);

@@ -1,14 +1,15 @@
 import type { TokenPreview } from '../../contract/preview.ts';
 import type { CreateToken } from '../../contract/token.ts';
 import type { Handler } from '../handler.ts';
-import { prepareToken } from './create.ts';
+import { loadFiltersOf, prepareToken } from './create.ts';
 
 /**
  * Returns the reply that Create Token would return, and the texts that would find the token. Reads and stores no token,
  * so a preview reports neither a taken id nor a duplicate: both would tell the caller about tokens that it cannot read.
  */
 export const previewToken: Handler<'previewToken'> = async ({ body }, caller, world) => {
-  const { seal, ids, foundBy } = await prepareToken(body, caller, world);
+  await loadFiltersOf(body);
+  const { seal, ids, foundBy } = prepareToken(body, caller, world);
   const { fingerprint, ...shown } = seal(ids.next().value).shown;
   return { ...shown, id_is: kindOf(body), ...foundBy };
 };

@@ -12,7 +12,7 @@ import { createPace } from '../own-turn.ts';
 import { createErrors } from '../request/batch-errors.ts';
 import { printBatch } from '../request/print-batch.ts';
 import { loadBodyValidators, validateBody } from '../request/validate.ts';
-import { prepareToken, type Reach, reachOf, showDuplicate } from './create.ts';
+import { loadFiltersOf, prepareToken, type Reach, reachOf, showDuplicate } from './create.ts';
 
 /** The maximum time that a batch waits for other batches of the same application, in milliseconds. */
 const MAX_WAIT_MS = 5_000;
@@ -27,7 +27,7 @@ interface TokenRequest {
 
 /** A token request with its prepared token, sealed under the id to try, or with its duplicate. */
 interface Member extends TokenRequest {
-  readonly prepared: Awaited<ReturnType<typeof prepareToken>>;
+  readonly prepared: ReturnType<typeof prepareToken>;
   sealed: ReturnType<Member['prepared']['seal']>;
   duplicate?: { readonly id: string; readonly shown: Shown<Token> } | undefined;
 }
@@ -36,9 +36,16 @@ interface Member extends TokenRequest {
  * Tokenize: runs Create Token for each request in the body. Stores all tokens in one commit, or none. Prepares one batch
  * at a time for each application, because the masks of a batch may have 64 MiB.
  */
-export const tokenize: Handler<'tokenize'> = async ({ body }, caller, world) => {
-  const requests = findRequests(body);
-  const members = await inLine(caller.application.record.id, () => prepareAll(requests, caller, world));
+export const tokenize: Handler<'tokenize'> = (request, caller, world) =>
+  inLine(caller.application.record.id, async (pass) => {
+    const { body } = request;
+    const members = await prepareAll(findRequests(body), caller, world);
+    pass();
+    return insertAll(body, members, caller, world);
+  });
+
+/** Stores the members that are no duplicates, and returns the reply. */
+async function insertAll(body: Json, members: readonly Member[], caller: Caller, world: World): Promise<JsonText> {
   for (;;) {
     // Render the reply before the commit: a reply that is too large must leave nothing in the store.
     const reply = render(body, members, world);
@@ -62,7 +69,7 @@ export const tokenize: Handler<'tokenize'> = async ({ body }, caller, world) => 
     if (duplicates.length > 0) caller.trail.shown(duplicates, false);
     return reply;
   }
-};
+}
 
 /**
  * Returns the token requests in a body. Throws `invalid_request` for values that are not requests, for empty arrays and
@@ -99,14 +106,13 @@ async function prepareAll(requests: readonly TokenRequest[], caller: Caller, wor
   const members: Member[] = [];
   for (const { path, body } of requests) {
     if (wrong.isFull) break;
-    await pace();
+    const turn = pace();
+    if (turn !== undefined) await turn;
     try {
-      const prepared = await prepareToken(
-        validateBody('createToken', CREATE_TOKEN, body, bodies),
-        caller,
-        world,
-        reach,
-      );
+      const valid = validateBody('createToken', CREATE_TOKEN, body, bodies);
+      const loading = loadFiltersOf(valid);
+      if (loading !== undefined) await loading;
+      const prepared = prepareToken(valid, caller, world, reach);
       members.push({ path, body, prepared, sealed: prepared.seal(prepared.ids.next().value) });
     } catch (error) {
       if (!wrong.take(path, error) && !unreached.take(path, error)) throw error;
