@@ -64,13 +64,13 @@ export class Outbox {
  */
 export class Inbox {
   readonly #cells: readonly Cell[];
-  readonly #bytes: Buffer;
+  readonly #bytes: ArrayBuffer;
   #cell = 0;
   #byte = 0;
 
   constructor({ cells, bytes }: WriteMessage) {
     this.#cells = cells;
-    this.#bytes = Buffer.from(bytes);
+    this.#bytes = bytes;
   }
 
   get isEmpty(): boolean {
@@ -100,7 +100,8 @@ export class Inbox {
 
   #bytesOf(length: Cell): Uint8Array {
     if (typeof length !== 'number') throw new TypeError('bytes were expected');
-    const bytes = this.#bytes.subarray(this.#byte, this.#byte + length);
+    // This is faster than Buffer.subarray.
+    const bytes = new Uint8Array(this.#bytes, this.#byte, length);
     this.#byte += length;
     return bytes;
   }

@@ -82,6 +82,12 @@ export function columns<Row>(
       const all = [...names, ...more];
       return `INSERT INTO ${table} (${all.join(', ')}) VALUES (${all.map(() => '?').join(', ')})`;
     },
+
+    /** Returns the statement of `insertInto` with a condition, whose values follow the others. */
+    insertIf(table: string, condition: string, ...more: readonly string[]): string {
+      const all = [...names, ...more];
+      return `INSERT INTO ${table} (${all.join(', ')}) SELECT ${all.map(() => '?').join(', ')} WHERE ${condition}`;
+    },
     values: (row: Row): Stored[] => pairs.map(({ name, kind }) => kind.store(row[name])),
 
     /** Returns the assignments after SET, for `changes` followed by the values of the columns `more`. */

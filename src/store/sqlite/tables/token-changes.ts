@@ -6,7 +6,7 @@ import { isStorableText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { TokenCounts } from './token-counts.ts';
-import type { TokenIndex } from './token-index.ts';
+import type { KnownEntries, TokenIndex } from './token-index.ts';
 import { isExpired, type StoredToken, TOMBSTONE, type TokenEntries, type TokenRows } from './token-rows.ts';
 import { uuidText } from './uuid-bytes.ts';
 
@@ -65,11 +65,14 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
     return undefined;
   }
 
-  /** Inserts a token and its index entries. Returns false if the id is taken. */
-  function insertRow(tenant: number, record: TokenRecord, indexes: TokenIndexes): boolean {
-    if (taken().get(tenant, record.id, tenant, record.id) === 1) return false;
-    const entries = index.entriesOf(tenant, indexes);
+  /**
+   * Inserts a token and its index entries. Returns false if the id is taken; the caller then undoes the transaction,
+   * because it may have a new set of containers.
+   */
+  function insertRow(tenant: number, record: TokenRecord, indexes: TokenIndexes, known: KnownEntries): boolean {
+    const entries = index.entriesOf(tenant, indexes, known);
     const token = tokens.insert(tenant, record, entries);
+    if (token === undefined) return false;
     index.insert({ tenant, token, created_at: record.created_at }, entries);
     return true;
   }
@@ -99,7 +102,8 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       tenants.requireNewestKeys(tenant, record);
       const token = options.deduplicate ? findAnyDuplicate(record, tenant, indexes, options.now) : undefined;
       if (token !== undefined) return { outcome: 'duplicate', token };
-      if (!insertRow(tenant, record, indexes)) return { outcome: 'id_taken' };
+      if (taken().get(tenant, record.id, tenant, record.id) === 1) return { outcome: 'id_taken' };
+      insertRow(tenant, record, indexes, new Map());
       counts.created(tenant, [record]);
       return { outcome: 'inserted' };
     },
@@ -115,6 +119,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       }
       for (const [tenantId, group] of byTenant) {
         const tenant = tenants.need(tenantId);
+        const known: KnownEntries = new Map();
         let checked: TokenRecord | undefined;
         for (const { token, indexes, deduplicate, at } of group) {
           if (token.key_id !== checked?.key_id || token.index_key_id !== checked.index_key_id) {
@@ -122,7 +127,8 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
           }
           checked = token;
           const found = deduplicate ? findAnyDuplicate(token, tenant, indexes, now) : undefined;
-          if (found !== undefined || !insertRow(tenant, token, indexes)) obstacles.push({ at, duplicate: found });
+          if (found !== undefined || !insertRow(tenant, token, indexes, known))
+            obstacles.push({ at, duplicate: found });
         }
         counts.created(
           tenant,
@@ -144,7 +150,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       if (tenant === undefined || stored === undefined) return false;
       if (stored.record.revision !== expectedRevision || isExpired(stored.record, now)) return false;
       tenants.requireNewestKeys(tenant, record);
-      replaceRow(tenant, stored, record, index.entriesOf(tenant, indexes));
+      replaceRow(tenant, stored, record, index.entriesOf(tenant, indexes, new Map()));
       return true;
     },
 
@@ -156,7 +162,8 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
       if (stored === undefined || stored.record.revision !== before.revision) return false;
       if (stored.record.key_id !== before.key_id || stored.record.index_key_id !== before.index_key_id) return false;
       tenants.requireNewestKeys(tenant, after);
-      replaceRow(tenant, stored, after, indexes === undefined ? stored : index.entriesOf(tenant, indexes));
+      const entries = indexes === undefined ? stored : index.entriesOf(tenant, indexes, new Map());
+      replaceRow(tenant, stored, after, entries);
       return true;
     },
 

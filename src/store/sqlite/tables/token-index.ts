@@ -8,6 +8,9 @@ import type { TokenEntries } from './token-rows.ts';
 /** The functions for the table `token_index`, which has an entry for each blind index of a token. */
 export type TokenIndex = ReturnType<typeof tokenIndex>;
 
+/** What `ContainerSets.entriesOf` returned for each container list that tokens of one tenant had in one transaction. */
+export type KnownEntries = Map<string, ReturnType<ContainerSets['entriesOf']>>;
+
 /** The columns of `token` that its entries repeat. */
 interface Entry {
   readonly tenant: number;
@@ -30,10 +33,19 @@ export function tokenIndex(connection: Connection, sets: ContainerSets) {
   }
 
   return {
-    /** Returns the entries of a token: the fingerprint's blind index, then the others, without repetitions. */
-    entriesOf(tenant: number, { fingerprint, containers = [], others }: TokenIndexes): TokenEntries {
-      const { blinds, set_number } = sets.entriesOf(tenant, containers);
-      return { blinds: joinBlinds([fingerprint, ...blinds, ...others]), set_number };
+    /**
+     * Returns the entries of a token: the fingerprint's blind index, then the others, without repetitions. `known` has
+     * the entries of container lists in this transaction.
+     */
+    entriesOf(
+      tenant: number,
+      { fingerprint, containers = [], others }: TokenIndexes,
+      known: KnownEntries,
+    ): TokenEntries {
+      const list = containers.map(bytesKey).join('');
+      const found = known.get(list) ?? sets.entriesOf(tenant, containers);
+      known.set(list, found);
+      return { blinds: joinBlinds([fingerprint, ...found.blinds, ...others]), set_number: found.set_number };
     },
 
     /** Replaces the entries of `before` with those of `after`. Writes only the differences. The row is replaced first. */
@@ -82,6 +94,6 @@ export function splitBlinds(blinds: Buffer): readonly Buffer[] {
   return parts;
 }
 
-function bytesKey(blind: Buffer): string {
-  return blind.toString('latin1');
+function bytesKey({ buffer, byteOffset, length }: Uint8Array): string {
+  return Buffer.from(buffer, byteOffset, length).toString('latin1');
 }

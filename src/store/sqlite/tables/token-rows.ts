@@ -62,7 +62,10 @@ export function tokenRows(connection: Connection) {
   const { rows } = statements(connection);
   const byId = rows<[number, string], TokenRow>(`${SELECT_TOKEN} WHERE tenant = +? AND id = +?`);
   const byNumber = rows<[number, number], TokenRow>(`${SELECT_TOKEN} WHERE token = +? AND tenant = +?`);
-  const insertRow = rows<unknown[]>(TOKEN.insertInto('token', 'tenant', 'blinds', 'set_number'));
+  const isNew = 'NOT EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?)';
+  const insertRow = rows<unknown[]>(
+    `${TOKEN.insertIf('token', isNew, 'tenant', 'blinds', 'set_number')} ON CONFLICT (tenant, id) DO NOTHING`,
+  );
   const replaceRow = rows<unknown[]>(`UPDATE token SET ${TOKEN.assigned('blinds', 'set_number')} WHERE token = +?`);
   const removeRow = rows<[number]>('DELETE FROM token WHERE token = +?');
 
@@ -79,9 +82,11 @@ export function tokenRows(connection: Connection) {
       return row && toStoredToken(tenantId, row);
     },
 
-    /** Returns the number of the new row. */
-    insert(tenant: number, record: TokenRecord, { blinds, set_number }: TokenEntries): number {
-      return Number(insertRow().run(...TOKEN.values(record), tenant, blinds, set_number).lastInsertRowid);
+    /** Returns the number of the new row. Returns undefined when a token with this id exists, or existed. */
+    insert(tenant: number, record: TokenRecord, { blinds, set_number }: TokenEntries): number | undefined {
+      const values = [...TOKEN.values(record), tenant, blinds, set_number];
+      const { changes, lastInsertRowid } = insertRow().run(...values, tenant, record.id);
+      return changes === 0 ? undefined : Number(lastInsertRowid);
     },
 
     replace(token: number, record: TokenRecord, { blinds, set_number }: TokenEntries): void {
