@@ -8,6 +8,14 @@ const LAST_YEAR = 9999;
  * Avoids `toISOString`, which makes V8 look up the machine's time zone and is slower on later calls, too.
  */
 export function formatInstant(instant: Instant): string {
+  if (instant !== last.instant) last = { instant, text: format(instant) };
+  return last.text;
+}
+
+/** The tokens of a batch were created at the same time, so cache the text. */
+let last = { instant: Number.NaN, text: '' };
+
+function format(instant: Instant): string {
   const day = Math.floor(instant / DAY_MS);
   if (day !== lastDay.day) {
     const date = new Date(instant);

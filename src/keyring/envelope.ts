@@ -11,18 +11,19 @@ const pool = new Uint8Array(POOL_BYTES);
 let used = POOL_BYTES;
 
 /**
- * Writes 24 fresh random bytes to `target` at `offset`. They come from the system's source in blocks of 4 KiB; each
- * byte is used once and wiped from the pool.
+ * Writes 24 fresh random bytes to `target`. They come from the system's source in blocks of 4 KiB; each byte is used
+ * once and wiped from the pool.
  */
-function takeNonce(target: Uint8Array, offset: number): void {
+function takeNonce(target: Uint8Array): void {
   if (used + NONCE_BYTES > POOL_BYTES) {
     randomFillSync(pool);
     used = 0;
   }
-  const end = used + NONCE_BYTES;
-  target.set(pool.subarray(used, end), offset);
-  pool.fill(0, used, end);
-  used = end;
+  for (let at = 0; at < NONCE_BYTES; at += 1) {
+    target[at] = pool[used] as number;
+    pool[used] = 0;
+    used += 1;
+  }
 }
 
 /** XChaCha20-Poly1305-IETF with a random nonce (draft-irtf-cfrg-xchacha-03). */
@@ -51,14 +52,15 @@ export function sealEnvelope(
   plaintext: Uint8Array,
 ): Uint8Array {
   requireKey(key);
-  const envelope = new Uint8Array(plaintext.length + ENVELOPE_OVERHEAD);
+  // From Buffer's pool, because V8 takes longer for a buffer of its own. Every byte is written below.
+  const envelope = Buffer.allocUnsafe(plaintext.length + ENVELOPE_OVERHEAD);
   envelope[0] = SUITE;
   envelope[1] = keyId >>> 24;
   envelope[2] = keyId >>> 16;
   envelope[3] = keyId >>> 8;
   envelope[4] = keyId;
-  takeNonce(envelope, NONCE_AT);
-  const nonce = envelope.subarray(NONCE_AT, CIPHERTEXT_AT);
+  const nonce = new Uint8Array(envelope.buffer, envelope.byteOffset + NONCE_AT, NONCE_BYTES);
+  takeNonce(nonce);
   const sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(plaintext, context, null, nonce, key);
   envelope.set(sealed, CIPHERTEXT_AT);
   return envelope;

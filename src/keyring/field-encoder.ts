@@ -130,10 +130,18 @@ let shared = new FieldEncoder();
 
 /** Returns the encoding of a sequence of fields. The caller owns the bytes and must wipe them if they are secret. */
 export function encodeFields(...fields: readonly Field[]): Uint8Array {
+  return withFields(fields, (bytes) => new Uint8Array(bytes));
+}
+
+/**
+ * Returns the result of `read` for the encoding of a sequence of fields, which is wiped afterwards. `read` must neither
+ * keep the bytes nor encode other fields.
+ */
+export function withFields<T>(fields: readonly Field[], read: (bytes: Uint8Array) => T): T {
   const encoder = shared;
   try {
     for (const field of fields) encoder.field(field);
-    return new Uint8Array(encoder.written());
+    return read(encoder.written());
   } finally {
     encoder.wipe();
     // Shrink after a long value, so that its memory is freed.

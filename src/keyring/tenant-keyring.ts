@@ -2,7 +2,7 @@ import { base58 } from '../core/base58.ts';
 import type { IndexKey, IndexPurpose, SealContext, TenantKeyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { envelopeKeyId, openText, SUITE, sealText } from './envelope.ts';
-import { encodeFields, FieldEncoder } from './field-encoder.ts';
+import { encodeFields, FieldEncoder, withFields } from './field-encoder.ts';
 import type { VaultIdentity } from './header-mac.ts';
 import type { Sodium } from './sodium.ts';
 import type { OpenedIndexKey, TenantKeys } from './tenant-key.ts';
@@ -82,10 +82,7 @@ function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readon
   const containers = new Map<string, Uint8Array>();
 
   function hash(purpose: IndexPurpose, value: string): Uint8Array {
-    const message = encodeFields(value);
-    const index = sodium.crypto_generichash(BLIND_INDEX_BYTES, message, keys[purpose]);
-    message.fill(0);
-    return index;
+    return withFields([value], (message) => sodium.crypto_generichash(BLIND_INDEX_BYTES, message, keys[purpose]));
   }
 
   return {
@@ -105,10 +102,9 @@ function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readon
 
     fingerprint(type, value) {
       lock.requireUnlocked();
-      const message = encodeFields(type, value);
-      const fingerprint = base58(sodium.crypto_generichash(FINGERPRINT_BYTES, message, keys.client_fingerprint));
-      message.fill(0);
-      return fingerprint;
+      const hashed = (message: Uint8Array) =>
+        sodium.crypto_generichash(FINGERPRINT_BYTES, message, keys.client_fingerprint);
+      return base58(withFields([type, value], hashed));
     },
   };
 }

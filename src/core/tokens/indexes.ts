@@ -2,6 +2,9 @@ import type { IndexPurpose, TenantKeyring, TokenCondition, TokenIndexes, TokenRe
 import { Problem } from '../problem.ts';
 import { containerPrefixes } from './containers.ts';
 
+/** Matches texts that are equal in all normal forms. */
+const PRINTABLE_ASCII = /^[ -~]*$/;
+
 /** Returns the indexed text of one metadata member: the exact key and the case-folded value (decisions §5). */
 export function metadataText(key: string, value: string): string {
   // The length distinguishes the key `a=b` with the value `c` from the key `a` with the value `b=c`.
@@ -72,5 +75,6 @@ export function underIndexKey(keyring: TenantKeyring, indexKeyId: number): Tenan
  * equals SS and ſ equals s.
  */
 export function foldCase(text: string): string {
+  if (PRINTABLE_ASCII.test(text)) return text.toLowerCase();
   return text.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC');
 }

@@ -1,6 +1,7 @@
 import type { Limits } from '../../contract/limits.ts';
 import type { Permission, Transform } from '../../contract/permissions.ts';
 import type { Token } from '../../contract/token.ts';
+import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
 import { governingTransform, transformOfEveryToken } from '../access/governing-transform.ts';
 import { type Grants, showsMore } from '../access/grants.ts';
 import type { Shown } from '../handler.ts';
@@ -104,18 +105,30 @@ export function showToken(
     type: token.type,
     tenant_id: token.tenant_id,
     data,
-    mask: definition?.mask,
+    mask: printedDefault(definition?.mask),
     fingerprint: details.fingerprint,
     fingerprint_expression: definition?.fingerprint_expression,
     containers: details.containers,
     metadata: details.metadata,
-    search_indexes: definition?.search_indexes,
+    search_indexes: printedDefault(definition?.search_indexes),
     created_by: token.created_by,
     created_at: formatInstant(token.created_at),
     modified_by: token.modified_by,
     modified_at: token.modified_at === undefined ? undefined : formatInstant(token.modified_at),
     expires_at: details.expires_at,
   };
+}
+
+/** The JSON text of each type's default mask and search indexes, which most tokens have. */
+const PRINTED_DEFAULTS: ReadonlyMap<unknown, JsonText> = new Map(
+  Object.values<TokenTypeRow>(TOKEN_TYPES)
+    .flatMap(({ mask, search_indexes }) => [mask, search_indexes])
+    .filter((each) => each !== undefined)
+    .map((each) => [each, new JsonText(stringifyJson(each))]),
+);
+
+function printedDefault<T>(value: T): T | JsonText {
+  return PRINTED_DEFAULTS.get(value) ?? value;
 }
 
 /** The maximum length of the text around one token in a page. */

@@ -197,6 +197,9 @@ function defaultsOf(type: TokenType): TokenDefinition {
 const defaultTexts = new Map<TokenType, string>();
 
 function encodeDefinition(type: TokenType, definition: TokenDefinition): string {
+  const { mask, search_indexes }: TokenTypeRow = TOKEN_TYPES[type];
+  const isUnchanged = definition.mask === mask && definition.search_indexes === search_indexes;
+  if (isUnchanged && definition.fingerprint_expression === DEFAULT_FINGERPRINT) return DEFAULTS;
   const text = stringifyJson({ ...definition });
   const usual = defaultTexts.get(type) ?? stringifyJson({ ...defaultsOf(type) });
   defaultTexts.set(type, usual);

@@ -41,8 +41,17 @@ function isRight(rule: ValueRule, value: Json): boolean {
   if (rule.kind === 'number') {
     return typeof value === 'number' && Number.isInteger(value) && value >= rule.minimum && value <= rule.maximum;
   }
-  if (typeof value !== 'string' || !new RegExp(rule.pattern).test(value)) return false;
+  if (typeof value !== 'string' || !patternOf(rule.pattern).test(value)) return false;
   return rule.checkDigit === undefined || (!ONLY_ZEROS.test(value) && CHECK_DIGITS[rule.checkDigit](value));
+}
+
+const patterns = new Map<string, RegExp>();
+
+/** Returns the compiled pattern of a rule. There are few rules. */
+function patternOf(source: string): RegExp {
+  const pattern = patterns.get(source) ?? new RegExp(source);
+  patterns.set(source, pattern);
+  return pattern;
 }
 
 function validateMembers(
