@@ -7,11 +7,14 @@ import type { ProblemCode } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { createByteBudget } from './byte-budget.ts';
+import { createByteLine } from './byte-line.ts';
 import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions, DEFAULT_TIMEOUTS } from './daemon-options.ts';
 import { type AnswerOptions, createEndpoints } from './endpoints.ts';
 import { createHostCheck, urlHost } from './own-hosts.ts';
+import { paceReading } from './pace-reading.ts';
 import { createRawRefusal } from './raw-refusal.ts';
+import { isLarge } from './read-body.ts';
 import { type Answered, failureReply, logRequest, requestRecord, tookOf } from './request-log.ts';
 import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
@@ -24,6 +27,8 @@ import { writeReply } from './write-reply.ts';
 const MAX_UNSENT_BYTES = 128 * 1024 * 1024;
 /** Replies up to this size do not count toward `MAX_UNSENT_BYTES`. */
 const SMALL_REPLY = 64 * 1024;
+/** The number of connections whose unread bodies are discarded at a time. */
+const MAX_DRAINS = 8;
 const CONSOLE_PATH = /^\/ui(?:[/?]|$)/;
 
 /** A running daemon. */
@@ -57,6 +62,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const starts = new WeakMap<IncomingMessage, number>();
   const { processes = 1 } = options;
   const unsent = createByteBudget(Math.max(limits.response, Math.floor(MAX_UNSENT_BYTES / processes)));
+  const drains = createByteLine(MAX_DRAINS, Number.POSITIVE_INFINITY);
   let stopping = false;
   let isOwnHost: (host: string) => boolean = () => false;
 
@@ -90,7 +96,15 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     const { route, operation, applicationId, allow, fields = [] } = more;
     const { linger } = timeouts;
     const all = [...cors.fields(response.req), ...fields, ...(reply.replayed ? [replayedHeader, 'true'] : [])];
-    writeReply(response, reply, { traceHeader, allow, fields: all, close: stopping, bodyLimit: limits.body, linger });
+    writeReply(response, reply, {
+      traceHeader,
+      allow,
+      fields: all,
+      close: stopping,
+      bodyLimit: limits.body,
+      linger,
+      drains,
+    });
     if (more.isUnlogged) return;
     const { req } = response;
     const { method, socket } = req;
@@ -137,6 +151,10 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   }
 
   function receive(request: IncomingMessage, response: ServerResponse): void {
+    if (isLarge(request)) {
+      request.socket.pause();
+      beginLarge();
+    }
     if (options.log !== false || dev !== undefined || meter !== undefined) starts.set(request, performance.now());
     const code = screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? 'vault_stopping' : undefined);
     if (options.console !== undefined && CONSOLE_PATH.test(request.url ?? '')) showConsole(request, response, code);
@@ -155,6 +173,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   }
   // Requests with `Expect` are received like any other; `readBody` answers `100-continue`.
   const turns = takeTurns(receive);
+  const beginLarge = paceReading(server, tls === undefined ? 'connection' : 'secureConnection', turns.isIdle);
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, turns.receive);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));
 

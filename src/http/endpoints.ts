@@ -6,6 +6,7 @@ import type { ProblemCode } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { createByteBudget } from './byte-budget.ts';
+import { createByteLine } from './byte-line.ts';
 import type { Cors } from './cors.ts';
 import type { DaemonOptions } from './daemon-options.ts';
 import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
@@ -16,8 +17,15 @@ import { announcedLength, readBody } from './read-body.ts';
 import { failureReply } from './request-log.ts';
 import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
 
-/** The maximum number of bytes of request bodies that all processes of a daemon hold together. */
-const MAX_BODY_BYTES = 24 * 1024 * 1024;
+const MIB = 1024 * 1024;
+/** The maximum number of bytes of small request bodies that all processes of a daemon hold together. */
+const MAX_BODY_BYTES = 24 * MIB;
+/** The same for large bodies, which wait in line unread. */
+const MAX_ARRIVING_BYTES = 8 * MIB;
+/** The same for large bodies whose calls run. */
+const MAX_RUNNING_BYTES = MIB;
+/** The maximum number of large bodies that wait. Up to 64 KiB of each have arrived with its headers. */
+const MAX_WAITING_BODIES = 32;
 
 /** The parts of the daemon that answer requests. */
 export interface RequestContext {
@@ -79,13 +87,28 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
   const ownAnswers = createOwnAnswers(options);
   const { body: limit } = options.limits;
   const budget = createByteBudget(Math.max(limit, Math.floor(MAX_BODY_BYTES / processes)));
+  const lines = {
+    arriving: createByteLine(Math.floor(MAX_ARRIVING_BYTES / processes), MAX_WAITING_BODIES),
+    running: createByteLine(Math.floor(MAX_RUNNING_BYTES / processes), Number.POSITIVE_INFINITY),
+  };
 
-  /** Returns a function that reads the body of a request at its first call, and later returns the same result. */
+  /**
+   * Returns `read`, which reads the body of a request at its first call and later returns the same result, and `end`,
+   * which drops the body and gives back its room.
+   */
   function bodyReader(request: IncomingMessage, response: ServerResponse) {
     let reading: SentBody | Promise<SentBody> | undefined;
-    return () => {
-      reading ??= readBody(request, response, { limit, budget });
-      return reading;
+    let leave: (() => void) | undefined;
+    const large = { lines, entered: (left: () => void) => (leave = left) };
+    return {
+      read() {
+        reading ??= readBody(request, response, { limit, budget, large });
+        return reading;
+      },
+      end() {
+        reading = undefined;
+        leave?.();
+      },
     };
   }
 
@@ -106,6 +129,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     const { pairs: query, fault: queryFault } = parseQuery(request.url ?? '');
     let applicationId: string | undefined;
     let refused: Problem | undefined;
+    const body = announcedLength(request) === 0 ? undefined : bodyReader(request, response);
     const sent = {
       operation,
       apiKey: headerOf(request, keyHeader),
@@ -115,7 +139,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       paramFault,
       query,
       queryFault,
-      readBody: announcedLength(request) === 0 ? undefined : bodyReader(request, response),
+      readBody: body?.read,
       fromBrowser: cors.isFromBrowser(request) || undefined,
       peer: isOwnMachine(peer) ? undefined : peer,
       onCaller: (known: string) => {
@@ -126,6 +150,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       traceId: traceIdOf(request),
     };
     take(sent, (reply) => {
+      body?.end();
       const tooMany = reply.status === 401 ? countFailure(peer) : undefined;
       // The client went away before its body ended.
       if (request.destroyed && !request.complete) return;

@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reply } from '../contract/call.ts';
+import { freeBytes } from '../core/free-bytes.ts';
+import type { ByteLine } from './byte-line.ts';
 import { announcedLength } from './read-body.ts';
 
 /** The parts of the header section that the reply itself does not determine. */
@@ -22,6 +24,8 @@ export interface WriteOptions extends ReplyHeaderOptions {
   readonly bodyLimit: number;
   /** How long to read an unread body before the connection is closed, in milliseconds. */
   readonly linger: number;
+  /** Where connections wait before their unread bodies are discarded, a few at a time. */
+  readonly drains: ByteLine;
 }
 
 /** Sends the reply; does nothing if the client has gone. */
@@ -52,19 +56,32 @@ function leavesBody(request: IncomingMessage, limit: number): boolean {
  * Closing with unread bytes would reset the connection, and the reset can overtake the reply (RFC 9112 §9.6).
  */
 function writeAndLinger(request: IncomingMessage, response: ServerResponse, reply: Reply, options: WriteOptions): void {
+  const { linger, drains } = options;
   response.writeHead(reply.status, replyHeaders(reply, { ...options, close: true }));
   if (reply.bodyText === undefined || request.method === 'HEAD') response.flushHeaders();
   else response.write(reply.bodyText);
 
-  const timer = setTimeout(end, options.linger);
   function end(): void {
-    clearTimeout(timer);
     if (!response.destroyed && !response.writableEnded) response.end();
   }
   request.on('error', () => undefined);
   request.once('end', end);
-  response.once('close', () => clearTimeout(timer));
-  request.resume();
+  const arrived: Buffer | null = request.read();
+  if (arrived !== null) freeBytes(arrived);
+  process.nextTick(() => request.socket.pause());
+  drains.enter(1).then(() => {
+    if (response.destroyed) {
+      drains.giveBack(1);
+      return;
+    }
+    const timer = setTimeout(end, linger);
+    response.once('close', () => {
+      clearTimeout(timer);
+      drains.giveBack(1);
+    });
+    request.on('data', freeBytes).resume();
+    request.socket.resume();
+  }, end);
 }
 
 /** Returns the header section as a flat list of names and values, which Node writes without building an object. */

@@ -1,4 +1,5 @@
 import { randomFillSync } from 'node:crypto';
+import { freeBytes } from '../core/free-bytes.ts';
 import { Problem } from '../core/problem.ts';
 import { padText, unpadText } from './padding.ts';
 import type { Sodium } from './sodium.ts';
@@ -63,6 +64,7 @@ export function sealEnvelope(
   takeNonce(nonce);
   const sealed = sodium.crypto_aead_xchacha20poly1305_ietf_encrypt(plaintext, context, null, nonce, key);
   envelope.set(sealed, CIPHERTEXT_AT);
+  freeBytes(sealed);
   return envelope;
 }
 
@@ -118,6 +120,7 @@ export function sealText(
   const padded = padText(text);
   const envelope = sealEnvelope(sodium, key, keyId, context, padded);
   padded.fill(0);
+  freeBytes(padded);
   return envelope;
 }
 
@@ -129,6 +132,8 @@ export function openText(sodium: Sodium, key: Uint8Array, context: Uint8Array, e
   const text = unpadText(copy);
   padded.fill(0);
   copy.set(padded); // all zeros by now
+  freeBytes(padded);
+  freeBytes(copy);
   if (text === undefined) throw new Problem('integrity_failure');
   return text;
 }

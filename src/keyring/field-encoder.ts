@@ -1,3 +1,5 @@
+import { freeBytes } from '../core/free-bytes.ts';
+
 const TAG = { absent: 0, ascii: 1, utf16: 2, number: 3, bytes: 4, list: 5 } as const;
 
 const INITIAL_CAPACITY = 256;
@@ -99,9 +101,12 @@ export class FieldEncoder {
     this.#length = this.#start;
   }
 
-  /** The current capacity, in bytes. */
-  get capacity(): number {
-    return this.#bytes.length;
+  /** Frees a buffer that a long value has grown. The encoder must be wiped, and has no prefix. */
+  shrink(): void {
+    if (this.#bytes.length <= MAX_KEPT) return;
+    freeBytes(this.#bytes);
+    this.#bytes = Buffer.alloc(INITIAL_CAPACITY);
+    this.#view = new DataView(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.length);
   }
 
   #tag(tag: number, more: number): void {
@@ -117,16 +122,17 @@ export class FieldEncoder {
 
   #reserve(more: number): void {
     if (this.#length + more <= this.#bytes.length) return;
-    const grown = Buffer.alloc(2 * (this.#length + more));
+    const grown = Buffer.alloc(Math.max(2 * this.#bytes.length, this.#length + more));
     grown.set(this.#bytes);
     // Wipe the old buffer: it may contain a secret value.
     this.#bytes.fill(0);
+    freeBytes(this.#bytes);
     this.#bytes = grown;
     this.#view = new DataView(grown.buffer, grown.byteOffset, grown.length);
   }
 }
 
-let shared = new FieldEncoder();
+const shared = new FieldEncoder();
 
 /** Returns the encoding of a sequence of fields. The caller owns the bytes and must wipe them if they are secret. */
 export function encodeFields(...fields: readonly Field[]): Uint8Array {
@@ -144,7 +150,6 @@ export function withFields<T>(fields: readonly Field[], read: (bytes: Uint8Array
     return read(encoder.written());
   } finally {
     encoder.wipe();
-    // Shrink after a long value, so that its memory is freed.
-    if (encoder.capacity > MAX_KEPT) shared = new FieldEncoder();
+    encoder.shrink();
   }
 }

@@ -19,7 +19,13 @@ interface Layer {
 }
 
 /** The parts of the core that an adapter may import: its ports, its two errors and shared pure functions. */
-const PORTS = ['src/contract/', 'src/core/problem.ts', 'src/core/fault.ts', 'src/core/audit/audit-link.ts'];
+const PORTS = [
+  'src/contract/',
+  'src/core/problem.ts',
+  'src/core/fault.ts',
+  'src/core/free-bytes.ts',
+  'src/core/audit/audit-link.ts',
+];
 const PORT_TYPES = [
   'src/core/ports.ts',
   'src/core/audit/ports.ts',

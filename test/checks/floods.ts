@@ -4,7 +4,7 @@ import { requestTexts } from '../process/refused-requests.ts';
 import { CheckFailure, type Figures } from './check.ts';
 import { patchProduct } from './patched-product.ts';
 import { inParallel } from './perform.ts';
-import { residentMiB } from './process-figures.ts';
+import { peakMiB, residentMiB } from './process-figures.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
 /** A page just below the response limit of 16 MiB. */
@@ -15,19 +15,24 @@ const READERS = 64;
 const STRANGERS = 600;
 const UPLOADS = 1_000;
 const BODY_BYTES = 1024 * 1024;
+/** All but the last byte of a body, so that the daemon keeps waiting for it. */
+const UNFINISHED = Buffer.alloc(BODY_BYTES - 1, 'x');
+const CREATE = Buffer.from(`{"type":"token","data":"`.padEnd(BODY_BYTES - 2, 'x').concat('"}'));
 const FLOOD_MS = 4_000;
-/** The maximum cost of a flood: daemon memory in MiB, and the wait of another caller in milliseconds. */
-const MAX_COST = {
+/** 250 MB, in MiB. */
+const MAX_PEAK = 250e6 / 1024 / 1024;
+/**
+ * The maximum cost of a flood: growth of the daemon's memory and its largest memory in MiB, and the wait of another
+ * caller in milliseconds.
+ */
+const MAX_COST: Readonly<Record<FloodName, Partial<Cost>>> = {
   pipeline: { mib: 160, ms: 1_500 },
   readers: { mib: 600, ms: 1_500 },
   scan: { mib: 200, ms: 200 },
   // Receiving and dropping the bodies takes time, but must take no memory.
   bodies: { mib: 200, ms: 5_000 },
-  // Each connection holds two buffers of 64 KiB, besides the bodies.
-  uploads: { mib: 230, ms: 5_000 },
-} as const;
-
-type FloodName = keyof typeof MAX_COST;
+  uploads: { peak: MAX_PEAK, ms: 5_000 },
+};
 
 /**
  * The guard code in the built product, and its replacement without the guard. `readers` has no entry because several
@@ -40,7 +45,7 @@ const GUARDS: Readonly<Partial<Record<FloodName, readonly [before: string, after
     'take(sent,reply=>{',
     '(async(...call)=>{await readBody(request,response,{limit,budget:createByteBudget(Infinity)});take(...call)})(sent,reply=>{',
   ],
-  uploads: ['held+bytes>limit', 'false'],
+  uploads: ['held>0&&held+one.bytes>limit', 'false'],
 };
 
 /** A served vault and the keys that the floods use. */
@@ -54,22 +59,37 @@ interface Flooded {
   readonly bystander: string;
 }
 
+type FloodName = 'pipeline' | 'readers' | 'scan' | 'bodies' | 'uploads';
+
 interface Cost {
   readonly mib: number;
+  readonly peak: number;
   readonly ms: number;
 }
 
-/** Sends its standard input on several connections and never reads the replies. Exits after a minute. */
+/**
+ * Opens several connections, a hundred at a time, so that the system's queue of new connections drops none. Then sends
+ * its standard input on all of them, and never reads the replies. Exits after a minute.
+ */
 const SENDER = `
+const { once } = require('node:events');
 const { connect } = require('node:net');
 const bytes = require('node:fs').readFileSync(0);
 const [port, count] = process.argv.slice(1).map(Number);
-for (let n = 0; n < count; n += 1) {
+function open() {
   const socket = connect({ port, host: '127.0.0.1' });
   socket.pause();
   socket.on('error', () => undefined);
-  socket.write(bytes);
+  return once(socket, 'connect').then(() => socket);
 }
+async function send() {
+  const sockets = [];
+  while (sockets.length < count) {
+    sockets.push(...(await Promise.all(Array.from({ length: Math.min(100, count - sockets.length) }, open))));
+  }
+  for (const socket of sockets) socket.write(bytes);
+}
+send();
 setTimeout(() => process.exit(), 60000);
 `;
 
@@ -83,51 +103,58 @@ function sendUnread(port: number, count: number, bytes: string | Buffer): ChildP
   return sender;
 }
 
-const FLOODS: Readonly<Record<FloodName, (flooded: Flooded) => ChildProcess>> = {
-  pipeline: ({ port, reader }) =>
-    sendUnread(
-      port,
-      1,
-      requestTexts(() => port, reader)
-        .get('/tokens?size=100')
-        .repeat(PIPELINED),
-    ),
-  readers: ({ port, reader }) => sendUnread(port, READERS, requestTexts(() => port, reader).get('/tokens?size=100')),
-  scan: ({ port, scanner }) => sendUnread(port, 1, requestTexts(() => port, scanner).get('/tokens')),
-  bodies: ({ port }) => sendBodies(port, STRANGERS, ''),
-  uploads: ({ port, reader }) => sendBodies(port, UPLOADS, `SVC-API-KEY: ${reader}\r\n`),
+/** The senders of each flood, which flood the same daemon one after another. */
+const FLOODS: Readonly<Record<FloodName, readonly ((flooded: Flooded) => ChildProcess)[]>> = {
+  pipeline: [
+    ({ port, reader }) =>
+      sendUnread(
+        port,
+        1,
+        requestTexts(() => port, reader)
+          .get('/tokens?size=100')
+          .repeat(PIPELINED),
+      ),
+  ],
+  readers: [({ port, reader }) => sendUnread(port, READERS, requestTexts(() => port, reader).get('/tokens?size=100'))],
+  scan: [({ port, scanner }) => sendUnread(port, 1, requestTexts(() => port, scanner).get('/tokens'))],
+  bodies: [({ port }) => sendBodies(port, STRANGERS, '', UNFINISHED)],
+  uploads: [UNFINISHED, CREATE, UNFINISHED, CREATE].map(
+    (body) =>
+      ({ port, reader }) =>
+        sendBodies(port, UPLOADS, `SVC-API-KEY: ${reader}\r\n`, body),
+  ),
 };
 
-/** Sends all but the last byte of a body, so that the daemon keeps waiting for it. */
-function sendBodies(port: number, count: number, key: string): ChildProcess {
+function sendBodies(port: number, count: number, key: string, body: Buffer): ChildProcess {
   const { host } = requestTexts(() => port, '');
   const fields = `${host()}${key}Content-Type: application/json\r\nContent-Length: ${BODY_BYTES}\r\n`;
-  const head = Buffer.from(`POST /tokens HTTP/1.1\r\n${fields}\r\n`);
-  return sendUnread(port, count, Buffer.concat([head, Buffer.alloc(BODY_BYTES - 1, 'x')]));
+  return sendUnread(port, count, Buffer.concat([Buffer.from(`POST /tokens HTTP/1.1\r\n${fields}\r\n`), body]));
 }
 
 const NAMES = Object.keys(FLOODS) as FloodName[];
 
-/** Floods for a few seconds. Resolves to the memory growth of the daemon and the longest wait of another caller. */
+/** Floods for a few seconds with each sender. Resolves to what it costs the daemon and another caller. */
 async function flood(name: FloodName, flooded: Flooded): Promise<Cost> {
   const { vault, bystander } = flooded;
   const pid = vault.pid();
   const before = residentMiB(pid);
   let [mib, ms] = [0, 0];
-  const sender = FLOODS[name](flooded);
-  try {
-    for (const started = performance.now(); performance.now() - started < FLOOD_MS; ) {
-      const asked = performance.now();
-      const { status } = await vault.remote(bystander, 'getTenant');
-      if (status !== 200) throw new CheckFailure(`${name}: a caller beside the flood is answered with ${status}`);
-      ms = Math.max(ms, performance.now() - asked);
-      mib = Math.max(mib, residentMiB(pid) - before);
-      await sleep(10);
+  for (const send of FLOODS[name]) {
+    const sender = send(flooded);
+    try {
+      for (const started = performance.now(); performance.now() - started < FLOOD_MS; ) {
+        const asked = performance.now();
+        const { status } = await vault.remote(bystander, 'getTenant');
+        if (status !== 200) throw new CheckFailure(`${name}: a caller beside the flood is answered with ${status}`);
+        ms = Math.max(ms, performance.now() - asked);
+        mib = Math.max(mib, residentMiB(pid) - before);
+        await sleep(10);
+      }
+    } finally {
+      sender.kill('SIGKILL');
     }
-    return { mib, ms };
-  } finally {
-    sender.kill('SIGKILL');
   }
+  return { mib, peak: peakMiB(pid), ms };
 }
 
 async function prepare(vault: ServedVault): Promise<Pick<Flooded, 'reader' | 'scanner' | 'bystander'>> {
@@ -165,12 +192,16 @@ async function measure(
   return costs as Record<FloodName, Cost>;
 }
 
-const isTooMuch = (name: FloodName, { mib, ms }: Cost) => mib > MAX_COST[name].mib || ms > MAX_COST[name].ms;
+function isTooMuch(name: FloodName, cost: Cost): boolean {
+  const { mib = Number.POSITIVE_INFINITY, peak = Number.POSITIVE_INFINITY, ms = 0 } = MAX_COST[name];
+  return cost.mib > mib || cost.peak > peak || cost.ms > ms;
+}
 
 function figuresOf(costs: Record<FloodName, Cost>): Figures {
   return Object.fromEntries(
     NAMES.flatMap((name) => [
       [`${name}_mib`, Math.round(costs[name].mib)],
+      [`${name}_peak_mib`, Math.round(costs[name].peak)],
       [`${name}_stall_ms`, Math.round(costs[name].ms)],
     ]),
   );

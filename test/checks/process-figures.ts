@@ -14,8 +14,17 @@ export function descriptorsOf(pid: number): number {
 
 /** Returns the resident memory of a process in MiB. */
 export function residentMiB(pid: number): number {
+  return memoryOf(pid, 'VmRSS');
+}
+
+/** Returns the most resident memory that a process ever had, in MiB. */
+export function peakMiB(pid: number): number {
+  return memoryOf(pid, 'VmHWM');
+}
+
+function memoryOf(pid: number, field: 'VmRSS' | 'VmHWM'): number {
   requireLinux();
-  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
+  const kib = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
   if (kib === undefined) throw new Error('the process has no resident memory: it is gone');
   return Number(kib) / 1024;
 }

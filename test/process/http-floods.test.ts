@@ -140,9 +140,13 @@ describe('a body', () => {
   });
 
   test('is rejected with 503 while others hold all the space, and accepted when they are gone', async () => {
-    const { port } = await start({ limits: LIMITS, processes: 64, timeouts: { linger: 100 } });
-    const body = '"'.padEnd(MIB - 1, 'x');
-    const head = POST(port, `Content-Length: ${MIB}\r\n`);
+    const { port } = await start({
+      limits: { ...LIMITS, body: 1000 },
+      processes: 1_000_000,
+      timeouts: { linger: 100 },
+    });
+    const body = '"'.padEnd(999, 'x');
+    const head = POST(port, 'Content-Length: 1000\r\n');
     const socket = unread(port, head + body);
     await sleep(200);
     const { responses, closed } = await raw(port, head + body, { untilClosed: true });
@@ -153,5 +157,61 @@ describe('a body', () => {
       async () => expect(statuses((await raw(port, `${head}${body}"`)).responses)).toEqual([200]),
       5_000,
     );
+  });
+});
+
+describe('a large body', () => {
+  const BODY = '"'.padEnd(MIB - 1, 'x');
+  const LIMITS = { ...DEFAULT_LIMITS, body: MIB };
+
+  async function startFull(waiting: number) {
+    const started = await start({ limits: LIMITS, processes: 64, timeouts: { linger: 100 } });
+    const head = POST(started.port, `Content-Length: ${MIB}\r\n`);
+    const sockets = Array.from({ length: 1 + waiting }, () => unread(started.port, head + BODY));
+    await sleep(500);
+    return { ...started, head, sockets };
+  }
+
+  test('waits while others hold all the space, and is read when they are gone', async () => {
+    const { client, port, head, sockets } = await startFull(0);
+    const asked = raw(port, `${head}${BODY}"`);
+    await sleep(200);
+    expect(client.calls).toEqual([]);
+    for (const socket of sockets) socket.destroy();
+    expect(statuses((await asked).responses)).toEqual([200]);
+  });
+
+  test('is rejected with 503 at once when many wait, and its client reads the reply', async () => {
+    const { port, get, head } = await startFull(32);
+    const { responses } = await raw(port, head + BODY, { untilClosed: true });
+    expect(flawsOfProblem(responses[0], 'vault_busy')).toEqual([]);
+    expect(responses[0]?.headers.get('connection')).toBe('close');
+    expect(statuses((await raw(port, get('/tokens/a'))).responses)).toEqual([200]);
+  });
+
+  test('gives back its space when it is answered, not when its client reads the reply', async () => {
+    const { port } = await start({ limits: LIMITS, processes: 64 });
+    const head = POST(port, `Content-Length: ${MIB}\r\n`);
+    unread(port, `${head}${BODY}"`);
+    expect(statuses((await raw(port, `${head}${BODY}"`)).responses)).toEqual([200]);
+  });
+
+  test('may be chunked, and is read even if it follows another request', async () => {
+    const { port, get } = await start({ limits: LIMITS });
+    const chunk = `${(MIB / 2).toString(16)}\r\n${'x'.repeat(MIB / 2)}\r\n`;
+    const post = `${POST(port, 'Transfer-Encoding: chunked\r\n')}${chunk}`;
+    const { responses } = await raw(port, [get('/tokens/a') + post, `${chunk}0\r\n\r\n`], { expect: 2 });
+    expect(responses.map(({ body }) => JSON.parse(body).bodyText?.length)).toEqual([undefined, MIB]);
+  });
+
+  test('of many connections leaves the others unread for a moment, and all are answered', async () => {
+    const { port, get } = await start({ limits: LIMITS, timeouts: { linger: 100 } });
+    const head = POST(port, `Content-Length: ${MIB}\r\n`, '', 'bad');
+    const asked = Array.from({ length: 100 }, () => raw(port, head + BODY, { untilClosed: true }));
+    const small = Array.from({ length: 20 }, () => raw(port, get('/tokens/a')));
+    expect((await Promise.all(small)).flatMap(({ responses }) => statuses(responses))).toEqual(Array(20).fill(200));
+    const replies = (await Promise.all(asked)).flatMap(({ responses }) => statuses(responses));
+    expect(new Set(replies)).toEqual(new Set([401, 429]));
+    expect(replies).toHaveLength(100);
   });
 });

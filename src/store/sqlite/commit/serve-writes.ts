@@ -1,3 +1,4 @@
+import { freeBytes } from '../../../core/free-bytes.ts';
 import type { Store } from '../../../core/ports.ts';
 import { type Chain, makeCall } from './write-calls.ts';
 import { failureOf, Inbox, type Outcome, type WriteMessage } from './write-messages.ts';
@@ -26,12 +27,15 @@ export function createWriteServer(store: Store, chain: Chain, answer: (replies: 
 
   return (message: WriteMessage): void => {
     const from = new Inbox(message);
+    const calls: Promise<void>[] = [];
     while (!from.isEmpty) {
       const call = from.number();
-      makeCall(store, from, chain).then(
+      const made = makeCall(store, from, chain).then(
         (result) => end(call, { result }),
         (error: unknown) => end(call, failureOf(error)),
       );
+      calls.push(made);
     }
+    void Promise.all(calls).then(() => freeBytes(new Uint8Array(message.bytes)));
   };
 }
