@@ -147,8 +147,11 @@ export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<
   async function follow(): Promise<void> {
     // Read the audit before the commit, so that the anchor never names an entry that is newer than its commit.
     const audit = await store.auditHead(ROOT_CHAIN);
-    const text = writeAnchor(keyring, vault_id, { audit, change: await store.lastChange() });
+    const change = await store.lastChange();
+    const text = writeAnchor(keyring, vault_id, { audit, change });
     if (text === written) return;
+    // A failover may have replaced the database by one that lacks commits. Keep the anchor, which shows that.
+    if (change.chain !== undefined) await compareIfPresent(parts, note);
     await note.write(text);
     written = text;
   }

@@ -1,4 +1,5 @@
 import { Problem } from '../core/problem.ts';
+import type { Loss } from '../store/rows/channels.ts';
 
 /**
  * Prints an error that the caller does not see to stderr: its kind and origin, but not its message, which could quote a
@@ -7,6 +8,11 @@ import { Problem } from '../core/problem.ts';
 export function reportError(error: unknown, traceId: string): void {
   const line = { level: 'error', trace_id: traceId, ...describe(error) };
   process.stderr.write(`${JSON.stringify(line)}\n`);
+}
+
+/** Prints how many committed rows of an audit chain the database lacks, as after a failover that lost commits. */
+export function reportLoss({ chain, missing }: Loss): void {
+  process.stderr.write(`${JSON.stringify({ level: 'error', error: 'commits_lost', chain, missing })}\n`);
 }
 
 function describe(error: unknown): object {

@@ -8,8 +8,10 @@ import { connectStore } from '../store/postgres/connect.ts';
 import { readClock } from '../store/postgres/database-clock.ts';
 import { type Migrated, migrateStore } from '../store/postgres/migrate-store.ts';
 import { createVaultStore } from '../store/postgres/open-vault-store.ts';
+import { LOSSES, type Loss } from '../store/rows/channels.ts';
 import { openStore, type StoreWait } from './open-store.ts';
 import type { StorePlace } from './place.ts';
+import { reportLoss } from './report-error.ts';
 import { systemClock } from './system-clock.ts';
 import { openTimekeeper } from './timekeeper.ts';
 import { composeVault, openAnchor, type Vault, type VaultSettings, writeFirstRecords } from './vault.ts';
@@ -37,8 +39,14 @@ export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Va
     const anchor = path === undefined ? undefined : await openAnchor(path, { store, keyring });
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
     const vault = composeVault({ ...settings, file: place.url.shown, store, keyring, anchor, timekeeper });
+    const onLoss = (loss: unknown) => reportLoss(loss as Loss);
+    LOSSES.subscribe(onLoss);
     return {
       ...vault,
+      async close() {
+        LOSSES.unsubscribe(onLoss);
+        await vault.close();
+      },
       async ready() {
         await vault.ready();
         // Fail when this credential no longer opens the vault: another daemon may have a newer one.

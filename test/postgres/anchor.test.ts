@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { expect, it, onTestFinished } from 'vitest';
+import { expect, it, onTestFinished, vi } from 'vitest';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { parseStore, type StorePlace } from '../../src/vault/place.ts';
 import { createStoreVault, openStoreVault } from '../../src/vault/store-vault.ts';
@@ -27,6 +27,28 @@ async function serveOnce(store: StorePlace, anchor: string, management?: string)
     await vault.close();
   }
 }
+
+it('a process keeps an anchor that shows the loss of commits', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'vault-anchor-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const anchor = path.join(folder, 'anchor');
+  const place = parseStore(`${await createDatabase()}?sslmode=disable`, false);
+  const made = await createStoreVault({ store: place, credential: CREDENTIAL, tenantName: 't', weakPassphrase: false });
+  const { run } = await openTestClient(place.url);
+  const vault = await openStoreVault({ store: place, credential: CREDENTIAL, anchor, auditStrict: true });
+  const change = (name: string) => callVault(vault, made.application.key ?? '', 'updateTenant', { body: { name } });
+  const written = () => readFileSync(anchor, 'utf8');
+
+  const first = written();
+  await change('a');
+  await vi.waitFor(() => expect(written()).not.toBe(first), 5_000);
+  const second = written();
+  await run({ text: 'DELETE FROM vault.audit WHERE chain = 0 AND sequence = (SELECT max(sequence) FROM vault.audit)' });
+  await change('b');
+  await change('c');
+  await expect(vault.close()).rejects.toMatchObject(OLDER);
+  expect(written()).toBe(second);
+});
 
 it('an anchor detects a database that lost the end of a chain, or was restored', async () => {
   const folder = await mkdtemp(path.join(tmpdir(), 'vault-anchor-'));

@@ -4,6 +4,7 @@ import type { Store, WrappedKey } from '../../src/core/ports.ts';
 import { openVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
+import { LOSSES } from '../../src/store/rows/channels.ts';
 import { addTenant, addToken, ENTRY, entry, NOW, sealed } from '../conformance/store-fixtures.ts';
 import { createTestStore, openTestClient } from './lane-fixture.ts';
 
@@ -42,6 +43,15 @@ const query = async (text: string) => (await client.run({ text })).map((row) => 
 const ends = async (store: Store) => (await store.auditHeads()).map(placeOf);
 const open = () => query('SELECT chain FROM vault.chain WHERE chain > 0 AND closed_at IS NULL ORDER BY chain');
 const silence = (chain: number) => query(`UPDATE vault.chain SET heartbeat_at = 0 WHERE chain = ${chain}`);
+
+/** Returns the losses that are reported until the end of the test. */
+function lossesOf(): unknown[] {
+  const losses: unknown[] = [];
+  const onLoss = (loss: unknown) => void losses.push(loss);
+  LOSSES.subscribe(onLoss);
+  onTestFinished(() => void LOSSES.unsubscribe(onLoss));
+  return losses;
+}
 
 describe('a process', () => {
   it('opens its own chain with its ninth transaction, which is one round trip from then on', async () => {
@@ -123,8 +133,24 @@ describe('a process', () => {
     const store = await openStore(0);
     for (let n = 0; n < 4; n += 1) await append(store);
     await query('DELETE FROM vault.audit WHERE chain = 1 AND sequence > 2');
+    const losses = lossesOf();
     await Promise.all([append(store), append(store)]);
-    expect(await ends(store)).toEqual(['0:2', '1:2', '2:2']);
+    expect(await ends(store)).toEqual(['0:3', '1:2', '2:2']);
+    expect(told).toEqual(['open 1', 'close 1:2', 'open 2']);
+    expect(losses).toEqual([{ chain: '1', missing: 2 }]);
+    expect(await query('SELECT closed_at > 0 FROM vault.chain WHERE chain = 1')).toEqual(['true']);
+  });
+
+  it('reports a lost chain, and control: not one that another process closed', async () => {
+    const store = await openStore(0);
+    for (let n = 0; n < 3; n += 1) await append(store);
+    const losses = lossesOf();
+    await query('UPDATE vault.chain SET closed_at = 1 WHERE chain = 1');
+    await append(store);
+    expect(losses).toEqual([]);
+    await query('DELETE FROM vault.audit WHERE chain = 2; DELETE FROM vault.chain WHERE chain = 2');
+    await append(store);
+    expect(losses).toEqual([{ chain: '2', missing: 1 }]);
   });
 });
 

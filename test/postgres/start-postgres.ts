@@ -30,6 +30,10 @@ export interface ServerOptions {
   readonly settings?: Readonly<Record<string, string>>;
   /** Files to put into the folder of the data, readable by the server only. */
   readonly files?: Readonly<Record<string, string>>;
+  /** The folder of a server that is down, whose data the new server copies. Default: an empty cluster. */
+  readonly copyOf?: string;
+  /** The port. Default: a free one. */
+  readonly port?: number;
   /** Receives the lines of the server's log. */
   readonly onLog?: (line: string) => void;
 }
@@ -59,6 +63,8 @@ export async function startPostgres({
   binaries,
   settings,
   files = {},
+  copyOf,
+  port: wantedPort,
   onLog,
 }: ServerOptions = {}): Promise<TestServer> {
   const user = await serverUser();
@@ -67,13 +73,14 @@ export async function startPostgres({
     if (user !== undefined) await chown(folder, user.uid, user.gid);
     const bin = await reachable(binaries ?? (await packagedBinaries()), folder, user);
     const data = path.join(folder, 'data');
-    await run(path.join(bin, 'initdb'), ['-D', data, ...INITDB], { cwd: folder, ...user });
+    if (copyOf === undefined) await run(path.join(bin, 'initdb'), ['-D', data, ...INITDB], { cwd: folder, ...user });
+    else await copyCluster(path.join(copyOf, 'data'), data, user);
     for (const [name, text] of Object.entries({ 'pg_hba.conf': HBA, ...files })) {
       const file = path.join(data, name);
       await writeFile(file, text, { mode: 0o600 });
       if (user !== undefined) await chown(file, user.uid, user.gid);
     }
-    const port = await freePort();
+    const port = wantedPort ?? (await freePort());
     const options = { ...SETTINGS, port: String(port), unix_socket_directories: folder, ...settings };
     const args = Object.entries(options).map(([name, value]) => `--${name}=${value}`);
     const launch = async () => {
@@ -159,7 +166,14 @@ async function reachable(bin: string, folder: string, user: { readonly uid: numb
   return path.join(copy, 'bin');
 }
 
-async function freePort(): Promise<number> {
+/** Copies the data of a server that is down. The copy belongs to the server's user. */
+async function copyCluster(from: string, to: string, user: { readonly uid: number; readonly gid: number } | undefined) {
+  await run('cp', ['-a', from, to], { ...user });
+  await rm(path.join(to, 'postmaster.pid'), { force: true });
+}
+
+/** Returns a port that no server uses. */
+export async function freePort(): Promise<number> {
   const server = net.createServer().listen(0, '127.0.0.1');
   await once(server, 'listening');
   const address = server.address();

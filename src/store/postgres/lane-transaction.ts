@@ -339,7 +339,7 @@ export function runChange(
  */
 export function findSettled(
   client: SqlClient,
-  { chain, entries }: Pick<CommitLost, 'chain' | 'entries'>,
+  { chain, entries }: { readonly chain: string; readonly entries: readonly Pick<PlacedEntry, 'sequence' | 'link'>[] },
 ): Promise<ReadonlySet<number>> {
   return within(client, GROUP_LIMIT_MS, async () => {
     try {

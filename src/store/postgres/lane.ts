@@ -8,6 +8,7 @@ import type { HeldConnection } from './held-connection.ts';
 import { CommitLost, findSettled, type Outcome, runChange, runGroup, TransactionFailed } from './lane-transaction.ts';
 import { HEARTBEAT, ownChain, WRITES_ON_ROOT } from './own-chain.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, stopping } from './retry.ts';
+import type { SqlClient } from './sql-client.ts';
 
 /** The maximum number of members in a transaction. */
 const GROUP_SIZE = 64;
@@ -131,6 +132,7 @@ export function openLane(
   async function runNext(): Promise<boolean> {
     const tasks = takeNext();
     const begun = performance.now();
+    const hadChain = own.head() !== undefined;
     try {
       settleAll(tasks, await run(tasks));
       if (COMMITS.hasSubscribers) COMMITS.publish(tasks.map(({ deadline }) => begun - (deadline - deadlineMs)));
@@ -142,8 +144,7 @@ export function openLane(
       if (reaction === undefined || reaction === 'fail') return refuse(tasks, error, reaction === 'fail');
       if (reaction === 'new_hosts') dropAll();
       // The root chain is closed only in a vault that was moved away.
-      if (reaction === 'new_chain' && own.head() === undefined) return refuse(tasks, new Problem('vault_moved'), false);
-      if (reaction === 'new_chain') own.forget();
+      if (reaction === 'new_chain' && !hadChain) return refuse(tasks, new Problem('vault_moved'), false);
       waiting = [...tasks, ...waiting];
       const now = performance.now();
       for (const task of waiting.filter(({ deadline }) => deadline <= now)) {
@@ -194,14 +195,20 @@ export function openLane(
             );
       if (chain !== undefined && head !== undefined) own.advance(head);
       // After a failover, the new server may lack commits, and with them the end of the chain.
-      if (isAstray === true) own.forget();
+      if (isAstray === true) await abandon(client);
       return outcomes;
     } catch (error) {
+      if (error instanceof TransactionFailed && reactionTo(error.cause, 'write') === 'new_chain') await abandon(client);
       if (!(error instanceof CommitLost)) throw error;
       client.destroy();
       if (error.chain !== ROOT_CHAIN) own.forget();
       return settleLost(error, tasks);
     }
+  }
+
+  /** Leaves the own chain. After a failure, the next transaction fails as this one did, and tries again. */
+  async function abandon(client: SqlClient): Promise<void> {
+    await own.abandon(client).catch(() => client.destroy());
   }
 
   /** Writes the heartbeat of the chain, and lets the root note its end. The next call retries a failure. */

@@ -1,5 +1,7 @@
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { AuditHead, ChainRecorder } from '../../core/audit/ports.ts';
+import { LOSSES, type Loss } from '../rows/channels.ts';
+import { storedNumber } from '../rows/stored-value.ts';
 import { NOW } from './audit-chain.ts';
 import { openChain, sweepChains } from './chains.ts';
 import type { LaneMember, Transaction } from './connections.ts';
@@ -15,6 +17,10 @@ const HEARTBEAT_MS = 10_000;
 const MAX_AGE_MS = 24 * 60 * 60 * 1000;
 
 const BEAT: Statement = { name: 'heartbeat', text: `UPDATE vault.chain SET heartbeat_at = ${NOW} WHERE chain = $1` };
+
+const LAST: Statement = {
+  text: 'SELECT coalesce(max(sequence), 0) FROM vault.audit WHERE chain = $1 AND sequence <= $2',
+};
 
 /** The heartbeat of a chain. */
 export const HEARTBEAT: LaneMember<void> = {
@@ -37,6 +43,8 @@ export interface OwnChain {
   advance(head: AuditHead): void;
   /** Leaves the chain. It was closed, or another process will close it. */
   forget(): void;
+  /** Closes and leaves a chain that ends at another place than expected. Publishes the number of rows that are missing. */
+  abandon(client: SqlClient): Promise<void>;
   /** Lets the root chain note the last committed entry. */
   note(transaction: Transaction): Promise<void>;
   /** Closes and records the chains of processes that have ended. */
@@ -101,6 +109,18 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
       if (open !== undefined) open.head = head;
     },
     forget: () => void leave(),
+
+    async abandon(client) {
+      if (open === undefined) return;
+      const { chain, sequence, link } = open.head;
+      const found = await findSettled(client, { chain, entries: [{ sequence, link }] });
+      const [row] = await client.run(LAST, [chain, sequence]);
+      leave();
+      if (found.size > 0) return;
+      // After a failover, another process may have opened a chain of the same number.
+      const missing = Math.max(1, sequence - storedNumber(row?.[0]));
+      LOSSES.publish({ chain, missing } satisfies Loss);
+    },
 
     async note({ append }) {
       if (open === undefined || recorder === undefined || open.head.sequence === open.noted) return;

@@ -15,6 +15,7 @@ import { createCaller, type Perform } from '../perform.ts';
 
 const execute = promisify(execFile);
 const MAX_START_MS = 30_000;
+const MAX_EXIT_MS = 10_000;
 const ENVIRONMENT = Object.fromEntries(Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_')));
 
 export interface FleetOptions {
@@ -27,8 +28,10 @@ export interface FleetOptions {
   readonly bin?: string;
   /** Returns the port that the daemons connect to; a proxy may listen there. Default: the server's. */
   readonly portOf?: (serverPort: number) => Promise<number>;
-  /** Further flags of `serve`. */
-  readonly flags?: readonly string[];
+  /** The port of a second server, which the daemons use when the first is gone. */
+  readonly secondPort?: number;
+  /** Returns further flags of `serve` for a daemon. The folder is for files of the fleet. */
+  readonly flags?: (daemon: number, folder: string) => readonly string[];
   /** The 5xx statuses that are valid replies. Default: 503. */
   readonly faults?: readonly number[];
 }
@@ -45,9 +48,13 @@ export interface Fleet {
   /** Calls a daemon by its number, from 0. */
   readonly at: (daemon: number) => Perform;
   urlOf(daemon: number): string;
+  /** Returns what a daemon has written to its standard error. */
+  errorsOf(daemon: number): string;
   start(daemon: number): Promise<void>;
   /** Kills a daemon with SIGKILL, and waits until it is gone. */
   kill(daemon: number): Promise<void>;
+  /** Runs a command on the store. Resolves to its exit code, or to -1 when it does not end soon. */
+  exitOf(...args: readonly string[]): Promise<number>;
   /** Runs a command on the store. Resolves to its standard output, also when it exits with 9. */
   cli(...args: readonly string[]): Promise<string>;
   close(): Promise<void>;
@@ -60,12 +67,14 @@ export async function startFleet({
   onLog,
   bin = VAULT_BIN,
   portOf,
-  flags = [],
+  secondPort,
+  flags = () => [],
   faults,
 }: FleetOptions): Promise<Fleet> {
   const folder = mkdtempSync(join(tmpdir(), 'vault-fleet-'));
   const server = await startPostgres({ settings: { max_connections: '100', ...settings }, ...(onLog && { onLog }) });
-  const storeAt = (port: number) => `postgres://postgres@127.0.0.1:${port}/postgres?sslmode=disable`;
+  const second = secondPort === undefined ? '' : `,127.0.0.1:${secondPort}`;
+  const storeAt = (port: number) => `postgres://postgres@127.0.0.1:${port}${second}/postgres?sslmode=disable`;
   const store = storeAt(server.port);
   const served = storeAt((await portOf?.(server.port)) ?? server.port);
   const keyFile = join(folder, 'vault.key');
@@ -82,6 +91,7 @@ export async function startFleet({
   const children: (ChildProcess | undefined)[] = [];
   const clients: (Client | undefined)[] = [];
   const urls: string[] = [];
+  const errors: string[] = [];
   const env = { ...ENVIRONMENT, PGPASSWORD: 'unused', VAULT_KEY_FILE: keyFile };
   const cleanUp = () => {
     for (const child of children) child?.kill('SIGKILL');
@@ -92,8 +102,21 @@ export async function startFleet({
   async function start(daemon: number): Promise<void> {
     const readyFile = join(folder, `ready-${daemon}.json`);
     rmSync(readyFile, { force: true });
-    const words = ['serve', '--store', served, '--port', '0', '--no-log', '--ready-file', readyFile, ...flags];
-    const child = spawn(process.execPath, [bin, ...words], { env, stdio: 'ignore' });
+    const words = [
+      'serve',
+      '--store',
+      served,
+      '--port',
+      '0',
+      '--no-log',
+      '--ready-file',
+      readyFile,
+      ...flags(daemon, folder),
+    ];
+    const child = spawn(process.execPath, [bin, ...words], { env, stdio: ['ignore', 'ignore', 'pipe'] });
+    child.stderr?.setEncoding('utf8').on('data', (text: string) => {
+      errors[daemon] = (errors[daemon] ?? '') + text;
+    });
     children[daemon] = child;
     const deadline = performance.now() + MAX_START_MS;
     while (!existsSync(readyFile)) {
@@ -129,12 +152,20 @@ export async function startFleet({
     everything: String(made.body['key']),
     at,
     urlOf: (daemon) => urls[daemon] ?? '',
+    errorsOf: (daemon) => errors[daemon] ?? '',
     start,
     async kill(daemon) {
       const child = children[daemon];
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGKILL');
       await once(child, 'exit');
+    },
+    async exitOf(...args) {
+      const options = { env: { ...env, VAULT_STORE: store }, timeout: MAX_EXIT_MS };
+      return execute(process.execPath, [VAULT_BIN, ...args], options).then(
+        () => 0,
+        ({ code }: { readonly code: unknown }) => (typeof code === 'number' ? code : -1),
+      );
     },
     async cli(...args) {
       const options = { env: { ...env, VAULT_STORE: store }, maxBuffer: 2 ** 26 };

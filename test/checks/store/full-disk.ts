@@ -29,7 +29,7 @@ async function fillUp({ seed, quick }: CheckOptions, bin?: string) {
     daemons: DAEMONS.length,
     settings: { default_tablespace: 'small' },
     // With the default audit, reads of plaintext need space.
-    flags: ['--audit', 'mutations'],
+    flags: () => ['--audit', 'mutations'],
     faults: [503, 507],
     ...(bin !== undefined && { bin }),
     async portOf(port) {
