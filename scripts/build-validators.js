@@ -38,7 +38,7 @@ function newAjv() {
   });
   addFormats.default(ajv, ['date-time', 'uuid']);
   // Ajv's own `uniqueItems` compares every pair, throws on objects without a prototype and ignores `maxItems`. Replace
-  // it by a check that compares only strings.
+  // it with a check that compares only strings.
   ajv.removeKeyword('uniqueItems');
   ajv.addKeyword({
     keyword: 'uniqueItems',

@@ -11,10 +11,10 @@ import { pathToFileURL } from 'node:url';
 async function control(check, options) {
   try {
     await check.control(options);
-    return { ok: false, says: 'the control did not fail' };
+    return { ok: false, outcome: 'the control did not fail' };
   } catch (error) {
-    if (error?.name !== 'CheckFailure') return { ok: false, says: `the control broke: ${error?.stack ?? error}` };
-    return { ok: true, says: 'failed, as it must' };
+    if (error?.name !== 'CheckFailure') return { ok: false, outcome: `the control broke: ${error?.stack ?? error}` };
+    return { ok: true, outcome: 'failed, as it must' };
   }
 }
 
@@ -22,11 +22,11 @@ async function run(check, options) {
   const result = { ok: false, figures: {}, control: 'not run' };
   try {
     result.figures = await check.run(options);
-    const { ok, says } = await control(check, options);
-    return { ...result, ok, control: says };
+    const { ok, outcome } = await control(check, options);
+    return { ...result, ok, control: outcome };
   } catch (error) {
-    const says = error?.name === 'CheckFailure' ? error.message : String(error?.stack ?? error);
-    return { ...result, figures: error?.figures ?? result.figures, error: says };
+    const outcome = error?.name === 'CheckFailure' ? error.message : String(error?.stack ?? error);
+    return { ...result, figures: error?.figures ?? result.figures, error: outcome };
   }
 }
 

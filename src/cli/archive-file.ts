@@ -23,7 +23,7 @@ export function archiveFile(flag: string, path: string): ArchiveFile {
           const lines = (rest + piece).split(/(?<=\n)/);
           rest = lines.pop() ?? '';
           yield* lines;
-          if (rest.length > MAX_LINE) throw new Fault('damaged', `${path} is not an archive of an audit`);
+          if (rest.length > MAX_LINE) throw new Fault('damaged', `${path} is not an audit archive`);
         }
       } catch (cause) {
         const code = errorCode(cause);

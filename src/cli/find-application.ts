@@ -24,7 +24,7 @@ function namedIn(call: Call): Named | undefined {
 }
 
 /**
- * Resolves to the call with the name of its application replaced by the application's id, or to the problem of the
+ * Resolves to the call with the application's id instead of its name, or to the problem of the
  * lookup. Rejects with the fault `not_found` for an unknown name, and with `usage` for an ambiguous name.
  */
 export async function findApplication(client: Client, call: Call): Promise<Call | Reply> {

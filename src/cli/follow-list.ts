@@ -12,7 +12,7 @@ type Query = Call['query'];
 
 /** How long the daemon waits for new entries before it replies, in seconds. The daemon accepts no more. */
 const WAIT = '25';
-const LARGEST_PAGE = '100';
+const MAX_PAGE_SIZE = '100';
 
 /**
  * Prints the first page of a log, oldest entry first, and then new entries as they arrive. With `after` in the query,
@@ -41,7 +41,7 @@ export async function followList(
     const onlyPage = isFirst && after === undefined;
     const query: Query = onlyPage
       ? call.query
-      : [...filters, ['size', LARGEST_PAGE], ['after', after ?? '0.0'], ['wait', isFirst ? '0' : WAIT]];
+      : [...filters, ['size', MAX_PAGE_SIZE], ['after', after ?? '0.0'], ['wait', isFirst ? '0' : WAIT]];
     const items: Json[] = [];
     for (let cursor: Query = []; ; ) {
       const { page, exit } = await ask([...query, ...cursor]);

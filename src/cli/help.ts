@@ -3,7 +3,7 @@ import { EXIT_CODES } from './exit-codes.ts';
 import { type FlagRow, GLOBAL_FLAGS, isGlobal } from './global-flags.ts';
 
 /** The maximum width of a flag whose description is on the same line. A longer flag has it on the next line. */
-const WIDEST_TERM = 28;
+const MAX_TERM_WIDTH = 28;
 
 const defaults = Object.assign(new Help(), { minWidthToWrap: 0 });
 
@@ -18,7 +18,7 @@ export const HELP_LAYOUT: HelpConfiguration = {
     return Help.prototype.formatHelp.call(own, command, own) + globalLine(command);
   },
   padWidth(command, helper) {
-    return Math.min(defaults.padWidth(command, helper), WIDEST_TERM);
+    return Math.min(defaults.padWidth(command, helper), MAX_TERM_WIDTH);
   },
   formatItem(term, termWidth, description, helper) {
     if (term.length <= termWidth || description === '') return layOut(term, termWidth, description, helper);

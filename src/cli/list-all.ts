@@ -10,7 +10,7 @@ import { itemsOf } from './output/result-view.ts';
 import { selectField } from './output/select-field.ts';
 import { reportProblem } from './report-failure.ts';
 
-const LARGEST_PAGE = 100;
+const MAX_PAGE_SIZE = 100;
 
 /**
  * Prints the items of all pages of a list as they arrive. Prints an id only once: numbered pages start with the newest
@@ -40,7 +40,7 @@ export async function listAll(
 
 function* walkByCursor(call: Call): Generator<Call, void, Json> {
   for (let start: string | undefined; ; ) {
-    const reply: Json = yield withMembers(call, { size: LARGEST_PAGE, ...(start !== undefined && { start }) });
+    const reply: Json = yield withMembers(call, { size: MAX_PAGE_SIZE, ...(start !== undefined && { start }) });
     const next = selectField(reply, ['pagination', 'next']);
     if (typeof next !== 'string') return;
     start = next;
@@ -49,7 +49,7 @@ function* walkByCursor(call: Call): Generator<Call, void, Json> {
 
 function* walkByNumber(call: Call): Generator<Call, void, Json> {
   for (let page = 1; ; page += 1) {
-    const reply: Json = yield withMembers(call, { size: LARGEST_PAGE, page });
+    const reply: Json = yield withMembers(call, { size: MAX_PAGE_SIZE, page });
     if (page >= Number(selectField(reply, ['pagination', 'total_pages']) ?? 0)) return;
   }
 }

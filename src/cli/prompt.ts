@@ -34,5 +34,5 @@ export async function dropTypedAhead(): Promise<void> {
 /** Asks for confirmation of a loss. Rejects with the fault `usage` when the answer is no, or without a terminal. */
 export async function confirmLoss(loss: string): Promise<void> {
   if (!canPrompt()) throw new Fault('usage', 'confirmation required', { hint: `pass --yes to confirm. ${loss}` });
-  if (!(await askYes(`${loss} Go on?`))) throw new Fault('usage', 'nothing was done');
+  if (!(await askYes(`${loss} Continue?`))) throw new Fault('usage', 'nothing was done');
 }

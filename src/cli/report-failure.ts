@@ -14,7 +14,7 @@ import { inOwnName } from './own-name.ts';
 /** Hints for problems whose detail contains no hint. */
 const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
   unauthenticated:
-    'pass a key of this vault; `vault tenant issue-key` makes a new one, `vault doctor` looks for damage',
+    'pass a key of this vault; `vault tenant issue-key` creates a new one, `vault doctor` looks for damage',
   vault_busy: 'try again',
   write_unsettled: 'check whether the change is stored before you try again',
   too_many_requests: 'try again later',

@@ -72,7 +72,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
       if (reply.bodyText === undefined) return 0;
       const bodyText = keyFile === undefined ? reply.bodyText : await keyFile.take(reply.bodyText);
       await printer?.print(bodyText).catch((error: unknown) => {
-        throw row.method === 'GET' ? error : doneAllTheSame(error);
+        throw row.method === 'GET' ? error : withChangeMadeHint(error);
       });
       return 0;
     } finally {
@@ -149,7 +149,7 @@ async function complete(id: OperationId, row: Operation, typed: CommandInput): P
 }
 
 /** Returns the error. Adds a hint to the fault `usage`: the change was made, and a caller might repeat it. */
-function doneAllTheSame(error: unknown): unknown {
+function withChangeMadeHint(error: unknown): unknown {
   if (!(error instanceof Fault) || error.code !== 'usage') return error;
   const hint = 'the change was made; only printing it failed';
   return new Fault('usage', error.message, { hint, cause: error });

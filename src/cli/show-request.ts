@@ -43,7 +43,7 @@ function daemonUrl(flags: GlobalFlags, env: Environment): string | undefined {
   }
 }
 
-/** The target of the request; `$VAULT_URL` stands for a missing URL. */
+/** The target of the request; `$VAULT_URL` replaces a missing URL. */
 export interface RequestTarget {
   readonly url: string | undefined;
   readonly headerPrefix: string | undefined;

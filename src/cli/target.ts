@@ -41,7 +41,7 @@ export function chooseTarget(
   if (file) return { kind: 'direct', file };
   if (exists(DEFAULT_FILE)) return { kind: 'direct', file: DEFAULT_FILE };
   throw new Fault('usage', 'no vault selected', {
-    hint: 'set --url (VAULT_URL), --file (VAULT_FILE) or --store (VAULT_STORE), or make ./vault.db with `vault init`',
+    hint: 'set --url (VAULT_URL), --file (VAULT_FILE) or --store (VAULT_STORE), or create ./vault.db with `vault init`',
   });
 }
 

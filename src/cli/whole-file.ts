@@ -63,7 +63,7 @@ export async function reserveFile(flag: string, path: string, bytes: number): Pr
       holdsText = true;
       draft.keep();
       await putInPlace(draft.temporary, path, 'new').catch((cause: unknown) => {
-        const where = `${path} cannot be made; its contents are in ${draft.temporary}`;
+        const where = `${path} cannot be created; its contents are in ${draft.temporary}`;
         throw new Fault('file_exists', `${flag}: ${where}`, { cause });
       });
     },
@@ -156,5 +156,5 @@ export function cannotMake(flag: string, path: string, error: unknown): Fault {
   const code = errorCode(error);
   if (code === 'EEXIST') return new Fault('file_exists', `${flag}: ${path} exists`, { cause: error });
   const usage = { hint: 'create its folder, or make the folder writable', cause: error };
-  return noSpaceFor(flag, path, error) ?? new Fault('usage', `${flag}: ${path} cannot be made (${code})`, usage);
+  return noSpaceFor(flag, path, error) ?? new Fault('usage', `${flag}: ${path} cannot be created (${code})`, usage);
 }

@@ -3,7 +3,7 @@ import { nearestName } from '../core/nearest-name.ts';
 /** The check of an option's value, and a description of valid values for messages. */
 export interface OptionRow {
   readonly is: (value: unknown) => boolean;
-  readonly said: string;
+  readonly expected: string;
 }
 
 export const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
@@ -21,6 +21,6 @@ export function checkOptions(caller: string, rows: Readonly<Record<string, Optio
       const known = near === undefined ? `known options: ${Object.keys(rows).join(', ')}` : `did you mean ${near}?`;
       throw new TypeError(`${caller} has no option ${name}; ${known}`);
     }
-    if (value !== undefined && !row.is(value)) throw new TypeError(`${caller}: ${name} must be ${row.said}`);
+    if (value !== undefined && !row.is(value)) throw new TypeError(`${caller}: ${name} must be ${row.expected}`);
   }
 }

@@ -98,7 +98,7 @@ export function createIdentities(client: Client, apiKeys: readonly string[], sen
   /** Sends a request to the dev controls with the first identity that may read the tenant. */
   async function callDev(request: Omit<DevRequest, 'apiKey'>, traceId: string): Promise<Reply> {
     if (sendToDev === undefined) {
-      const detail = 'Only a vault of `vault serve --dev` has dev controls.';
+      const detail = 'Only `vault serve --dev` has dev controls.';
       return problemReply(new Problem('route_not_found', { detail }), traceId);
     }
     return asFirst('tenant:read', traceId, ({ apiKey }) => sendToDev({ ...request, apiKey }, traceId));

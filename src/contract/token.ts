@@ -177,7 +177,7 @@ export const UPDATE_TOKEN = {
 } as const;
 
 /** An upper limit for the transform of a read. */
-const MOST = {
+const MAX_TRANSFORM = {
   type: 'string',
   enum: ['redact', 'mask'],
   description: 'The strongest transform to apply to `data`, even if the governing rule reveals more.',
@@ -217,12 +217,12 @@ const TOKEN_FILTERS = {
 
 export const LIST_TOKENS_QUERY = {
   ...TOKEN_FILTERS,
-  properties: { ...TOKEN_FILTERS.properties, transform: MOST, ...PAGE_QUERY },
+  properties: { ...TOKEN_FILTERS.properties, transform: MAX_TRANSFORM, ...PAGE_QUERY },
 } as const;
 
 export const LIST_TOKENS_CURSOR_QUERY = {
   ...TOKEN_FILTERS,
-  properties: { ...TOKEN_FILTERS.properties, transform: MOST, ...CURSOR_QUERY },
+  properties: { ...TOKEN_FILTERS.properties, transform: MAX_TRANSFORM, ...CURSOR_QUERY },
 } as const;
 
 const SEARCH_QUERY = {
@@ -236,18 +236,18 @@ export const SEARCH_TOKENS = {
   type: 'object',
   required: ['query'],
   additionalProperties: false,
-  properties: { query: SEARCH_QUERY, transform: MOST, ...PAGE_QUERY },
+  properties: { query: SEARCH_QUERY, transform: MAX_TRANSFORM, ...PAGE_QUERY },
 } as const;
 
 export const SEARCH_TOKENS_BY_CURSOR = {
   ...SEARCH_TOKENS,
-  properties: { query: SEARCH_QUERY, transform: MOST, ...CURSOR_QUERY },
+  properties: { query: SEARCH_QUERY, transform: MAX_TRANSFORM, ...CURSOR_QUERY },
 } as const;
 
 export const GET_TOKEN_QUERY = {
   type: 'object',
   additionalProperties: false,
-  properties: { transform: MOST },
+  properties: { transform: MAX_TRANSFORM },
 } as const;
 
 export const TOKEN_PARAMS = {

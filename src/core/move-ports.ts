@@ -16,7 +16,7 @@ export interface MovedTable {
 /** Yields the rows of a table in batches. Rejects with `integrity_failure` for damaged rows. */
 export type ReadRows = (table: MovedTable) => AsyncIterable<readonly MovedRow[]>;
 
-/** Appends rows to an empty table. Makes the indexes of the rows, too. */
+/** Appends rows to an empty table. Also creates their index entries. */
 export type WriteRows = (table: MovedTable, rows: readonly MovedRow[]) => Promise<void>;
 
 /** The row of the audit with which a move ends, in the source and in the target. */

@@ -190,7 +190,7 @@ export interface TokenRecord extends KeyIds {
 /** The columns that a read needs. */
 export type PresentedToken = Omit<TokenRecord, 'type' | 'created_at' | 'revision' | keyof KeyIds>;
 
-/** The blind indexes of a token. They come with each write, because a store cannot derive them from sealed values. */
+/** The blind indexes of a token. Each write includes them, because a store cannot derive them from sealed values. */
 export interface TokenIndexes {
   readonly fingerprint: Uint8Array;
   /** The blind indexes of the containers and their prefixes, in order of depth. Absent without containers. */

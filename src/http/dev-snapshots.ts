@@ -13,8 +13,11 @@ const PROBLEM_OF: Readonly<Partial<Record<FaultCode, () => Problem>>> = {
   file_exists: () =>
     new Problem('snapshot_conflict', { detail: 'A snapshot with this name exists; send `replace` to overwrite it.' }),
   conflict: () =>
-    new Problem('snapshot_conflict', { detail: 'The snapshot can no longer be loaded; the list says why.' }),
-  damaged: () => new Problem('integrity_failure', { detail: 'The snapshot is damaged; the list says how.' }),
+    new Problem('snapshot_conflict', {
+      detail: 'The snapshot can no longer be loaded; the snapshot list shows the reason.',
+    }),
+  damaged: () =>
+    new Problem('integrity_failure', { detail: 'The snapshot is damaged; the snapshot list describes the damage.' }),
   no_space: () => new Problem('no_space'),
 };
 

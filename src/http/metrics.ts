@@ -63,22 +63,22 @@ export function createMetrics(version: string): Metrics {
   ) => new Histogram({ name: PREFIX + name, help, buckets, labelNames, registers });
 
   const requests = counter('requests_total', 'Answered requests.', ['operation', 'status']);
-  const durations = histogram('request_duration_seconds', 'From the headers of a request to its reply.', SECONDS, [
+  const durations = histogram('request_duration_seconds', 'Time from the headers of a request to its reply.', SECONDS, [
     'operation',
   ]);
   const connections = gauge('connections', 'Open connections of clients.', 'sum');
   const dropped = counter('dropped_connections_total', 'Connections closed because of --max-connections.');
-  const writes = histogram('commit_writes', 'Writes that shared a commit.', WRITES);
+  const writes = histogram('commit_writes', 'The number of writes in a commit.', WRITES);
   const waits = histogram('commit_wait_seconds', 'How long a write waited for its commit to begin.', SECONDS);
   const retries = counter('busy_retries_total', 'Attempts repeated because the store was locked or busy.');
   const sweeps = counter('sweeps_total', 'Removals of expired records.', ['result']);
   const swept = counter('swept_records_total', 'Expired records that were removed.');
   const ready = gauge('ready', '1 while the vault can be read, else 0.', 'min');
   const tokens = gauge('tokens', 'Live tokens of all tenants.', 'first', ['type']);
-  const auditLag = gauge('audit_lag_seconds', 'The age of the oldest audit entry that is not written.', 'max');
+  const auditLag = gauge('audit_lag_seconds', 'The age of the oldest audit entry that is not yet on disk.', 'max');
   const format = gauge('format_version', 'The format of the stored vault.', 'first');
   const masterKey = gauge('master_key_generation', 'The generation of the master key.', 'first');
-  const keys = gauge('tenant_key_number', 'The largest number of a key of a tenant.', 'first', ['purpose']);
+  const keys = gauge('tenant_key_number', 'The largest key number of any tenant.', 'first', ['purpose']);
   const fileBytes = gauge('file_bytes', 'The size of the file.', 'first');
   const logBytes = gauge('wal_bytes', 'The size of the write-ahead log.', 'first');
   gauge('info', 'The version of the product.', 'first', ['version']).set({ version }, 1);

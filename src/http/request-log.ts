@@ -113,5 +113,5 @@ export function failureReply(error: unknown, traceId: string): Reply {
  */
 const filesReplaced = () =>
   new Problem('vault_busy', {
-    detail: 'The files of the product were replaced while this program runs. Restart it.',
+    detail: 'The files of the product were replaced while this program was running. Restart it.',
   });

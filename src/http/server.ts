@@ -94,7 +94,7 @@ export async function listenOnPassed(
   fd: number,
 ): Promise<{ readonly host: string; readonly port: number } | { readonly socket: string }> {
   const hint = 'write ListenStream= and no Accept= into the socket unit';
-  await listen(server, { fd }, 'the socket of systemd', hint);
+  await listen(server, { fd }, 'the systemd socket', hint);
   const address = server.address();
   if (address === null || typeof address === 'string') return { socket: pathOfSocket(fd) };
   return { host: address.address, port: address.port };

@@ -45,7 +45,7 @@ export function verifyHeader(sodium: Sodium, header: VaultHeader, master: Uint8A
  */
 export function checkHeaderShape(header: VaultHeader): void {
   if (Number.isInteger(header.format) && header.format > FORMAT) {
-    throw new Fault('newer_format', `the vault has format ${header.format}; this version knows ${FORMAT}`);
+    throw new Fault('newer_format', `the vault has format ${header.format}; this version reads ${FORMAT}`);
   }
   const numbers = new Set(header.slots.map(({ slot }) => slot));
   const sound =

@@ -86,7 +86,7 @@ export async function* openStream(
   const header = await source.exactly(sodium.crypto_secretstream_xchacha20poly1305_HEADERBYTES);
   if (kind !== KIND[opener.kind]) {
     const wanted = kind === KIND.recipient ? '--identity' : '--seal-passphrase-file';
-    throw new Fault('wrong_credential', 'the export is sealed in another way', { hint: `set ${wanted}` });
+    throw new Fault('wrong_credential', 'the export is sealed for another kind of secret', { hint: `set ${wanted}` });
   }
   const key = await reachStreamKey(sodium, opener, reached);
   const state = sodium.crypto_secretstream_xchacha20poly1305_init_pull(header, key);
@@ -152,7 +152,7 @@ async function reachStreamKey(sodium: LargeSodium, opener: Opener, reached: Buff
   const { kek, commitment } = await deriveSlotKeys(sodium, opener, salt, cost);
   if (sodium.memcmp(commitment, reached.subarray(8 + SALT_BYTES))) return kek;
   kek.fill(0);
-  throw new Fault('wrong_credential', 'the passphrase is not the one that the export is sealed with', {
+  throw new Fault('wrong_credential', 'the passphrase does not open the export', {
     hint: 'pass the passphrase of the export with --seal-passphrase-file',
   });
 }

@@ -32,7 +32,7 @@ export function newTransferKey(sodium: LargeSodium): { readonly secret: string; 
 /** Returns the key pair of a secret half. Throws the fault `wrong_credential` for a text that is not a secret half. */
 export function parseTransferKey(sodium: LargeSodium, text: string): TransferKey {
   const secret_key = parse(SECRET_PREFIX, text);
-  if (secret_key === undefined) throw new Fault('wrong_credential', 'this is not a secret key of `vault keygen`');
+  if (secret_key === undefined) throw new Fault('wrong_credential', 'this is not a secret key from `vault keygen`');
   return { secret_key, public_key: sodium.crypto_scalarmult_base(secret_key) };
 }
 
@@ -43,7 +43,7 @@ export function parseTransferKey(sodium: LargeSodium, text: string): TransferKey
 export function parseRecipient(sodium: LargeSodium, text: string): Uint8Array {
   const key = parse(PUBLIC_PREFIX, text);
   if (key !== undefined && canBeSealedFor(sodium, key)) return key;
-  throw new Fault('usage', '--recipient must be a public key of `vault keygen`', {
+  throw new Fault('usage', '--recipient must be a public key from `vault keygen`', {
     hint: `pass a key that begins with ${PUBLIC_PREFIX}`,
   });
 }

@@ -57,15 +57,15 @@ export interface OpenedVault {
 const isBoolean = (value: unknown) => typeof value === 'boolean';
 
 const OPTIONS = {
-  file: { is: isText, said: 'a path' },
-  store: { is: isText, said: 'a URL' },
-  insecureStore: { is: isBoolean, said: 'true or false' },
-  keyFile: { is: isText, said: 'a path' },
-  keyCommand: { is: isText, said: 'a program and its arguments' },
-  key: { is: (value) => value instanceof Uint8Array, said: 'a Uint8Array of 32 bytes' },
-  passphrase: { is: isText, said: 'a string' },
-  anchor: { is: isText, said: 'a path' },
-  createIfMissing: { is: isBoolean, said: 'true or false' },
+  file: { is: isText, expected: 'a path' },
+  store: { is: isText, expected: 'a URL' },
+  insecureStore: { is: isBoolean, expected: 'true or false' },
+  keyFile: { is: isText, expected: 'a path' },
+  keyCommand: { is: isText, expected: 'a program and its arguments' },
+  key: { is: (value) => value instanceof Uint8Array, expected: 'a Uint8Array of 32 bytes' },
+  passphrase: { is: isText, expected: 'a string' },
+  anchor: { is: isText, expected: 'a path' },
+  createIfMissing: { is: isBoolean, expected: 'true or false' },
 } as const satisfies Record<keyof OpenVaultOptions, OptionRow>;
 
 /** The number of tries, because another process may be creating the key file and the vault at the same time. */
@@ -121,7 +121,7 @@ async function openOrCreate(file: string, options: OpenVaultOptions): Promise<Op
   const isNew = !existsSync(file);
   if (isNew && options.createIfMissing !== true) {
     throw new Fault('file_missing', `there is no vault at ${file}`, {
-      hint: 'make one with `vault init`, or pass createIfMissing',
+      hint: 'create one with `vault init`, or pass createIfMissing',
     });
   }
   const { credential, undo } = await credentialOf(file, options, isNew);

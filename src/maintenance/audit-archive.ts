@@ -168,11 +168,11 @@ async function* rowsOf(files: readonly ArchiveFile[]): AsyncGenerator<AuditEntry
 }
 
 function readHeader({ keyring, vault_id }: ArchiveParts, place: string, line: string): ArchivedRange {
-  const said = parsed(line);
-  if (typeof said !== 'object' || said === null || !('archive' in said) || said.archive !== FORMAT) {
+  const header = parsed(line);
+  if (typeof header !== 'object' || header === null || !('archive' in header) || header.archive !== FORMAT) {
     throw notArchive(place);
   }
-  const { vault_id: id, chain, after, through } = said as Record<string, unknown>;
+  const { vault_id: id, chain, after, through } = header as Record<string, unknown>;
   if (typeof id === 'string' && id !== vault_id) throw new Fault('damaged', `${place} is an archive of another vault`);
   const range = { after: readPlace(chain, after), through: readPlace(chain, through) };
   if (headerLine(keyring, vault_id, range) === line) return range;
@@ -180,7 +180,7 @@ function readHeader({ keyring, vault_id }: ArchiveParts, place: string, line: st
 }
 
 function notArchive(place: string): Fault {
-  return new Fault('damaged', `${place} is not an archive of an audit`, {
+  return new Fault('damaged', `${place} is not an audit archive`, {
     hint: 'name a file that `vault audit prune` wrote',
   });
 }

@@ -44,18 +44,18 @@ function writeAnchor(keyring: Keyring, vaultId: string, { change, audit }: Reach
 function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
   const [, id = '', place = '', mark = '', sequence, link = ''] = text.split('\n');
   const [counter, chain] = place.split(' ').reverse();
-  const said: Reached = {
+  const anchored: Reached = {
     change: { ...(chain !== undefined && { chain }), counter: Number(counter), mark: Buffer.from(mark, 'hex') },
     audit: { chain: ROOT_CHAIN, sequence: Number(sequence), link: Buffer.from(link, 'hex') },
   };
-  if (writeAnchor(keyring, id, said) !== text) {
+  if (writeAnchor(keyring, id, anchored) !== text) {
     throw new Fault('damaged', 'the anchor is damaged, or belongs to another vault', {
       hint: 'if this is the right vault and its latest copy, remove the anchor; the next command writes a new one',
     });
   }
   if (id !== vaultId)
     throw new Fault('damaged', 'the anchor belongs to another vault', { hint: 'name another --anchor' });
-  return said;
+  return anchored;
 }
 
 /**
@@ -63,15 +63,16 @@ function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
  * fine: the anchor is written from time to time, and not by every process. `found` is the vault's last commit, and the
  * rows that the anchor names.
  */
-function checkAnchor(said: Reached, found: Reached): void {
-  const behind = found.change.counter < said.change.counter;
-  const apart = found.change.counter === said.change.counter && hex(found.change.mark) !== hex(said.change.mark);
+function checkAnchor(anchored: Reached, found: Reached): void {
+  const behind = found.change.counter < anchored.change.counter;
+  const apart =
+    found.change.counter === anchored.change.counter && hex(found.change.mark) !== hex(anchored.change.mark);
   if (behind || apart) {
     throw new Fault('damaged', 'the vault is older than its anchor: an older copy replaced it, or its log was cut', {
       hint: RESTORED,
     });
   }
-  if (found.audit.sequence !== said.audit.sequence || hex(found.audit.link) !== hex(said.audit.link)) {
+  if (found.audit.sequence !== anchored.audit.sequence || hex(found.audit.link) !== hex(anchored.audit.link)) {
     throw new Fault('damaged', 'the audit does not match the anchor: it was cut, or rewritten', {
       hint: RESTORED,
     });
@@ -98,20 +99,20 @@ async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNot
   const text = await note.read();
   const { vault_id } = await store.header();
   if (text === undefined) return undefined;
-  const said = readAnchor(keyring, vault_id, text);
+  const anchored = readAnchor(keyring, vault_id, text);
   const parts = { store, keyring };
-  const { chain, counter, mark } = said.change;
+  const { chain, counter, mark } = anchored.change;
   const row = chain === undefined ? undefined : await rowAt(parts, { chain, sequence: counter, link: mark });
   const change = row === undefined ? await store.lastChange() : { counter: row.sequence, mark: row.link };
-  checkAnchor(said, { change, audit: await rowAt(parts, said.audit) });
+  checkAnchor(anchored, { change, audit: await rowAt(parts, anchored.audit) });
   return text;
 }
 
 /** Resolves to the row at the place that the anchor names, or to `START`. Trusts the anchor for a pruned row. */
-async function rowAt(parts: AnchorParts, said: AuditHead): Promise<AuditHead> {
-  const [row] = await parts.store.readAudit(said.chain, said.sequence - 1, 1);
-  if (row?.sequence === said.sequence) return row;
-  return (await isPruned(parts, said)) ? said : START;
+async function rowAt(parts: AnchorParts, anchored: AuditHead): Promise<AuditHead> {
+  const [row] = await parts.store.readAudit(anchored.chain, anchored.sequence - 1, 1);
+  if (row?.sequence === anchored.sequence) return row;
+  return (await isPruned(parts, anchored)) ? anchored : START;
 }
 
 /** Resolves to whether the last checkpoint of the audit is later than a row. A cut audit has no such checkpoint. */

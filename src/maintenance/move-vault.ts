@@ -23,7 +23,7 @@ export interface Moving {
 export interface MoveOptions {
   /** Whether to make a copy: the source continues to serve, and may change meanwhile. */
   readonly keepSource: boolean;
-  /** Whether to open every seal of the copy. */
+  /** Whether to open every sealed value of the copy. */
   readonly full: boolean;
   /** Called with the numbers of copied tokens and of all tokens. */
   readonly copying?: Progress | undefined;
@@ -42,8 +42,9 @@ export interface Moved {
 
 /**
  * Moves a vault to an empty place: copies all rows, compares their number and a digest of each table, checks the copy,
- * ends the service of the source, and begins that of the target. After a kill before these last two steps, the source
- * serves, and the next run starts over. After a kill between them, neither serves, and the next run does the last step.
+ * ends the service of the source, and begins that of the target. If it is killed before these last two steps, the
+ * source serves, and the next run starts over. If it is killed between them, neither serves, and the next run does the
+ * last step.
  * Rejects with the faults `conflict` for a target that is not empty, `damaged`, and those of both places.
  */
 export async function moveVault(moving: Moving, options: MoveOptions): Promise<Moved | undefined> {
@@ -133,7 +134,7 @@ function notEmpty({ shown }: MovePlace): Fault {
 
 /**
  * Returns the function from the end of a root chain to the row with which the move ends it. The row is sealed once, so
- * that the next run recognizes the copy of this move. It notes the ends of all chains of the source.
+ * that the next run recognizes the copy of this move. It records the ends of all chains of the source.
  */
 function lastRowAfter(keyring: Keyring, heads: readonly AuditHead[], at: Instant): (head: AuditHead) => LastRow {
   const event = { action: 'moveVault', status: 200, entities: heads.map(encodePlace) } as const;

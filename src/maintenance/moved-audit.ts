@@ -22,7 +22,7 @@ interface MergeParts {
 
 /**
  * Resolves to the rows of a source with several chains, for a target with one. Merges the chains by time and links them
- * anew, behind the rows that a prune removed. Leaves out the rows about chains. An event `mergeChains` replaces the
+ * again, behind the rows that a prune removed. Leaves out the rows about chains. An event `mergeChains` replaces the
  * first of them: after it, the order of changes is only nearly that of their commits. Leaves out the log index, which
  * the vault rebuilds. Read `audit` before `audit_subject`. Rejects with the fault `damaged` for a damaged audit.
  */

@@ -24,9 +24,9 @@ export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptio
     env: ownEnvironment(),
     stdio: ['ignore', 'ignore', 'pipe'],
   });
-  let said = '';
+  let output = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said = (said + text).slice(-2_000);
+    output = (output + text).slice(-2_000);
   });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   const end = (): void => {
@@ -51,7 +51,7 @@ export async function startChild({ headerPrefix, seedFiles, seed }: CheckedOptio
       if (found !== undefined) return found;
       await sleep(PAUSE_MS);
     }
-    throw new Fault('not_ready', `\`vault serve --dev\` did not start: ${said.trim()}`);
+    throw new Fault('not_ready', `\`vault serve --dev\` did not start: ${output.trim()}`);
   }
 
   try {

@@ -41,18 +41,18 @@ export function ownEnvironment(): Record<string, string | undefined> {
 
 /** The check of each option, and the description of its valid values in messages. */
 const OPTIONS = {
-  mode: { is: (value) => value === 'in-process' || value === 'child', said: "'in-process' or 'child'" },
+  mode: { is: (value) => value === 'in-process' || value === 'child', expected: "'in-process' or 'child'" },
   headerPrefix: {
     is: (value) => typeof value === 'string' && new RegExp(HEADER_PREFIX).test(value),
-    said: 'letters, digits and dashes, beginning with a letter',
+    expected: 'letters, digits and dashes, beginning with a letter',
   },
   seedFile: {
     is: (value) => isText(value) || (Array.isArray(value) && value.length > 0 && value.every(isText)),
-    said: 'a path, or a list of paths',
+    expected: 'a path, or a list of paths',
   },
   seed: {
     is: (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) < 1e15,
-    said: 'a whole number from 0',
+    expected: 'a whole number from 0',
   },
 } as const satisfies Record<keyof StartOptions, OptionRow>;
 

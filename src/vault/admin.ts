@@ -37,7 +37,7 @@ interface AuditReport {
   readonly counted_denials?: number;
   /** The link of the root's last entry, in hex. */
   readonly head?: string;
-  /** The first wrong row. `chain` is absent for the root. The sequence 0 stands for the whole chain. */
+  /** The first wrong row. `chain` is absent for the root. The sequence 0 means the whole chain. */
   readonly first_bad?: { readonly chain?: string; readonly sequence: number; readonly what: string };
 }
 
@@ -225,7 +225,7 @@ interface CompactProgress {
 }
 
 /**
- * Replaces a vault file by a checked copy without free pages. Resolves to the sizes and the report of the check. Throws
+ * Replaces a vault file with a checked copy without free pages. Resolves to the sizes and the report of the check. Throws
  * `locked_by_other` while another process has the file open.
  */
 export async function compactVault(

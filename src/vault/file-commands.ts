@@ -28,7 +28,7 @@ const running = new Map<string, Promise<object>>();
 
 /**
  * Runs a command on a file that this process has open. Uses a thread, since a large vault takes minutes and calls must
- * go on meanwhile. A second call for the same command gets the result of the first. Rejects with `internal_error`,
+ * continue meanwhile. A second call for the same command gets the result of the first. Rejects with `internal_error`,
  * whose detail says what is wrong with the file or its key.
  */
 export function runOnFile(

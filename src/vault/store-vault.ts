@@ -106,7 +106,7 @@ export async function createStoreVault(options: CreateStoreVaultOptions): Promis
   } finally {
     keyring.close();
   }
-  if (created === undefined) throw new Error('unreachable: the first tenant was not made');
+  if (created === undefined) throw new Error('unreachable: the first tenant was not created');
   return created;
 }
 

@@ -214,7 +214,7 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
     const parts = { file, store, keyring, clock, overRandom: settings.overRandom };
     created = await writeFirstRecords(parts, header, tenantName);
   });
-  if (!created) throw new Error('unreachable: the first tenant was not made');
+  if (!created) throw new Error('unreachable: the first tenant was not created');
   const { store: opened, session } = await openVaultFile(file);
   const store = settings.writerThread ? await withThread(session, keyring, settings) : opened;
   const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);

@@ -48,7 +48,7 @@ async function runRecipes(spoil: string): Promise<Figures> {
   const folder = mkdtempSync(path.join(tmpdir(), 'vault-recipes-'));
   const inside = (name: string) => path.join(folder, name);
   const env = cleanEnvironment({
-    // A real sops goes before its stand-in.
+    // A real sops has precedence over its stand-in.
     PATH: [inside('first'), process.env['PATH'], inside('last')].join(path.delimiter),
     VAULT_CONFIG_DIR: inside('config'),
     VAULT_FILE: 'vault.db',

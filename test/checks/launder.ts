@@ -22,7 +22,7 @@ interface Laundering {
   /**
    * Matches the findings of `vault doctor` after the rows and the audit index were restored and the calls were made.
    */
-  readonly says: RegExp;
+  readonly finding: RegExp;
 }
 
 export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
@@ -32,13 +32,13 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
     },
     tables: TOKENS,
     calls: [PATCH, ['apiKey', 'deleteToken', { id: 'token-1' }]],
-    says: /older row had been restored|after it was removed/,
+    finding: /older row had been restored|after it was removed/,
   },
   'a token that was deleted': {
     act: (perform, { apiKey }) => perform(apiKey, 'deleteToken', { id: 'token-1' }),
     tables: TOKENS,
     calls: [PATCH, ['apiKey', 'deleteToken', { id: 'token-1' }]],
-    says: /after it was removed/,
+    finding: /after it was removed/,
   },
   'an application whose key was regenerated twice': {
     act: async (perform, keys) => {
@@ -47,20 +47,20 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
     },
     tables: ['application'],
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
-    says: /older row had been restored/,
+    finding: /older row had been restored/,
   },
   'an application that was deleted': {
     act: async (perform, keys) =>
       perform(keys.management, 'deleteApplication', await privateApplication(perform, keys)),
     tables: ['application'],
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
-    says: /after it was removed/,
+    finding: /after it was removed/,
   },
   'a tenant that was deleted': {
     act: (perform, { management }) => perform(management, 'deleteTenant'),
     tables: ['tenant', 'tenant_key', 'application', ...TOKENS],
     calls: [USE, PUT],
-    says: /after it was removed/,
+    finding: /after it was removed/,
   },
 };
 
@@ -74,7 +74,10 @@ interface Laundered extends ActingKeys {
  * index: after all calls, `vault doctor` and `vault audit verify` must still report the rows. Resolves to the
  * violations.
  */
-export async function launder(vault: Laundered, { act, tables, calls, says }: Laundering): Promise<readonly string[]> {
+export async function launder(
+  vault: Laundered,
+  { act, tables, calls, finding }: Laundering,
+): Promise<readonly string[]> {
   const { file, credential } = vault;
   const altered = `${file}.altered`;
   const wrong: string[] = [];
@@ -99,7 +102,7 @@ export async function launder(vault: Laundered, { act, tables, calls, says }: La
     for (const call of calls) await ordinaryCall(opened, vault, application, call);
   });
   const found = (await checkVaultFile({ file: altered, credential })).findings.map(({ what }) => what).join('; ');
-  if (!says.test(found)) wrong.push(`doctor says ${found || 'nothing'}`);
+  if (!finding.test(found)) wrong.push(`doctor reports ${found || 'nothing'}`);
   const admin = await openVaultAdmin({ file: altered, credential });
   if ((await admin.verifyAudit()).ok) wrong.push('audit verify finds nothing');
   await admin.close();

@@ -134,7 +134,7 @@ async function withWriterThread(target: Target, look: () => number): Promise<num
     const found = await standing(look);
     if (found > without) return found;
   }
-  throw new CheckFailure('writes that come together start no thread');
+  throw new CheckFailure('concurrent writes start no thread');
 }
 
 /** Resolves to the value once it is unchanged for a second. */

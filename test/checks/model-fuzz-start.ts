@@ -1,11 +1,11 @@
 import type { Application } from '../../src/contract/application.ts';
 import type { Model, ModelTenant } from './model-fuzz-state.ts';
-import type { Founded } from './model-fuzz-targets.ts';
+import type { CreatedTenant } from './model-fuzz-targets.ts';
 
 const INCLUDED_ACTIVE_TOKENS = 1_000;
 
 /** Creates the model of a vault that holds only these tenants. */
-export function createModel(created: readonly Founded[], now: number, ignoresExpiry: boolean): Model {
+export function createModel(created: readonly CreatedTenant[], now: number, ignoresExpiry: boolean): Model {
   const tenants = created.map(({ tenant: { id, owner_id, name }, application }): [string, ModelTenant] => {
     const tenant: ModelTenant = {
       ...{ id, owner_id, name, created_at: now, settings: {} },

@@ -15,14 +15,14 @@ import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { composeVault, type Vault } from '../../src/vault/vault.ts';
 import { type SteppingClock, seededRandom } from '../fixed-world.ts';
 
-export interface Founded {
+export interface CreatedTenant {
   readonly tenant: Tenant;
   readonly application: Application;
 }
 
 /** Two copies of a vault with the same clock and random numbers. A daemon serves one; the other is opened directly. */
 export interface Targets {
-  readonly tenants: readonly Founded[];
+  readonly tenants: readonly CreatedTenant[];
   /** Sends the call to both vaults. Resolves to both replies. */
   call(call: Call): Promise<readonly [daemon: Reply, direct: Reply]>;
   /** Runs an action that is not a call on both vaults. Resolves to both results. */
@@ -45,7 +45,7 @@ export interface TargetOptions {
 export type OpenStore = (header: VaultHeader, fill: (store: Store) => Promise<void>) => Promise<Store>;
 
 export async function openTargets({ folder, seed, clock, tenants, openStore }: TargetOptions): Promise<Targets> {
-  const created: Founded[] = [];
+  const created: CreatedTenant[] = [];
   const inserted: Parameters<Store['insertTenant']>[] = [];
   const first = join(folder, 'daemon.db');
   // Closing a vault wipes its key, so each vault gets a copy.

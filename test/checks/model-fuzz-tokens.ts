@@ -355,7 +355,7 @@ function derived(
 }
 
 /** A placeholder for a fingerprint that no reply has shown yet. Any value matches it. */
-export const UNTOLD = 'untold';
+export const UNSEEN = 'unseen';
 
 /**
  * Returns the fingerprint of a value. In a tenant, each value of a type has exactly one fingerprint, which no other value
@@ -365,7 +365,7 @@ function fingerprintOf(tenant: ModelTenant, type: string, printed: string, actua
   const name = `${type}\n${printed}`;
   const known = tenant.fingerprints.get(name);
   if (known !== undefined) return known;
-  if (actual['fingerprint'] === undefined) return UNTOLD;
+  if (actual['fingerprint'] === undefined) return UNSEEN;
   const given = String(actual['fingerprint']);
   if ([...tenant.fingerprints.values()].includes(given)) return 'a fingerprint that nothing else has';
   tenant.fingerprints.set(name, given);

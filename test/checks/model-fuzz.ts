@@ -15,7 +15,7 @@ import { answer } from './model-fuzz-model.ts';
 import { addApplication, createModel } from './model-fuzz-start.ts';
 import { type Command, type Expected, iso, type Model } from './model-fuzz-state.ts';
 import { type OpenStore, openTargets, type Targets } from './model-fuzz-targets.ts';
-import { UNTOLD } from './model-fuzz-tokens.ts';
+import { UNSEEN } from './model-fuzz-tokens.ts';
 import { isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
 
 /** Steps before the vaults are replaced. This keeps the state small and failures quick to reproduce. */
@@ -201,7 +201,7 @@ function modelDiffers(expected: Expected, reply: Reply, actual: PlainObject): st
   const differs = `model ${JSON.stringify(expected)}, vault ${reply.status} ${reply.bodyText}`;
   if (reply.status !== status) return differs;
   if (code === undefined)
-    return isDeepStrictEqual(actual, withToldFingerprints(body ?? {}, actual)) ? undefined : differs;
+    return isDeepStrictEqual(actual, withSeenFingerprints(body ?? {}, actual)) ? undefined : differs;
   if (actual['type'] !== PROBLEM_TYPE_PREFIX + code) return differs;
   const named = Object.keys((actual['errors'] ?? {}) as PlainObject);
   return paths === undefined || paths.some((path) => named.includes(path)) ? undefined : differs;
@@ -234,10 +234,10 @@ export const CHECK: Check = {
 };
 
 /** Returns the expected body, with the vault's fingerprints where the model does not know them yet. */
-function withToldFingerprints(expected: Plain, actual: Plain): Plain {
+function withSeenFingerprints(expected: Plain, actual: Plain): Plain {
   if (Array.isArray(expected)) {
     return expected.map((item, index) =>
-      withToldFingerprints(item, Array.isArray(actual) ? (actual[index] ?? null) : null),
+      withSeenFingerprints(item, Array.isArray(actual) ? (actual[index] ?? null) : null),
     );
   }
   if (!isObject(expected)) return expected;
@@ -245,7 +245,7 @@ function withToldFingerprints(expected: Plain, actual: Plain): Plain {
   return Object.fromEntries(
     Object.entries(expected).map(([name, member]) => [
       name,
-      name === 'fingerprint' && member === UNTOLD ? told[name] : withToldFingerprints(member, told[name] ?? null),
+      name === 'fingerprint' && member === UNSEEN ? told[name] : withSeenFingerprints(member, told[name] ?? null),
     ]),
   ) as PlainObject;
 }

@@ -100,7 +100,7 @@ export function copySources(): MutantCopy {
       const path = join(folder, mutant.file);
       const whole = readFileSync(path, 'utf8');
       if (whole.split(mutant.from).length !== 2) {
-        throw new Error(`a stale mutant: ${mutant.name}: its text does not stand exactly once in ${mutant.file}`);
+        throw new Error(`a stale mutant: ${mutant.name}: its text does not occur exactly once in ${mutant.file}`);
       }
       writeFileSync(
         path,

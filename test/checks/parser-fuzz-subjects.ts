@@ -8,7 +8,7 @@ export interface Subject {
   readonly name: string;
   readonly seeds: readonly string[];
   readonly dictionary: readonly string[];
-  /** Rejects with the property that does not hold. `random` cuts the text into pieces. */
+  /** Rejects with the violated property. `random` chooses where to cut the text into pieces. */
   try(text: string, random: () => number): Promise<void>;
 }
 

@@ -71,7 +71,7 @@ async function findBug([only, file, before, after]: (typeof BUGS)[number], seed:
     symlinkSync(join(ROOT, 'node_modules'), join(root, 'node_modules'), 'junction');
     const path = join(root, 'src', file);
     const parts = readFileSync(path, 'utf8').split(before);
-    if (parts.length < 2) throw new Error(`"${before}" does not stand in ${file}`);
+    if (parts.length < 2) throw new Error(`"${before}" does not occur in ${file}`);
     writeFileSync(path, parts.join(after));
     return (await fuzz({ root, seed, only, milliseconds: 60_000 })).flaw;
   } finally {

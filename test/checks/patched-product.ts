@@ -42,6 +42,6 @@ export function patchProduct(before: string, after: string): ProductCopy {
   const counts = readdirSync(chunks).map((name) => replaceIn(join(chunks, name), before, after));
   replaceIn(join(product.folder, THREAD), before, after);
   const replaced = counts.reduce((sum, count) => sum + count, 0);
-  if (replaced !== 1) throw new Error(`"${before}" stands ${replaced} times in the built product, not once`);
+  if (replaced !== 1) throw new Error(`"${before}" occurs ${replaced} times in the built product, not once`);
   return product;
 }

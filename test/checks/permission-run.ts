@@ -38,7 +38,7 @@ function order({ path, method, status }: Operation): number {
 }
 
 /** Every operation with its targets, ordered so that none removes what a later one needs. */
-const DEEDS: readonly (readonly [OperationId, readonly Target[]])[] = Object.entries<Operation>(OPERATIONS)
+const TASKS: readonly (readonly [OperationId, readonly Target[]])[] = Object.entries<Operation>(OPERATIONS)
   .toSorted(([, a], [, b]) => order(a) - order(b))
   .map(([id, row]) => [id as OperationId, targetsOf(row)]);
 
@@ -208,7 +208,7 @@ export async function runMatrix({
 
   async function runState(who: Applicant, state: KeyState, fixture: Fixture): Promise<void> {
     const key = await world.spoil(fixture, state);
-    for (const [operation, targets] of DEEDS) {
+    for (const [operation, targets] of TASKS) {
       for (const target of targets) await runDeed({ who, state, operation, target }, key, fixture);
     }
   }

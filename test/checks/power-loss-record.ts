@@ -58,7 +58,7 @@ export async function record({ bin, ...options }: RecordOptions): Promise<Record
     if (writers !== 2) throw new Error(`the log was written by ${writers} threads, not by both that write`);
     const answers = events.filter(({ kind }) => kind === 'answer').length;
     if (answers !== operations.length) {
-      throw new Error(`${operations.length} answers came, ${answers} stand in the recording`);
+      throw new Error(`${operations.length} answers arrived, ${answers} are in the recording`);
     }
     return { ...keys, database, operations, events };
   } finally {

@@ -9,10 +9,10 @@ export function replyFlaws(call: Call, { status, bodyText, traceId }: Reply): re
   const body = bodyText === undefined ? undefined : parseJson(bodyText);
   if (status >= 400) {
     if (body === undefined || !PROBLEM_VALIDATOR(body)) return [`${status} is not a problem`];
-    const { status: said, instance } = body as { readonly status?: unknown; readonly instance?: unknown };
+    const { status: inBody, instance } = body as { readonly status?: unknown; readonly instance?: unknown };
     return [
       ...(status >= 500 ? [`${status}: ${bodyText}`] : []),
-      ...(Number(String(said)) === status ? [] : [`status ${status}, the body says ${String(said)}`]),
+      ...(Number(String(inBody)) === status ? [] : [`status ${status}, the body has ${String(inBody)}`]),
       ...(instance === traceId ? [] : ['instance is not the trace id']),
     ];
   }

@@ -26,8 +26,8 @@ const QUICK: Duration = { minutes: 1 / 3, settledAfter: 1 / 6, calls: 0, everyMs
 const FULL: Duration = { minutes: 10, settledAfter: 2, calls: 1_000_000, everyMs: 0 };
 /** The largest growth of the memory from `settledAfter` to the end, as a part of the memory. */
 const MAX_GROWTH = 0.1;
-/** The pause between two works on the vault while it is served, in milliseconds. */
-const UPKEEP_MS = 10_000;
+/** The pause between two maintenance tasks on the served vault, in milliseconds. */
+const MAINTENANCE_MS = 10_000;
 const OVERDUE_MS = 2 * 60_000;
 const MAX_WAL_MIB = 16;
 /**
@@ -39,13 +39,13 @@ const SETTLED_HEAP = ['--min-semi-space-size=16'];
 const KEPT_BYTES = 8192;
 const KEPT = 'response.end(reply.bodyText)';
 const KEEPING = `(globalThis.kept??=[]).push(Buffer.alloc(${KEPT_BYTES},1)),${KEPT}`;
-/** The duration of the control of memory. */
+/** The duration of the memory control. */
 const SHORT: Duration = { ...QUICK, minutes: 1, settledAfter: 1 / 2 };
 /**
- * The number of descriptors that may come and go. The client opens and closes a connection for each worker, and SQLite
- * its own files.
+ * The allowed change in the number of descriptors. The client opens and closes a connection for each worker, and SQLite
+ * opens and closes its own files.
  */
-const DESCRIPTOR_PLAY = WORKERS + 4;
+const DESCRIPTOR_TOLERANCE = WORKERS + 4;
 
 /** Measures the daemon. Uses only `stat` on the log, because reading an open database can drop its locks. */
 function look(vault: ServedVault, minute: number): Sample {
@@ -90,7 +90,7 @@ async function keepUp(vault: ServedVault, folder: string, ended: () => boolean):
       done.rotations += 1;
     },
     async () => {
-      const before = new Date(Date.now() - UPKEEP_MS).toISOString();
+      const before = new Date(Date.now() - MAINTENANCE_MS).toISOString();
       await vault.cli(['audit', 'prune', '--before', before, '--archive', join(folder, `audit-${done.prunes}`)], '');
       done.prunes += 1;
     },
@@ -100,7 +100,7 @@ async function keepUp(vault: ServedVault, folder: string, ended: () => boolean):
     },
   ];
   for (let n = 0; !ended(); n += 1) {
-    await sleep(UPKEEP_MS);
+    await sleep(MAINTENANCE_MS);
     await works[n % works.length]?.();
   }
   return done;
@@ -150,7 +150,7 @@ function judge(soaked: Soaked, { settledAfter, mostSlope }: Judged): Figures {
   if (figures.lost > 0) throw new CheckFailure(`${figures.lost} tokens were lost`, figures);
   if (figures.overdue > 0) throw new CheckFailure(`${figures.overdue} expired tokens were not swept`, figures);
   if (figures.wal_max_mib >= MAX_WAL_MIB) throw new CheckFailure(`the log grew to ${figures.wal_max_mib} MiB`, figures);
-  if (figures.descriptors_max - figures.descriptors_min > DESCRIPTOR_PLAY) {
+  if (figures.descriptors_max - figures.descriptors_min > DESCRIPTOR_TOLERANCE) {
     throw new CheckFailure(`${figures.descriptors_min} to ${figures.descriptors_max} descriptors`, figures);
   }
   const isGrowing =

@@ -29,7 +29,7 @@ export interface TamperCase {
   /** Changes the closed file. */
   readonly alter: (file: string) => Promise<void>;
   /** Matches the finding that doctor must report. */
-  readonly says?: RegExp;
+  readonly finding?: RegExp;
   /**
    * The replies that are allowed: those of the sound vault and, if older rows were restored, those before the change.
    */
@@ -61,8 +61,8 @@ export async function tamperOnce(
     });
     const report = await refusedOr(() => checkVaultFile({ file, credential: vault.credential, anchor }));
     const found = report instanceof Fault ? report.message : findingsOf(report);
-    const doctor = found !== '' && (given.says === undefined || given.says.test(found));
-    if (!doctor) wrong.push(`${name}: doctor says ${found === '' ? 'nothing' : found}`);
+    const doctor = found !== '' && (given.finding === undefined || given.finding.test(found));
+    if (!doctor) wrong.push(`${name}: doctor reports ${found === '' ? 'nothing' : found}`);
     if (cli) wrong.push(...(await askCommandLine(file, vault, anchor)).map((what) => `${name}: ${what}`));
 
     const opened = await refusedOr(() => {

@@ -35,7 +35,7 @@ const asSql = ([name, sql]: readonly [string, string]): TamperCase => ({
 });
 
 const ownEdits: readonly TamperCase[] = [
-  ...Object.entries(TAMPER_EDITS).map(([name, [sql, , , says]]) => ({ ...asSql([name, sql]), says })),
+  ...Object.entries(TAMPER_EDITS).map(([name, [sql, , , finding]]) => ({ ...asSql([name, sql]), finding })),
   ...Object.entries(TAMPER_COLUMNS).map(asSql),
   ...Object.entries(ABSURD_COSTS).map(([name, cost]) => ({
     name: `a slot that asks for ${name}`,
@@ -88,7 +88,7 @@ const keysOf = ({ apiKey, management }: TamperVault): ActingKeys => ({ apiKey, m
  */
 async function rollbacks(vault: TamperVault, sound: Replies, applications: readonly string[]): Promise<TamperCase[]> {
   const cases: TamperCase[] = [];
-  for (const [name, [change, tables, , says]] of Object.entries(ROLLBACKS)) {
+  for (const [name, [change, tables, , finding]] of Object.entries(ROLLBACKS)) {
     const file = join(vault.folder, `changed-${cases.length}.db`);
     copyFileSync(vault.file, file);
     const kept = await keepRows(file);
@@ -98,7 +98,7 @@ async function rollbacks(vault: TamperVault, sound: Replies, applications: reado
       copyFileSync(file, altered);
       await putBack(altered, kept, tables);
     };
-    cases.push({ name: `${name}, put back`, alter, says, now, before: sound });
+    cases.push({ name: `${name}, put back`, alter, finding, now, before: sound });
   }
   const [[, [change]] = ['', [async () => undefined]]] = Object.entries(ROLLBACKS);
   const anchor = join(vault.folder, 'anchor');

@@ -48,7 +48,7 @@ export const UNLIKE: readonly Pair[] = [
 ];
 
 /** Expressions that fail on some of the data above and mostly yield a value for the rest. */
-const TELLING = [
+const DATA_DEPENDENT = [
   '{{ data.cvc }}',
   '{{ data.a }}',
   '{{ data.a | plus: 1 }}',
@@ -65,7 +65,7 @@ const TELLING = [
   '{{ data.a | to_boolean }}',
   '{{ data | stringify | to_number }}',
 ];
-const ANY = ['{{ data }}', '{{ data | stringify }}', 'constant', ...TELLING, ...TELLING];
+const ANY = ['{{ data }}', '{{ data | stringify }}', 'constant', ...DATA_DEPENDENT, ...DATA_DEPENDENT];
 /** Expressions that fail with 400 for any data. */
 const BROKEN = ['{{ data | nope }}', '{% if data %}', '{{ data | reveal_last }}', '{{ data | alias_card }}', ''];
 const OF_METADATA = ['{{ metadata.k0 }}', '{{ metadata.g }}{{ data.cvc }}'];

@@ -200,7 +200,7 @@ export function storeAudit(open: OpenStore): void {
         (await store.countAuditIndex(chain, sequence + 4)) - (await store.countAuditIndex(chain, sequence + 2));
       expect(rest).toBe(4);
 
-      // A second time removes nothing, and the chain goes on.
+      // A second call removes nothing, and the chain continues.
       await store.pruneAudit(chain, sequence + 2, blinds);
       expect(await store.readAudit(chain, 0, 9)).toEqual(kept);
       expect(await written(() => store.appendAudit([entry('5')]))).toEqual(one('5'));

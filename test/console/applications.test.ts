@@ -154,10 +154,10 @@ describe('an application', () => {
     await page.fill('[name=name]', 'refused');
     await page.click('text=+ rule');
     await page.fill('[name=rule-1-container]', 'pci');
-    await page.waitForSelector('fieldset.rule .field-errors:has-text("container: has characters")');
+    await page.waitForSelector('fieldset.rule .field-errors:has-text("container: is malformed")');
     await page.keyboard.press('Control+Enter');
     await page.waitForTimeout(300);
-    expect(await page.locator('.field-errors:has-text("container: has characters")').count()).toBe(1);
+    expect(await page.locator('.field-errors:has-text("container: is malformed")').count()).toBe(1);
     expect(await named('refused')).toBeUndefined();
     await page.context().close();
   });

@@ -189,7 +189,7 @@ describe('an error of a new token', () => {
     ['search_indexes', '{{ data | nope }}', '0: unknown filter'],
     ['fingerprint_expression', '{{ data', 'character'],
     ['id', '{{ data | alias_x }}', 'unknown filter'],
-    ['containers', 'x', '0: has characters'],
+    ['containers', 'x', '0: is malformed'],
     ['metadata', `${'x'.repeat(200)}=1`, 'has a member whose name is'],
     ['expires_at', 'soon', 'must'],
   ])('in %s is shown below its field', async (name, text, message) => {

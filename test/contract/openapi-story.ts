@@ -44,7 +44,7 @@ class Names {
     return same;
   }
 
-  /** Replaces the names in a request of the example by those of the vault. */
+  /** Replaces the names in a request of the example with those of the vault. */
   translate(value: unknown): unknown {
     if (typeof value === 'string') return this.actual.get(value) ?? value;
     if (Array.isArray(value)) return value.map((item) => this.translate(item));

@@ -23,8 +23,8 @@ import type { StoredReply } from '../../src/core/reply-ports.ts';
 import { bytesKey } from './matches-token.ts';
 import { compareText, type HeldReply, type MemoryTenant, newestKey, requireNewestKeys } from './memory-tenant.ts';
 
-/** The numbers of rows after which a chain is closed, and after which the root notes the open chains. */
-const [ROWS_OF_CHAIN, ROWS_OF_NOTE] = [20, 7];
+/** The numbers of rows after which a chain is closed, and after which the root records the open chains. */
+const [ROWS_PER_CHAIN, ROWS_PER_NOTE] = [20, 7];
 
 class MemoryChain {
   readonly entries: AuditEntry[] = [];
@@ -85,14 +85,14 @@ export class MemoryState {
     return this.chains.get(name) ?? new MemoryChain(name, NO_LINK);
   }
 
-  /** Returns the chain of the next change. Opens, notes and closes chains as several daemons do. */
+  /** Returns the chain of the next change. Opens, records and closes chains as several daemons do. */
   #nextChain(): MemoryChain {
     const { recorder } = this;
     if (this.#daemons === 0 || recorder === undefined) return this.root;
     this.#turn += 1;
     const slot = this.#turn % this.#daemons;
     let chain = this.#open[slot];
-    if (chain !== undefined && chain.entries.length >= ROWS_OF_CHAIN) {
+    if (chain !== undefined && chain.entries.length >= ROWS_PER_CHAIN) {
       this.#append(this.root, recorder.closed(chain.end));
       chain = undefined;
     }
@@ -102,7 +102,7 @@ export class MemoryState {
       this.chains.set(name, chain);
       this.#open[slot] = chain;
     }
-    if (this.#turn % ROWS_OF_NOTE === 0) this.#append(this.root, recorder.noted(this.#open.map(({ end }) => end)));
+    if (this.#turn % ROWS_PER_NOTE === 0) this.#append(this.root, recorder.noted(this.#open.map(({ end }) => end)));
     return chain;
   }
 

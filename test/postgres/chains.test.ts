@@ -87,7 +87,7 @@ describe('a process', () => {
     expect([told, await open(), await query(counters)]).toEqual([['open 1', 'close 1:2'], [], ['0 2']]);
   });
 
-  it('goes on in a new chain when another process closed its chain', async () => {
+  it('continues in a new chain when another process closed its chain', async () => {
     const [one, two] = [await openStore(0), await openStore(0)];
     await append(one);
     await silence(1);
@@ -129,7 +129,7 @@ describe('a process', () => {
     expect(told).toEqual(['open 1', 'note 1:1', 'note 1:2']);
   });
 
-  it('goes on in a new chain when the server has lost the end of its chain', async () => {
+  it('continues in a new chain when the server has lost the end of its chain', async () => {
     const store = await openStore(0);
     for (let n = 0; n < 4; n += 1) await append(store);
     await query('DELETE FROM vault.audit WHERE chain = 1 AND sequence > 2');

@@ -19,7 +19,7 @@ let standby: TestServer;
 /** The URL of the run's server, which offers no TLS. */
 let plain = '';
 
-/** Creates a certificate for `localhost` that signs itself. */
+/** Creates a self-signed certificate for `localhost`. */
 function createCertificate(name: string): void {
   const args = ['req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-256', '-nodes', '-days', '2'].concat(
     ['-subj', '/CN=localhost', '-addext', 'subjectAltName=DNS:localhost'],

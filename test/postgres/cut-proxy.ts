@@ -49,7 +49,7 @@ function isCommit(message: Buffer, type: 'Q' | 'C'): boolean {
   return message[0] === type.charCodeAt(0) && message.subarray(5).equals(SENT_COMMIT);
 }
 
-/** Returns whether the message comes with others in one chunk that ends with COMMIT. */
+/** Returns whether the message is part of a chunk with others that ends with COMMIT. */
 function holdsCommit(chunk: Buffer): boolean {
   return chunk.subarray(-SENT_COMMIT.length).equals(SENT_COMMIT);
 }

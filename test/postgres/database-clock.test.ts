@@ -10,7 +10,7 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A clock whose database is `ahead` of the running time; `trip` is the round trip, of which the answer takes all of the way back. */
+/** A clock whose database is `ahead` of the running time. `trip` is the time from the database's answer to its arrival. */
 async function fakeClock() {
   const world = { running: 1000, ahead: 5000, trip: 0, fails: false };
   const clock = await startDatabaseClock(
@@ -36,7 +36,7 @@ it("is the database's, by the sample with the shortest round trip of the last ei
   expect(clock.now() - world.running).toBe(4800);
 });
 
-it('goes on without samples, and shows their age', async () => {
+it('continues without samples, and shows their age', async () => {
   const { world, clock } = await fakeClock();
   world.fails = true;
   world.running += 40_000;

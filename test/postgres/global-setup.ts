@@ -6,7 +6,7 @@ import { startPostgres, type TestServer } from './start-postgres.ts';
 /** A URL, or the folder of the binaries to start. */
 const GIVEN = process.env['VAULT_TEST_POSTGRES'];
 
-/** Starts the server of a run when the first test asks for it; `createDatabase` does. Returns the end of the run. */
+/** Starts the server of a run at the first call of `createDatabase`. Resolves to the function that ends the run. */
 export async function setup({ provide }: TestProject): Promise<() => Promise<void>> {
   let server: Promise<TestServer> | undefined;
   async function url(): Promise<string> {

@@ -39,22 +39,22 @@ const FILL = [
 ];
 
 const NO_TENANT = 'belongs to a tenant that does not exist';
-const COUNTER = 'the counter of a type differs from its tokens';
+const COUNTER = 'the counter of a type differs from the number of its tokens';
 const entry = (id: string, what: string): Finding => ({ table: 'token_index', id, what });
 const counter = (id: string, what: string): Finding => ({ table: 'token_count', id: `${TENANT} ${id}`, what });
 const schema = (id: string, what: string): Finding => ({ table: 'schema', id, what });
-const FOREIGN = 'no vault creates this, and it may change, hide or lose rows';
+const FOREIGN = 'is not part of a vault, and may change, hide or lose rows';
 const COLUMN = 'a column is missing or has another type';
 const NO_INDEX = 'an index is missing or not valid';
 const NEITHER = 'is neither a token nor a tombstone';
 const MISSING = 'an index entry of the token is missing';
 const LEADS_NOWHERE = 'an index entry leads to no token';
 const UNEXPECTED = 'the token has an unexpected index entry';
-const NEWEST_KEYS = 'its newest keys are not the newest of its keys';
+const NEWEST_KEYS = 'does not name the newest of its keys';
 const OF_TOKEN_5 = "token = (SELECT token FROM vault.token WHERE id = 't5')";
 const UNCHECKED = 'ALTER TABLE vault.token DROP CONSTRAINT token_check';
 
-/** Damages of a clean store, and all that is then found. */
+/** Damage to a clean store, and the findings that must follow. */
 const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]])[] = [
   ...['tenant_key', 'application', 'reply', 'token_count'].map(
     (table) =>
@@ -73,7 +73,7 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
                 id: 'number 9 type 1',
                 what: 'the last creation time of a type differs from that of its last token',
               },
-              counter('month 7', 'the counter of a month is less than its tokens'),
+              counter('month 7', 'the counter of a month is lower than the number of its tokens'),
             ]
           : []),
       ] as const,
@@ -88,7 +88,7 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
   ],
   [
     'UPDATE vault.audit SET chain = 3 WHERE sequence = 2',
-    { table: 'chain', id: 'chain 3', what: 'a chain of the audit has no row' },
+    { table: 'chain', id: 'chain 3', what: 'an audit chain has no row' },
   ],
   ['UPDATE vault.tenant SET data_key_id = 2', { table: 'tenant', id: TENANT, what: NEWEST_KEYS }],
   ['UPDATE vault.tenant SET index_key_id = 1', { table: 'tenant', id: TENANT, what: NEWEST_KEYS }],
@@ -106,7 +106,7 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
         {
           table: 'audit_index',
           id: 'chain 0',
-          what: 'names rows that it does not cover yet, or that the audit does not have',
+          what: 'names rows beyond its own end or beyond the end of the audit',
         },
       ] as const,
   ),
@@ -155,7 +155,7 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
   ],
   [
     'UPDATE vault.token_count SET active = 5 WHERE month = 7',
-    counter('month 7', 'the counter of a month is less than its tokens'),
+    counter('month 7', 'the counter of a month is lower than the number of its tokens'),
   ],
   [
     `CREATE FUNCTION vault.hide() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';

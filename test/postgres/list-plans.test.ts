@@ -81,9 +81,9 @@ interface Case {
   readonly anyOf?: TokenQuery['anyOf'];
   /** The index from which the search starts. */
   readonly start: string;
-  /** The most that a page reads. Absent: a few rows for each that it examines. */
+  /** The maximum number of rows that a page reads. Default: a few for each row that it examines. */
   readonly read?: number;
-  /** Absent: counting needs a walk. */
+  /** Absent when counting needs a walk. */
   readonly total?: number;
 }
 

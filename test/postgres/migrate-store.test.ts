@@ -10,7 +10,7 @@ const ADD: Migration = {
 const FAIL: Migration = { ...ADD, statements: [...ADD.statements, 'SELECT 1 FROM vault.no_such_table'] };
 const OPTIONS = { dryRun: false, insecure: true };
 
-/** Creates a store, and says that it has an older format. */
+/** Creates a store and marks its format as an older one. */
 async function outdated() {
   const url = await createTestStore();
   const { run } = await openTestClient(url);

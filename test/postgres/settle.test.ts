@@ -23,7 +23,7 @@ import {
 import { CUTS, type Cut, type CutProxy, startCutProxy } from './cut-proxy.ts';
 import { auditTexts, createTestStore, memberOf, openTestClient } from './lane-fixture.ts';
 
-/** Divisible by the number of kinds of changes, and by that of cuts. */
+/** A multiple of the number of kinds of changes and of the number of cuts. */
 const ROUNDS = 108;
 
 let direct: StoreUrl;
@@ -136,7 +136,7 @@ describe.each(CHAINS)('a store with %s whose connection is lost at COMMIT', (_, 
     for (const _ of CUTS) {
       const before = proxy.cuts();
       proxy.arm('after COMMIT');
-      // Only a list, of all reads, ends with COMMIT.
+      // Among the reads, only a list ends with COMMIT.
       expect((await store.findTokens(everything(id), FIRST_PAGE, NOW)).total).toBe(0);
       expect((await store.findTokens(everything(id), FIRST_PAGE, NOW)).total).toBe(0);
       expect(proxy.cuts()).toBe(before + 1);

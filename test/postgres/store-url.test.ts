@@ -61,7 +61,7 @@ it.each([
   [`${URL}?schema=a%22b`, 'has an unusable schema'],
   [`${URL}?sslmode=require`, 'has an unknown sslmode'],
   [`${URL}?sslmode=prefer`, 'has an unknown sslmode'],
-  [`${URL}?sslcert=c`, 'needs both sslcert and sslkey, or none'],
+  [`${URL}?sslcert=c`, 'needs both sslcert and sslkey, or neither'],
   [`${URL}#hunter2`, 'is malformed'],
   ['postgres://db/cards', 'names no user'],
   ['postgres://app@db/', 'names no database'],

@@ -10,7 +10,7 @@ import { createDatabase } from './create-database.ts';
 import { createTables, openClient } from './open-client.ts';
 import { memberOf, workOf } from './race.ts';
 
-// A member's place is made before the members before it have run. Each statement must find out whether it still fits.
+// The place of a member is computed before the earlier members have run. Each statement must check it again.
 
 let url: string;
 beforeAll(async () => {
@@ -76,8 +76,8 @@ describe.each(MEMBERS)('a %s', (_, memberFor) => {
   }
 
   it.each<[string, Partial<Place>]>([
-    ['behind an entry that is missing', { sequence: 3 }],
-    ['behind another entry', { previous: LINK }],
+    ['after an entry that is missing', { sequence: 3 }],
+    ['after another entry', { previous: LINK }],
     ['in another chain', { chain: '7' }],
   ])('changes nothing %s', async (_place, place) => {
     const client = await openClient(url);

@@ -25,7 +25,7 @@ expect.addEqualityTesters([
   (a, b) => (a instanceof Uint8Array && b instanceof Uint8Array ? Buffer.compare(a, b) === 0 : undefined),
 ]);
 
-// What maintenance leaves behind: `inspect` compares the index and the counters with the tokens.
+// Maintenance must not leave differences: `inspect` compares the index and the counters with the tokens.
 
 let stores: readonly [Store, Store];
 let store: Store;

@@ -29,7 +29,7 @@ describe('two flags that exclude each other fail', () => {
     [['serve', '--dev', '--port', '0', '--store', DATABASE], {}, 'only one of --dev and --store can be given'],
     [['tokens', 'list', '--store', DATABASE, '--file', 'v.db'], {}, 'only one of --file and --store can be given'],
     [['init', '--file', 'w.db', '--grant', 'daemon'], {}, '--grant needs --store'],
-    [['init', '--store', DATABASE], { VAULT_FILE: '' }, 'the key of a database must be named'],
+    [['init', '--store', DATABASE], { VAULT_FILE: '' }, 'a database has no default key file'],
     ...[
       ['backup', 'o.db'],
       ['restore', 'v.db'],

@@ -184,7 +184,7 @@ describe('vault serve --dev', () => {
     await vault('init');
     expect(await vault('serve --dev --file vault.db --port 0')).toMatchObject({
       exitCode: 2,
-      stderr: expect.stringContaining('was not made by `vault serve --dev`'),
+      stderr: expect.stringContaining('was not created by `vault serve --dev`'),
     });
   });
 });

@@ -65,7 +65,7 @@ describe('without a terminal no command waits for an answer', () => {
     expect(ended.exitCode).not.toBe(-1);
     expect(ended.milliseconds).toBeLessThan(LIMIT_MS);
     expect(ended.stderr).not.toContain(ESC);
-    expect(ended.stderr).not.toMatch(/Go on\?|Passphrase|API key \(/);
+    expect(ended.stderr).not.toMatch(/Continue\?|Passphrase|API key \(/);
     if (ended.exitCode !== 0) expect(ended.stderr).toMatch(NEEDS);
   });
 
@@ -129,7 +129,7 @@ describe('without a terminal no command waits for an answer', () => {
       expect(ended.stderr).toMatch(
         asks ? /^hint: pass --yes to confirm\./m : /^hint: set --key-file .* or --passphrase-file/m,
       );
-      expect(ended.stderr).not.toMatch(/Go on\?|Passphrase of/);
+      expect(ended.stderr).not.toMatch(/Continue\?|Passphrase of/);
     },
   );
 

@@ -443,7 +443,7 @@ describe('the dev controls', () => {
     const refused = await plain.send('GET /ui/dev/clock', await plain.open());
     expect([codeOf(refused), JSON.parse(refused.body).detail]).toEqual([
       'route_not_found',
-      'Only a vault of `vault serve --dev` has dev controls.',
+      'Only `vault serve --dev` has dev controls.',
     ]);
     const { send, open } = await serve({ apiKeys: [], sendToDev: () => Promise.reject(new Error('asked')) });
     expect(codeOf(await send('GET /ui/dev/clock', await open()))).toBe('permission_missing');

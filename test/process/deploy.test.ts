@@ -40,7 +40,7 @@ function machine(programs: Readonly<Record<string, string>> = {}): Place {
   return place;
 }
 
-/** Runs words in the folder of the place, as a container or a unit does. */
+/** Runs a command line in the folder of the place, as a container or a unit does. */
 function run(place: Place, [program = '', ...words]: readonly string[], env: Readonly<Record<string, string>>) {
   const PATH = `${place.inside('bin')}${path.delimiter}${process.env['PATH'] ?? ''}`;
   const text = (value: string) => value.replaceAll('/var/lib/vault', place.cwd);

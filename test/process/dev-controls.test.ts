@@ -102,7 +102,7 @@ describe('vault clock', () => {
       ['clock', 'advance', '-1h'],
       'the clock only moves forward, by a duration such as 90s, 15m, 25h or 30d\nhint: run `vault clock advance ',
     ],
-    ['a step back behind --', ['clock', 'advance', '--', '-1h'], 'the clock only moves forward'],
+    ['a step back after --', ['clock', 'advance', '--', '-1h'], 'the clock only moves forward'],
     ['a step back for set', ['clock', 'set', '-1h'], 'the time must be ISO 8601, such as 2030-01-31'],
     ['a year', ['clock', 'advance', '1y'], 'a duration such as 90s, 15m, 25h or 30d'],
     ['an unknown flag', ['clock', 'advance', '--fast', '1h'], "unknown option '--fast'"],

@@ -91,7 +91,7 @@ describe.runIf(POSIX)('the commands of docs/operations.md', { timeout: 120_000 }
     });
   });
 
-  it('replace a lost key file by the spare', async () => {
+  it('replace a lost key file with the spare', async () => {
     const { place, env } = await machine();
     const [add = '', drill = ''] = blocksOf('A lost key file', 'sh').map((block) =>
       block
@@ -183,7 +183,7 @@ it('writes a backup to a pipe, and refuses a terminal', { timeout: 60_000 }, asy
   expect(verified).toMatchObject({ exitCode: 0, stderr: '' });
   expect(readdirSync(place.inside('tmp'))).toEqual([]);
 
-  // A damaged vault gives no byte.
+  // The backup of a damaged vault has no bytes.
   rmSync(place.inside('vault.db'));
   writeFileSync(place.inside('vault.db'), Buffer.concat(pieces).subarray(0, -4096), { mode: 0o600 });
   const damaged = await place.vault('backup -', { VAULT_FILE: 'vault.db' });

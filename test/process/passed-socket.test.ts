@@ -36,7 +36,7 @@ async function listen(options: net.ListenOptions) {
   await once(server, 'listening');
   const fd = Number(ownSockets().find((each) => !before.includes(each)));
   const address = server.address() as AddressInfo;
-  /** Stops to accept here. Moves a Unix socket away meanwhile, because `close` removes it. */
+  /** Stops accepting connections here. Moves a Unix socket away meanwhile, because `close` removes it. */
   async function leave(): Promise<void> {
     if (options.path !== undefined) renameSync(options.path, `${options.path}.kept`);
     server.close();
@@ -82,7 +82,7 @@ const untilListening = async ({ stderr }: ChildProcess) => {
   return text;
 };
 
-describe.runIf(process.platform === 'linux')('a socket of systemd', () => {
+describe.runIf(process.platform === 'linux')('a systemd socket', () => {
   it('is a port', async () => {
     const { child, addresses } = await serve([undefined], []);
     const port = addresses[0]?.port ?? 0;
@@ -100,15 +100,15 @@ describe.runIf(process.platform === 'linux')('a socket of systemd', () => {
   it.each([
     ['an address of other machines', [{ port: 0, host: '0.0.0.0' }], [], '0.0.0.0 is not a loopback address'],
     ['two sockets', [undefined, undefined], [], 'systemd passed 2 sockets (LISTEN_FDS)'],
-    ['no socket', [], [], 'cannot listen on the socket of systemd (EINVAL)\nhint: write ListenStream='],
+    ['no socket', [], [], 'cannot listen on the systemd socket (EINVAL)\nhint: write ListenStream='],
     ['a typed port', [undefined], ['--port', '0'], '--port has no effect on the socket that systemd passed'],
     [
       'predictable keys',
       [{ port: 0, host: '0.0.0.0' }],
       ['--dev', '--seed', '1', '--insecure-http'],
-      '--seed makes predictable API keys, which a socket of systemd could expose',
+      '--seed makes predictable API keys, which a systemd socket could expose',
     ],
-    ['workers', [undefined], ['--workers', '2'], 'only one of --workers and a socket of systemd (LISTEN_FDS)'],
+    ['workers', [undefined], ['--workers', '2'], 'only one of --workers and a systemd socket (LISTEN_FDS)'],
   ])('is refused: %s', async (_what, sockets, words, message) => {
     const { ended } = await serve(sockets, words, sockets.length === 0 ? '1' : undefined);
     expect(await ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(message) });

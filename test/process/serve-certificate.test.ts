@@ -118,7 +118,7 @@ describe.runIf(posix)('SIGHUP', () => {
     rmSync(place.inside('tls.pem'));
     execFileSync('mkfifo', [place.inside('tls.pem')]);
     onTestFinished(() => rmSync(place.inside('tls.pem')));
-    expect(await hangUp()).toEqual([`${KEPT}--tls-cert: tls.pem is a named pipe, which only the start reads`]);
+    expect(await hangUp()).toEqual([`${KEPT}--tls-cert: tls.pem is a named pipe, which can be read only at the start`]);
     expect(await stop()).toBe(0);
   });
 

@@ -9,7 +9,7 @@ import { endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 const place = makePlace();
 beforeAll(() => place.init('v'));
 
-/** Stands in for systemd-notify: keeps its argument, and the names of its variables. */
+/** Replaces systemd-notify: records its argument and the names of its variables. */
 const NOTIFY = `#!/bin/sh
 echo "$1 $NOTIFY_SOCKET $(env | grep -c VAULT_)" >> told
 exit $(cat code)

@@ -105,7 +105,7 @@ it('a killed daemon loses no change that it answered', { timeout: 60_000 }, asyn
   while (answered.length < 60) await sleep(5);
   a.child.kill('SIGKILL');
   await Promise.all(writers);
-  // The other daemon goes on, and the audit is whole.
+  // The other daemon continues, and the audit is complete.
   expect(await create(b, 'after')).toMatchObject({ status: 201 });
   for (const id of answered) expect(await ask(b, `/tokens/${id}`, key)).toMatchObject({ status: 200 });
   for (const words of ['doctor --field ok', 'audit verify --field ok']) {

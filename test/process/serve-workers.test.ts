@@ -364,7 +364,7 @@ describe('vault serve --workers', () => {
     const ended = await serveWith(['--ready-file', 'no-folder/r.json']);
     expect(ended).toMatchObject({ exitCode: 2, stdout: '' });
     expect(ended.stderr.match(/^vault: .*/gm)).toEqual([
-      'vault: --ready-file: no-folder/r.json cannot be made (ENOENT)',
+      'vault: --ready-file: no-folder/r.json cannot be created (ENOENT)',
     ]);
   });
 

@@ -83,8 +83,8 @@ describe('the walk of several chains', () => {
 
   it.each<[string, Parameters<typeof withEnds>[0], string]>([
     ['a cut end', (ends, closed) => ends.map(shorter(closed, 1)), 'chain 1 of the audit ends before the place'],
-    ['a cut open chain', (ends, _, open) => ends.map(shorter(open, 6)), 'ends before the place that the root notes'],
-    ['a longer closed chain', (ends, closed) => ends.map(shorter(closed, -1)), 'chain 1 of the audit continues behind'],
+    ['a cut open chain', (ends, _, open) => ends.map(shorter(open, 6)), 'ends before the place that the root records'],
+    ['a longer closed chain', (ends, closed) => ends.map(shorter(closed, -1)), 'chain 1 of the audit continues after'],
     ['a lost chain', (ends) => ends.filter(({ chain }) => chain !== '2'), 'chain 2 of the audit is missing'],
     [
       'a foreign chain',

@@ -112,12 +112,12 @@ describe('askMembers', () => {
       ['Name', 'web', ENTER],
       ['Type of the application', DOWN, ENTER],
       ['Permissions', ' ', ENTER],
-      ['An access rule?', 'y', ENTER],
+      ['Add an access rule?', 'y', ENTER],
       ['Container', '/pci', ENTER],
-      ['not allowed here', '/', ENTER],
+      ['not allowed', '/', ENTER],
       ['The rule shows data', DOWN, ENTER],
       ['The rule allows', ' ', ENTER],
-      ['Another rule?', ENTER],
+      ['Add another rule?', ENTER],
     );
     expect(members).toEqual({
       name: ['web'],
@@ -147,7 +147,7 @@ describe('askMembers', () => {
       ['The value to compare with', 'tok-1', ENTER],
       ['The rule shows data', DOWN, DOWN, ENTER],
       ['The rule allows', ' ', ENTER],
-      ['Another rule?', ENTER],
+      ['Add another rule?', ENTER],
     );
     expect(expiring.members['rule']).toEqual([
       '{"description":"","priority":1,"conditions":[{"attribute":"id","operator":"equals","value":"tok-1"}],"transform":"reveal","permissions":["token:read"]}',

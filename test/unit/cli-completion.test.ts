@@ -96,14 +96,14 @@ describe('suggest', () => {
 
   it.each([
     ['the beginning of a value', ['tokens', 'create', '--type', 'card_'], ['card_number']],
-    ['a value behind =', ['tokens', 'create', '--type=card_'], ['--type=card_number']],
-    ['a flag that is not known, behind =', ['tokens', 'create', '--tpye=c'], []],
+    ['a value after =', ['tokens', 'create', '--type=card_'], ['--type=card_number']],
+    ['an unknown flag before =', ['tokens', 'create', '--tpye=c'], []],
     ['a path', ['init', '--key-file', ''], 'files'],
-    ['a path behind =', ['init', '--key-file=x'], 'files'],
+    ['a path after =', ['init', '--key-file=x'], 'files'],
     ['PowerShell’s empty word', ['tokens', '""'], ['create', 'preview', 'list', ...WALKS, 'get', 'patch', 'delete']],
     ['the fields of a query', ['tokens', 'search', 'created_'], ['created_by:', 'created_at:']],
     ['nothing for an id', ['tokens', 'get', ''], []],
-    ['nothing behind the argument', ['profile', 'use', 'local', ''], []],
+    ['nothing after the argument', ['profile', 'use', 'local', ''], []],
     ['nothing for an unknown noun', ['tokns', ''], []],
     ['nothing for an unknown verb', ['tokens', 'lst', ''], []],
     ['nothing for a number', ['tokens', 'list', '--page', ''], []],

@@ -155,7 +155,7 @@ describe('the command line', () => {
     });
   });
 
-  it('shows the same help of a verb wherever `help` stands', async () => {
+  it('shows the same help of a verb wherever `help` is', async () => {
     const { stdout } = await run('help', 'tokens', 'create');
     expect(stdout).toContain('--fingerprint-expression');
     expect((await run('tokens', 'help', 'create')).stdout).toBe(stdout);

@@ -22,13 +22,13 @@ describe('a warning', () => {
   it.each([
     ['none', [at(1, '/pci/', 'mask', 'token:read')], [], []],
     [
-      'a rule behind one that covers it',
+      'a rule after one that covers it',
       [at(1, '/', 'mask', 'token:read'), at(2, '/pci/', 'mask', 'token:read')],
       [],
       ['Never governs: rule 1 comes first.'],
     ],
     [
-      'a permission behind one that covers it',
+      'a permission after one that covers it',
       [at(1, '/', 'mask', 'token:read'), at(2, '/pci/', 'mask', 'token:read', 'token:delete')],
       [],
       ['Never governs token:read: rule 1 comes first.'],

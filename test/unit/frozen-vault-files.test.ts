@@ -116,7 +116,7 @@ describe('a newer version', () => {
       format: '3, current; this version reads 1 to 3 and writes 3',
     });
     const migrated = bytesIn(frozen);
-    const refused = { code: 'newer_format', message: `${frozen.file} has format 3; this vault reads 1` };
+    const refused = { code: 'newer_format', message: `${frozen.file} has format 3; this version reads 1` };
     await expect(answersOf(frozen, keyFile(frozen))).rejects.toMatchObject(refused);
     await expect(checkVaultFile({ file: frozen.file, credential: keyFile(frozen) })).rejects.toMatchObject(refused);
     expect(bytesIn(frozen)).toEqual(migrated);

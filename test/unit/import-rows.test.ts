@@ -77,7 +77,7 @@ describe('a CSV with a fault', () => {
   it.each([
     ['a quote in the middle', 'n\none\ntwo\n"bad"x\nthree\n', 'line 4 of the CSV: a quote is in the middle of a cell'],
     ['an open quote', 'n\none\ntwo\n"bad\nthree\n', 'line 4 of the CSV: a quote is not closed'],
-    ['a NUL behind a quote', 'n\none\ntwo\n"bad"\0\nthree\n', 'line 4 of the CSV contains a NUL character'],
+    ['a NUL after a quote', 'n\none\ntwo\n"bad"\0\nthree\n', 'line 4 of the CSV contains a NUL character'],
   ])('yields the records before %s, in pieces of any size', async (_what, text, fault) => {
     for (const step of [1, 3, text.length]) {
       expect(await readUntilFault(text, step)).toEqual({ cells: ['n', 'one', 'two'], fault });

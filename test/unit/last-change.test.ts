@@ -94,7 +94,7 @@ const BLIND = `(SELECT blind FROM audit_subject WHERE sequence = ${THIRD})`;
 /** Edits without the key, meant to make revision 2 of token-0 look like its last change. */
 const FORGERIES: Readonly<Record<string, string>> = {
   'a row of the index that leads to another record’s entry': `INSERT INTO audit_subject SELECT ${BLIND}, ${OTHER}, 1`,
-  'a row of the index that leads behind the entries of a row': `INSERT INTO audit_subject SELECT ${BLIND}, ${OTHER}, 2`,
+  'a row of the index that leads past the entries of a row': `INSERT INTO audit_subject SELECT ${BLIND}, ${OTHER}, 2`,
   'a row of the index that leads to no entry': `INSERT INTO audit_subject SELECT ${BLIND}, 999, 1`,
   'an older entry in the place of the last one': `
     UPDATE audit SET (at, sealed) = (SELECT at, sealed FROM audit WHERE sequence = ${THIRD} - 1) WHERE sequence = ${THIRD}`,
@@ -126,18 +126,18 @@ it.each([
   ],
   ['added to the log index', 'INSERT INTO audit_index VALUES (zeroblob(16), 4)', 'audit_index', '', /without an entry/],
   [
-    'added to the log index behind its end',
+    'added to the log index after its end',
     'INSERT INTO audit_index SELECT zeroblob(16), max(sequence) FROM audit',
     'audit_index',
     '',
-    /does not cover/,
+    /beyond its own end/,
   ],
   [
-    'covered that there is not',
+    'covered, although it does not exist',
     "UPDATE audit_index SET sequence = sequence + 999 WHERE blind = x''",
     'audit_index',
     '',
-    /does not have/,
+    /beyond the end of the audit/,
   ],
 ] as const)('doctor finds that a row of the index was %s', async (_what, sql, table, id, what) => {
   const { file, apiKey } = await fileVault(3);

@@ -5,7 +5,7 @@ import { inOwnName } from '../../src/cli/own-name.ts';
 it.each([
   ['vault: no vault at v.db', 'token-vault: no vault at v.db'],
   ['Usage: vault tokens create [options]', 'Usage: token-vault tokens create [options]'],
-  ['hint: make one with `vault init`', 'hint: make one with `token-vault init`'],
+  ['hint: create one with `vault init`', 'hint: create one with `token-vault init`'],
   ['hint: vault --version', 'hint: token-vault --version'],
   ['More: vault help COMMAND, and vault help options', 'More: token-vault help COMMAND, and token-vault help options'],
   ['  eval "$(vault completion bash)"', '  eval "$(token-vault completion bash)"'],

@@ -52,7 +52,7 @@ async function sequences(file: string): Promise<readonly number[]> {
 }
 
 describe('a prune', () => {
-  it('archives and removes the entries before a time, and everything goes on', async () => {
+  it('archives and removes the entries before a time, and everything still works', async () => {
     const vault = await fileVault(5);
     await change(vault, 'token-4', 'changed');
     const before = (await sequences(vault.file)).length;
@@ -85,7 +85,7 @@ describe('a prune', () => {
     expect(archived(vault).exists()).toBe(false);
   });
 
-  it('repeats, also behind the entries of an earlier one', async () => {
+  it('repeats, also after the entries of an earlier one', async () => {
     const vault = await fileVault(3);
     await prune(vault, 'first');
     for (const name of ['second', 'third', 'fourth']) {
@@ -109,7 +109,7 @@ describe('a prune', () => {
     const { archive } = await prune(vault, 'old', time);
     expect(archive?.through.sequence).toBe(rows - 2);
     expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 2 } });
-    // The checkpoint keeps the revision before the change, and lies behind the change.
+    // The checkpoint keeps the revision before the change, and is later than the change.
     expect(await change(vault, 'token-0', 'latest')).toBe(200);
     expect(await change(vault, 'token-2', 'latest')).toBe(200);
     expect(await doctor(vault.file)).toMatchObject(SOUND);
@@ -133,7 +133,7 @@ describe('a prune', () => {
   });
 });
 
-/** Damage behind a prune, which `verify` and `doctor` must find at this row. `checkpoint` is the last row. */
+/** Damage after a prune, which `verify` and `doctor` must find at this row. `checkpoint` is the last row. */
 const CUTS: Readonly<Record<string, readonly [sql: string, what: RegExp]>> = {
   'a removed checkpoint': ['DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit) - 1', /is missing/],
   'a checkpoint removed with its row in the index': [
@@ -147,20 +147,20 @@ const CUTS: Readonly<Record<string, readonly [sql: string, what: RegExp]>> = {
   ],
   'a row that keeps records, altered': [
     'UPDATE audit SET at = at + 1 WHERE sequence = (SELECT max(sequence) FROM audit) - 2',
-    /does not open|was altered/,
+    /cannot be decrypted|was altered/,
   ],
   'a row that keeps records, removed': [
     'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit) - 2',
     /is missing/,
   ],
-  'a cut behind the checkpoint': [
+  'a cut after the checkpoint': [
     `DELETE FROM audit_subject WHERE sequence <= (SELECT min(sequence) FROM audit);
      DELETE FROM audit WHERE sequence = (SELECT min(sequence) FROM audit)`,
     /is missing/,
   ],
   'a row of the index put back': [
     "INSERT INTO audit_subject VALUES (x'00112233445566778899aabbccddeeff', 2, 1)",
-    /names rows of the audit that were removed/,
+    /names audit rows that were removed/,
   ],
 };
 
@@ -225,7 +225,7 @@ describe('an interrupted prune', () => {
     expect((await sequences(vault.file))[0]).toBeGreaterThan(before.length);
   });
 
-  it('goes on with the removal even if no further entry is old enough', async () => {
+  it('continues the removal even if no further entry is old enough', async () => {
     const vault = await fileVault(3);
     const rows = (await sequences(vault.file)).length;
     const stop = async (method: string) => {
@@ -333,7 +333,7 @@ describe('after a prune', () => {
     await tamperFile(vault.file, (connection) => connection.exec(sql));
     const found = { id: expect.any(String), table: expect.any(String), what: expect.stringMatching(what) };
     expect((await doctor(vault.file)).findings).toContainEqual(found);
-    const isIndex = String(what).includes('names rows');
+    const isIndex = String(what).includes('names audit rows');
     if (!isIndex) expect(await verify(vault.file)).toMatchObject({ ok: false, first_bad: { what: found.what } });
   });
 
@@ -371,8 +371,8 @@ describe('after a prune', () => {
         /altered first line/,
       ],
       'another vault': [readFileSync(archived(other, 'first').place, 'utf8'), /of another vault/],
-      'no archive': ['{}\n', /is not an archive/],
-      'an empty file': ['', /is not an archive/],
+      'no archive': ['{}\n', /is not an audit archive/],
+      'an empty file': ['', /is not an audit archive/],
     };
     for (const [name, [altered, what]] of Object.entries(cases)) {
       writeFileSync(file.place, altered);
@@ -430,7 +430,7 @@ describe('after a prune', () => {
     await expect(withAdmin(vault.file, (admin) => admin.compareWithAnchor(anchor))).rejects.toMatchObject({
       code: 'damaged',
     });
-    // A cut without a checkpoint, of as many commits, is no prune.
+    // A cut of as many commits without a checkpoint is not a prune.
     writeFileSync(vault.file, pruned);
     await tamperFile(vault.file, (connection) => connection.exec('DELETE FROM audit_subject WHERE sequence > 0'));
     await expect(withAdmin(vault.file, (admin) => admin.compareWithAnchor(anchor))).rejects.toMatchObject({
@@ -465,7 +465,7 @@ describe('after a prune', () => {
     expect(await doctor(vault.file)).toMatchObject(SOUND);
   });
 
-  it('entries behind a loaded snapshot stay until its load is pruned', async () => {
+  it('entries after a loaded snapshot stay until its load is pruned', async () => {
     const vault = await fileVault(3);
     const snapshots = await openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });
     const saved = (await sequences(vault.file)).length;
@@ -553,7 +553,7 @@ describe('the sweeper of a daemon', () => {
     const { turn, opened } = await sweeping(vault);
     const rows = (await sequences(vault.file)).length;
     const place = join(vault.folder, `vault-audit-000000000001-${String(rows).padStart(12, '0')}`);
-    // Interrupt the prune behind the archive.
+    // Interrupt the prune after it has written the archive.
     const full = () =>
       opened.pruneAudit(0, () => ({ ...archiveFile('--archive', place), lines: () => expect.fail('cut') }));
     await expect(full()).rejects.toThrow('cut');
@@ -573,7 +573,7 @@ describe('the sweeper of a daemon', () => {
     const reported: string[] = [];
     const only = { file: 'vault.db', pruneAudit: async () => ({ removed: 3 }) };
     await createRetention({ keepMs: DAY, folder: '.' }, only, (fact) => void reported.push(fact))();
-    expect(reported).toEqual(['completed the removal of 3 archived rows of the audit']);
+    expect(reported).toEqual(['completed the removal of 3 archived audit rows']);
   });
 
   it('reports a failure, and tries again in an hour', async () => {
@@ -582,7 +582,7 @@ describe('the sweeper of a daemon', () => {
     const rows = (await sequences(vault.file)).length;
     const place = join(vault.folder, `vault-audit-000000000001-${String(rows).padStart(12, '0')}`);
     writeFileSync(place, 'mine');
-    const failed = `old audit entries could not be archived: ${place} is not an archive of an audit; trying again in an hour`;
+    const failed = `old audit entries could not be archived: ${place} is not an audit archive; trying again in an hour`;
     expect(await turn(12 * DAY)).toEqual([failed]);
     expect(await turn(60_000)).toEqual([]);
     expect((await sequences(vault.file)).length).toBe(rows);

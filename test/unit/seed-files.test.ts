@@ -97,9 +97,9 @@ describe('a seed file', () => {
     ['tokens: { ab: { type: token, data: x } }', /the id needs at least 3 characters/],
     [
       'tokens: { 1a: { type: token, data: x } }',
-      /tokens\.1a: has characters or a form that is not allowed here; an example: visa-1$/,
+      /tokens\.1a: is malformed or contains characters that are not allowed; an example: visa-1$/,
     ],
-    ['tokens: { one: { type: token, data: x, id: "{{ data }}" } }', /id: has characters/],
+    ['tokens: { one: { type: token, data: x, id: "{{ data }}" } }', /id: is malformed/],
     [
       'tokens: { one: { type: token, data: x, id: two }, two: { type: token, data: x } }',
       /another token of the seed has the id two$/,
@@ -193,7 +193,7 @@ tokens:
   it('gives an example with an error of format, like the API', async () => {
     const { message } = await thrownBy(() => read('tokens: { one: { type: token, data: 1, containers: [pci] } }'));
     expect(message).toBe(
-      's.yaml:1: tokens.one.containers.0: has characters or a form that is not allowed here; an example: /pci/high/',
+      's.yaml:1: tokens.one.containers.0: is malformed or contains characters that are not allowed; an example: /pci/high/',
     );
   });
 

@@ -88,7 +88,7 @@ describe('tokenize', () => {
     expect([second.status, second.text.includes('fingerprint'), await total(core)]).toEqual([429, false, 1]);
   });
 
-  it('replaces taken aliases by others, then by UUIDs', async () => {
+  it('replaces taken aliases with others, then with UUIDs', async () => {
     const core = await openCore();
     const alias = () => request('1', { id: 'id-{{ data | alias_preserve_format }}' });
     const answer = await core.own('tokenize', { body: Array.from({ length: 15 }, alias) });

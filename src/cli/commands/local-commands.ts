@@ -20,7 +20,7 @@ type Row<Name extends string> = readonly [define: Name, summary: string, target?
 /** The subcommands without an endpoint. */
 export const LOCAL_COMMANDS: readonly LocalCommand[] = [
   ...commandsOf(() => import('./file/init.ts'), {
-    init: ['defineInit', 'Make a vault and its first tenant'],
+    init: ['defineInit', 'Create a vault and its first tenant'],
   }),
   ...commandsOf(() => import('./serve/serve.ts'), {
     serve: ['defineServe', 'Serve the API over HTTP'],
@@ -88,7 +88,7 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     import: ['defineImport', 'Import tokens from NDJSON or CSV'],
   }),
   ...commandsOf(() => import('./keys/keygen.ts'), {
-    keygen: ['defineKeygen', 'Make a key pair for sealed exports'],
+    keygen: ['defineKeygen', 'Create a key pair for sealed exports'],
   }),
   ...commandsOf(() => import('./file/doctor.ts'), {
     doctor: ['defineDoctor', 'Check every record, index and counter'],

@@ -148,7 +148,7 @@ async function askRules(asking: Asking): Promise<readonly string[]> {
   while (
     (must && rules.length === 0) ||
     (await prompts.confirm(
-      { message: rules.length === 0 ? 'An access rule?' : 'Another rule?', default: false },
+      { message: rules.length === 0 ? 'Add an access rule?' : 'Add another rule?', default: false },
       terminal,
     ))
   ) {
@@ -196,7 +196,7 @@ function choicesOf<Row, Name extends string>(table: Readonly<Record<Name, Row>>,
 
 function fits(text: string, schema: { readonly maxLength: number; readonly pattern: string }): true | string {
   if (text.length > schema.maxLength) return `must have at most ${schema.maxLength} characters`;
-  return new RegExp(schema.pattern, 'u').test(text) || 'has characters or a form that is not allowed here';
+  return new RegExp(schema.pattern, 'u').test(text) || 'is malformed or contains characters that are not allowed';
 }
 
 function isJson(text: string, check: (value: Json) => string | undefined): true | string {

@@ -54,7 +54,7 @@ function pathParams(row: Operation, values: readonly string[]): Readonly<Record<
   const namesake = Object.values(OPERATIONS).find((other) => other.method === row.method && other.path === path);
   if (namesake === undefined || namesake.path === row.path) return params;
   // Reject a word that would turn the HTTP path into that of another operation.
-  throw new Fault('usage', 'this word is a path of the API, not an id', {
+  throw new Fault('usage', 'this word is an API path, not an id', {
     hint: `run \`vault ${namesake.cli.command.join(' ')}\``,
   });
 }

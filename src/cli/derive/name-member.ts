@@ -22,8 +22,8 @@ export function memberNamer(id: OperationId, { members, body }: Pick<CommandInpu
     const flag = flags.find((one) => members[one.name] !== undefined) ?? (isArgument ? undefined : flags[0]);
     if (flag === undefined) return path;
     const place = flag.repeatable && flag.kind !== 'pairs' ? inside.shift() : undefined;
-    const told = place === undefined || isAlone(members[flag.name] ?? []) ? '' : ` (value ${Number(place) + 1})`;
-    return [`--${flag.name}${told}`, inside.join('.')].filter((part) => part !== '').join(' ');
+    const which = place === undefined || isAlone(members[flag.name] ?? []) ? '' : ` (value ${Number(place) + 1})`;
+    return [`--${flag.name}${which}`, inside.join('.')].filter((part) => part !== '').join(' ');
   };
 }
 

@@ -24,7 +24,7 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
   const { field, showing, options, write } = prepare(flags, env, view);
   if (KEY_PATHS.has(field) && flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) {
     const why = 'the key is written only to the file';
-    throw new Fault('usage', `only one of --key-out and --field of the key can be given: ${why}`);
+    throw new Fault('usage', `--key-out and --field cannot both select the key: ${why}`);
   }
   return {
     async print(bodyText) {

@@ -94,8 +94,8 @@ function inline(value: Json | undefined, bracketed = true): string {
   if (!isJsonObject(value)) return stringifyJson(value);
   const names = memberNames(value);
   // Omit an empty description, because most rules have none.
-  const telling = names.filter((name) => name !== 'description' || value[name] !== '');
-  const members = (telling.length === 0 ? names : telling)
+  const informative = names.filter((name) => name !== 'description' || value[name] !== '');
+  const members = (informative.length === 0 ? names : informative)
     .map((name) => `${name}: ${value[name] === '' ? '""' : inline(value[name])}`)
     .join(', ');
   return bracketed || members === '' ? `{${members}}` : members;

@@ -9,7 +9,7 @@ import type { ScreenRow } from './screens.ts';
 import { lock } from './session.ts';
 
 /** The maximum number of lines in the palette. */
-const MOST = 12;
+const MAX_LINES = 12;
 
 /** A line of the palette: a destination or an action. */
 interface Line {
@@ -110,7 +110,7 @@ function Finder({ screens }: { readonly screens: readonly ScreenRow[] }) {
 /** Returns the lines that contain the typed text, and a line for the token with this id if the text may be an id. */
 function linesFor(typed: string, all: readonly Line[]): readonly Line[] {
   const wanted = typed.toLowerCase();
-  const found = all.filter(({ text }) => text.toLowerCase().includes(wanted)).slice(0, MOST - 1);
+  const found = all.filter(({ text }) => text.toLowerCase().includes(wanted)).slice(0, MAX_LINES - 1);
   const token = { kind: 'token', text: typed, act: () => go(address('tokens', { token: typed })) };
   return typed.length >= MIN_ID && !/\s/.test(typed) ? [...found, token] : found;
 }

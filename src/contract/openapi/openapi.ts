@@ -186,7 +186,7 @@ function queryParameters({ query }: Operation, example: Example | undefined): re
       ...common,
       style: 'form',
       explode: true,
-      description: `${description} One parameter for each key, \`${name}.<key>=<value>\`; all must match. Of a repeated key, only the first value counts.`,
+      description: `${description} One parameter for each key, \`${name}.<key>=<value>\`; all must match. If a key is repeated, only its first value counts.`,
       schema: { ...inlineSchema(shape), propertyNames: { pattern: `^${name}\\..` } },
       ...(value !== undefined && { example: Object.fromEntries(prefixed) }),
     };

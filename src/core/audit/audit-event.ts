@@ -23,19 +23,19 @@ const LOCAL_ACTIONS = {
   loadSnapshot: { code: 'sl', effect: 'none', summary: 'Load a snapshot' },
   exportTokens: { code: 'nx', effect: 'none', summary: 'Export tokens' },
   resetTokens: { code: 'nz', effect: 'none', summary: 'Remove all tokens' },
-  openChain: { code: 'ho', effect: 'none', summary: 'Open a chain of the audit' },
-  noteChains: { code: 'hn', effect: 'none', summary: 'Note the places of chains' },
-  closeChain: { code: 'hc', effect: 'none', summary: 'Close a chain of the audit' },
-  pruneAudit: { code: 'hp', effect: 'none', summary: 'Remove old entries of the audit' },
-  keepHeader: { code: 'hk', effect: 'none', summary: 'Keep the state of the file in the audit' },
-  keepTenant: { code: 'nk', effect: ['tenant', 'upsert'], summary: 'Keep the state of the tenant in the audit' },
+  openChain: { code: 'ho', effect: 'none', summary: 'Open an audit chain' },
+  noteChains: { code: 'hn', effect: 'none', summary: 'Record the places of audit chains' },
+  closeChain: { code: 'hc', effect: 'none', summary: 'Close an audit chain' },
+  pruneAudit: { code: 'hp', effect: 'none', summary: 'Remove old audit entries' },
+  keepHeader: { code: 'hk', effect: 'none', summary: 'Record the state of the file in the audit' },
+  keepTenant: { code: 'nk', effect: ['tenant', 'upsert'], summary: 'Record the state of the tenant in the audit' },
   keepApplications: {
     code: 'av',
     effect: ['application', 'upsert'],
-    summary: 'Keep the state of applications in the audit',
+    summary: 'Record the state of applications in the audit',
   },
-  keepTokens: { code: 'tk', effect: ['token', 'upsert'], summary: 'Keep the state of tokens in the audit' },
-  mergeChains: { code: 'hm', effect: 'none', summary: 'Merge the chains of the audit by time' },
+  keepTokens: { code: 'tk', effect: ['token', 'upsert'], summary: 'Record the state of tokens in the audit' },
+  mergeChains: { code: 'hm', effect: 'none', summary: 'Merge the audit chains by time' },
   moveVault: { code: 'vm', effect: 'none', summary: 'Move the vault' },
 } as const satisfies Record<string, AuditFacts & Pick<Operation, 'summary'>>;
 
@@ -70,7 +70,7 @@ export interface AuditEvent {
    * - an export: the exported view
    * - a snapshot: its name, then the ids of its tenants
    * - an opened chain of the audit: the chain
-   * - a noted or closed chain of the audit, and a moved vault: the last places of chains, from `encodePlace`
+   * - a recorded or closed chain of the audit, and a moved vault: the last places of chains, from `encodePlace`
    * - a prune of the audit: its checkpoint, from `checkpointEvent`
    * - a kept header: the mark of its MAC; a kept tenant: `since` and `live` of its ledger, then the ids of its keys
    */
@@ -152,7 +152,7 @@ const SAME = '=';
 /**
  * Returns the text of an event, one field a line: code, status, revision, application, tenant, peer, entities. In a
  * counted event the count and the first and last time follow the status, separated by blanks; a `!` at the end of this
- * line means `revealed`, and `@` stands before `as_of`. Ids have no line ends (decisions §5). A UUID is `~` and its 22
+ * line means `revealed`, and `@` precedes `as_of`. Ids have no line ends (decisions §5). A UUID is `~` and its 22
  * characters of base64url. Another id that begins with `~`, `+` or `=` gets a `~` in front. `=` repeats the application,
  * tenant or peer of the previous event.
  */
@@ -172,8 +172,8 @@ function decodeEvent(lines: readonly string[], before: AuditEvent | undefined): 
   if (!action) throw new Error('unreachable: the event was sealed by encodeEvent');
   const who = WHO.map((name, at) => (ids[at] === SAME ? before?.[name] : unpackId(ids[at] ?? '')));
   const [application, tenant, peer] = who;
-  const [told = '', as_of] = result.split('@');
-  const [status = 0, count, first_at = 0, last_at = 0] = told.replace('!', '').split(' ').map(Number);
+  const [outcome = '', as_of] = result.split('@');
+  const [status = 0, count, first_at = 0, last_at = 0] = outcome.replace('!', '').split(' ').map(Number);
   return {
     action,
     status,
@@ -182,7 +182,7 @@ function decodeEvent(lines: readonly string[], before: AuditEvent | undefined): 
     ...(tenant && { tenant_id: tenant }),
     ...(peer && { peer }),
     entities: ids.slice(WHO.length).map(unpackId),
-    ...(told.endsWith('!') && { revealed: true }),
+    ...(outcome.endsWith('!') && { revealed: true }),
     ...(count !== undefined && { counted: { count, first_at, last_at } }),
     ...(as_of !== undefined && { as_of: Number(as_of) }),
   };

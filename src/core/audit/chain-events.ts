@@ -13,7 +13,7 @@ export function createChainRecorder({ draft }: Pick<Audit, 'draft'>): ChainRecor
   };
 }
 
-/** Returns the places that an entry of the root notes. */
+/** Returns the places that an entry of the root records. */
 export function notedPlaces({ action, entities }: AuditEvent): readonly AuditHead[] {
   return action === 'noteChains' || action === 'closeChain' ? entities.map(decodePlace) : [];
 }

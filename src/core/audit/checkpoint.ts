@@ -17,7 +17,7 @@ export interface CheckpointParts extends AuditParts {
 
 /**
  * The entry of a prune. Entries before it keep the state of the records at the last removed row, so that the walk can
- * begin behind this row.
+ * begin after this row.
  */
 export interface Checkpoint {
   /** The last removed row. */

@@ -86,7 +86,7 @@ export interface AuditStore {
   /** Appends rows that record no change, in this order, in one transaction. */
   appendAudit(drafts: readonly AuditDraft[]): Promise<void>;
   /**
-   * Sets the recorder that drafts the entries about opened, noted and closed chains. A store with one chain ignores it.
+   * Sets the recorder that drafts the entries about opened, recorded and closed chains. A store with one chain ignores it.
    */
   useChainRecorder(recorder: ChainRecorder): void;
   /**

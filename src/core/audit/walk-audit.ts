@@ -11,9 +11,9 @@ const PAGE = 100;
 
 export const START: AuditHead = { chain: ROOT_CHAIN, sequence: 0, link: NO_LINK };
 
-const CUT = 'ends before the place that the root notes';
+const CUT = 'ends before the place that the root records';
 const UNOPENED = 'was never opened';
-const CONTINUED = 'continues behind its end';
+const CONTINUED = 'continues after its end';
 
 /** An opened entry with its place. */
 export interface PlacedEvent extends AuditPlace, TimedEvent {
@@ -27,7 +27,7 @@ export function rowName({ chain, sequence }: Pick<AuditPlace, 'chain' | 'sequenc
   return sequence === 0 ? `chain ${chain}` : `${chain}:${sequence}`;
 }
 
-/** The error for damage in the audit, at the first wrong row of a chain. Sequence 0 stands for the whole chain. */
+/** The error for damage in the audit, at the first wrong row of a chain. Sequence 0 means the whole chain. */
 export class BrokenAudit extends Error {
   override readonly name = 'BrokenAudit';
   readonly chain: string;
@@ -52,8 +52,8 @@ type WalkedRow = AuditEntry & { readonly placed: readonly PlacedEvent[] };
 
 /**
  * Yields the events after `from` up to now, and checks the chain before each row. Merges the chains by time. Begins each
- * chain at the root's entry that opened it, and compares the places that the root notes. Throws `BrokenAudit` at a row
- * that was altered, removed, added or moved. Missing rows at the end of a chain are only detected up to its last noted
+ * chain at the root's entry that opened it, and compares the places that the root records. Throws `BrokenAudit` at a row
+ * that was altered, removed, added or moved. Missing rows at the end of a chain are only detected up to its last recorded
  * place; for the root, only by a comparison with a recorded end.
  */
 export async function* walkAudit(parts: AuditParts, from: readonly AuditHead[] = [START]): AsyncGenerator<PlacedEvent> {
@@ -104,7 +104,7 @@ async function* walkChain({ store, keyring }: AuditParts, from: AuditHead, end: 
   }
 }
 
-/** Compares a place that the root notes with the chain, which ends at `end`. The walk checks the links up to there. */
+/** Compares a place that the root records with the chain, which ends at `end`. The walk checks the links up to there. */
 async function checkPlace(store: AuditReads, place: AuditHead, end: number, isLast: boolean): Promise<void> {
   const { chain, sequence, link } = place;
   const whole = { chain, sequence: 0 };
@@ -158,7 +158,7 @@ export function openRow(
     return events.map((timed, index) => ({ chain, sequence, n: index + 1, link, ...timed }));
   } catch (error) {
     if (error instanceof Problem && error.code === 'integrity_failure') {
-      throw new BrokenAudit({ chain, sequence }, 'does not open');
+      throw new BrokenAudit({ chain, sequence }, 'cannot be decrypted');
     }
     throw error;
   }

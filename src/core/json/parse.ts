@@ -45,7 +45,7 @@ const EXACT_LENGTH = 15;
  * The default depth limit. It exceeds the depth of anything that the vault stores or returns (`MAX_DEPTH`), so accepted
  * values stay readable if that limit changes.
  */
-const DEEPEST = 1024;
+const DEFAULT_DEPTH = 1024;
 
 /** The state of the parser. `path[i]` is the name of the value at depth `i`. */
 interface Cursor {
@@ -62,7 +62,7 @@ interface Cursor {
  * `maxDepth` limits the nesting of arrays and objects. Throws `JsonSyntaxError`.
  */
 export function parseJson(text: string, options: { readonly maxDepth?: number } = {}): Json {
-  const cursor: Cursor = { text, maxDepth: options.maxDepth ?? DEEPEST, path: [], at: 0, depth: 0 };
+  const cursor: Cursor = { text, maxDepth: options.maxDepth ?? DEFAULT_DEPTH, path: [], at: 0, depth: 0 };
   const value = parseValue(cursor);
   skipSpace(cursor);
   if (cursor.at < text.length) throw refuse(cursor, 'syntax', 'unexpected text after the value');

@@ -11,7 +11,7 @@ const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
   required: () => 'is required',
   type: (params) => `must be ${withArticle([params['type']].flat().join(' or '))}`,
   enum: (params) => oneOf(params['allowedValues'] as readonly string[]),
-  pattern: () => 'has characters or a form that is not allowed here',
+  pattern: () => 'is malformed or contains characters that are not allowed',
   format: (params) => `must be a ${params['format']}`,
   minLength: ({ limit }) => (limit === 1 ? 'must not be empty' : `must have at least ${limit} characters`),
   maxLength: (params) => `must have at most ${params['limit']} characters`,
@@ -21,7 +21,7 @@ const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
   maxItems: (params) => `must have at most ${params['limit']} items`,
   uniqueItems: () => 'must not repeat an item',
   maxProperties: (params) => `must have at most ${params['limit']} members`,
-  propertyNames: () => 'has a member whose name is empty, too long, or has control characters',
+  propertyNames: () => 'has a member whose name is empty, is too long, or contains control characters',
 };
 
 /** The messages for patterns that have a short name. */

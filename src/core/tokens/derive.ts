@@ -39,7 +39,7 @@ export async function derive(
 /**
  * Returns the derived values of a token. Throws `invalid_request` with the member and the position of a failing
  * expression (decisions §4). `unread` is for a caller that cannot read the token: the function then removes the
- * expressions that fail on the token's data, and replaces a failing fingerprint expression by the default.
+ * expressions that fail on the token's data, and replaces a failing fingerprint expression with the default.
  */
 export function deriveNow(
   keyring: TenantKeyring,

@@ -26,7 +26,7 @@ const TOKEN_FORMATS = [
 ];
 
 /** The widest UTC offset in use, +14:00, in minutes. */
-const WIDEST_OFFSET = 14 * 60;
+const MAX_OFFSET_MINUTES = 14 * 60;
 const MINUTE = 60_000;
 const DAY = 24 * 60 * MINUTE;
 
@@ -108,7 +108,7 @@ function offsetMinutes(offset = 'Z'): number {
   const digits = offset.slice(1).replace(':', '').padEnd(4, '0');
   const minutes = number(digits.slice(2));
   const size = number(digits.slice(0, 2)) * 60 + minutes;
-  if (minutes > 59 || size > WIDEST_OFFSET) {
+  if (minutes > 59 || size > MAX_OFFSET_MINUTES) {
     throw invalid('expires_at', 'must have an offset from -14:00 to +14:00');
   }
   return offset.startsWith('-') ? -size : size;

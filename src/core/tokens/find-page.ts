@@ -64,7 +64,7 @@ export async function findPage(
 }
 
 /** Resolves to the `limit` tokens after a position. `next` is the position of the last token if more tokens follow. */
-export async function findBehind(
+export async function findAfter(
   sought: Sought,
   { after, limit }: { readonly after: ScanPosition | undefined; readonly limit: number },
   now: Instant,

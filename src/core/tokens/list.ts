@@ -13,7 +13,7 @@ import { parseQuery } from '../search/parse-query.ts';
 import { searchCondition } from '../search/search-condition.ts';
 import { isAtOrBelow, normalizeContainers } from './containers.ts';
 import { cursorOf, readCursor } from './cursor.ts';
-import { findBehind, findPage, type Sought } from './find-page.ts';
+import { findAfter, findPage, type Sought } from './find-page.ts';
 import { foldCase, indexed, metadataText } from './indexes.ts';
 import { presentToken } from './present-token.ts';
 import type { PresentedDetails } from './token-codec.ts';
@@ -96,7 +96,7 @@ const pageBehind = (asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller
   inTurn(caller, async () => {
     const now = world.clock.now();
     const after = start === undefined ? undefined : readCursor(start);
-    const { records, next } = await findBehind(soughtBy(asked, caller), { after, limit: size }, now, caller, world);
+    const { records, next } = await findAfter(soughtBy(asked, caller), { after, limit: size }, now, caller, world);
     const data = await show(records, asked, now, caller, world);
     return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
   });

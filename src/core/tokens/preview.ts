@@ -5,7 +5,7 @@ import { loadFiltersOf, prepareToken } from './create.ts';
 
 /**
  * Returns the reply that Create Token would return, and the texts that would find the token. Reads and stores no token,
- * so a preview reports neither a taken id nor a duplicate: both would tell the caller about tokens that it cannot read.
+ * so a preview reports neither a taken id nor a duplicate: both would reveal tokens that the caller cannot read.
  */
 export const previewToken: Handler<'previewToken'> = async ({ body }, caller, world) => {
   await loadFiltersOf(body);

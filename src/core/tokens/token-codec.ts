@@ -186,7 +186,7 @@ function decodeDetails(text: string): { readonly details: PresentedDetails; read
   return { details, end };
 }
 
-/** The text that stands for the default definition of a type. If the defaults change, they need another text. */
+/** The text that represents the default definition of a type. If the defaults change, they need another text. */
 const DEFAULTS = '1';
 
 function defaultsOf(type: TokenType): TokenDefinition {

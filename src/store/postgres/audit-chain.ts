@@ -68,7 +68,7 @@ export async function readHead(run: Run, chain: string): Promise<AuditHead> {
 }
 
 /** Returns the place of an entry after `head`. Throws the errors of the draft's `link`. */
-export function placeBehind({ chain, sequence: last, link: previous }: AuditHead, draft: AuditDraft): PlacedEntry {
+export function placeAfter({ chain, sequence: last, link: previous }: AuditHead, draft: AuditDraft): PlacedEntry {
   const sequence = last + 1;
   const { at, sealed } = draft;
   return { chain, sequence, previous, at, sealed, link: draft.link(previous, sequence), draft };

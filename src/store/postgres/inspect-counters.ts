@@ -75,13 +75,13 @@ export function inspectCounters(): CounterCheck {
       return [
         ...[...live]
           .filter(([, difference]) => difference !== 0)
-          .map(([name]) => finding(name, 'the counter of a type differs from its tokens')),
+          .map(([name]) => finding(name, 'the counter of a type differs from the number of its tokens')),
         ...[...types]
           .filter((name) => (tokens.get(name) ?? 0) !== (counters.get(name) ?? 0))
           .map((name) => finding(name, 'the last creation time of a type differs from that of its last token')),
         ...[...active]
           .filter(([, difference]) => difference > 0)
-          .map(([name]) => finding(name, 'the counter of a month is less than its tokens')),
+          .map(([name]) => finding(name, 'the counter of a month is lower than the number of its tokens')),
       ];
     },
   };

@@ -57,7 +57,7 @@ const COLUMN_CHECK: Check = {
 const CHECKS: readonly Check[] = [
   {
     table: 'schema',
-    what: 'no vault creates this, and it may change, hide or lose rows',
+    what: 'is not part of a vault, and may change, hide or lose rows',
     sql: `SELECT 'trigger ' || tgname FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = ${SCHEMA}
       UNION ALL SELECT 'rule ' || rulename FROM pg_rewrite r JOIN pg_class c ON c.oid = ev_class WHERE relnamespace = ${SCHEMA}
       UNION ALL SELECT 'policy ' || polname FROM pg_policy p JOIN pg_class c ON c.oid = polrelid WHERE relnamespace = ${SCHEMA}
@@ -97,13 +97,13 @@ const CHECKS: readonly Check[] = [
   },
   {
     table: 'chain',
-    what: 'a chain of the audit has no row',
+    what: 'an audit chain has no row',
     sql: `SELECT 'chain ' || chain FROM (SELECT 0 AS chain UNION SELECT DISTINCT chain FROM vault.audit) a
       WHERE chain NOT IN (SELECT chain FROM vault.chain)`,
   },
   {
     table: 'tenant',
-    what: 'its newest keys are not the newest of its keys',
+    what: 'does not name the newest of its keys',
     sql: `SELECT n.id::text FROM vault.tenant n WHERE
       n.data_key_id IS DISTINCT FROM (SELECT max(key_id) FROM vault.tenant_key WHERE tenant = n.tenant AND purpose = 1)
       OR n.index_key_id IS DISTINCT FROM (SELECT max(key_id) FROM vault.tenant_key WHERE tenant = n.tenant AND purpose = 2)`,
@@ -116,7 +116,7 @@ const CHECKS: readonly Check[] = [
   },
   {
     table: 'audit_index',
-    what: 'names rows that it does not cover yet, or that the audit does not have',
+    what: 'names rows beyond its own end or beyond the end of the audit',
     sql: `SELECT 'chain ' || i.chain FROM (SELECT chain, max(sequence) AS sequence FROM vault.audit_index GROUP BY chain) i
       WHERE i.sequence > coalesce((SELECT logged FROM vault.chain c WHERE c.chain = i.chain), 0)
         OR i.sequence > coalesce((SELECT max(sequence) FROM vault.audit a WHERE a.chain = i.chain), 0)`,

@@ -5,7 +5,7 @@ import {
   CHAIN,
   findWritten,
   type PlacedEntry,
-  placeBehind,
+  placeAfter,
   readHead,
   subjectStatements,
 } from './audit-chain.ts';
@@ -122,7 +122,7 @@ export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead
   let last = head;
   return members.map((member) => {
     try {
-      const entry = member.audit && placeBehind(last, member.audit);
+      const entry = member.audit && placeAfter(last, member.audit);
       const bound = member.statements(entry, head.chain);
       last = entry ?? last;
       return { member, entry, bound };
@@ -268,7 +268,7 @@ export function openTransaction(send: Run, head: AuditHead): OpenTransaction {
 
   async function append(drafts: readonly AuditDraft[], isRemoval: boolean): Promise<AuditHead> {
     const from = entries.length;
-    for (const draft of drafts) entries.push(placeBehind(entries.at(-1) ?? head, draft));
+    for (const draft of drafts) entries.push(placeAfter(entries.at(-1) ?? head, draft));
     await appendEntries(run, entries.slice(from), isRemoval);
     return entries.at(-1) ?? head;
   }

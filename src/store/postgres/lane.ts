@@ -18,8 +18,8 @@ const MAX_REFUSERS = 8;
 /** The maximum number of waiting tasks. */
 const MAX_WAITING = 4096;
 
-/** The number of heartbeats between two notes of the root chain. */
-const BEATS_OF_NOTE = 3;
+/** The number of heartbeats between two records of the chain's end in the root chain. */
+const BEATS_PER_NOTE = 3;
 
 type Work =
   | { readonly member: LaneMember<unknown> }
@@ -62,7 +62,7 @@ export interface Lane extends Pick<Connections, 'change' | 'changeTokens' | 'joi
  * - A process that writes often opens a chain of its own, whose head it remembers: a group takes one round trip, and
  *   processes do not wait for each other. Its first writes, and all changes of tenants, applications and keys, are in
  *   the root chain, whose head they read under its lock.
- * - The root chain notes the end of the chain from time to time. Another process closes a chain without a heartbeat for
+ * - The root chain records the end of the chain from time to time. Another process closes a chain without a heartbeat for
  *   a minute. Then `lockLane` fails, nothing is written, and the tasks run again on a new chain.
  * - A write resolves after its COMMIT. A change runs alone.
  * - A member whose place is taken, because an earlier member changed nothing, runs again in the next transaction.
@@ -211,11 +211,11 @@ export function openLane(
     await own.abandon(client).catch(() => client.destroy());
   }
 
-  /** Writes the heartbeat of the chain, and lets the root note its end. The next call retries a failure. */
+  /** Writes the heartbeat of the chain, and records its end in the root. The next call retries a failure. */
   function keepAlive(beat: number): void {
     if (isClosed || own.head() === undefined) return;
     const work = submit({ member: HEARTBEAT });
-    const noted = beat % BEATS_OF_NOTE === 0 ? submit({ change: own.note, onRoot: true }) : undefined;
+    const noted = beat % BEATS_PER_NOTE === 0 ? submit({ change: own.note, onRoot: true }) : undefined;
     Promise.all([work, noted]).catch(() => undefined);
   }
 

@@ -35,7 +35,7 @@ export interface OwnChain {
   /** Returns the last committed entry. Undefined while no chain is open. */
   head(): AuditHead | undefined;
   /**
-   * Resolves to the place after which the next transaction writes; undefined stands for the root chain. Opens the chain
+   * Resolves to the place after which the next transaction writes; undefined means the root chain. Opens the chain
    * when the process has written often enough. Rejects with the errors of `runChange`.
    */
   forWrite(client: SqlClient): Promise<AuditHead | undefined>;
@@ -45,7 +45,7 @@ export interface OwnChain {
   forget(): void;
   /** Closes and leaves a chain that ends at another place than expected. Publishes the number of rows that are missing. */
   abandon(client: SqlClient): Promise<void>;
-  /** Lets the root chain note the last committed entry. */
+  /** Records the last committed entry in the root chain. */
   note(transaction: Transaction): Promise<void>;
   /** Closes and records the chains of processes that have ended. */
   sweep(transaction: Transaction): Promise<void>;

@@ -79,7 +79,7 @@ export async function startFleet({
   const served = storeAt((await portOf?.(server.port)) ?? server.port);
   const keyFile = join(folder, 'vault.key');
   writeFileSync(keyFile, new Uint8Array(32).fill(7), { mode: 0o600 });
-  // Connections without a password need none, but the client requires one.
+  // The server requires no password, but the client does.
   process.env['PGPASSWORD'] = 'unused';
   const { application } = await createStoreVault({
     store: parseStore(store, false),

@@ -8,7 +8,7 @@ const DAEMONS = [0, 1, 2] as const;
 const CYCLES = { quick: 4, full: 200 } as const;
 const MAX_P99_MS = 1_000;
 
-/** Kills one of three daemons under load, again and again. The others go on, and nothing is lost. */
+/** Kills one of three daemons under load, again and again. The others continue, and nothing is lost. */
 async function kills({ seed, quick }: CheckOptions, trusting: boolean) {
   const fleet = await startFleet({ daemons: DAEMONS.length });
   const load = fleetLoad(fleet, seed, { trusting });

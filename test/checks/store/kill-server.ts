@@ -10,7 +10,7 @@ const MAX_READY_MS = 2_000;
 /** The part of the built product that makes each commit durable. */
 const DURABLE = 'READ COMMITTED; SET LOCAL synchronous_commit TO on;\n      SET LOCAL statement_timeout';
 
-/** Kills PostgreSQL under load, again and again. The daemons answer only 503 meanwhile, and recover alone. */
+/** Kills PostgreSQL under load, again and again. The daemons answer only 503 meanwhile, and recover by themselves. */
 async function kills({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
   const fleet = await startFleet({ daemons: 2, ...options });
   const load = fleetLoad(fleet, seed);

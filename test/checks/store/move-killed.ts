@@ -92,6 +92,6 @@ export const CHECK: Check = {
   name: 'killed moves',
   quick: true,
   run: (options) => moves(options, false),
-  /** A copy, after which both places serve. */
+  /** Makes copies, so that both places serve. */
   control: (options) => moves(options, true),
 };

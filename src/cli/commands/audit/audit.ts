@@ -49,7 +49,7 @@ const EXPORT_FLAGS = {
 } as const;
 
 const VERIFY_FLAGS = {
-  archive: { flag: '--archive <path>', env: 'VAULT_ARCHIVE', help: 'check only this archive of `vault audit prune`' },
+  archive: { flag: '--archive <path>', env: 'VAULT_ARCHIVE', help: 'check only this archive from `vault audit prune`' },
 } as const;
 
 const PRUNE_FLAGS = {

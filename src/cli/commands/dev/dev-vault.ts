@@ -186,7 +186,7 @@ async function readKeys(file: string, keysFile: string): Promise<DevKeys> {
       hint: 'serve the vault without --dev, or name another file',
     });
   }
-  throw new Fault('usage', `${file} was not made by \`vault serve --dev\``, {
+  throw new Fault('usage', `${file} was not created by \`vault serve --dev\``, {
     hint: 'serve it without --dev, or name another file',
   });
 }

@@ -124,7 +124,9 @@ async function variablesOfDaemon(
   }
   const key = ready[`${as ?? 'private'}_key`];
   if (as !== undefined && key === undefined) {
-    throw new Fault('usage', `--as: ${file} holds no ${as} key`, { hint: 'name a ready file of `vault serve --dev`' });
+    throw new Fault('usage', `--as: ${file} holds no ${as} key`, {
+      hint: 'name a ready file from `vault serve --dev`',
+    });
   }
   return {
     VAULT_URL: ready.url,

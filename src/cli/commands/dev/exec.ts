@@ -26,7 +26,7 @@ const EXEC_FLAGS = {
     flag: '--file <path>',
     // Do not read VAULT_FILE: it names a user's own vault, not a --dev vault.
     env: 'VAULT_DEV_FILE',
-    help: 'a persistent vault file of `vault serve --dev --file`',
+    help: 'a persistent vault file from `vault serve --dev --file`',
   },
   ...FLAGS.permissions,
 } as const;

@@ -186,7 +186,7 @@ const RESTORE_FLAGS = {
 
 /** `vault restore BACKUP --file F`: copies a backup to F, if the backup is undamaged. */
 export function defineRestore(command: Command, finish: Finish): void {
-  command.argument('<backup>', 'the file that `vault backup` made');
+  command.argument('<backup>', 'the file that `vault backup` created');
   const rows = { ...RESTORE_FLAGS, ...FLAGS.file, ...FLAGS.profile };
   definePrinting(command, finish, RESULT_VIEWS.backup, rows, async ({ flags, env, read, words: [backup = ''] }) => {
     const file = filePath('--file', chooseFile(flags, env));

@@ -11,7 +11,7 @@ Removed records leave free space in the file, which new records use. This comman
 copy as \`vault doctor\` does, and replaces the file. It needs free space for the copy in the folder of the file. Stop
 daemons first; other commands fail with exit code 8 meanwhile. A killed run leaves the old file.`;
 
-/** `vault compact`: replaces the file by a checked copy without free space. */
+/** `vault compact`: replaces the file with a checked copy without free space. */
 export function defineCompact(command: Command, finish: Finish): void {
   defineOnFile(command, finish, RESULT_VIEWS.compact, async () => async (opened) => {
     const { checked, ...sizes } = await compactWithProgress(opened);

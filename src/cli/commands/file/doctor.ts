@@ -15,7 +15,7 @@ const DOCTOR_FLAGS = {
   archive: {
     flag: '--archive <path...>',
     env: 'VAULT_ARCHIVE',
-    help: 'an archive of `vault audit prune` to check, too; repeatable (comma-separated in VAULT_ARCHIVE)',
+    help: 'an archive from `vault audit prune` to check, too; repeatable (comma-separated in VAULT_ARCHIVE)',
   },
 } as const;
 

@@ -28,7 +28,7 @@ export function initNotes({ file, keyFile, keyCommand, keyOut }: MadeVault): rea
   return [
     made,
     keyOut === undefined
-      ? ['the API key below is shown once', `keep it in a file, then make an application: ${next}`]
-      : [`wrote the API key to ${keyOut}`, `make an application: ${next}`],
+      ? ['the API key below is shown once', `keep it in a file, then create an application: ${next}`]
+      : [`wrote the API key to ${keyOut}`, `create an application: ${next}`],
   ];
 }

@@ -42,7 +42,7 @@ const HINT = 'name another schema with ?schema=NAME; existing vaults are never c
 /** Throws the fault `credential_missing`: a database has no default key file. */
 function requireNamed({ flags, env }: CommandLine): void {
   if (Object.keys(namedCredential(flags, env)).length > 0) return;
-  throw new Fault('credential_missing', 'the key of a database must be named');
+  throw new Fault('credential_missing', 'a database has no default key file');
 }
 
 async function newCredential({ flags, env }: CommandLine, allowWeak: boolean): Promise<NewCredential> {

@@ -58,7 +58,7 @@ export function defineInit(command: Command, finish: Finish): void {
   );
   command.addHelpText(
     'after',
-    '\nMakes a missing key file: 32 random bytes, mode 0600. Keep a copy of it. Uses an existing key file only if\n' +
+    '\nCreates a missing key file: 32 random bytes, mode 0600. Keep a copy of it. Uses an existing key file only if\n' +
       '--key-file names it. Anybody with a copy of the vault and its key file can read the vault. With --store, name the\n' +
       'key: --key-file, --key-command or --passphrase-file.',
   );

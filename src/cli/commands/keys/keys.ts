@@ -18,7 +18,7 @@ const ADD_FLAGS = {
   newKeyFile: {
     flag: '--new-key-file <path>',
     env: 'VAULT_NEW_KEY_FILE',
-    help: 'the key file to add; a missing file is made (0600)',
+    help: 'the key file to add; a missing file is created (0600)',
   },
   newKeyCommand: {
     flag: '--new-key-command <command>',
@@ -77,7 +77,7 @@ export function defineKeysRemove(command: Command, finish: Finish): void {
   });
   command.addHelpText(
     'after',
-    '\nThe removed key still opens backups and older copies. `vault keys rotate --master` makes new keys for the vault.',
+    '\nThe removed key still opens backups and older copies. `vault keys rotate --master` creates new keys for the vault.',
   );
 }
 

@@ -83,7 +83,7 @@ export async function applySeed(
     } catch (error) {
       // Plan again: an earlier apply, whose last call ended after this plan, may have created the token.
       if (error instanceof Problem && error.code === 'token_id_taken') continue;
-      throw random === undefined ? tellingOfKeys(error, made) : error;
+      throw random === undefined ? withKeyHint(error, made) : error;
     }
   }
 }
@@ -105,7 +105,7 @@ function requireSameNumber({ generatedFrom }: SeedDocument, recorded: number | u
 }
 
 /** Returns the error with a hint that names the new applications whose keys are lost. */
-function tellingOfKeys(error: unknown, made: MadeApps): unknown {
+function withKeyHint(error: unknown, made: MadeApps): unknown {
   if (!(error instanceof Fault) || made.size === 0) return error;
   const { code, message, details, hint } = error;
   const names = [...made].map(([item, { id }]) => `${item} (${id})`).join(', ');

@@ -81,12 +81,12 @@ export async function findMadeBy(calls: SeedCalls, id: string): Promise<readonly
 
 const IDS_OF_A_QUERY = 50;
 /** The maximum length of encoded ids: a daemon accepts a URL of 8 KiB. */
-const LETTERS_OF_A_QUERY = 6_000;
+const MAX_QUERY_LETTERS = 6_000;
 
 /** Resolves to the existing tokens with these ids, by id. */
 export async function findTokens(calls: SeedCalls, ids: readonly string[]): Promise<ReadonlyMap<string, JsonObject>> {
   const found = new Map<string, JsonObject>();
-  for (const id of batchesOf(ids, IDS_OF_A_QUERY, LETTERS_OF_A_QUERY, (one) => encodeURIComponent(one).length + 4)) {
+  for (const id of batchesOf(ids, IDS_OF_A_QUERY, MAX_QUERY_LETTERS, (one) => encodeURIComponent(one).length + 4)) {
     const answer = await calls('listTokens', { query: { id, size: [String(IDS_OF_A_QUERY)] } });
     for (const token of itemsOf(answer)) found.set(String(token['id']), token);
   }

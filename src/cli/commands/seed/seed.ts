@@ -70,8 +70,8 @@ The name of an item is the id of its token. The API key must belong to a managem
 which the first apply makes, creates the tokens. A second apply changes nothing, and no apply changes an item that the seed did
 not make.
 An apply prints the API keys that it makes. With --seed, later applies print a key again until the key is regenerated.
-Applications need --file with --seed, because a daemon makes random ids and keys. \`vault serve --dev --seed-file FILE --seed N\`
-and \`vault exec --seed-file FILE --seed N\` make the same ids and keys on every machine.
+Applications need --file with --seed, because a daemon creates random ids and keys. \`vault serve --dev --seed-file FILE --seed N\`
+and \`vault exec --seed-file FILE --seed N\` create the same ids and keys on every machine.
 
 Exit codes: 7 a file is invalid (all errors are printed); 6 an item exists that the seed did not make, or another apply of the seed is running.
 

@@ -37,7 +37,7 @@ export function createRetention(
       });
       const { archive, removed = 0 } = pruned ?? {};
       if (archive !== undefined) report(`moved ${archive.entries} audit entries to ${archive.place}`);
-      else if (removed > 0) report(`completed the removal of ${removed} archived rows of the audit`);
+      else if (removed > 0) report(`completed the removal of ${removed} archived audit rows`);
       next = pruned === undefined ? Number.NEGATIVE_INFINITY : now() + DAY_MS;
     } catch (error) {
       next = now() + HOUR_MS;

@@ -59,5 +59,5 @@ export async function reloadCertificate(
 /** Throws the fault `usage` for a named pipe: its read may wait forever, and then signals could not stop the daemon. */
 function refusePipe(flag: string, path: string): void {
   if (!statSync(path, { throwIfNoEntry: false })?.isFIFO()) return;
-  throw new Fault('usage', `${flag}: ${path} is a named pipe, which only the start reads`);
+  throw new Fault('usage', `${flag}: ${path} is a named pipe, which can be read only at the start`);
 }

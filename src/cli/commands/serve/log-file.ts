@@ -19,7 +19,7 @@ export interface LogFile {
   readonly reopen: (report: Report) => boolean;
 }
 
-/** Opens the file of `--log-file`; makes it (0600) if it is missing. Throws the fault `usage`. */
+/** Opens the file of `--log-file`; creates it (0600) if it is missing. Throws the fault `usage`. */
 export function openLogFile(path: string, report: Report): LogFile {
   let file = open(path);
   let isFailing = false;
@@ -55,7 +55,7 @@ function open(path: string): number {
     return openSync(path, O_APPEND | O_CREAT | O_WRONLY | NO_WAIT, 0o600);
   } catch (cause) {
     throw new Fault('usage', `--log-file: ${path} cannot be opened (${errorCode(cause)})`, {
-      hint: 'name a file in an existing folder that the daemon can write',
+      hint: 'name a file that the daemon can write, in an existing folder',
       cause,
     });
   }

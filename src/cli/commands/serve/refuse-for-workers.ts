@@ -19,7 +19,7 @@ export function refuseForWorkers(flags: ServeFlags & GlobalFlags, options: Serve
     { flag: '--dev', typed: flags.dev, value: options.dev || undefined },
     { flag: '--anchor', typed: flags.anchor, value: flagValue(flags.anchor, env, FLAGS.anchor.anchor) },
     { flag: '--socket', typed: flags.socket, value: options.socket },
-    { flag: 'a socket of systemd (LISTEN_FDS)', typed: undefined, value: options.passed },
+    { flag: 'a systemd socket (LISTEN_FDS)', typed: undefined, value: options.passed },
   ];
   for (const { flag, typed, value } of given) {
     if (value === undefined) continue;

@@ -18,7 +18,7 @@ const METRICS_ADDRESS: MetricsAddress = { host: '127.0.0.1', port: 9484 };
 
 /** The flags of `vault serve`, besides those that open the file. */
 export const SERVE_FLAGS = {
-  dev: { flag: '--dev', env: 'VAULT_DEV', help: 'make a vault with its API keys; temporary without --file' },
+  dev: { flag: '--dev', env: 'VAULT_DEV', help: 'create a vault with its API keys; temporary without --file' },
   seedFile: {
     flag: '--seed-file <path...>',
     env: 'VAULT_SEED_FILE',
@@ -256,7 +256,7 @@ function socketOf(flags: ServeFlags, env: Environment): string | undefined {
   return socket;
 }
 
-/** Returns the socket of systemd, which the environment cannot override. Throws the fault `usage` for a typed address. */
+/** Returns the systemd socket, which the environment cannot override. Throws the fault `usage` for a typed address. */
 function passedOf(flags: ServeFlags, env: Environment): number | undefined {
   const passed = passedSocket(env);
   const typed = (['socket', 'port', 'host'] as const).find((name) => flags[name] !== undefined);

@@ -272,7 +272,7 @@ async function openServed(
   }
   const place = chooseOwnPlace(flags, env);
   if (place.store !== undefined && options.retention !== undefined) {
-    throw new Fault('usage', '--audit-keep works only on a file', {
+    throw new Fault('usage', '--audit-keep works only with a file', {
       hint: 'run `vault audit prune` as the owner of the database',
     });
   }

@@ -127,6 +127,6 @@ async function askOnce(url: string, timeoutMs: number, ca: string | undefined): 
 
 /** Returns whether a body is that of a ready daemon, since other servers may answer 200 to every path. */
 function isReady(body: Uint8Array): boolean {
-  const said = parseText(Buffer.from(body).toString());
-  return typeof said === 'object' && said !== null && 'status' in said && said.status === 'ready';
+  const reply = parseText(Buffer.from(body).toString());
+  return typeof reply === 'object' && reply !== null && 'status' in reply && reply.status === 'ready';
 }

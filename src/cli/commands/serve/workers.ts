@@ -87,7 +87,7 @@ function createCrew() {
   function ended(worker: Worker, code: number | null, signal: string | null): void {
     living.delete(worker);
     if (living.size === 0) onLastEnd();
-    if (worker.id === FIRST) tell(LOST);
+    if (worker.id === FIRST) send(LOST);
     if (stopped !== undefined) {
       releaseFirst();
       return;
@@ -105,20 +105,20 @@ function createCrew() {
       onLastEnd = resolve;
     });
     for (const worker of living) if (!serving.has(worker)) worker.process.kill('SIGKILL');
-    tell(STOP);
+    send(STOP);
     releaseFirst();
     const patience = setTimeout(kill, KILL_MS);
     if (living.size > 0) await allEnded;
     clearTimeout(patience);
   }
 
-  function tell(message: string, to: Iterable<Worker> = living): void {
+  function send(message: string, to: Iterable<Worker> = living): void {
     for (const worker of to) worker.send(message, () => undefined);
   }
 
   /** Lets the first worker end if it is the only one left. It ends last, because it writes for the others. */
   function releaseFirst(): void {
-    if ([...living].every(({ id }) => id === FIRST)) tell(RELEASE);
+    if ([...living].every(({ id }) => id === FIRST)) send(RELEASE);
   }
 
   function askMetrics(worker: Worker): Promise<CollectedMetrics> {
@@ -141,7 +141,7 @@ function createCrew() {
         living.add(worker);
         worker.on('message', (message: WorkerListens | WorkDone | WorkerMetrics | Letter) => {
           if ('done' in message) {
-            tell(
+            send(
               message.done,
               [...living].filter(({ id }) => id !== FIRST),
             );
@@ -159,7 +159,7 @@ function createCrew() {
       }),
     /** Lets the first worker do the work of a signal. */
     passOn: (signal: WorkSignal) =>
-      tell(
+      send(
         signal,
         [...living].filter(({ id }) => id === FIRST),
       ),

@@ -95,7 +95,7 @@ const RESET_FLAGS = {
   compact: {
     flag: '--compact',
     env: 'VAULT_COMPACT',
-    help: 'also give the free space back, as `vault compact` does',
+    help: 'also return free space to the file system, like `vault compact`',
   },
 } as const;
 

@@ -51,7 +51,7 @@ type ExportFlags = FlagsOf<typeof EXPORT_FLAGS> & SealFlags;
 
 const HELP = `
 With --file or --store, the export needs the key of the vault but no API key. It contains every token of the tenant with its definitions,
-so \`vault import\` makes the same tokens in another vault. With --url, it contains the tokens as the API key reads them,
+so \`vault import\` creates the same tokens in another vault. With --url, it contains the tokens as the API key reads them,
 without masks, search indexes and fingerprint expressions. Other commands may write during the export.`;
 
 type Row = Readonly<Record<string, Printable | undefined>>;

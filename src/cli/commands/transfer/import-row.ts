@@ -22,7 +22,7 @@ export interface RowFacts {
   readonly withoutMask: boolean;
 }
 
-/** Returns whether a body can be part of a batch: one create request makes its token completely. */
+/** Returns whether a body can be part of a batch: one create request creates its token completely. */
 export function isWholeRequest(body: string): boolean {
   const parsed = parseText(body);
   if (typeof parsed !== 'object' || parsed === null) return false;

@@ -6,7 +6,7 @@ import type { Printable } from '../../../core/json/stringify.ts';
 import { selectField } from '../../output/select-field.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
-const LARGEST_PAGE = '100';
+const MAX_PAGE_SIZE = '100';
 
 /** The members of a token in a reply that Create Token accepts, too. */
 const MEMBERS = ['id', 'type', 'data', 'containers', 'metadata', 'expires_at'] as const;
@@ -27,7 +27,7 @@ export async function* pageExport(
   };
   onTotal(Number(selectField(await ask('listTokens', [['size', '1']]), ['pagination', 'total_items'])));
   for (let next: readonly (readonly [string, string])[] = [], isLast = false; !isLast; ) {
-    const page = await ask('listTokensByCursor', [['size', LARGEST_PAGE], ...next]);
+    const page = await ask('listTokensByCursor', [['size', MAX_PAGE_SIZE], ...next]);
     const start = selectField(page, ['pagination', 'next']);
     isLast = typeof start !== 'string';
     next = [['start', String(start)]];

@@ -55,8 +55,8 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
     if (fault !== 'usage')
       report('nothing was imported', fault === 'invalid_data' ? 'correct it, then run again' : undefined);
   } else if (stopped) {
-    words.push(left === undefined ? 'the rest left' : `${unanswered + left} left`);
-    report(`the import stopped: ${words.join(', ')}`, howToGoOn(journal, isInputFault));
+    words.push(left === undefined ? 'the rest not imported' : `${unanswered + left} left`);
+    report(`the import stopped: ${words.join(', ')}`, howToContinue(journal, isInputFault));
   } else if (!stopped && counts.failed > 0) {
     const named =
       errors === undefined ? 'pass --errors FILE to list the failed rows' : `${errors} lists the failed rows`;
@@ -69,18 +69,18 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
 
 /** Reports an import that a signal stops, and how to continue it. */
 export function reportInterrupt(counts: Readonly<ImportCounts>, journal: string | undefined): void {
-  report(`the import was interrupted: ${countWords(counts).join(', ')}`, howToGoOn(journal, false));
+  report(`the import was interrupted: ${countWords(counts).join(', ')}`, howToContinue(journal, false));
 }
 
 function countWords({ created, skipped, failed }: Readonly<ImportCounts>): string[] {
-  return [`${created} created`, `${skipped} there already`, `${failed} refused`];
+  return [`${created} created`, `${skipped} already existed`, `${failed} refused`];
 }
 
 function reportStop(stoppedBy: unknown, env: Environment): ExitCode {
   return stoppedBy instanceof TransferRefused ? reportProblem(stoppedBy.reply) : reportFailure(stoppedBy, env);
 }
 
-function howToGoOn(journal: string | undefined, isInputFault: boolean): string {
+function howToContinue(journal: string | undefined, isInputFault: boolean): string {
   const again = isInputFault ? 'correct it, then run again' : 'import the same file again';
   return journal === undefined
     ? `${again}: finished rows with an id are skipped; rows without one are created again, unless --resume names a journal from the start`

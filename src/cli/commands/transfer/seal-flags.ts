@@ -19,7 +19,7 @@ export const SEAL_FLAGS = {
   recipient: {
     flag: '--recipient <key>',
     env: 'VAULT_RECIPIENT',
-    help: 'seal for this public key of `vault keygen`',
+    help: 'seal for this public key from `vault keygen`',
   },
   ...PASSPHRASE_FLAG,
   plaintext: {

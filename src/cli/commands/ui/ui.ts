@@ -41,7 +41,7 @@ const UI_FLAGS = {
     help: 'a file with an API key for the page; repeatable. VAULT_API_KEY contains the key itself',
   },
   port: { flag: '--port <number>', env: 'VAULT_UI_PORT', help: 'the port of the page (default: a free one)' },
-  noOpen: { flag: '--no-open', env: 'VAULT_UI_OPEN', help: 'print the link, and open no browser' },
+  noOpen: { flag: '--no-open', env: 'VAULT_UI_OPEN', help: 'print the link without opening a browser' },
   idle: {
     flag: '--idle <duration>',
     env: 'VAULT_UI_IDLE',

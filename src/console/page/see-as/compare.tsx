@@ -2,7 +2,7 @@ import type { Application } from '../../../client/create-client.ts';
 import { go } from '../route.ts';
 
 /** The maximum number of further applications to compare. */
-const MOST = 3;
+const MAX_OTHERS = 3;
 
 /** Returns the further applications that the address names. */
 export function chosenOf(
@@ -11,7 +11,7 @@ export function chosenOf(
   first: Application | undefined,
 ): readonly Application[] {
   const found = (ids ?? '').split(',').flatMap((id) => readers.filter((each) => each.id === id && each !== first));
-  return [...new Set(found)].slice(0, MOST);
+  return [...new Set(found)].slice(0, MAX_OTHERS);
 }
 
 interface CompareOptions {
@@ -32,7 +32,7 @@ export function Compare({ readers, chosen, hrefOf }: CompareOptions) {
           {name} ×
         </a>
       ))}
-      {chosen.length < MOST && left.length > 0 && (
+      {chosen.length < MAX_OTHERS && left.length > 0 && (
         <select
           aria-label="Compare with"
           value=""

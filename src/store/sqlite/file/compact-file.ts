@@ -23,7 +23,7 @@ export interface Compacted {
 }
 
 /**
- * Replaces the vault `file` by a copy without free pages, and keeps its mode and owner. Calls `copying` with the size
+ * Replaces the vault `file` with a copy without free pages, and keeps its mode and owner. Calls `copying` with the size
  * of the file, and `verify` with the copy and the number of tokens. If `verify` throws, the file stays as it is. Other
  * processes cannot open the file meanwhile. Throws the faults `locked_by_other` for a file that another process has
  * open, `damaged` for a copy that lacks rows, and those of `checkFile` and `placeFile`.

@@ -70,7 +70,7 @@ const CHECKS: readonly Check[] = [
   },
   {
     table: 'audit_index',
-    what: 'names rows that it does not cover yet, or that the audit does not have',
+    what: 'names rows beyond its own end or beyond the end of the audit',
     sql: `SELECT '' AS id WHERE (SELECT max(sequence) FROM audit_index WHERE blind <> x'') >
         (SELECT coalesce(max(sequence), 0) FROM audit_index WHERE blind = x'')
       OR (SELECT max(sequence) FROM audit_index) > (SELECT coalesce(max(sequence), 0) FROM audit)
@@ -78,7 +78,7 @@ const CHECKS: readonly Check[] = [
   },
   ...['audit_subject', 'audit_index'].map((table) => ({
     table,
-    what: 'names rows of the audit that were removed',
+    what: 'names audit rows that were removed',
     sql: `SELECT '' AS id WHERE (SELECT min(sequence) FROM ${table} WHERE blind <> x'') < (SELECT min(sequence) FROM audit)`,
   })),
   {
@@ -89,7 +89,7 @@ const CHECKS: readonly Check[] = [
   },
   {
     table: 'counter',
-    what: 'the counter of a type differs from its tokens',
+    what: 'the counter of a type differs from the number of its tokens',
     sql: `SELECT DISTINCT ${TENANT('tenant')} || ' type ' || type AS id FROM (
         SELECT tenant, type, month, key_id, index_key_id, count FROM counter WHERE type <> 0
         UNION ALL SELECT tenant, type, 0, key_id, index_key_id, -count(*) FROM token GROUP BY 1, 2, 4, 5)
@@ -105,7 +105,7 @@ const CHECKS: readonly Check[] = [
   },
   {
     table: 'counter',
-    what: 'the counter of a month is less than its tokens',
+    what: 'the counter of a month is lower than the number of its tokens',
     sql: `SELECT ${TENANT('t.tenant')} || ' month ' || t.active_month AS id FROM token t
       GROUP BY t.tenant, t.active_month HAVING count(*) > coalesce(
         (SELECT sum(count) FROM counter a WHERE a.tenant = t.tenant AND a.type = 0 AND a.month = t.active_month), 0)`,

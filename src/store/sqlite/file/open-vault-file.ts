@@ -100,7 +100,7 @@ function identify(connection: Connection, file: string, { format, migrations }: 
   if (typeof version !== 'number' || (version < format && migrations[version] === undefined)) {
     throw new Fault('damaged', `${file} has no valid format number`);
   }
-  if (version > format) throw new Fault('newer_format', `${file} has format ${version}; this vault reads ${format}`);
+  if (version > format) throw new Fault('newer_format', `${file} has format ${version}; this version reads ${format}`);
   return version;
 }
 
@@ -121,7 +121,7 @@ function assertSchema(connection: Connection, file: string, { schema }: Layout):
   if (found.length !== schema.length || found.some((sql) => !expected.has(sql))) {
     throw new Fault(
       'damaged',
-      `the tables of ${file} are not those of a vault: altered, or made by an unreleased build`,
+      `the tables of ${file} are not those of a vault: altered, or created by an unreleased build`,
     );
   }
 }
