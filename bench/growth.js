@@ -37,8 +37,8 @@ const CASES = [
 ];
 
 /**
- * Returns the folder and keys of a closed vault with `tokens` cards. Reuses the cached vault of this schema's digest, or
- * imports the cards into a new vault. Delete the folder of a cached vault that no longer opens.
+ * Returns the folder and keys of a closed vault with `tokens` cards. Reuses the cached vault of this schema's digest,
+ * or imports the cards into a new vault. Delete the folder of a cached vault that no longer opens.
  */
 async function cachedVault(tokens, { cache, environment }) {
   const fresh = path.join(cache, `making-${process.pid}-${tokens}`);

@@ -129,7 +129,9 @@ export const bundleProduct = () =>
     ...REQUIRE,
   });
 
-/** The library as CommonJS for test runners. Each entry point is one file without `import()`, which some runners lack. */
+/**
+ * The library as CommonJS for test runners. Each entry point is one file without `import()`, which some runners lack.
+ */
 const COMMON = {
   ...READABLE,
   format: 'cjs',

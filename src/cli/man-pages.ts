@@ -8,8 +8,8 @@ type Words = readonly string[];
 type Rows = Topic['rows'];
 
 /**
- * Resolves to the man pages by file name: `vault.1`, one for each command, and `token-vault.1`, the first page under the other name.
- * The build writes them to dist/man.
+ * Resolves to the man pages by file name: `vault.1`, one for each command, and `token-vault.1`, the first page under
+ * the other name. The build writes them to dist/man.
  */
 export async function manPages(): Promise<ReadonlyMap<string, string>> {
   const program = createProgram(() => undefined);

@@ -36,7 +36,9 @@ export interface Daemon {
   /** The daemon's address, such as `http://127.0.0.1:8484` or `unix:/path.sock`. */
   readonly url: string;
   readonly port?: number;
-  /** Uses another certificate for new HTTPS connections. Throws, and keeps the old one, if it and its key do not fit. */
+  /**
+   * Uses another certificate for new HTTPS connections. Throws, and keeps the old one, if the certificate and the key do not match.
+   */
   useCertificate(tls: NonNullable<DaemonOptions['tls']>): void;
   /** Stops accepting connections, lets open requests finish, and resolves within 10 s. Does not close the client. */
   stop(): Promise<void>;

@@ -1,6 +1,6 @@
 import { Problem } from '../core/problem.ts';
 
-/** A number of calls in a time, in milliseconds. */
+/** A number of calls in a period of `ms` milliseconds. */
 export interface Rate {
   readonly calls: number;
   readonly ms: number;
@@ -15,8 +15,8 @@ const MIN_PRUNED = 1_024;
 type CountCall = (applicationId: string) => Problem | undefined;
 
 /**
- * Creates a limit on the calls of each application: a token bucket that holds the calls of one period, and fills evenly.
- * `now` is a monotonic clock in milliseconds.
+ * Creates a limit on the calls of each application: a token bucket that holds the calls of one period, and fills
+ * evenly. `now` is a monotonic clock in milliseconds.
  */
 export function createRateLimit({ calls, ms }: Rate, now = () => performance.now()): CountCall {
   const interval = ms / calls;

@@ -49,7 +49,7 @@ export async function addSlot(
   verifyHeader(sodium, header, master);
   const opened = await findSlot(header, credential);
   if (opened !== undefined) {
-    throw new Fault('conflict', `the ${CREDENTIAL_NAMES[credential.kind]} opens this vault already: slot ${opened}`);
+    throw new Fault('conflict', `the ${CREDENTIAL_NAMES[credential.kind]} already opens this vault: slot ${opened}`);
   }
   if (label !== '' && listSlots(header).some((slot) => slot.label === label)) {
     throw new Fault('conflict', 'another key slot has this label', { hint: 'choose another one, or remove that slot' });

@@ -32,7 +32,9 @@ export interface LedgerParts extends CheckpointParts {
   readonly rest?: (() => Promise<void>) | undefined;
   /** Whether to follow each token. With false, tokens are only counted. Default: true. */
   readonly tokens?: boolean | undefined;
-  /** Reads the rows of the root that were pruned, as `AuditStore.readAudit` does. Default: the checkpoint replaces them. */
+  /**
+   * Reads the rows of the root that were pruned, as `AuditStore.readAudit` does. Default: the checkpoint replaces them.
+   */
   readonly readPruned?: ((after: number, limit: number) => Promise<readonly AuditEntry[]>) | undefined;
   /** The last row of the root to read. Default: the last one. */
   readonly upTo?: number | undefined;

@@ -225,8 +225,8 @@ interface CompactProgress {
 }
 
 /**
- * Replaces a vault file with a checked copy without free pages. Resolves to the sizes and the report of the check. Throws
- * `locked_by_other` while another process has the file open.
+ * Replaces a vault file with a checked copy without free pages. Resolves to the sizes and the report of the check.
+ * Throws `locked_by_other` while another process has the file open.
  */
 export async function compactVault(
   { file, credential }: Pick<FileHolderOptions, 'file' | 'credential'>,

@@ -28,7 +28,9 @@ export async function moveVault(
   return moving.moveVault({ ...places, readCredential: reading, hasOneChain: to.file !== undefined }, options);
 }
 
-/** Cleans up after a killed move, so that the source serves. Rejects with the fault `conflict` after a complete move. */
+/**
+ * Cleans up after a killed move, so that the source serves. Rejects with the fault `conflict` after a complete move.
+ */
 export async function abortMove(places: MovePlaces): Promise<void> {
   await moving.abortMove(await placesOf(places));
 }

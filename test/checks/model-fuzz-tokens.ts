@@ -358,8 +358,8 @@ function derived(
 export const UNSEEN = 'unseen';
 
 /**
- * Returns the fingerprint of a value. In a tenant, each value of a type has exactly one fingerprint, which no other value
- * has (§2.1, decisions §7).
+ * Returns the fingerprint of a value. In a tenant, each value of a type has exactly one fingerprint, which no other
+ * value has (§2.1, decisions §7).
  */
 function fingerprintOf(tenant: ModelTenant, type: string, printed: string, actual: PlainObject): string {
   const name = `${type}\n${printed}`;

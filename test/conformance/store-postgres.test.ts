@@ -11,7 +11,7 @@ const OPTIONS = { insecure: true };
 /** Each store opens its own chain with its first write. */
 const OWN_CHAINS = { ...OPTIONS, writesOnRoot: 0 };
 
-/** Returns a function that opens a store in a schema of its own; all share a database. */
+/** Returns a function that opens a store in a new schema. All schemas are in one database. */
 function inSchemas(options: StoreOptions, open: (openStore: () => Promise<Store>) => Promise<Store>): OpenStore {
   let database: Promise<string> | undefined;
   let schemas = 0;

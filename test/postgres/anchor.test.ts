@@ -12,7 +12,10 @@ import { openTestClient } from './lane-fixture.ts';
 
 const OLDER = { code: 'damaged', message: expect.stringContaining('older than its anchor') };
 
-/** Opens and closes the vault, as a daemon with `--anchor` does. With a key, creates so many tokens that it opens a chain. */
+/**
+ * Opens and closes the vault, as a daemon with `--anchor` does. With a key, creates so many tokens that it opens a
+ * chain.
+ */
 async function serveOnce(store: StorePlace, anchor: string, management?: string): Promise<void> {
   const vault = await openStoreVault({ store, credential: CREDENTIAL, anchor, auditStrict: true });
   try {

@@ -17,7 +17,7 @@ beforeEach(async () => {
   client = await openTestClient(url);
 });
 
-/** What the root records about chains, in order. */
+/** The root's records about chains, in order. */
 let told: string[] = [];
 const tell = (text: string) => {
   told.push(text);

@@ -10,7 +10,9 @@ afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A clock whose database is `ahead` of the running time. `trip` is the time from the database's answer to its arrival. */
+/**
+ * A clock whose database is `ahead` of the running time. `trip` is the time from the database's answer to its arrival.
+ */
 async function fakeClock() {
   const world = { running: 1000, ahead: 5000, trip: 0, fails: false };
   const clock = await startDatabaseClock(

@@ -7,7 +7,9 @@ import { createDatabase } from './create-database.ts';
 import { createTables, openClient } from './open-client.ts';
 import { changeOf, memberOf, transactionOf, workOf } from './race.ts';
 
-/** PostgreSQL plans a named statement again five times; then it keeps a plan that looks as cheap as those. */
+/**
+ * PostgreSQL makes new plans for the first five runs of a named statement, then keeps one plan if it seems as cheap.
+ */
 const TIMES = 8;
 const OPTIONS = { deduplicate: true, now: NOW };
 

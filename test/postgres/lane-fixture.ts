@@ -16,7 +16,7 @@ const OPTIONS = { insecure: true };
 let database: Promise<string> | undefined;
 let schemas = 0;
 
-/** Creates a vault without tenants in a new schema. All share a database. */
+/** Creates a vault without tenants in a new schema. All schemas are in one database. */
 export async function createTestStore(): Promise<StoreUrl> {
   database ??= createDatabase();
   const url = parseStoreUrl(`${await database}?sslmode=disable&schema=lane_${schemas++}`);
@@ -24,14 +24,14 @@ export async function createTestStore(): Promise<StoreUrl> {
   return url;
 }
 
-/** Connects until the end of the test. */
+/** Opens a connection for the rest of the test. */
 export async function openTestClient(url: StoreUrl): Promise<SqlClient> {
   const client = await connectTo(url, 10_000, OPTIONS);
   onTestFinished(() => client.close());
   return client;
 }
 
-/** Opens a lane until the end of the test. */
+/** Opens a lane for the rest of the test. */
 export function openTestLane(url: StoreUrl, options?: LaneOptions): Lane {
   const connection = holdConnection(() => connectTo(url, 10_000, OPTIONS));
   const lane = openLane(connection, () => connection.drop(), options);
@@ -73,7 +73,8 @@ export function memberOf(
 }
 
 /**
- * Returns the texts of the audit's entries, after checking that its chains are unbroken. `texts` are all that may occur.
+ * Returns the texts of the audit's entries, after checking that its chains are unbroken. `texts` are all that may
+ * occur.
  */
 export async function auditTexts(run: Run, texts: readonly string[]): Promise<readonly string[]> {
   const drafts = new Map<string, readonly [string, AuditDraft]>(

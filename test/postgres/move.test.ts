@@ -238,7 +238,7 @@ it('refuses a target that is not empty, and a source that was moved', async () =
   });
   await expect(abortMove({ from: { file: other.file }, to: store })).rejects.toMatchObject({ code: 'store_missing' });
   expect(await check(store)).toMatchObject({ ok: true, checked: { tenants: 1 } });
-  // The store that was left is not empty either.
+  // The source of an earlier move is not empty either.
   await moveVault({ from: store, to: { file: other.file } }, MOVE);
   await expect(moveVault({ from: { file }, to: store }, MOVE)).rejects.toMatchObject(conflict);
   await expect(moveVault({ from: { file: join(folder, 'none') }, to: store }, MOVE)).rejects.toMatchObject({

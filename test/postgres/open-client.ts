@@ -4,7 +4,7 @@ import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 
-/** Connects until the end of the test. */
+/** Opens a connection for the rest of the test. */
 export async function openClient(url: string, timeout = 5000): Promise<SqlClient> {
   const client = await connectStore(parseStoreUrl(`${url}?sslmode=disable`), { timeout });
   onTestFinished(() => client.close());

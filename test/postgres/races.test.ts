@@ -65,7 +65,7 @@ const total = async (tenantId: string) => (await a.findTokens(everything(tenantI
 const found = (tenantId: string, name: string) =>
   idsOf(b, { tenant_id: tenantId, all: [{ index_in: [blind(`fingerprint ${name}`)] }] });
 
-/** Runs a race in all rounds, each with a new tenant; the stores change places. */
+/** Runs a race in all rounds, each with a new tenant; the stores swap roles. */
 function races(name: string, race: (tenantId: string, one: Store, two: Store) => Promise<void>): void {
   it(name, async () => {
     for (let round = 0; round < ROUNDS; round += 1) {

@@ -8,7 +8,7 @@ import { openTestClient } from './lane-fixture.ts';
 
 /**
  * Rewrites the audit of a store as if a second process had written every other row after the first `kept` rows: opens
- * chain 1, divides the rows, notes chain 1 in the root, and records its end.
+ * chain 1, divides the rows, records chain 1 in the root, and then its end.
  */
 export async function splitChains(place: StorePlace, kept: number): Promise<void> {
   const { store, keyring, audit, close } = await openForKeyHolder({ store: place, credential: CREDENTIAL });

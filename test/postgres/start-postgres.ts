@@ -45,8 +45,8 @@ host all all 127.0.0.1/32 trust
 `;
 
 /**
- * Sorts text by the rules of a language, as most servers do. SQLite sorts it by bytes, so a test fails when a COLLATE is
- * missing. PostgreSQL 15 has these options, too.
+ * Sorts text by the rules of a language, as most servers do. SQLite sorts it by bytes, so a test fails when a COLLATE
+ * is missing. PostgreSQL 15 has these options, too.
  */
 const INITDB = ['-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync', '--no-instructions'].concat(
   '--locale-provider=icu',

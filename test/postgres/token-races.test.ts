@@ -326,7 +326,7 @@ const markTwice: Round = async () => {
 interface Named {
   readonly name: string;
   readonly round: Round;
-  /** What `round` leaves out when it runs without its guard. */
+  /** The guard that `round` leaves out in the runs without it. */
   readonly guard?: string;
 }
 

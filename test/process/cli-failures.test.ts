@@ -67,7 +67,7 @@ async function check({ command, made, exitCode, fact, hint }: Failure): Promise<
   rmSync(place.inside('x.db'), { force: true });
   expect({ exitCode: ran.exitCode, stdout: ran.stdout }).toEqual({ exitCode, stdout: '' });
   const [told = '', ...others] = ran.stderr.trimEnd().replaceAll(place.cwd, '<folder>').split('\n');
-  expect(told.replace(/(this vault reads )\d+/, '$1<format>')).toBe(fact === '' ? told : `vault: ${fact}`);
+  expect(told.replace(/(this version reads )\d+/, '$1<format>')).toBe(fact === '' ? told : `vault: ${fact}`);
   expect(told).toMatch(/^vault: ./);
   if (hint !== undefined) expect(others).toEqual([`hint: ${hint}`]);
   expect(ran.stderr).not.toMatch(/4242|horse/);

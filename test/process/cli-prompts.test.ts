@@ -111,7 +111,7 @@ describe('on a terminal', () => {
       ['Question: ', `${'0f'.repeat(32)}\r`],
     ]);
     if (made === undefined) return;
-    expect(made).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('the key of the command opens it') });
+    expect(made).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('the key from the command opens it') });
     expect(existsSync(place.inside('a.db.key'))).toBe(false);
   });
 

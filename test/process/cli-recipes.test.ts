@@ -96,7 +96,7 @@ describe('recipes', () => {
     });
     expect((await recipe('seeded.sh', ['sh', '-c', command])).stdout).toBe(ran.stdout);
     const count = 'vault tokens list --field pagination.total_items; echo "$TOKEN_CARDS_COUNT"';
-    // One Visa token, 20 and 100.
+    // The Visa token, 20 customers and 100 cards.
     expect((await recipe('seeded.sh', ['sh', '-c', count])).stdout).toBe('121\n100\n');
     expect(readdirSync(place.inside('tmp'))).toEqual([]);
   });

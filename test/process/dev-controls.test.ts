@@ -433,7 +433,9 @@ describe('vault snapshot on a --dev daemon', () => {
     expect(await place.vault('snapshot list --file states.db --field data[0].refused')).toMatchObject({ exitCode: 0 });
     expect(await place.vault('snapshot load base --yes', env)).toMatchObject({
       exitCode: 9,
-      stderr: expect.stringMatching(/^vault: The snapshot is damaged; the list says how\.\nhint: /),
+      stderr: expect.stringMatching(
+        /^vault: The snapshot is damaged; the snapshot list describes the damage\.\nhint: /,
+      ),
     });
     expect(await place.vault('tokens create --type token --text x --id two -q', asOwn)).toMatchObject({
       stdout: 'two\n',

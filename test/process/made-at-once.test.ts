@@ -30,7 +30,7 @@ it('vault keys add keeps the key file when another command adds it first', async
   await place.init('v');
   const words = ['keys', 'add', '--file', 'v.db', '--new-key-file', 'second.key'];
   const ended = await overtaken(words, words, 'lock');
-  expect(ended).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('opens this vault already') });
+  expect(ended).toMatchObject({ exitCode: 6, stderr: expect.stringContaining('already opens this vault') });
   expect(existsSync(place.inside('second.key'))).toBe(true);
   const list = ['keys', 'list', '--file', 'v.db', '--key-file', 'second.key'];
   expect(await place.vault(list)).toMatchObject({ exitCode: 0 });

@@ -29,7 +29,7 @@ it('--rate-limit counts each call of an application once, whatever it asks', asy
   const { ask } = await serve('--rate-limit', '6/h');
   const made = await ask('/tokens', key, { type: 'token', data: 1 });
   const path = `/tokens/${JSON.parse(made.text).id}`;
-  // Of these, the first is read from the store, the others from memory.
+  // The first of these is read from the store, the others from memory.
   const statuses = [made.status];
   for (let n = 0; n < 3; n += 1) statuses.push((await ask(path, key)).status);
   statuses.push((await ask('/tokens/none', key)).status, (await ask('/tokens', key, { type: 'nothing' })).status);

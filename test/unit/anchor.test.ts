@@ -29,7 +29,7 @@ it('an anchor is created on the first open, follows the commits and rejects an o
     file,
     async (vault) => {
       await callVault(vault, apiKey, 'createToken', TOKEN);
-      // The anchor follows while the vault is open, so a killed process leaves a current one.
+      // The open vault keeps its anchor up to date, so a killed process leaves a current one.
       for (let waited = 0; waited < 60 && readFileSync(anchor, 'utf8') === first; waited += 1) await sleep(50);
       expect(readFileSync(anchor, 'utf8')).not.toBe(first);
     },

@@ -15,7 +15,7 @@ it.each<readonly [made: MadeVault, said: RegExp]>([
   [FILE, /the passphrase opens it[\s\S]*keep the passphrase[\s\S]*shown once/],
   [
     { ...FILE, keyCommand: 'c d' },
-    /the key of the command opens it[\s\S]*keep the key[\s\S]* --key-command 'c d' --api/,
+    /the key from the command opens it[\s\S]*keep the key[\s\S]* --key-command 'c d' --api/,
   ],
   [{ ...FILE, keyOut: 'm.key' }, /wrote the API key to m\.key[\s\S]*--api-key-file 'm\.key'/],
 ])('%j: names the files, what to keep, and the next command', (made, said) => {

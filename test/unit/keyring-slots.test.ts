@@ -177,8 +177,8 @@ describe('slots', () => {
     const two = await addSlot(keyHeader, master, PASSPHRASE, { now: NOW });
     const again = (credential: Credential) => addSlot(two, master, credential, { now: NOW });
     const [key, text] = [await faultOf(again(KEY)), await faultOf(again(PASSPHRASE))];
-    expect([key.code, key.message]).toEqual(['conflict', 'the key opens this vault already: slot 0']);
-    expect([text.code, text.message]).toEqual(['conflict', 'the passphrase opens this vault already: slot 1']);
+    expect([key.code, key.message]).toEqual(['conflict', 'the key already opens this vault: slot 0']);
+    expect([text.code, text.message]).toEqual(['conflict', 'the passphrase already opens this vault: slot 1']);
   });
 
   test('have unique labels, by which they are removed', async () => {

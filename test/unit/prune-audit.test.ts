@@ -164,7 +164,7 @@ const CUTS: Readonly<Record<string, readonly [sql: string, what: RegExp]>> = {
   ],
 };
 
-/** Runs a prune whose calls of a store's method first call `before` with their number, from 1. */
+/** Runs a prune. Before each `appendAudit` and `pruneAudit`, calls `before` with the number of that call, from 1. */
 async function pruneWith(
   vault: FileVault,
   before: (method: 'appendAudit' | 'pruneAudit', call: number) => Promise<void>,

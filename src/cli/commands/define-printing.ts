@@ -37,8 +37,8 @@ export interface CommandLine {
 export type Work<Result extends object> = (line: CommandLine) => Promise<Result | string | ExitCode | undefined>;
 
 /**
- * Adds `rows` and the output flags to a subcommand. The subcommand's action runs `work` and prints the result. A command
- * with several results chooses the view by its flags.
+ * Adds `rows` and the output flags to a subcommand. The subcommand's action runs `work` and prints the result. A
+ * command with several results chooses the view by its flags.
  */
 export function definePrinting<Result extends object = object>(
   command: Command,

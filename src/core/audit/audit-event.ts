@@ -153,8 +153,8 @@ const SAME = '=';
  * Returns the text of an event, one field a line: code, status, revision, application, tenant, peer, entities. In a
  * counted event the count and the first and last time follow the status, separated by blanks; a `!` at the end of this
  * line means `revealed`, and `@` precedes `as_of`. Ids have no line ends (decisions §5). A UUID is `~` and its 22
- * characters of base64url. Another id that begins with `~`, `+` or `=` gets a `~` in front. `=` repeats the application,
- * tenant or peer of the previous event.
+ * characters of base64url. Another id that begins with `~`, `+` or `=` gets a `~` in front. `=` repeats the
+ * application, tenant or peer of the previous event.
  */
 function encodeEvent(event: AuditEvent, before: AuditEvent | undefined): string {
   const { action, status, revision, entities, revealed, counted, as_of } = event;

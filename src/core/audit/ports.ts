@@ -32,7 +32,9 @@ export interface AuditDraft {
   link(previous: Uint8Array, sequence: number): Uint8Array;
 }
 
-/** A written row of the audit. The sequences of a chain are 1, 2, 3, … without a gap. A prune removes the first ones. */
+/**
+ * A written row of the audit. The sequences of a chain are 1, 2, 3, … without a gap. A prune removes the first ones.
+ */
 export interface AuditEntry {
   /** The chain of the row: a number as text. */
   readonly chain: string;
@@ -86,7 +88,8 @@ export interface AuditStore {
   /** Appends rows that record no change, in this order, in one transaction. */
   appendAudit(drafts: readonly AuditDraft[]): Promise<void>;
   /**
-   * Sets the recorder that drafts the entries about opened, recorded and closed chains. A store with one chain ignores it.
+   * Sets the recorder that drafts the entries about opened, recorded and closed chains. A store with one chain ignores
+   * it.
    */
   useChainRecorder(recorder: ChainRecorder): void;
   /**

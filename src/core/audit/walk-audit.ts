@@ -51,10 +51,10 @@ export interface AuditParts {
 type WalkedRow = AuditEntry & { readonly placed: readonly PlacedEvent[] };
 
 /**
- * Yields the events after `from` up to now, and checks the chain before each row. Merges the chains by time. Begins each
- * chain at the root's entry that opened it, and compares the places that the root records. Throws `BrokenAudit` at a row
- * that was altered, removed, added or moved. Missing rows at the end of a chain are only detected up to its last recorded
- * place; for the root, only by a comparison with a recorded end.
+ * Yields the events after `from` up to now, and checks the chain before each row. Merges the chains by time. Begins
+ * each chain at the root's entry that opened it, and compares the places that the root records. Throws `BrokenAudit` at
+ * a row that was altered, removed, added or moved. Missing rows at the end of a chain are only detected up to its last
+ * recorded place; for the root, only by a comparison with a recorded end.
  */
 export async function* walkAudit(parts: AuditParts, from: readonly AuditHead[] = [START]): AsyncGenerator<PlacedEvent> {
   // The ends are of one moment, so the root opens each of these chains before its own end.
@@ -104,7 +104,9 @@ async function* walkChain({ store, keyring }: AuditParts, from: AuditHead, end: 
   }
 }
 
-/** Compares a place that the root records with the chain, which ends at `end`. The walk checks the links up to there. */
+/**
+ * Compares a place that the root records with the chain, which ends at `end`. The walk checks the links up to there.
+ */
 async function checkPlace(store: AuditReads, place: AuditHead, end: number, isLast: boolean): Promise<void> {
   const { chain, sequence, link } = place;
   const whole = { chain, sequence: 0 };

@@ -33,8 +33,8 @@ interface Member extends TokenRequest {
 }
 
 /**
- * Tokenize: runs Create Token for each request in the body. Stores all tokens in one commit, or none. Prepares one batch
- * at a time for each application, because the masks of a batch may have 64 MiB.
+ * Tokenize: runs Create Token for each request in the body. Stores all tokens in one commit, or none. Prepares one
+ * batch at a time for each application, because the masks of a batch may have 64 MiB.
  */
 export const tokenize: Handler<'tokenize'> = (request, caller, world) =>
   inLine(caller.application.record.id, async (pass) => {

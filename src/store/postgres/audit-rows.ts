@@ -66,7 +66,9 @@ const FIND_UNLOGGED: Statement = {
 };
 const COUNT_LOG: Statement = { text: 'SELECT count(*) FROM vault.audit_index WHERE chain = $1 AND sequence <= $2' };
 
-/** Decodes a row of `audit`. Replaces an invalid time of a damaged row with 0, so that the chain breaks at this entry. */
+/**
+ * Decodes a row of `audit`. Replaces an invalid time of a damaged row with 0, so that the chain breaks at this entry.
+ */
 function toEntry(chain: string, [sequence, at, sealed, link]: Row): AuditEntry {
   return {
     chain,

@@ -45,8 +45,8 @@ async function recordClosed({ run, append }: Transaction, recorder: ChainRecorde
 }
 
 /**
- * Opens a chain, in a transaction of the root chain. Resolves to its row 0, whose link is that of the root's entry about
- * it.
+ * Opens a chain, in a transaction of the root chain. Resolves to its row 0, whose link is that of the root's entry
+ * about it.
  */
 export async function openChain(transaction: Transaction, recorder: ChainRecorder): Promise<AuditHead> {
   const { run, append } = transaction;

@@ -130,8 +130,8 @@ const CHECKS: readonly Check[] = [
 ];
 
 /**
- * The checks of the rows `t` of `token` with numbers above $1 and up to $2. OFFSET 0 makes PostgreSQL look up each index
- * entry by its whole key.
+ * The checks of the rows `t` of `token` with numbers above $1 and up to $2. OFFSET 0 makes PostgreSQL look up each
+ * index entry by its whole key.
  */
 const TOKEN_CHECKS: readonly Check[] = [
   {

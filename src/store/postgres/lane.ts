@@ -62,8 +62,8 @@ export interface Lane extends Pick<Connections, 'change' | 'changeTokens' | 'joi
  * - A process that writes often opens a chain of its own, whose head it remembers: a group takes one round trip, and
  *   processes do not wait for each other. Its first writes, and all changes of tenants, applications and keys, are in
  *   the root chain, whose head they read under its lock.
- * - The root chain records the end of the chain from time to time. Another process closes a chain without a heartbeat for
- *   a minute. Then `lockLane` fails, nothing is written, and the tasks run again on a new chain.
+ * - The root chain records the end of the chain from time to time. Another process closes a chain without a heartbeat
+ *   for a minute. Then `lockLane` fails, nothing is written, and the tasks run again on a new chain.
  * - A write resolves after its COMMIT. A change runs alone.
  * - A member whose place is taken, because an earlier member changed nothing, runs again in the next transaction.
  * - When a group fails, its members run one by one. After a temporary failure, a task runs again until its deadline,

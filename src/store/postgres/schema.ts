@@ -34,8 +34,8 @@ const GATES = 4096;
  * - `token_count` has a row for each chain, so that processes do not wait for each other: a sum is the number, and the
  *   `live` of one row may be negative. `live` counts the rows of live tokens under these keys, expired ones included;
  *   `active` counts tokens in `month`. One row for both, so that a create changes one counter.
- * - `audit` rows may contain several entries. Sequence 0 of a chain has no entries: its link is that of the root's entry
- *   that opened it; that of the root itself is zero. `audit_subject` and `audit_index` find rows by keyed hashes.
+ * - `audit` rows may contain several entries. Sequence 0 of a chain has no entries: its link is that of the root's
+ *   entry that opened it; that of the root itself is zero. `audit_subject` and `audit_index` find rows by keyed hashes.
  * - `reply_subject` rows are removed with their reply by the same statement.
  * - `purge` lists deleted tenants whose tokens the sweeper still removes.
  */

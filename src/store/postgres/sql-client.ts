@@ -11,7 +11,9 @@ type Scalar = string | number | boolean | Uint8Array | null | undefined;
 /** `undefined` is NULL. */
 export type Parameter = Scalar | readonly Scalar[];
 
-/** The columns in order: text, numbers (`bigint`, too), booleans, Buffers, null, arrays of them. Other types as text. */
+/**
+ * The columns in order: text, numbers (`bigint`, too), booleans, Buffers, null, arrays of them. Other types as text.
+ */
 export type Row = readonly unknown[];
 
 /** A connection whose statements do not wait for each other's answers. */

@@ -56,7 +56,7 @@ export function fleetLoad(fleet: Fleet, seed: number, { trusting = false, refuse
         ),
       );
       const writing = Promise.all(writers).then(() => undefined);
-      // The caller awaits it after the fault, so a failure must not end the process before.
+      // The caller awaits it after the fault, so a failure must not end the process first.
       writing.catch(() => undefined);
       return writing;
     },

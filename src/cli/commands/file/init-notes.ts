@@ -14,7 +14,7 @@ export interface MadeVault {
 
 /** Returns notes for a person at a terminal about a new vault: the files, what to keep, and the next command. */
 export function initNotes({ file, keyFile, keyCommand, keyOut }: MadeVault): readonly Note[] {
-  const secret = keyCommand === undefined ? 'passphrase' : 'key of the command';
+  const secret = keyCommand === undefined ? 'passphrase' : 'key from the command';
   const made: Note =
     keyFile === undefined
       ? [`wrote ${file}; the ${secret} opens it`, `keep the ${secret}: without it nobody can read the vault`]

@@ -65,7 +65,9 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
   });
 }
 
-/** `vault keys remove`: stops the slot's credential from opening this vault. The credential still opens older copies. */
+/**
+ * `vault keys remove`: stops the slot's credential from opening this vault. The credential still opens older copies.
+ */
 export function defineKeysRemove(command: Command, finish: Finish): void {
   command.argument('[slot]', 'the same as --slot');
   addFlags(command, { ...REMOVE_FLAGS, ...FLAGS.confirm });
@@ -81,7 +83,7 @@ export function defineKeysRemove(command: Command, finish: Finish): void {
   );
 }
 
-/** Returns the number or the label of the slot to remove. Flags beat variables. */
+/** Returns the number or the label of the slot to remove. Flags override variables. */
 function namedSlot({ words, flags, read }: CommandLine): number | string {
   const typed = [words.length > 0, 'slot' in flags, 'label' in flags].filter(Boolean).length;
   if (typed > 1) throw new Fault('usage', 'only one of <slot>, --slot and --label can be given');

@@ -9,8 +9,8 @@ interface FileCheckContext {
 }
 
 /**
- * Checks the vault soon after the start and then daily, without keeping the process alive. Returns a function that stops
- * the checks.
+ * Checks the vault soon after the start and then daily, without keeping the process alive. Returns a function that
+ * stops the checks.
  */
 export function startFileCheck({ check, report }: FileCheckContext): () => void {
   let stopped = false;

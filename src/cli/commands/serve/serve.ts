@@ -84,7 +84,7 @@ const NOT_FOR_DEV = {
 function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket, passed }: ServeOptions): void {
   const seeded = flagValue(flags.seed, process.env, SERVE_FLAGS.seed) !== undefined;
   if (seeded && passed !== undefined) {
-    throw new Fault('usage', '--seed makes predictable API keys, which a socket of systemd could expose');
+    throw new Fault('usage', '--seed makes predictable API keys, which a systemd socket could expose');
   }
   if (seeded && socket === undefined && !OWN_ADDRESSES.includes(host)) {
     throw new Fault('usage', `--seed makes predictable API keys, which --host ${host} would expose`);

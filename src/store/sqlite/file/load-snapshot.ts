@@ -114,8 +114,8 @@ function readFacts(connection: Connection): SignedFacts | undefined {
 }
 
 /**
- * Throws `conflict` for a snapshot of a state that this file never had or whose entries were pruned, or with a tenant or
- * a key that no longer exists.
+ * Throws `conflict` for a snapshot of a state that this file never had or whose entries were pruned, or with a tenant
+ * or a key that no longer exists.
  */
 function refuseForeign(connection: Connection, { sequence, link }: Omit<AuditHead, 'chain'>, pruned: PruneMark): void {
   if (sequence <= pruned.through) {

@@ -37,9 +37,9 @@ export const BLIND_LENGTH = 16;
  *     included; `at` is the last time of creation and never decreases.
  *   - tenant, month: `count` is the number of active tokens in the month.
  *   - all 0, the file: each commit adds 1 to `count` and writes 16 random bytes to `mark`. After writer threads have
- *     touched only tokens and the audit, a keyed hash follows them (40 bytes). `at` is the last time when the file target
- *     removed expired records; `clock` is the vault's clock note, with a MAC. Count and mark only distinguish commits: an
- *     edit makes caches read again, and an anchor detects a count that decreased.
+ *     touched only tokens and the audit, a keyed hash follows them (40 bytes). `at` is the last time when the file
+ *     target removed expired records; `clock` is the vault's clock note, with a MAC. Count and mark only distinguish
+ *     commits: an edit makes caches read again, and an anchor detects a count that decreased.
  * - `audit` holds all actions in order, up to the first one that a prune kept. A keyed hash chains each entry to the
  *   previous one.
  * - `audit_subject` finds the entries of the audit by a keyed hash of the records that they changed; `n` is the

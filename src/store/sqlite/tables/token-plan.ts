@@ -48,9 +48,9 @@ interface Choice {
  * Chooses how to find the tokens of one tenant. Only this function adds the tenant to a statement.
  *
  * - No condition, or types only: the total comes from the counters; the list walks the newest tokens of each set.
- * - Otherwise the search starts from the most selective condition on ids and blind indexes. A start from one blind index
- *   walks its entries, newest first, so the cost depends only on the page size. Several blind indexes have no common
- *   order; if they match many tokens, the list walks the newest tokens.
+ * - Otherwise the search starts from the most selective condition on ids and blind indexes. A start from one blind
+ *   index walks its entries, newest first, so the cost depends only on the page size. Several blind indexes have no
+ *   common order; if they match many tokens, the list walks the newest tokens.
  *
  * `reach` is the position of the page's last token.
  */
