@@ -2,7 +2,7 @@ import type { Audit } from '../core/audit/audit.ts';
 import type { AuditEvent } from '../core/audit/audit-event.ts';
 import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
 import { subjectsOf } from '../core/audit/audit-subjects.ts';
-import { checkpointEvent, findBeginning, findCheckpoint, firstSequence } from '../core/audit/checkpoint.ts';
+import { checkpointEvent, findBeginning, findCheckpoint, firstSequence, isPruned } from '../core/audit/checkpoint.ts';
 import { loggedRow, openAny } from '../core/audit/log-index.ts';
 import type { AuditDraft, AuditEntry, AuditHead } from '../core/audit/ports.ts';
 import { BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
@@ -50,9 +50,11 @@ export async function pruneAudit(
   fileOf: ArchiveOf,
   { reuse = false }: { readonly reuse?: boolean } = {},
 ): Promise<Pruned> {
+  let after: AuditHead | undefined;
   try {
     const resumed = await removePruned(parts);
-    const range = await rangeBefore(parts, before);
+    after = (await findBeginning(parts)).head;
+    const range = await rangeBefore(parts, after, before);
     if (range === undefined) return { removed: resumed };
     const file = fileOf(range);
     const isReused = reuse && file.exists();
@@ -68,6 +70,9 @@ export async function pruneAudit(
     return { archive, removed: resumed + (await removePruned(parts)) };
   } catch (error) {
     if (!(error instanceof BrokenAudit)) throw error;
+    if (after !== undefined && (await isPruned(parts, after, error))) {
+      throw new Fault('conflict', 'entries were pruned meanwhile', { hint: 'run the command again', cause: error });
+    }
     throw new Fault('damaged', error.message, { hint: 'run `vault doctor` to find all damage', cause: error });
   }
 }
@@ -76,8 +81,7 @@ export async function pruneAudit(
  * Resolves to the rows of the root to remove; undefined if there are none. All their events are before `before`. A row
  * stays if a later entry loaded a snapshot that was saved at or before it, or if it opened another chain.
  */
-async function rangeBefore(parts: PruneParts, before: Instant) {
-  const { head: after } = await findBeginning(parts);
+async function rangeBefore(parts: PruneParts, after: AuditHead, before: Instant) {
   const chains = new Set((await parts.store.auditHeads()).map(({ chain }) => chain));
   const loads: { readonly at: number; readonly of: number }[] = [];
   let last = after.sequence;

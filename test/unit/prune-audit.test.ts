@@ -238,6 +238,19 @@ describe('an interrupted prune', () => {
     expect(await doctor(vault.file)).toMatchObject(SOUND);
   });
 
+  it('reports no damage when another one removes its rows', async () => {
+    const vault = await fileVault(3);
+    const file = archived(vault);
+    const write: typeof file.write = async (pieces) => {
+      await prune(vault, 'other');
+      await file.write(pieces);
+    };
+    const pruned = withAdmin(vault.file, (admin) => admin.pruneAudit(Date.now(), { ...file, write }));
+    await expect(pruned).rejects.toMatchObject({ code: 'conflict', message: 'entries were pruned meanwhile' });
+    expect(file.exists()).toBe(false);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+  });
+
   it('is not stopped by the unfinished archive of a killed process with the same id', async () => {
     const vault = await fileVault(2);
     writeFileSync(`${archived(vault).place}.${process.pid}.tmp`, 'unfinished');
