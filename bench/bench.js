@@ -10,11 +10,13 @@ import { growth } from './growth.js';
 import { HTTP_CASES, http } from './http.js';
 import { importing } from './import.js';
 import { memory } from './memory.js';
-import { move } from './move.js';
-import { postgres } from './postgres.js';
 import { BASELINE, quick } from './quick.js';
 import { startup } from './startup.js';
-import { statements } from './statements.js';
+
+/** The cases that load the product's sources, which takes half a second. */
+const statements = async () => (await import('./statements.js')).statements();
+const postgres = async (options) => (await import('./postgres.js')).postgres(options);
+const move = async (options) => (await import('./move.js')).move(options);
 
 /** Each case resolves to `{ title, rows, failed? }`. A row is flat; its members are the columns. */
 const CASES = {
