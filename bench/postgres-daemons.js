@@ -18,16 +18,20 @@ async function serveTwo(vault, env) {
   };
 }
 
-/** Sends the same load to each daemon at the same time; resolves to the rate and the processor µs of a request. */
+/**
+ * Sends the same load to each daemon at the same time; resolves to the rate and the processor µs of a request, on all
+ * sides and of the server alone.
+ */
 async function measure(server, daemons, { seconds, connections, requests, expected }) {
-  const used = () => daemons.reduce((sum, { pid }) => sum + processorSeconds(pid), server.seconds());
+  const used = () => [server.seconds(), ...daemons.map(({ pid }) => processorSeconds(pid))];
   const before = used();
   const done = await Promise.all(
     daemons.map(({ port, request }) => load({ port, connections, seconds, expected, next: requests(request) })),
   );
   const count = done.reduce((sum, each) => sum + each.count, 0);
   const rate = done.reduce((sum, each) => sum + each.count / each.seconds, 0);
-  return { rate, processor: ((used() - before) / count) * 1e6 };
+  const [ofServer, ...ofDaemons] = used().map((seconds, at) => ((seconds - before[at]) / count) * 1e6);
+  return { rate, server: ofServer, processor: ofDaemons.reduce((sum, each) => sum + each, ofServer) };
 }
 
 /** Compares two daemons with one of them, in rounds with alternating order. */
@@ -46,7 +50,11 @@ async function compare(server, daemons, { rounds, ...options }) {
     processorRatio: of(({ one, two }) => two.processor / one.processor),
     rateRatio: of(({ one, two }) => two.rate / one.rate),
     one: { processor: of(({ one }) => one.processor), rate: of(({ one }) => one.rate) },
-    two: { processor: of(({ two }) => two.processor), rate: of(({ two }) => two.rate) },
+    two: {
+      processor: of(({ two }) => two.processor),
+      server: of(({ two }) => two.server),
+      rate: of(({ two }) => two.rate),
+    },
   };
 }
 

@@ -47,6 +47,7 @@ function daemonLines({ create, get, delayed }) {
       better: 'lower',
       target: 1.1,
       us: two.processor,
+      server_us: two.server,
       one_us: one.processor,
       per_second: two.rate,
       one_per_second: one.rate,
