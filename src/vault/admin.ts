@@ -145,6 +145,8 @@ type CheckOptions = KeyHolderOptions & {
   readonly times?: Times;
   /** The format to check a file for. Default: the current one. */
   readonly layout?: Layout;
+  /** Creates the temporary folder for a copy of a file of an older format. */
+  readonly makeFolder?: () => string;
 };
 
 /** Runs all checks of `vault doctor`. A damaged vault that cannot be opened is a finding, too. */

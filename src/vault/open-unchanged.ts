@@ -9,10 +9,14 @@ import type { FileHolderOptions } from './key-holder.ts';
 interface UnchangedOptions extends Pick<FileHolderOptions, 'file' | 'isOpenHere'> {
   /** The format to open the file for. Default: the current one. */
   readonly layout?: Layout;
+  /** Creates the temporary folder for a migrated copy. Default: one that a killed process leaves behind. */
+  readonly makeFolder?: (() => string) | undefined;
 }
 
+const newFolder = () => mkdtempSync(path.join(tmpdir(), 'token-vault-doctor-'));
+
 /** Opens a vault file of the current format. Opens a migrated copy of an older file, and leaves the file unchanged. */
-export async function openUnchanged({ file, isOpenHere, ...options }: UnchangedOptions) {
+export async function openUnchanged({ file, isOpenHere, makeFolder = newFolder, ...options }: UnchangedOptions) {
   const [{ openVaultFile, readFormat }, { CURRENT_LAYOUT }] = await Promise.all([
     import('../store/sqlite/file/open-vault-file.ts'),
     import('../store/sqlite/file/schema.ts'),
@@ -24,7 +28,7 @@ export async function openUnchanged({ file, isOpenHere, ...options }: UnchangedO
   const format = describeFormat(found, known, `the next command migrates the file, and keeps ${backup}`);
   if (found === layout.format) return { ...(await openVaultFile(file, { isOpenHere, layout })), format };
   const { backUpVaultFile } = await import('../store/sqlite/file/back-up-file.ts');
-  const folder = mkdtempSync(path.join(tmpdir(), 'token-vault-doctor-'));
+  const folder = makeFolder();
   const remove = () => rmSync(folder, { recursive: true, force: true });
   process.once('exit', remove);
   const close = (store?: FileStore) => async () => {

@@ -2,13 +2,18 @@ import { Problem } from '../core/problem.ts';
 import type { Loss } from '../store/rows/channels.ts';
 
 /**
- * Prints an error that the caller does not see to stderr: its kind and origin, but not its message, which could quote a
- * stored value. `VAULT_DEBUG=1` adds the message.
+ * Returns a function that writes an error that the caller does not see: its kind and origin, but not its message, which
+ * could quote a stored value. `VAULT_DEBUG=1` adds the message.
  */
-export function reportError(error: unknown, traceId: string): void {
-  const line = { level: 'error', trace_id: traceId, ...describe(error) };
-  process.stderr.write(`${JSON.stringify(line)}\n`);
+export function errorReporter(write: (line: string) => void) {
+  return (error: unknown, traceId: string): void => {
+    const line = { time: new Date().toISOString(), level: 'error', trace_id: traceId, ...describe(error) };
+    write(`${JSON.stringify(line)}\n`);
+  };
 }
+
+/** Writes such an error to standard error. */
+export const reportError = errorReporter((line) => process.stderr.write(line));
 
 /** Prints how many committed rows of an audit chain the database lacks, as after a failover that lost commits. */
 export function reportLoss({ chain, missing }: Loss): void {

@@ -114,6 +114,7 @@ const LAYERS: readonly Layer[] = [
       'src/vault/file-commands.ts',
       'src/vault/move.ts',
       'src/vault/place.ts',
+      'src/vault/report-error.ts',
       'src/vault/resettable.ts',
       'src/vault/snapshots.ts',
       'src/vault/store-vault.ts',

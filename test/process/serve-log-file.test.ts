@@ -9,7 +9,10 @@ const posix = process.platform !== 'win32';
 const REOPENED = 'vault: the log file was reopened';
 
 const place = makePlace();
-beforeAll(() => place.init('v'));
+let management = '';
+beforeAll(async () => {
+  management = await place.init('v');
+});
 
 async function serve(more: readonly string[] = []) {
   rmSync(place.inside('log'), { recursive: true, force: true });
@@ -29,6 +32,11 @@ async function serve(more: readonly string[] = []) {
       for (let i = 0; i < count; i += 1) {
         await fetch(`${served.ready['url']}/livez`, { headers: { connection: 'close' } });
       }
+    },
+    /** Sends a request that needs the file. Resolves to its status. */
+    async error(): Promise<number> {
+      const headers = { connection: 'close', 'svc-api-key': management, 'svc-trace-id': 'here' };
+      return (await fetch(`${served.ready['url']}/tokens`, { headers })).status;
     },
     /** Sends SIGUSR2, and waits for the line that it causes. */
     async reopen(): Promise<readonly string[]> {
@@ -62,6 +70,22 @@ describe.runIf(posix)('--log-file', () => {
       expect(JSON.parse(line)).toMatchObject({ route: '/livez', status: 200 });
     }
     expect(lines()).toEqual([REOPENED]);
+  });
+
+  it('has the errors that callers do not see, too', async () => {
+    const { ask, error, stop, lines } = await serve();
+    await ask(1);
+    renameSync(place.inside('v.db'), place.inside('moved.db'));
+    try {
+      expect(await error()).toBe(503);
+    } finally {
+      renameSync(place.inside('moved.db'), place.inside('v.db'));
+    }
+    await vi.waitFor(() => expect(entries('log')).toHaveLength(3), 5_000);
+    const [, found] = entries('log').map((line) => JSON.parse(line));
+    expect(found).toMatchObject({ time: expect.any(String), level: 'error', trace_id: 'here', error: 'vault_moved' });
+    expect(await stop()).toBe(0);
+    expect(lines()).toEqual([]);
   });
 
   it('keeps the old file if the new one cannot be opened, and says so in one line', async () => {

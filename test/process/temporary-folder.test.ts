@@ -40,7 +40,8 @@ function leave(name: string, mark: string = OWN_MARK): string {
 }
 
 it('removes the folders of dead processes, and nothing else', () => {
-  const gone = [leave(`token-vault-dev-${dead}-abcDEF`), leave(`token-vault-test-${dead}-123456`)];
+  const names = [`dev-${dead}-abcDEF`, `test-${dead}-123456`, `doctor-${dead}-ghiJKL`, `backup-${dead}-mnoPQR`];
+  const gone = names.map((name) => leave(`token-vault-${name}`));
   const kept = [
     leave(`token-vault-dev-${process.pid}-abcDEF`),
     leave(`token-vault-dev-${dead}-othrPC`, OWN_MARK.replace(hostname(), 'another machine')),

@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { makeTemporaryFolder } from '../../src/cli/commands/dev/temporary-folder.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { FORMAT } from '../../src/store/sqlite/file/schema.ts';
@@ -86,8 +87,9 @@ describe('a newer version', () => {
     ]);
   };
   const temporaryFolders = () => readdirSync(tmpdir()).filter((name) => name.startsWith('token-vault-doctor-'));
+  const makeFolder = vi.fn(() => makeTemporaryFolder('doctor'));
   const doctor = (frozen: ThawedVault) =>
-    checkVaultFile({ file: frozen.file, credential: keyFile(frozen), layout: LATER });
+    checkVaultFile({ file: frozen.file, credential: keyFile(frozen), layout: LATER, makeFolder });
 
   it('checks a migrated copy of an older file, says so, and changes nothing', async () => {
     const frozen = thawed(1);
@@ -99,6 +101,7 @@ describe('a newer version', () => {
       checked: { tokens: 13 },
     });
     expect(bytesIn(frozen)).toEqual(before);
+    expect(makeFolder).toHaveBeenCalledOnce();
     expect(temporaryFolders()).toEqual(folders);
     expect(await answersOf(frozen, keyFile(frozen))).toEqual(frozen.answers.map(({ bodyText }) => bodyText));
   });

@@ -49,9 +49,13 @@ export async function checkAndReport(
   flags: GlobalFlags,
   env: Environment,
 ) {
-  const { checkVaultFile } = await import('../../../vault/admin.ts');
+  const [{ checkVaultFile }, { makeTemporaryFolder }] = await Promise.all([
+    import('../../../vault/admin.ts'),
+    import('../dev/temporary-folder.ts'),
+  ]);
+  const checking = { ...opened, makeFolder: () => makeTemporaryFolder('doctor') };
   const line = progressLine('checking');
-  const { ok, format, checked, findings, notices } = await checkVaultFile(opened, line.show).finally(line.end);
+  const { ok, format, checked, findings, notices } = await checkVaultFile(checking, line.show).finally(line.end);
   for (const notice of notices) report(notice);
   const keyFile = opened.file === undefined ? undefined : adjacentKeyFile(opened.file, flags, env);
   if (keyFile !== undefined) report(...adjacentKeyWarning(keyFile));

@@ -152,8 +152,13 @@ async function serve(
   const reportOnce = quiet ? () => undefined : report;
   const logFile = options.logFile === undefined ? undefined : openLogFile(options.logFile, report);
   if (logFile !== undefined) (await import('../../../http/request-log.ts')).redirectLog(logFile.write);
+  const reportError = logFile && (await import('../../../vault/report-error.ts')).errorReporter(logFile.write);
   const meter = options.metrics && (await import('../../../http/metrics.ts')).createMetrics(VERSION);
-  const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, { relay: post?.relay, meter });
+  const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, {
+    relay: post?.relay,
+    meter,
+    reportError,
+  });
   meter?.watchVault(() => vault.figures());
   try {
     // Load everything before the ready file exists: a program that waits for the ready file may replace the product's
@@ -255,9 +260,9 @@ async function openServed(
   flags: ServeFlags & GlobalFlags,
   options: ServeOptions,
   env: Environment,
-  { relay, meter }: Pick<VaultSettings, 'relay' | 'meter'>,
+  { relay, meter, reportError }: Pick<VaultSettings, 'relay' | 'meter' | 'reportError'>,
 ): Promise<ServedVault> {
-  const settings = { ...options.settings, meter };
+  const settings = { ...options.settings, meter, reportError };
   if (options.dev) {
     const { openSeededDevVault } = await import('../dev/seeded-dev-vault.ts');
     const seedFiles = flags.seedFile ?? env[SERVE_FLAGS.seedFile.env]?.split(',').filter((name) => name !== '') ?? [];

@@ -1,0 +1,98 @@
+import { readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it, onTestFinished, vi } from 'vitest';
+import { archiveFile } from '../../src/cli/archive-file.ts';
+import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts';
+import { startSweeper } from '../../src/cli/commands/serve/sweeper.ts';
+import { backUpVault, checkVaultFile, compactVault, openVaultAdmin, restoreVault } from '../../src/vault/admin.ts';
+import { openVault } from '../../src/vault/vault.ts';
+import { keepRows, putBack } from '../checks/put-back.ts';
+import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
+
+const DAY = 86_400_000;
+const doctor = (file: string) => checkVaultFile({ file, credential: CREDENTIAL });
+
+async function withAdmin<T>(file: string, work: (admin: Awaited<ReturnType<typeof openVaultAdmin>>) => Promise<T>) {
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  try {
+    return await work(admin);
+  } finally {
+    await admin.close();
+  }
+}
+
+const archiveIn = ({ folder }: FileVault, name: string) => archiveFile('--archive', join(folder, name));
+
+/** Returns a vault whose entries up to now are in the archive `old`. */
+async function pruned(tokens: number): Promise<FileVault> {
+  const vault = await fileVault(tokens);
+  await new Promise((resolve) => setTimeout(resolve, 2));
+  const { removed } = await withAdmin(vault.file, (admin) => admin.pruneAudit(Date.now() + 1, archiveIn(vault, 'old')));
+  expect(removed).toBeGreaterThan(0);
+  return vault;
+}
+
+const change = ({ file, apiKey }: FileVault, data: string) =>
+  withVault(file, async (vault) => {
+    expect((await callVault(vault, apiKey, 'updateToken', { id: 'token-0', body: { data } })).status).toBe(200);
+  });
+
+/** Expects that verify, doctor, the archive and a second prune go on from the checkpoint in `file`. */
+async function expectCheckpoint(vault: FileVault, tokens: number): Promise<void> {
+  const { file } = vault;
+  expect(await doctor(file)).toMatchObject({ ok: true, findings: [], checked: { tokens } });
+  await withAdmin(file, async (admin) => {
+    expect(await admin.verifyAudit()).toMatchObject({ ok: true });
+    expect(await admin.verifyArchive(archiveIn(vault, 'old'))).toMatchObject({ ok: true });
+  });
+  // The checkpoint still holds the revision of a token whose entries it removed.
+  const before = await keepRows(file);
+  await change(vault, 'again');
+  expect(await doctor(file)).toMatchObject({ ok: true });
+  await putBack(file, before, ['token']);
+  expect((await doctor(file)).findings).toContainEqual(expect.objectContaining({ table: 'token', id: 'token-0' }));
+}
+
+it('vault compact gives back the space of pruned entries, and the checkpoint stays valid', async () => {
+  const vault = await pruned(300);
+  const [audit, size] = [await withAdmin(vault.file, (admin) => admin.verifyAudit()), statSync(vault.file).size];
+  await compactVault({ file: vault.file, credential: CREDENTIAL });
+  expect(statSync(vault.file).size).toBeLessThan(size);
+  expect(await withAdmin(vault.file, (admin) => admin.verifyAudit())).toEqual(audit);
+  await expectCheckpoint(vault, 300);
+});
+
+it('backup --verify checks a backup of a pruned vault, and a restored one goes on from the checkpoint', async () => {
+  const vault = await pruned(5);
+  const backup = join(vault.folder, 'backup.db');
+  await backUpVault({ from: vault.file, to: backup, credential: CREDENTIAL });
+  expect(await doctor(backup)).toMatchObject({ ok: true, findings: [], checked: { tokens: 5 } });
+  const file = join(vault.folder, 'restored.db');
+  await restoreVault({ from: backup, to: file, credential: CREDENTIAL });
+  await expectCheckpoint({ ...vault, file }, 5);
+});
+
+it('the sweeper of serve --audit-keep moves old entries when its minute has passed', async () => {
+  vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const vault = await fileVault(3);
+  const now = () => Date.now() + 450 * DAY;
+  const opened = await openVault({ file: vault.file, credential: CREDENTIAL, clock: { now, settled: now } });
+  onTestFinished(() => opened.close());
+  const reported: string[] = [];
+  const report = (fact: string) => void reported.push(fact);
+  const prune = createRetention({ keepMs: 400 * DAY, folder: vault.folder }, opened, report);
+  const stop = startSweeper({ sweep: () => opened.sweep(), notices: () => opened.notices(), report, prune });
+  onTestFinished(stop);
+  const archives = () => readdirSync(vault.folder).filter((name) => name.startsWith('vault-audit-'));
+  vi.advanceTimersByTime(59_999);
+  await new Promise((resolve) => setTimeout(resolve, 50));
+  expect(archives()).toEqual([]);
+  vi.advanceTimersByTime(1);
+  await vi.waitFor(() => expect(reported).toEqual([expect.stringMatching(/^moved \d+ audit entries to /)]), 10_000);
+  const [name = ''] = archives();
+  expect(await withAdmin(vault.file, (admin) => admin.verifyArchive(archiveIn(vault, name)))).toMatchObject({
+    ok: true,
+  });
+  expect(await doctor(vault.file)).toMatchObject({ ok: true, findings: [] });
+});
