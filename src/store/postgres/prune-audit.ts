@@ -1,5 +1,7 @@
+import { Fault } from '../../core/fault.ts';
 import type { Maintenance } from '../../core/maintenance-ports.ts';
 import type { Connections } from './connections.ts';
+import { PgError } from './pg-error.ts';
 import type { Statement } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
 
@@ -11,7 +13,13 @@ const PRUNE_INDEXES: readonly Statement[] = ['audit_subject', 'audit_index'].map
   text: `DELETE FROM vault.${table} WHERE chain = $1 AND sequence <= $2 AND blind = ANY ($3::uuid[])`,
 }));
 
-/** Returns the method that removes rows of the audit. The role must own the tables or have the privilege DELETE. */
+/** The SQLSTATE of a missing privilege. */
+const NOT_ALLOWED = '42501';
+
+/**
+ * Returns the method that removes rows of the audit. Rejects with the fault `store_refused` if the role neither owns the
+ * tables nor has the privilege DELETE.
+ */
 export function pruneMethods({ change }: Connections): Pick<Maintenance, 'pruneAudit'> {
   return {
     pruneAudit: (chain, through, blinds) =>
@@ -21,6 +29,13 @@ export function pruneMethods({ change }: Connections): Pick<Maintenance, 'pruneA
           ...PRUNE_INDEXES.map((statement) => run(statement, [chain, through, texts])),
           run(PRUNE, [chain, through]),
         ]);
+      }).catch((error: unknown) => {
+        const isRefused = error instanceof Error && error.cause instanceof PgError && error.cause.code === NOT_ALLOWED;
+        if (!isRefused) throw error;
+        throw new Fault('store_refused', 'the role of the database may not remove entries of the audit', {
+          hint: 'run `vault audit prune` as the owner of the tables; it completes this prune',
+          cause: error,
+        });
       }),
   };
 }

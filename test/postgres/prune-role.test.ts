@@ -1,0 +1,63 @@
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { archiveFile } from '../../src/cli/archive-file.ts';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
+import { parseStore, type StorePlace } from '../../src/vault/place.ts';
+import { createStoreVault } from '../../src/vault/store-vault.ts';
+import { CREDENTIAL } from '../unit/vault-admin-fixture.ts';
+import { createDatabase } from './create-database.ts';
+import { openTestClient } from './lane-fixture.ts';
+
+async function withAdmin<T>(
+  store: StorePlace,
+  work: (admin: Awaited<ReturnType<typeof openVaultAdmin>>) => Promise<T>,
+): Promise<T> {
+  const admin = await openVaultAdmin({ store, credential: CREDENTIAL });
+  try {
+    return await work(admin);
+  } finally {
+    await admin.close();
+  }
+}
+
+it('a prune by a role without DELETE loses nothing, and the next prune of the owner completes it', async () => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'vault-prune-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const archive = (name: string) => archiveFile('--archive', path.join(folder, name));
+  const url = await createDatabase();
+  const owner = parseStore(`${url}?sslmode=disable`, false);
+  const { run } = await openTestClient(owner.url);
+  const role = `server_${path.basename(new URL(url).pathname)}`;
+  await run({ text: `CREATE ROLE ${role} LOGIN` });
+  onTestFinished(async () => {
+    await run({ text: `DROP OWNED BY ${role}` });
+    await run({ text: `DROP ROLE ${role}` });
+  });
+  await createStoreVault({
+    store: owner,
+    credential: CREDENTIAL,
+    tenantName: 't',
+    weakPassphrase: false,
+    grant: role,
+  });
+  const server = { ...owner, url: { ...owner.url, user: role } };
+  const rows = async () => (await run({ text: 'SELECT sequence FROM vault.audit WHERE sequence > 0' })).flat();
+  const before = await rows();
+  const time = Date.now() + 60_000;
+
+  const refused = withAdmin(server, (admin) => admin.pruneAudit(time, archive('refused')));
+  await expect(refused).rejects.toMatchObject({ code: 'store_refused', hint: expect.stringContaining('as the owner') });
+  expect(await rows()).toEqual(expect.arrayContaining(before));
+  await withAdmin(owner, async (admin) => {
+    expect(await admin.verifyAudit()).toMatchObject({ ok: true });
+    expect(await admin.verifyArchive(archive('refused'))).toMatchObject({ ok: true });
+    // Nothing is older, so the prune only completes the one before.
+    expect(await admin.pruneAudit(1, archive('none'))).toEqual({ removed: before.length });
+    expect(await admin.verifyAudit()).toMatchObject({ ok: true });
+  });
+  expect(existsSync(path.join(folder, 'none'))).toBe(false);
+  expect((await rows()).filter((sequence) => before.includes(sequence))).toEqual([]);
+});
