@@ -1,9 +1,11 @@
 import { Fault } from '../core/fault.ts';
 import type { Instant } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createKeyring } from '../keyring/create-keyring.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { followMasterKey } from '../keyring/follow-master-key.ts';
+import { findSlot } from '../keyring/slots.ts';
 import { connectStore } from '../store/postgres/connect.ts';
 import { readClock } from '../store/postgres/database-clock.ts';
 import { type Migrated, migrateStore } from '../store/postgres/migrate-store.ts';
@@ -39,6 +41,7 @@ export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Va
     const anchor = path === undefined ? undefined : await openAnchor(path, { store, keyring });
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
     const vault = composeVault({ ...settings, file: place.url.shown, store, keyring, anchor, timekeeper });
+    let opened = header;
     const onLoss = (loss: unknown) => reportLoss(loss as Loss);
     LOSSES.subscribe(onLoss);
     return {
@@ -49,8 +52,12 @@ export async function openStoreVault(options: OpenStoreVaultOptions): Promise<Va
       },
       async ready() {
         await vault.ready();
-        // Fail when this credential no longer opens the vault: another daemon may have a newer one.
         await keyring.refresh();
+        // Fail when this credential no longer opens the vault: another daemon may have a newer one.
+        const found = await store.header();
+        if (Buffer.compare(found.mac, opened.mac) === 0) return;
+        if ((await findSlot(found, credential)) === undefined) throw new Problem('vault_locked');
+        opened = found;
       },
     };
   } catch (error) {

@@ -51,8 +51,12 @@ export interface Fleet {
   /** Returns what a daemon has written to its standard error. */
   errorsOf(daemon: number): string;
   start(daemon: number): Promise<void>;
+  /** Sends a signal to a daemon. */
+  signal(daemon: number, signal: 'SIGSTOP' | 'SIGCONT'): void;
   /** Kills a daemon with SIGKILL, and waits until it is gone. */
   kill(daemon: number): Promise<void>;
+  /** Starts a command on the store. */
+  spawn(...args: readonly string[]): ChildProcess;
   /** Runs a command on the store. Resolves to its exit code, or to -1 when it does not end soon. */
   exitOf(...args: readonly string[]): Promise<number>;
   /** Runs a command on the store. Resolves to its standard output, also when it exits with 9. */
@@ -154,11 +158,18 @@ export async function startFleet({
     urlOf: (daemon) => urls[daemon] ?? '',
     errorsOf: (daemon) => errors[daemon] ?? '',
     start,
+    signal: (daemon, signal) => void children[daemon]?.kill(signal),
     async kill(daemon) {
       const child = children[daemon];
       if (child === undefined || child.exitCode !== null || child.signalCode !== null) return;
       child.kill('SIGKILL');
       await once(child, 'exit');
+    },
+    spawn(...args) {
+      const options = { env: { ...env, VAULT_STORE: store }, stdio: 'ignore' } as const;
+      const child = spawn(process.execPath, [VAULT_BIN, ...args], options);
+      children.push(child);
+      return child;
     },
     async exitOf(...args) {
       const options = { env: { ...env, VAULT_STORE: store }, timeout: MAX_EXIT_MS };

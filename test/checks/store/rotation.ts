@@ -1,0 +1,129 @@
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Client } from 'pg';
+import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
+import { inParallel, type Perform, seededNumbers } from '../perform.ts';
+import { startLoad } from '../rotation-load.ts';
+import { type Fleet, startFleet } from './fleet.ts';
+
+const DAEMONS = [0, 1, 2] as const;
+const SIZES = { quick: { tokens: 100, kills: 3 }, full: { tokens: 20_000, kills: 25 } } as const;
+const CALLERS = 16;
+/** The range of times after which a rotation is killed, in milliseconds. */
+const KILL_AFTER_MS = [250, 1_000] as const;
+const MAX_LOCKED_MS = 5_000;
+
+/** Resolves to the wrapped keys of all tenants, in hex. */
+async function wrappedKeys(fleet: Fleet): Promise<readonly string[]> {
+  const client = new Client({ connectionString: fleet.store.replace(/\?.*/, '') });
+  await client.connect();
+  const { rows } = await client.query(`SELECT encode(wrapped, 'hex') AS wrapped FROM vault.tenant_key`);
+  await client.end();
+  return rows.map(({ wrapped }) => String(wrapped));
+}
+
+/** Starts a rotation and kills it later. Resolves to false when it ended earlier. */
+async function rotateFor(fleet: Fleet, flags: readonly string[], ms: number): Promise<boolean> {
+  const child = fleet.spawn('keys', 'rotate', '--yes', ...flags);
+  const ended = once(child, 'exit');
+  await Promise.race([sleep(ms), ended]);
+  child.kill('SIGKILL');
+  await ended;
+  return child.signalCode === 'SIGKILL';
+}
+
+/** Stops a daemon during rotations of all keys. It must serve at once when it goes on. */
+async function missRotation(fleet: Fleet, id: string): Promise<number> {
+  const daemon = DAEMONS.length - 1;
+  fleet.signal(daemon, 'SIGSTOP');
+  for (const flags of [['--indexes'], ['--master']]) await fleet.cli('keys', 'rotate', '--yes', ...flags);
+  fleet.signal(daemon, 'SIGCONT');
+  const { status: read } = await fleet.at(daemon)(fleet.everything, 'getToken', { id });
+  const { status: made } = await fleet.at(daemon)(fleet.everything, 'createToken', {
+    body: { type: 'token', data: 1 },
+  });
+  return read === 200 && made === 201 ? 0 : 1;
+}
+
+/** Removes the slot that the daemons use. Resolves to the number of daemons that are then still ready. */
+async function removeSlot(fleet: Fleet): Promise<number> {
+  const other = `${fleet.keyFile}.other`;
+  await fleet.cli('keys', 'add', '--new-key-file', other);
+  await fleet.cli('keys', 'remove', '--slot', '0', '--yes', '--key-file', other);
+  const deadline = performance.now() + MAX_LOCKED_MS;
+  for (;;) {
+    const replies = await Promise.all(DAEMONS.map((daemon) => fetch(`${fleet.urlOf(daemon)}/readyz`)));
+    const ready = replies.filter(({ status }) => status === 200).length;
+    if (ready === 0 || performance.now() > deadline) return ready;
+    await sleep(50);
+  }
+}
+
+/** Rotates keys while three daemons serve, and kills rotations on the way. */
+async function rotate({ seed, quick }: CheckOptions, isRotating: boolean) {
+  const random = seededNumbers(seed);
+  const { tokens, kills } = SIZES[quick ? 'quick' : 'full'];
+  const fleet = await startFleet({ daemons: DAEMONS.length });
+  const remote: Perform = (...call) => fleet.at(Math.floor(random() * DAEMONS.length))(...call);
+  try {
+    const written = new Map<string, number>();
+    await inParallel(tokens, CALLERS, async (n) => {
+      const body = { id: `rotated-${n}`, type: 'token', data: n, metadata: { tag: String(n) } };
+      await remote(fleet.everything, 'createToken', { body });
+      written.set(body.id, n);
+    });
+    const old = await wrappedKeys(fleet);
+
+    const load = startLoad({ remote, everything: fleet.everything }, { written, random });
+    let killed = 0;
+    for (let run = 0; run < kills && isRotating; run += 1) {
+      const flags = [run % 2 === 0 ? [] : ['--indexes'], run % 3 === 2 ? ['--master'] : []].flat();
+      const [least, most] = KILL_AFTER_MS;
+      if (await rotateFor(fleet, flags, least + random() * (most - least))) killed += 1;
+    }
+    for (const flags of isRotating ? [['--indexes'], ['--indexes'], ['--master']] : []) {
+      await fleet.cli('keys', 'rotate', '--yes', ...flags);
+    }
+    await load.stop();
+
+    const missed = isRotating ? await missRotation(fleet, 'rotated-0') : 0;
+    let lost = 0;
+    const acknowledged = [...written];
+    await inParallel(acknowledged.length, CALLERS, async (index) => {
+      const [id = '', data] = acknowledged[index] ?? [];
+      const { body } = await remote(fleet.everything, 'getToken', { id });
+      if (body['data'] !== data) lost += 1;
+    });
+    const left = await wrappedKeys(fleet);
+    const { ok } = JSON.parse(await fleet.cli('doctor'));
+    const figures = {
+      killed,
+      acknowledged: acknowledged.length,
+      refused: load.refused(),
+      first_refusal: load.firstRefusal(),
+      lost,
+      missed,
+      keys: left.length,
+      old_keys_left: left.filter((key) => old.includes(key)).length,
+      doctor_ok: ok === true,
+      ready_without_slot: await removeSlot(fleet),
+    };
+    const wrong = figures.refused + lost + missed + figures.old_keys_left + figures.ready_without_slot;
+    if (wrong > 0 || !figures.doctor_ok || figures.keys !== 2) {
+      throw new CheckFailure('a rotation lost, refused or left something', figures);
+    }
+    if (killed === 0) throw new CheckFailure('no rotation was killed on the way', figures);
+    return figures;
+  } finally {
+    await fleet.close();
+  }
+}
+
+export const CHECK: Check = {
+  number: 28,
+  name: 'rotation with three daemons',
+  quick: true,
+  run: (options) => rotate(options, true),
+  /** A vault whose keys are not rotated. */
+  control: (options) => rotate({ ...options, quick: true }, false),
+};
