@@ -1,11 +1,13 @@
-import { copyFileSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
-import { openVault, type Vault } from '../../src/vault/vault.ts';
+import { openVaultAt } from '../../src/vault/place.ts';
+import type { Vault } from '../../src/vault/vault.ts';
 import { createCaller, type Perform, type PerformParts } from './perform.ts';
-import { type ActingKeys, type KeptTable, keepRows, privateApplication, putBack, TOKENS } from './put-back.ts';
+import { type ActingKeys, privateApplication, TOKENS } from './put-back.ts';
+import type { TamperPlaces } from './tamper-places.ts';
 
 const PATCH = ['apiKey', 'updateToken', { id: 'token-1', body: { data: 'ordinary' } }] as const;
 const PUT = ['management', 'updateApplication', { body: { name: 'x', permissions: ['token:read'] } }] as const;
@@ -65,7 +67,9 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
 };
 
 interface Laundered extends ActingKeys {
-  readonly file: string;
+  readonly places: TamperPlaces;
+  /** The name of the vault's place. */
+  readonly name: string;
   readonly credential: Credential;
 }
 
@@ -78,45 +82,50 @@ export async function launder(
   vault: Laundered,
   { act, tables, calls, finding }: Laundering,
 ): Promise<readonly string[]> {
-  const { file, credential } = vault;
-  const altered = `${file}.altered`;
+  const { places, name, credential } = vault;
+  const altered = places.nameIn(dirname(name), 'altered');
   const wrong: string[] = [];
-  const kept = await keepRows(file);
-  const application = await used(file, vault, async (opened) => {
+  const kept = await places.keep(name);
+  const check = (at: string) => checkVaultFile({ ...places.at(at), credential });
+  const alter = async (restored: readonly string[]) => {
+    await places.copy(name, altered);
+    await places.putBack(altered, kept, restored);
+  };
+  const application = await used(name, vault, async (opened) => {
     const perform = createCaller(() => directClient(opened));
     const found = await privateApplication(perform, vault);
     await act(perform, vault);
     return found;
   });
-  if (!(await checkVaultFile({ file, credential })).ok) wrong.push('doctor finds something before any row is put back');
+  if (!(await check(name)).ok) wrong.push('doctor finds something before any row is put back');
 
   for (const call of calls) {
-    await alter(file, altered, kept, tables);
+    await alter(tables);
     const answer = await used(altered, vault, (opened) => ordinaryCall(opened, vault, application, call));
     if (answer !== 'integrity_failure') wrong.push(`${call[1]} with ${call[0]} answers ${answer}`);
-    if ((await checkVaultFile({ file: altered, credential })).ok) wrong.push(`doctor finds nothing after ${call[1]}`);
+    if ((await check(altered)).ok) wrong.push(`doctor finds nothing after ${call[1]}`);
   }
 
-  await alter(file, altered, kept, [...tables, 'audit_subject']);
+  await alter([...tables, 'audit_subject']);
   await used(altered, vault, async (opened) => {
     for (const call of calls) await ordinaryCall(opened, vault, application, call);
   });
-  const found = (await checkVaultFile({ file: altered, credential })).findings.map(({ what }) => what).join('; ');
-  if (!finding.test(found)) wrong.push(`doctor reports ${found || 'nothing'}`);
-  const admin = await openVaultAdmin({ file: altered, credential });
+  const found = (await check(altered)).findings.map(({ what }) => what).join('; ');
+  if (!finding.test(found) && places.laundered?.test(found) !== true)
+    wrong.push(`doctor reports ${found || 'nothing'}`);
+  const admin = await openVaultAdmin({ ...places.at(altered), credential });
   if ((await admin.verifyAudit()).ok) wrong.push('audit verify finds nothing');
   await admin.close();
+  await places.remove(altered);
   return wrong;
 }
 
-async function alter(file: string, altered: string, kept: readonly KeptTable[], tables: readonly string[]) {
-  for (const end of ['', '-wal', '-shm']) rmSync(`${altered}${end}`, { force: true });
-  copyFileSync(file, altered);
-  await putBack(altered, kept, tables);
-}
-
-async function used<T>(file: string, { credential }: Laundered, work: (vault: Vault) => Promise<T>): Promise<T> {
-  const vault = await openVault({ file, credential, reportError: () => undefined });
+async function used<T>(
+  name: string,
+  { places, credential }: Laundered,
+  work: (vault: Vault) => Promise<T>,
+): Promise<T> {
+  const vault = await openVaultAt(places.at(name), { credential, reportError: () => undefined });
   try {
     return await work(vault);
   } finally {

@@ -124,7 +124,7 @@ function listOf(reply: ReadReply | undefined): { readonly items: readonly unknow
   return { items: data, total: pagination.total_items };
 }
 
-function codeOf({ text }: ReadReply): string {
+export function codeOf({ text }: ReadReply): string {
   const { type } = JSON.parse(text) as { readonly type: string };
   return type.split(/[/:]/).at(-1) ?? '';
 }

@@ -1,19 +1,17 @@
 import { execFile } from 'node:child_process';
-import { copyFileSync, rmSync } from 'node:fs';
-import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { FAULTS, type FaultCode } from '../../src/contract/faults.ts';
 import { Fault } from '../../src/core/fault.ts';
 import type { CheckReport } from '../../src/maintenance/check-vault.ts';
-import { checkVaultFile } from '../../src/vault/admin.ts';
-import { openVault } from '../../src/vault/vault.ts';
-import { judgeReply, type Replies, readEverything, type Verdict } from './tamper-reads.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVaultAt } from '../../src/vault/place.ts';
+import type { TamperPlaces } from './tamper-places.ts';
+import { codeOf, judgeReply, type Replies, readEverything, type Verdict } from './tamper-reads.ts';
 import type { TamperVault } from './tamper-vault.ts';
 
 const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
-const INTEGRITY = FAULTS.damaged.exit;
 
-/** The result of altering the file. */
+/** The result of altering the vault. */
 export interface Tampered {
   readonly name: string;
   /** The first step that detected the change: opening the vault, a read, or doctor. Undefined if none did. */
@@ -26,8 +24,8 @@ export interface Tampered {
 
 export interface TamperCase {
   readonly name: string;
-  /** Changes the closed file. */
-  readonly alter: (file: string) => Promise<void>;
+  /** Changes the closed vault at the place with this name. */
+  readonly alter: (name: string) => Promise<void>;
   /** Matches the finding that doctor must report. */
   readonly finding?: RegExp;
   /**
@@ -35,11 +33,15 @@ export interface TamperCase {
    */
   readonly now?: Replies;
   readonly before?: Replies;
-  /** The anchor to open and check the file with. */
+  /** The anchor to open and check the vault with. */
   readonly anchor?: string;
+  /** Whether `vault audit verify` must find the edit, too. */
+  readonly isAudit?: boolean;
+  /** Whether the edited value is not sealed, so that nothing need find the edit. Then only counters may change. */
+  readonly isUnsealed?: boolean;
 }
 
-const REFUSALS: ReadonlySet<FaultCode> = new Set(['damaged', 'not_a_vault', 'newer_format', 'wrong_credential']);
+const REFUSALS: readonly FaultCode[] = ['damaged', 'not_a_vault', 'newer_format', 'wrong_credential'];
 
 /** Alters a copy of the vault, then reads everything and runs doctor. `cli` also runs the command line. */
 export async function tamperOnce(
@@ -50,69 +52,92 @@ export async function tamperOnce(
   { cli }: { readonly cli: boolean },
 ): Promise<Tampered> {
   const { name, anchor, before, now = sound } = given;
-  const file = join(vault.folder, 'altered.db');
-  copyFileSync(vault.file, file);
+  const { places } = vault;
+  const altered = places.nameIn(vault.folder, 'altered');
+  await places.copy(vault.name, altered);
   const wrong: string[] = [];
   const verdicts = new Set<Verdict>();
   let reads = 0;
   try {
-    await given.alter(file).catch((cause: unknown) => {
+    await given.alter(altered).catch((cause: unknown) => {
       throw new Error(`the edit itself failed: ${name}: ${String(cause)}`, { cause });
     });
-    const report = await refusedOr(() => checkVaultFile({ file, credential: vault.credential, anchor }));
+    const report = await refusedOr(places, () =>
+      checkVaultFile({ ...places.at(altered), credential: vault.credential, anchor }),
+    );
     const found = report instanceof Fault ? report.message : findingsOf(report);
     const doctor = found !== '' && (given.finding === undefined || given.finding.test(found));
-    if (!doctor) wrong.push(`${name}: doctor reports ${found === '' ? 'nothing' : found}`);
-    if (cli) wrong.push(...(await askCommandLine(file, vault, anchor)).map((what) => `${name}: ${what}`));
+    const { isAudit = false, isUnsealed = false } = given;
+    if (!doctor && !isUnsealed) wrong.push(`${name}: doctor reports ${found === '' ? 'nothing' : found}`);
+    if (isAudit && (await verifies(vault, altered))) wrong.push(`${name}: audit verify finds nothing`);
+    if (cli && !isUnsealed)
+      wrong.push(...(await askCommandLine(altered, vault, anchor)).map((what) => `${name}: ${what}`));
 
-    const opened = await refusedOr(() => {
-      return openVault({ file, credential: vault.credential, anchor, reportError: () => undefined });
+    const opened = await refusedOr(places, () => {
+      const { credential } = vault;
+      return openVaultAt(places.at(altered), { credential, anchor, reportError: () => undefined });
     });
     if (!(opened instanceof Fault)) {
       const replies = await readEverything(opened, vault, applications);
-      await opened.close().catch(refusal);
+      await opened.close().catch((error: unknown) => refusal(error, places));
       for (const [read, reply] of replies) {
-        const verdict = judgeReply(read, reply, now, before);
+        const isRefused = reply.status >= 400 && places.problems.includes(codeOf(reply));
+        const verdict = isRefused ? 'error' : judgeReply(read, reply, now, before);
         verdicts.add(verdict);
         reads += 1;
-        if (verdict === 'other') wrong.push(`${name}: ${read} answers ${reply.status} ${reply.text.slice(0, 300)}`);
+        const isWrong = verdict === 'other' || (isUnsealed && verdict !== 'same' && verdict !== 'counters');
+        if (isWrong) wrong.push(`${name}: ${read} answers ${reply.status} ${reply.text.slice(0, 300)}`);
       }
     }
     const caught = opened instanceof Fault ? 'open' : verdicts.has('error') ? 'read' : doctor ? 'doctor' : undefined;
     return { name, caught, verdicts, reads, wrong };
   } finally {
-    for (const end of ['', '-wal', '-shm']) rmSync(`${file}${end}`, { force: true });
+    await places.remove(altered);
+  }
+}
+
+/** Resolves to whether the audit of an altered vault looks sound. */
+async function verifies({ places, credential }: TamperVault, altered: string): Promise<boolean> {
+  const admin = await refusedOr(places, () => openVaultAdmin({ ...places.at(altered), credential }));
+  if (admin instanceof Fault) return false;
+  try {
+    const report = await refusedOr(places, admin.verifyAudit);
+    return !(report instanceof Fault) && report.ok;
+  } finally {
+    await admin.close();
   }
 }
 
 const findingsOf = ({ findings }: CheckReport) => findings.map(({ what }) => what).join('; ');
 
 /** Returns the fault of an error that clearly reports damage. Throws any other error. */
-function refusal(error: unknown): Fault {
-  if (error instanceof Fault && REFUSALS.has(error.code)) return error;
-  if (error instanceof Error && 'code' in error && error.code === 'integrity_failure') {
+function refusal(error: unknown, { refusals, problems }: TamperPlaces): Fault {
+  if (error instanceof Fault && [...REFUSALS, ...refusals].includes(error.code)) return error;
+  if (error instanceof Error && 'code' in error && problems.includes(String(error.code))) {
     return new Fault('damaged', error.message);
   }
   throw error;
 }
 
-async function refusedOr<T>(work: () => Promise<T>): Promise<T | Fault> {
-  return work().catch(refusal);
+async function refusedOr<T>(places: TamperPlaces, work: () => Promise<T>): Promise<T | Fault> {
+  return work().catch((error: unknown) => refusal(error, places));
 }
 
 /** Runs doctor and a list with the built command line. Resolves to their wrong exit codes. */
 async function askCommandLine(
-  file: string,
+  name: string,
   vault: TamperVault,
   anchor: string | undefined,
 ): Promise<readonly string[]> {
-  const flags = ['--file', file, '--key-file', `${vault.file}.key`];
+  const flags = [...vault.places.flags(name), '--key-file', vault.keyFile];
   const anchored = anchor === undefined ? [] : ['--anchor', anchor];
   const doctor = await exitOf(['doctor', ...flags, ...anchored]);
   const list = await exitOf(['tokens', 'list', ...flags], vault.apiKey);
-  const clear = new Set([0, 3, 4, 5, INTEGRITY, FAULTS.wrong_credential.exit]);
+  const codes: readonly FaultCode[] = ['damaged', 'wrong_credential', ...vault.places.refusals];
+  const refused: readonly number[] = codes.map((code) => FAULTS[code].exit);
+  const clear = new Set([0, 3, 4, 5, ...refused]);
   return [
-    ...(doctor === INTEGRITY || doctor === FAULTS.wrong_credential.exit ? [] : [`vault doctor exits with ${doctor}`]),
+    ...(refused.includes(doctor) ? [] : [`vault doctor exits with ${doctor}`]),
     ...(clear.has(list) ? [] : [`vault tokens list exits with ${list}`]),
   ];
 }

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
-import { createVault, openVault } from '../../src/vault/vault.ts';
+import { openVaultAt } from '../../src/vault/place.ts';
 import { createCaller } from './perform.ts';
 import type { ActingKeys } from './put-back.ts';
+import { FILE_PLACES, type TamperPlaces } from './tamper-places.ts';
 
 const PASSPHRASE: Credential = { kind: 'passphrase', passphrase: 'a passphrase of a check' };
 
@@ -18,7 +19,11 @@ const rule = (transform: string, permissions: readonly string[], container = '/'
 /** A closed vault with two tenants and rows in every table. */
 export interface TamperVault extends ActingKeys {
   readonly folder: string;
-  readonly file: string;
+  readonly places: TamperPlaces;
+  /** The name of the vault's place. */
+  readonly name: string;
+  /** The path of its key file. */
+  readonly keyFile: string;
   readonly credential: Credential;
   /** A second credential that opens the vault. */
   readonly passphrase: Credential;
@@ -36,17 +41,17 @@ export interface TamperVault extends ActingKeys {
  * Creates the vault. Both tenants have a token `token-1`. The last change of the first tenant creates `token-3`. The
  * seed sets the key and the data.
  */
-export async function makeTamperVault(seed: number): Promise<TamperVault> {
+export async function makeTamperVault(seed: number, places = FILE_PLACES): Promise<TamperVault> {
   const folder = mkdtempSync(join(tmpdir(), 'vault-tamper-'));
   const remove = () => rmSync(folder, { recursive: true, force: true });
   process.once('exit', remove);
-  const file = join(folder, 'vault.db');
+  const name = places.nameIn(folder, `sound${seed}`);
+  const keyFile = join(folder, 'vault.key');
   const key = new Uint8Array(32).map((_, at) => (seed * 31 + at * 7) % 251);
-  writeFileSync(`${file}.key`, key, { mode: 0o600 });
+  writeFileSync(keyFile, key, { mode: 0o600 });
   const credential: Credential = { kind: 'key_file', key };
-  const { vault, application } = await createVault({ file, credential, tenantName: 'first' });
+  const { vault, key: management } = await places.create(name, { credential, tenantName: 'first' });
   const perform = createCaller(() => directClient(vault));
-  const management = application.key ?? '';
   const other = (await vault.createTenant('second')).application.key ?? '';
 
   async function addApplication(body: object, by = management): Promise<string> {
@@ -95,16 +100,18 @@ export async function makeTamperVault(seed: number): Promise<TamperVault> {
     await perform(apiKey, 'deleteToken', { id });
   }
   await vault.close();
-  const admin = await openVaultAdmin({ file, credential });
+  const admin = await openVaultAdmin({ ...places.at(name), credential });
   await admin.addSlot(PASSPHRASE, { allowWeak: true });
   await admin.close();
-  const again = await openVault({ file, credential });
+  const again = await openVaultAt(places.at(name), { credential });
   await createCaller(() => directClient(again))(apiKey, 'createToken', { body: simple(3) });
   await again.sweep();
   await again.close();
   return {
     folder,
-    file,
+    places,
+    name,
+    keyFile,
     credential,
     passphrase: PASSPHRASE,
     apiKey,

@@ -1,37 +1,50 @@
-import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import { Fault } from '../../src/core/fault.ts';
+import { openVaultAt } from '../../src/vault/place.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { openVault } from '../../src/vault/vault.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { LAUNDERINGS, launder } from './launder.ts';
 import { createCaller, seededNumbers } from './perform.ts';
-import { type ActingKeys, keepRows, putBack, ROLLBACKS } from './put-back.ts';
+import { type ActingKeys, ROLLBACKS } from './put-back.ts';
 import { TAMPER_COLUMNS } from './tamper-columns.ts';
 import { TAMPER_EDITS } from './tamper-edits.ts';
 import { tamperFile } from './tamper-file.ts';
-import { ABSURD_COSTS, copyFrom, FOREIGN_EDITS, setSlotCost } from './tamper-foreign.ts';
+import { ABSURD_COSTS, FOREIGN_EDITS, setSlotCost } from './tamper-foreign.ts';
+import { FILE_PLACES, type TamperPlaces } from './tamper-places.ts';
 import { applicationsIn, type Replies, readEverything } from './tamper-reads.ts';
 import { type TamperCase, type Tampered, tamperOnce } from './tamper-run.ts';
 import { makeTamperVault, type TamperVault } from './tamper-vault.ts';
 
-const MIN_EDITS = 40;
 const PASSPHRASE_SLOT = 1;
 /** The longest time to refuse an absurd cost, in milliseconds. A derivation at the lowest cost takes about as long. */
 const MAX_REFUSAL_MS = 500;
 const MAX_GROWTH_BYTES = 128 * 1024 * 1024;
-/** A quick run makes one of every `SAMPLE` edits, and runs the command line for one of every `CLI_EVERY` of these. */
-const SAMPLE = 3;
+/** A quick run runs the command line for one of every `CLI_EVERY` edits. */
 const CLI_EVERY = 8;
+
+/** What a check alters. */
+export interface TamperSubject {
+  readonly places: TamperPlaces;
+  /** The number of edits that a run must make at least. */
+  readonly minEdits: number;
+  /** A quick run makes one of every `sample` edits. */
+  readonly sample: number;
+  /** Whether a full run runs the command line for each edit, or as seldom as a quick run. */
+  readonly isCliRare?: boolean;
+  /** Resolves to the edits of a vault, some of which copy rows of another vault. */
+  edits(vault: TamperVault, other: TamperVault): Promise<readonly TamperCase[]>;
+  /** SQL that cuts the last entry from the end of the audit. */
+  readonly cutTail: string;
+  /** SQL after which a file seems to have made more commits. */
+  readonly countOn?: string;
+  /** Runs further checks, and resolves to their figures. */
+  further?(vault: TamperVault): Promise<Readonly<Record<string, number>>>;
+}
 
 const asSql = ([name, sql]: readonly [string, string]): TamperCase => ({
   name,
-  alter: (file) =>
-    tamperFile(file, (connection) => {
-      connection.exec('PRAGMA foreign_keys = OFF');
-      connection.exec(sql);
-    }),
+  alter: (file) => FILE_PLACES.alter(file, sql),
 });
 
 const ownEdits: readonly TamperCase[] = [
@@ -43,18 +56,25 @@ const ownEdits: readonly TamperCase[] = [
   })),
 ];
 
-const foreignEdits = (other: string): readonly TamperCase[] =>
-  Object.entries(FOREIGN_EDITS).map(([name, sql]) => ({
-    name,
-    alter: (file) =>
-      tamperFile(file, (connection) => {
-        connection.exec('PRAGMA foreign_keys = OFF');
-        copyFrom(connection, other, sql);
-      }),
-  }));
+const FILE_SUBJECT: TamperSubject = {
+  places: FILE_PLACES,
+  minEdits: 40,
+  sample: 3,
+  edits: async (_vault, other) => [
+    ...ownEdits,
+    ...Object.entries(FOREIGN_EDITS).map(([name, sql]) => ({
+      name,
+      alter: (file: string) => FILE_PLACES.alter(file, sql, other.name),
+    })),
+  ],
+  cutTail: 'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)',
+  countOn: 'UPDATE counter SET count = count + 100 WHERE tenant = 0',
+  further: refuseCosts,
+};
 
-async function withVault<T>(vault: TamperVault, file: string, use: (opened: Vault) => Promise<T>, anchor?: string) {
-  const opened = await openVault({ file, credential: vault.credential, anchor });
+async function withVault<T>(vault: TamperVault, name: string, use: (opened: Vault) => Promise<T>, anchor?: string) {
+  const { places, credential } = vault;
+  const opened = await openVaultAt(places.at(name), { credential, anchor });
   try {
     return await use(opened);
   } finally {
@@ -63,16 +83,17 @@ async function withVault<T>(vault: TamperVault, file: string, use: (opened: Vaul
 }
 
 /** Returns the replies of the sound vault. Reads a copy, because reads add entries to the audit. */
-async function soundReplies(vault: TamperVault, applications: readonly string[], file = vault.file): Promise<Replies> {
-  const copy = join(vault.folder, 'sound.db');
-  copyFileSync(file, copy);
+async function soundReplies(vault: TamperVault, applications: readonly string[], name = vault.name): Promise<Replies> {
+  const { places } = vault;
+  const copy = places.nameIn(vault.folder, 'sound');
+  await places.copy(name, copy);
   return withVault(vault, copy, (opened) => readEverything(opened, vault, applications));
 }
 
-const act = (vault: TamperVault, file: string, change: (typeof ROLLBACKS)[string][0], anchor?: string) =>
+const act = (vault: TamperVault, name: string, change: (typeof ROLLBACKS)[string][0], anchor?: string) =>
   withVault(
     vault,
-    file,
+    name,
     (opened) =>
       change(
         createCaller(() => directClient(opened)),
@@ -86,24 +107,32 @@ const keysOf = ({ apiKey, management }: TamperVault): ActingKeys => ({ apiKey, m
 /**
  * Returns cases that restore older rows: one kind of row at a time, and all rows at once, which only an anchor reveals.
  */
-async function rollbacks(vault: TamperVault, sound: Replies, applications: readonly string[]): Promise<TamperCase[]> {
+async function rollbacks(
+  { cutTail, countOn }: TamperSubject,
+  vault: TamperVault,
+  sound: Replies,
+  applications: readonly string[],
+): Promise<TamperCase[]> {
+  const { places, folder } = vault;
   const cases: TamperCase[] = [];
-  for (const [name, [change, tables, , finding]] of Object.entries(ROLLBACKS)) {
-    const file = join(vault.folder, `changed-${cases.length}.db`);
-    copyFileSync(vault.file, file);
-    const kept = await keepRows(file);
-    await act(vault, file, change);
-    const now = await soundReplies(vault, applications, file);
+  const entries = Object.entries(ROLLBACKS);
+  for (const [name, [change, tables, , finding]] of entries) {
+    const changed = places.nameIn(folder, `changed${cases.length}`);
+    await places.copy(vault.name, changed);
+    const kept = await places.keep(changed);
+    await act(vault, changed, change);
+    const now = await soundReplies(vault, applications, changed);
     const alter = async (altered: string) => {
-      copyFileSync(file, altered);
-      await putBack(altered, kept, tables);
+      await places.copy(changed, altered);
+      await places.putBack(altered, kept, tables);
     };
     cases.push({ name: `${name}, put back`, alter, finding, now, before: sound });
   }
-  const [[, [change]] = ['', [async () => undefined]]] = Object.entries(ROLLBACKS);
-  const anchor = join(vault.folder, 'anchor');
-  const anchored = join(vault.folder, 'anchored.db');
-  copyFileSync(vault.file, anchored);
+  const [[, [change]] = ['', [async () => undefined]]] = entries;
+  const anchor = join(folder, 'anchor');
+  const anchored = places.nameIn(folder, 'anchored');
+  await places.copy(vault.name, anchored);
+  const kept = await places.keep(anchored);
   await act(vault, anchored, change);
   await withVault(vault, anchored, (opened) => readEverything(opened, vault, []), anchor);
   cases.push({ name: 'the whole vault put back', alter: async () => undefined, anchor });
@@ -111,22 +140,18 @@ async function rollbacks(vault: TamperVault, sound: Replies, applications: reado
     name: 'entries of reads cut from the audit’s tail',
     anchor,
     alter: async (altered) => {
-      copyFileSync(anchored, altered);
-      await tamperFile(altered, (connection) =>
-        connection.exec('DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)'),
-      );
+      await places.copy(anchored, altered);
+      await places.alter(altered, cutTail);
     },
   });
+  if (countOn === undefined) return cases;
   cases.push({
     name: 'the audit’s last entry and its change undone, the commits counted on',
     anchor,
     alter: async (altered) => {
-      const kept = await keepRows(altered);
-      copyFileSync(anchored, altered);
-      await putBack(altered, kept);
-      await tamperFile(altered, (connection) =>
-        connection.exec('UPDATE counter SET count = count + 100 WHERE tenant = 0'),
-      );
+      await places.copy(anchored, altered);
+      await places.putBack(altered, kept);
+      await places.alter(altered, countOn);
     },
   });
   return cases;
@@ -138,10 +163,10 @@ async function refuseCosts(vault: TamperVault): Promise<{ readonly slowest_ms: n
   const before = process.memoryUsage.rss();
   for (const [name, cost] of Object.entries(ABSURD_COSTS)) {
     const file = join(vault.folder, 'costs.db');
-    copyFileSync(vault.file, file);
+    await FILE_PLACES.copy(vault.name, file);
     await tamperFile(file, (connection) => setSlotCost(connection, PASSPHRASE_SLOT, cost));
     const started = performance.now();
-    const refused = await openVault({ file, credential: vault.passphrase }).catch((error: unknown) => error);
+    const refused = await openVaultAt({ file }, { credential: vault.passphrase }).catch((error: unknown) => error);
     slowest_ms = Math.max(slowest_ms, performance.now() - started);
     if (!(refused instanceof Fault) || refused.code !== 'damaged') {
       throw new CheckFailure(`a slot that asks for ${name} is not refused: ${String(refused)}`);
@@ -159,10 +184,10 @@ async function refuseCosts(vault: TamperVault): Promise<{ readonly slowest_ms: n
 async function launderings(vault: TamperVault): Promise<readonly Tampered[]> {
   const results: Tampered[] = [];
   for (const [name, laundering] of Object.entries(LAUNDERINGS)) {
-    const file = join(vault.folder, 'laundered.db');
-    copyFileSync(vault.file, file);
-    const { apiKey, management, credential } = vault;
-    const found = await launder({ file, apiKey, management, credential }, laundering);
+    const { places, apiKey, management, credential } = vault;
+    const laundered = places.nameIn(vault.folder, 'laundered');
+    await places.copy(vault.name, laundered);
+    const found = await launder({ places, name: laundered, apiKey, management, credential }, laundering);
     const wrong = found.map((what) => `${name}, put back before ordinary calls: ${what}`);
     results.push({ name, caught: 'read', verdicts: new Set(['error']), reads: laundering.calls.length, wrong });
   }
@@ -170,36 +195,38 @@ async function launderings(vault: TamperVault): Promise<readonly Tampered[]> {
 }
 
 interface TamperOptions extends CheckOptions {
+  readonly subject: TamperSubject;
   /** Replaces the edits of this check. */
   readonly edits?: readonly TamperCase[];
 }
 
-async function tamper({ seed, quick, edits }: TamperOptions): Promise<Record<string, number | string>> {
-  const vault = await makeTamperVault(seed);
-  const other = await makeTamperVault(seed + 1);
+/** Alters copies of a vault. Resolves to the figures. Rejects with a `CheckFailure`. */
+export async function tamper({ seed, quick, subject, edits }: TamperOptions): Promise<Record<string, number | string>> {
+  const { places } = subject;
+  const vault = await makeTamperVault(seed, places);
+  const other = await makeTamperVault(seed + 1, places);
   const results: Tampered[] = [];
   try {
     const applications = applicationsIn(await soundReplies(vault, []));
     const sound = await soundReplies(vault, applications);
     const cases = edits ?? [
-      ...ownEdits,
-      ...foreignEdits(other.file),
-      ...(await rollbacks(vault, sound, applications)),
-      { name: 'another vault’s file', alter: async (file: string) => copyFileSync(other.file, file) },
+      ...(await subject.edits(vault, other)),
+      ...(await rollbacks(subject, vault, sound, applications)),
+      { name: 'another vault’s file', alter: (name: string) => places.copy(other.name, name) },
     ];
-    const sample = quick && edits === undefined ? Math.floor(seededNumbers(seed)() * SAMPLE) : undefined;
-    const chosen = cases.filter((_, index) => sample === undefined || index % SAMPLE === sample);
+    const sample = quick && edits === undefined ? Math.floor(seededNumbers(seed)() * subject.sample) : undefined;
+    const chosen = cases.filter((_, index) => sample === undefined || index % subject.sample === sample);
     for (const [index, each] of chosen.entries()) {
-      const cli = !quick || index % CLI_EVERY === 0;
+      const cli = index % CLI_EVERY === 0 || !(quick || subject.isCliRare);
       results.push(await tamperOnce(vault, sound, applications, each, { cli }));
     }
-    const costs = edits === undefined ? await refuseCosts(vault) : {};
+    const further = edits === undefined ? await subject.further?.(vault) : {};
     const laundered = edits === undefined ? await launderings(vault) : [];
     results.push(...laundered);
-    const figures = { ...figuresOf(results), ...costs };
+    const figures = { ...figuresOf(results), ...further };
     const [wrong] = results.flatMap((result) => result.wrong);
     if (wrong !== undefined) throw new CheckFailure(results.flatMap((r) => r.wrong).join('\n'), figures);
-    if (edits === undefined && results.length < MIN_EDITS) throw new CheckFailure('too few edits', figures);
+    if (edits === undefined && results.length < subject.minEdits) throw new CheckFailure('too few edits', figures);
     return figures;
   } finally {
     vault.remove();
@@ -237,7 +264,14 @@ function figuresOf(results: readonly Tampered[]): Record<string, number | string
 const control = (options: CheckOptions) =>
   tamper({
     ...options,
+    subject: FILE_SUBJECT,
     edits: [asSql(['a counter of activity raised', 'UPDATE counter SET count = count + 5 WHERE month > 0'])],
   });
 
-export const CHECK: Check = { number: 5, name: 'tamper', quick: true, run: tamper, control };
+export const CHECK: Check = {
+  number: 5,
+  name: 'tamper',
+  quick: true,
+  run: (options) => tamper({ ...options, subject: FILE_SUBJECT }),
+  control,
+};

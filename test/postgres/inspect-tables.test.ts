@@ -90,6 +90,10 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
     'UPDATE vault.audit SET chain = 3 WHERE sequence = 2',
     { table: 'chain', id: 'chain 3', what: 'an audit chain has no row' },
   ],
+  [
+    'UPDATE vault.chain SET closed_at = 1',
+    { table: 'chain', id: 'chain 0', what: 'the root chain of the audit is closed, so nothing can be changed' },
+  ],
   ['UPDATE vault.tenant SET data_key_id = 2', { table: 'tenant', id: TENANT, what: NEWEST_KEYS }],
   ['UPDATE vault.tenant SET index_key_id = 1', { table: 'tenant', id: TENANT, what: NEWEST_KEYS }],
   [
@@ -99,6 +103,7 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
   ...[
     'UPDATE vault.audit_index SET sequence = 2',
     'UPDATE vault.chain SET logged = 2; UPDATE vault.audit_index SET sequence = 3',
+    'UPDATE vault.chain SET logged = 3',
   ].map(
     (sql) =>
       [

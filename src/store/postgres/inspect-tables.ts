@@ -102,6 +102,11 @@ const CHECKS: readonly Check[] = [
       WHERE chain NOT IN (SELECT chain FROM vault.chain)`,
   },
   {
+    table: 'chain',
+    what: 'the root chain of the audit is closed, so nothing can be changed',
+    sql: "SELECT 'chain 0' FROM vault.chain WHERE chain = 0 AND closed_at IS NOT NULL",
+  },
+  {
     table: 'tenant',
     what: 'does not name the newest of its keys',
     sql: `SELECT n.id::text FROM vault.tenant n WHERE
@@ -119,7 +124,9 @@ const CHECKS: readonly Check[] = [
     what: 'names rows beyond its own end or beyond the end of the audit',
     sql: `SELECT 'chain ' || i.chain FROM (SELECT chain, max(sequence) AS sequence FROM vault.audit_index GROUP BY chain) i
       WHERE i.sequence > coalesce((SELECT logged FROM vault.chain c WHERE c.chain = i.chain), 0)
-        OR i.sequence > coalesce((SELECT max(sequence) FROM vault.audit a WHERE a.chain = i.chain), 0)`,
+        OR i.sequence > coalesce((SELECT max(sequence) FROM vault.audit a WHERE a.chain = i.chain), 0)
+      UNION SELECT 'chain ' || chain FROM vault.chain c
+      WHERE logged > coalesce((SELECT max(sequence) FROM vault.audit a WHERE a.chain = c.chain), 0)`,
   },
   {
     table: 'reply_subject',

@@ -1,0 +1,38 @@
+import { startPostgres } from '../../postgres/start-postgres.ts';
+import type { Check, CheckOptions } from '../check.ts';
+import { tamper } from '../tamper.ts';
+import { storeEdits } from './tamper-edits.ts';
+import { storePlaces } from './tamper-places.ts';
+
+/** Alters a vault on PostgreSQL with SQL and without its key. */
+async function tamperStore(options: CheckOptions, edit?: string) {
+  const server = await startPostgres();
+  // Connections without a password need none, but the client requires one.
+  process.env['PGPASSWORD'] = 'unused';
+  try {
+    const places = storePlaces(server);
+    return await tamper({
+      ...options,
+      subject: {
+        places,
+        minEdits: options.quick ? 12 : 250,
+        sample: 24,
+        isCliRare: true,
+        edits: (vault, other) => storeEdits(places, vault, other),
+        cutTail: 'DELETE FROM audit WHERE chain = 0 AND sequence = (SELECT max(sequence) FROM audit WHERE chain = 0)',
+      },
+      ...(edit !== undefined && { edits: [{ name: edit, alter: (name: string) => places.alter(name, edit) }] }),
+    });
+  } finally {
+    await server.stop();
+  }
+}
+
+export const CHECK: Check = {
+  number: 25,
+  name: 'tamper with SQL',
+  quick: true,
+  run: (options) => tamperStore(options),
+  /** An edit that changes nothing, so that nothing can find it. */
+  control: (options) => tamperStore(options, 'UPDATE token SET revision = revision'),
+};

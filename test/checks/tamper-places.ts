@@ -1,0 +1,70 @@
+import { copyFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { FaultCode } from '../../src/contract/faults.ts';
+import type { Credential } from '../../src/keyring/credential.ts';
+import type { VaultPlace } from '../../src/vault/place.ts';
+import { createVault, type Vault } from '../../src/vault/vault.ts';
+import { type KeptTable, keepRows, putBack } from './put-back.ts';
+import { tamperFile } from './tamper-file.ts';
+import { copyFrom } from './tamper-foreign.ts';
+
+/** The places of the vaults of a check, in files or databases. A place is known by its name. */
+export interface TamperPlaces {
+  /** Returns the name of a place: the path of a file in the folder, or the name of a database. */
+  nameIn(folder: string, title: string): string;
+  at(name: string): VaultPlace;
+  /** The faults that report a place without a sound vault, besides those of every vault. */
+  readonly refusals: readonly FaultCode[];
+  /** The problems that report an altered vault. */
+  readonly problems: readonly string[];
+  /**
+   * Matches a finding that also shows older rows which ordinary calls changed: several chains of an audit have no common
+   * order, in which an older revision would be wrong.
+   */
+  readonly laundered?: RegExp;
+  /** Returns the flags of the command line that name the place. */
+  flags(name: string): readonly string[];
+  /** Creates a vault and opens it. Resolves to it and to its first API key. */
+  create(
+    name: string,
+    options: { readonly credential: Credential; readonly tenantName: string },
+  ): Promise<{ readonly vault: Vault; readonly key: string }>;
+  /** Copies a closed vault, over the vault at `to`, if any. */
+  copy(from: string, to: string): Promise<void>;
+  remove(name: string): Promise<void>;
+  /** Runs SQL on a closed vault, without its key. `other` names another vault, whose tables the SQL calls `other`. */
+  alter(name: string, sql: string, other?: string): Promise<void>;
+  /** Keeps the rows of a closed vault, for `putBack` in this place or a later copy of it. */
+  keep(name: string): Promise<readonly KeptTable[]>;
+  /** Restores older rows of these tables and their counters. Default: of all tables. */
+  putBack(name: string, kept: readonly KeptTable[], tables?: readonly string[]): Promise<void>;
+}
+
+const PARTS = ['', '-wal', '-shm'];
+
+export const FILE_PLACES: TamperPlaces = {
+  nameIn: (folder, title) => join(folder, `${title}.db`),
+  at: (file) => ({ file }),
+  refusals: [],
+  problems: ['integrity_failure'],
+  flags: (file) => ['--file', file],
+  async create(file, options) {
+    const { vault, application } = await createVault({ file, ...options });
+    return { vault, key: application.key ?? '' };
+  },
+  async copy(from, to) {
+    await FILE_PLACES.remove(to);
+    copyFileSync(from, to);
+  },
+  async remove(file) {
+    for (const part of PARTS) rmSync(`${file}${part}`, { force: true });
+  },
+  alter: (file, sql, other) =>
+    tamperFile(file, (connection) => {
+      connection.exec('PRAGMA foreign_keys = OFF');
+      if (other === undefined) connection.exec(sql);
+      else copyFrom(connection, other, sql);
+    }),
+  keep: keepRows,
+  putBack,
+};
