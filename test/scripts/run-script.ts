@@ -130,45 +130,48 @@ export async function startServe(
   };
 }
 
-/** Starts one process that runs commands in turn. It ends with this process. */
-function startRunner(): { readonly run: typeof runVault; isRunning(): boolean } {
+/** Starts a process that runs one command at a time. It ends with this process. */
+function startRunner(): { readonly run: typeof runVault; isFree(): boolean } {
   const child = fork(fileURLToPath(new URL('run-commands.mjs', import.meta.url)), { env: cleanEnvironment() });
   const ended: Promise<readonly unknown[]> = once(child, 'exit');
   child.unref();
   child.channel?.unref();
-  async function perform(words: readonly string[], { cwd, env, stdin = '' }: RunOptions): Promise<Ran> {
-    const replied = once(child, 'message');
-    child.send({ words, cwd, env: cleanEnvironment(env), stdin });
-    const ran = await Promise.race([replied.then(([message]) => message as Ran), ended]);
-    if (!('stdout' in ran)) throw new Error(`${words.join(' ')} ended its process: ${ran.join(' ')}`);
-    if (ran.exitCode === 0) checkResult(words, ran.stdout);
-    return ran;
-  }
-  let idle: Promise<unknown> = Promise.resolve();
+  let isBusy = false;
   return {
-    run(command, options) {
-      const ran = idle.then(() => perform(wordsOf(command), options));
-      idle = ran.catch(() => undefined);
+    async run(command, { cwd, env, stdin = '' }) {
+      isBusy = true;
+      child.channel?.ref();
+      const words = wordsOf(command);
+      const replied = once(child, 'message');
+      child.send({ words, cwd, env: cleanEnvironment(env), stdin });
+      const ran = await Promise.race([replied.then(([message]) => message as Ran), ended]);
+      child.channel?.unref();
+      isBusy = false;
+      if (!('stdout' in ran)) throw new Error(`${words.join(' ')} ended its process: ${ran.join(' ')}`);
+      if (ran.exitCode === 0) checkResult(words, ran.stdout);
       return ran;
     },
-    isRunning: () => child.connected,
+    isFree: () => child.connected && !isBusy,
   };
 }
 
-const runners = new Map<string, ReturnType<typeof startRunner>>();
+/** The processes of `runInShared`, which all test files of this worker use. */
+const runners: ReturnType<typeof startRunner>[] = [];
 
 /**
- * Returns `runVault` for commands that do not need a process each: most of a command's time is the start of Node. The
- * commands of one `lane` run in turn, in a process that all test files of this worker share.
+ * Runs a command like `runVault`, in a process that earlier commands used: most of a command's time is the start of
+ * Node. Commands at the same time still have a process each, and so has a command with variables of Node, which reads
+ * them when it starts.
  */
-export function sharedProcess(lane: string): typeof runVault {
-  return (command, options) => {
-    const running = runners.get(lane);
-    const runner = running?.isRunning() ? running : startRunner();
-    runners.set(lane, runner);
-    return runner.run(command, options);
-  };
-}
+export const runInShared: typeof runVault = (command, options) => {
+  if (options.env?.['NODE_OPTIONS'] !== undefined) return runVault(command, options);
+  let runner = runners.find((one) => one.isFree());
+  if (runner === undefined) {
+    runner = startRunner();
+    runners.push(runner);
+  }
+  return runner.run(command, options);
+};
 
 interface ScriptVault {
   readonly tenant: string;
@@ -194,7 +197,7 @@ const openers: Readonly<Record<TargetName, (cwd: string) => Promise<ScriptVault>
 
 /**
  * Runs a script on a new vault; resolves to the normalised output of each step. With `ownProcesses`, each command is a
- * process; else one process runs all commands of a target.
+ * process.
  */
 export async function runScript(
   script: Script,
@@ -211,7 +214,7 @@ export async function runScript(
   try {
     return await runSteps(
       script,
-      ownProcesses ? runVault : sharedProcess(target),
+      ownProcesses ? runVault : runInShared,
       cwd,
       { env, opening },
       new Map([
@@ -247,9 +250,7 @@ async function runSteps(
     const words = line.words.slice(1);
     // Commands without an endpoint work on the file, even when a daemon is named.
     const file = isLocal(words) ? opening : {};
-    // Node reads its own variables when a process starts.
-    const runStep = line.env['NODE_OPTIONS'] === undefined ? run : runVault;
-    const ran = await runStep(words, { cwd, env: { ...env, ...file, ...line.env }, stdin });
+    const ran = await run(words, { cwd, env: { ...env, ...file, ...line.env }, stdin });
     if (step.capture !== undefined) {
       if (ran.exitCode !== 0) throw new Error(`${step.command} ended with ${ran.exitCode}: ${ran.stderr}`);
       variables.set(step.capture, ran.stdout.trimEnd());
