@@ -4,6 +4,7 @@ import { expected } from './permission-oracle.ts';
 import { type Cell, type MatrixResult, type Oracle, type Respond, runCatalogue, runMatrix } from './permission-run.ts';
 
 const SAMPLE_EVERY = 5;
+const MIN_CELLS = { direct: 5_000, http: 300 };
 
 function judge(results: Readonly<Record<string, MatrixResult>>): Record<string, number> {
   const all = Object.values(results);
@@ -20,6 +21,9 @@ function judge(results: Readonly<Record<string, MatrixResult>>): Record<string, 
   };
   const [first] = all.flatMap(({ wrong }) => wrong);
   if (first !== undefined) throw new CheckFailure(first, figures);
+  for (const [name, cells] of Object.entries(MIN_CELLS)) {
+    if ((results[name]?.cells ?? cells) < cells) throw new CheckFailure(`too few cells: ${name}`, figures);
+  }
   if (figures.foreign > 0) throw new CheckFailure("another tenant's data came through", figures);
   return figures;
 }
@@ -78,15 +82,18 @@ async function run({ seed, quick }: CheckOptions) {
   return judge({ direct, http, catalogue: await runCatalogue(seed) });
 }
 
-/** Runs the matrix with one wrong cell in the oracle. The seed picks the cell. */
-async function control({ seed, quick }: CheckOptions) {
+/** Returns the oracle with one wrong cell. The seed picks the cell. */
+export function wrongOracle(seed: number): Oracle {
   let left = seed % 100;
-  const oracle: Oracle = (who, state, operation, target, member) => {
+  return (who, state, operation, target, member) => {
     const right = expected(who, state, operation, target, member);
     if (right.sight !== 'mask' || left-- !== 0) return right;
     return { ...right, sight: 'reveal' };
   };
-  const result = await runMatrix({ seed, oracle, ...(quick && { keep: keepSample }) });
+}
+
+async function control({ seed, quick }: CheckOptions) {
+  const result = await runMatrix({ seed, oracle: wrongOracle(seed), ...(quick && { keep: keepSample }) });
   if (result.wrong.length > 1) throw new Error(`one wrong cell was found ${result.wrong.length} times`);
   return judge({ direct: result });
 }
