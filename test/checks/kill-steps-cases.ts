@@ -97,7 +97,7 @@ export const KILL_CASES: readonly KillCase[] = [
     words: () => ['export', '--plaintext', '--out', 'out'],
     check: async (vault) => {
       if (vault.names().includes('out')) demand('the lines of the export', lineCount(vault), TOKENS + 1);
-      vault.remove(/^out(?:\.\d+\.tmp)?$/);
+      vault.remove(/^out(?:\.[0-9a-f-]{36}\.tmp)?$/);
     },
     last: async (vault) => demand('the lines of the export', lineCount(vault), TOKENS + 1),
   },
