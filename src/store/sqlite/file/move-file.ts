@@ -46,7 +46,7 @@ export function movedFile(path: string): MovePlace {
     async hasRow(sealed) {
       const { store, session } = await openVaultFile(file);
       try {
-        const find = 'SELECT 1 FROM audit WHERE sealed = ? LIMIT 1';
+        const find = 'SELECT 1 FROM audit WHERE sealed = +? LIMIT 1';
         return session.connection.prepare<[Uint8Array], number>(find).get(sealed) !== undefined;
       } finally {
         await store.close();
