@@ -7,8 +7,13 @@ const SLOW = [
   'scripts/store-scripts',
   'process/access-matrix',
   'process/bench',
-  'process/key-rotation',
-  'process/transfer',
+  'process/cli-manners',
+  'process/serve-workers',
+  'process/exec',
+  'process/cli-recipes',
+  'process/serve-certificate',
+  'process/kill-at-steps',
+  'conformance/store-postgres',
 ];
 
 /** Starts slow files first, so that no worker runs one alone at the end. */

@@ -1,16 +1,29 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { afterAll } from 'vitest';
-import { type Command, cleanEnvironment, initVault, type Ran, runVault, VAULT } from '../scripts/run-script.ts';
+import {
+  type Command,
+  cleanEnvironment,
+  initVault,
+  type Ran,
+  runInShared,
+  runVault,
+  VAULT,
+} from '../scripts/run-script.ts';
 import { type AtEnd, temporaryFolder } from '../temporary-folder.ts';
 
 export const VAULT_BIN = VAULT;
+
+type RunHere = (command: Command, env?: Readonly<Record<string, string>>, stdin?: string) => Promise<Ran>;
 
 /** A temporary folder with its own configuration folder, in which `vault` runs. */
 export interface Place {
   readonly cwd: string;
   inside(name: string): string;
-  vault(command: Command, env?: Readonly<Record<string, string>>, stdin?: string): Promise<Ran>;
+  /** Runs a command in a process that other commands share. */
+  vault: RunHere;
+  /** Runs a command in its own process. */
+  process: RunHere;
   /** Creates a vault `NAME.db` with its key file. Returns its management key. */
   init(name: string): Promise<string>;
   /** Creates a private application that reveals every token. Returns its key. */
@@ -23,12 +36,16 @@ export interface Place {
  */
 export function makePlace(atEnd: AtEnd = afterAll): Place {
   const cwd = temporaryFolder(atEnd);
-  const vault: Place['vault'] = (command, env = {}, stdin = '') =>
-    runVault(command, { cwd, env: { VAULT_CONFIG_DIR: path.join(cwd, 'config'), ...env }, stdin });
+  const runBy =
+    (run: typeof runVault): RunHere =>
+    (command, env = {}, stdin = '') =>
+      run(command, { cwd, env: { VAULT_CONFIG_DIR: path.join(cwd, 'config'), ...env }, stdin });
+  const vault = runBy(runInShared);
   return {
     cwd,
     inside: (name) => path.join(cwd, name),
     vault,
+    process: runBy(runVault),
     init: async (name) => (await initVault(cwd, name)).key,
     async application(name, managementKey, permissions) {
       const env = { VAULT_FILE: `${name}.db`, VAULT_API_KEY: managementKey };

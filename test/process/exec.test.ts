@@ -35,7 +35,7 @@ const env = (more: Readonly<Record<string, string>> = {}) => ({
 });
 
 const exec = (words: readonly string[], more: Readonly<Record<string, string>> = {}, stdin = '') =>
-  place.vault(['exec', ...words], env(more), stdin);
+  place.process(['exec', ...words], env(more), stdin);
 
 /** Returns the words of a Node command, which runs on every system. */
 const node = (text: string): readonly string[] => ['--', process.execPath, '-e', text];

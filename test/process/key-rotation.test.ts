@@ -3,7 +3,7 @@ import path from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { seededNumbers } from '../checks/perform.ts';
 import { rotateUnderLoad } from '../checks/rotation-run.ts';
-import { type Command, initVault, runVault, startServe } from '../scripts/run-script.ts';
+import { type Command, initVault, runInShared, startServe } from '../scripts/run-script.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 let cwd = '';
@@ -11,7 +11,7 @@ let management = '';
 let tenant = '';
 const inside = (name: string) => path.join(cwd, name);
 const vault = (command: Command, env: Readonly<Record<string, string>> = {}, stdin = '') =>
-  runVault(command, { cwd, env: { VAULT_API_KEY: management, ...env }, stdin });
+  runInShared(command, { cwd, env: { VAULT_API_KEY: management, ...env }, stdin });
 const result = async (command: Command, env: Readonly<Record<string, string>> = {}) => {
   const ran = await vault(command, env);
   expect(ran).toMatchObject({ exitCode: 0 });

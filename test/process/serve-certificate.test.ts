@@ -62,6 +62,9 @@ describe.runIf(posix)('SIGHUP', () => {
       const pool = new Pool(url.origin, { connections: CONNECTIONS, connect: { ca } });
       onTestFinished(() => pool.destroy());
       let [answered, failed, isOver] = [0, 0, false];
+      onTestFinished(() => {
+        isOver = true;
+      });
       const loops = Array.from({ length: CONNECTIONS }, async (_, at) => {
         for (let i = 0; !isOver; i += 1) {
           // Some requests close their connection, so that clients also connect during a reload.

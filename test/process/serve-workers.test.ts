@@ -327,7 +327,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
 
 describe('vault serve --workers', () => {
   const serveWith = (words: readonly string[], env: Readonly<Record<string, string>> = {}) =>
-    place.vault(['serve', '--port', '0', ...words], { VAULT_FILE: 'v.db', VAULT_WORKERS: '3', ...env });
+    place.process(['serve', '--port', '0', ...words], { VAULT_FILE: 'v.db', VAULT_WORKERS: '3', ...env });
 
   it('a failed start is reported once, with the exit code of a single process', async () => {
     const taken = createServer().listen(0, '127.0.0.1');

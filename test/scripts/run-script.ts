@@ -164,7 +164,7 @@ const runners: ReturnType<typeof startRunner>[] = [];
  * them when it starts.
  */
 export const runInShared: typeof runVault = (command, options) => {
-  if (options.env?.['NODE_OPTIONS'] !== undefined) return runVault(command, options);
+  if (Object.keys(options.env ?? {}).some((name) => name.startsWith('NODE_'))) return runVault(command, options);
   let runner = runners.find((one) => one.isFree());
   if (runner === undefined) {
     runner = startRunner();
