@@ -23,7 +23,7 @@ const MAX_GROWTH_BYTES = 128 * 1024 * 1024;
 /** A quick run runs the command line for one of every `CLI_EVERY` edits. */
 const CLI_EVERY = 8;
 
-/** What a check alters. */
+/** The vaults that a check alters. */
 export interface TamperSubject {
   readonly places: TamperPlaces;
   /** The number of edits that a run must make at least. */

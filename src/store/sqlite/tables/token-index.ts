@@ -8,7 +8,7 @@ import type { TokenEntries } from './token-rows.ts';
 /** The functions for the table `token_index`, which has an entry for each blind index of a token. */
 export type TokenIndex = ReturnType<typeof tokenIndex>;
 
-/** What `ContainerSets.entriesOf` returned for each container list that tokens of one tenant had in one transaction. */
+/** The results of `ContainerSets.entriesOf` in one transaction, by the list of containers; all of one tenant. */
 export type KnownEntries = Map<string, ReturnType<ContainerSets['entriesOf']>>;
 
 /** The columns of `token` that its entries repeat. */
