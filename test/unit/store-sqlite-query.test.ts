@@ -72,8 +72,8 @@ describe('a plan', () => {
           .prepare<Value[], readonly number[]>(sql)
           .raw()
           .all(...params);
-      const plan = planTokens(1, { all, sets: [0] }, NOW, 60, () => expected);
-      const walked = read(planWalk(1, { all, sets: [0] }, undefined, NOW, () => expected)).filter(
+      const plan = planTokens(1, { all, sets: () => [0] }, NOW, 60, () => expected);
+      const walked = read(planWalk(1, { all, sets: () => [0] }, undefined, NOW, () => expected)).filter(
         (row) => row[3] === 1,
       );
       const list = plan.list === undefined ? walked : read(plan.list);
@@ -93,7 +93,7 @@ describe('a plan', () => {
   it('counts an unfiltered list without reading tokens, and sorts only tokens of one time for its page', async () => {
     const connection = await rawConnection(await temporaryVault());
     const explain = (all: readonly TokenCondition[]) => {
-      const plan = planTokens(1, { all, sets: [0] }, NOW, 20, () => 1);
+      const plan = planTokens(1, { all, sets: () => [0] }, NOW, 20, () => 1);
       const steps = [plan.list, plan.total].map(({ sql, params } = NONE) =>
         connection
           .prepare<Value[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
@@ -121,7 +121,7 @@ describe('a plan', () => {
   it('scans from a token by a range of one index, and sorts only tokens of one time', async () => {
     const connection = await rawConnection(await temporaryVault());
     const steps = [undefined, { created_at: NOW, id: 'a' }].map((after) => {
-      const { sql, params } = planScan(1, { all: [type, one], sets: [0] }, after, NOW);
+      const { sql, params } = planScan(1, { all: [type, one], sets: () => [0] }, after, NOW);
       return connection
         .prepare<Value[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
         .all(...params)
@@ -140,7 +140,7 @@ describe('a plan', () => {
     for (const all of [[], [type], [one], [many], [ids], [{ id_prefix: 'a' }], [{ id_prefix: '' }], [one, type, ids]]) {
       for (const anyOf of [undefined, [[type, one], [ids]]]) {
         const counted: (readonly Value[])[] = [];
-        const query = { all, sets: [0, 1], ...(anyOf && { anyOf }) };
+        const query = { all, sets: () => [0, 1], ...(anyOf && { anyOf }) };
         const plan = planTokens(tenant, query, NOW, 20, (fragment) => counted.push(fragment.params));
         const walk = planWalk(tenant, query, undefined, NOW, () => 5000);
         const plans = [plan.list ?? NONE, plan.total ?? NONE, walk].map(({ params }) => params);

@@ -43,7 +43,7 @@ export interface OwnChain {
   advance(head: AuditHead): void;
   /** Leaves the chain. It was closed, or another process will close it. */
   forget(): void;
-  /** Closes and leaves a chain that ends at another place than expected. Publishes the number of rows that are missing. */
+  /** Closes and leaves a chain that ends at another place than expected. Publishes the number of missing rows. */
   abandon(client: SqlClient): Promise<void>;
   /** Records the last committed entry in the root chain. */
   note(transaction: Transaction): Promise<void>;

@@ -26,9 +26,9 @@ export interface IndexCondition {
 /** A condition as planned. */
 export type PlannedCondition = TokenCondition | IndexCondition;
 
-/** A query as planned. `sets` are the values of `set_number` of the tenant's tokens. */
+/** A query as planned. `sets` returns the values of `set_number` of the tenant's tokens. */
 export interface PlannedQuery extends TokenQuery {
-  readonly sets: readonly number[];
+  readonly sets: () => readonly number[];
 }
 
 /** Returns the query with the container sets of each blind index added to its conditions. */
@@ -43,7 +43,7 @@ export function withSets({ all, anyOf }: TokenQuery, tenant: number, sets: Conta
     const set_in = [...new Set(searched.flatMap(({ numbers }) => numbers))];
     return searched.length === 1 ? { index_in, set_in, isDisjoint: true } : { index_in, set_in };
   };
-  const planned = { all: all.map(expanded), sets: sets.numbers(tenant) };
+  const planned = { all: all.map(expanded), sets: () => sets.numbers(tenant) };
   return anyOf === undefined ? planned : { ...planned, anyOf: anyOf.map((list) => list.map(expanded)) };
 }
 

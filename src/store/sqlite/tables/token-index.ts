@@ -48,7 +48,7 @@ export function tokenIndex(connection: Connection, sets: ContainerSets) {
       return { blinds: joinBlinds([fingerprint, ...found.blinds, ...others]), set_number: found.set_number };
     },
 
-    /** Replaces the entries of `before` with those of `after`. Writes only the differences. The row is replaced first. */
+    /** Replaces the entries of `before` with those of `after`. Writes only the differences. Replace the row first. */
     replace(entry: Entry, before: TokenEntries, after: TokenEntries): void {
       const kept = new Set(splitBlinds(after.blinds).map(bytesKey));
       const had = new Set(splitBlinds(before.blinds).map(bytesKey));

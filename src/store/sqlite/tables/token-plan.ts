@@ -166,7 +166,7 @@ function startFromSet(tenant: number, set: number, rest: TokenQuery): Start {
 
 /** Returns the starts for all tokens of the tenant. */
 function startsFromNewest(tenant: number, query: PlannedQuery): readonly Start[] {
-  return query.sets.map((set) => startFromSet(tenant, set, query));
+  return query.sets().map((set) => startFromSet(tenant, set, query));
 }
 
 function withTenant(tenant: number, where: Fragment): Fragment {
