@@ -37,7 +37,8 @@ export interface Daemon {
   readonly url: string;
   readonly port?: number;
   /**
-   * Uses another certificate for new HTTPS connections. Throws, and keeps the old one, if the certificate and the key do not match.
+   * Uses another certificate for new HTTPS connections. Throws, and keeps the old one, if the certificate and the key
+   * do not match.
    */
   useCertificate(tls: NonNullable<DaemonOptions['tls']>): void;
   /** Stops accepting connections, lets open requests finish, and resolves within 10 s. Does not close the client. */

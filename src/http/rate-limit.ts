@@ -1,12 +1,11 @@
 import { Problem } from '../core/problem.ts';
+import { createForgetfulMap } from './forgetful-map.ts';
 
 /** A number of calls in a period of `ms` milliseconds. */
 export interface Rate {
   readonly calls: number;
   readonly ms: number;
 }
-
-const MIN_PRUNED = 1_024;
 
 /**
  * Counts a call of an application. Returns the problem `too_many_requests`, with the seconds until the next call is
@@ -21,18 +20,12 @@ type CountCall = (applicationId: string) => Problem | undefined;
 export function createRateLimit({ calls, ms }: Rate, now = () => performance.now()): CountCall {
   const interval = ms / calls;
   /** When the bucket of each application will be full again. */
-  const full = new Map<string, number>();
-  /** The number of applications at which to forget those with a full bucket. Doubles, so that calls stay quick. */
-  let pruneAt = MIN_PRUNED;
+  const full = createForgetfulMap<number>((end) => end <= now());
 
   return (applicationId) => {
     const at = now();
     const next = Math.max(full.get(applicationId) ?? at, at) + interval;
     if (next - at > ms) return new Problem('too_many_requests', { retryAfter: Math.ceil((next - at - ms) / 1000) });
-    if (full.size >= pruneAt) {
-      for (const [other, end] of full) if (end <= at) full.delete(other);
-      pruneAt = Math.max(MIN_PRUNED, 2 * full.size);
-    }
     full.set(applicationId, next);
     return undefined;
   };

@@ -1,4 +1,5 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
+import { createFailureLimit } from '../../src/http/failure-limit.ts';
 import { createRateLimit } from '../../src/http/rate-limit.ts';
 
 /** Returns a function that counts calls at a time, and returns the number of allowed ones and the last Retry-After. */
@@ -77,4 +78,13 @@ it('looks through the applications rarely, however many call', () => {
   for (let n = 0; n < 20_000; n += 1) count(2000 + n, 1, `m${n}`);
   expect(scans.mock.calls.length).toBeGreaterThan(15);
   expect(scans.mock.calls.length).toBeLessThan(60);
+});
+
+it('looks through the peers with failures rarely, however many there are', () => {
+  const count = createFailureLimit(20);
+  for (let n = 0; n < 20_000; n += 1) count(`p${n}`);
+  const scans = vi.spyOn(Map.prototype, Symbol.iterator);
+  onTestFinished(() => scans.mockRestore());
+  for (let n = 20_000; n < 30_000; n += 1) count(`p${n}`);
+  expect(scans.mock.calls.length).toBeLessThan(10);
 });
