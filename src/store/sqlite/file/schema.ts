@@ -27,8 +27,7 @@ export const BLIND_LENGTH = 16;
  *   its own entries. The number of sets of a container is limited; beyond the limit, tokens have their own entries. A
  *   set without tokens is removed.
  * - `token_newest` orders the tokens of each numbered set, and those of no numbered set under 0. A list of all tokens
- *   merges these walks. It has no id: an entry without one is a third as long, and an entry that is appended
- *   rebalances the last pages a third as often. Lists sort tokens of the same time by id.
+ *   merges these walks. It has the id because tokens of one batch share a time, and lists would sort them.
  * - `token.clear` holds all clear columns of a token, in the bytes that its seals are bound to. The other columns
  *   repeat those that a statement searches, sorts or compares by. `presented` and `full` are sealed.
  * - `counter` holds the values that change whenever a token is created, together in one page. The columns of the key
@@ -137,7 +136,7 @@ export const SCHEMA: readonly string[] = [
   full BLOB NOT NULL
 ) STRICT`,
   'CREATE UNIQUE INDEX token_id ON token (tenant, id)',
-  'CREATE INDEX token_newest ON token (tenant, set_number, created_at, type)',
+  'CREATE INDEX token_newest ON token (tenant, set_number, created_at, id DESC, type)',
   'CREATE INDEX token_expiry ON token (expires_at, tenant, type) WHERE expires_at IS NOT NULL',
   `CREATE TABLE token_index (
   tenant INTEGER NOT NULL,
