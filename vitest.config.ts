@@ -35,7 +35,7 @@ export default defineConfig({
     isolate: false,
     sequence: { sequencer: SlowFirst },
     // One more than the two cores: some files mostly wait for processes, signals and locks.
-    maxWorkers: 3,
+    maxWorkers: 4,
     testTimeout: 20_000,
     hookTimeout: 20_000,
   },
