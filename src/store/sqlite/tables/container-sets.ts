@@ -56,13 +56,9 @@ export function containerSets(connection: Connection) {
   const hasEntries = value<[number, Uint8Array], number>(
     'SELECT EXISTS (SELECT 1 FROM token_index WHERE tenant = +? AND blind = +?)',
   );
-  // Each step is one search in the index, whatever the number of tokens.
-  const numbersOf = value<[{ readonly tenant: number }], number>(
-    `WITH RECURSIVE n (number) AS (
-       SELECT min(set_number) FROM token INDEXED BY token_newest WHERE tenant = +@tenant UNION ALL
-       SELECT (SELECT min(set_number) FROM token INDEXED BY token_newest
-         WHERE tenant = +@tenant AND set_number > n.number) FROM n WHERE number IS NOT NULL)
-     SELECT number FROM n WHERE number IS NOT NULL LIMIT ${MAX_SET_NUMBER + 1}`,
+  // One search in the index, whatever the number of tokens.
+  const numberAfter = value<[number, number], number | null>(
+    'SELECT min(set_number) FROM token INDEXED BY token_newest WHERE tenant = +? AND set_number > +?',
   );
 
   /** Adds the set and returns its number, or 0; undefined when a container already has too many sets. */
@@ -120,7 +116,13 @@ export function containerSets(connection: Connection) {
 
     /** Returns the values of `set_number` of the tenant's tokens; 0 without tokens. */
     numbers(tenant: number): readonly number[] {
-      const numbers = numbersOf().all({ tenant });
+      const numbers: number[] = [];
+      let next = numberAfter().get(tenant, -1);
+      // Only an altered file has more numbers than the schema allows.
+      while (typeof next === 'number' && numbers.length <= MAX_SET_NUMBER) {
+        numbers.push(next);
+        next = numberAfter().get(tenant, next);
+      }
       return numbers.length === 0 ? [0] : numbers;
     },
   };

@@ -38,8 +38,8 @@ interface Start {
 interface Choice {
   /** Usually one start. Several starts have no tokens in common. */
   readonly starts: readonly Start[];
-  /** Whether the search reads few tokens, whatever the page number. */
-  readonly isFew: boolean;
+  /** Returns whether the search reads few tokens, whatever the page number. */
+  readonly isFew: () => boolean;
   /** Whether rows are read in the order of the list. */
   readonly isOrdered: boolean;
 }
@@ -58,9 +58,11 @@ export function planTokens(tenant: number, query: PlannedQuery, now: Instant, re
   const { starts, isFew, isOrdered } = choose(tenant, query, count);
   const isNear = isOrdered && reach <= FEW && starts.every(({ rest }) => isEverything(rest));
   const total = totalFromCounters(tenant, query, now) ?? totalFromIndex(tenant, query, now);
+  // Count only if the answer depends on it.
+  const isCheap = (isNear && total !== undefined) || isFew();
   return {
-    list: isFew || isNear ? listOf(starts, now) : undefined,
-    total: total ?? (isFew ? totalOf(starts, now) : undefined),
+    list: isNear || isCheap ? listOf(starts, now) : undefined,
+    total: total ?? (isCheap ? totalOf(starts, now) : undefined),
   };
 }
 
@@ -89,16 +91,17 @@ function choose(tenant: number, query: PlannedQuery, count: Count): Choice {
   const chosen = mostSelective(tenant, query, count);
   if (chosen !== undefined) {
     const [condition, expected] = chosen;
-    const isFew = expected < fewOf(without(query, condition));
+    const rest = without(query, condition);
+    const isFew = expected < fewOf(rest);
     if (isOrdered(condition)) {
-      const rest = without(query, condition);
       const byIndex = condition.index_in.map((blind) => startFromIndex(tenant, blind, rest));
       const bySet = (condition.set_in ?? []).map((set) => startFromSet(tenant, set, rest));
-      return { starts: [...byIndex, ...bySet], isFew, isOrdered: true };
+      return { starts: [...byIndex, ...bySet], isFew: () => isFew, isOrdered: true };
     }
-    if (isFew) return { starts: [startFrom(tenant, query, condition)], isFew, isOrdered: false };
+    if (isFew) return { starts: [startFrom(tenant, query, condition)], isFew: () => true, isOrdered: false };
   }
-  return { starts: startsFromNewest(tenant, query), isFew: count(countAll(tenant)) < fewOf(query), isOrdered: true };
+  const isFew = () => count(countAll(tenant)) < fewOf(query);
+  return { starts: startsFromNewest(tenant, query), isFew, isOrdered: true };
 }
 
 /**
