@@ -1,5 +1,4 @@
 import { statSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
 import { walkWholeAudit } from '../core/audit/checkpoint.ts';
 import type { AuditPlace } from '../core/audit/ports.ts';
@@ -19,6 +18,7 @@ import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
 import type { KeepOptions, KeptBackup } from '../store/sqlite/file/backup-folder.ts';
 import type { Compacted } from '../store/sqlite/file/compact-file.ts';
 import type { Layout } from '../store/sqlite/file/schema.ts';
+import { restBetweenBatches } from './batches.ts';
 import { type FileHolderOptions, type KeyHolderOptions, type OpenedKeyHolder, openForKeyHolder } from './key-holder.ts';
 import { openUnchanged } from './open-unchanged.ts';
 import { anchorFile } from './system-anchor-file.ts';
@@ -26,9 +26,6 @@ import { MACHINE, type Times } from './system-clock.ts';
 
 const STAT = { throwIfNoEntry: false } as const;
 const READ_BY_OTHERS = 0o044;
-
-/** The maximum pause, in milliseconds. A batch may have taken long only because it waited for a lock. */
-const MAX_REST_MS = 20;
 
 /** The report of `vault audit verify`. */
 interface AuditReport {
@@ -278,16 +275,4 @@ export async function restoreVault(
   const { restoreVaultFile } = await import('../store/sqlite/file/back-up-file.ts');
   const check = (file: string) => checkVaultFile({ file, credential }, progress);
   return checkedCopy(from, (verify) => restoreVaultFile(from, to, verify, moveAside), check);
-}
-
-/**
- * Returns a function that pauses between the batches of long work, each time for as long as the batch took. A daemon on
- * the same file therefore gets the lock, the disk and a processor for about half of the time.
- */
-function restBetweenBatches(): () => Promise<void> {
-  let since = performance.now();
-  return async () => {
-    await sleep(Math.min(performance.now() - since, MAX_REST_MS));
-    since = performance.now();
-  };
 }

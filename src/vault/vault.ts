@@ -21,7 +21,7 @@ import { headerEvent } from '../maintenance/header-event.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
 import type { ArchiveOf, Pruned } from '../maintenance/prune-audit.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
-import { inBatches, rest } from './batches.ts';
+import { inBatches, rest, restBetweenBatches } from './batches.ts';
 import { measureStores } from './measure-stores.ts';
 import { reportError } from './report-error.ts';
 import { MACHINE, systemClock, type Times } from './system-clock.ts';
@@ -359,7 +359,10 @@ export function composeVault(parts: VaultParts): Vault {
     sweep: async () => {
       try {
         const removed = await sweepExpired();
-        await (await import('../core/audit/log-index.ts')).indexLogs(world);
+        await (await import('../core/audit/log-index.ts')).indexLogs(
+          world,
+          restBetweenBatches({ times: 2, ref: false }),
+        );
         meter?.swept(removed);
         return removed;
       } catch (error) {

@@ -1,8 +1,8 @@
 import { Command } from 'commander';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { devBanner } from '../../src/cli/commands/dev/dev-banner.ts';
 import { SERVE_FLAGS, serveOptions } from '../../src/cli/commands/serve/serve-options.ts';
-import { createSweeper } from '../../src/cli/commands/serve/sweeper.ts';
+import { createSweeper, startSweeper } from '../../src/cli/commands/serve/sweeper.ts';
 import { addFlags } from '../../src/cli/global-flags.ts';
 import { parseDuration } from '../../src/cli/quantities.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
@@ -237,6 +237,22 @@ describe('the sweeper', () => {
     await turn();
     await turn();
     expect(done).toEqual(['sweep', 'prune', 'sweep', 'prune']);
+  });
+
+  it('starts no sweep while another one runs', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const ends: (() => void)[] = [];
+    const sweep = () => new Promise<void>((resolve) => void ends.push(resolve));
+    const stop = startSweeper({ sweep, notices: async () => [], report: () => undefined });
+    onTestFinished(stop);
+    const sweepsAfter = async (minutes: number) => {
+      await vi.advanceTimersByTimeAsync(minutes * 60_000);
+      return ends.length;
+    };
+    expect(await sweepsAfter(3)).toBe(1);
+    ends[0]?.();
+    expect(await sweepsAfter(1)).toBe(2);
   });
 
   it('continues after a failure and hides its message', async () => {

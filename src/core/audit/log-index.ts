@@ -16,9 +16,9 @@ export interface LogParts extends AuditParts {
   readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
 }
 
-/** Adds all missing rows of all chains to the log index. */
-export async function indexLogs(parts: LogParts): Promise<void> {
-  for (const { chain } of await parts.store.auditHeads()) await indexLog(parts, chain);
+/** Adds all missing rows of all chains to the log index. Awaits `rest` between slices. */
+export async function indexLogs(parts: LogParts, rest?: () => Promise<void>): Promise<void> {
+  for (const { chain } of await parts.store.auditHeads()) await indexLog(parts, chain, Number.POSITIVE_INFINITY, rest);
 }
 
 /**
@@ -29,10 +29,11 @@ export async function indexLogs(parts: LogParts): Promise<void> {
 export async function indexLog(
   { store, keyring }: LogParts,
   chain: string,
-  limit = Number.POSITIVE_INFINITY,
+  limit: number,
+  rest: () => Promise<void> = ownTurn,
 ): Promise<void> {
   for (let left = limit; left > 0; ) {
-    await ownTurn();
+    await rest();
     const from = await store.logIndexEnd(chain);
     const entries = await store.readAudit(chain, from, MAX_ROWS);
     const rows: LoggedRow[] = [];

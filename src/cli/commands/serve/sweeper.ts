@@ -28,8 +28,19 @@ export function createSweeper({ sweep, notices, report, prune }: SweeperContext)
   };
 }
 
-/** Sweeps every minute without keeping the process alive. Returns a function that stops the sweeper. */
+/**
+ * Sweeps every minute without keeping the process alive, unless the last sweep still runs. Returns a function that stops
+ * the sweeper.
+ */
 export function startSweeper(context: SweeperContext): () => void {
-  const timer = setInterval(createSweeper(context), MINUTE).unref();
+  const sweep = createSweeper(context);
+  let isRunning = false;
+  async function start(): Promise<void> {
+    if (isRunning) return;
+    isRunning = true;
+    await sweep();
+    isRunning = false;
+  }
+  const timer = setInterval(start, MINUTE).unref();
   return () => clearInterval(timer);
 }
