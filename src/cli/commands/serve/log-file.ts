@@ -1,4 +1,4 @@
-import { appendFileSync, closeSync, constants, openSync } from 'node:fs';
+import { appendFileSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
 import { errorCode } from '../../error-code.ts';
 
@@ -52,11 +52,26 @@ export function openLogFile(path: string, report: Report): LogFile {
 
 function open(path: string): number {
   try {
+    if (statSync(path, { throwIfNoEntry: false })?.isFile()) requireText(path);
     return openSync(path, O_APPEND | O_CREAT | O_WRONLY | NO_WAIT, 0o600);
   } catch (cause) {
+    if (cause instanceof Fault) throw cause;
     throw new Fault('usage', `--log-file: ${path} cannot be opened (${errorCode(cause)})`, {
       hint: 'name a file that the daemon can write, in an existing folder',
       cause,
     });
   }
+}
+
+/** Throws `usage` for a file that does not begin with text, such as the vault or its key: lines would damage it. */
+function requireText(path: string): void {
+  const file = openSync(path, constants.O_RDONLY);
+  try {
+    const head = Buffer.alloc(16);
+    const text = head.toString('latin1', 0, readSync(file, head));
+    if (/^[\t\n\r\x20-\x7e]*$/.test(text)) return;
+  } finally {
+    closeSync(file);
+  }
+  throw new Fault('usage', `--log-file: ${path} is not a log`, { hint: 'name a new file or an older log' });
 }

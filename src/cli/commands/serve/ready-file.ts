@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs';
+import { rmSync, statSync } from 'node:fs';
 import { parseText } from '../../../client/decode-problem.ts';
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
@@ -27,9 +27,14 @@ export interface Ready {
   readonly seed?: JsonObject;
 }
 
-/** Writes a ready file (0600), which appears only when it is complete. Removes the file when the process exits. */
+/**
+ * Writes a ready file (0600), which appears only when it is complete. Replaces an older ready file or an empty file.
+ * Rejects with `usage` for any other file: its name may be a mistake, such as the name of the vault. Removes the file
+ * when the process exits.
+ */
 export async function writeReadyFile(path: string, content: Ready): Promise<void> {
   filePath('--ready-file', path);
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0) await readReadyFile(path);
   await writeWholeFile('--ready-file', path, `${stringifyJson({ ...content } as Printable)}\n`, 'replace');
   process.on('exit', () => rmSync(path, { force: true }));
 }
