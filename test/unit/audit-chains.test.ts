@@ -146,6 +146,15 @@ describe('the last change of a record', () => {
     }
   });
 
+  it('is found again if a prune removes its row meanwhile', async () => {
+    const losing = (times: number) => {
+      let left = times;
+      return altered({ readAudit: async (...read) => (left-- > 0 ? [] : store.readAudit(...read)) });
+    };
+    expect(await check(losing(1), 'token-1', 4)).toBe(true);
+    await expect(check(losing(Number.POSITIVE_INFINITY), 'token-1', 4)).rejects.toThrow('integrity_failure');
+  });
+
   it('is the removal in any chain', async () => {
     const found = await store.findToken(core.tenantId, 'token-1', core.clock.now());
     if (found === undefined) throw new Error('the token is missing');

@@ -31,7 +31,8 @@ const REREAD: Readonly<Record<Kind, Reread>> = {
  * opens, but its revision differs from the audit, or the audit records its removal.
  */
 export async function isAudited(parts: Parts, kind: Kind, row: Row): Promise<boolean> {
-  const event = await lastChange(parts, kind, row);
+  // A prune may remove a row that the index has just named. It keeps the state of the record before.
+  const event = await lastChange(parts, kind, row).catch(() => lastChange(parts, kind, row));
   if (event?.revision === row.revision && changeOf(event)?.[1] === 'upsert') return true;
   const now = await REREAD[kind](parts.store, row, parts.clock.now());
   if (now?.revision !== row.revision) return false;
