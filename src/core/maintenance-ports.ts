@@ -110,10 +110,10 @@ export interface Maintenance {
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
 
   /**
-   * Removes the rows of a chain up to `through` from the audit, in one step. Also removes their rows in both indexes
-   * that have one of `blinds`. Keeps the end of the log index.
+   * Removes the rows of a chain from `first` to `last` from the audit, in one step. Also removes their rows in both
+   * indexes that have one of `blinds`. The log index then ends at the last row of the chain at the latest.
    */
-  pruneAudit(chain: string, through: number, blinds: readonly Uint8Array[]): Promise<void>;
+  pruneAudit(chain: string, first: number, last: number, blinds: readonly Uint8Array[]): Promise<void>;
 
   /** Resolves to the last commit. */
   lastChange(): Promise<ChangeMark>;

@@ -170,7 +170,7 @@ async function removePruned({ store, keyring, rest }: PruneParts): Promise<numbe
       last = row.sequence;
       removed += 1;
     }
-    await store.pruneAudit(ROOT_CHAIN, last, [...blinds.values()]);
+    await store.pruneAudit(ROOT_CHAIN, first, last, [...blinds.values()]);
     await rest();
   }
 }

@@ -179,7 +179,7 @@ export function storeAudit(open: OpenStore): void {
 
       // Another row of the index would stay: the caller names the subjects.
       const blinds = ['pruned', 'subject 1', 'subject 2', 'pruned actor', 'never'].map(blind);
-      await store.pruneAudit(chain, sequence + 2, blinds);
+      await store.pruneAudit(chain, 1, sequence + 2, blinds);
       expect(await store.readAudit(chain, 0, 9)).toEqual(kept);
       expect(await store.readAudit(chain, sequence, 1)).toEqual(kept.slice(0, 1));
       expect(await store.auditHead(chain)).toEqual(head);
@@ -201,7 +201,7 @@ export function storeAudit(open: OpenStore): void {
       expect(rest).toBe(4);
 
       // A second call removes nothing, and the chain continues.
-      await store.pruneAudit(chain, sequence + 2, blinds);
+      await store.pruneAudit(chain, 1, sequence + 2, blinds);
       expect(await store.readAudit(chain, 0, 9)).toEqual(kept);
       expect(await written(() => store.appendAudit([entry('5')]))).toEqual(one('5'));
     });

@@ -33,9 +33,12 @@ class MemoryChain {
   /** The log index as `<sequence> <blind>`, and its end. */
   readonly logged = new Set<string>();
   logEnd = 0;
-  readonly genesis: AuditEntry;
+  /** Undefined after a prune of the whole chain. */
+  genesis: AuditEntry | undefined;
+  readonly chain: string;
 
   constructor(chain: string, link: Uint8Array) {
+    this.chain = chain;
     this.genesis = { chain, sequence: 0, at: 0, sealed: new Uint8Array(), link };
   }
 
@@ -45,14 +48,15 @@ class MemoryChain {
   }
 
   get end(): ChainEnd {
-    const { chain, sequence, at, link } = this.entries.at(-1) ?? this.genesis;
+    const { chain } = this;
+    const { sequence, at, link } = this.entries.at(-1) ?? this.genesis ?? { sequence: 0, at: 0, link: NO_LINK };
     return { chain, sequence, at, link };
   }
 
   read(after: number, limit: number): readonly AuditEntry[] {
-    const isWhole = after < 0 && this.genesis.chain !== ROOT_CHAIN;
+    const genesis = after < 0 && this.chain !== ROOT_CHAIN && this.genesis;
     const later = this.entries.filter(({ sequence }) => sequence > after);
-    return [...(isWhole ? [this.genesis] : []), ...later].slice(0, limit);
+    return [...(genesis ? [genesis] : []), ...later].slice(0, limit);
   }
 }
 
@@ -310,7 +314,7 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
 
     async auditHeads() {
       state.assertOpen();
-      return [...state.chains.values()].map(({ end }) => end);
+      return [...state.chains.values()].filter(({ genesis }) => genesis !== undefined).map(({ end }) => end);
     },
 
     async findAudited(subjects, before) {
@@ -377,18 +381,22 @@ export function memoryMaintenance(state: MemoryState): Maintenance & AuditStore 
       return subjects.slice(0, Math.max(0, upTo - pruned)).reduce((sum, of) => sum + of.length, 0);
     },
 
-    async pruneAudit(name, through, blinds) {
+    async pruneAudit(name, first, last, blinds) {
       state.writing();
       const chain = state.chain(name);
-      const count = chain.entries.filter(({ sequence }) => sequence <= through).length;
-      chain.entries.splice(0, count);
-      chain.subjects.splice(0, count);
+      const isPruned = (sequence: number) => sequence >= first && sequence <= last;
+      const at = chain.entries.findIndex(({ sequence }) => isPruned(sequence));
+      const { length: count } = chain.entries.filter(({ sequence }) => isPruned(sequence));
+      if (at >= 0) for (const rows of [chain.entries, chain.subjects]) rows.splice(at, count);
+      if (isPruned(0)) chain.genesis = undefined;
+      const { sequence: end } = chain.end;
+      if (end < last) chain.logEnd = Math.min(chain.logEnd, end);
       for (const blind of blinds.map(bytesKey)) {
-        const isKept = (place: AuditPlace) => place.chain !== name || place.sequence > through;
+        const isKept = (place: AuditPlace) => place.chain !== name || !isPruned(place.sequence);
         state.places.set(blind, (state.places.get(blind) ?? []).filter(isKept));
         for (const key of chain.logged) {
           const [sequence = '', ...rest] = key.split(' ');
-          if (Number(sequence) <= through && rest.join(' ') === blind) chain.logged.delete(key);
+          if (isPruned(Number(sequence)) && rest.join(' ') === blind) chain.logged.delete(key);
         }
       }
     },

@@ -44,6 +44,10 @@ const COUNT_INDEX: Statement = {
 };
 
 const LOG_END: Statement = { text: 'SELECT logged FROM vault.chain WHERE chain = $1' };
+/** Returns the end of the log index; nothing if a prune has removed the row `$2`. */
+const LOG_END_WITH: Statement = {
+  text: 'SELECT logged FROM vault.chain JOIN vault.audit USING (chain) WHERE chain = $1 AND sequence = $2',
+};
 const SET_LOG_END: Statement = { text: 'UPDATE vault.chain SET logged = $2 WHERE chain = $1 AND logged < $2' };
 const INDEX_LOG: Statement = {
   text: `INSERT INTO vault.audit_index (blind, chain, sequence)
@@ -153,7 +157,8 @@ export function auditMethods({
 
     indexLog: (chain, rows, from, end) =>
       change(async ({ run }) => {
-        const covered = countOf(await run(LOG_END, [chain]));
+        const [found] = await run(LOG_END_WITH, [chain, end]);
+        const covered = storedNumber(found?.[0] ?? -1);
         if (from > covered) return;
         const added = run(INDEX_LOG, [chain, ...pairs(rows)]);
         await Promise.all([added, ...(end > covered ? [run(SET_LOG_END, [chain, end])] : [])]);

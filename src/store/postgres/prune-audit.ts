@@ -5,13 +5,14 @@ import { PgError } from './pg-error.ts';
 import type { Statement } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
 
-/** Row 0 of a chain other than the root holds the link before its first row, so it stays. */
-const PRUNE: Statement = {
-  text: 'DELETE FROM vault.audit WHERE chain = $1 AND sequence BETWEEN 1 AND $2',
-};
+const PRUNE: Statement = { text: 'DELETE FROM vault.audit WHERE chain = $1 AND sequence BETWEEN $2 AND $3' };
 const PRUNE_INDEXES: readonly Statement[] = ['audit_subject', 'audit_index'].map((table) => ({
-  text: `DELETE FROM vault.${table} WHERE chain = $1 AND sequence <= $2 AND blind = ANY ($3::uuid[])`,
+  text: `DELETE FROM vault.${table} WHERE chain = $1 AND sequence BETWEEN $2 AND $3 AND blind = ANY ($4::uuid[])`,
 }));
+const CUT_LOG: Statement = {
+  text: `UPDATE vault.chain SET logged = least(logged,
+      (SELECT coalesce(max(sequence), 0) FROM vault.audit WHERE chain = $1)) WHERE chain = $1`,
+};
 
 /** The SQLSTATE of a missing privilege. */
 const NOT_ALLOWED = '42501';
@@ -22,12 +23,13 @@ const NOT_ALLOWED = '42501';
  */
 export function pruneMethods({ change }: Connections): Pick<Maintenance, 'pruneAudit'> {
   return {
-    pruneAudit: (chain, through, blinds) =>
+    pruneAudit: (chain, first, last, blinds) =>
       change(async ({ run }) => {
         const texts = blinds.map(blindText);
         await Promise.all([
-          ...PRUNE_INDEXES.map((statement) => run(statement, [chain, through, texts])),
-          run(PRUNE, [chain, through]),
+          ...PRUNE_INDEXES.map((statement) => run(statement, [chain, first, last, texts])),
+          run(PRUNE, [chain, first, last]),
+          run(CUT_LOG, [chain]),
         ]);
       }).catch((error: unknown) => {
         const isRefused = error instanceof Error && error.cause instanceof PgError && error.cause.code === NOT_ALLOWED;

@@ -68,9 +68,9 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
   );
 
   const removals = ['audit_subject', 'audit_index'].map((table) =>
-    rows<[Uint8Array, number]>(`DELETE FROM ${schema}.${table} WHERE blind = +? AND sequence <= ?`),
+    rows<[Uint8Array, number, number]>(`DELETE FROM ${schema}.${table} WHERE blind = +? AND sequence BETWEEN ? AND ?`),
   );
-  const removeRows = rows<[number]>(`DELETE FROM ${schema}.audit WHERE sequence <= ?`);
+  const removeRows = rows<[number, number]>(`DELETE FROM ${schema}.audit WHERE sequence BETWEEN ? AND ?`);
 
   function head(): AuditHead {
     const found = last().get();
@@ -152,9 +152,9 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
 
     countLog: (upTo: number): number => countLog().get(upTo) ?? 0,
 
-    prune(through: number, blinds: readonly Uint8Array[]): void {
-      for (const remove of removals) for (const blind of blinds) remove().run(blind, through);
-      removeRows().run(through);
+    prune(first: number, last: number, blinds: readonly Uint8Array[]): void {
+      for (const remove of removals) for (const blind of blinds) remove().run(blind, first, last);
+      removeRows().run(first, last);
     },
 
     read: (sequence: number, limit: number): readonly AuditEntry[] => after().all(sequence, limit).map(asEntry),
