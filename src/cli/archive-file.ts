@@ -16,10 +16,10 @@ export function archiveFile(flag: string, path: string): ArchiveFile {
     exists: () => lstatSync(path, { throwIfNoEntry: false }) !== undefined,
     write: (pieces) => writeWholeFile(flag, path, pieces),
 
-    async *lines() {
+    async *lines(start = 0) {
       let rest = '';
       try {
-        for await (const piece of createReadStream(path, 'utf8')) {
+        for await (const piece of createReadStream(path, { encoding: 'utf8', start })) {
           const lines = (rest + piece).split(/(?<=\n)/);
           rest = lines.pop() ?? '';
           yield* lines;

@@ -226,8 +226,8 @@ export interface ArchiveFile {
   readonly exists: () => boolean;
   /** Writes a new file (0600). It appears complete and synced, or not at all. Rejects with the fault `file_exists`. */
   write(pieces: AsyncIterable<string>): Promise<void>;
-  /** Yields the lines with their line ends. */
-  lines(): AsyncIterable<string>;
+  /** Yields the lines with their line ends. Begins at the byte `start`, which defaults to 0. */
+  lines(start?: number): AsyncIterable<string>;
 }
 
 /** The folder of a vault's snapshots. Each snapshot is one file with the snapshot's name. Paths are absolute. */

@@ -1,20 +1,28 @@
 import { createHash } from 'node:crypto';
 import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
+import { notedPlaces } from '../core/audit/chain-events.ts';
 import { findBeginning } from '../core/audit/checkpoint.ts';
 import type { AuditEntry, AuditHead } from '../core/audit/ports.ts';
-import { BrokenAudit, openRow, START } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, openRow, type PlacedEvent, START } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
 import { createPace } from '../core/own-turn.ts';
 import type { Keyring } from '../core/ports.ts';
 import type { KeyHolder } from './key-holder.ts';
+import type { ArchivedRows } from './read-ledger.ts';
 
 const FORMAT = 'token-vault audit archive 1';
 
-/** The rows of an archive: those that follow `after`, up to `through`. */
+/** A section of an archive: the rows of a chain that follow `after`, up to `through`. */
 export interface ArchivedRange {
   readonly after: AuditHead;
   readonly through: AuditHead;
+}
+
+/** A section in a file. */
+interface PlacedSection extends ArchivedRange {
+  /** The place of its first row, in bytes. */
+  readonly start: number;
 }
 
 /** A verified archive. */
@@ -23,35 +31,41 @@ export interface VerifiedArchive extends ArchivedRange {
   readonly entries: number;
   /** The SHA-256 of the file, in hex. */
   readonly digest: string;
+  /** The root first. */
+  readonly sections: readonly PlacedSection[];
 }
 
 type ArchiveParts = Pick<KeyHolder, 'keyring'> & { readonly vault_id: string };
 
 /**
- * Yields the text of an archive in pieces: a header, then the stored rows of a chain in order.
+ * Yields the text of an archive in pieces. Each section is a header, then the stored rows of a chain in order. The
+ * first section is that of the root. The others are those of the chains that the root opens there, in this order.
  *
  *     {"archive":"token-vault audit archive 1","vault_id":"…","chain":"0","after":[SEQUENCE,LINK],"through":[…],"mac":"…"}
  *     [SEQUENCE,AT,LINK,SEALED]
  *
  * Links, MACs and sealed entries are base64. The MAC is over the other members of the header, so that no row can be
- * removed from either end.
+ * removed from either end. The entries of the root name both ends of each other section, so that no section can be
+ * removed or replaced.
  */
 export async function* archiveLines(
   { store, keyring, vault_id }: ArchiveParts & Pick<KeyHolder, 'store'>,
-  range: ArchivedRange,
+  sections: readonly ArchivedRange[],
 ): AsyncGenerator<string> {
-  const { after, through } = range;
-  yield headerLine(keyring, vault_id, range);
-  for (let last = after.sequence; last < through.sequence; ) {
-    const rows = await store.readAudit(after.chain, last, Math.min(PAGE, through.sequence - last));
-    let lines = '';
-    for (const { sequence, at, link, sealed } of rows) {
-      if (sequence !== last + 1) break;
-      lines += `${JSON.stringify([sequence, at, base64(link), base64(sealed)])}\n`;
-      last = sequence;
+  for (const section of sections) {
+    const { after, through } = section;
+    yield headerLine(keyring, vault_id, section);
+    for (let last = after.sequence; last < through.sequence; ) {
+      const rows = await store.readAudit(after.chain, last, Math.min(PAGE, through.sequence - last));
+      let lines = '';
+      for (const { sequence, at, link, sealed } of rows) {
+        if (sequence !== last + 1) break;
+        lines += `${JSON.stringify([sequence, at, base64(link), base64(sealed)])}\n`;
+        last = sequence;
+      }
+      if (lines === '') throw new BrokenAudit({ chain: after.chain, sequence: last + 1 }, 'is missing');
+      yield lines;
     }
-    if (lines === '') throw new BrokenAudit({ chain: after.chain, sequence: last + 1 }, 'is missing');
-    yield lines;
   }
 }
 
@@ -69,52 +83,103 @@ function headerLine(keyring: Pick<Keyring, 'anchorMac'>, vault_id: string, { aft
  */
 export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Promise<VerifiedArchive> {
   const digest = createHash('sha256');
-  let range: ArchivedRange | undefined;
-  let head: AuditHead | undefined;
-  let entries = 0;
+  const sections: PlacedSection[] = [];
+  const chains = openedChains();
+  let head = START;
+  let [entries, start] = [0, 0];
   const pace = createPace();
+
+  function lastSection(): PlacedSection {
+    const section = sections.at(-1);
+    if (section === undefined) throw notArchive(file.place);
+    return section;
+  }
+
+  function checkEnd({ through }: PlacedSection): void {
+    if (head.sequence < through.sequence) {
+      throw new BrokenAudit({ chain: head.chain, sequence: head.sequence + 1 }, 'is missing');
+    }
+    if (!same(head.link, through.link)) throw new BrokenAudit(through, 'was altered or moved');
+  }
+
   for await (const line of file.lines()) {
     await pace();
     digest.update(line);
-    if (range === undefined || head === undefined) {
-      range = readHeader(parts, file.place, line);
+    start += Buffer.byteLength(line);
+    const range = readHeader(parts, file.place, line);
+    if (range !== undefined) {
+      if (sections.length > 0) {
+        checkEnd(lastSection());
+        chains.expect(sections.length, range);
+      } else if (range.after.chain !== ROOT_CHAIN) throw notArchive(file.place);
+      sections.push({ ...range, start });
       head = range.after;
       continue;
     }
+    const { through } = lastSection();
     const place = { chain: head.chain, sequence: head.sequence + 1 };
     const row = readRow(head.chain, line);
     if (row?.sequence !== place.sequence) throw new BrokenAudit(place, 'is missing');
-    if (row.sequence > range.through.sequence) throw new BrokenAudit(place, 'follows the last row of the archive');
+    if (row.sequence > through.sequence) throw new BrokenAudit(place, 'follows the last row of the archive');
     if (!same(parts.keyring.auditLink(head.link, row), row.link)) throw new BrokenAudit(row, 'was altered or moved');
-    entries += openRow(parts.keyring, row).length;
+    const placed = openRow(parts.keyring, row);
+    if (sections.length === 1) for (const one of placed) chains.follow(one);
+    entries += placed.length;
     head = row;
   }
-  if (range === undefined || head === undefined) throw notArchive(file.place);
-  const { after, through } = range;
-  if (head.sequence < through.sequence) {
-    throw new BrokenAudit({ chain: head.chain, sequence: head.sequence + 1 }, 'is missing');
-  }
-  if (!same(head.link, through.link)) throw new BrokenAudit(through, 'was altered or moved');
-  return { place: file.place, after, through, entries, digest: digest.digest('hex') };
+  checkEnd(lastSection());
+  chains.expect(sections.length);
+  const { after, through } = sections[0] ?? lastSection();
+  return { place: file.place, after, through, entries, digest: digest.digest('hex'), sections };
+}
+
+/** Returns the check of the sections against the entries of the root about chains. */
+function openedChains() {
+  const opened: AuditHead[] = [];
+  const closed = new Map<string, AuditHead>();
+  return {
+    follow({ event, link }: PlacedEvent): void {
+      const [chain = ''] = event.entities;
+      if (event.action === 'openChain') opened.push({ chain, sequence: 0, link });
+      if (event.action === 'closeChain') for (const end of notedPlaces(event)) closed.set(end.chain, end);
+    },
+
+    /** Throws `BrokenAudit` unless the section is that of the chain that the root opened as number `n`, from 1. */
+    expect(n: number, section?: ArchivedRange): void {
+      const begin = opened[n - 1];
+      const end = closed.get(begin?.chain ?? '');
+      if (begin === undefined) {
+        if (section !== undefined) throw new BrokenAudit({ ...section.after, sequence: 0 }, 'was never opened');
+        return;
+      }
+      if (section !== undefined && end !== undefined) {
+        if (isSamePlace(section.after, begin) && isSamePlace(section.through, end)) return;
+      }
+      throw new BrokenAudit(begin, 'is missing');
+    },
+  };
 }
 
 /**
- * Verifies the archives of all pruned rows of the root. Resolves to a function that reads their rows as
- * `AuditStore.readAudit` does, and quickly in order; to undefined if nothing was pruned. Rejects with the fault
- * `damaged` for an altered archive, and for one that is missing or that is not of these rows.
+ * Verifies the archives of all pruned rows. Resolves to their rows; to undefined if nothing was pruned. Rejects with the
+ * fault `damaged` for an altered archive, and for one that is missing or that is not of these rows.
  */
-export async function readArchives(parts: Pick<KeyHolder, 'store' | 'keyring'>, files: readonly ArchiveFile[]) {
+export async function readArchives(
+  parts: Pick<KeyHolder, 'store' | 'keyring'>,
+  files: readonly ArchiveFile[],
+): Promise<readonly ArchivedRows[] | undefined> {
   const { vault_id } = await parts.store.header();
   const verified: (VerifiedArchive & { readonly file: ArchiveFile })[] = [];
   for (const file of files) {
     const archive = await verifyArchive({ ...parts, vault_id }, file).catch((error: unknown) => {
       if (!(error instanceof BrokenAudit)) throw error;
-      throw new Fault('damaged', `${file.place}: row ${error.sequence} ${error.what}`, { cause: error });
+      throw new Fault('damaged', `${file.place}: ${error.message}`, { cause: error });
     });
     verified.push({ ...archive, file });
   }
   verified.sort((a, b) => a.after.sequence - b.after.sequence);
-  const { head } = await findBeginning(parts);
+  const { heads } = await findBeginning(parts);
+  const [head] = heads;
   if (head.sequence === 0) return undefined;
   let end = START;
   for (const { after, through, place } of verified) {
@@ -130,7 +195,7 @@ export async function readArchives(parts: Pick<KeyHolder, 'store' | 'keyring'>, 
       `the archives end at row ${end.sequence}, and the audit begins after row ${head.sequence}`,
     );
   }
-  return readInOrder(verified.map(({ file }) => file));
+  return verified.map(({ file, after, through, sections }) => ({ after, through, ...readsOf(file, sections) }));
 }
 
 /** Returns whether two places are the same row. */
@@ -138,39 +203,59 @@ export function isSamePlace(a: AuditHead, b: AuditHead): boolean {
   return a.chain === b.chain && a.sequence === b.sequence && same(a.link, b.link);
 }
 
-/** Returns a function that reads rows. It reads the files again when `after` goes back. */
-function readInOrder(files: readonly ArchiveFile[]) {
-  let rows = rowsOf(files);
-  let last = 0;
-  return async (after: number, limit: number): Promise<readonly AuditEntry[]> => {
-    if (after < last) {
-      rows = rowsOf(files);
-      last = 0;
-    }
-    const found: AuditEntry[] = [];
-    while (found.length < limit) {
-      const { value, done } = await rows.next();
-      if (done) break;
-      last = value.sequence;
-      if (value.sequence > after) found.push(value);
-    }
-    return found;
+/** A pass over the rows of a section. */
+interface Pass {
+  last: AuditHead;
+  readonly rows: AsyncGenerator<AuditEntry>;
+}
+
+/**
+ * Returns the reads of an archive. They are quick in order. A walk also reads the places that the root records, which
+ * are in order, too; so each section has a few passes.
+ */
+function readsOf(
+  file: ArchiveFile,
+  sections: readonly PlacedSection[],
+): Pick<ArchivedRows, 'readAudit' | 'auditHeads'> {
+  const bySection = new Map(sections.map((section) => [section.after.chain, section]));
+  const passes = new Set<Pass>();
+  return {
+    auditHeads: async () => sections.map(({ through }) => ({ ...through, at: 0 })),
+
+    async readAudit(chain, after, limit) {
+      const section = bySection.get(chain);
+      if (section === undefined) return [];
+      const started = [...passes].filter(({ last }) => last.chain === chain && last.sequence <= after);
+      const [nearest] = started.sort((a, b) => b.last.sequence - a.last.sequence);
+      const pass = nearest ?? { last: section.after, rows: rowsOf(file, section) };
+      passes.add(pass);
+      const found: AuditEntry[] = [];
+      while (found.length < limit && passes.has(pass)) {
+        const { value, done } = await pass.rows.next();
+        if (done) return found;
+        pass.last = value;
+        if (value.sequence > after) found.push(value);
+        if (value.sequence === section.through.sequence) passes.delete(pass);
+      }
+      if (!passes.has(pass)) await pass.rows.return(undefined);
+      return found;
+    },
   };
 }
 
-async function* rowsOf(files: readonly ArchiveFile[]): AsyncGenerator<AuditEntry> {
-  for (const file of files) {
-    for await (const line of file.lines()) {
-      const row = readRow(ROOT_CHAIN, line);
-      if (row !== undefined) yield row;
-    }
+async function* rowsOf(file: ArchiveFile, { start, through }: PlacedSection): AsyncGenerator<AuditEntry> {
+  for await (const line of file.lines(start)) {
+    const row = readRow(through.chain, line);
+    if (row === undefined) return;
+    yield row;
   }
 }
 
-function readHeader({ keyring, vault_id }: ArchiveParts, place: string, line: string): ArchivedRange {
-  const header = parsed(line);
+/** Returns the range of a header; undefined for another line. */
+function readHeader({ keyring, vault_id }: ArchiveParts, place: string, line: string): ArchivedRange | undefined {
+  const header = line.startsWith('{') ? parsed(line) : undefined;
   if (typeof header !== 'object' || header === null || !('archive' in header) || header.archive !== FORMAT) {
-    throw notArchive(place);
+    return undefined;
   }
   const { vault_id: id, chain, after, through } = header as Record<string, unknown>;
   if (typeof id === 'string' && id !== vault_id) throw new Fault('damaged', `${place} is an archive of another vault`);

@@ -54,8 +54,8 @@ export async function checkFile(open: OpenLocked, { anchor, archives = [], progr
       findings.push({ table: 'counter', id: '', what: 'the clock note was altered' });
       return [];
     });
-    const readPruned = archives.length === 0 ? undefined : await readArchives(parts, archives).catch(found('archive'));
-    const report = await checkVault(parts, progress, { readPruned: readPruned ?? undefined });
+    const archived = archives.length === 0 ? undefined : await readArchives(parts, archives).catch(found('archive'));
+    const report = await checkVault(parts, progress, { archives: archived ?? undefined });
     findings.push(...report.findings);
     checked = report.checked;
   } catch (error) {

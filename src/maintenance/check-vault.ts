@@ -36,13 +36,13 @@ export interface CheckReport {
 export async function checkVault(
   { store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>,
   progress: Progress = () => undefined,
-  { tokens = true, rest = async () => undefined, readPruned }: Pick<LedgerParts, 'tokens' | 'rest' | 'readPruned'> = {},
+  { tokens = true, rest = async () => undefined, archives }: Pick<LedgerParts, 'tokens' | 'rest' | 'archives'> = {},
 ): Promise<CheckReport> {
   const findings: Finding[] = [];
   const checked = { tenants: 0, applications: 0, tokens: 0, audit_entries: 0 };
 
   async function checkTenants(): Promise<void> {
-    const ledger = await startLedgerCheck({ store, keyring, rest, tokens, readPruned });
+    const ledger = await startLedgerCheck({ store, keyring, rest, tokens, archives });
     checked.audit_entries = ledger.entries;
     if (!tokens) await ledger.checkCounts();
     for (const { tenant, keys } of await store.listTenants()) {

@@ -102,22 +102,25 @@ async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNot
   const anchored = readAnchor(keyring, vault_id, text);
   const parts = { store, keyring };
   const { chain, counter, mark } = anchored.change;
-  const row = chain === undefined ? undefined : await rowAt(parts, { chain, sequence: counter, link: mark });
+  const row = chain === undefined ? undefined : await rowAt(parts, { chain, sequence: counter, link: mark }, anchored);
   const change = row === undefined ? await store.lastChange() : { counter: row.sequence, mark: row.link };
-  checkAnchor(anchored, { change, audit: await rowAt(parts, anchored.audit) });
+  checkAnchor(anchored, { change, audit: await rowAt(parts, anchored.audit, anchored) });
   return text;
 }
 
-/** Resolves to the row at the place that the anchor names, or to `START`. Trusts the anchor for a pruned row. */
-async function rowAt(parts: AnchorParts, anchored: AuditHead): Promise<AuditHead> {
-  const [row] = await parts.store.readAudit(anchored.chain, anchored.sequence - 1, 1);
-  if (row?.sequence === anchored.sequence) return row;
-  return (await isPruned(parts, anchored)) ? anchored : START;
+/** Resolves to the row at a place that the anchor names, or to `START`. Trusts the anchor for a pruned row. */
+async function rowAt(parts: AnchorParts, place: AuditHead, { audit: root }: Reached): Promise<AuditHead> {
+  const [row] = await parts.store.readAudit(place.chain, place.sequence - 1, 1);
+  if (row?.sequence === place.sequence) return row;
+  // The chain was open at the anchored end of the root. A prune up to there removes the chain, too.
+  return (await isPruned(parts, place.chain === ROOT_CHAIN ? place : root)) ? place : START;
 }
 
-/** Resolves to whether the last checkpoint of the audit is later than a row. A cut audit has no such checkpoint. */
-async function isPruned(parts: AnchorParts, { chain, sequence }: AuditHead): Promise<boolean> {
-  if (chain !== ROOT_CHAIN) return false;
+/**
+ * Resolves to whether the last checkpoint of the audit is later than a row of the root. A cut audit has no such
+ * checkpoint.
+ */
+async function isPruned(parts: AnchorParts, { sequence }: AuditHead): Promise<boolean> {
   const checkpoint = await findCheckpoint(parts).catch((error: unknown) => {
     if (!(error instanceof BrokenAudit)) throw error;
     return undefined;

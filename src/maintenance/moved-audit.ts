@@ -2,7 +2,7 @@ import { type AuditEvent, decodeEvents, encodeEvents } from '../core/audit/audit
 import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
 import { checkpointEvent, findBeginning, readCheckpoint } from '../core/audit/checkpoint.ts';
 import { mergeChains } from '../core/audit/merge-chains.ts';
-import type { AuditEntry, AuditHead, AuditReads } from '../core/audit/ports.ts';
+import type { AuditEntry, AuditReads } from '../core/audit/ports.ts';
 import { BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { MovedRow, MovedTable, ReadRows } from '../core/move-ports.ts';
@@ -27,7 +27,8 @@ interface MergeParts {
  * the vault rebuilds. Read `audit` before `audit_subject`. Rejects with the fault `damaged` for a damaged audit.
  */
 export async function mergedRows(parts: MergeParts): Promise<ReadRows> {
-  const before = await verifiedBeginning(parts);
+  const beginning = await verifiedBeginning(parts);
+  const before = new Map(beginning.map((head) => [head.chain, head.sequence]));
   const places = new Map<string, number>();
   const seal = (event: AuditEvent, at: Instant) => parts.keyring.sealAuditEvent(at, encodeEvents([{ event, at }]));
 
@@ -41,12 +42,12 @@ export async function mergedRows(parts: MergeParts): Promise<ReadRows> {
   }
 
   async function* auditRows(): AsyncGenerator<readonly MovedRow[]> {
-    let { link, sequence } = before;
+    let [{ link, sequence }] = beginning;
     let isMerged = false;
     let batch: MovedRow[] = [];
     for await (const entry of entriesByTime(parts.audit)) {
       // A killed prune may have left rows before the checkpoint.
-      if (entry.chain === ROOT_CHAIN && entry.sequence <= before.sequence) continue;
+      if (entry.sequence <= (before.get(entry.chain) ?? 0)) continue;
       const { at } = entry;
       let { sealed } = entry;
       const [first] = decodeEvents(at, parts.keyring.openAuditEvent(at, sealed));
@@ -57,7 +58,8 @@ export async function mergedRows(parts: MergeParts): Promise<ReadRows> {
       }
       if (first?.event.action === 'pruneAudit') {
         const checkpoint = readCheckpoint(first.event);
-        sealed = seal(checkpointEvent({ ...checkpoint, begin: placeFrom(checkpoint.begin, entry.sequence) }), at);
+        const begin = placeFrom(checkpoint.begin, entry.sequence);
+        sealed = seal(checkpointEvent({ ...checkpoint, begin, chains: [] }), at);
       }
       sequence += 1;
       places.set(`${entry.chain}:${entry.sequence}`, sequence);
@@ -88,17 +90,17 @@ export async function mergedRows(parts: MergeParts): Promise<ReadRows> {
 }
 
 /**
- * Resolves to the place where the root begins. Checks all links before: the new links would hide that a row was removed
- * or moved.
+ * Resolves to the places where a walk begins, that of the root first. Checks all links before: the new links would hide
+ * that a row was removed or moved.
  */
-async function verifiedBeginning({ audit: store, keyring }: MergeParts): Promise<AuditHead> {
+async function verifiedBeginning({ audit: store, keyring }: MergeParts) {
   const parts = { store, keyring };
   const pace = createPace();
   try {
-    const { head } = await findBeginning(parts);
-    const walk = walkAudit(parts, [head]);
+    const { heads } = await findBeginning(parts);
+    const walk = walkAudit(parts, heads);
     while (!(await walk.next()).done) await pace();
-    return head;
+    return heads;
   } catch (error) {
     if (!(error instanceof BrokenAudit)) throw error;
     throw new Fault('damaged', `no copy was made: ${error.message}`, {

@@ -2,10 +2,20 @@ import type { Audit } from '../core/audit/audit.ts';
 import type { AuditEvent } from '../core/audit/audit-event.ts';
 import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
 import { subjectsOf } from '../core/audit/audit-subjects.ts';
-import { checkpointEvent, findBeginning, findCheckpoint, firstSequence, isPruned } from '../core/audit/checkpoint.ts';
+import { notedPlaces } from '../core/audit/chain-events.ts';
+import {
+  type Checkpoint,
+  checkpointEvent,
+  findBeginning,
+  findCheckpoint,
+  firstSequence,
+  isPruned,
+  prunedMeanwhile,
+  type WalkStart,
+} from '../core/audit/checkpoint.ts';
 import { loggedRow, openAny } from '../core/audit/log-index.ts';
 import type { AuditDraft, AuditEntry, AuditHead } from '../core/audit/ports.ts';
-import { BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, START, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
 import { createPace } from '../core/own-turn.ts';
@@ -53,68 +63,88 @@ export async function pruneAudit(
   let after: AuditHead | undefined;
   try {
     const resumed = await removePruned(parts);
-    after = (await findBeginning(parts)).head;
-    const range = await rangeBefore(parts, after, before);
-    if (range === undefined) return { removed: resumed };
-    const file = fileOf(range);
+    const { heads } = await findBeginning(parts);
+    [after] = heads;
+    const sections = await sectionsBefore(parts, heads, before);
+    const [root, ...chains] = sections;
+    if (root === undefined) return { removed: resumed };
+    const file = fileOf(root);
     const isReused = reuse && file.exists();
-    const { ledger, bad, latest } = await readLedger({ ...parts, rest: paced(), upTo: range.through.sequence });
+    const ends = sections.map(({ through }) => ({ ...through, at: before }));
+    const store = { ...parts.store, auditHeads: async () => ends };
+    const { ledger, bad, latest } = await readLedger({ ...parts, store, rest: paced() });
     const [first] = bad;
     if (first !== undefined) throw new BrokenAudit(first, first.what);
-    if (!isReused) await file.write(archiveLines(parts, range));
+    if (!isReused) await file.write(archiveLines(parts, sections));
     const archive = await verifyArchive(parts, file);
-    if (!isSamePlace(archive.after, range.after) || !isSamePlace(archive.through, range.through)) {
+    if (!isSamePlace(archive.after, root.after) || !isSamePlace(archive.through, root.through)) {
       throw new Fault('file_exists', `${file.place} exists and holds other entries`);
     }
-    await appendCheckpoint(parts, { range, latest, digest: archive.digest, kept: ledger.kept(range.through.sequence) });
+    const { through } = root;
+    const checkpoint = { through, latest, digest: archive.digest, chains: chains.map((chain) => chain.through) };
+    await appendCheckpoint(parts, heads, checkpoint, ledger.kept(through.sequence));
     return { archive, removed: resumed + (await removePruned(parts)) };
   } catch (error) {
     if (!(error instanceof BrokenAudit)) throw error;
-    if (after !== undefined && (await isPruned(parts, after, error))) {
-      throw new Fault('conflict', 'entries were pruned meanwhile', { hint: 'run the command again', cause: error });
-    }
+    if (after !== undefined && (await isPruned(parts, after, error))) throw prunedMeanwhile(error);
     throw new Fault('damaged', error.message, { hint: 'run `vault doctor` to find all damage', cause: error });
   }
 }
 
 /**
- * Resolves to the rows of the root to remove; undefined if there are none. All their events are before `before`. A row
- * stays if a later entry loaded a snapshot that was saved at or before it, or if it opened another chain.
+ * Resolves to the rows to remove: those of the root, then those of each chain that the root opens there; empty if there
+ * are none. All their events are before `before`. A row of the root stays if a later row that stays loaded a snapshot
+ * that was saved at or before it, and if it opened a chain whose end stays.
  */
-async function rangeBefore(parts: PruneParts, after: AuditHead, before: Instant) {
-  const chains = new Set((await parts.store.auditHeads()).map(({ chain }) => chain));
-  const loads: { readonly at: number; readonly of: number }[] = [];
+async function sectionsBefore(parts: PruneParts, heads: WalkStart, before: Instant): Promise<readonly ArchivedRange[]> {
+  const [after] = heads;
+  const loads: { readonly first: number; readonly last: number }[] = [];
+  const opened = new Map<string, { readonly first: number; readonly after: AuditHead }>();
+  const closed = new Map<string, { readonly last: number; readonly through: AuditHead }>();
+  const young = new Set<string>();
   let last = after.sequence;
-  let seen = after.sequence;
-  let isOpen = true;
+  let end = Number.POSITIVE_INFINITY;
   const pace = createPace();
-  for await (const { chain, sequence, at, event } of walkAudit(parts, [after])) {
+  for await (const { chain, sequence, link, at, event } of walkAudit(parts, heads)) {
     await pace();
+    if (at >= before) young.add(chain);
     if (chain !== ROOT_CHAIN) continue;
-    if (isOpen && sequence > seen) last = seen;
-    seen = Math.max(seen, sequence);
-    if (at >= before || (event.action === 'openChain' && chains.has(event.entities[0] ?? ''))) isOpen = false;
-    if (event.action === 'loadSnapshot') loads.push({ at: sequence, of: event.revision ?? 0 });
+    last = sequence;
+    if (at >= before) end = Math.min(end, sequence);
+    const [name = ''] = event.entities;
+    if (event.action === 'loadSnapshot') loads.push({ first: event.revision ?? 0, last });
+    if (event.action === 'openChain') opened.set(name, { first: last, after: { chain: name, sequence: 0, link } });
+    if (event.action === 'closeChain')
+      for (const through of notedPlaces(event)) closed.set(through.chain, { last, through });
   }
-  if (isOpen) last = seen;
-  for (const { at, of } of loads.toReversed()) if (at > last && of <= last) last = of - 1;
-  if (last <= after.sequence) return undefined;
+  const chains = [...opened].map(([chain, begin]) => {
+    const { last = Number.POSITIVE_INFINITY, through = begin.after } = (!young.has(chain) && closed.get(chain)) || {};
+    return { ...begin, last, through };
+  });
+  last = Math.min(last, end - 1);
+  for (let torn: { readonly first: number } | undefined; ; last = torn.first - 1) {
+    torn = [...loads, ...chains].find((span) => span.first <= last && span.last > last);
+    if (torn === undefined) break;
+  }
+  if (last <= after.sequence) return [];
   const [row] = await parts.store.readAudit(ROOT_CHAIN, last - 1, 1);
   if (row?.sequence !== last) throw new BrokenAudit({ chain: ROOT_CHAIN, sequence: last }, 'is missing');
-  return { after, through: { chain: ROOT_CHAIN, sequence: last, link: row.link } };
+  const root = { after, through: { chain: ROOT_CHAIN, sequence: last, link: row.link } };
+  return [root, ...chains.filter(({ first }) => first <= last)];
 }
 
-interface NewCheckpoint {
-  readonly range: { readonly through: AuditHead };
-  readonly latest: Instant;
-  readonly digest: string;
-  readonly kept: Iterable<readonly AuditEvent[]>;
-}
-
+/**
+ * Appends entries that keep the state of the records, then the checkpoint. Rejects with `conflict` if another process
+ * loaded an older snapshot or wrote a checkpoint since `heads`, before the first of these entries.
+ */
 async function appendCheckpoint(
-  { store, keyring, audit, rest }: PruneParts,
-  { range: { through }, latest, digest, kept }: NewCheckpoint,
+  parts: PruneParts,
+  heads: WalkStart,
+  checkpoint: Omit<Checkpoint, 'begin'>,
+  kept: Iterable<readonly AuditEvent[]>,
 ): Promise<void> {
+  const { store, audit, rest } = parts;
+  const [after, ...leaving] = heads;
   const draft = (events: readonly AuditEvent[]) =>
     audit.draftAll(events.map((event) => ({ event, tenant_id: event.tenant_id })));
   let begin = 0;
@@ -125,7 +155,9 @@ async function appendCheckpoint(
       const { sequence } = await store.auditHead(ROOT_CHAIN);
       await store.appendAudit([draft(events)]);
       begin = sequence + 1;
-      await refuseLoads({ store, keyring }, through);
+      await refuseLoads(parts, [checkpoint.through, ...checkpoint.chains, ...leaving]);
+      const { through } = (await findCheckpoint(parts)) ?? { through: START };
+      if (through.sequence !== after.sequence) throw prunedMeanwhile();
       continue;
     }
     waiting.push(draft(events));
@@ -134,15 +166,15 @@ async function appendCheckpoint(
     waiting = [];
     await rest();
   }
-  await store.appendAudit([...waiting, draft([checkpointEvent({ through, latest, begin, digest })])]);
+  await store.appendAudit([...waiting, draft([checkpointEvent({ ...checkpoint, begin })])]);
 }
 
-/** Throws `conflict` if an entry after `through` loaded a snapshot that was saved at or before `through`. */
-async function refuseLoads(parts: Pick<PruneParts, 'store' | 'keyring'>, through: AuditHead): Promise<void> {
+/** Throws `conflict` if an entry after `heads` loaded a snapshot that was saved at or before the head of the root. */
+async function refuseLoads(parts: PruneParts, heads: WalkStart): Promise<void> {
   const pace = createPace();
-  for await (const { event } of walkAudit(parts, [through])) {
+  for await (const { event } of walkAudit(parts, heads)) {
     await pace();
-    if (event.action !== 'loadSnapshot' || (event.revision ?? 0) > through.sequence) continue;
+    if (event.action !== 'loadSnapshot' || (event.revision ?? 0) > heads[0].sequence) continue;
     throw new Fault('conflict', 'a snapshot was loaded meanwhile', { hint: 'run the command again' });
   }
 }
@@ -153,26 +185,43 @@ function paced(): () => Promise<void> {
   return async () => pace();
 }
 
-/** Removes the rows that the last checkpoint covers. Resolves to their number. */
-async function removePruned({ store, keyring, rest }: PruneParts): Promise<number> {
-  const checkpoint = await findCheckpoint({ store, keyring });
-  let removed = 0;
-  for (;;) {
-    const first = await firstSequence({ store });
-    const left = (checkpoint?.through.sequence ?? 0) - (first ?? 0) + 1;
-    if (first === undefined || left <= 0) return removed;
-    const rows = await store.readAudit(ROOT_CHAIN, 0, Math.min(MAX_ROWS, left));
-    const blinds = new Map<string, Uint8Array>();
-    let last = 0;
-    for (const row of rows) {
-      if (blinds.size >= MAX_SUBJECTS) break;
-      for (const blind of blindsOf(keyring, row)) blinds.set(Buffer.from(blind).toString('latin1'), blind);
-      last = row.sequence;
-      removed += 1;
+/**
+ * Removes the rows that the last checkpoint covers. Resolves to their number. Removes each chain from its end, so that
+ * every row that is left has its previous row; then the rows of the root, the first one first.
+ */
+async function removePruned(parts: PruneParts): Promise<number> {
+  const { store, rest } = parts;
+  const { through, chains } = (await findCheckpoint(parts)) ?? { through: START, chains: [] };
+  const names = new Set(chains.map(({ chain }) => chain));
+  for (let removed = 0; ; ) {
+    const first = (await firstSequence(parts)) ?? Number.POSITIVE_INFINITY;
+    if (first > through.sequence) return removed;
+    const ends = (await store.auditHeads()).filter(({ chain }) => names.has(chain));
+    for (const { chain, sequence } of ends) {
+      const rows = await store.readAudit(chain, Math.max(-1, sequence - MAX_ROWS), MAX_ROWS);
+      removed += await removeSome(parts, rows.toReversed());
+      await rest();
     }
-    await store.pruneAudit(ROOT_CHAIN, first, last, [...blinds.values()]);
+    if (ends.length > 0) continue;
+    const limit = Math.min(MAX_ROWS, through.sequence - first + 1);
+    removed += await removeSome(parts, await store.readAudit(ROOT_CHAIN, 0, limit));
     await rest();
   }
+}
+
+/** Removes so many of these consecutive rows, from the first one on, that the transaction is short. */
+async function removeSome({ store, keyring }: PruneParts, rows: readonly AuditEntry[]): Promise<number> {
+  const blinds = new Map<string, Uint8Array>();
+  const sequences: number[] = [];
+  for (const row of rows) {
+    if (blinds.size >= MAX_SUBJECTS) break;
+    for (const blind of blindsOf(keyring, row)) blinds.set(Buffer.from(blind).toString('latin1'), blind);
+    sequences.push(row.sequence);
+  }
+  const [begin] = rows;
+  if (begin === undefined) return 0;
+  await store.pruneAudit(begin.chain, Math.min(...sequences), Math.max(...sequences), [...blinds.values()]);
+  return sequences.filter((sequence) => sequence > 0).length;
 }
 
 /** Returns the blind indexes of a row in both indexes of the audit. */

@@ -1,9 +1,14 @@
-import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
 import { subjectsOf } from '../core/audit/audit-subjects.ts';
-import { type CheckpointParts, findBeginning, isPruned, keptEvents } from '../core/audit/checkpoint.ts';
+import {
+  type CheckpointParts,
+  findBeginning,
+  isPruned,
+  keptEvents,
+  prunedMeanwhile,
+} from '../core/audit/checkpoint.ts';
 import { loggedRow } from '../core/audit/log-index.ts';
-import type { AuditEntry, AuditHead, AuditStore, IndexedPlace, LoggedRow } from '../core/audit/ports.ts';
-import { advanceHeads, BrokenAudit, type PlacedEvent, rowName, START, walkAudit } from '../core/audit/walk-audit.ts';
+import type { AuditHead, AuditStore, IndexedPlace, LoggedRow } from '../core/audit/ports.ts';
+import { advanceHeads, BrokenAudit, type PlacedEvent, rowName, walkAudit } from '../core/audit/walk-audit.ts';
 import { createPace } from '../core/own-turn.ts';
 import type { Instant } from '../core/ports.ts';
 import { type BadEntry, createLedger, type Ledger, type LedgerState } from './ledger.ts';
@@ -32,12 +37,14 @@ export interface LedgerParts extends CheckpointParts {
   readonly rest?: (() => Promise<void>) | undefined;
   /** Whether to follow each token. With false, tokens are only counted. Default: true. */
   readonly tokens?: boolean | undefined;
-  /**
-   * Reads the rows of the root that were pruned, as `AuditStore.readAudit` does. Default: the checkpoint replaces them.
-   */
-  readonly readPruned?: ((after: number, limit: number) => Promise<readonly AuditEntry[]>) | undefined;
-  /** The last row of the root to read. Default: the last one. */
-  readonly upTo?: number | undefined;
+  /** All pruned rows, oldest first. Default: the checkpoint replaces them. */
+  readonly archives?: readonly ArchivedRows[] | undefined;
+}
+
+/** The rows of an archive: those of the root after `after`, up to `through`, and those of the chains opened there. */
+export interface ArchivedRows extends Pick<AuditStore, 'readAudit' | 'auditHeads'> {
+  readonly after: AuditHead;
+  readonly through: AuditHead;
 }
 
 /**
@@ -48,76 +55,69 @@ export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
   const places = new Set<number>();
   for (;;) {
     const known = places.size;
-    const { head } = await findBeginning(parts);
+    const { heads } = await findBeginning(parts);
     try {
       const read = await readOnce(parts, places);
       if (places.size === known) return read;
     } catch (error) {
-      if (!(await isPruned(parts, head, error))) throw error;
+      if (!(await isPruned(parts, heads[0], error))) throw error;
     }
   }
 }
 
 /** Reads the audit once. Adds the place of each loaded snapshot to `places`. */
 async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLedger> {
-  const { readPruned, upTo = Number.POSITIVE_INFINITY } = parts;
+  const { archives, keyring } = parts;
   const states = new Map<number, LedgerState>();
   const ledger = createLedger(states, parts.tokens);
-  const { head, checkpoint } = await findBeginning(parts);
-  const isCovered = readPruned !== undefined;
-  if (checkpoint !== undefined && !isCovered) {
+  const { heads: from, checkpoint } = await findBeginning(parts);
+  if (archives !== undefined && archives.at(-1)?.through.sequence !== from[0].sequence) throw prunedMeanwhile();
+  const begin = new Map(from.map((head) => [head.chain, head]));
+  const heads = new Map(begin);
+  const checks = new Map<string, Awaited<ReturnType<typeof chainCheck>>>();
+  const prunedUpTo = archives === undefined ? (checkpoint?.latest ?? 0) : 0;
+  const first = archives === undefined ? from[0].sequence : 0;
+  let [entries, denials, latest] = [0, 0, prunedUpTo];
+
+  function apply(placed: PlacedEvent): void {
+    const { event, sequence, at } = placed;
+    entries += 1;
+    denials += event.counted?.count ?? 0;
+    latest = Math.max(latest, at);
+    if (event.action === 'loadSnapshot') {
+      const place = event.revision ?? 0;
+      if (place <= first || place >= sequence) throw new BrokenAudit(placed, 'names a state that never existed');
+      places.add(place);
+    }
+    ledger.apply(placed);
+    if (places.has(sequence)) states.set(sequence, ledger.freeze());
+  }
+
+  async function checkOf(chain: string) {
+    const check = checks.get(chain) ?? (await chainCheck(parts, chain, begin.get(chain)?.sequence ?? 0));
+    checks.set(chain, check);
+    return check;
+  }
+
+  if (checkpoint !== undefined && archives === undefined) {
     const pace = createPace();
     for await (const { event } of keptEvents(parts, checkpoint)) {
       ledger.keep(event);
       await pace();
     }
   }
-  const from = isCovered ? START : head;
-  const walked = isCovered ? { ...parts, store: withPruned(parts.store, head.sequence, readPruned) } : parts;
-  const heads = new Map([[from.chain, from]]);
-  const checks = new Map<string, Awaited<ReturnType<typeof chainCheck>>>();
-  const firstOf = (chain: string) => (chain === ROOT_CHAIN ? head.sequence : 0);
-  const prunedUpTo = isCovered ? 0 : (checkpoint?.latest ?? 0);
-  let [entries, denials, latest] = [0, 0, prunedUpTo];
-  for await (const placed of walkAudit(walked, [from])) {
-    const { event, chain, sequence, at } = placed;
-    if (chain === ROOT_CHAIN && sequence > upTo) break;
-    const check = checks.get(chain) ?? (await chainCheck(parts, chain, firstOf(chain)));
-    checks.set(chain, check);
-    entries += 1;
-    denials += event.counted?.count ?? 0;
-    latest = Math.max(latest, at);
-    if (event.action === 'loadSnapshot') {
-      const place = event.revision ?? 0;
-      if (place <= from.sequence || place >= sequence)
-        throw new BrokenAudit(placed, 'names a state that never existed');
-      places.add(place);
-    }
-    ledger.apply(placed);
-    if (sequence > firstOf(chain)) await check.expect(placed);
-    if (places.has(sequence)) states.set(sequence, ledger.freeze());
+  for (const store of archives ?? []) {
+    for await (const placed of walkAudit({ store, keyring }, [store.after])) apply(placed);
+  }
+  for await (const placed of walkAudit(parts, from)) {
+    apply(placed);
+    await (await checkOf(placed.chain)).expect(placed);
     advanceHeads(heads, placed);
   }
   ledger.finish();
   const bad = [...ledger.skips()];
-  for (const head of heads.values()) {
-    const check = checks.get(head.chain) ?? (await chainCheck(parts, head.chain, firstOf(head.chain)));
-    bad.push(...(await check.findings(head)));
-  }
+  for (const head of heads.values()) bad.push(...(await (await checkOf(head.chain)).findings(head)));
   return { ledger, heads: [...heads.values()], entries, denials, bad, prunedUpTo, latest };
-}
-
-/** Returns a store that also has the pruned rows of the root, up to `through`. */
-function withPruned(
-  store: LedgerParts['store'],
-  through: number,
-  readPruned: NonNullable<LedgerParts['readPruned']>,
-): LedgerParts['store'] {
-  const readAudit: AuditStore['readAudit'] = async (chain, after, limit) => {
-    if (chain !== ROOT_CHAIN || after >= through) return store.readAudit(chain, after, limit);
-    return readPruned(after, Math.min(limit, through - after));
-  };
-  return { ...store, readAudit };
 }
 
 /**

@@ -25,7 +25,8 @@ export async function moveVault(
     const credential = await readCredential();
     return (header) => unlockKeyring(header, credential);
   };
-  return moving.moveVault({ ...places, readCredential: reading, hasOneChain: to.file !== undefined }, options);
+  const merges = from.file === undefined && to.file !== undefined;
+  return moving.moveVault({ ...places, readCredential: reading, merges }, options);
 }
 
 /**

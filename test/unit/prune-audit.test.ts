@@ -197,6 +197,12 @@ async function pruneWith(
   }
 }
 
+/** Waits for some milliseconds. Resolves to the time then. */
+async function pauseFor(ms: number): Promise<number> {
+  await new Promise((resolve) => setTimeout(resolve, ms));
+  return Date.now();
+}
+
 describe('an interrupted prune', () => {
   it('leaves a sound vault at each step, and the next one completes it', async () => {
     const vault = await fileVault(250);
@@ -298,6 +304,26 @@ describe('an interrupted prune', () => {
       expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 3 } });
     },
   );
+
+  it.each([false, true])('gives up if another one writes a checkpoint first (killed: %s)', async (isKilled) => {
+    const vault = await fileVault(3);
+    const time = await pauseFor(5);
+    await change(vault, 'token-0', 'later');
+    await pauseFor(5);
+    const stop = async (method: string) => {
+      if (isKilled && method === 'pruneAudit') throw new Error('killed');
+    };
+    const beside = async (_method: string, call: number) => {
+      if (call !== 1) return;
+      const other = pruneWith(vault, stop);
+      await (isKilled ? expect(other).rejects.toThrow('killed') : other);
+    };
+    const conflict = { code: 'conflict', message: 'entries were pruned meanwhile' };
+    await expect(pruneWith(vault, beside, time)).rejects.toMatchObject(conflict);
+    expect(await verify(vault.file)).toMatchObject({ ok: true });
+    await prune(vault, 'next');
+    expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 3 } });
+  });
 
   it('refuses to load an older snapshot once a prune has begun', async () => {
     const vault = await fileVault(3);

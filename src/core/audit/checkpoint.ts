@@ -5,22 +5,23 @@ import type { AuditEvent } from './audit-event.ts';
 import { ROOT_CHAIN } from './audit-link.ts';
 import { type AuditSubject, PRUNE_BEGUN, PRUNE_DONE } from './audit-subjects.ts';
 import { decodePlace, encodePlace } from './chain-events.ts';
-import type { AuditHead, AuditPlace } from './ports.ts';
+import type { AuditHead, AuditPlace, AuditReads } from './ports.ts';
 import { type AuditParts, BrokenAudit, openPlace, openRow, type PlacedEvent, START, walkAudit } from './walk-audit.ts';
 
 /** The number of rows in one read. */
 const PAGE = 100;
 
 export interface CheckpointParts extends AuditParts {
+  readonly store: AuditReads;
   readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
 }
 
 /**
  * The entry of a prune. Entries before it keep the state of the records at the last removed row, so that the walk can
- * begin after this row.
+ * begin after this row. The prune removes each chain that the root had opened up to there.
  */
 export interface Checkpoint {
-  /** The last removed row. */
+  /** The last removed row of the root. */
   readonly through: AuditHead;
   /** The time of the latest removed event. */
   readonly latest: Instant;
@@ -28,38 +29,45 @@ export interface Checkpoint {
   readonly begin: number;
   /** The SHA-256 of the archive, in hex. */
   readonly digest: string;
+  /** The ends of the removed chains. */
+  readonly chains: readonly AuditHead[];
 }
 
 /** Returns the entry of a checkpoint. */
-export function checkpointEvent({ through, latest, begin, digest }: Checkpoint): AuditEvent {
+export function checkpointEvent({ through, latest, begin, digest, chains }: Checkpoint): AuditEvent {
   return {
     action: 'pruneAudit',
     status: 200,
-    entities: [encodePlace(through), String(latest), String(begin), digest],
+    entities: [encodePlace(through), String(latest), String(begin), digest, ...chains.map(encodePlace)],
   };
 }
 
 /** Returns the checkpoint of an entry from `checkpointEvent`. */
 export function readCheckpoint({ entities }: AuditEvent): Checkpoint {
-  const [through = '', latest, begin, digest = ''] = entities;
-  return { through: decodePlace(through), latest: Number(latest), begin: Number(begin), digest };
+  const [through = '', latest, begin, digest = '', ...chains] = entities;
+  return {
+    through: decodePlace(through),
+    latest: Number(latest),
+    begin: Number(begin),
+    digest,
+    chains: chains.map(decodePlace),
+  };
 }
 
 type FoundCheckpoint = Checkpoint & { readonly place: AuditPlace };
 
 /**
  * Resolves to the checkpoint at which the audit begins, or to undefined if nothing was pruned. This is the last one, or
- * an earlier one that covers more rows: two prunes may run at the same time. Rejects with `BrokenAudit`.
+ * an earlier one that covers more rows: two prunes may run at the same time. A prune ends without a checkpoint if there
+ * is a new one before its first row. Rejects with `BrokenAudit`.
  */
 export async function findCheckpoint(parts: CheckpointParts): Promise<FoundCheckpoint | undefined> {
-  const first = (await firstSequence(parts)) ?? 0;
-  let last: FoundCheckpoint | undefined;
+  let found: FoundCheckpoint | undefined;
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
     const place = await lastPlace(parts, PRUNE_DONE, before);
-    if (place === undefined) return last;
-    const found = await openCheckpoint(parts, place);
-    if (found.through.sequence >= first - 1) return found;
-    last ??= found;
+    if (place === undefined || place.sequence < (found?.begin ?? 0)) return found;
+    const next = await openCheckpoint(parts, place);
+    if (found === undefined || next.through.sequence > found.through.sequence) found = next;
     before = place.sequence - 1;
   }
 }
@@ -101,19 +109,29 @@ export async function openKeptPlace(parts: CheckpointParts, place: AuditPlace): 
   }
 }
 
-/** The place where a walk of the root begins, and the checkpoint that names it. */
+/** The places where a walk begins: that in the root, then the ends of the chains to leave out. */
+export type WalkStart = readonly [AuditHead, ...AuditHead[]];
+
+/** The places where a walk begins, and the checkpoint that names them. */
 interface Beginning {
-  readonly head: AuditHead;
-  /** Absent while the first row exists. */
-  readonly checkpoint?: FoundCheckpoint | undefined;
+  /** Leaves out the chains that a prune has not removed completely. */
+  readonly heads: WalkStart;
+  /** Absent if the walk begins at the first row. */
+  readonly checkpoint?: FoundCheckpoint;
 }
 
-/** Resolves to the place where a walk of the root begins. Rejects with `BrokenAudit`. */
+/** Resolves to the places where a walk begins. Rejects with `BrokenAudit`. */
 export async function findBeginning(parts: CheckpointParts): Promise<Beginning> {
-  const first = await firstSequence(parts);
-  if (first === undefined || first === 1) return { head: START };
-  const checkpoint = await findCheckpoint(parts);
-  return { head: checkpoint?.through ?? START, checkpoint };
+  const first = (await firstSequence(parts)) ?? 1;
+  const checkpoint = await findCheckpoint(parts).catch((error: unknown) => {
+    // From the first row on, the walk finds the damage.
+    if (first === 1 && error instanceof BrokenAudit) return undefined;
+    throw error;
+  });
+  if (checkpoint === undefined || (first === 1 && checkpoint.chains.length === 0)) return { heads: [START] };
+  const { through, chains } = checkpoint;
+  // A prune removes the rows of the root last.
+  return { heads: first > through.sequence ? [through] : [through, ...chains], checkpoint };
 }
 
 /** Resolves to the sequence of the first row of the root, or to undefined without rows. */
@@ -141,17 +159,21 @@ export async function* keptEvents(
  * removes rows meanwhile.
  */
 export async function* walkWholeAudit(parts: CheckpointParts): AsyncGenerator<PlacedEvent> {
-  const { head } = await findBeginning(parts);
+  const { heads } = await findBeginning(parts);
   try {
-    yield* walkAudit(parts, [head]);
+    yield* walkAudit(parts, heads);
   } catch (error) {
-    if (!(await isPruned(parts, head, error))) throw error;
-    throw new Fault('conflict', 'entries were pruned meanwhile', { hint: 'run the command again', cause: error });
+    if (!(await isPruned(parts, heads[0], error))) throw error;
+    throw prunedMeanwhile(error);
   }
+}
+
+export function prunedMeanwhile(cause?: unknown): Fault {
+  return new Fault('conflict', 'entries were pruned meanwhile', { hint: 'run the command again', cause });
 }
 
 /** Resolves to whether a prune since `head` explains the error of a walk that began there. */
 export async function isPruned(parts: CheckpointParts, head: AuditHead, error: unknown): Promise<boolean> {
   if (!(error instanceof BrokenAudit)) return false;
-  return (await findBeginning(parts)).head.sequence !== head.sequence;
+  return (await findBeginning(parts)).heads[0].sequence !== head.sequence;
 }

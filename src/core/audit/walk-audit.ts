@@ -43,7 +43,7 @@ export class BrokenAudit extends Error {
 }
 
 export interface AuditParts {
-  readonly store: AuditReads;
+  readonly store: Pick<AuditReads, 'readAudit' | 'auditHeads'>;
   readonly keyring: Pick<Keyring, 'auditLink' | 'openAuditEvent'>;
 }
 
@@ -107,7 +107,7 @@ async function* walkChain({ store, keyring }: AuditParts, from: AuditHead, end: 
 /**
  * Compares a place that the root records with the chain, which ends at `end`. The walk checks the links up to there.
  */
-async function checkPlace(store: AuditReads, place: AuditHead, end: number, isLast: boolean): Promise<void> {
+async function checkPlace(store: AuditParts['store'], place: AuditHead, end: number, isLast: boolean): Promise<void> {
   const { chain, sequence, link } = place;
   const whole = { chain, sequence: 0 };
   if (end < sequence) throw new BrokenAudit(whole, CUT);
@@ -188,7 +188,7 @@ export async function lastEvents(
 
 /** Yields the rows of a chain from `last` down to `first`, or to the first row that a prune kept. */
 export async function* rowsBackwards(
-  store: AuditReads,
+  store: AuditParts['store'],
   chain: string,
   last: number,
   first = 1,

@@ -1,0 +1,162 @@
+import { join } from 'node:path';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { moveVault } from '../../src/vault/move.ts';
+import { CREDENTIAL, callVault } from '../unit/vault-admin-fixture.ts';
+import { between, newStore, type ServedStore, SOUND, serve, servedStore } from './served-store.ts';
+
+const CONFLICT = { code: 'conflict', message: 'entries were pruned meanwhile' };
+const MOVE = { readCredential: async () => CREDENTIAL, keepSource: false, full: true };
+
+let vault: ServedStore;
+beforeEach(async () => {
+  vault = await servedStore();
+});
+
+describe('an interrupted prune of a store', () => {
+  it('leaves a sound store after each write, and the next one completes it', async () => {
+    const seen: string[] = [];
+    let killed = 0;
+    for (let isKilled = true; isKilled; killed += 1) {
+      isKilled = false;
+      // Two writes end with the checkpoint. Each later run removes one more batch.
+      let left = Math.min(killed, killed > 2 ? 1 : 2);
+      await vault
+        .pruneWith(`archive-${killed}`, async () => {
+          if (left-- > 0) return;
+          isKilled = true;
+          throw new Error('killed');
+        })
+        .catch(({ message }: Error) => expect(message).toBe('killed'));
+      const ends = await vault.query(
+        'SELECT chain, max(sequence) FROM vault.audit WHERE chain IN (1, 2) GROUP BY 1 ORDER BY 1',
+      );
+      seen.push(ends.join());
+      await vault.expectSound(killed);
+      expect((await vault.logged('size=100')).length).toBeGreaterThan(6);
+    }
+    expect(killed).toBeGreaterThan(9);
+    // Each chain was seen whole, in parts, and removed.
+    expect(new Set(seen).size).toBeGreaterThan(6);
+    expect(seen.at(-1)).toBe('');
+    expect(await vault.chains()).toEqual(['0', '3']);
+    expect(await vault.doctor(vault.at, ['archive-2'])).toMatchObject(SOUND);
+  });
+
+  it('removes a chain in steps from its end, before the rows of the root', async () => {
+    await vault.daemon.close();
+    const four = await serve(vault.at);
+    for (let n = 0; n < 9; n += 1) await vault.change(four, 'one-1', n);
+    for (const name of ['a', 'b']) {
+      const body = Array.from({ length: 600 }, (_, n) => ({ type: 'token', data: `${name} ${n}` }));
+      expect(await callVault(four, vault.apiKey, 'tokenize', { body })).toMatchObject({ status: 201 });
+    }
+    await four.close();
+    const left = 'SELECT min(sequence), max(sequence) FROM vault.audit WHERE chain';
+    const seen: string[] = [];
+    const see = async () => {
+      const [[chain], [root]] = [await vault.query(`${left} = 4`), await vault.query(`${left} = 0 AND sequence > 0`)];
+      if (chain !== ' ') seen.push(`${chain} ${root?.replace(/ .*/, '')}`);
+    };
+    await vault.pruneWith('old', see, await between());
+    expect(seen.at(-1)).toMatch(/^0 \d 1$/);
+    const ends = new Set(seen.map((state) => /^0 (\d+) 1$/.exec(state)?.[1]));
+    expect(ends.size).toBeGreaterThan(2);
+    expect(ends).not.toContain(undefined);
+    expect(await vault.doctor(vault.at, ['old'])).toMatchObject(SOUND);
+  });
+
+  it('is accepted by doctor with its archive, and by a move to a file and to a store', async () => {
+    await vault.killedPrune('old', 2);
+    expect(await vault.query('SELECT count(*) > 1 FROM vault.audit WHERE chain = 1')).toEqual(['true']);
+    expect(await vault.doctor(vault.at, ['old'])).toMatchObject(SOUND);
+    expect(await vault.daemon.check()).toEqual([]);
+    const count = 'WHERE month = 0 AND chain = 0';
+    await vault.query(`UPDATE vault.token_count SET live = live + 1 ${count}`);
+    expect(await vault.daemon.check()).not.toEqual([]);
+    await vault.query(`UPDATE vault.token_count SET live = live - 1 ${count}`);
+    await vault.daemon.close();
+    const [other, file] = [{ store: await newStore() }, { file: join(vault.folder, 'moved.db') }];
+    await moveVault({ from: vault.at, to: other }, { ...MOVE, keepSource: true });
+    await moveVault({ from: vault.at, to: file }, MOVE);
+    for (const place of [other, file]) {
+      expect(await vault.doctor(place)).toMatchObject(SOUND);
+      expect(await vault.doctor(place, ['old'])).toMatchObject(SOUND);
+    }
+    await vault.use(other.store);
+    vault.daemon = await serve(vault.at);
+    await vault.prune('none', 1);
+    expect(await vault.doctor(vault.at, ['old'])).toMatchObject(SOUND);
+  });
+
+  it.each([
+    ['that completes', undefined],
+    ['that is killed before it removes rows', 0],
+    ['that is killed when it has removed a part of a chain', 2],
+  ] as const)('leaves a sound store beside another one %s', async (_what, removals) => {
+    let appended = 0;
+    await vault.pruneWith(
+      'small',
+      async (method) => {
+        if (method !== 'appendAudit') return;
+        appended += 1;
+        // The second write is the checkpoint.
+        if (appended !== 2) return;
+        await (removals === undefined ? vault.prune('large') : vault.killedPrune('large', removals));
+      },
+      vault.first,
+    );
+    await vault.expectSound();
+    await vault.prune('next');
+    await vault.expectSound(1);
+    expect(await vault.chains()).toEqual(['0', '3']);
+    expect(await vault.doctor(vault.at, ['large'])).toMatchObject(SOUND);
+  });
+
+  it.each([
+    ['completes', undefined],
+    ['is killed', 1],
+  ] as const)('gives up when another one writes a checkpoint first and %s', async (_what, removals) => {
+    let isFirst = true;
+    const pruned = vault.pruneWith(
+      'small',
+      async () => {
+        if (!isFirst) return;
+        isFirst = false;
+        await (removals === undefined ? vault.prune('large') : vault.killedPrune('large', removals));
+      },
+      vault.first,
+    );
+    await expect(pruned).rejects.toMatchObject(CONFLICT);
+    await vault.expectSound();
+    await vault.prune('next');
+    expect(await vault.chains()).toEqual(['0', '3']);
+    await vault.expectSound(1);
+  });
+});
+
+it('a store that was pruned moves to a file and back', async () => {
+  await vault.prune();
+  await vault.daemon.close();
+  const file = { file: join(vault.folder, 'moved.db') };
+  await moveVault({ from: vault.at, to: file }, MOVE);
+  expect(await vault.doctor(file)).toMatchObject(SOUND);
+  expect(await vault.doctor(file, ['old'])).toMatchObject(SOUND);
+  const store = await newStore();
+  await moveVault({ from: file, to: { store } }, MOVE);
+  await vault.use(store);
+  vault.daemon = await serve(vault.at);
+  await vault.expectSound();
+  await vault.expectSound(1);
+  // Its first chain has the number of one in the archive.
+  expect(await vault.chains()).toEqual(['0', '1']);
+  expect(await vault.doctor(vault.at, ['old'])).toMatchObject(SOUND);
+  await vault.daemon.close();
+  await vault.prune('next', await between());
+  expect(await vault.chains()).toEqual(['0']);
+  expect(await vault.doctor(vault.at, ['old', 'next'])).toMatchObject(SOUND);
+
+  // A store whose only chain is the root, after others were removed.
+  const single = { file: join(vault.folder, 'single.db') };
+  await moveVault({ from: vault.at, to: single }, MOVE);
+  expect(await vault.doctor(single, ['old', 'next'])).toMatchObject(SOUND);
+});

@@ -1,0 +1,195 @@
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { expect, onTestFinished } from 'vitest';
+import { archiveFile } from '../../src/cli/archive-file.ts';
+import { pruneAudit } from '../../src/maintenance/prune-audit.ts';
+import { checkVaultFile, openVaultAdmin, type VaultAdmin } from '../../src/vault/admin.ts';
+import { openForKeyHolder } from '../../src/vault/key-holder.ts';
+import { openVaultAt, parseStore, type StorePlace, type VaultPlace } from '../../src/vault/place.ts';
+import { createStoreVault } from '../../src/vault/store-vault.ts';
+import type { Vault } from '../../src/vault/vault.ts';
+import { CREDENTIAL, callVault } from '../unit/vault-admin-fixture.ts';
+import { createDatabase } from './create-database.ts';
+import { openTestClient } from './lane-fixture.ts';
+
+export const SOUND = { ok: true, findings: [] };
+const RULE = {
+  description: 'all',
+  priority: 1,
+  container: '/',
+  transform: 'reveal',
+  permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
+};
+/** The number of tokens that each daemon creates. One of them is deleted. */
+const TOKENS = 18;
+
+/** The number of rows that `pruneWith` removes at a time. */
+const STEP = 5;
+
+let database: Promise<string> | undefined;
+let schemas = 0;
+
+export async function newStore(): Promise<StorePlace> {
+  database ??= createDatabase();
+  return parseStore(`${await database}?sslmode=disable&schema=prune_${schemas++}`, true);
+}
+
+/** Resolves to a time that is later than all calls before, and earlier than all later ones. */
+export async function between(): Promise<number> {
+  await sleep(3);
+  const now = Date.now();
+  await sleep(3);
+  return now;
+}
+
+/** Opens the vault as a daemon does. */
+export async function serve(place: VaultPlace, anchor?: string): Promise<Vault> {
+  const vault = await openVaultAt(place, { credential: CREDENTIAL, anchor });
+  onTestFinished(() => vault.close().catch(() => undefined));
+  return vault;
+}
+
+export type ServedStore = Awaited<ReturnType<typeof servedStore>>;
+
+/**
+ * Creates a vault that three daemons served, one after the other. The third one, `daemon`, still serves. The table
+ * `kept` has the tokens as the first one left them.
+ */
+export async function servedStore() {
+  const folder = await mkdtemp(join(tmpdir(), 'vault-prune-'));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  const store = await newStore();
+  const settings = { store, credential: CREDENTIAL, tenantName: 't', weakPassphrase: false };
+  const management = (await createStoreVault(settings)).application.key ?? '';
+  const one = await serve({ store });
+  const body = { name: 'a', type: 'private', rules: [RULE] };
+  const apiKey: string = (await callVault(one, management, 'createApplication', { body })).body['key'];
+  let client = await openTestClient(store.url);
+  const query = async (text: string) => (await client.run({ text })).map((row) => row.join(' '));
+
+  const change = async (vault: Vault, id: string, data: unknown = 'changed') =>
+    (await callVault(vault, apiKey, 'updateToken', { id, body: { data } })).status;
+
+  /** Creates tokens one by one, so that the daemon opens its own chain. */
+  async function create(vault: Vault, prefix: string): Promise<void> {
+    for (let n = 0; n < TOKENS; n += 1) {
+      const token = { id: `${prefix}-${n}`, type: 'token', data: n };
+      expect(await callVault(vault, apiKey, 'createToken', { body: token })).toMatchObject({ status: 201 });
+    }
+  }
+
+  await create(one, 'one');
+  await change(one, 'one-11');
+  await one.sweep();
+  await one.close();
+  await query('CREATE TEMPORARY TABLE kept AS SELECT * FROM vault.token');
+  const first = await between();
+  const two = await serve({ store });
+  await create(two, 'two');
+  await change(two, 'one-10');
+  expect(await callVault(two, apiKey, 'deleteToken', { id: 'one-9' })).toMatchObject({ status: 204 });
+  await two.sweep();
+  await two.close();
+  const second = await between();
+  const three = await serve({ store });
+  await create(three, 'three');
+  await change(three, 'one-8');
+
+  const archived = (name = 'old') => archiveFile('--archive', join(folder, name));
+
+  /** The daemon that serves, and the place of the vault. */
+  const state = { daemon: three, at: { store } };
+
+  /** Uses another store from then on, to which the vault was moved. */
+  async function use(other: StorePlace): Promise<void> {
+    state.at = { store: other };
+    client = await openTestClient(other.url);
+  }
+
+  const doctor = (place: VaultPlace = state.at, archives: readonly string[] = [], anchor?: string) =>
+    checkVaultFile({ ...place, credential: CREDENTIAL, anchor, archives: archives.map(archived) });
+
+  async function withAdmin<T>(work: (admin: VaultAdmin) => Promise<T>): Promise<T> {
+    const admin = await openVaultAdmin({ ...state.at, credential: CREDENTIAL });
+    return work(admin).finally(admin.close);
+  }
+
+  const verify = () => withAdmin((admin) => admin.verifyAudit());
+
+  /** Returns the ids of the entries that `GET /logs` lists for a query. */
+  async function logged(text: string): Promise<readonly string[]> {
+    const parts = { query: [...new URLSearchParams(text)] };
+    const { status, body } = await callVault(state.daemon, management, 'listLogs', parts);
+    expect(status).toBe(200);
+    return (body['data'] as readonly { readonly id: string }[]).map(({ id }) => id);
+  }
+
+  /** Runs a prune that removes a few rows at a time. Calls `before` with the name of each write, before it. */
+  async function pruneWith(name: string, before: (method: string) => Promise<void>, until = second) {
+    const opened = await openForKeyHolder({ ...state.at, credential: CREDENTIAL });
+    const altered: typeof opened.store = {
+      ...opened.store,
+      async appendAudit(drafts) {
+        await before('appendAudit');
+        await opened.store.appendAudit(drafts);
+      },
+      async pruneAudit(chain, from, to, blinds) {
+        const steps: [from: number, to: number][] = [];
+        for (let row = from; row <= to; row += STEP) steps.push([row, Math.min(to, row + STEP - 1)]);
+        for (const step of chain === '0' ? steps : steps.toReversed()) {
+          await before('pruneAudit');
+          await opened.store.pruneAudit(chain, ...step, blinds);
+        }
+      },
+    };
+    const parts = { ...opened, store: altered, rest: async () => undefined };
+    return pruneAudit(parts, until, () => archived(name)).finally(opened.close);
+  }
+
+  /** Runs a prune that is killed before it removes rows, or when it has removed rows in `removals` steps. */
+  async function killedPrune(name: string, removals: number): Promise<void> {
+    let left = removals;
+    const killed = pruneWith(name, async (method) => {
+      if (method === 'pruneAudit' && left-- === 0) throw new Error('killed');
+    });
+    await expect(killed).rejects.toThrow('killed');
+  }
+
+  /** Expects that everything works, and that tokens whose last change is in any chain can be changed. */
+  async function expectSound(round = 0): Promise<void> {
+    await withAdmin(async (admin) => {
+      expect(await admin.verifyAudit(), `round ${round}`).toMatchObject({ ok: true });
+      expect(await admin.lastEvents(() => true, 1000)).not.toHaveLength(0);
+    });
+    expect(await doctor(), `round ${round}`).toMatchObject({ ...SOUND, checked: { tokens: 3 * TOKENS - 1 } });
+    const { daemon } = state;
+    await daemon.sweep();
+    expect(await daemon.check()).toEqual([]);
+    const ids = ['one-11', 'one-10', 'one-8', 'three-1', `one-${round % 8}`, `two-${round % TOKENS}`];
+    for (const id of ids) expect(await change(daemon, id, round), id).toBe(200);
+  }
+
+  return Object.assign(state, {
+    folder,
+    apiKey,
+    /** The times after the end of the first and of the second chain. */
+    first,
+    second,
+    use,
+    archived,
+    query,
+    change,
+    chains: () => query('SELECT DISTINCT chain FROM vault.audit ORDER BY chain'),
+    doctor,
+    withAdmin,
+    prune: (name = 'old', before = second) => withAdmin((admin) => admin.pruneAudit(before, archived(name))),
+    verify,
+    verifyArchive: () => withAdmin((admin) => admin.verifyArchive(archived())),
+    logged,
+    pruneWith,
+    killedPrune,
+    expectSound,
+  });
+}
