@@ -7,7 +7,7 @@ import { archiveLines } from '../../src/maintenance/audit-archive.ts';
 import { openForKeyHolder } from '../../src/vault/key-holder.ts';
 import { openVaultAt } from '../../src/vault/place.ts';
 import { CREDENTIAL } from '../unit/vault-admin-fixture.ts';
-import { between, type ServedStore, SOUND, serve, servedStore } from './served-store.ts';
+import { between, type ServedStore, SOUND, serve, servedStore, TOKENS } from './served-store.ts';
 
 let vault: ServedStore;
 beforeEach(async () => {
@@ -121,6 +121,27 @@ describe('a prune of a store', () => {
     await next.close();
     expect(readFileSync(anchor, 'utf8')).not.toBe(named);
     await compare();
+  });
+
+  it('lets clients follow the log from an entry of a removed chain', async () => {
+    const last = (await vault.logged('size=100')).find((id) => id.startsWith('2:'));
+    await vault.prune();
+    const left = await vault.logged('size=100');
+    expect(left.filter((id) => /^[12]:/.test(id))).toEqual([]);
+    expect(left.length).toBeGreaterThan(TOKENS);
+    // With several chains, a client sees new entries after a second.
+    await sleep(1200);
+    expect(await vault.logged(`size=100&after=${last}`)).toEqual(left);
+    const waiting = vault.logged(`after=${left[0]}&wait=5`);
+    await vault.change(vault.daemon, 'two-3');
+    expect(await waiting).toHaveLength(1);
+    // The same with the root alone.
+    await vault.daemon.close();
+    await vault.prune('next', await between());
+    vault.daemon = await serve(vault.at);
+    await vault.change(vault.daemon, 'two-4');
+    const [only] = await vault.logged('size=1');
+    expect(await vault.logged(`after=${last}`)).toEqual([only]);
   });
 });
 

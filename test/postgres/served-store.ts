@@ -23,7 +23,7 @@ const RULE = {
   permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
 };
 /** The number of tokens that each daemon creates. One of them is deleted. */
-const TOKENS = 18;
+export const TOKENS = 18;
 
 /** The number of rows that `pruneWith` removes at a time. */
 const STEP = 5;

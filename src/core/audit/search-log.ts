@@ -2,6 +2,7 @@ import { createPace } from '../own-turn.ts';
 import type { Instant } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { isDenied } from './audit-level.ts';
+import { ROOT_CHAIN } from './audit-link.ts';
 import { type LogEntry, logEntriesOf } from './log-entries.ts';
 import { indexLog, type LogParts } from './log-index.ts';
 import { comparePlaces, type LogPlace, parseLogId } from './log-place.ts';
@@ -65,7 +66,8 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
   let last: AuditEntry | undefined;
   const heads = await parts.store.auditHeads();
   const isOnly = heads.length === 1;
-  const timed = (place: LogPlace | undefined) => (isOnly ? place : withTime(parts, place));
+  const timed = (place: LogPlace | undefined) =>
+    isOnly && place?.chain === ROOT_CHAIN ? place : withTime(parts, place);
   const bounds = { ...question, before: await timed(before), after: await timed(after) };
   const oldest = bounds.after?.reached ?? 0;
   let reached = bounds.before?.reached ?? Number.MAX_SAFE_INTEGER;
@@ -104,13 +106,16 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
   return { entries: found };
 }
 
-/** Adds the time of the row to a place without a time, for the comparison with other chains. */
+/**
+ * Adds the time of the row to a place without a time, for the comparison with other chains. The rows of a removed chain
+ * are older than all others.
+ */
 async function withTime({ store }: LogParts, of: LogPlace | undefined): Promise<LogPlace | undefined> {
   if (of === undefined || of.reached !== undefined) return of;
   const [sequence] = of.place;
   if (sequence === 0) return { ...of, reached: 0 };
   const [row] = await store.readAudit(of.chain, sequence - 1, 1);
-  return { ...of, reached: row?.at };
+  return { ...of, reached: row?.chain === of.chain ? row.at : 0 };
 }
 
 function openOrFail({ keyring }: LogParts, row: AuditEntry): readonly PlacedEvent[] {
