@@ -1,31 +1,34 @@
 import { copyFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
-import { remoteClient } from '../../src/client/remote.ts';
 import type { Application } from '../../src/contract/application.ts';
-import type { Call, Client, Reply } from '../../src/contract/call.ts';
-import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
+import type { Call, Reply } from '../../src/contract/call.ts';
+import type { OperationId } from '../../src/contract/operations.ts';
 import type { Tenant } from '../../src/contract/tenant.ts';
-import type { Store, VaultHeader } from '../../src/core/ports.ts';
-import { startDaemon } from '../../src/http/daemon.ts';
+import type { Random, Store } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
 import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { composeVault, type Vault } from '../../src/vault/vault.ts';
 import { type SteppingClock, seededRandom } from '../fixed-world.ts';
+import type { Draw } from './model-fuzz-bodies.ts';
+import { type OpenStores, startDaemons } from './start-daemons.ts';
 
 export interface CreatedTenant {
   readonly tenant: Tenant;
   readonly application: Application;
 }
 
-/** Two copies of a vault with the same clock and random numbers. A daemon serves one; the other is opened directly. */
+/**
+ * Two copies of a vault with the same clock and random numbers. One or more daemons serve one; the other is opened
+ * directly.
+ */
 export interface Targets {
   readonly tenants: readonly CreatedTenant[];
-  /** Sends the call to both vaults. Resolves to both replies. */
+  /** Sends the call to a random daemon and to the other copy. Resolves to both replies. */
   call(call: Call): Promise<readonly [daemon: Reply, direct: Reply]>;
-  /** Runs an action that is not a call on both vaults. Resolves to both results. */
+  /** Runs an action that is not a call on the vault of a random daemon and on the other copy. */
   both<T>(action: (vault: Vault) => Promise<T>): Promise<readonly [daemon: T, direct: T]>;
   close(): Promise<void>;
 }
@@ -38,14 +41,19 @@ export interface TargetOptions {
   readonly seed: string;
   readonly clock: SteppingClock;
   readonly tenants: number;
-  /** Opens another store for the daemon, which `fill` gives its first records. Default: a copy of the file. */
-  readonly openStore?: OpenStore | undefined;
+  /** Chooses the daemon of each call. */
+  readonly draw: Draw;
+  /** Opens the store of each daemon. Default: one daemon on a copy of the file. */
+  readonly openStores?: OpenStores | undefined;
 }
 
-export type OpenStore = (header: VaultHeader, fill: (store: Store) => Promise<void>) => Promise<Store>;
+/** The operations that depend on activity. Each daemon writes the activity of its reads a little later. */
+const NEED_ACTIVITY: readonly OperationId[] = ['getUsageReport', 'getActivity', 'deleteToken'];
 
-export async function openTargets({ folder, seed, clock, tenants, openStore }: TargetOptions): Promise<Targets> {
+export async function openTargets({ folder, seed, clock, tenants, draw, openStores }: TargetOptions): Promise<Targets> {
   const created: CreatedTenant[] = [];
+  /** A tenant that no step changes. */
+  let reporter: CreatedTenant | undefined;
   const inserted: Parameters<Store['insertTenant']>[] = [];
   const first = join(folder, 'daemon.db');
   // Closing a vault wipes its key, so each vault gets a copy.
@@ -59,8 +67,9 @@ export async function openTargets({ folder, seed, clock, tenants, openStore }: T
     const random = seededRandom(`${seed}/founding`);
     const vault = composeVault({ file: first, store: { ...fileStore, insertTenant }, keyring, clock, random });
     for (let index = 0; index < tenants; index++) created.push(await vault.createTenant(`tenant ${index}`));
+    reporter = await vault.createTenant('reporter');
   });
-  const other = await openStore?.(header, async (store) => {
+  const others = await openStores?.(header, async (store) => {
     for (const records of inserted) await store.insertTenant(...records);
   });
   keyring.close();
@@ -68,46 +77,40 @@ export async function openTargets({ folder, seed, clock, tenants, openStore }: T
   // Copy the closed file, so that both vaults have the same keys and return the same fingerprints.
   copyFileSync(first, second);
 
-  async function open(store: Store): Promise<Vault> {
+  async function open(store: Store, random: Random): Promise<Vault> {
     const keys = await unlockKeyring(header, credential());
-    return composeVault({ file: first, store, keyring: keys, clock, random: seededRandom(seed) });
+    return composeVault({ file: first, store, keyring: keys, clock, random });
   }
   const fileStore = async (file: string) => (await openVaultFile(file)).store;
-  const vaults = [await open(other ?? (await fileStore(first))), await open(await fileStore(second))] as const;
-  const [served, direct] = [directClient(vaults[0]), directClient(vaults[1])];
-  const ready = async () => undefined;
-  const options = { host: '127.0.0.1', port: 0, headerPrefix: 'SVC', log: false as const, version: '0.0.0' };
-  const daemon = await startDaemon(served, { ...options, limits: DEFAULT_LIMITS, ready });
-  const remote = patient(remoteClient({ url: daemon.url }));
+  const stores = others ?? [await fileStore(first)];
+  // The daemons share their random numbers: whichever answers draws the same as the other copy.
+  const random = seededRandom(seed);
+  const served = await Promise.all(stores.map((store) => open(store, random)));
+  const direct = await open(await fileStore(second), seededRandom(seed));
+  const daemons = await startDaemons(served, draw);
+  const { call: callDirect } = directClient(direct);
+
+  /** Makes each of several daemons write its activity: a report starts with that. */
+  async function writeActivity(): Promise<void> {
+    if (served.length === 1) return;
+    const apiKey = reporter?.application.key;
+    const report = { operation: 'getActivity', apiKey, params: {}, query: [['months', '1']] } as const;
+    await Promise.all(served.map((vault) => vault.dispatch(report)));
+  }
+
   return {
     tenants: created,
-    call: (call) => Promise.all([remote.call(call), direct.call(call)]),
-    both: (action) => Promise.all([action(vaults[0]), action(vaults[1])]),
-    close: async () => {
-      await remote.close();
-      await daemon.stop();
-      await Promise.all([served.close(), direct.close()]);
-    },
-  };
-}
-
-/** The daemon refuses a peer after 20 failed authentications in a second. Stay below that. */
-const MAX_FAILURES = 18;
-const WINDOW_MS = 1_100;
-
-function patient(client: Client): Client {
-  let failures: number[] = [];
-  return {
     call: async (call) => {
-      failures = failures.filter((at) => performance.now() - at < WINDOW_MS);
-      const [oldest] = failures;
-      if (oldest !== undefined && failures.length >= MAX_FAILURES) {
-        await new Promise((resolve) => setTimeout(resolve, oldest + WINDOW_MS - performance.now()));
-      }
-      const reply = await client.call(call);
-      if (reply.status === 401) failures.push(performance.now());
-      return reply;
+      if (NEED_ACTIVITY.includes(call.operation)) await writeActivity();
+      return Promise.all([daemons.call(call), callDirect(call)]);
     },
-    close: () => client.close(),
+    both: async (action) => {
+      await writeActivity();
+      return Promise.all([action(daemons.vault()), action(direct)]);
+    },
+    close: async () => {
+      await daemons.stop();
+      await Promise.all([...served, direct].map((vault) => vault.close()));
+    },
   };
 }

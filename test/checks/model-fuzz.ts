@@ -14,9 +14,10 @@ import { nextCommand } from './model-fuzz-generator.ts';
 import { answer } from './model-fuzz-model.ts';
 import { addApplication, createModel } from './model-fuzz-start.ts';
 import { type Command, type Expected, iso, type Model } from './model-fuzz-state.ts';
-import { type OpenStore, openTargets, type Targets } from './model-fuzz-targets.ts';
+import { openTargets, type Targets } from './model-fuzz-targets.ts';
 import { UNSEEN } from './model-fuzz-tokens.ts';
 import { isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
+import type { OpenStores } from './start-daemons.ts';
 
 /** Steps before the vaults are replaced. This keeps the state small and failures quick to reproduce. */
 const STEPS_A_VAULT = 1_000;
@@ -31,8 +32,8 @@ export interface FuzzOptions {
   readonly ignoresExpiry?: boolean;
   /** Changes the replies of the file target, for another control. */
   readonly tamper?: (reply: Reply) => Reply;
-  /** Opens the store of each daemon. Default: a file. */
-  readonly openStore?: OpenStore;
+  /** Opens the stores of the daemons. Default: one daemon on a file. */
+  readonly openStores?: OpenStores;
 }
 
 interface Difference {
@@ -48,7 +49,7 @@ export interface FuzzResult {
   readonly differences: readonly Difference[];
 }
 
-/** Sends the same commands to a daemon, to a vault opened directly and to the model. All three must agree. */
+/** Sends the same commands to the daemons, to a vault opened directly and to the model. All three must agree. */
 export async function fuzz(options: FuzzOptions): Promise<FuzzResult> {
   const counts = new Map<string, number>();
   const count = (name: string) => counts.set(name, (counts.get(name) ?? 0) + 1);
@@ -82,7 +83,9 @@ async function fuzzVault(
   const clock = steppingClock();
   const draw = createDraw(options.seed * 1_000_003 + part);
   const seed = `${options.seed}/${part}`;
-  const targets = await openTargets({ folder, seed, clock, tenants: TENANTS, openStore: options.openStore });
+  const { openStores } = options;
+  const daemons = createDraw(options.seed * 1_000_033 + part);
+  const targets = await openTargets({ folder, seed, clock, tenants: TENANTS, draw: daemons, openStores });
   try {
     const model = createModel(targets.tenants, clock.now(), options.ignoresExpiry ?? false);
     const found = await walk({ ...options, model, targets, clock, draw, steps, count });
@@ -207,7 +210,8 @@ function modelDiffers(expected: Expected, reply: Reply, actual: PlainObject): st
   return paths === undefined || paths.some((path) => named.includes(path)) ? undefined : differs;
 }
 
-async function run(options: FuzzOptions): Promise<Figures> {
+/** Rejects with a `CheckFailure` when a reply differs or is a 5xx. Resolves to the figures. */
+export async function requireAgreement(options: FuzzOptions): Promise<Figures> {
   const { figures, differences } = await fuzz(options);
   const [first] = differences;
   if (first) {
@@ -228,9 +232,9 @@ export const CHECK: Check = {
   name: 'model fuzz',
   quick: false,
   runs: 'early',
-  run: ({ seed, quick }) => run({ seed, steps: quick ? 2_000 : 100_000 }),
+  run: ({ seed, quick }) => requireAgreement({ seed, steps: quick ? 2_000 : 100_000 }),
   // Nothing expires in this model, so it must differ from the vault.
-  control: ({ seed }) => run({ seed, steps: 2_000, ignoresExpiry: true }),
+  control: ({ seed }) => requireAgreement({ seed, steps: 2_000, ignoresExpiry: true }),
 };
 
 /** Returns the expected body, with the vault's fingerprints where the model does not know them yet. */

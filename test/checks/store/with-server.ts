@@ -1,0 +1,29 @@
+import type { Store } from '../../../src/core/ports.ts';
+import { openTwice } from '../../postgres/open-twice.ts';
+import { startPostgres } from '../../postgres/start-postgres.ts';
+import type { OpenStores } from '../start-daemons.ts';
+
+/**
+ * Runs `use` with a server of its own. Each vault that `use` opens has a schema of its own and a store for each of two
+ * daemons. With `isDeaf`, the second daemon never learns of a changed key, rule or tenant.
+ */
+export async function withServer<T>(use: (openStores: OpenStores) => Promise<T>, isDeaf = false): Promise<T> {
+  const server = await startPostgres();
+  // The server requires no password, but the client does.
+  process.env['PGPASSWORD'] = 'unused';
+  let vaults = 0;
+  try {
+    return await use(async (...parts) => {
+      const url = `postgres://postgres@127.0.0.1:${server.port}/postgres?sslmode=disable&schema=vault_${vaults++}`;
+      const [first, second] = await openTwice(url, ...parts);
+      return [first, isDeaf ? await deaf(second) : second];
+    });
+  } finally {
+    await server.stop();
+  }
+}
+
+async function deaf(store: Store): Promise<Store> {
+  const version = await store.authorityVersion();
+  return { ...store, authorityVersion: async () => version };
+}
