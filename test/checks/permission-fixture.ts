@@ -1,10 +1,13 @@
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
 import { composeVault, type Vault } from '../../src/vault/vault.ts';
 import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
 import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { createDraw } from './model-fuzz-bodies.ts';
 import type { Applicant, KeyState, Place } from './permission-oracle.ts';
+import type { OpenStores } from './start-daemons.ts';
 
 export const PLAINTEXT = 'plain-4242';
 export const MASKED = 'masked-XXXX';
@@ -69,7 +72,10 @@ export interface Fixture {
 }
 
 export interface MatrixWorld {
-  readonly vault: Vault;
+  /** Vaults of one store, as several daemons have them. */
+  readonly vaults: readonly Vault[];
+  /** Sends a call to a random one of the vaults. */
+  readonly dispatch: Vault['dispatch'];
   readonly clock: SteppingClock;
   readonly other: { readonly key: string; readonly management: string; readonly applicationId: string };
   prepare(who: Applicant): Promise<Fixture>;
@@ -86,14 +92,27 @@ const EVERYTHING: Applicant = {
   ],
 };
 
-export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
+const inMemory: OpenStores = async () => [createMemoryStore()];
+
+export async function openMatrixWorld(seed: number, openStores = inMemory): Promise<MatrixWorld> {
   const random = seededRandom(`matrix ${seed}`);
+  const draw = createDraw(seed);
   const clock = steppingClock();
-  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
-  const vault = composeVault({ file: 'memory', store: createMemoryStore(), keyring, clock, random });
+  const key = random.bytes(32);
+  // Unlocking wipes the key, so each vault gets a copy.
+  const credential = () => ({ kind: 'key_file', key: key.slice() }) as const;
+  const { keyring, header } = await createKeyring(credential(), { now: clock.now() });
+  keyring.close();
+  const vaults = await Promise.all(
+    (await openStores(header, async () => undefined)).map(async (store) => {
+      const keys = await unlockKeyring(header, credential());
+      return composeVault({ file: 'matrix', store, keyring: keys, clock, random });
+    }),
+  );
+  const dispatch: Vault['dispatch'] = (call) => draw.one(vaults).dispatch(call);
 
   async function perform(key: string, operation: OperationId, parts?: Partial<Call>, body?: object): Promise<Reply> {
-    const reply = await vault.dispatch(callOf(key, operation, parts, body));
+    const reply = await dispatch(callOf(key, operation, parts, body));
     if (reply.status >= 300) throw new Error(`the fixture: ${operation} answered ${reply.status}: ${reply.bodyText}`);
     return reply;
   }
@@ -106,7 +125,7 @@ export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
     name: string,
     tokens: readonly (readonly [id: string, containers: readonly string[], data: string])[],
   ) {
-    const { key: management = '' } = (await vault.createTenant(name)).application;
+    const { key: management = '' } = (await draw.one(vaults).createTenant(name)).application;
     const { key, id } = await createApplication(management, applicationBody(EVERYTHING, name));
     for (const [token, containers, data] of tokens) {
       await perform(key, 'createToken', {}, { id: token, type: 'token', data, mask: MASKED, containers });
@@ -149,13 +168,14 @@ export async function openMatrixWorld(seed: number): Promise<MatrixWorld> {
   };
 
   return {
-    vault,
+    vaults,
+    dispatch,
     clock,
     other,
     do: perform,
     spoil: async (fixture, state) => {
-      // Use the key once while it is valid, so that the vault caches it. A cached key must end on time too.
-      await vault.dispatch(callOf(fixture.seedApplicationKey, 'getTenant'));
+      // Use the key once while it is valid, so that each vault caches it. A cached key must end on time too.
+      for (const vault of vaults) await vault.dispatch(callOf(fixture.seedApplicationKey, 'getTenant'));
       return spoilers[state](fixture);
     },
     prepare: async (who) => {

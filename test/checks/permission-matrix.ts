@@ -1,12 +1,12 @@
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
-import type { MatrixWorld } from './permission-fixture.ts';
 import { expected } from './permission-oracle.ts';
-import { type Cell, type MatrixResult, type Oracle, type Respond, runCatalogue, runMatrix } from './permission-run.ts';
+import { type Cell, type MatrixResult, type Oracle, runCatalogue, runMatrix } from './permission-run.ts';
 
 const SAMPLE_EVERY = 5;
-const MIN_CELLS = { direct: 5_000, http: 300 };
+const MIN_CELLS = { direct: 5_000, http: 300, daemons: 1_000 };
 
-function judge(results: Readonly<Record<string, MatrixResult>>): Record<string, number> {
+/** Returns the figures. Throws a `CheckFailure` for a wrong cell, or for too few cells. */
+export function judge(results: Readonly<Record<string, MatrixResult>>): Record<string, number> {
   const all = Object.values(results);
   const figures = {
     ...Object.fromEntries(Object.entries(results).map(([name, { cells }]) => [`cells_${name}`, cells])),
@@ -28,49 +28,14 @@ function judge(results: Readonly<Record<string, MatrixResult>>): Record<string, 
   return figures;
 }
 
-/**
- * Runs cells over HTTP on a daemon of the same vault. The daemon limits failed authentications, so only a few cells
- * have invalid keys.
- */
+/** The number of cells with invalid keys that run over HTTP: a daemon limits failed authentications. */
+const MAX_UNAUTHENTICATED = 15;
+
 async function runOverHttp(seed: number, every: number): Promise<MatrixResult> {
-  const [{ startDaemon }, { remoteClient }, { DEFAULT_LIMITS }] = await Promise.all([
-    import('../../src/http/daemon.ts'),
-    import('../../src/client/remote.ts'),
-    import('../../src/contract/limits.ts'),
-  ]);
-  const stops: (() => Promise<void>)[] = [];
-  const MAX_UNAUTHENTICATED = 15;
   let unauthenticated = 0;
-  const target = (world: MatrixWorld): Respond => {
-    const { dispatch, ready } = world.vault;
-    const client = { call: dispatch, close: async () => undefined };
-    const options = {
-      host: '127.0.0.1',
-      port: 0,
-      headerPrefix: 'SVC',
-      limits: DEFAULT_LIMITS,
-      ready,
-      log: false as const,
-      version: '0',
-    };
-    const started = startDaemon(client, options).then((daemon) => ({
-      daemon,
-      remote: remoteClient({ url: daemon.url }),
-    }));
-    stops.push(async () => {
-      const { daemon, remote } = await started;
-      await remote.close();
-      await daemon.stop();
-    });
-    return async (call) => (await started).remote.call(call);
-  };
   const keep = ({ state }: Cell, index: number) =>
     index % every === 0 && (state === 'good' || unauthenticated++ < MAX_UNAUTHENTICATED);
-  try {
-    return await runMatrix({ seed, target, keep });
-  } finally {
-    for (const stop of stops) await stop();
-  }
+  return runMatrix({ seed, overHttp: true, keep });
 }
 
 /** Keeps every cell with a good key and a fifth of the others, which mostly repeat each other. */

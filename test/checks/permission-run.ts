@@ -1,5 +1,6 @@
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
+import { createDraw } from './model-fuzz-bodies.ts';
 import { APPLICANTS } from './permission-applicants.ts';
 import {
   CONTAINERS,
@@ -23,6 +24,7 @@ import {
   type Target,
 } from './permission-oracle.ts';
 import { replyFlaws } from './reply-flaws.ts';
+import { type OpenStores, startDaemons } from './start-daemons.ts';
 
 /** Returns the targets of an operation: tokens or applications of both tenants, or the caller itself. */
 function targetsOf({ permission, params, query, body, orFlag }: Operation): readonly Target[] {
@@ -68,7 +70,6 @@ const SIGHT_OF: ReadonlyMap<unknown, Sight> = new Map([
   [PLAINTEXT, 'reveal'],
 ]);
 
-export type Respond = (call: Call) => Promise<Reply>;
 export type Oracle = typeof expected;
 
 export interface Cell {
@@ -155,9 +156,13 @@ const same = (a: Expected, b: Expected) =>
 
 export interface MatrixOptions {
   readonly seed: number;
-  /** Returns where to send the calls. Default: the vault itself. */
-  readonly target?: (world: MatrixWorld) => Respond;
+  /** Whether each vault has a daemon, which receives its calls over HTTP. */
+  readonly overHttp?: boolean;
+  /** Opens the stores of the vaults. Default: one store in memory. */
+  readonly openStores?: OpenStores;
   readonly oracle?: Oracle;
+  /** The applicants whose cells run. Default: all. */
+  readonly applicants?: readonly Applicant[];
   /** Selects the cells to run. Default: all. */
   readonly keep?: (cell: Cell, index: number) => boolean;
 }
@@ -165,12 +170,15 @@ export interface MatrixOptions {
 /** Runs every cell and compares the reply with the oracle. */
 export async function runMatrix({
   seed,
-  target,
+  overHttp = false,
+  openStores,
   oracle = expected,
+  applicants = APPLICANTS,
   keep = () => true,
 }: MatrixOptions): Promise<MatrixResult> {
-  const world = await openMatrixWorld(seed);
-  const call = target?.(world) ?? world.vault.dispatch;
+  const world = await openMatrixWorld(seed, openStores);
+  const daemons = overHttp ? await startDaemons(world.vaults, createDraw(seed)) : undefined;
+  const call = daemons?.call ?? world.dispatch;
   const statuses: Record<string, number> = {};
   const wrong: string[] = [];
   let cells = 0;
@@ -214,7 +222,7 @@ export async function runMatrix({
   }
 
   const before = await otherTenant(world);
-  for (const [number, who] of APPLICANTS.entries()) {
+  for (const [number, who] of applicants.entries()) {
     const unauthenticated = number % UNAUTHENTICATED_EVERY === 0;
     const fixture = await world.prepare(who);
     for (const state of unauthenticated ? KEYLESS : []) await runState(who, state, fixture);
@@ -223,7 +231,8 @@ export async function runMatrix({
     for (const state of unauthenticated ? dead : []) await runState(who, state, await world.prepare(who));
   }
   if ((await otherTenant(world)) !== before) foreign++;
-  await world.vault.close();
+  await daemons?.stop();
+  await Promise.all(world.vaults.map((vault) => vault.close()));
   return { cells, authenticated, statuses, wrong, foreign };
 }
 
@@ -252,12 +261,12 @@ export async function runCatalogue(seed: number): Promise<MatrixResult> {
     const place = { conditions: [{ attribute: 'id', operator: 'equals', value: 'x' }] };
     const scoped = { ...rule, ...(type === 'expiring' ? place : { container: '/' }) };
     const body = { name: 'a', type, ...(plainly ? { permissions: [permission] } : { rules: [scoped] }) };
-    const { status } = await world.vault.dispatch(callOf(management, 'createApplication', {}, body));
+    const { status } = await world.dispatch(callOf(management, 'createApplication', {}, body));
     // Management applications have no rules.
     const may = MAY_HOLD[type].includes(permission) && (plainly || type !== 'management');
     statuses[status] = (statuses[status] ?? 0) + 1;
     if (status !== (may ? 201 : 400)) wrong.push(JSON.stringify({ type, permission, plainly, wanted: may, status }));
   }
-  await world.vault.close();
+  await Promise.all(world.vaults.map((vault) => vault.close()));
   return { cells: cells.length, authenticated: cells.length, statuses, wrong, foreign: 0 };
 }

@@ -1,0 +1,29 @@
+import type { Check, CheckOptions } from '../check.ts';
+import { APPLICANTS } from '../permission-applicants.ts';
+import { judge } from '../permission-matrix.ts';
+import { type MatrixOptions, runMatrix } from '../permission-run.ts';
+import { withServer } from './with-server.ts';
+
+/** The sample has every seventh applicant, and few cells with invalid keys: daemons limit failed authentications. */
+const EVERY = { applicant: 7, invalid: 40 } as const;
+
+const sample = (seed: number): Partial<MatrixOptions> => ({
+  applicants: APPLICANTS.filter((_, index) => index % EVERY.applicant === seed % EVERY.applicant),
+  keep: ({ state }, index) => state === 'good' || index % EVERY.invalid === 0,
+});
+
+/** Sends the call of each cell to one of two daemons. */
+async function run({ seed, quick }: CheckOptions, isDeaf = false) {
+  const options = { seed, overHttp: true, ...(quick && sample(seed)) };
+  return judge({ daemons: await withServer((openStores) => runMatrix({ ...options, openStores }), isDeaf) });
+}
+
+export const CHECK: Check = {
+  number: 33,
+  name: 'permission matrix over two daemons',
+  quick: true,
+  runs: 'beside',
+  run: (options) => run(options),
+  /** A daemon that does not learn of changes. */
+  control: ({ seed }) => run({ seed, quick: true }, true),
+};
