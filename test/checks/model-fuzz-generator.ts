@@ -3,7 +3,7 @@ import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
 import { holdsAnywhere, type ModelApplication } from './model-fuzz-access.ts';
 import { type Draw, IDS, newTokenBody, rulesFor } from './model-fuzz-bodies.ts';
 import { applicationFlaw, listFlaw, patchFlaw, tenantFlaw, tokenFlaw } from './model-fuzz-flaws.ts';
-import type { Command, Flaw, Model, ModelTenant } from './model-fuzz-state.ts';
+import { type Command, type Flaw, type Model, type ModelTenant, UNSEEN } from './model-fuzz-state.ts';
 import { GOOD, type Plain, type PlainObject } from './model-fuzz-values.ts';
 import { randomQuery } from './random-query.ts';
 
@@ -218,12 +218,17 @@ function most(draw: Draw): readonly (readonly ['transform', string])[] {
   return draw.chance(0.2) ? [['transform', draw.one(['redact', 'mask'])]] : [];
 }
 
+/** Returns the fingerprints that replies have shown, in the order of their tokens. */
+function seenFingerprints({ tenant }: Around): readonly string[] {
+  return [...tenant.tokens.values()].map(({ fingerprint }) => fingerprint).filter((one) => one !== UNSEEN);
+}
+
 function search(draw: Draw, around: Around): PlainObject {
-  const tokens = [...around.tenant.tokens.values()].slice(-40);
+  const prints = seenFingerprints(around).slice(-40);
   const query = randomQuery(draw, {
     now: around.now,
     id: () => tokenId(draw, around),
-    fingerprint: () => (tokens.length > 0 ? draw.one(tokens).fingerprint : 'none'),
+    fingerprint: () => (prints.length > 0 ? draw.one(prints) : 'none'),
     application: () => applicationId(draw, around).toLowerCase(),
   });
   return { query, ...Object.fromEntries(most(draw)) };
@@ -238,8 +243,8 @@ function tokenQuery(draw: Draw, around: Around): readonly (readonly [string, str
   if (draw.chance(0.25)) query.push([`metadata.${draw.one(['k', 'a.b'])}`, draw.one(['x', 'X', 'ÄÖ', 'äö', ''])]);
   if (draw.chance(0.1)) query.push([`metadata[${draw.one(['k', 'a.b'])}]`, draw.one(['x', 'X'])]);
   if (draw.chance(0.15)) query.push(['container', draw.one(['/pci/', '/PCI/', '/', '/general/high/', '/none/'])]);
-  const prints = [...around.tenant.tokens.values()].slice(-20);
-  if (draw.chance(0.1) && prints.length > 0) query.push(['fingerprint', draw.one(prints).fingerprint]);
+  const prints = seenFingerprints(around).slice(-20);
+  if (draw.chance(0.1) && prints.length > 0) query.push(['fingerprint', draw.one(prints)]);
   query.push(...most(draw));
   if (draw.chance(0.08)) query.push(['metadata.k', draw.one(['x', 'nothing'])]);
   return query;

@@ -104,6 +104,27 @@ export const isLive = (model: Model, instant: number | undefined, now: number) =
 
 export const monthOf = (instant: number) => new Date(instant).toISOString().slice(0, 7);
 
+/** A placeholder for a fingerprint that no reply has shown yet. Any value matches it. */
+export const UNSEEN = 'unseen';
+
+/**
+ * Returns the fingerprint of a value. In a tenant, each value of a type has exactly one fingerprint, which no other
+ * value has (§2.1, decisions §7).
+ */
+export function fingerprintOf(tenant: ModelTenant, type: string, printed: string, actual: PlainObject): string {
+  const name = `${type}\n${printed}`;
+  const known = tenant.fingerprints.get(name);
+  if (known !== undefined) return known;
+  if (actual['fingerprint'] === undefined) return UNSEEN;
+  const given = String(actual['fingerprint']);
+  if ([...tenant.fingerprints.values()].includes(given)) return 'a fingerprint that nothing else has';
+  tenant.fingerprints.set(name, given);
+  for (const token of tenant.tokens.values()) {
+    if (token.type === type && token.printed === printed) token.fingerprint = given;
+  }
+  return given;
+}
+
 /** Returns a page sorted by `created_at` descending, then by `id` (decisions §2). */
 export function page<T extends { readonly id: string; readonly created_at: number }>(
   asked: PlainObject,

@@ -5,6 +5,7 @@ import {
   type Command,
   type Expected,
   type Expires,
+  fingerprintOf,
   isLive,
   iso,
   type ModelTenant,
@@ -352,24 +353,6 @@ function derived(
   search_indexes = search_indexes?.filter((expression) => !empty(expression));
   const printed = textOf(evaluate(fingerprint_expression, scope) ?? null);
   return { mask, search_indexes, fingerprint_expression, masked, printed };
-}
-
-/** A placeholder for a fingerprint that no reply has shown yet. Any value matches it. */
-export const UNSEEN = 'unseen';
-
-/**
- * Returns the fingerprint of a value. In a tenant, each value of a type has exactly one fingerprint, which no other
- * value has (§2.1, decisions §7).
- */
-function fingerprintOf(tenant: ModelTenant, type: string, printed: string, actual: PlainObject): string {
-  const name = `${type}\n${printed}`;
-  const known = tenant.fingerprints.get(name);
-  if (known !== undefined) return known;
-  if (actual['fingerprint'] === undefined) return UNSEEN;
-  const given = String(actual['fingerprint']);
-  if ([...tenant.fingerprints.values()].includes(given)) return 'a fingerprint that nothing else has';
-  tenant.fingerprints.set(name, given);
-  return given;
 }
 
 function deduplicates(body: PlainObject, { settings }: ModelTenant): boolean {

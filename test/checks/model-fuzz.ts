@@ -13,9 +13,8 @@ import { createDraw, type Draw } from './model-fuzz-bodies.ts';
 import { nextCommand } from './model-fuzz-generator.ts';
 import { answer } from './model-fuzz-model.ts';
 import { addApplication, createModel } from './model-fuzz-start.ts';
-import { type Command, type Expected, iso, type Model } from './model-fuzz-state.ts';
+import { type Command, type Expected, iso, type Model, UNSEEN } from './model-fuzz-state.ts';
 import { openTargets, type Targets } from './model-fuzz-targets.ts';
-import { UNSEEN } from './model-fuzz-tokens.ts';
 import { isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
 import type { OpenStores } from './start-daemons.ts';
 
