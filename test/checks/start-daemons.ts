@@ -12,6 +12,7 @@ export type OpenStores = (header: VaultHeader, fill: (store: Store) => Promise<v
 
 /** Daemons on one store, each with a vault of its own. */
 export interface Daemons {
+  readonly urls: readonly string[];
   /** Sends a call to a random daemon. */
   readonly call: Client['call'];
   /** Returns the vault of a random daemon. */
@@ -42,6 +43,7 @@ export async function startDaemons(vaults: readonly Vault[], draw: Draw): Promis
     }),
   );
   return {
+    urls: daemons.map(({ url }) => url),
     call: (call) => draw.one(daemons).remote.call(call),
     vault: () => draw.one(vaults),
     stop: async () => {

@@ -15,8 +15,6 @@ import { createNormaliser } from './normalise.ts';
 import type { Script, StepOutput } from './script.ts';
 import { splitWords } from './split-words.ts';
 
-export type TargetName = 'direct' | 'daemon' | 'store';
-
 export const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 
 /** The result of a process. */
@@ -173,11 +171,14 @@ export const runInShared: typeof runVault = (command, options) => {
   return runner.run(command, options);
 };
 
+/** Environment variables. */
+type Variables = Readonly<Record<string, string>>;
+
 interface ScriptVault {
   readonly tenant: string;
   readonly key: string;
   /** The variables that name the vault without a daemon. */
-  readonly opening: Readonly<Record<string, string>>;
+  readonly opening: Variables;
 }
 
 const inFile = async (cwd: string): Promise<ScriptVault> => ({
@@ -185,15 +186,63 @@ const inFile = async (cwd: string): Promise<ScriptVault> => ({
   opening: { VAULT_FILE: 'vault.db' },
 });
 
-const openers: Readonly<Record<TargetName, (cwd: string) => Promise<ScriptVault>>> = {
-  direct: inFile,
-  daemon: inFile,
-  store: async (cwd) => {
-    const { initStore } = await import('../postgres/init-store.ts');
-    const { tenant, key, url } = await initStore(cwd, 'vault', 'script');
-    return { tenant, key, opening: { VAULT_STORE: url, VAULT_KEY_FILE: 'vault.db.key' } };
-  },
-};
+async function inStore(cwd: string): Promise<ScriptVault> {
+  const { initStore } = await import('../postgres/init-store.ts');
+  const { tenant, key, url } = await initStore(cwd, 'vault', 'script');
+  return { tenant, key, opening: { VAULT_STORE: url, VAULT_KEY_FILE: 'vault.db.key' } };
+}
+
+/** Running daemons on one vault. */
+interface Serving {
+  readonly urls: readonly string[];
+  stop(): Promise<unknown>;
+}
+
+async function serveFile(cwd: string): Promise<Serving> {
+  const { ready, stop } = await startServe(cwd, ['--file', 'vault.db', '--log', 'false']);
+  return { urls: [String(ready['url'])], stop };
+}
+
+/** Starts daemons in this process: to start a process for each takes longer than the commands. */
+async function serveStore(cwd: string, { VAULT_STORE = '' }: Variables, count: number): Promise<Serving> {
+  const [{ createDraw }, { startDaemons }, { parseStore }, { openStoreVault }] = await Promise.all([
+    import('../checks/model-fuzz-bodies.ts'),
+    import('../checks/start-daemons.ts'),
+    import('../../src/vault/place.ts'),
+    import('../../src/vault/store-vault.ts'),
+  ]);
+  const key = readFileSync(path.join(cwd, 'vault.db.key'));
+  const open = () =>
+    openStoreVault({
+      store: parseStore(VAULT_STORE, false),
+      credential: { kind: 'key_file', key: new Uint8Array(key) },
+    });
+  const vaults = await Promise.all(Array.from({ length: count }, open));
+  const { urls, stop } = await startDaemons(vaults, createDraw(0));
+  return {
+    urls,
+    async stop() {
+      await stop();
+      await Promise.all(vaults.map((vault) => vault.close()));
+    },
+  };
+}
+
+interface Target {
+  readonly create: (cwd: string) => Promise<ScriptVault>;
+  readonly serve?: (cwd: string, opening: Variables) => Promise<Serving>;
+}
+
+/** The first two are on a file, the others on PostgreSQL. Two daemons answer in turn, a command each. */
+const TARGETS = {
+  direct: { create: inFile },
+  daemon: { create: inFile, serve: serveFile },
+  store: { create: inStore },
+  'store daemon': { create: inStore, serve: (cwd, opening) => serveStore(cwd, opening, 1) },
+  'two store daemons': { create: inStore, serve: (cwd, opening) => serveStore(cwd, opening, 2) },
+} as const satisfies Readonly<Record<string, Target>>;
+
+export type TargetName = keyof typeof TARGETS;
 
 /**
  * Runs a script on a new vault; resolves to the normalised output of each step. With `ownProcesses`, each command is a
@@ -206,24 +255,23 @@ export async function runScript(
 ): Promise<readonly StepOutput[]> {
   const cwd = mkdtempSync(path.join(tmpdir(), 'vault-script-'));
   for (const [name, content] of script.files) writeFileSync(path.join(cwd, name), content);
-  const { tenant, key, opening } = await openers[target](cwd);
-  const daemon = target === 'daemon' ? await startServe(cwd, ['--file', 'vault.db', '--log', 'false']) : undefined;
-  const local = { VAULT_API_KEY: key, ...opening };
-  const env: Record<string, string> =
-    daemon === undefined ? local : { VAULT_API_KEY: key, VAULT_URL: String(daemon.ready['url']) };
+  const { create, serve }: Target = TARGETS[target];
+  const { tenant, key, opening } = await create(cwd);
+  const daemons = await serve?.(cwd, opening);
+  const targets = daemons?.urls.map((url) => ({ VAULT_URL: url })) ?? [opening];
   try {
     return await runSteps(
       script,
       ownProcesses ? runVault : runInShared,
       cwd,
-      { env, opening },
+      { env: { VAULT_API_KEY: key }, targets, opening },
       new Map([
         ['TENANT', tenant],
         ['MANAGEMENT_KEY', key],
       ]),
     );
   } finally {
-    await daemon?.stop();
+    await daemons?.stop();
     rmSync(cwd, { recursive: true, force: true });
   }
 }
@@ -234,23 +282,33 @@ function isLocal(words: readonly string[]): boolean {
   );
 }
 
+interface StepVariables {
+  /** The variables of all commands. Steps add to them. */
+  readonly env: Record<string, string>;
+  /** The variables that name the vault or a daemon. Steps use them in turn. */
+  readonly targets: readonly Variables[];
+  /** The variables of commands that need no daemon. */
+  readonly opening: Variables;
+}
+
 async function runSteps(
   script: Script,
   run: typeof runVault,
   cwd: string,
-  { env, opening }: { readonly env: Record<string, string>; readonly opening: Readonly<Record<string, string>> },
+  { env, targets, opening }: StepVariables,
   variables: Map<string, string>,
 ): Promise<readonly StepOutput[]> {
   const outputs: StepOutput[] = [];
   const { normalise } = createNormaliser(cwd);
-  for (const step of script.steps) {
+  for (const [at, step] of script.steps.entries()) {
     const line = splitWords(step.command, variables);
     if (line.words[0] !== 'vault') throw new Error(`only vault can be run: ${step.command}`);
     const stdin = step.stdin.map((one) => `${one}\n`).join('');
     const words = line.words.slice(1);
     // Commands without an endpoint work on the file, even when a daemon is named.
     const file = isLocal(words) ? opening : {};
-    const ran = await run(words, { cwd, env: { ...env, ...file, ...line.env }, stdin });
+    const target = targets[at % targets.length];
+    const ran = await run(words, { cwd, env: { ...target, ...env, ...file, ...line.env }, stdin });
     if (step.capture !== undefined) {
       if (ran.exitCode !== 0) throw new Error(`${step.command} ended with ${ran.exitCode}: ${ran.stderr}`);
       variables.set(step.capture, ran.stdout.trimEnd());

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { runScript } from './run-script.ts';
+import { runScript, type TargetName } from './run-script.ts';
 import { parseScript, withOutputs } from './script.ts';
 
 const FOLDER = new URL('.', import.meta.url);
@@ -20,8 +20,18 @@ const NAMES = readdirSync(FOLDER).filter(
   (name) => name.endsWith('.txt') && !ON_FILES.includes(name.slice(0, -'.txt'.length)),
 );
 
+/** Returns the target with daemons that also runs a transcript. */
+function daemonsOf(name: string): TargetName | undefined {
+  // These commands need no daemon.
+  if (name.startsWith('local-')) return undefined;
+  // A daemon shows the log entries of another one's reads a moment later.
+  return name === 'logs.txt' ? 'store daemon' : 'two store daemons';
+}
+
 it.each(NAMES)('%s prints the same on PostgreSQL', { timeout: 120_000 }, async (name) => {
   const text = readFileSync(new URL(name, FOLDER), 'utf8');
   const script = parseScript(text);
-  expect(withOutputs(script, await runScript(script, 'store'))).toBe(text);
+  const run = async (target: TargetName) => expect(withOutputs(script, await runScript(script, target))).toBe(text);
+  const daemons = daemonsOf(name);
+  await Promise.all([run('store'), daemons && run(daemons)]);
 });
