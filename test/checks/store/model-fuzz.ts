@@ -2,7 +2,7 @@ import type { Check } from '../check.ts';
 import { requireAgreement } from '../model-fuzz.ts';
 import { withServer } from './with-server.ts';
 
-const STEPS = { quick: 2_000, full: 100_000 } as const;
+const STEPS = { quick: 1_000, full: 100_000 } as const;
 
 /** Sends each random call to one of two daemons; the file target and the model must agree with it. */
 const run = (seed: number, steps: number, isDeaf = false) =>
