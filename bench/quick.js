@@ -12,7 +12,9 @@ export const BASELINE = path.join(ROOT, 'bench', 'baseline.ndjson');
  * Short rounds in large numbers spread other load over both servers. The warm-up is longer, since uncompiled code costs
  * several times as much.
  */
-const HTTP = { rounds: 9, seconds: 0.12, warmUp: { most: 5000, seconds: 8 }, tokens: 4000 };
+const HTTP = { rounds: 9, seconds: 0.12, tokens: 4000 };
+/** For each second of a round. */
+const WARM_UP = { most: 42_000, seconds: 67 };
 const STARTUP = { rounds: 7 };
 
 const httpCases = (names) => HTTP_CASES.filter((one) => names.some((name) => hasLine(one, name.replace('http/', ''))));
@@ -39,7 +41,9 @@ export async function quick({ limit, baseline: file, only, ...sizes }) {
 
   async function measure(names) {
     const cases = names === undefined ? (only ?? HTTP_CASES) : httpCases(names);
-    const { rows } = cases.length > 0 ? await http({ ...HTTP, ...sizes, only: cases, inMemory }) : { rows: [] };
+    const size = { ...HTTP, ...sizes };
+    const warmUp = { most: Math.ceil(WARM_UP.most * size.seconds), seconds: WARM_UP.seconds * size.seconds };
+    const { rows } = cases.length > 0 ? await http({ ...size, warmUp, only: cases, inMemory }) : { rows: [] };
     const starts = names === undefined ? only === undefined : names.some((name) => name.startsWith('startup/'));
     const started = starts ? (await startup(STARTUP)).rows : [];
     return [...rows, ...started].filter(isJudged).map(byProcessor);

@@ -23,10 +23,10 @@ const RULE = {
   permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
 };
 /** The number of tokens that each daemon creates. One of them is deleted. */
-export const TOKENS = 18;
+export const TOKENS = 14;
 
 /** The number of rows that `pruneWith` removes at a time. */
-const STEP = 5;
+const STEP = 3;
 
 let database: Promise<string> | undefined;
 let schemas = 0;

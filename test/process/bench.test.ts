@@ -8,7 +8,7 @@ import { temporaryFolder } from '../temporary-folder.ts';
 
 const folder = temporaryFolder();
 
-const SMALL = ['--only', '404', '--rounds', '1', '--seconds', '0.1', '--tokens', '40'];
+const SMALL = ['--only', '404', '--rounds', '1', '--seconds', '0.02', '--tokens', '40'];
 
 function bench(...args: readonly string[]) {
   const script = path.join(ROOT, 'bench', 'bench.js');

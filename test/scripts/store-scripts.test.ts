@@ -20,6 +20,9 @@ const NAMES = readdirSync(FOLDER).filter(
   (name) => name.endsWith('.txt') && !ON_FILES.includes(name.slice(0, -'.txt'.length)),
 );
 
+/** Whether to run the transcripts of daemons on the target `store`, too. CI does so on Debian's PostgreSQL. */
+const RUNS_BOTH = process.env['VAULT_TEST_POSTGRES'] !== undefined;
+
 /** Returns the target with daemons that also runs a transcript. */
 function daemonsOf(name: string): TargetName | undefined {
   // These commands need no daemon.
@@ -33,5 +36,5 @@ it.each(NAMES)('%s prints the same on PostgreSQL', { timeout: 120_000 }, async (
   const script = parseScript(text);
   const run = async (target: TargetName) => expect(withOutputs(script, await runScript(script, target))).toBe(text);
   const daemons = daemonsOf(name);
-  await Promise.all([run('store'), daemons && run(daemons)]);
+  await Promise.all([daemons && run(daemons), (daemons === undefined || RUNS_BOTH) && run('store')]);
 });

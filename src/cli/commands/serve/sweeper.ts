@@ -38,8 +38,9 @@ export function startSweeper(context: SweeperContext): () => void {
   async function start(): Promise<void> {
     if (isRunning) return;
     isRunning = true;
-    await sweep();
-    isRunning = false;
+    await sweep().finally(() => {
+      isRunning = false;
+    });
   }
   const timer = setInterval(start, MINUTE).unref();
   return () => clearInterval(timer);
