@@ -110,8 +110,9 @@ export interface Maintenance {
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
 
   /**
-   * Removes the rows of a chain from `first` to `last` from the audit, in one step. Also removes their rows in both
-   * indexes that have one of `blinds`. The log index then ends at the last row of the chain at the latest.
+   * Removes the rows `first` to `last` of a chain from the audit, in one step. Also removes their rows with one of
+   * `blinds` from both indexes. If the log index ended after the chain's new last row, it then ends there. A chain
+   * without its row 0 no longer exists.
    */
   pruneAudit(chain: string, first: number, last: number, blinds: readonly Uint8Array[]): Promise<void>;
 
@@ -226,7 +227,7 @@ export interface ArchiveFile {
   readonly exists: () => boolean;
   /** Writes a new file (0600). It appears complete and synced, or not at all. Rejects with the fault `file_exists`. */
   write(pieces: AsyncIterable<string>): Promise<void>;
-  /** Yields the lines with their line ends. Begins at the byte `start`, which defaults to 0. */
+  /** Yields the lines with their line ends, from the byte `start` on (default: 0). */
   lines(start?: number): AsyncIterable<string>;
 }
 

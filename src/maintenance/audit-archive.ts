@@ -19,9 +19,9 @@ export interface ArchivedRange {
   readonly through: AuditHead;
 }
 
-/** A section in a file. */
+/** A section of a file. */
 interface PlacedSection extends ArchivedRange {
-  /** The place of its first row, in bytes. */
+  /** The position of its first row in the file, in bytes. */
   readonly start: number;
 }
 
@@ -31,7 +31,7 @@ export interface VerifiedArchive extends ArchivedRange {
   readonly entries: number;
   /** The SHA-256 of the file, in hex. */
   readonly digest: string;
-  /** The root first. */
+  /** Begins with the section of the root. */
   readonly sections: readonly PlacedSection[];
 }
 
@@ -39,14 +39,14 @@ type ArchiveParts = Pick<KeyHolder, 'keyring'> & { readonly vault_id: string };
 
 /**
  * Yields the text of an archive in pieces. Each section is a header, then the stored rows of a chain in order. The
- * first section is that of the root. The others are those of the chains that the root opens there, in this order.
+ * first section has rows of the root. Each chain that these rows open follows as a section, in the order of the rows.
  *
  *     {"archive":"token-vault audit archive 1","vault_id":"…","chain":"0","after":[SEQUENCE,LINK],"through":[…],"mac":"…"}
  *     [SEQUENCE,AT,LINK,SEALED]
  *
  * Links, MACs and sealed entries are base64. The MAC is over the other members of the header, so that no row can be
- * removed from either end. The entries of the root name both ends of each other section, so that no section can be
- * removed or replaced.
+ * removed from either end. The rows of the root name both ends of each other section, so that no section can be removed
+ * or replaced.
  */
 export async function* archiveLines(
   { store, keyring, vault_id }: ArchiveParts & Pick<KeyHolder, 'store'>,
@@ -84,7 +84,7 @@ function headerLine(keyring: Pick<Keyring, 'anchorMac'>, vault_id: string, { aft
 export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Promise<VerifiedArchive> {
   const digest = createHash('sha256');
   const sections: PlacedSection[] = [];
-  const chains = openedChains();
+  const check = createSectionCheck();
   let head = START;
   let [entries, start] = [0, 0];
   const pace = createPace();
@@ -110,7 +110,7 @@ export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Pro
     if (range !== undefined) {
       if (sections.length > 0) {
         checkEnd(lastSection());
-        chains.expect(sections.length, range);
+        check.expect(sections.length, range);
       } else if (range.after.chain !== ROOT_CHAIN) throw notArchive(file.place);
       sections.push({ ...range, start });
       head = range.after;
@@ -123,28 +123,32 @@ export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Pro
     if (row.sequence > through.sequence) throw new BrokenAudit(place, 'follows the last row of the archive');
     if (!same(parts.keyring.auditLink(head.link, row), row.link)) throw new BrokenAudit(row, 'was altered or moved');
     const placed = openRow(parts.keyring, row);
-    if (sections.length === 1) for (const one of placed) chains.follow(one);
+    if (sections.length === 1) for (const one of placed) check.follow(one);
     entries += placed.length;
     head = row;
   }
   checkEnd(lastSection());
-  chains.expect(sections.length);
+  check.expect(sections.length);
   const { after, through } = sections[0] ?? lastSection();
   return { place: file.place, after, through, entries, digest: digest.digest('hex'), sections };
 }
 
-/** Returns the check of the sections against the entries of the root about chains. */
-function openedChains() {
+/** Returns a check that compares the sections after the first with the chains that the root opens and closes. */
+function createSectionCheck() {
   const opened: AuditHead[] = [];
   const closed = new Map<string, AuditHead>();
   return {
+    /** Notes the chain that an event of the root opens or closes. */
     follow({ event, link }: PlacedEvent): void {
       const [chain = ''] = event.entities;
       if (event.action === 'openChain') opened.push({ chain, sequence: 0, link });
       if (event.action === 'closeChain') for (const end of notedPlaces(event)) closed.set(end.chain, end);
     },
 
-    /** Throws `BrokenAudit` unless the section is that of the chain that the root opened as number `n`, from 1. */
+    /**
+     * Throws `BrokenAudit` unless `section` is the whole `n`th chain that the root opens, from 1. Without a section,
+     * throws if there is such a chain.
+     */
     expect(n: number, section?: ArchivedRange): void {
       const begin = opened[n - 1];
       const end = closed.get(begin?.chain ?? '');
@@ -161,8 +165,8 @@ function openedChains() {
 }
 
 /**
- * Verifies the archives of all pruned rows. Resolves to their rows; to undefined if nothing was pruned. Rejects with the
- * fault `damaged` for an altered archive, and for one that is missing or that is not of these rows.
+ * Verifies the archives of all pruned rows. Resolves to their rows, oldest first; to undefined if nothing was pruned.
+ * Rejects with the fault `damaged` for an altered or missing archive, and for one of other rows.
  */
 export async function readArchives(
   parts: Pick<KeyHolder, 'store' | 'keyring'>,
@@ -203,15 +207,16 @@ export function isSamePlace(a: AuditHead, b: AuditHead): boolean {
   return a.chain === b.chain && a.sequence === b.sequence && same(a.link, b.link);
 }
 
-/** A pass over the rows of a section. */
+/** An open read of the rows of a section, in order. */
 interface Pass {
+  /** The last row that was read. */
   last: AuditHead;
   readonly rows: AsyncGenerator<AuditEntry>;
 }
 
 /**
- * Returns the reads of an archive. They are quick in order. A walk also reads the places that the root records, which
- * are in order, too; so each section has a few passes.
+ * Returns the reads of an archive. Reads in order are quick, because each continues the nearest pass over the file. A
+ * walk needs two passes over a section: it also reads, in order, the places that the root records.
  */
 function readsOf(
   file: ArchiveFile,
@@ -251,7 +256,7 @@ async function* rowsOf(file: ArchiveFile, { start, through }: PlacedSection): As
   }
 }
 
-/** Returns the range of a header; undefined for another line. */
+/** Returns the range of a header; undefined for another line. Throws the fault `damaged` for an altered header. */
 function readHeader({ keyring, vault_id }: ArchiveParts, place: string, line: string): ArchivedRange | undefined {
   const header = line.startsWith('{') ? parsed(line) : undefined;
   if (typeof header !== 'object' || header === null || !('archive' in header) || header.archive !== FORMAT) {
@@ -261,7 +266,7 @@ function readHeader({ keyring, vault_id }: ArchiveParts, place: string, line: st
   if (typeof id === 'string' && id !== vault_id) throw new Fault('damaged', `${place} is an archive of another vault`);
   const range = { after: readPlace(chain, after), through: readPlace(chain, through) };
   if (headerLine(keyring, vault_id, range) === line) return range;
-  throw new Fault('damaged', `${place} has an altered first line`);
+  throw new Fault('damaged', `${place} has an altered header`);
 }
 
 function notArchive(place: string): Fault {

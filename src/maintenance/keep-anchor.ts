@@ -112,12 +112,12 @@ async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNot
 async function rowAt(parts: AnchorParts, place: AuditHead, { audit: root }: Reached): Promise<AuditHead> {
   const [row] = await parts.store.readAudit(place.chain, place.sequence - 1, 1);
   if (row?.sequence === place.sequence) return row;
-  // The chain was open at the anchored end of the root. A prune up to there removes the chain, too.
+  // The root opened the chain before its own row in the anchor. A prune of this row also removes the chain.
   return (await isPruned(parts, place.chain === ROOT_CHAIN ? place : root)) ? place : START;
 }
 
 /**
- * Resolves to whether the last checkpoint of the audit is later than a row of the root. A cut audit has no such
+ * Resolves to whether the checkpoint of the audit covers a row of the root. An audit whose end was cut off has no such
  * checkpoint.
  */
 async function isPruned(parts: AnchorParts, { sequence }: AuditHead): Promise<boolean> {

@@ -16,8 +16,8 @@ export interface Moving {
   readonly to: MovePlace;
   /** Asks for the credential. Called only for a source that serves. The result opens the keys. */
   readonly readCredential: () => Promise<(header: VaultHeader) => Promise<Keyring>>;
-  /** Whether to merge the chains of the audit: only a file has a single one. */
-  readonly merges: boolean;
+  /** Whether to merge the chains of the audit into one, for a move from a database to a file. */
+  readonly isMerged: boolean;
 }
 
 export interface MoveOptions {
@@ -70,17 +70,17 @@ export async function moveVault(moving: Moving, options: MoveOptions): Promise<M
   }
 }
 
-interface Switch extends Pick<Moving, 'to' | 'merges'> {
+interface Switch extends Pick<Moving, 'to' | 'isMerged'> {
   readonly unlock: (header: VaultHeader) => Promise<Keyring>;
 }
 
-async function copyAndSwitch({ to, unlock, merges }: Switch, source: MoveSource, options: MoveOptions) {
+async function copyAndSwitch({ to, unlock, isMerged }: Switch, source: MoveSource, options: MoveOptions) {
   const keyring = await unlock(source.header);
   try {
     const heads = await source.audit.auditHeads();
     const [root] = heads;
     const last = lastRowAfter(keyring, heads, source.now);
-    const rows = merges ? await mergedRows({ ...source, keyring }) : source.rows;
+    const rows = isMerged ? await mergedRows({ ...source, keyring }) : source.rows;
     let counts: ReadonlyMap<string, number> = new Map();
     await to.makeCopy(source.header, {
       async fill(write, copied) {

@@ -90,8 +90,8 @@ export async function mergedRows(parts: MergeParts): Promise<ReadRows> {
 }
 
 /**
- * Resolves to the places where a walk begins, that of the root first. Checks all links before: the new links would hide
- * that a row was removed or moved.
+ * Resolves to the start of a walk. First checks the links of all rows, because the new links would hide that a row was
+ * removed or moved.
  */
 async function verifiedBeginning({ audit: store, keyring }: MergeParts) {
   const parts = { store, keyring };

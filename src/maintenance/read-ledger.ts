@@ -41,7 +41,7 @@ export interface LedgerParts extends CheckpointParts {
   readonly archives?: readonly ArchivedRows[] | undefined;
 }
 
-/** The rows of an archive: those of the root after `after`, up to `through`, and those of the chains opened there. */
+/** The rows of an archive: those of the root after `after`, up to `through`, and of the chains that these rows open. */
 export interface ArchivedRows extends Pick<AuditStore, 'readAudit' | 'auditHeads'> {
   readonly after: AuditHead;
   readonly through: AuditHead;

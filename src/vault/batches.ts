@@ -3,18 +3,18 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** The pause between two slices of a check, in milliseconds. */
 const REST_MS = 10;
 
+/** The maximum time of a batch that counts for its pause, in milliseconds. A longer batch may only wait for a lock. */
+const MAX_BATCH_MS = 20;
+
 /** Pauses between two slices of a check, so that calls go first. A slice takes about a millisecond. */
 export function rest(): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, REST_MS).unref());
 }
 
-/** The maximum milliseconds of a batch that count. A batch may have taken long only because it waited for a lock. */
-const MAX_BATCH_MS = 20;
-
 /**
- * Returns a function that pauses between the batches of long work, each time for as long as the batch took, or `times`
- * as long. Calls therefore get the lock, the disk and a processor for at least half of the time. Without `ref`, the
- * pause does not keep the process alive.
+ * Returns a function that pauses between the batches of long work, each time `times` as long as the last batch took.
+ * With 1, calls get the lock, the disk and a processor for about half of the time; with 2, for about two thirds. With
+ * `ref` false, a pause does not keep the process alive.
  */
 export function restBetweenBatches({ times = 1, ref = true } = {}): () => Promise<void> {
   let since = performance.now();

@@ -25,8 +25,8 @@ export async function moveVault(
     const credential = await readCredential();
     return (header) => unlockKeyring(header, credential);
   };
-  const merges = from.file === undefined && to.file !== undefined;
-  return moving.moveVault({ ...places, readCredential: reading, merges }, options);
+  const isMerged = from.file === undefined && to.file !== undefined;
+  return moving.moveVault({ ...places, readCredential: reading, isMerged }, options);
 }
 
 /**

@@ -384,7 +384,7 @@ it.each(KILLS)(
       from: killedAt(await placeOf(from), name, isAfter),
       to: killedAt(await placeOf(to), name, isAfter),
       readCredential: async () => (header: VaultHeader) => unlockKeyring(header, CREDENTIAL),
-      merges: kind === 'file',
+      isMerged: kind === 'file',
     };
     await expect(moveBetween(moving, MOVE)).rejects.toThrow('killed');
 

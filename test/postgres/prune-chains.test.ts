@@ -187,7 +187,7 @@ describe('after a prune of a store', () => {
       'no rows': [root + one.split(/(?<=\n)/)[0] + two, /^1 1 is missing/],
       'a row too many': [root + one + (one.split(/(?<=\n)/).at(-1) ?? '') + two, /^1 \d+ is missing/],
       'no header': [root + one + without(two, 0), /^1 \d+ is missing/],
-      'an altered header': [root + one.replace('"chain":"1"', '"chain":"7"') + two, /altered first line/],
+      'an altered header': [root + one.replace('"chain":"1"', '"chain":"7"') + two, /altered header/],
       'swapped sections': [root + two + one, /^1 0 is missing/],
       'no first section': [root + two, /^1 0 is missing/],
       'no last section': [root + one, /^2 0 is missing/],

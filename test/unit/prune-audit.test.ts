@@ -407,7 +407,7 @@ describe('after a prune', () => {
       'a row too many': [text + lines.at(-1), /is missing/],
       'a shorter beginning': [
         [`${JSON.stringify({ ...header, after: [sequence, link] })}\n`, ...lines.slice(2)].join(''),
-        /altered first line/,
+        /altered header/,
       ],
       'another vault': [readFileSync(archived(other, 'first').place, 'utf8'), /of another vault/],
       'no archive': ['{}\n', /is not an audit archive/],

@@ -18,7 +18,7 @@ export interface CheckpointParts extends AuditParts {
 
 /**
  * The entry of a prune. Entries before it keep the state of the records at the last removed row, so that the walk can
- * begin after this row. The prune removes each chain that the root had opened up to there.
+ * begin after this row. The prune also removes each chain that the root opened up to this row.
  */
 export interface Checkpoint {
   /** The last removed row of the root. */
@@ -29,7 +29,7 @@ export interface Checkpoint {
   readonly begin: number;
   /** The SHA-256 of the archive, in hex. */
   readonly digest: string;
-  /** The ends of the removed chains. */
+  /** The last rows of the removed chains. */
   readonly chains: readonly AuditHead[];
 }
 
@@ -58,8 +58,9 @@ type FoundCheckpoint = Checkpoint & { readonly place: AuditPlace };
 
 /**
  * Resolves to the checkpoint at which the audit begins, or to undefined if nothing was pruned. This is the last one, or
- * an earlier one that covers more rows: two prunes may run at the same time. A prune ends without a checkpoint if there
- * is a new one before its first row. Rejects with `BrokenAudit`.
+ * an earlier one that covers more rows: two prunes may run at the same time. Searches back to the first row that the
+ * prune of the found checkpoint appended. All checkpoints before that row cover fewer rows, because a prune gives up if
+ * a new one exists there. Rejects with `BrokenAudit`.
  */
 export async function findCheckpoint(parts: CheckpointParts): Promise<FoundCheckpoint | undefined> {
   let found: FoundCheckpoint | undefined;
@@ -109,28 +110,28 @@ export async function openKeptPlace(parts: CheckpointParts, place: AuditPlace): 
   }
 }
 
-/** The places where a walk begins: that in the root, then the ends of the chains to leave out. */
+/** The rows after which a walk begins: one of the root, then the last row of each chain to leave out. */
 export type WalkStart = readonly [AuditHead, ...AuditHead[]];
 
-/** The places where a walk begins, and the checkpoint that names them. */
+/** The start of a walk, and the checkpoint that names its rows. */
 interface Beginning {
-  /** Leaves out the chains that a prune has not removed completely. */
+  /** Leaves out the removed chains while a killed prune may have left some of their rows. */
   readonly heads: WalkStart;
   /** Absent if the walk begins at the first row. */
   readonly checkpoint?: FoundCheckpoint;
 }
 
-/** Resolves to the places where a walk begins. Rejects with `BrokenAudit`. */
+/** Resolves to the start of a walk over all rows that are left. Rejects with `BrokenAudit`. */
 export async function findBeginning(parts: CheckpointParts): Promise<Beginning> {
   const first = (await firstSequence(parts)) ?? 1;
   const checkpoint = await findCheckpoint(parts).catch((error: unknown) => {
-    // From the first row on, the walk finds the damage.
+    // A walk from the first row reports the damage.
     if (first === 1 && error instanceof BrokenAudit) return undefined;
     throw error;
   });
   if (checkpoint === undefined || (first === 1 && checkpoint.chains.length === 0)) return { heads: [START] };
   const { through, chains } = checkpoint;
-  // A prune removes the rows of the root last.
+  // A prune removes the rows of the root last. Without them, a removed chain that exists was put back.
   return { heads: first > through.sequence ? [through] : [through, ...chains], checkpoint };
 }
 
@@ -168,6 +169,7 @@ export async function* walkWholeAudit(parts: CheckpointParts): AsyncGenerator<Pl
   }
 }
 
+/** Returns the fault `conflict` of a command during which another process pruned the audit. */
 export function prunedMeanwhile(cause?: unknown): Fault {
   return new Fault('conflict', 'entries were pruned meanwhile', { hint: 'run the command again', cause });
 }

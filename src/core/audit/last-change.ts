@@ -31,7 +31,7 @@ const REREAD: Readonly<Record<Kind, Reread>> = {
  * opens, but its revision differs from the audit, or the audit records its removal.
  */
 export async function isAudited(parts: Parts, kind: Kind, row: Row): Promise<boolean> {
-  // A prune may remove a row that the index has just named. It keeps the state of the record before.
+  // A prune may remove the row that the index names. A later row then has the state of the record, so search again.
   const event = await lastChange(parts, kind, row).catch(() => lastChange(parts, kind, row));
   if (event?.revision === row.revision && changeOf(event)?.[1] === 'upsert') return true;
   const now = await REREAD[kind](parts.store, row, parts.clock.now());

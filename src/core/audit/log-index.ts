@@ -16,15 +16,15 @@ export interface LogParts extends AuditParts {
   readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
 }
 
-/** Adds all missing rows of all chains to the log index. Awaits `rest` between slices. */
+/** Adds all missing rows of all chains to the log index. Awaits `rest` before each slice. */
 export async function indexLogs(parts: LogParts, rest?: () => Promise<void>): Promise<void> {
   for (const { chain } of await parts.store.auditHeads()) await indexLog(parts, chain, Number.POSITIVE_INFINITY, rest);
 }
 
 /**
- * Adds missing rows of a chain to the log index, until about `limit` subjects are added. Works in slices, so that
- * other calls run in between. Entries are indexed later because random page writes would slow down each create and
- * read.
+ * Adds missing rows of a chain to the log index, until about `limit` subjects are added. Works in slices and awaits
+ * `rest` before each, so that other calls run in between. Entries are indexed later because random page writes would
+ * slow down each create and read.
  */
 export async function indexLog(
   { store, keyring }: LogParts,

@@ -33,7 +33,8 @@ export interface AuditDraft {
 }
 
 /**
- * A written row of the audit. The sequences of a chain are 1, 2, 3, … without a gap. A prune removes the first ones.
+ * A written row of the audit. The sequences of a chain are 1, 2, 3, … without a gap. A prune removes the first
+ * ones of the root, and other chains as a whole.
  */
 export interface AuditEntry {
   /** The chain of the row: a number as text. */
@@ -110,7 +111,7 @@ export interface AuditStore {
   /** Resolves to the number of index rows for the rows of a chain up to `upTo`. */
   countAuditIndex(chain: string, upTo: number): Promise<number>;
 
-  /** Resolves to the sequence of the last row of a chain that the log index covers, 0 at first. It never decreases. */
+  /** Resolves to the last sequence of a chain that the log index covers, 0 at first. Only a prune decreases it. */
   logIndexEnd(chain: string): Promise<number>;
   /**
    * Adds rows of a chain to the log index, which then covers all rows up to `end`. `from` is the end of the index when

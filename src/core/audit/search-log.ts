@@ -107,8 +107,8 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
 }
 
 /**
- * Adds the time of the row to a place without a time, for the comparison with other chains. The rows of a removed chain
- * are older than all others.
+ * Adds the time of the row to a place without a time, for the comparison with other chains. A row of a removed chain
+ * gets the time 0, because it is older than all rows that are left.
  */
 async function withTime({ store }: LogParts, of: LogPlace | undefined): Promise<LogPlace | undefined> {
   if (of === undefined || of.reached !== undefined) return of;

@@ -63,7 +63,7 @@ function open(path: string): number {
   }
 }
 
-/** Throws `usage` for a file that does not begin with text, such as the vault or its key: lines would damage it. */
+/** Throws `usage` for a file that does not begin with text: log lines would damage a vault or a key. */
 function requireText(path: string): void {
   const file = openSync(path, constants.O_RDONLY);
   try {
@@ -73,5 +73,5 @@ function requireText(path: string): void {
   } finally {
     closeSync(file);
   }
-  throw new Fault('usage', `--log-file: ${path} is not a log`, { hint: 'name a new file or an older log' });
+  throw new Fault('usage', `--log-file: ${path} is not a log`, { hint: 'name a new file or an existing log' });
 }

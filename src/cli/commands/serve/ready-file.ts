@@ -28,9 +28,9 @@ export interface Ready {
 }
 
 /**
- * Writes a ready file (0600), which appears only when it is complete. Replaces an older ready file or an empty file.
- * Rejects with `usage` for any other file: its name may be a mistake, such as the name of the vault. Removes the file
- * when the process exits.
+ * Writes a ready file (0600), which appears only when it is complete. Removes it when the process exits. Replaces an
+ * older ready file and an empty file. Rejects with `usage` for a file with other content, such as a vault that the user
+ * named by mistake, and with `file_unsafe` for a file that others can open.
  */
 export async function writeReadyFile(path: string, content: Ready): Promise<void> {
   filePath('--ready-file', path);

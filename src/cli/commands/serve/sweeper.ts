@@ -29,8 +29,8 @@ export function createSweeper({ sweep, notices, report, prune }: SweeperContext)
 }
 
 /**
- * Sweeps every minute without keeping the process alive, unless the last sweep still runs. Returns a function that stops
- * the sweeper.
+ * Sweeps every minute. Skips a minute if the last sweep still runs. Does not keep the process alive. Returns a function
+ * that stops the sweeper.
  */
 export function startSweeper(context: SweeperContext): () => void {
   const sweep = createSweeper(context);
