@@ -70,6 +70,7 @@ export async function pruneAudit(
     if (root === undefined) return { removed: resumed };
     const file = fileOf(root);
     const isReused = reuse && file.exists();
+    // The ledger reads only the rows to remove.
     const ends = sections.map(({ through }) => ({ ...through, at: before }));
     const store = { ...parts.store, auditHeads: async () => ends };
     const { ledger, bad, latest } = await readLedger({ ...parts, store, rest: paced() });
@@ -92,22 +93,22 @@ export async function pruneAudit(
 }
 
 /**
- * Resolves to the rows to remove: those of the root, then those of each chain that the root opens there; empty if there
- * are none. All their events are before `before`. A row of the root stays if a later row that stays loaded a snapshot
- * that was saved at or before it, and if it opened a chain whose end stays.
+ * Resolves to the rows to remove: the first rows of the root, then each chain that these open, whole. Resolves to an
+ * empty list if there are none. All their events are earlier than `before`. Never separates two rows of the root
+ * where the later one loads a snapshot of the earlier state, or closes the chain that the earlier one opened.
  */
 async function sectionsBefore(parts: PruneParts, heads: WalkStart, before: Instant): Promise<readonly ArchivedRange[]> {
   const [after] = heads;
   const loads: { readonly first: number; readonly last: number }[] = [];
   const opened = new Map<string, { readonly first: number; readonly after: AuditHead }>();
   const closed = new Map<string, { readonly last: number; readonly through: AuditHead }>();
-  const young = new Set<string>();
+  const recent = new Set<string>();
   let last = after.sequence;
   let end = Number.POSITIVE_INFINITY;
   const pace = createPace();
   for await (const { chain, sequence, link, at, event } of walkAudit(parts, heads)) {
     await pace();
-    if (at >= before) young.add(chain);
+    if (at >= before) recent.add(chain);
     if (chain !== ROOT_CHAIN) continue;
     last = sequence;
     if (at >= before) end = Math.min(end, sequence);
@@ -117,14 +118,16 @@ async function sectionsBefore(parts: PruneParts, heads: WalkStart, before: Insta
     if (event.action === 'closeChain')
       for (const through of notedPlaces(event)) closed.set(through.chain, { last, through });
   }
+  // A chain with a recent event stays, as an open one does.
   const chains = [...opened].map(([chain, begin]) => {
-    const { last = Number.POSITIVE_INFINITY, through = begin.after } = (!young.has(chain) && closed.get(chain)) || {};
+    const { last = Number.POSITIVE_INFINITY, through = begin.after } = (!recent.has(chain) && closed.get(chain)) || {};
     return { ...begin, last, through };
   });
   last = Math.min(last, end - 1);
-  for (let torn: { readonly first: number } | undefined; ; last = torn.first - 1) {
-    torn = [...loads, ...chains].find((span) => span.first <= last && span.last > last);
-    if (torn === undefined) break;
+  for (;;) {
+    const separated = [...loads, ...chains].find((pair) => pair.first <= last && pair.last > last);
+    if (separated === undefined) break;
+    last = separated.first - 1;
   }
   if (last <= after.sequence) return [];
   const [row] = await parts.store.readAudit(ROOT_CHAIN, last - 1, 1);
@@ -135,7 +138,7 @@ async function sectionsBefore(parts: PruneParts, heads: WalkStart, before: Insta
 
 /**
  * Appends entries that keep the state of the records, then the checkpoint. Rejects with `conflict` if another process
- * loaded an older snapshot or wrote a checkpoint since `heads`, before the first of these entries.
+ * loaded an older snapshot or appended a checkpoint after the walk from `heads`, but before the first of these entries.
  */
 async function appendCheckpoint(
   parts: PruneParts,
@@ -144,18 +147,18 @@ async function appendCheckpoint(
   kept: Iterable<readonly AuditEvent[]>,
 ): Promise<void> {
   const { store, audit, rest } = parts;
-  const [after, ...leaving] = heads;
+  const [after, ...leftOut] = heads;
   const draft = (events: readonly AuditEvent[]) =>
     audit.draftAll(events.map((event) => ({ event, tenant_id: event.tenant_id })));
   let begin = 0;
   let waiting: AuditDraft[] = [];
   for (const events of kept) {
     if (begin === 0) {
-      // The first row stops other processes from loading an older snapshot. Then check that none was loaded before.
+      // The first row stops other processes from loading an older snapshot. Then check for earlier loads and checkpoints.
       const { sequence } = await store.auditHead(ROOT_CHAIN);
       await store.appendAudit([draft(events)]);
       begin = sequence + 1;
-      await refuseLoads(parts, [checkpoint.through, ...checkpoint.chains, ...leaving]);
+      await refuseLoads(parts, [checkpoint.through, ...checkpoint.chains, ...leftOut]);
       const { through } = (await findCheckpoint(parts)) ?? { through: START };
       if (through.sequence !== after.sequence) throw prunedMeanwhile();
       continue;
@@ -169,7 +172,7 @@ async function appendCheckpoint(
   await store.appendAudit([...waiting, draft([checkpointEvent({ ...checkpoint, begin })])]);
 }
 
-/** Throws `conflict` if an entry after `heads` loaded a snapshot that was saved at or before the head of the root. */
+/** Rejects with `conflict` if an entry after `heads` loaded a snapshot of the state at or before the row of the root. */
 async function refuseLoads(parts: PruneParts, heads: WalkStart): Promise<void> {
   const pace = createPace();
   for await (const { event } of walkAudit(parts, heads)) {
@@ -186,8 +189,8 @@ function paced(): () => Promise<void> {
 }
 
 /**
- * Removes the rows that the last checkpoint covers. Resolves to their number. Removes each chain from its end, so that
- * every row that is left has its previous row; then the rows of the root, the first one first.
+ * Removes the rows that the checkpoint covers. Resolves to their number. Removes each chain from its end, so that the
+ * previous row of each row that is left exists. Then removes the rows of the root, oldest first.
  */
 async function removePruned(parts: PruneParts): Promise<number> {
   const { store, rest } = parts;
@@ -209,7 +212,7 @@ async function removePruned(parts: PruneParts): Promise<number> {
   }
 }
 
-/** Removes so many of these consecutive rows, from the first one on, that the transaction is short. */
+/** Removes the first of these consecutive rows, as many as a short transaction can. Resolves to their number. */
 async function removeSome({ store, keyring }: PruneParts, rows: readonly AuditEntry[]): Promise<number> {
   const blinds = new Map<string, Uint8Array>();
   const sequences: number[] = [];

@@ -44,8 +44,8 @@ const COUNT_INDEX: Statement = {
 };
 
 const LOG_END: Statement = { text: 'SELECT logged FROM vault.chain WHERE chain = $1' };
-/** Returns the end of the log index; nothing if a prune has removed the row `$2`. */
-const LOG_END_WITH: Statement = {
+/** Returns the end of the log index; nothing if a prune has removed the row `$2` since the caller read it. */
+const LOG_END_WITH_ROW: Statement = {
   text: 'SELECT logged FROM vault.chain JOIN vault.audit USING (chain) WHERE chain = $1 AND sequence = $2',
 };
 const SET_LOG_END: Statement = { text: 'UPDATE vault.chain SET logged = $2 WHERE chain = $1 AND logged < $2' };
@@ -157,7 +157,7 @@ export function auditMethods({
 
     indexLog: (chain, rows, from, end) =>
       change(async ({ run }) => {
-        const [found] = await run(LOG_END_WITH, [chain, end]);
+        const [found] = await run(LOG_END_WITH_ROW, [chain, end]);
         const covered = storedNumber(found?.[0] ?? -1);
         if (from > covered) return;
         const added = run(INDEX_LOG, [chain, ...pairs(rows)]);

@@ -9,7 +9,8 @@ const PRUNE: Statement = { text: 'DELETE FROM vault.audit WHERE chain = $1 AND s
 const PRUNE_INDEXES: readonly Statement[] = ['audit_subject', 'audit_index'].map((table) => ({
   text: `DELETE FROM vault.${table} WHERE chain = $1 AND sequence BETWEEN $2 AND $3 AND blind = ANY ($4::uuid[])`,
 }));
-const CUT_LOG: Statement = {
+/** Ends the log index at the last row of the chain if it ended later. */
+const SHORTEN_LOG: Statement = {
   text: `UPDATE vault.chain SET logged = least(logged,
       (SELECT coalesce(max(sequence), 0) FROM vault.audit WHERE chain = $1)) WHERE chain = $1`,
 };
@@ -29,7 +30,7 @@ export function pruneMethods({ change }: Connections): Pick<Maintenance, 'pruneA
         await Promise.all([
           ...PRUNE_INDEXES.map((statement) => run(statement, [chain, first, last, texts])),
           run(PRUNE, [chain, first, last]),
-          run(CUT_LOG, [chain]),
+          run(SHORTEN_LOG, [chain]),
         ]);
       }).catch((error: unknown) => {
         const isRefused = error instanceof Error && error.cause instanceof PgError && error.cause.code === NOT_ALLOWED;
