@@ -34,7 +34,7 @@ export default defineConfig({
     pool: 'forks',
     isolate: false,
     sequence: { sequencer: SlowFirst },
-    // One more than the two cores: some files mostly wait for processes, signals and locks.
+    // More than the two cores: some files mostly wait for processes, signals and locks.
     maxWorkers: 4,
     testTimeout: 20_000,
     hookTimeout: 20_000,

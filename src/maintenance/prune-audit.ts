@@ -154,7 +154,7 @@ async function appendCheckpoint(
   let waiting: AuditDraft[] = [];
   for (const events of kept) {
     if (begin === 0) {
-      // The first row stops other processes from loading an older snapshot. Then check for earlier loads and checkpoints.
+      // The first row stops other processes from loading an older snapshot. Then look for loads and checkpoints before.
       const { sequence } = await store.auditHead(ROOT_CHAIN);
       await store.appendAudit([draft(events)]);
       begin = sequence + 1;
@@ -172,7 +172,7 @@ async function appendCheckpoint(
   await store.appendAudit([...waiting, draft([checkpointEvent({ ...checkpoint, begin })])]);
 }
 
-/** Rejects with `conflict` if an entry after `heads` loaded a snapshot of the state at or before the row of the root. */
+/** Rejects with `conflict` if an entry after `heads` loaded a snapshot of a state up to the row of the root. */
 async function refuseLoads(parts: PruneParts, heads: WalkStart): Promise<void> {
   const pace = createPace();
   for await (const { event } of walkAudit(parts, heads)) {
