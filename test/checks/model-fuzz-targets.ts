@@ -21,8 +21,8 @@ export interface CreatedTenant {
 }
 
 /**
- * Two copies of a vault with the same clock and random numbers. One or more daemons serve one; the other is opened
- * directly.
+ * Two copies of a vault with the same clock and random numbers. One or more daemons serve one copy; the other copy is
+ * opened directly.
  */
 export interface Targets {
   readonly tenants: readonly CreatedTenant[];
@@ -47,12 +47,12 @@ export interface TargetOptions {
   readonly openStores?: OpenStores | undefined;
 }
 
-/** The operations that depend on activity. Each daemon writes the activity of its reads a little later. */
+/** The operations whose results depend on activity. A daemon writes the activity of its reads after the replies. */
 const NEED_ACTIVITY: readonly OperationId[] = ['getUsageReport', 'getActivity', 'deleteToken'];
 
 export async function openTargets({ folder, seed, clock, tenants, draw, openStores }: TargetOptions): Promise<Targets> {
   const created: CreatedTenant[] = [];
-  /** A tenant that no step changes. */
+  /** The tenant whose key `writeActivity` uses. No step changes it. */
   let reporter: CreatedTenant | undefined;
   const inserted: Parameters<Store['insertTenant']>[] = [];
   const first = join(folder, 'daemon.db');
@@ -83,14 +83,14 @@ export async function openTargets({ folder, seed, clock, tenants, draw, openStor
   }
   const fileStore = async (file: string) => (await openVaultFile(file)).store;
   const stores = others ?? [await fileStore(first)];
-  // The daemons share their random numbers: whichever answers draws the same as the other copy.
+  // The daemons share one random source, so whichever answers draws the same numbers as the other copy.
   const random = seededRandom(seed);
   const served = await Promise.all(stores.map((store) => open(store, random)));
   const direct = await open(await fileStore(second), seededRandom(seed));
   const daemons = await startDaemons(served, draw);
   const { call: callDirect } = directClient(direct);
 
-  /** Makes each of several daemons write its activity: a report starts with that. */
+  /** Requests a report from each of several daemons: before a report, a daemon writes its activity. */
   async function writeActivity(): Promise<void> {
     if (served.length === 1) return;
     const apiKey = reporter?.application.key;

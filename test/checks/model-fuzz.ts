@@ -83,8 +83,8 @@ async function fuzzVault(
   const draw = createDraw(options.seed * 1_000_003 + part);
   const seed = `${options.seed}/${part}`;
   const { openStores } = options;
-  const daemons = createDraw(options.seed * 1_000_033 + part);
-  const targets = await openTargets({ folder, seed, clock, tenants: TENANTS, draw: daemons, openStores });
+  const daemonDraw = createDraw(options.seed * 1_000_033 + part);
+  const targets = await openTargets({ folder, seed, clock, tenants: TENANTS, draw: daemonDraw, openStores });
   try {
     const model = createModel(targets.tenants, clock.now(), options.ignoresExpiry ?? false);
     const found = await walk({ ...options, model, targets, clock, draw, steps, count });
@@ -209,7 +209,7 @@ function modelDiffers(expected: Expected, reply: Reply, actual: PlainObject): st
   return paths === undefined || paths.some((path) => named.includes(path)) ? undefined : differs;
 }
 
-/** Rejects with a `CheckFailure` when a reply differs or is a 5xx. Resolves to the figures. */
+/** Resolves to the figures of a run. Rejects with a `CheckFailure` if a reply differs or is a 5xx. */
 export async function requireAgreement(options: FuzzOptions): Promise<Figures> {
   const { figures, differences } = await fuzz(options);
   const [first] = differences;

@@ -72,9 +72,9 @@ export interface Fixture {
 }
 
 export interface MatrixWorld {
-  /** Vaults of one store, as several daemons have them. */
+  /** A vault for each daemon, all on the same store. */
   readonly vaults: readonly Vault[];
-  /** Sends a call to a random one of the vaults. */
+  /** Sends a call to a random vault. */
   readonly dispatch: Vault['dispatch'];
   readonly clock: SteppingClock;
   readonly other: { readonly key: string; readonly management: string; readonly applicationId: string };

@@ -28,7 +28,7 @@ export function judge(results: Readonly<Record<string, MatrixResult>>): Record<s
   return figures;
 }
 
-/** The number of cells with invalid keys that run over HTTP: a daemon limits failed authentications. */
+/** The maximum number of cells with invalid keys over HTTP: a daemon limits failed authentications. */
 const MAX_UNAUTHENTICATED = 15;
 
 async function runOverHttp(seed: number, every: number): Promise<MatrixResult> {

@@ -156,7 +156,7 @@ const same = (a: Expected, b: Expected) =>
 
 export interface MatrixOptions {
   readonly seed: number;
-  /** Whether each vault has a daemon, which receives its calls over HTTP. */
+  /** Whether to send calls over HTTP, to a daemon for each vault. Default: false. */
   readonly overHttp?: boolean;
   /** Opens the stores of the vaults. Default: one store in memory. */
   readonly openStores?: OpenStores;

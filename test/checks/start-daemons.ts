@@ -7,7 +7,7 @@ import { startDaemon } from '../../src/http/daemon.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
 
-/** Creates a vault that `fill` gives its first records. Resolves to its store, opened once for each daemon. */
+/** Creates a vault with the records that `fill` inserts. Resolves to its store, opened once for each daemon. */
 export type OpenStores = (header: VaultHeader, fill: (store: Store) => Promise<void>) => Promise<readonly Store[]>;
 
 /** Daemons on one store, each with a vault of its own. */

@@ -18,7 +18,7 @@ describe('an interrupted prune of a store', () => {
     let killed = 0;
     for (let isKilled = true; isKilled; killed += 1) {
       isKilled = false;
-      // Two writes end with the checkpoint. Each later run removes one more batch.
+      // The second write is the checkpoint. Each run after it removes one more batch.
       let left = Math.min(killed, killed > 2 ? 1 : 2);
       await vault
         .pruneWith(`archive-${killed}`, async () => {
@@ -91,8 +91,8 @@ describe('an interrupted prune of a store', () => {
   it.each([
     ['that completes', undefined],
     ['that is killed before it removes rows', 0],
-    ['that is killed when it has removed a part of a chain', 2],
-  ] as const)('leaves a sound store beside another one %s', async (_what, removals) => {
+    ['that is killed after it removed a part of a chain', 2],
+  ] as const)('leaves a sound store beside another prune %s', async (_what, removals) => {
     let appended = 0;
     await vault.pruneWith(
       'small',
@@ -115,7 +115,7 @@ describe('an interrupted prune of a store', () => {
   it.each([
     ['completes', undefined],
     ['is killed', 1],
-  ] as const)('gives up when another one writes a checkpoint first and %s', async (_what, removals) => {
+  ] as const)('gives up if another prune writes a checkpoint first and %s', async (_what, removals) => {
     let isFirst = true;
     const pruned = vault.pruneWith(
       'small',
@@ -147,7 +147,7 @@ it('a store that was pruned moves to a file and back', async () => {
   vault.daemon = await serve(vault.at);
   await vault.expectSound();
   await vault.expectSound(1);
-  // Its first chain has the number of one in the archive.
+  // Its first chain has the same number as a chain in the archive.
   expect(await vault.chains()).toEqual(['0', '1']);
   expect(await vault.doctor(vault.at, ['old'])).toMatchObject(SOUND);
   await vault.daemon.close();
@@ -155,7 +155,7 @@ it('a store that was pruned moves to a file and back', async () => {
   expect(await vault.chains()).toEqual(['0']);
   expect(await vault.doctor(vault.at, ['old', 'next'])).toMatchObject(SOUND);
 
-  // A store whose only chain is the root, after others were removed.
+  // Now the root is the only chain, and the checkpoint names removed ones.
   const single = { file: join(vault.folder, 'single.db') };
   await moveVault({ from: vault.at, to: single }, MOVE);
   expect(await vault.doctor(single, ['old', 'next'])).toMatchObject(SOUND);

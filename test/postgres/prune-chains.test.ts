@@ -54,7 +54,7 @@ describe('a prune of a store', () => {
     expect(await vault.chains()).toEqual(['0', '4']);
   });
 
-  it('keeps a chain that is not older, and what follows its beginning', async () => {
+  it('keeps a chain that ended later, and the entries of the root from its beginning on', async () => {
     const [opened] = await vault.query('SELECT max(at) FROM vault.audit WHERE chain = 2');
     await vault.prune('old', Number(opened));
     expect(await vault.chains()).toEqual(['0', '2', '3']);
@@ -62,7 +62,7 @@ describe('a prune of a store', () => {
     expect(await vault.prune('none', Number(opened))).toEqual({ removed: 0 });
   });
 
-  it('keeps a chain with an entry that is not older, though its end is', async () => {
+  it('keeps a chain that ended before but has a later entry', async () => {
     await vault.daemon.close();
     let ahead = 0;
     const now = () => Date.now() + ahead;
@@ -93,11 +93,11 @@ describe('a prune of a store', () => {
     expect(await vault.doctor(vault.at, ['old'])).toMatchObject(SOUND);
   });
 
-  it('leaves an anchor valid that names a removed row', async () => {
+  it('keeps an anchor valid that names a removed row', async () => {
     const anchor = join(vault.folder, 'anchor');
     const four = await serve(vault.at, anchor);
     for (let n = 0; n < 9; n += 1) await vault.change(four, 'one-1', n);
-    // The close of a daemon writes an anchor for the root. Keep one that names the chain.
+    // When a daemon closes, its anchor names the root. Keep an earlier one that names the chain.
     await sleep(1200);
     const named = readFileSync(anchor, 'utf8');
     expect(named.split('\n')[2]).toMatch(/^4 [1-9]/);
@@ -135,7 +135,7 @@ describe('a prune of a store', () => {
     const waiting = vault.logged(`after=${left[0]}&wait=5`);
     await vault.change(vault.daemon, 'two-3');
     expect(await waiting).toHaveLength(1);
-    // The same with the root alone.
+    // Repeat with the root as the only chain.
     await vault.daemon.close();
     await vault.prune('next', await between());
     vault.daemon = await serve(vault.at);
@@ -210,7 +210,7 @@ describe('after a prune of a store', () => {
     expect(await vault.verifyArchive()).toMatchObject({ ok: true });
   });
 
-  it('an archive whose section ends before the closing entry of its chain is found', async () => {
+  it('an archive with a section that ends before its chain is found', async () => {
     const opened = await openForKeyHolder({ ...vault.at, credential: CREDENTIAL });
     onTestFinished(() => opened.close());
     const { archive } = await vault.prune();

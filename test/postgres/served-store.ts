@@ -36,7 +36,7 @@ export async function newStore(): Promise<StorePlace> {
   return parseStore(`${await database}?sslmode=disable&schema=prune_${schemas++}`, true);
 }
 
-/** Resolves to a time that is later than all calls before, and earlier than all later ones. */
+/** Resolves to a time after all earlier calls and before all later ones. */
 export async function between(): Promise<number> {
   await sleep(3);
   const now = Date.now();
@@ -102,7 +102,7 @@ export async function servedStore() {
   /** The daemon that serves, and the place of the vault. */
   const state = { daemon: three, at: { store } };
 
-  /** Uses another store from then on, to which the vault was moved. */
+  /** Sets the store to which the vault was moved. The methods then use it. */
   async function use(other: StorePlace): Promise<void> {
     state.at = { store: other };
     client = await openTestClient(other.url);
@@ -126,7 +126,7 @@ export async function servedStore() {
     return (body['data'] as readonly { readonly id: string }[]).map(({ id }) => id);
   }
 
-  /** Runs a prune that removes a few rows at a time. Calls `before` with the name of each write, before it. */
+  /** Runs a prune that removes a few rows at a time. Before each write, calls `before` with the name of its method. */
   async function pruneWith(name: string, before: (method: string) => Promise<void>, until = second) {
     const opened = await openForKeyHolder({ ...state.at, credential: CREDENTIAL });
     const altered: typeof opened.store = {
@@ -148,7 +148,7 @@ export async function servedStore() {
     return pruneAudit(parts, until, () => archived(name)).finally(opened.close);
   }
 
-  /** Runs a prune that is killed before it removes rows, or when it has removed rows in `removals` steps. */
+  /** Runs a prune that is killed once it has removed rows `removals` times. */
   async function killedPrune(name: string, removals: number): Promise<void> {
     let left = removals;
     const killed = pruneWith(name, async (method) => {
@@ -157,7 +157,7 @@ export async function servedStore() {
     await expect(killed).rejects.toThrow('killed');
   }
 
-  /** Expects that everything works, and that tokens whose last change is in any chain can be changed. */
+  /** Expects a sound store whose tokens can be changed, whichever chain has their last change. */
   async function expectSound(round = 0): Promise<void> {
     await withAdmin(async (admin) => {
       expect(await admin.verifyAudit(), `round ${round}`).toMatchObject({ ok: true });

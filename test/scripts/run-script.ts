@@ -193,18 +193,18 @@ async function inStore(cwd: string): Promise<ScriptVault> {
 }
 
 /** Running daemons on one vault. */
-interface Serving {
+interface RunningDaemons {
   readonly urls: readonly string[];
   stop(): Promise<unknown>;
 }
 
-async function serveFile(cwd: string): Promise<Serving> {
+async function serveFile(cwd: string): Promise<RunningDaemons> {
   const { ready, stop } = await startServe(cwd, ['--file', 'vault.db', '--log', 'false']);
   return { urls: [String(ready['url'])], stop };
 }
 
-/** Starts daemons in this process: to start a process for each takes longer than the commands. */
-async function serveStore(cwd: string, { VAULT_STORE = '' }: Variables, count: number): Promise<Serving> {
+/** Starts daemons in this process, because starting a process for each takes longer than the commands. */
+async function serveStore(cwd: string, { VAULT_STORE = '' }: Variables, count: number): Promise<RunningDaemons> {
   const [{ createDraw }, { startDaemons }, { parseStore }, { openStoreVault }] = await Promise.all([
     import('../checks/model-fuzz-bodies.ts'),
     import('../checks/start-daemons.ts'),
@@ -230,10 +230,10 @@ async function serveStore(cwd: string, { VAULT_STORE = '' }: Variables, count: n
 
 interface Target {
   readonly create: (cwd: string) => Promise<ScriptVault>;
-  readonly serve?: (cwd: string, opening: Variables) => Promise<Serving>;
+  readonly serve?: (cwd: string, opening: Variables) => Promise<RunningDaemons>;
 }
 
-/** The first two are on a file, the others on PostgreSQL. Two daemons answer in turn, a command each. */
+/** The first two use a file, the others PostgreSQL. Two daemons take turns, one command each. */
 const TARGETS = {
   direct: { create: inFile },
   daemon: { create: inFile, serve: serveFile },
@@ -300,14 +300,14 @@ async function runSteps(
 ): Promise<readonly StepOutput[]> {
   const outputs: StepOutput[] = [];
   const { normalise } = createNormaliser(cwd);
-  for (const [at, step] of script.steps.entries()) {
+  for (const [index, step] of script.steps.entries()) {
     const line = splitWords(step.command, variables);
     if (line.words[0] !== 'vault') throw new Error(`only vault can be run: ${step.command}`);
     const stdin = step.stdin.map((one) => `${one}\n`).join('');
     const words = line.words.slice(1);
     // Commands without an endpoint work on the file, even when a daemon is named.
     const file = isLocal(words) ? opening : {};
-    const target = targets[at % targets.length];
+    const target = targets[index % targets.length];
     const ran = await run(words, { cwd, env: { ...target, ...env, ...file, ...line.env }, stdin });
     if (step.capture !== undefined) {
       if (ran.exitCode !== 0) throw new Error(`${step.command} ended with ${ran.exitCode}: ${ran.stderr}`);

@@ -20,14 +20,14 @@ const NAMES = readdirSync(FOLDER).filter(
   (name) => name.endsWith('.txt') && !ON_FILES.includes(name.slice(0, -'.txt'.length)),
 );
 
-/** Whether to run the transcripts of daemons on the target `store`, too. CI does so on Debian's PostgreSQL. */
+/** Whether transcripts with daemons must also print the same with `--store`. CI tests this on Debian's PostgreSQL. */
 const RUNS_BOTH = process.env['VAULT_TEST_POSTGRES'] !== undefined;
 
-/** Returns the target with daemons that also runs a transcript. */
-function daemonsOf(name: string): TargetName | undefined {
+/** Returns the target whose daemons must print the transcript; undefined without one. */
+function daemonTargetOf(name: string): TargetName | undefined {
   // These commands need no daemon.
   if (name.startsWith('local-')) return undefined;
-  // A daemon shows the log entries of another one's reads a moment later.
+  // A daemon lists the log entries of another daemon's reads only some milliseconds later.
   return name === 'logs.txt' ? 'store daemon' : 'two store daemons';
 }
 
@@ -35,6 +35,6 @@ it.each(NAMES)('%s prints the same on PostgreSQL', { timeout: 120_000 }, async (
   const text = readFileSync(new URL(name, FOLDER), 'utf8');
   const script = parseScript(text);
   const run = async (target: TargetName) => expect(withOutputs(script, await runScript(script, target))).toBe(text);
-  const daemons = daemonsOf(name);
+  const daemons = daemonTargetOf(name);
   await Promise.all([daemons && run(daemons), (daemons === undefined || RUNS_BOTH) && run('store')]);
 });

@@ -15,11 +15,11 @@ function fileWith(content: string | Buffer): string {
   return file;
 }
 
-describe('a file that `vault serve` writes', () => {
+describe('vault serve --ready-file', () => {
   it.each([
     ['an older ready file', JSON.stringify(READY)],
     ['an empty file', ''],
-  ])('replaces %s by --ready-file', async (_, content) => {
+  ])('replaces %s', async (_, content) => {
     const file = fileWith(content);
     await writeReadyFile(file, READY);
     expect(JSON.parse(readFileSync(file, 'utf8'))).toEqual(READY);
@@ -29,16 +29,18 @@ describe('a file that `vault serve` writes', () => {
     ['the vault', VAULT],
     ['a key', KEY],
     ['another text', '{"url":"http://127.0.0.1:1"}\n'],
-  ])('keeps %s that --ready-file names', async (_, content) => {
+  ])('rejects %s and keeps it', async (_, content) => {
     const file = fileWith(content);
     await expect(writeReadyFile(file, READY)).rejects.toMatchObject({ code: 'usage' });
     expect(readFileSync(file)).toEqual(Buffer.from(content));
   });
+});
 
+describe('vault serve --log-file', () => {
   it.each([
-    ['an older log', '{"status":200}\n'],
+    ['an existing log', '{"status":200}\n'],
     ['an empty file', ''],
-  ])('appends to %s by --log-file', (_, content) => {
+  ])('appends to %s', (_, content) => {
     const file = fileWith(content);
     openLogFile(file, () => undefined).write('{"status":404}\n');
     expect(readFileSync(file, 'utf8')).toBe(`${content}{"status":404}\n`);
@@ -47,9 +49,9 @@ describe('a file that `vault serve` writes', () => {
   it.each([
     ['the vault', VAULT],
     ['a key', KEY],
-  ])('refuses %s that --log-file names', (_, content) => {
+  ])('rejects %s', (_, content) => {
     const file = fileWith(content);
-    const refused = expect.objectContaining({ code: 'usage', message: `--log-file: ${file} is not a log` });
-    expect(() => openLogFile(file, () => undefined)).toThrow(refused);
+    const notLog = expect.objectContaining({ code: 'usage', message: `--log-file: ${file} is not a log` });
+    expect(() => openLogFile(file, () => undefined)).toThrow(notLog);
   });
 });

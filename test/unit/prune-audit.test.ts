@@ -197,7 +197,7 @@ async function pruneWith(
   }
 }
 
-/** Waits for some milliseconds. Resolves to the time then. */
+/** Waits for `ms` milliseconds. Resolves to the time after the pause. */
 async function pauseFor(ms: number): Promise<number> {
   await new Promise((resolve) => setTimeout(resolve, ms));
   return Date.now();
@@ -305,7 +305,7 @@ describe('an interrupted prune', () => {
     },
   );
 
-  it.each([false, true])('gives up if another one writes a checkpoint first (killed: %s)', async (isKilled) => {
+  it.each([false, true])('gives up if another prune writes a checkpoint first (killed: %s)', async (isKilled) => {
     const vault = await fileVault(3);
     const time = await pauseFor(5);
     await change(vault, 'token-0', 'later');

@@ -13,9 +13,9 @@ const sample = (seed: number): Partial<MatrixOptions> => ({
 });
 
 /** Sends the call of each cell to one of two daemons. */
-async function run({ seed, quick }: CheckOptions, isDeaf = false) {
+async function run({ seed, quick }: CheckOptions, isStale = false) {
   const options = { seed, overHttp: true, ...(quick && sample(seed)) };
-  return judge({ daemons: await withServer((openStores) => runMatrix({ ...options, openStores }), isDeaf) });
+  return judge({ daemons: await withServer((openStores) => runMatrix({ ...options, openStores }), isStale) });
 }
 
 export const CHECK: Check = {
@@ -24,6 +24,6 @@ export const CHECK: Check = {
   quick: true,
   runs: 'beside',
   run: (options) => run(options),
-  /** A daemon that does not learn of changes. */
+  // One daemon never sees changes of keys, rules and tenants, so a reply must differ.
   control: ({ seed }) => run({ seed, quick: true }, true),
 };

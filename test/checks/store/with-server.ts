@@ -5,9 +5,9 @@ import type { OpenStores } from '../start-daemons.ts';
 
 /**
  * Runs `use` with a server of its own. Each vault that `use` opens has a schema of its own and a store for each of two
- * daemons. With `isDeaf`, the second daemon never learns of a changed key, rule or tenant.
+ * daemons. With `isStale`, the second daemon never sees a changed key, rule or tenant.
  */
-export async function withServer<T>(use: (openStores: OpenStores) => Promise<T>, isDeaf = false): Promise<T> {
+export async function withServer<T>(use: (openStores: OpenStores) => Promise<T>, isStale = false): Promise<T> {
   const server = await startPostgres();
   // The server requires no password, but the client does.
   process.env['PGPASSWORD'] = 'unused';
@@ -16,14 +16,15 @@ export async function withServer<T>(use: (openStores: OpenStores) => Promise<T>,
     return await use(async (...parts) => {
       const url = `postgres://postgres@127.0.0.1:${server.port}/postgres?sslmode=disable&schema=vault_${vaults++}`;
       const [first, second] = await openTwice(url, ...parts);
-      return [first, isDeaf ? await deaf(second) : second];
+      return [first, isStale ? await staleStore(second) : second];
     });
   } finally {
     await server.stop();
   }
 }
 
-async function deaf(store: Store): Promise<Store> {
+/** Returns a store that always reports the same version of keys, rules and tenants. */
+async function staleStore(store: Store): Promise<Store> {
   const version = await store.authorityVersion();
   return { ...store, authorityVersion: async () => version };
 }
