@@ -112,7 +112,7 @@ async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNot
 async function rowAt(parts: AnchorParts, place: AuditHead, { audit: root }: Reached): Promise<AuditHead> {
   const [row] = await parts.store.readAudit(place.chain, place.sequence - 1, 1);
   if (row?.sequence === place.sequence) return row;
-  // The root opened the chain before its own row in the anchor. A prune of this row also removes the chain.
+  // The root opened the chain before `root`, its row in the anchor. A prune of that row also removes the chain.
   return (await isPruned(parts, place.chain === ROOT_CHAIN ? place : root)) ? place : START;
 }
 

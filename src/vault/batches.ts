@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 /** The pause between two slices of a check, in milliseconds. */
 const REST_MS = 10;
 
-/** The maximum time of a batch that counts for its pause, in milliseconds. A longer batch may only wait for a lock. */
+/** The maximum time of a batch that counts, in milliseconds. A longer batch may only have waited for a lock. */
 const MAX_BATCH_MS = 20;
 
 /** Pauses between two slices of a check, so that calls go first. A slice takes about a millisecond. */

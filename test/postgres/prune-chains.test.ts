@@ -201,8 +201,8 @@ describe('after a prune of a store', () => {
       const report = await vault.verifyArchive().catch(({ message }: Error) => ({
         first_bad: { chain: '', sequence: '', what: message },
       }));
-      const { chain, sequence, what: said } = report.first_bad ?? {};
-      expect(`${chain} ${sequence} ${said}`, name).toMatch(what);
+      const { chain, sequence, what: reported } = report.first_bad ?? {};
+      expect(`${chain} ${sequence} ${reported}`, name).toMatch(what);
     }
     const found = { table: 'archive', id: '', what: expect.stringContaining(place) };
     expect((await vault.doctor(vault.at, ['old'])).findings).toContainEqual(found);

@@ -22,7 +22,7 @@ const RULE = {
   transform: 'reveal',
   permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
 };
-/** The number of tokens that each daemon creates. One of them is deleted. */
+/** The number of tokens that each daemon creates. The second one also deletes a token. */
 export const TOKENS = 14;
 
 /** The number of rows that `pruneWith` removes at a time. */
@@ -55,7 +55,7 @@ export type ServedStore = Awaited<ReturnType<typeof servedStore>>;
 
 /**
  * Creates a vault that three daemons served, one after the other. The third one, `daemon`, still serves. The table
- * `kept` has the tokens as the first one left them.
+ * `kept` holds the rows of the tokens as the first one left them.
  */
 export async function servedStore() {
   const folder = await mkdtemp(join(tmpdir(), 'vault-prune-'));
@@ -118,7 +118,7 @@ export async function servedStore() {
 
   const verify = () => withAdmin((admin) => admin.verifyAudit());
 
-  /** Returns the ids of the entries that `GET /logs` lists for a query. */
+  /** Resolves to the ids of the entries that `GET /logs` lists for a query. */
   async function logged(text: string): Promise<readonly string[]> {
     const parts = { query: [...new URLSearchParams(text)] };
     const { status, body } = await callVault(state.daemon, management, 'listLogs', parts);

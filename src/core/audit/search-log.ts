@@ -115,6 +115,7 @@ async function withTime({ store }: LogParts, of: LogPlace | undefined): Promise<
   const [sequence] = of.place;
   if (sequence === 0) return { ...of, reached: 0 };
   const [row] = await store.readAudit(of.chain, sequence - 1, 1);
+  // A file has only the root, and returns its rows for every chain.
   return { ...of, reached: row?.chain === of.chain ? row.at : 0 };
 }
 
