@@ -28,7 +28,7 @@ type Daemon = Awaited<ReturnType<typeof startServe>>;
 
 async function serve(...words: readonly string[]): Promise<Daemon> {
   const daemon = await startServe(place.cwd, ['--file', 'v.db', '--metrics', '127.0.0.1:0', ...words]);
-  onTestFinished(() => void daemon.stop());
+  onTestFinished(async () => void (await daemon.stop()));
   return daemon;
 }
 
@@ -136,5 +136,8 @@ describe('vault serve --metrics', { timeout: 60_000 }, () => {
 function childOf(parent: number): number {
   const rows = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
   const ids = rows.map((row) => row.trim().split(/\s+/).map(Number));
-  return ids.find(([, of]) => of === parent)?.[0] ?? -1;
+  const child = ids.find(([, of]) => of === parent)?.[0];
+  // A signal to the id -1 would reach all processes.
+  if (child === undefined) throw new Error(`process ${parent} has no child`);
+  return child;
 }

@@ -58,7 +58,7 @@ async function serve(more: readonly string[] = [], env: Readonly<Record<string, 
   if (posix) expect(statSync(ready).mode & 0o777).toBe(0o600);
   const { url, pid } = JSON.parse(readFileSync(ready, 'utf8'));
   expect(pid).toBe(child.pid);
-  return { child, url, port: Number(new URL(url).port), pids: posix ? workersOf(child.pid ?? -1) : [], ended };
+  return { child, url, port: Number(new URL(url).port), pids: posix ? workersOf(Number(child.pid)) : [], ended };
 }
 
 function workersOf(supervisor: number): readonly number[] {
@@ -204,7 +204,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
       expect(statuses.map(({ status }) => status)).toEqual([200, 200]);
     }
     const together = await Promise.all(Array.from({ length: 20 }, (_, at) => post(port, `together-${at}`)));
-    for (const pid of [child.pid ?? -1, ...pids]) process.kill(pid, 'SIGKILL');
+    for (const pid of [Number(child.pid), ...pids]) process.kill(pid, 'SIGKILL');
     await gone(pids);
     expect(together.map(({ status }) => status)).toEqual(Array(20).fill(201));
     const ids = await kept();
@@ -222,7 +222,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
       const load = startLoad(port, `load-${order}`);
       while (load.acknowledged.length < 40) await sleep(10);
       // Ctrl-C on a terminal signals every process.
-      for (const pid of [...pids, child.pid ?? -1]) process.kill(pid, 'SIGINT');
+      for (const pid of [...pids, Number(child.pid)]) process.kill(pid, 'SIGINT');
       await sleep(100);
       for (const at of order) {
         busy[at]?.finish();
@@ -244,7 +244,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     const { port, pids, ended } = await serve(['--no-log']);
     const load = startLoad(port, `killed-${at}`, [201, 500, 503]);
     while (load.acknowledged.length < 40) await sleep(10);
-    process.kill(pids[at] ?? -1, 'SIGKILL');
+    process.kill(Number(pids[at]), 'SIGKILL');
     expect((await ended).exitCode).toBe(1);
     await load.stop();
     const ids = await kept();
@@ -287,7 +287,7 @@ describe.runIf(posix)('vault serve --workers 2', () => {
     writeFileSync(place.inside('bug.cjs'), bug);
     const options = `--require ${JSON.stringify(place.inside('bug.cjs'))}`;
     const { pids, ended } = await serve(['--no-log'], { NODE_OPTIONS: options });
-    process.kill(pids[1] ?? -1, 'SIGUSR2');
+    process.kill(Number(pids[1]), 'SIGUSR2');
     const { exitCode, stderr } = await ended;
     expect([exitCode, stderr.split('\n').slice(1)]).toEqual([
       70,

@@ -93,6 +93,9 @@ function checkResult(words: readonly string[], stdout: string): void {
   }
 }
 
+/** The number of daemons started. Each has a ready file of its own, so that none reads that of another one. */
+let started = 0;
+
 /**
  * Starts a daemon on a free port or the given socket; resolves when it is ready. `bin` may be the `bin/vault.js` of
  * another version.
@@ -102,7 +105,7 @@ export async function startServe(
   words: readonly string[],
   bin = VAULT,
 ): Promise<{ readonly ready: Readonly<Record<string, unknown>>; stop(): Promise<number>; told(): string }> {
-  const readyFile = path.join(cwd, 'ready.json');
+  const readyFile = path.join(cwd, `ready-${started++}.json`);
   const port = words.includes('--socket') ? [] : ['--port', '0'];
   const child = spawn(process.execPath, [bin, 'serve', ...port, '--ready-file', readyFile, ...words], {
     cwd,
