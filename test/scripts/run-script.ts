@@ -93,9 +93,6 @@ function checkResult(words: readonly string[], stdout: string): void {
   }
 }
 
-/** The number of daemons started. Each has a ready file of its own, so that none reads that of another one. */
-let started = 0;
-
 /**
  * Starts a daemon on a free port or the given socket; resolves when it is ready. `bin` may be the `bin/vault.js` of
  * another version.
@@ -105,7 +102,7 @@ export async function startServe(
   words: readonly string[],
   bin = VAULT,
 ): Promise<{ readonly ready: Readonly<Record<string, unknown>>; stop(): Promise<number>; told(): string }> {
-  const readyFile = path.join(cwd, `ready-${started++}.json`);
+  const readyFile = path.join(cwd, 'ready.json');
   const port = words.includes('--socket') ? [] : ['--port', '0'];
   const child = spawn(process.execPath, [bin, 'serve', ...port, '--ready-file', readyFile, ...words], {
     cwd,
@@ -117,12 +114,16 @@ export async function startServe(
     stderr += text;
   });
   const ended = new Promise<number>((resolve) => child.on('close', (code) => resolve(code ?? -1)));
-  while (!existsSync(readyFile)) {
+  const readReady = () => (existsSync(readyFile) ? JSON.parse(readFileSync(readyFile, 'utf8')) : undefined);
+  let ready = readReady();
+  // The file of a daemon that has not stopped yet may still be there.
+  while (ready?.pid !== child.pid) {
     if (child.exitCode !== null) throw new Error(`vault serve ended with ${child.exitCode}: ${stderr}`);
     await new Promise((resolve) => setTimeout(resolve, 20));
+    ready = readReady();
   }
   return {
-    ready: JSON.parse(readFileSync(readyFile, 'utf8')),
+    ready,
     stop() {
       child.kill('SIGTERM');
       return ended;
