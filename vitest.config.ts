@@ -6,7 +6,6 @@ const SLOW = [
   'scripts/scripts',
   'scripts/store-scripts',
   'process/access-matrix',
-  'process/bench',
   'process/cli-manners',
   'process/serve-workers',
   'process/exec',
@@ -28,8 +27,8 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/postgres/global-setup.ts',
-    // They need a browser: npm run check:console.
-    exclude: ['test/console/**'],
+    // They need a browser, or a quiet machine: npm run check:console, check:bench.
+    exclude: ['test/console/**', 'test/bench/**'],
     // Processes, not threads: each opens files and starts daemons of its own, and a native module is loaded in most.
     pool: 'forks',
     isolate: false,

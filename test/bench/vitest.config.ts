@@ -1,0 +1,9 @@
+import { defineConfig } from 'vitest/config';
+
+export default defineConfig({
+  test: {
+    include: ['test/bench/**/*.test.ts'],
+    globalSetup: 'test/postgres/global-setup.ts',
+    pool: 'forks',
+  },
+});
