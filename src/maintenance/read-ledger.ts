@@ -2,6 +2,7 @@ import { subjectsOf } from '../core/audit/audit-subjects.ts';
 import {
   type CheckpointParts,
   findBeginning,
+  hasMoved,
   isPruned,
   keptEvents,
   prunedMeanwhile,
@@ -58,7 +59,8 @@ export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
     const { heads } = await findBeginning(parts);
     try {
       const read = await readOnce(parts, places);
-      if (places.size === known) return read;
+      // A prune also removes the index rows of entries that were just read.
+      if (places.size === known && (read.bad.length === 0 || !(await hasMoved(parts, heads[0])))) return read;
     } catch (error) {
       if (!(await isPruned(parts, heads[0], error))) throw error;
     }
@@ -126,9 +128,9 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
  */
 async function chainCheck(parts: LedgerParts, chain: string, first: number) {
   const { store, keyring } = parts;
-  const index = indexCheck<IndexedPlace>(parts, 'audit_subject', {
+  const index = indexCheck<IndexedPlace>(parts, 'audit_subject', first, {
     findMissing: (rows) => store.findUnindexed(chain, rows),
-    count: async (upTo) => (await store.countAuditIndex(chain, upTo)) - (await store.countAuditIndex(chain, first)),
+    count: (upTo) => store.countAuditIndex(chain, upTo),
   });
   const log = await logCheck(parts, chain, first);
   return {
@@ -149,10 +151,11 @@ const BATCH = 100;
 const UNINDEXED = 'has no row in the index of the audit: the row was removed outside the vault';
 const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
 
-/** Returns a check that compares an index of the audit with the entries. Pass the entries in order. */
+/** Returns a check that compares an index of the audit with the entries after `first`. Pass the entries in order. */
 function indexCheck<Row>(
   { rest }: LedgerParts,
   table: string,
+  first: number,
   {
     findMissing,
     count,
@@ -186,7 +189,9 @@ function indexCheck<Row>(
         const places = missing.map((sequence) => ({ chain, sequence }));
         return places.map((place) => ({ ...place, table: 'audit', id: rowName(place), what: UNINDEXED }));
       }
-      const surplus = (await count(last)) > rows;
+      // Count the earlier rows first, because a prune may remove some of them in between.
+      const earlier = await count(first);
+      const surplus = (await count(last)) - earlier > rows;
       return surplus ? [{ chain, sequence: last, table, id: '', what: OVERINDEXED }] : [];
     },
   };
@@ -199,11 +204,9 @@ function indexCheck<Row>(
 async function logCheck(parts: LedgerParts, chain: string, first: number) {
   const { store, keyring } = parts;
   const end = await store.logIndexEnd(chain);
-  const index = indexCheck<LoggedRow>(parts, 'audit_index', {
+  const index = indexCheck<LoggedRow>(parts, 'audit_index', first, {
     findMissing: (rows) => store.findUnlogged(chain, rows),
-    count: async (upTo) =>
-      (await store.countLogIndex(chain, Math.min(upTo, end))) -
-      (await store.countLogIndex(chain, Math.min(first, end))),
+    count: (upTo) => store.countLogIndex(chain, Math.min(upTo, end)),
   });
   let row: PlacedEvent[] = [];
 

@@ -176,6 +176,10 @@ export function prunedMeanwhile(cause?: unknown): Fault {
 
 /** Resolves to whether a prune since `head` explains the error of a walk that began there. */
 export async function isPruned(parts: CheckpointParts, head: AuditHead, error: unknown): Promise<boolean> {
-  if (!(error instanceof BrokenAudit)) return false;
+  return error instanceof BrokenAudit && hasMoved(parts, head);
+}
+
+/** Resolves to whether the walk no longer begins at `head`, because of a prune. Rejects with `BrokenAudit`. */
+export async function hasMoved(parts: CheckpointParts, head: AuditHead): Promise<boolean> {
   return (await findBeginning(parts)).heads[0].sequence !== head.sequence;
 }

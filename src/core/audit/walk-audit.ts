@@ -75,6 +75,8 @@ export async function* walkAudit(parts: AuditParts, from: readonly AuditHead[] =
         open({ chain: name, sequence: 0, link: row.link }, row.at);
       }
       for (const place of notedPlaces(event)) {
+        // A suspended process may record its chain after another one has closed it, and a prune has removed it.
+        if (!opened.has(place.chain)) continue;
         await checkPlace(parts.store, place, ends.get(place.chain) ?? 0, event.action === 'closeChain');
       }
     }

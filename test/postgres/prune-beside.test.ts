@@ -1,0 +1,70 @@
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { createChainRecorder } from '../../src/core/audit/chain-events.ts';
+import type { AuditStore } from '../../src/core/audit/ports.ts';
+import { readLedger } from '../../src/maintenance/read-ledger.ts';
+import { openForKeyHolder } from '../../src/vault/key-holder.ts';
+import { CREDENTIAL } from '../unit/vault-admin-fixture.ts';
+import { type ServedStore, servedStore } from './served-store.ts';
+
+let vault: ServedStore;
+beforeEach(async () => {
+  vault = await servedStore();
+});
+
+async function open() {
+  const opened = await openForKeyHolder({ ...vault.at, credential: CREDENTIAL });
+  onTestFinished(() => opened.close());
+  return opened;
+}
+
+/** Reads the ledger of the vault, with other reads of the audit. */
+async function readWith(change: (store: AuditStore) => Partial<AuditStore>) {
+  const opened = await open();
+  return readLedger({ ...opened, store: { ...opened.store, ...change(opened.store) } });
+}
+
+describe('beside a prune of a store', () => {
+  it('a check of the audit accepts that rows of the index are removed', async () => {
+    let isFirst = true;
+    const { bad, heads } = await readWith((store) => ({
+      async findUnindexed(chain, rows) {
+        if (isFirst) await vault.prune();
+        isFirst = false;
+        return store.findUnindexed(chain, rows);
+      },
+    }));
+    expect(bad).toEqual([]);
+    expect(heads.map(({ chain }) => chain)).toEqual(['0', '3']);
+    // Control: a row that no prune removed.
+    await vault.query('DELETE FROM vault.audit_subject WHERE chain = 3 AND sequence = 5');
+    const control = await readWith(() => ({}));
+    expect(control.bad).toMatchObject([{ chain: '3', sequence: 5 }]);
+  });
+
+  it.each(['countAuditIndex', 'countLogIndex'] as const)('%s may change between two counts', async (count) => {
+    await vault.daemon.sweep();
+    await vault.killedPrune('old', 2);
+    const { bad } = await readWith((store) => ({
+      async [count](chain: string, upTo: number) {
+        const rows = await store[count](chain, upTo);
+        // Completes the prune.
+        await vault.prune('none', 1);
+        return rows;
+      },
+    }));
+    expect(bad).toEqual([]);
+    expect(await vault.chains()).toEqual(['0', '3']);
+  });
+});
+
+describe('after a prune of a store', () => {
+  it('a suspended process may record the end of its removed chain', async () => {
+    const { store, audit } = await open();
+    const [, , end] = await store.auditHeads();
+    await vault.prune();
+    if (end !== undefined) await store.appendAudit([createChainRecorder(audit).noted([end])]);
+    expect(end?.chain).toBe('2');
+    expect(await vault.verify()).toMatchObject({ ok: true });
+    await vault.expectSound();
+  });
+});
