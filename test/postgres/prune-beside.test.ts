@@ -2,9 +2,10 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createChainRecorder } from '../../src/core/audit/chain-events.ts';
 import type { AuditStore } from '../../src/core/audit/ports.ts';
 import { readLedger } from '../../src/maintenance/read-ledger.ts';
+import { LOSSES } from '../../src/store/rows/channels.ts';
 import { openForKeyHolder } from '../../src/vault/key-holder.ts';
 import { CREDENTIAL } from '../unit/vault-admin-fixture.ts';
-import { type ServedStore, servedStore } from './served-store.ts';
+import { between, type ServedStore, serve, servedStore } from './served-store.ts';
 
 let vault: ServedStore;
 beforeEach(async () => {
@@ -66,5 +67,32 @@ describe('after a prune of a store', () => {
     expect(end?.chain).toBe('2');
     expect(await vault.verify()).toMatchObject({ ok: true });
     await vault.expectSound();
+  });
+
+  it('a suspended process reports no loss of its removed chain', async () => {
+    const losses: unknown[] = [];
+    const onLoss = (loss: unknown) => void losses.push(loss);
+    LOSSES.subscribe(onLoss);
+    onTestFinished(() => void LOSSES.unsubscribe(onLoss));
+    await vault.query('UPDATE vault.chain SET heartbeat_at = 0 WHERE chain = 3');
+    const four = await serve(vault.at);
+    await four.sweep();
+    await vault.prune('old', await between());
+    expect(await vault.chains()).toEqual(['0']);
+    expect(await vault.change(vault.daemon, 'one-10')).toBe(200);
+    expect(losses).toEqual([]);
+    // Control: a chain that no prune removed.
+    await vault.query('DELETE FROM vault.audit WHERE chain = 4');
+    expect(await vault.change(vault.daemon, 'one-7')).toBe(200);
+    expect(losses).toEqual([{ chain: '4', missing: 1 }]);
+  });
+
+  it('a row in the index of a removed chain that somebody puts back is found', async () => {
+    await vault.query('CREATE TEMPORARY TABLE lost AS SELECT * FROM vault.audit_subject WHERE chain = 2');
+    await vault.prune();
+    await vault.expectSound();
+    await vault.query('INSERT INTO vault.audit_subject SELECT * FROM lost');
+    const found = { table: 'audit_subject', id: 'chain 2', what: 'names rows beyond the end of the audit' };
+    expect((await vault.doctor()).findings).toEqual([found]);
   });
 });

@@ -120,6 +120,12 @@ const CHECKS: readonly Check[] = [
       (SELECT 1 FROM vault.application p WHERE p.tenant = a.tenant AND p.id = a.parent_id)`,
   },
   {
+    table: 'audit_subject',
+    what: 'names rows beyond the end of the audit',
+    sql: `SELECT 'chain ' || s.chain FROM (SELECT chain, max(sequence) AS sequence FROM vault.audit_subject GROUP BY chain) s
+      WHERE s.sequence > coalesce((SELECT max(sequence) FROM vault.audit a WHERE a.chain = s.chain), 0)`,
+  },
+  {
     table: 'audit_index',
     what: 'names rows beyond its own end or beyond the end of the audit',
     sql: `SELECT 'chain ' || i.chain FROM (SELECT chain, max(sequence) AS sequence FROM vault.audit_index GROUP BY chain) i

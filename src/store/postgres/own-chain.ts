@@ -18,8 +18,11 @@ const MAX_AGE_MS = 24 * 60 * 60 * 1000;
 
 const BEAT: Statement = { name: 'heartbeat', text: `UPDATE vault.chain SET heartbeat_at = ${NOW} WHERE chain = $1` };
 
+/** Returns the last row of a chain, and whether a prune has removed the whole chain. */
 const LAST: Statement = {
-  text: 'SELECT coalesce(max(sequence), 0) FROM vault.audit WHERE chain = $1 AND sequence <= $2',
+  text: `SELECT coalesce(max(sequence), 0), count(*) = 0
+      AND EXISTS (SELECT 1 FROM vault.chain WHERE chain = $1 AND recorded_at IS NOT NULL)
+    FROM vault.audit WHERE chain = $1 AND sequence <= $2`,
 };
 
 /** The heartbeat of a chain. */
@@ -114,11 +117,11 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
       if (open === undefined) return;
       const { chain, sequence, link } = open.head;
       const found = await findSettled(client, { chain, entries: [{ sequence, link }] });
-      const [row] = await client.run(LAST, [chain, sequence]);
+      const [[last, isPruned] = []] = await client.run(LAST, [chain, sequence]);
       leave();
-      if (found.size > 0) return;
+      if (found.size > 0 || isPruned === true) return;
       // After a failover, another process may have opened a chain of the same number.
-      const missing = Math.max(1, sequence - storedNumber(row?.[0]));
+      const missing = Math.max(1, sequence - storedNumber(last));
       LOSSES.publish({ chain, missing } satisfies Loss);
     },
 
