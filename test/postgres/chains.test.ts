@@ -97,6 +97,30 @@ describe('a process', () => {
     expect(await ends(one)).toEqual(['0:4', '1:1', '2:0', '3:2']);
   });
 
+  it('opens its chain when those of earlier days have ended, so that no chain spans this place in the root', async () => {
+    const [one, two] = [await openStore(0), await openStore(0)];
+    await append(one);
+    // Control: a chain of the same day stays open.
+    await append(two);
+    expect([told, await open()]).toEqual([
+      ['open 1', 'open 2'],
+      ['1', '2'],
+    ]);
+    const three = await openStore(0);
+    await query('UPDATE vault.chain SET opened_at = opened_at - 86400000 WHERE chain > 0');
+    await client.run({ text: 'BEGIN' });
+    await client.run({ text: 'SELECT 1 FROM vault.chain WHERE chain = 2 FOR UPDATE' });
+    await append(three);
+    expect([told, await open()]).toEqual([['close 1:1'], ['2']]);
+    expect(await ends(three)).toEqual(['0:4', '1:1', '2:1']);
+    await client.run({ text: 'ROLLBACK' });
+    for (const store of [three, one, two]) await append(store);
+    expect([told, await open()]).toEqual([
+      ['close 1:1', 'close 2:1', 'open 3', 'open 4', 'open 5'],
+      ['3', '4', '5'],
+    ]);
+  });
+
   it('keeps the chain of a process that writes', async () => {
     const [one, two] = [await openStore(0), await openStore(0)];
     await append(one);

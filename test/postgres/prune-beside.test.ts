@@ -5,7 +5,7 @@ import { readLedger } from '../../src/maintenance/read-ledger.ts';
 import { LOSSES } from '../../src/store/rows/channels.ts';
 import { openForKeyHolder } from '../../src/vault/key-holder.ts';
 import { CREDENTIAL } from '../unit/vault-admin-fixture.ts';
-import { between, type ServedStore, serve, servedStore } from './served-store.ts';
+import { between, type ServedStore, SOUND, serve, servedStore } from './served-store.ts';
 
 let vault: ServedStore;
 beforeEach(async () => {
@@ -95,4 +95,24 @@ describe('after a prune of a store', () => {
     const found = { table: 'audit_subject', id: 'chain 2', what: 'names rows beyond the end of the audit' };
     expect((await vault.doctor()).findings).toEqual([found]);
   });
+});
+
+it('a prune removes chains that always overlap, since a new day ends the older ones', async () => {
+  async function replaceDaemon(): Promise<void> {
+    const next = await serve(vault.at);
+    for (let n = 0; n < 9; n += 1) await vault.change(next, 'one-1', n);
+    await vault.daemon.close();
+    vault.daemon = next;
+  }
+  await replaceDaemon();
+  await replaceDaemon();
+  await vault.prune('first', await between());
+  // Control: without a new day, the chain 5 keeps 4, which keeps 3.
+  expect(await vault.chains()).toEqual(['0', '3', '4', '5']);
+  await vault.query(`UPDATE vault.chain SET opened_at = opened_at - ${24 * 60 * 60 * 1000}`);
+  await replaceDaemon();
+  await replaceDaemon();
+  await vault.prune('second', await between());
+  expect(await vault.chains()).toEqual(['0', '6', '7']);
+  expect(await vault.doctor(vault.at, ['first', 'second'])).toMatchObject(SOUND);
 });

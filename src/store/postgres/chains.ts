@@ -4,6 +4,7 @@ import { NOW } from './audit-chain.ts';
 import type { Transaction } from './connections.ts';
 import type { Row, Statement } from './sql-client.ts';
 
+const DAY_MS = 24 * 60 * 60 * 1000;
 /** The silence after which the chain of a process counts as abandoned, in milliseconds. */
 const SILENCE_MS = 60_000;
 
@@ -11,11 +12,19 @@ const NEXT: Statement = { text: 'SELECT max(chain) + 1 FROM vault.chain' };
 const OPEN: Statement = { text: `INSERT INTO vault.chain VALUES ($1, ${NOW}, ${NOW}, NULL, NULL, 0)` };
 const GENESIS: Statement = { text: "INSERT INTO vault.audit VALUES ($1, 0, $2, $3, '')" };
 
-/** Skips a chain whose process is writing. */
-const CLOSE_SILENT: Statement = {
-  text: `UPDATE vault.chain SET closed_at = ${NOW} WHERE chain IN (SELECT chain FROM vault.chain
-    WHERE chain > 0 AND closed_at IS NULL AND heartbeat_at < ${NOW} - ${SILENCE_MS} FOR UPDATE SKIP LOCKED)`,
-};
+/** Returns the selection of the open chains that a condition names. */
+const openChains = (condition: string) =>
+  `SELECT chain FROM vault.chain WHERE chain > 0 AND closed_at IS NULL AND ${condition}`;
+const SILENT = openChains(`heartbeat_at < ${NOW} - ${SILENCE_MS}`);
+/** The chains of earlier days, in UTC. */
+const OLD = openChains(`opened_at < ${NOW} / ${DAY_MS} * ${DAY_MS}`);
+/** Returns a statement that closes chains. Skips a chain whose process is writing. */
+const closing = (chains: string): Statement => ({
+  text: `UPDATE vault.chain SET closed_at = ${NOW} WHERE chain IN (${chains} FOR UPDATE SKIP LOCKED)`,
+});
+const CLOSE_SILENT = closing(SILENT);
+const CLOSE_OLD = closing(OLD);
+const FIND_OLD: Statement = { text: `${OLD} LIMIT 1` };
 const UNRECORDED: Statement = {
   text: `SELECT c.chain, h.sequence, h.link FROM vault.chain c,
       LATERAL (SELECT sequence, link FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1) h
@@ -46,11 +55,14 @@ async function recordClosed({ run, append }: Transaction, recorder: ChainRecorde
 
 /**
  * Opens a chain, in a transaction of the root chain. Resolves to its row 0, whose link is that of the root's entry
- * about it.
+ * about it. Before, closes the chains of earlier days, so that each day the root has a place that no chain spans: a
+ * prune ends at such a place. Resolves to undefined while one of these chains is in use.
  */
-export async function openChain(transaction: Transaction, recorder: ChainRecorder): Promise<AuditHead> {
+export async function openChain(transaction: Transaction, recorder: ChainRecorder): Promise<AuditHead | undefined> {
   const { run, append } = transaction;
+  await run(CLOSE_OLD);
   await recordClosed(transaction, recorder);
+  if ((await run(FIND_OLD)).length > 0) return undefined;
   const chain = String(storedNumber((await run(NEXT))[0]?.[0]));
   const draft = recorder.opened(chain);
   const { link } = await append(draft);

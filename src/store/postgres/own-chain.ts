@@ -103,6 +103,7 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
       if (recorder === undefined || writes <= writesOnRoot) return undefined;
       const drafts = recorder;
       const head = await onRoot(client, (transaction) => openChain(transaction, drafts));
+      if (head === undefined) return undefined;
       open = { head, noted: 0, since: performance.now() };
       timer = setInterval(() => keepAlive(++beats), HEARTBEAT_MS).unref();
       return head;
