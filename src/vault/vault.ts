@@ -30,6 +30,8 @@ import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
 import type { WriteRelay } from './write-relay.ts';
 
 const SWEEP_BATCH = 500;
+/** The maximum time that a sweep adds to the log index, in milliseconds. Later sweeps continue. */
+const MAX_INDEXING_MS = 30_000;
 /** The maximum number of updates per minute in which an application sets expressions of tokens that it cannot read. */
 const UNREAD_A_MINUTE = 100;
 /** The maximum number of creates per minute that return an application tokens that it cannot read. */
@@ -63,7 +65,7 @@ export interface Vault {
   createTenant(name: string): Promise<CreatedTenant>;
   listTenants(): Promise<readonly Tenant[]>;
   issueKey(tenantId: string | undefined): Promise<Application>;
-  /** Answers the log calls that wait for new entries. Later log calls do not wait. */
+  /** Answers the log calls that wait for new entries, and ends a sweep early. Later log calls do not wait. */
   endWaits(): void;
   /** Removes expired records and completes the log index. Resolves to the number of removed records. */
   sweep(): Promise<number>;
@@ -321,6 +323,12 @@ export function composeVault(parts: VaultParts): Vault {
   let found = 0;
   const endMeasuring = meter && measureStores(meter);
 
+  let isEnding = false;
+  function endWaits(): void {
+    isEnding = true;
+    world.logWatch.end();
+  }
+
   async function sweepExpired(): Promise<number> {
     await world.activity.flush();
     await timekeeper?.keep();
@@ -355,14 +363,14 @@ export function composeVault(parts: VaultParts): Vault {
       const { issueManagementKey } = await import('../core/tenants/create-tenant.ts');
       return issueManagementKey(world, await onlyTenant(store, tenantId));
     },
-    endWaits: () => world.logWatch.end(),
+    endWaits,
     sweep: async () => {
       try {
         const removed = await sweepExpired();
-        await (await import('../core/audit/log-index.ts')).indexLogs(
-          world,
-          restBetweenBatches({ times: 2, ref: false }),
-        );
+        const { indexLogs } = await import('../core/audit/log-index.ts');
+        const end = performance.now() + MAX_INDEXING_MS;
+        const isOver = () => isEnding || performance.now() > end;
+        await indexLogs(world, restBetweenBatches({ times: 2, ref: false }), isOver);
         meter?.swept(removed);
         return removed;
       } catch (error) {
@@ -383,7 +391,7 @@ export function composeVault(parts: VaultParts): Vault {
     },
     figures: async () => (await import('./read-figures.ts')).readFigures(world, isFile ? file : undefined),
     close: async () => {
-      world.logWatch.end();
+      endWaits();
       await world.activity.flush();
       try {
         await world.audit.flush();

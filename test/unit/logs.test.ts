@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createAudit } from '../../src/core/audit/audit.ts';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
+import { ROOT_CHAIN } from '../../src/core/audit/audit-link.ts';
 import { indexLogs } from '../../src/core/audit/log-index.ts';
 import { createLogWatch } from '../../src/core/audit/log-watch.ts';
 import { searchLog } from '../../src/core/audit/search-log.ts';
@@ -281,6 +282,8 @@ describe('a search', () => {
   it('by an entity opens only the entries of that entity and a short tail', async () => {
     const { store, keyring, opened, write, read } = await openLog();
     await write(read('rare'), ...Array(3_000).fill(read('often')), read('rare'));
+    await indexLogs({ store, keyring }, undefined, () => true);
+    expect(await store.logIndexEnd(ROOT_CHAIN)).toBe(0);
     await indexLogs({ store, keyring });
     await write(...Array(50).fill(read('often')), read('rare'));
     opened.count = 0;

@@ -32,7 +32,10 @@ const REREAD: Readonly<Record<Kind, Reread>> = {
  */
 export async function isAudited(parts: Parts, kind: Kind, row: Row): Promise<boolean> {
   // A prune may remove the row that the index names. A later row then has the state of the record, so search again.
-  const event = await lastChange(parts, kind, row).catch(() => lastChange(parts, kind, row));
+  const event = await lastChange(parts, kind, row).catch((error: unknown) => {
+    if (error instanceof Problem && error.code === 'integrity_failure') return lastChange(parts, kind, row);
+    throw error;
+  });
   if (event?.revision === row.revision && changeOf(event)?.[1] === 'upsert') return true;
   const now = await REREAD[kind](parts.store, row, parts.clock.now());
   if (now?.revision !== row.revision) return false;

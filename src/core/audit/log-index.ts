@@ -16,9 +16,14 @@ export interface LogParts extends AuditParts {
   readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
 }
 
-/** Adds all missing rows of all chains to the log index. Awaits `rest` before each slice. */
-export async function indexLogs(parts: LogParts, rest?: () => Promise<void>): Promise<void> {
-  for (const { chain } of await parts.store.auditHeads()) await indexLog(parts, chain, Number.POSITIVE_INFINITY, rest);
+/**
+ * Adds the missing rows of all chains to the log index. Awaits `rest` before each slice, and then stops if `isOver`
+ * returns true.
+ */
+export async function indexLogs(parts: LogParts, rest?: () => Promise<void>, isOver?: () => boolean): Promise<void> {
+  for (const { chain } of await parts.store.auditHeads()) {
+    await indexLog(parts, chain, Number.POSITIVE_INFINITY, rest, isOver);
+  }
 }
 
 /**
@@ -31,9 +36,11 @@ export async function indexLog(
   chain: string,
   limit: number,
   rest: () => Promise<void> = ownTurn,
+  isOver = () => false,
 ): Promise<void> {
   for (let left = limit; left > 0; ) {
     await rest();
+    if (isOver()) return;
     const from = await store.logIndexEnd(chain);
     const entries = await store.readAudit(chain, from, MAX_ROWS);
     const rows: LoggedRow[] = [];

@@ -107,8 +107,8 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
 }
 
 /**
- * Adds the time of the row to a place without a time, for the comparison with other chains. A row of a removed chain
- * gets the time 0, because it is older than all rows that are left.
+ * Adds the time of the row to a place without a time, for the comparison with other chains. A removed row gets the time
+ * 0, because it is older than all rows that are left.
  */
 async function withTime({ store }: LogParts, of: LogPlace | undefined): Promise<LogPlace | undefined> {
   if (of === undefined || of.reached !== undefined) return of;
@@ -116,7 +116,7 @@ async function withTime({ store }: LogParts, of: LogPlace | undefined): Promise<
   if (sequence === 0) return { ...of, reached: 0 };
   const [row] = await store.readAudit(of.chain, sequence - 1, 1);
   // A file has only the root, and returns its rows for every chain.
-  return { ...of, reached: row?.chain === of.chain ? row.at : 0 };
+  return { ...of, reached: row?.chain === of.chain && row.sequence === sequence ? row.at : 0 };
 }
 
 function openOrFail({ keyring }: LogParts, row: AuditEntry): readonly PlacedEvent[] {
