@@ -15,6 +15,10 @@ const SLOW = [
   'conformance/store-postgres',
 ];
 
+const GIVEN = process.env['VAULT_TEST_POSTGRES'];
+/** Runs only on a given PostgreSQL, as in CI: it prunes the audit again and again. */
+const LONG = ['test/postgres/interrupted-prune.test.ts'];
+
 /** Starts slow files first, so that no worker runs one alone at the end. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -28,7 +32,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/postgres/global-setup.ts',
     // They need a browser, or a quiet machine: npm run check:console, check:bench.
-    exclude: ['test/console/**', 'test/bench/**'],
+    exclude: ['test/console/**', 'test/bench/**', ...(GIVEN === undefined ? LONG : [])],
     // Processes, not threads: each opens files and starts daemons of its own, and a native module is loaded in most.
     pool: 'forks',
     isolate: false,

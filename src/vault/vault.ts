@@ -30,8 +30,6 @@ import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
 import type { WriteRelay } from './write-relay.ts';
 
 const SWEEP_BATCH = 500;
-/** The maximum time that a sweep adds to the log index, in milliseconds. Later sweeps continue. */
-const MAX_INDEXING_MS = 30_000;
 /** The maximum number of updates per minute in which an application sets expressions of tokens that it cannot read. */
 const UNREAD_A_MINUTE = 100;
 /** The maximum number of creates per minute that return an application tokens that it cannot read. */
@@ -323,12 +321,6 @@ export function composeVault(parts: VaultParts): Vault {
   let found = 0;
   const endMeasuring = meter && measureStores(meter);
 
-  let isEnding = false;
-  function endWaits(): void {
-    isEnding = true;
-    world.logWatch.end();
-  }
-
   async function sweepExpired(): Promise<number> {
     await world.activity.flush();
     await timekeeper?.keep();
@@ -363,14 +355,12 @@ export function composeVault(parts: VaultParts): Vault {
       const { issueManagementKey } = await import('../core/tenants/create-tenant.ts');
       return issueManagementKey(world, await onlyTenant(store, tenantId));
     },
-    endWaits,
+    endWaits: () => world.logWatch.end(),
     sweep: async () => {
       try {
         const removed = await sweepExpired();
         const { indexLogs } = await import('../core/audit/log-index.ts');
-        const end = performance.now() + MAX_INDEXING_MS;
-        const isOver = () => isEnding || performance.now() > end;
-        await indexLogs(world, restBetweenBatches({ times: 2, ref: false }), isOver);
+        await indexLogs(world, restBetweenBatches({ times: 2, ref: false }), world.logWatch.hasEnded);
         meter?.swept(removed);
         return removed;
       } catch (error) {
@@ -391,7 +381,7 @@ export function composeVault(parts: VaultParts): Vault {
     },
     figures: async () => (await import('./read-figures.ts')).readFigures(world, isFile ? file : undefined),
     close: async () => {
-      endWaits();
+      world.logWatch.end();
       await world.activity.flush();
       try {
         await world.audit.flush();

@@ -16,11 +16,16 @@ export interface LogParts extends AuditParts {
   readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
 }
 
+/** The maximum time of `indexLogs`, in milliseconds. Rows may arrive faster than it adds them. */
+const MAX_MS = 30_000;
+
 /**
- * Adds the missing rows of all chains to the log index. Awaits `rest` before each slice, and then stops if `isOver`
- * returns true.
+ * Adds the missing rows of all chains to the log index. Awaits `rest` before each slice, and then stops if `hasEnded`
+ * returns true, or after 30 seconds.
  */
-export async function indexLogs(parts: LogParts, rest?: () => Promise<void>, isOver?: () => boolean): Promise<void> {
+export async function indexLogs(parts: LogParts, rest?: () => Promise<void>, hasEnded = () => false): Promise<void> {
+  const end = performance.now() + MAX_MS;
+  const isOver = () => hasEnded() || performance.now() > end;
   for (const { chain } of await parts.store.auditHeads()) {
     await indexLog(parts, chain, Number.POSITIVE_INFINITY, rest, isOver);
   }

@@ -20,6 +20,8 @@ export interface LogWatch {
   changed(rows: number, ms: number): Promise<boolean>;
   /** Ends all current and later waits. */
   end(): void;
+  /** Returns whether `end` was called. */
+  readonly hasEnded: () => boolean;
 }
 
 /** Returns the number of rows of all chains. */
@@ -62,5 +64,7 @@ export function createLogWatch(store: Pick<AuditStore, 'auditHeads'>): LogWatch 
       isEnded = true;
       for (const { wake } of waiting) wake(true);
     },
+
+    hasEnded: () => isEnded,
   };
 }
