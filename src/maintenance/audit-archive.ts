@@ -3,7 +3,7 @@ import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
 import { notedPlaces } from '../core/audit/chain-events.ts';
 import { findBeginning } from '../core/audit/checkpoint.ts';
 import type { AuditEntry, AuditHead } from '../core/audit/ports.ts';
-import { BrokenAudit, openRow, type PlacedEvent, START } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, openRow, type PlacedEvent, START, UNOPENED } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
 import { createPace } from '../core/own-turn.ts';
@@ -153,7 +153,7 @@ function createSectionCheck() {
       const begin = opened[n - 1];
       const end = closed.get(begin?.chain ?? '');
       if (begin === undefined) {
-        if (section !== undefined) throw new BrokenAudit({ ...section.after, sequence: 0 }, 'was never opened');
+        if (section !== undefined) throw new BrokenAudit({ ...section.after, sequence: 0 }, UNOPENED);
         return;
       }
       if (section !== undefined && end !== undefined) {

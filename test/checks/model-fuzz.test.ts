@@ -2,10 +2,10 @@ import { expect, it } from 'vitest';
 import type { Reply } from '../../src/contract/call.ts';
 import { fuzz } from './model-fuzz.ts';
 
-it('daemon, file target and model agree on 600 random calls of all operations', { timeout: 60_000 }, async () => {
-  const { figures, differences } = await fuzz({ seed: 1, steps: 600 });
+it('daemon, file target and model agree on 1,500 random calls of all operations', { timeout: 60_000 }, async () => {
+  const { figures, differences } = await fuzz({ seed: 1, steps: 1_500 });
   expect(differences).toEqual([]);
-  expect(figures).toMatchObject({ steps: 600, server_errors: 0 });
+  expect(figures).toMatchObject({ steps: 1_500, server_errors: 0 });
 });
 
 it('control: a model in which nothing expires differs', { timeout: 60_000 }, async () => {

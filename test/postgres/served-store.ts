@@ -10,18 +10,11 @@ import { openForKeyHolder } from '../../src/vault/key-holder.ts';
 import { openVaultAt, parseStore, type StorePlace, type VaultPlace } from '../../src/vault/place.ts';
 import { createStoreVault } from '../../src/vault/store-vault.ts';
 import type { Vault } from '../../src/vault/vault.ts';
-import { CREDENTIAL, callVault } from '../unit/vault-admin-fixture.ts';
+import { CREDENTIAL, callVault, RULE } from '../unit/vault-admin-fixture.ts';
 import { createDatabase } from './create-database.ts';
 import { openTestClient } from './lane-fixture.ts';
 
 export const SOUND = { ok: true, findings: [] };
-const RULE = {
-  description: 'all',
-  priority: 1,
-  container: '/',
-  transform: 'reveal',
-  permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
-};
 /** The number of tokens that each daemon creates. The second one also deletes a token. */
 export const TOKENS = 14;
 

@@ -55,7 +55,7 @@ const KEPT = 'vault: the certificate was not reloaded; the old one stays in use:
 describe.runIf(posix)('SIGHUP', () => {
   it.each([
     [1, 500],
-    [2, 100],
+    [2, 500],
   ])(
     'reloads the certificate of %i processes under %i connections without a failure',
     async (workers, connections) => {

@@ -8,7 +8,8 @@ import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
 
 export const CREDENTIAL: Credential = { kind: 'key_file', key: new Uint8Array(32).fill(7) };
 
-const RULE = {
+/** Grants everything with tokens. */
+export const RULE = {
   description: 'all',
   priority: 1,
   container: '/',

@@ -12,7 +12,7 @@ const PAGE = 100;
 export const START: AuditHead = { chain: ROOT_CHAIN, sequence: 0, link: NO_LINK };
 
 const CUT = 'ends before the place that the root records';
-const UNOPENED = 'was never opened';
+export const UNOPENED = 'was never opened';
 const CONTINUED = 'continues after its end';
 
 /** An opened entry with its place. */
