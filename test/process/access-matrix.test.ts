@@ -11,18 +11,11 @@ const keep = ({ state }: Cell, index: number) => index % (state === 'good' ? 3 :
 it(
   'every cell of the permission matrix matches the specification',
   async () => {
-    const { cells, ...direct } = await runMatrix({ seed: 1, keep });
+    // One cell of the specification is changed on purpose, and must be the only one that differs.
+    const { cells, ...direct } = await runMatrix({ seed: 1, keep, oracle: wrongOracle(1) });
     expect(cells).toBeGreaterThanOrEqual(1_700);
-    expect(direct).toMatchObject({ wrong: [], foreign: 0 });
+    expect(direct).toMatchObject({ wrong: [expect.stringMatching(/"sight":"reveal".*"sight":"mask"/)], foreign: 0 });
     expect(await runCatalogue(1)).toMatchObject({ wrong: [] });
-  },
-  TIMEOUT_MS,
-);
-
-it(
-  'one wrong cell is found',
-  async () => {
-    expect((await runMatrix({ seed: 1, keep, oracle: wrongOracle(1) })).wrong).toHaveLength(1);
   },
   TIMEOUT_MS,
 );

@@ -105,9 +105,11 @@ describe.runIf(process.platform !== 'win32')('deploy/', { timeout: 120_000 }, ()
   it('the unit opens the vault with the credential of systemd', async () => {
     const place = machine({ 'systemd-creds': 'test "$*" = "cat vault.key" && cat vault.db.key' });
     await place.vault('init --file vault.db');
-    const line = /^ExecStart=(.*)$/m.exec(read('vault.service'))?.[1] ?? '';
+    const unit = read('vault.service');
+    const line = /^ExecStart=(.*)$/m.exec(unit)?.[1] ?? '';
+    const set = [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]);
     const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
-    const url = await urlOf(run(place, words, {}));
+    const url = await urlOf(run(place, words, Object.fromEntries(set)));
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
   });
 });

@@ -61,14 +61,15 @@ describe('vault serve --metrics', { timeout: 60_000 }, () => {
   it('answers nothing without the flag', async () => {
     const daemon = await startServe(place.cwd, ['--file', 'v.db', '--no-log']);
     expect(Object.keys(daemon.ready)).toEqual(['url', 'pid', 'version']);
-    expect(daemon.told()).toBe(`vault: listening on ${daemon.ready['url']}\n`);
+    // The ready file may be read before the line on standard error arrives.
+    await expect.poll(daemon.told).toBe(`vault: listening on ${daemon.ready['url']}\n`);
     expect((await fetch(`${daemon.ready['url']}/metrics`)).status).toBe(404);
     expect(await daemon.stop()).toBe(0);
   });
 
   it('counts requests, commits of both threads, and tokens, and names no record', async () => {
     const daemon = await serve();
-    expect(daemon.told()).toContain(`vault: metrics on ${daemon.ready['metrics']}\n`);
+    await expect.poll(daemon.told).toContain(`vault: metrics on ${daemon.ready['metrics']}\n`);
     expect(await create(daemon, canaries.id)).toBe(201);
     const together = await Promise.all(Array.from({ length: 40 }, () => create(daemon)));
     expect(together).toEqual(Array(40).fill(201));
