@@ -113,14 +113,14 @@ async function rowAt(parts: AnchorParts, place: AuditHead, { audit: root }: Reac
   const [row] = await parts.store.readAudit(place.chain, place.sequence - 1, 1);
   if (row?.sequence === place.sequence) return row;
   // The root opened the chain before `root`, its row in the anchor. A prune of that row also removes the chain.
-  return (await isPruned(parts, place.chain === ROOT_CHAIN ? place : root)) ? place : START;
+  return (await isCovered(parts, place.chain === ROOT_CHAIN ? place : root)) ? place : START;
 }
 
 /**
  * Resolves to whether the checkpoint of the audit covers a row of the root. An audit whose end was cut off has no such
  * checkpoint.
  */
-async function isPruned(parts: AnchorParts, { sequence }: AuditHead): Promise<boolean> {
+async function isCovered(parts: AnchorParts, { sequence }: AuditHead): Promise<boolean> {
   const checkpoint = await findCheckpoint(parts).catch((error: unknown) => {
     if (!(error instanceof BrokenAudit)) throw error;
     return undefined;

@@ -120,3 +120,14 @@ it('--dev prints a readable line a request, or JSON, or nothing', async () => {
     expect(daemon.told()).not.toContain('secret-id');
   }
 });
+
+it('a daemon that stops leaves the ready file of another one, and removes its own', async () => {
+  const { place } = await vaultWithToken();
+  const serve = () => startServe(place.cwd, ['--file', 'v.db', '--no-log']);
+  const older = await serve();
+  const newer = await serve();
+  await older.stop();
+  expect(await place.vault('wait --ready-file ready.json')).toMatchObject({ exitCode: 0 });
+  await newer.stop();
+  expect(existsSync(place.inside('ready.json'))).toBe(false);
+});

@@ -1,4 +1,4 @@
-import { rmSync, statSync } from 'node:fs';
+import { readFileSync, rmSync, statSync } from 'node:fs';
 import { parseText } from '../../../client/decode-problem.ts';
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
@@ -28,15 +28,26 @@ export interface Ready {
 }
 
 /**
- * Writes a ready file (0600), which appears only when it is complete. Removes it when the process exits. Replaces an
- * older ready file and an empty file. Rejects with `usage` for a file with other content, such as a vault that the user
- * named by mistake, and with `file_unsafe` for a file that others can open.
+ * Writes a ready file (0600), which appears only when it is complete. Removes it when the process exits, unless another
+ * daemon has replaced it. Replaces an older ready file and an empty file. Rejects with `usage` for a file with other
+ * content, such as a vault that the user named by mistake, and with `file_unsafe` for a file that others can open.
  */
 export async function writeReadyFile(path: string, content: Ready): Promise<void> {
   filePath('--ready-file', path);
   if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0) await readReadyFile(path);
   await writeWholeFile('--ready-file', path, `${stringifyJson({ ...content } as Printable)}\n`, 'replace');
-  process.on('exit', () => rmSync(path, { force: true }));
+  process.on('exit', () => {
+    if (readPid(path) === content.pid) rmSync(path, { force: true });
+  });
+}
+
+/** Returns the process id in a ready file, or undefined if the file cannot be read. */
+function readPid(path: string): number | undefined {
+  try {
+    return parseReady(readFileSync(path, 'utf8'))?.pid;
+  } catch {
+    return undefined;
+  }
 }
 
 /**
