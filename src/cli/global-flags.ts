@@ -223,9 +223,14 @@ export function isSwitchedOn(typed: boolean | undefined, env: Environment, row: 
   return typed ?? switchValue(row, env[row.env] ?? '');
 }
 
+/** Returns what a word makes of a switch; undefined for a word that is neither on nor off. */
+export function switchWord(word: string): boolean | undefined {
+  return SWITCH_WORDS.get(word.trim().toLowerCase());
+}
+
 /** Returns the value of a switch in an environment variable. Throws the fault `usage` for any other word. */
 export function switchValue(row: FlagRow, word: string): boolean {
-  const isOn = SWITCH_WORDS.get(word.trim().toLowerCase());
+  const isOn = switchWord(word);
   if (isOn !== undefined) return isOn;
   throw new Fault('usage', `${row.env} must be 1, true, yes or on, or 0, false, no or off`);
 }

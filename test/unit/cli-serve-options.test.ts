@@ -51,7 +51,7 @@ describe('serveOptions', () => {
     [{ workers: 'two' }, '--workers'],
     [{ log: 'maybe' }, '--log'],
     [{ metrics: '9484' }, '--metrics (VAULT_METRICS) must be an address such as 127.0.0.1:9484'],
-    [{ metrics: 'localhost' }, 'VAULT_METRICS'],
+    [{ metrics: 'localhost' }, '--metrics (VAULT_METRICS) must be an address such as 127.0.0.1:9484'],
     [{ metrics: 'h:65536' }, '--metrics'],
     [{ metrics: '::1:9484' }, '--metrics'],
     [{ maxBody: '0' }, '--max-body'],

@@ -6,7 +6,15 @@ import type { MetricsAddress } from '../../../http/metrics-listener.ts';
 import { passedSocket } from '../../../http/passed-socket.ts';
 import type { LogFormat } from '../../../http/request-log.ts';
 import type { FlagsOf } from '../../flags-of.ts';
-import { type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn, switchValue } from '../../global-flags.ts';
+import {
+  type Environment,
+  FLAGS,
+  flagValue,
+  type GlobalFlags,
+  isSwitchedOn,
+  switchValue,
+  switchWord,
+} from '../../global-flags.ts';
 import { filePath } from '../../output-path.ts';
 import { parseByteSize, parseDuration, parseRate, parseWhole } from '../../quantities.ts';
 import { includedActiveTokens } from '../../target.ts';
@@ -53,15 +61,15 @@ export const SERVE_FLAGS = {
     env: 'VAULT_LOG_FILE',
     help: 'a file to append the request lines to, instead of stderr; SIGUSR2 reopens it',
   },
-  tlsCert: {
-    flag: '--tls-cert <path>',
-    env: 'VAULT_TLS_CERT',
-    help: 'the certificate for HTTPS, PEM; SIGHUP reloads it',
-  },
   metrics: {
     flag: '--metrics [address]',
     env: 'VAULT_METRICS',
     help: 'an address that serves /metrics for Prometheus (without a value: 127.0.0.1:9484; default: off)',
+  },
+  tlsCert: {
+    flag: '--tls-cert <path>',
+    env: 'VAULT_TLS_CERT',
+    help: 'the certificate for HTTPS, PEM; SIGHUP reloads it',
   },
   tlsKey: { flag: '--tls-key <path>', env: 'VAULT_TLS_KEY', help: 'the key of the certificate, PEM' },
   hostName: {
@@ -284,10 +292,11 @@ function metricsOf(flags: ServeFlags, env: Environment): MetricsAddress | undefi
   const [, host, digits] = /^(\[[0-9a-f:.]+\]|[^\s:/]+):(\d{1,5})$/i.exec(word) ?? [];
   const port = Number(digits);
   if (host !== undefined && port <= 65_535) return { host: host.replace(/^\[(.*)\]$/, '$1'), port };
-  if (/[^a-z01]/i.test(word)) {
+  const isOn = switchWord(word);
+  if (isOn === undefined) {
     throw new Fault('usage', `--metrics (${metrics.env}) must be an address such as 127.0.0.1:9484 or [::1]:9484`);
   }
-  return word !== '' && switchValue(metrics, word) ? METRICS_ADDRESS : undefined;
+  return isOn ? METRICS_ADDRESS : undefined;
 }
 
 function logOf(flags: ServeFlags, env: Environment, usual: LogFormat): LogFormat | false {
