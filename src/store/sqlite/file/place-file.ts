@@ -159,7 +159,10 @@ function toFault(target: string, error: unknown): unknown {
     return new Fault('no_space', `there is no space left for ${target}`, { cause: error });
   }
   if (code === 'ENOENT' && !existsSync(dirname(target))) {
-    return new Fault('file_unwritable', `there is no folder ${dirname(target)}`, { cause: error });
+    return new Fault('file_unwritable', `there is no folder ${dirname(target)}`, {
+      cause: error,
+      hint: 'create the folder, or name another one',
+    });
   }
   return code === '' ? error : new Fault('file_unwritable', `${target} cannot be written`, { cause: error });
 }
