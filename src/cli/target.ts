@@ -78,16 +78,17 @@ export function chooseOwnPlace(flags: GlobalFlags, env: Environment): VaultPlace
 /**
  * Returns the file as `choosePlace` does, for a command that works only on files. Throws the fault `usage` for a store.
  */
-export function chooseFile(flags: GlobalFlags, env: Environment): string {
+export function chooseFile(flags: GlobalFlags, env: Environment, hint?: string): string {
   const { file, store } = choosePlace(flags, env);
-  return file ?? refuseStore(store);
+  return file ?? refuseStore(store, hint);
 }
 
-/** Throws the fault `usage`: the command works only on files. */
-export function refuseStore({ url }: StorePlace): never {
-  throw new Fault('usage', 'this command works only on a file, and --store (VAULT_STORE) names a database', {
-    hint: `back up a database with \`pg_dump --format=directory --schema=${url.schema}\`, and restore it with \`pg_restore\``,
-  });
+/** Throws the fault `usage`: the command works only on files. `hint` is what to do with a database. */
+export function refuseStore(
+  { url }: StorePlace,
+  hint = `back up a database with \`pg_dump --format=directory --schema=${url.schema}\`, and restore it with \`pg_restore\``,
+): never {
+  throw new Fault('usage', 'this command works only on a file, and --store (VAULT_STORE) names a database', { hint });
 }
 
 /** The size of the cache for a command that reads many tokens, in KiB. */

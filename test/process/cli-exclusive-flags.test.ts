@@ -43,6 +43,14 @@ describe('two flags that exclude each other fail', () => {
     expect(ended.stderr).not.toContain(SECRET);
   });
 
+  it.each([
+    [['backup', 'o.db'], 'back up a database with `pg_dump --format=directory --schema=vault`'],
+    [['compact'], 'stop the daemons, then return the free space of a database with `vacuumdb --full`'],
+  ])('%j on a database names the program of the database', async (words, hint) => {
+    const ended = await place.vault([...words, '--store', DATABASE]);
+    expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(`\nhint: ${hint}`) });
+  });
+
   it('flags win over the environment', async () => {
     const shown = await place.vault([...CREATE, '--data', '1', '--dry-run'], { VAULT_CURL: '1', VAULT_FILE: 'v.db' });
     expect(shown).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"method":"POST"') });

@@ -32,14 +32,15 @@ export function defineOnVault<Result extends object = object>(
   define(command, finish, view, choosePlace, prepare, exitCode);
 }
 
-/** Defines a subcommand like `defineOnVault`, which works only on a file. */
+/** Defines a subcommand like `defineOnVault`, which works only on a file. `storeHint` is what to do with a database. */
 export function defineOnFile<Result extends object = object>(
   command: Command,
   finish: Finish,
   view: ResultView,
   prepare: Prepare<PlaceWork<FilePlace, Result>>,
+  storeHint?: string,
 ): void {
-  define(command, finish, view, (flags, env) => ({ file: chooseFile(flags, env) }), prepare);
+  define(command, finish, view, (flags, env) => ({ file: chooseFile(flags, env, storeHint) }), prepare);
 }
 
 function define<Place extends VaultPlace, Result extends object>(

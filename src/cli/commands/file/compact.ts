@@ -13,10 +13,16 @@ daemons first; other commands fail with exit code 8 meanwhile. A killed run leav
 
 /** `vault compact`: replaces the file with a checked copy without free space. */
 export function defineCompact(command: Command, finish: Finish): void {
-  defineOnFile(command, finish, RESULT_VIEWS.compact, async () => async (opened) => {
-    const { checked, ...sizes } = await compactWithProgress(opened);
-    return { file: opened.file, ...sizes, checked };
-  });
+  defineOnFile(
+    command,
+    finish,
+    RESULT_VIEWS.compact,
+    async () => async (opened) => {
+      const { checked, ...sizes } = await compactWithProgress(opened);
+      return { file: opened.file, ...sizes, checked };
+    },
+    'stop the daemons, then return the free space of a database with `vacuumdb --full`',
+  );
   command.addHelpText('after', HELP);
 }
 
