@@ -55,7 +55,8 @@ export interface ServedVault {
   close(): Promise<void>;
 }
 
-export async function serveVault(): Promise<ServedVault> {
+/** Creates the vault. `everyFlags` are flags for Node in each process of the product. */
+export async function serveVault(everyFlags: readonly string[] = []): Promise<ServedVault> {
   const folder = mkdtempSync(join(tmpdir(), 'vault-check-'));
   const file = join(folder, 'vault.db');
   const readyFile = join(folder, 'ready.json');
@@ -71,7 +72,7 @@ export async function serveVault(): Promise<ServedVault> {
 
   async function cli(args: readonly string[], key: string): Promise<string> {
     const env = { ...ENVIRONMENT, VAULT_API_KEY: key, VAULT_FILE: file };
-    const { stdout } = await execute(process.execPath, [VAULT, ...args], { env, maxBuffer: 2 ** 26 });
+    const { stdout } = await execute(process.execPath, [...everyFlags, VAULT, ...args], { env, maxBuffer: 2 ** 26 });
     return stdout;
   }
 
@@ -80,7 +81,7 @@ export async function serveVault(): Promise<ServedVault> {
     rmSync(readyFile, { force: true });
     const started = performance.now();
     const serve = ['serve', '--file', file, '--port', '0', '--ready-file', readyFile, ...flags];
-    const args = [...nodeFlags, bin, ...serve];
+    const args = [...everyFlags, ...nodeFlags, bin, ...serve];
     // Sets the soft and the hard limit, because Node raises the soft limit to the hard limit.
     const limited = ['-c', `ulimit -n ${descriptors}; exec "$0" "$@"`, process.execPath, ...args];
     const [command, words] = descriptors === undefined ? [process.execPath, args] : ['/bin/sh', limited];

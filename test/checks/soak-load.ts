@@ -41,16 +41,20 @@ export interface WorkerOptions {
   /** The minimum time between two calls, in milliseconds. */
   readonly everyMs: number;
   readonly ended: () => boolean;
+  /** The daemon's clock, in milliseconds since 1970. */
+  readonly now: () => number;
+  /** The shortest lifetime of a token that expires, in milliseconds of that clock. The longest is 11 times as long. */
+  readonly lifetime: number;
 }
 
 /**
- * Creates, reads, lists, patches and deletes the worker's own tokens. A quarter of its new tokens expire within
- * seconds. Reads the others at the end.
+ * Creates, reads, lists, patches and deletes the worker's own tokens. A quarter of its new tokens expire during the
+ * load. Reads the others at the end.
  */
 export async function soakWorker(
   vault: ServedVault,
   ledger: LoadLedger,
-  { seed, name, everyMs, ended }: WorkerOptions,
+  { seed, name, everyMs, ended, now, lifetime }: WorkerOptions,
 ): Promise<void> {
   const random = seededNumbers(seed);
   const own: string[] = [];
@@ -82,7 +86,7 @@ export async function soakWorker(
     const body = { id, type: 'token', data, metadata: { worker: name, turn: String(count % 10) } };
     if (random() < 0.25) {
       // The sweeper removes this token.
-      const expires_at = new Date(Date.now() + 2_000 + random() * 20_000).toISOString();
+      const expires_at = new Date(now() + lifetime * (1 + random() * 10)).toISOString();
       ledger.expiring++;
       await send('createToken', { body: { ...body, expires_at } });
       return;

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { createFastClock } from './fast-clock.ts';
 import { patchProduct } from './patched-product.ts';
 import { descriptorsOf, residentMiB } from './process-figures.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
@@ -28,6 +29,11 @@ const FULL: Duration = { minutes: 10, settledAfter: 2, calls: 1_000_000, everyMs
 const MAX_GROWTH = 0.1;
 /** The pause between two maintenance tasks on the served vault, in milliseconds. */
 const MAINTENANCE_MS = 10_000;
+/** The clock of the vault: 10 minutes of load are a day, with 1,440 sweeps. */
+const SPEED = 144;
+/** The shortest lifetime of a token that expires, on the machine's clock, in milliseconds. */
+const LIFETIME_MS = 2_000;
+/** The time after which an expired token counts as forgotten, on the machine's clock, in milliseconds. */
 const OVERDUE_MS = 2 * 60_000;
 const MAX_WAL_MIB = 16;
 /**
@@ -57,20 +63,35 @@ function look(vault: ServedVault, minute: number): Sample {
   };
 }
 
-/** Runs the load and takes samples. `besides` runs before each sample and causes the flaw of the control. */
+interface SoakOptions {
+  /** Runs before each sample, and causes the flaw of the control. */
+  readonly besides?: () => Promise<void>;
+  /** The clock of the vault. Default: the machine's. */
+  readonly clock?: { readonly now: () => number; readonly speed: number };
+}
+
+/** Runs the load and takes samples. */
 async function soak(
   vault: ServedVault,
   seed: number,
   { minutes, calls, everyMs }: Duration,
-  besides?: () => Promise<void>,
+  { besides, clock = { now: Date.now, speed: 1 } }: SoakOptions = {},
 ): Promise<Soaked> {
+  const lifetime = LIFETIME_MS * clock.speed;
   const ledger = createLoadLedger();
   const samples: Sample[] = [];
   const started = performance.now();
   const minute = () => (performance.now() - started) / 60_000;
   const ended = () => minute() >= minutes && callsOf(ledger) >= calls;
   const workers = Array.from({ length: WORKERS }, (_, index) =>
-    soakWorker(vault, ledger, { seed: seed + index, name: `worker-${index}`, everyMs, ended }),
+    soakWorker(vault, ledger, {
+      seed: seed + index,
+      name: `worker-${index}`,
+      everyMs,
+      ended,
+      now: clock.now,
+      lifetime,
+    }),
   );
   while (!ended()) {
     await besides?.();
@@ -78,11 +99,11 @@ async function soak(
     samples.push(look(vault, minute()));
   }
   await Promise.all(workers);
-  return { ledger, samples, overdue: await overdueOf(vault.file) };
+  return { ledger, samples, overdue: await overdueOf(vault.file, clock.now() - OVERDUE_MS * clock.speed) };
 }
 
 /** Rotates the keys, prunes the audit and lets the daemon reopen its log, in turn, until the load ends. */
-async function keepUp(vault: ServedVault, folder: string, ended: () => boolean): Promise<Upkeep> {
+async function keepUp(vault: ServedVault, folder: string, now: () => number, ended: () => boolean): Promise<Upkeep> {
   const done: Upkeep = { rotations: 0, prunes: 0, reopened: 0 };
   const works: readonly (() => Promise<void>)[] = [
     async () => {
@@ -90,7 +111,7 @@ async function keepUp(vault: ServedVault, folder: string, ended: () => boolean):
       done.rotations += 1;
     },
     async () => {
-      const before = new Date(Date.now() - MAINTENANCE_MS).toISOString();
+      const before = new Date(now() - MAINTENANCE_MS * SPEED).toISOString();
       await vault.cli(['audit', 'prune', '--before', before, '--archive', join(folder, `audit-${done.prunes}`)], '');
       done.prunes += 1;
     },
@@ -112,13 +133,13 @@ interface Upkeep {
   reopened: number;
 }
 
-/** Counts the tokens that a sweep every minute should have removed long ago. */
-async function overdueOf(file: string): Promise<number> {
+/** Counts the tokens that expired before `due`, which a sweep should have removed long ago. */
+async function overdueOf(file: string, due: number): Promise<number> {
   const { default: Database } = await import('better-sqlite3');
   const database = new Database(file, { fileMustExist: true, readonly: true });
   try {
     const overdue = database.prepare<[number], number>('SELECT count(*) FROM token WHERE expires_at < ?').pluck();
-    return overdue.get(Date.now() - OVERDUE_MS) ?? 0;
+    return overdue.get(due) ?? 0;
   } finally {
     database.close();
   }
@@ -160,16 +181,19 @@ function judge(soaked: Soaked, { settledAfter, mostSlope }: Judged): Figures {
 }
 
 async function run({ seed }: CheckOptions): Promise<Figures> {
-  const vault = await serveVault();
+  const { now, nodeFlag } = createFastClock(SPEED);
+  const vault = await serveVault([nodeFlag]);
   const folder = mkdtempSync(join(tmpdir(), 'vault-soak-'));
   try {
     await vault.start({ nodeFlags: SETTLED_HEAP, flags: ['--log-file', join(folder, 'log')] });
     let isEnded = false;
-    const upkeep = keepUp(vault, folder, () => isEnded);
-    const soaked = await soak(vault, seed, FULL).finally(() => {
+    const begun = now();
+    const upkeep = keepUp(vault, folder, now, () => isEnded);
+    const soaked = await soak(vault, seed, FULL, { clock: { now, speed: SPEED } }).finally(() => {
       isEnded = true;
     });
-    const figures = { ...judge(soaked, FULL), ...(await upkeep) };
+    const hours = Math.round((now() - begun) / 3_600_000);
+    const figures = { hours, ...judge(soaked, FULL), ...(await upkeep) };
     const { ok, entries } = JSON.parse(await vault.cli(['audit', 'verify'], ''));
     if (ok !== true) throw new CheckFailure('the audit does not verify', figures);
     return { ...figures, entries };
@@ -186,7 +210,7 @@ async function leakDescriptors(seed: number): Promise<Figures> {
   const leak = leakConnections(() => vault.url());
   try {
     await vault.start({ nodeFlags: SETTLED_HEAP });
-    return judge(await soak(vault, seed, QUICK, () => leak.open(10)), {
+    return judge(await soak(vault, seed, QUICK, { besides: () => leak.open(10) }), {
       settledAfter: 0,
       mostSlope: Number.POSITIVE_INFINITY,
     });
