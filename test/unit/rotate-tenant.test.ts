@@ -17,7 +17,7 @@ const RULE = {
   priority: 1,
   container: '/general/',
   transform: 'reveal',
-  permissions: ['token:create', 'token:read', 'token:update', 'token:delete'],
+  permissions: ['token:create', 'token:read', 'token:search', 'token:update', 'token:delete'],
 };
 
 describe('rotation', () => {
@@ -59,6 +59,10 @@ describe('rotation', () => {
 
   const create = (data: unknown, more: object = {}) =>
     call('createToken', { body: { type: 'token', data, metadata: { tag: String(data) }, ...more } });
+  const search = async (query: string) => {
+    const { body } = await call('searchTokens', { body: { query } });
+    return (body['data'] as { data: unknown }[]).map((token) => token.data);
+  };
   const rotate = (options = { indexes: false }, over: Store = store) =>
     rotateTenant({ store: over, keyring, clock, audit }, tenant, options, () => undefined);
   const found = async (tag: string) => {
@@ -123,7 +127,7 @@ describe('rotation', () => {
   }
 
   it('can be resumed after any stop, and the vault works in between', async () => {
-    for (let n = 0; n < 230; n += 1) await create(n);
+    for (let n = 0; n < 230; n += 1) await create(n, { search_indexes: [`index ${n}`] });
     let stops = 0;
     for (const writes of [0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]) {
       const outcome = await rotate({ indexes: true }, dyingAfter(writes)).catch((error: Error) => error.message);
@@ -131,6 +135,8 @@ describe('rotation', () => {
       stops += 1;
       expect(await found('17')).toEqual([17]);
       expect(await found('229')).toEqual([229]);
+      expect(await search('data:"index 17" OR data:"INDEX 229" OR metadata.tag:100')).toEqual([17, 100, 229]);
+      expect(await search('container:/general/* AND (metadata.tag:1 OR metadata.tag:228)')).toEqual([1, 228]);
       for (const n of [17, 229]) expect((await create(n, { deduplicate_token: true })).status).toBe(201);
       expect((await call('listTokens')).body['pagination']['total_items']).toBe(230);
       await healthy();
