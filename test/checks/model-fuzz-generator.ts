@@ -225,7 +225,7 @@ function seenFingerprints({ tenant }: Around): readonly string[] {
 
 function search(draw: Draw, around: Around): PlainObject {
   const prints = seenFingerprints(around).slice(-40);
-  const query = randomQuery(draw, {
+  const { text: query } = randomQuery(draw, {
     now: around.now,
     id: () => tokenId(draw, around),
     fingerprint: () => (prints.length > 0 ? draw.one(prints) : 'none'),

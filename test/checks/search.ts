@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import type { Store } from '../../src/core/ports.ts';
-import { parseQuery } from '../../src/core/search/parse-query.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
@@ -78,7 +77,7 @@ async function compare({ seed, queries, ignoresRules = false }: Run) {
 async function ask({ draw, clock, perform, searchers, tokens }: Place, ignoresRules: boolean) {
   const now = clock.now();
   const held = [...tokens.values()];
-  const query = randomQuery(draw, {
+  const { text: query, query: asked } = randomQuery(draw, {
     now,
     id: () => draw.one([...held.map(({ id }) => id), 'no such token']),
     fingerprint: () => draw.one(held).fingerprint,
@@ -93,7 +92,6 @@ async function ask({ draw, clock, perform, searchers, tokens }: Place, ignoresRu
     readonly pagination?: { readonly total_items: number };
   };
   const actual = data ? { total: pagination?.total_items, ids: data.map(({ id }) => id) } : text;
-  const asked = parseQuery(query);
   const found = held
     .filter(
       (token) =>

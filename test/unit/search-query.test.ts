@@ -4,6 +4,8 @@ import { describe, expect, it } from 'vitest';
 import { Problem } from '../../src/core/problem.ts';
 import { parseQuery } from '../../src/core/search/parse-query.ts';
 import type { Query } from '../../src/core/search/query.ts';
+import { createDraw } from '../checks/model-fuzz-bodies.ts';
+import { randomQuery } from '../checks/random-query.ts';
 
 /** Formats a query: `field key=value`, `a & b`, `a | b`, `!a`, `field from..to`. */
 function show(query: Query): string {
@@ -129,6 +131,19 @@ describe('a query', () => {
   it('may have 64 clauses and 20 parentheses', () => {
     expect(show(parseQuery(Array(64).fill('id:x').join(' '))).split('&')).toHaveLength(64);
     expect(show(parseQuery(`${'('.repeat(20)}id:x${')'.repeat(20)}`))).toBe('id=x');
+  });
+
+  it('has the meaning that it was written with', () => {
+    const draw = createDraw(1);
+    const [now, id] = [Date.parse('2026-06-07T08:09:10.011Z'), () => draw.one(['an id', 'b(c)'])];
+    const named = { now, id, fingerprint: () => 'print', application: () => 'app' };
+    let longest = 0;
+    for (let n = 0; n < 2_000; n++) {
+      const { text, query } = randomQuery(draw, named);
+      expect(show(parseQuery(text)), text).toBe(show(query));
+      if (query.kind !== 'match') longest = Math.max(longest, text.split(':').length);
+    }
+    expect(longest).toBeGreaterThan(10);
   });
 
   it('either parses or fails with a position', () => {
