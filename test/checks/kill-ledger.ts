@@ -6,6 +6,14 @@ interface Entry {
   sent?: State;
   acknowledged?: State;
   touched: boolean;
+  /** The batch that creates the token. */
+  batch?: Batch;
+}
+
+/** Tokens that one call creates: all of them or none. */
+interface Batch {
+  /** Whether the batch was made, as the first read of one of its tokens shows. */
+  isMade?: boolean;
 }
 
 /** The token that a read returned, or undefined when it was not found. */
@@ -16,10 +24,17 @@ export interface Ledger {
   /** Returns a number that no earlier write used. */
   nextVersion(): number;
   sends(id: string, state: State): void;
+  /** Records that one call was sent that creates these tokens. */
+  sendsBatch(ids: readonly string[], state: State): void;
   acknowledges(id: string, state: State): void;
+  /** Records one acknowledgement for all tokens of a batch. */
+  acknowledgesBatch(ids: readonly string[], state: State): void;
   /** Records that the vault refused the last write, which therefore must not happen. */
   refuses(id: string): void;
-  /** Checks that a token is complete and in the state that was last acknowledged or last sent. */
+  /**
+   * Checks that a token is complete and in the state that was last acknowledged or last sent, and that an
+   * unacknowledged batch exists as a whole or not at all.
+   */
   finds(id: string, found: Found): void;
   /** Returns the tokens that were written since the last call. */
   touched(): readonly string[];
@@ -31,6 +46,9 @@ export interface Ledger {
     readonly lost: number;
     readonly undone: number;
     readonly half: number;
+    readonly batches: number;
+    /** Batches that were sent and not acknowledged, but made. */
+    readonly unanswered_batches: number;
   };
 }
 
@@ -41,6 +59,7 @@ export function createLedger(trusting: boolean): Ledger {
   let versions = 0;
   let acknowledged = 0;
   const counts = { lost: 0, undone: 0, half: 0 };
+  const batches: Batch[] = [];
 
   function entryOf(id: string): Entry {
     const known = entries.get(id);
@@ -51,7 +70,6 @@ export function createLedger(trusting: boolean): Ledger {
   }
 
   function acknowledges(id: string, state: State): void {
-    acknowledged++;
     const entry = entryOf(id);
     entry.acknowledged = state;
     entry.touched = true;
@@ -63,16 +81,32 @@ export function createLedger(trusting: boolean): Ledger {
     violations.push(`${kind}: ${id} is ${found}, acknowledged ${told}, sent ${sent}`);
   }
 
+  function sends(id: string, state: State, batch?: Batch): void {
+    const entry = entryOf(id);
+    entry.sent = state;
+    entry.touched = true;
+    if (batch) entry.batch = batch;
+    if (trusting) confirms([id], state);
+  }
+
+  function confirms(ids: readonly string[], state: State): void {
+    acknowledged++;
+    for (const id of ids) acknowledges(id, state);
+  }
+
   return {
     nextVersion: () => ++versions,
-    sends: (id, state) => {
-      const entry = entryOf(id);
-      entry.sent = state;
-      entry.touched = true;
-      if (trusting) acknowledges(id, state);
+    sends: (id, state) => sends(id, state),
+    sendsBatch: (ids, state) => {
+      const batch: Batch = {};
+      batches.push(batch);
+      for (const id of ids) sends(id, state, batch);
     },
     acknowledges: (id, state) => {
-      if (!trusting) acknowledges(id, state);
+      if (!trusting) confirms([id], state);
+    },
+    acknowledgesBatch: (ids, state) => {
+      if (!trusting) confirms(ids, state);
     },
     refuses: (id) => {
       const entry = entryOf(id);
@@ -83,6 +117,10 @@ export function createLedger(trusting: boolean): Ledger {
       const entry = entryOf(id);
       const state = stateOf(found);
       if (state === 'half') return violates('half', id, state);
+      if (entry.batch && entry.acknowledged === undefined) {
+        entry.batch.isMade ??= state !== 'deleted';
+        if (entry.batch.isMade !== (state !== 'deleted')) return violates('half', id, state);
+      }
       // An unacknowledged create may never have happened.
       const absent = state === 'deleted' && entry.acknowledged === undefined;
       if (!absent && state !== entry.acknowledged && state !== entry.sent) {
@@ -100,7 +138,13 @@ export function createLedger(trusting: boolean): Ledger {
     },
     all: () => [...entries.keys()],
     violations: () => violations,
-    figures: () => ({ acknowledged, tokens: entries.size, ...counts }),
+    figures: () => ({
+      acknowledged,
+      tokens: entries.size,
+      ...counts,
+      batches: batches.length,
+      unanswered_batches: batches.filter(({ isMade }) => isMade === true).length,
+    }),
   };
 }
 

@@ -5,6 +5,9 @@ import { inParallel, type Perform, type PerformParts } from './perform.ts';
 /** The status of each operation on success. */
 const DONE = { createToken: 201, updateToken: 200, deleteToken: 204 } as const;
 
+/** The number of tokens in a batch. */
+const BATCH = 20;
+
 /** A caller with all token permissions. */
 export interface TokenCaller {
   readonly perform: Perform;
@@ -14,6 +17,8 @@ export interface TokenCaller {
 export interface TokenWriter extends TokenCaller {
   readonly ledger: Ledger;
   readonly random: () => number;
+  /** The share of writes that create a batch of tokens. Default: 0. */
+  readonly batches?: number;
   /** Ends the writes; without it they end when the daemon is gone. */
   readonly ended?: () => boolean;
   /** Receives the milliseconds of each answered write. */
@@ -26,7 +31,16 @@ export interface TokenWriter extends TokenCaller {
  * Creates, updates and deletes its own tokens, and records every acknowledgement. Ends when the daemon is gone. A write
  * that is answered with 503 may have happened.
  */
-export async function writeTokens({ perform, key, ledger, random, ended, took, refused }: TokenWriter): Promise<void> {
+export async function writeTokens({
+  perform,
+  key,
+  ledger,
+  random,
+  batches = 0,
+  ended,
+  took,
+  refused,
+}: TokenWriter): Promise<void> {
   const own: string[] = [];
 
   async function send(id: string, state: State, operation: keyof typeof DONE, parts: PerformParts): Promise<boolean> {
@@ -42,12 +56,23 @@ export async function writeTokens({ perform, key, ledger, random, ended, took, r
     return status === DONE[operation];
   }
 
+  async function sendBatch(body: object, version: number): Promise<void> {
+    const ids = Array.from({ length: BATCH }, (_, n) => `kill-${version}-${n}`);
+    ledger.sendsBatch(ids, version);
+    const { status } = await perform(key, 'tokenize', { body: ids.map((id) => ({ id, type: 'token', ...body })) });
+    if (status === 503) return;
+    if (status !== 201) throw new CheckFailure(`tokenize was answered ${status}`);
+    ledger.acknowledgesBatch(ids, version);
+    own.push(...ids.slice(0, 1));
+  }
+
   async function next(): Promise<void> {
     const kind = random();
     const id = own[Math.floor(random() * own.length)];
     const version = ledger.nextVersion();
     const data = { left: version, right: version, filling: 'x'.repeat(Math.floor(random() * 2_000)) };
     const body = { data, metadata: { version: String(version) } };
+    if (batches > 0 && random() < batches) return sendBatch(body, version);
     if (id === undefined || kind < 0.5) {
       const fresh = `kill-${version}`;
       if (await send(fresh, version, 'createToken', { body: { id: fresh, type: 'token', ...body } })) own.push(fresh);

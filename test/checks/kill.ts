@@ -8,6 +8,8 @@ import { percentile, seededNumbers } from './perform.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
 const WRITERS = 8;
+/** The share of writes that create a batch of tokens. */
+const BATCHES = 0.05;
 const CYCLES = { quick: 8, full: 200 } as const;
 const MAX_CYCLES = 600;
 const MIN_ACKNOWLEDGED = { quick: 50, full: 10_000 } as const;
@@ -61,7 +63,7 @@ async function kills({ seed, cycles, leastAcknowledged, trusting = false }: Kill
     while (cycle < cycles || (ledger.figures().acknowledged < leastAcknowledged && cycle < MAX_CYCLES)) {
       let dead = false;
       const writers = Array.from({ length: WRITERS }, () =>
-        writeTokens({ perform: vault.remote, key: vault.everything, ledger, random }),
+        writeTokens({ perform: vault.remote, key: vault.everything, ledger, random, batches: BATCHES }),
       );
       const direct = writeDirectly(vault, ledger, () => dead);
       await sleep(50 + Math.floor(random() * 350));

@@ -15,6 +15,11 @@ const ANCHOR_MS = 1_400;
 /** The maximum length of a filling in characters. Some tokens then need more than one page. */
 const MAX_FILLING = 400;
 
+/** The number of tokens in a batch. */
+const BATCH = 3;
+/** Each write whose version is a multiple of this creates a batch. */
+const BATCH_EVERY = 7;
+
 /** The last version written into each token, by id. */
 export type Tokens = ReadonlyMap<string, number>;
 
@@ -85,7 +90,13 @@ function writer(url: string, key: string, random: () => number) {
     const kind = random();
     const id = [...before.keys()][Math.floor(random() * before.size)];
     const content = { data: { version, filling: 'x'.repeat(Math.floor(random() * MAX_FILLING)) } };
-    if (id === undefined || kind < 0.5) {
+    if (version % BATCH_EVERY === 0) {
+      // A log cut within this commit must have none of these tokens.
+      const ids = Array.from({ length: BATCH }, (_, n) => `cut-${version}-${n}`);
+      const body = ids.map((one) => ({ id: one, type: 'token', ...content }));
+      expectStatus(201, await perform(key, 'tokenize', { body }));
+      for (const one of ids) after.set(one, version);
+    } else if (id === undefined || kind < 0.5) {
       const fresh = `cut-${version}`;
       expectStatus(201, await perform(key, 'createToken', { body: { id: fresh, type: 'token', ...content } }));
       after.set(fresh, version);

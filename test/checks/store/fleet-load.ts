@@ -20,11 +20,17 @@ const WRITERS = 4;
 interface LoadOptions {
   /** Counts a write as acknowledged when it is sent: for controls. */
   readonly trusting?: boolean;
+  /** The share of writes that create a batch of tokens. Default: 0. */
+  readonly batches?: number;
   /** Is called for each write that is refused with 507, and receives the number of the daemon. */
   readonly refused?: (daemon: number) => void;
 }
 
-export function fleetLoad(fleet: Fleet, seed: number, { trusting = false, refused }: LoadOptions = {}): FleetLoad {
+export function fleetLoad(
+  fleet: Fleet,
+  seed: number,
+  { trusting = false, batches = 0, refused }: LoadOptions = {},
+): FleetLoad {
   const ledger = createLedger(trusting);
   const random = seededNumbers(seed);
 
@@ -49,6 +55,7 @@ export function fleetLoad(fleet: Fleet, seed: number, { trusting = false, refuse
             key: fleet.everything,
             ledger,
             random,
+            batches,
             ...(ended && { ended }),
             ...(took && { took }),
             ...(refused && { refused: () => refused(daemon) }),

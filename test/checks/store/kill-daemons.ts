@@ -7,11 +7,13 @@ import { fleetLoad } from './fleet-load.ts';
 const DAEMONS = [0, 1, 2] as const;
 const CYCLES = { quick: 4, full: 200 } as const;
 const MAX_P99_MS = 1_000;
+/** The share of writes that create a batch of tokens. */
+const BATCHES = 0.1;
 
 /** Kills one of three daemons under load, again and again. The others continue, and nothing is lost. */
 async function kills({ seed, quick }: CheckOptions, trusting: boolean) {
   const fleet = await startFleet({ daemons: DAEMONS.length });
-  const load = fleetLoad(fleet, seed, { trusting });
+  const load = fleetLoad(fleet, seed, { trusting, batches: BATCHES });
   const times: number[] = [];
   let cycles = 0;
   const figures = () => ({ cycles, ...load.ledger.figures(), others_p99_ms: percentile(times, 0.99) });
