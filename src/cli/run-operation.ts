@@ -108,6 +108,7 @@ export function viewOf(row: Operation): ResultView {
     columns: cli.columns,
     rest: true,
     ...(isArray && { idMember: cli.columns[0] ?? 'id' }),
+    ...(cli.holdsTokens && { holdsTokens: true }),
   };
 }
 

@@ -76,6 +76,8 @@ export interface OperationCli {
   readonly walk?: 'listTokensByCursor' | 'searchTokensByCursor' | 'listLogs';
   /** The members to show as columns of a table. */
   readonly columns: readonly string[];
+  /** Whether the result is a document with tokens at any depth, whose ids `--quiet` prints. */
+  readonly holdsTokens?: true;
   /** The name of a body member that is an object. Each of its members gets a flag. */
   readonly spread?: string;
   /** The consequence of the operation. The CLI prints it when it asks for confirmation. */

@@ -347,6 +347,7 @@ export const TOKEN_OPERATIONS = {
     cli: {
       command: ['tokenize'],
       columns: [],
+      holdsTokens: true,
       examples: ['vault tokenize < cards.json', 'vault tokenize --body @cards.json --field [0].id'],
     },
     examples: {

@@ -11,6 +11,7 @@ import {
   type Rendered,
   type RenderOptions,
   type ResultView,
+  tokensIn,
 } from './result-view.ts';
 import { checkField, parsePath, printPath, type Step, selectField } from './select-field.ts';
 
@@ -76,6 +77,8 @@ export function rawText(value: Json | undefined): string {
 }
 
 function renderIds(bodyText: string, view: ResultView): Rendered {
-  const ids = itemsOf(parseJson(bodyText), view).map((item) => selectField(item, idPathOf(view)));
+  const body = parseJson(bodyText);
+  const items = view.holdsTokens ? tokensIn(body) : itemsOf(body, view);
+  const ids = items.map((item) => selectField(item, idPathOf(view)));
   return { text: ids.map((id) => (id === undefined ? '' : `${cellText(id)}\n`)).join('') };
 }

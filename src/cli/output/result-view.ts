@@ -17,6 +17,8 @@ export interface ResultView {
   readonly rest: boolean;
   /** The path of the identifying member, which `--quiet` prints. Default: `id`. */
   readonly idMember?: string;
+  /** Whether the result is a document with tokens at any depth, whose ids `--quiet` prints. */
+  readonly holdsTokens?: boolean;
 }
 
 /** A rendered result: text for stdout, and a remark for stderr. */
@@ -36,6 +38,12 @@ export function itemsOf(body: Json, { list }: Pick<ResultView, 'list'>): readonl
   if (!list) return [body];
   const items = Array.isArray(body) ? body : selectField(body, ['data']);
   return Array.isArray(items) ? items : [];
+}
+
+/** Returns the tokens of a document, in order. Everything else in it is an array, or an object without texts. */
+export function tokensIn(body: Json): readonly Json[] {
+  if (typeof selectField(body, ['id']) === 'string') return [body];
+  return Array.isArray(body) || isJsonObject(body) ? Object.values(body).flatMap(tokensIn) : [];
 }
 
 /** Returns a note that a first page is not the whole list; undefined for any other body. */
