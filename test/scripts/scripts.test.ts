@@ -9,13 +9,13 @@ const SCRIPTS: readonly (readonly [name: string, script: Script])[] = readdirSyn
   .filter((name) => name.endsWith('.txt'))
   .map((name) => [name, parseScript(readFileSync(new URL(name, FOLDER), 'utf8'))]);
 
-/** The transcripts whose direct run starts a process for each command: local commands, and exit codes of processes. */
-const OWN_PROCESSES = /^(?:local-.*|exit-codes)\.txt$/;
+/** The transcript whose direct run starts a process for each command. */
+const OWN_PROCESSES = 'exit-codes.txt';
 
 describe.each(SCRIPTS)('%s', (name, script) => {
   it('prints the expected output through both targets', { timeout: 120_000 }, async () => {
     const [direct, daemon] = await Promise.all([
-      runScript(script, 'direct', OWN_PROCESSES.test(name)),
+      runScript(script, 'direct', name === OWN_PROCESSES),
       runScript(script, 'daemon'),
     ]);
     expect(daemon).toEqual(direct);

@@ -3,8 +3,8 @@ import { chmodSync, copyFileSync, mkdirSync, readdirSync, readFileSync, symlinkS
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { type Ended, endOf, isThere, makePlace, VAULT_BIN } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { type Ended, endOf, isThere, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
 const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 const posix = process.platform !== 'win32';

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { tamperFile } from '../checks/tamper-file.ts';
+import { type Ended, endOf, makePlace, VAULT_BIN } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { type Ended, endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
 
 const RECIPES = fileURLToPath(new URL('../recipes/', import.meta.url));
 const posix = process.platform !== 'win32';

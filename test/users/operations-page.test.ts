@@ -5,8 +5,8 @@ import { type AddressInfo, createServer } from 'node:net';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { type Ended, endOf, makePlace, type Place, startOnTerminal, VAULT_BIN } from '../process/cli-fixture.ts';
 import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
-import { type Ended, endOf, makePlace, type Place, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
 
 const PAGE = readFileSync(fileURLToPath(new URL('../../docs/operations.md', import.meta.url)), 'utf8');
 const RECIPES = fileURLToPath(new URL('../recipes/', import.meta.url));

@@ -2,7 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
-    include: ['test/bench/**/*.test.ts'],
+    include: ['test/users/**/*.test.ts', 'test/bench/**/*.test.ts'],
     globalSetup: 'test/postgres/global-setup.ts',
     pool: 'forks',
   },
