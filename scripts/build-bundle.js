@@ -1,4 +1,4 @@
-import { globSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { globSync, readdirSync, readFileSync, realpathSync, rmSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
 import path from 'node:path';
 import { build } from 'esbuild';
@@ -180,7 +180,7 @@ function billOfMaterials(all) {
 }
 
 /** Writes the bundles, licences, bill of materials and man pages to dist/. */
-export async function bundle() {
+async function bundle() {
   const builds = await Promise.all([
     bundleProduct(),
     bundleModules(['vault/writer-thread'], REQUIRE),
@@ -212,3 +212,5 @@ export async function bundle() {
   const present = globSync('{chunks,shared,man,console}/*', { cwd: DIST }).map((name) => path.join(DIST, name));
   for (const stale of present.filter((file) => !files.has(file))) rmSync(stale);
 }
+
+if (realpathSync(process.argv[1]) === import.meta.filename) await bundle();

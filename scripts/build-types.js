@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+/** Generates the types of the API as interfaces that show the descriptions of the contract in editors. */
 import path from 'node:path';
 import { namedSchemas, printSchema } from '../src/contract/openapi/schemas.ts';
 import { OPERATIONS } from '../src/contract/operations.ts';
@@ -6,13 +6,8 @@ import { ROOT, writeIfChanged } from './build-output.js';
 
 const HEADER = `// Made by scripts/build-types.js. Do not edit.
 import type { Json } from '../contract/json.ts';
+import type { ApplicationWithKey } from './application-with-key.ts';
 import type { CallOptions } from './call-options.ts';
-`;
-
-const WITH_KEY = `/** An application with its API key, which the vault shows only once. */
-export interface ApplicationWithKey extends Application {
-  readonly key: string;
-}
 `;
 
 const docs = (indent, text) => (text === undefined ? '' : `${indent}/** ${text.replaceAll('*/', '*\\/')} */\n`);
@@ -21,22 +16,19 @@ const docs = (indent, text) => (text === undefined ? '' : `${indent}/** ${text.r
 function typeOf(node, any, indent = '') {
   const { $ref, type, const: only, enum: words, items, properties, additionalProperties: others } = node;
   if ($ref !== undefined) return $ref.split('/').at(-1);
-  if (only !== undefined) return typeof only === 'string' ? `'${only}'` : String(only);
+  if (only !== undefined) return JSON.stringify(only);
   if (words !== undefined) return words.map((word) => `'${word}'`).join(' | ');
   if (Array.isArray(type)) return `${typeOf({ ...node, type: type[0] }, any, indent)} | null`;
   if (type === 'integer') return 'number';
   if (type === 'array') return `readonly ${typeOf(items, any, indent).replace(/^[^\w{].*/s, '($&)')}[]`;
-  if (type === 'object' && properties !== undefined) return `{\n${membersOf(node, any, `${indent}  `)}${indent}}`;
-  if (type === 'object') return `Readonly<Record<string, ${typeOf(others, any, indent)}>>`;
-  return type ?? any;
-}
-
-function membersOf({ properties, required = [] }, any, indent) {
-  const members = Object.entries(properties).map(([name, node]) => {
-    const mark = required.includes(name) ? '' : '?';
-    return `${docs(indent, node.description)}${indent}readonly ${name}${mark}: ${typeOf(node, any, indent)};\n`;
+  if (type === 'object' && properties === undefined) return `Readonly<Record<string, ${typeOf(others, any, indent)}>>`;
+  if (type !== 'object') return type ?? any;
+  const members = Object.entries(properties).map(([name, member]) => {
+    const mark = node.required?.includes(name) ? '' : '?';
+    const declared = `readonly ${name}${mark}: ${typeOf(member, any, `${indent}  `)};\n`;
+    return `${docs(`${indent}  `, member.description)}${indent}  ${declared}`;
   });
-  return members.join('');
+  return `{\n${members.join('')}${indent}}`;
 }
 
 function namedType([name, node]) {
@@ -46,53 +38,21 @@ function namedType([name, node]) {
 }
 
 /** Returns the declaration of an operation's method. A `body` of arbitrary JSON has the type `unknown`. */
-function callOf([id, row]) {
-  const parts = ['params', 'query', 'body'].filter((part) => row[part] !== undefined);
-  const members = parts.map((part) => {
-    const node = printSchema(row[part]);
-    const isOptional = node.$ref === undefined && part === 'query' && (node.required ?? []).length === 0;
-    const type = part === 'params' ? '{ readonly id: string }' : typeOf(node, 'unknown', '  ');
-    return `readonly ${part}${isOptional ? '?' : ''}: ${type}`;
-  });
-  const request = [...(members.length > 0 ? [`{ ${members.join('; ')} }`] : []), 'CallOptions'].join(' & ');
-  const isOptional = members.every((member) => /^readonly \w+\?/.test(member));
-  const shown = row.result === undefined ? 'undefined' : typeOf(printSchema(row.result), 'Json', '  ');
+function methodOf([id, { method, path, permission, summary, ...row }]) {
+  const parts = ['params', 'query', 'body'].filter((part) => row[part]);
+  const properties = Object.fromEntries(parts.map((part) => [part, printSchema(row[part])]));
+  const required = parts.filter((part) => part !== 'query' || row.query.required);
+  const request = typeOf({ type: 'object', properties, required }, 'unknown', '  ');
+  const parameter = `request${required.length > 0 ? '' : '?'}: ${parts.length > 0 ? `${request} & ` : ''}CallOptions`;
+  const about = `${summary}: \`${method} ${path}\`${permission ? `, permission \`${permission}\`` : ''}.`;
+  const shown = row.result ? typeOf(printSchema(row.result), 'Json', '  ') : 'undefined';
   const result = row.cli.columns.includes('key') ? 'ApplicationWithKey' : shown;
-  const about = `${row.summary}: \`${row.method} ${row.path}\`${row.permission ? `, permission \`${row.permission}\`` : ''}.`;
-  return `${docs('  ', about)}  readonly ${id}: (request${isOptional ? '?' : ''}: ${request}) => Promise<${result}>;\n`;
+  return `${docs('  ', about)}  readonly ${id}: (${parameter}) => Promise<${result}>;\n`;
 }
 
-/** Generates the types of the API as interfaces that show the descriptions of the contract in editors. */
-export function generateClientTypes() {
-  const client = `/** The operations of the API by id. Each rejects with \`VaultError\` for a problem, and with any error of \`fetch\`. */
+const client = `/** The operations of the API by id. Each rejects with \`VaultError\` for a problem, and with any error of \`fetch\`. */
 export interface VaultClient {
-${Object.entries(OPERATIONS).map(callOf).join('')}}
+${Object.entries(OPERATIONS).map(methodOf).join('')}}
 `;
-  const types = Object.entries(namedSchemas()).map(namedType);
-  writeIfChanged(path.join(ROOT, 'src/client/api.generated.ts'), [HEADER, ...types, WITH_KEY, client].join('\n'));
-}
-
-/** The values of the modules that programs may `require`. */
-const COMMON = {
-  'client/create-client': ['createClient', 'VaultError'],
-  'library/open-vault': ['openVault'],
-  'testing/start-vault': ['startVault'],
-};
-
-/** Writes declarations of the modules that package.json exports. A `.d.cts` re-exports those of the ES module. */
-export function emitTypes() {
-  const compiler = path.join(ROOT, 'node_modules/typescript/bin/tsc');
-  execFileSync(process.execPath, [compiler, '-p', 'tsconfig.build.json'], { cwd: ROOT, stdio: 'inherit' });
-  for (const [file, values] of Object.entries(COMMON)) {
-    const module = `'./${path.basename(file)}.js'`;
-    const mode = "with { 'resolution-mode': 'import' }";
-    const declared = values.map((name) => {
-      const type = /^[A-Z]/.test(name) ? `export type ${name} = InstanceType<typeof ${name}>;\n` : '';
-      return `export declare const ${name}: typeof import(${module}, { ${mode.replace(' ', ': ')} }).${name};\n${type}`;
-    });
-    writeIfChanged(
-      path.join(ROOT, `dist/types/${file}.d.cts`),
-      `export type * from ${module} ${mode};\n${declared.join('')}`,
-    );
-  }
-}
+const types = Object.entries(namedSchemas()).map(namedType);
+writeIfChanged(path.join(ROOT, 'src/client/api.generated.ts'), [HEADER, ...types, client].join('\n'));

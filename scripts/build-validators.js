@@ -1,5 +1,6 @@
+/** Compiles the contract's schemas into src/. */
 import path from 'node:path';
-import { _, Ajv2020 } from 'ajv/dist/2020.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import standaloneCode from 'ajv/dist/standalone/index.js';
 import addFormats from 'ajv-formats';
 import { build } from 'esbuild';
@@ -25,48 +26,19 @@ const isJsonObject = (value) => {
 };
 `;
 
-function newAjv() {
-  const ajv = new Ajv2020({
-    strict: true,
-    allErrors: true,
-    messages: false,
-    unicodeRegExp: true,
-    unevaluated: false,
-    meta: false,
-    validateSchema: false, // `compile` does it
-    code: { source: true, esm: true, lines: true },
-  });
-  addFormats.default(ajv, ['date-time', 'uuid']);
-  // Ajv's own `uniqueItems` compares every pair, throws on objects without a prototype and ignores `maxItems`. Replace
-  // it with a check that compares only strings.
-  ajv.removeKeyword('uniqueItems');
-  ajv.addKeyword({
-    keyword: 'uniqueItems',
-    type: 'array',
-    schemaType: 'boolean',
-    code(context) {
-      const { items } = context.parentSchema;
-      if (items?.type !== 'string' && !items?.enum?.every((value) => typeof value === 'string')) {
-        throw new Error('uniqueItems works only for arrays of strings');
-      }
-      context.pass(_`new Set(${context.data}).size === ${context.data}.length`);
-    },
-  });
-  return ajv;
-}
-
-function replaceAll(code, pattern, replacement, forbidden) {
-  const replaced = code.replace(pattern, replacement);
-  if (replaced === code || replaced.includes(forbidden)) {
-    throw new Error(`build-validators: ajv's output no longer matches ${pattern}; adapt the pattern`);
-  }
-  return replaced;
-}
+const OPTIONS = {
+  strict: true,
+  allErrors: true,
+  messages: false,
+  unicodeRegExp: true,
+  unevaluated: false,
+  code: { source: true, esm: true, lines: true },
+};
 
 /** Resolves to the source code of one self-contained module. `exported` holds schemas, and maps of schemas, by name. */
 async function compile(exported) {
-  const metaSchema = new Ajv2020({ strict: true });
-  const ajv = newAjv();
+  const ajv = new Ajv2020(OPTIONS);
+  addFormats.default(ajv, ['date-time', 'uuid']);
   const names = new Map();
   function print(node) {
     if (node instanceof Map) {
@@ -75,28 +47,24 @@ async function compile(exported) {
     }
     if (!names.has(node)) {
       names.set(node, `validator${names.size}`);
-      metaSchema.validateSchema(node, true);
       ajv.addSchema(node, names.get(node));
     }
     return names.get(node);
   }
   const exports = Object.entries(exported).map(([name, node]) => `export const ${name} = ${print(node)};`);
-  let code = standaloneCode.default(ajv, Object.fromEntries([...names.values()].map((name) => [name, name])));
-  const objectTest = /(data\d*) && typeof \1 == "object" && !Array\.isArray\(\1\)/g;
-  code = replaceAll(code, objectTest, 'isJsonObject($1)', '== "object"');
-  code = replaceAll(code, /\bvErrors\.push\(/g, `vErrors.length < ${MAX_ERRORS} && vErrors.push (`, 'vErrors.push(');
-  if (code.includes('vErrors.length = '))
-    throw new Error('build-validators: a keyword removes errors, which the error limit does not support');
+  const code = standaloneCode
+    .default(ajv, Object.fromEntries([...names.values()].map((name) => [name, name])))
+    .replaceAll(/(data\d*) && typeof \1 == "object" && !Array\.isArray\(\1\)/g, 'isJsonObject($1)')
+    .replaceAll('vErrors.push(', `vErrors.length < ${MAX_ERRORS} && vErrors.push(`);
+  const isAsExpected = ['isJsonObject(', 'vErrors.length <'].every((part) => code.includes(part));
+  // Only a keyword that removes errors sets `vErrors.length`.
+  if (!isAsExpected || /== "object"|vErrors\.length = /.test(code)) {
+    throw new Error("build-validators: ajv's output has changed; adapt the patterns");
+  }
   const contents = `${PRELUDE}${code.replaceAll(/^export /gm, '')}\n${exports.join('')}`;
   const stdin = { contents, resolveDir: ROOT, loader: 'js' };
-  const { outputFiles } = await build({
-    ...ESBUILD,
-    format: 'esm',
-    platform: 'node',
-    target: 'node22',
-    stdin,
-    minifySyntax: true,
-  });
+  const options = { ...ESBUILD, format: 'esm', platform: 'node', target: 'node22', minifySyntax: true };
+  const { outputFiles } = await build({ ...options, stdin });
   return `${BANNER}${outputFiles[0].text}`;
 }
 
@@ -115,8 +83,5 @@ const FILES = {
   'cli/commands/seed/seed-validator': { SEED_VALIDATOR: SEED_SCHEMA },
 };
 
-/** Compiles the contract's schemas into src/. */
-export async function generateValidators() {
-  for (const [name, exported] of Object.entries(FILES))
-    writeIfChanged(path.join(ROOT, 'src', `${name}.generated.js`), await compile(exported));
-}
+for (const [name, exported] of Object.entries(FILES))
+  writeIfChanged(path.join(ROOT, 'src', `${name}.generated.js`), await compile(exported));

@@ -1,4 +1,4 @@
-/** Removes the output of scripts/build.js, and the coverage report. */
+/** Removes the output of `npm run build`, and the coverage report. */
 import { globSync, rmSync } from 'node:fs';
 import { ROOT } from './build-output.js';
 

@@ -3,12 +3,13 @@ import { OPERATIONS, type Operation, type OperationId } from '../contract/operat
 import type { ProblemCode } from '../contract/problems.ts';
 import { type MemberErrors, memberLines } from '../core/problem.ts';
 import type { VaultClient } from './api.generated.ts';
+import type { ApplicationWithKey } from './application-with-key.ts';
 import type { CallOptions } from './call-options.ts';
 import { parseText, readProblem } from './decode-problem.ts';
 import { requestPath } from './request-path.ts';
 
 export type * from './api.generated.ts';
-export type { CallOptions, ProblemCode };
+export type { ApplicationWithKey, CallOptions, ProblemCode };
 
 /** The part of `fetch` that a client uses. */
 export type Fetch = (
