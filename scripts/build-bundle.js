@@ -4,12 +4,15 @@ import path from 'node:path';
 import { build } from 'esbuild';
 import manifest from '../package.json' with { type: 'json' };
 import lockfile from '../package-lock.json' with { type: 'json' };
+import { manPages } from '../src/cli/man-pages.ts';
 import { bundleConsole } from './build-console.js';
 import { ESBUILD, ROOT, writeIfChanged } from './build-output.js';
 
 const SOURCES = path.join(ROOT, 'src');
 const DIST = path.join(ROOT, 'dist');
 
+/** Matches the folder of a package at the start of the path of one of its files. */
+const PACKAGE_FOLDER = /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
 const LICENCE_FILE = /^(licen[cs]e|copying)(-mit)?(\.md|\.txt)?$/i;
 
 /**
@@ -143,22 +146,16 @@ const COMMON = {
 /** Returns an ES module that re-exports `name` from a CommonJS file, so that dist/ has only one copy of the product. */
 const wrap = (file, name) => `import common from './${file}';\n\nexport const { ${name} } = common;\n`;
 
-/** Returns the folders of the packages whose files are in a bundle. The generated validators contain code of ajv. */
-function bundledFolders(inputs) {
-  const folders = inputs.map((input) => input.match(/^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/)?.[0]);
-  return [...new Set([...folders, 'node_modules/ajv'])].filter((folder) => folder !== undefined).sort();
-}
-
-/** Returns the names, versions and licences of packages, given their folders. */
-const packages = (folders) =>
-  folders.map((folder) => ({ folder, name: folder.split('node_modules/').at(-1), ...lockfile.packages[folder] }));
+/** The packages of package-lock.json. */
+const PACKAGES = Object.entries(lockfile.packages).flatMap(([folder, entry]) =>
+  folder === '' ? [] : [{ ...entry, folder, name: folder.split('node_modules/').at(-1) }],
+);
 
 /** Returns a text with the licences of packages. */
 function licences(bundled) {
   const texts = bundled.map(({ folder, name, version, license }) => {
     const file = readdirSync(path.join(ROOT, folder)).find((each) => LICENCE_FILE.test(each));
-    const text = file === undefined ? '' : `\n${readFileSync(path.join(ROOT, folder, file), 'utf8').trim()}\n`;
-    return `${name} ${version} (${license})\n${text}`;
+    return `${name} ${version} (${license})\n\n${readFileSync(path.join(ROOT, folder, file), 'utf8').trim()}\n`;
   });
   return `The files in this folder contain these packages.\n\n${texts.join(`\n${'-'.repeat(80)}\n\n`)}`;
 }
@@ -174,41 +171,37 @@ function billOfMaterials(all) {
     purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
   });
   const own = { ...component(manifest), scope: undefined, type: 'application' };
-  const metadata = { component: own };
-  const bom = { bomFormat: 'CycloneDX', specVersion: '1.6', version: 1, metadata, components: all.map(component) };
-  return `${JSON.stringify(bom, null, 2)}\n`;
+  const head = { bomFormat: 'CycloneDX', specVersion: '1.6', version: 1, metadata: { component: own } };
+  return `${JSON.stringify({ ...head, components: all.map(component) }, null, 2)}\n`;
 }
 
 /** Writes the bundles, licences, bill of materials and man pages to dist/. */
 async function bundle() {
   const builds = await Promise.all([
     bundleProduct(),
-    bundleModules(['vault/writer-thread'], REQUIRE),
-    bundleModules(['vault/file-commands-thread'], REQUIRE),
+    bundleModules(['vault/writer-thread', 'vault/file-commands-thread'], REQUIRE),
     bundleModules(['client/remote'], { ...SHARED, ...REQUIRE }),
     // These also run in web pages, so they import no Node modules.
     bundleModules(['client/create-client', 'contract/operations'], SHARED),
     bundleModules(['client/create-client', 'library/open-vault', 'testing/start-vault'], COMMON),
+    bundleConsole(),
   ]);
-  const page = await bundleConsole();
   const inputs = builds.flatMap(({ metafile }) => Object.keys(metafile.inputs));
-  const bundled = packages(bundledFolders([...inputs, ...page.inputs]));
-  const folders = Object.keys(lockfile.packages);
-  const installed = packages(folders.filter((folder) => folder !== '' && !lockfile.packages[folder].dev));
-  const { manPages } = await import('../src/cli/man-pages.ts');
+  // The generated validators contain code of ajv.
+  const folders = new Set(['node_modules/ajv', ...inputs.map((input) => input.match(PACKAGE_FOLDER)?.[0])]);
+  const bundled = PACKAGES.filter(({ folder }) => folders.has(folder));
+  const outputs = builds.flatMap(({ outputFiles }) => outputFiles.map(({ path: file, contents }) => [file, contents]));
   const files = new Map([
-    ...builds.flatMap(({ outputFiles }) => outputFiles.map(({ path: file, contents }) => [file, contents])),
-    ...page.files,
+    ...outputs,
     [path.join(DIST, 'library/open-vault.js'), wrap('open-vault.cjs', 'openVault')],
     [path.join(DIST, 'testing/start-vault.js'), wrap('start-vault.cjs', 'startVault')],
     ...[...(await manPages())].map(([name, page]) => [path.join(DIST, 'man', name), page]),
     [path.join(DIST, 'LICENSES.txt'), licences(bundled)],
-    [path.join(DIST, 'sbom.cdx.json'), billOfMaterials([...installed, ...bundled])],
+    [path.join(DIST, 'sbom.cdx.json'), billOfMaterials(PACKAGES.filter((each) => !each.dev || bundled.includes(each)))],
   ]);
   // Write chunks first, so that a command started during the build finds every file that its entry point imports.
-  const isChunk = (file) => /[\\/](chunks|shared)[\\/]/.test(file);
-  const ordered = [...files].sort(([a], [b]) => Number(isChunk(b)) - Number(isChunk(a)));
-  for (const [file, contents] of ordered) writeIfChanged(file, contents);
+  const isChunk = ([file]) => /-[A-Z0-9]{8}\.\w+$/.test(file);
+  for (const [file, contents] of [...files].sort((a, b) => isChunk(b) - isChunk(a))) writeIfChanged(file, contents);
   const present = globSync('{chunks,shared,man,console}/*', { cwd: DIST }).map((name) => path.join(DIST, name));
   for (const stale of present.filter((file) => !files.has(file))) rmSync(stale);
 }

@@ -17,6 +17,7 @@ const OPTIONS = {
   ...ESBUILD,
   outdir: OUT,
   entryNames: '[name]-[hash]',
+  loader: { '.svg': 'copy' },
   minify: true,
   format: 'esm',
   platform: 'browser',
@@ -26,8 +27,8 @@ const OPTIONS = {
 };
 
 /**
- * Bundles the console's page. Resolves to its files by path, each also compressed with Brotli, and to the paths of its
- * sources. Rejects when the page is too large.
+ * Bundles the console's page. Resolves to esbuild's result, whose files include the page, and each file compressed with
+ * Brotli. Rejects when the page is too large.
  */
 export async function bundleConsole() {
   const bundlePage = (names, options) =>
@@ -36,22 +37,19 @@ export async function bundleConsole() {
   // The page imports opening.ts from its own file, so that both scripts share its state.
   const external = { path: `./${path.basename(opening.outputFiles[0].path)}`, external: true };
   const setup = (hooks) => hooks.onResolve({ filter: /\/opening\.ts$/ }, () => external);
-  const page = await bundlePage(['main.tsx', 'main.css'], {
+  const page = await bundlePage(['main.tsx', 'main.css', 'favicon.svg'], {
     define: { FILTER_PARAMETERS: JSON.stringify(filterParameters()) },
     plugins: [{ name: 'opening', setup }],
   });
-  const outputs = [...opening.outputFiles, ...page.outputFiles].map((file) => [file.path, file.contents]);
-  const assets = [[path.join(OUT, 'favicon.svg'), readFileSync(path.join(PAGE, 'favicon.svg'))], ...outputs];
-  checkBudget(assets.map(([, bytes]) => bytes));
+  const assets = [...opening.outputFiles, ...page.outputFiles];
+  checkBudget(assets.map(({ contents }) => contents));
   let html = readFileSync(path.join(PAGE, 'index.html'), 'utf8');
-  for (const { base } of outputs.map(([file]) => path.parse(file)))
+  for (const { base } of assets.map((file) => path.parse(file.path)))
     html = html.replace(base.replace(/-\w{8}/, ''), base);
-  const files = [...assets, [path.join(OUT, 'index.html'), Buffer.from(html)]];
-  const compressed = files.map(([file, bytes]) => [`${file}.br`, brotliCompressSync(bytes)]);
-  return {
-    files: [...files, ...compressed],
-    inputs: Object.keys({ ...opening.metafile.inputs, ...page.metafile.inputs }),
-  };
+  const files = [...assets, { path: path.join(OUT, 'index.html'), contents: Buffer.from(html) }];
+  const compress = ({ path: file, contents }) => ({ path: `${file}.br`, contents: brotliCompressSync(contents) });
+  const inputs = { ...opening.metafile.inputs, ...page.metafile.inputs };
+  return { outputFiles: [...files, ...files.map(compress)], metafile: { inputs } };
 }
 
 /** Returns the parameters of each filter, so that the page can suggest filters without bundling them. */

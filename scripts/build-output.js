@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 
 /** The path of the checkout. */
@@ -17,11 +17,8 @@ export const ESBUILD = {
 /** Replaces a file atomically, unless it already has the content, so that running tests see whole files. */
 export function writeIfChanged(file, content) {
   const bytes = Buffer.from(content);
-  try {
-    if (readFileSync(file).equals(bytes)) return;
-  } catch {
-    mkdirSync(path.dirname(file), { recursive: true });
-  }
+  if (existsSync(file) && readFileSync(file).equals(bytes)) return;
+  mkdirSync(path.dirname(file), { recursive: true });
   const temporary = `${file}.${process.pid}.tmp`;
   writeFileSync(temporary, bytes);
   renameSync(temporary, file);
