@@ -35,9 +35,9 @@ export const BUNDLE = {
   logOverride: { 'ambiguous-reexport': 'error' },
 };
 
-/**
- * Groups of modules. Every command loads `start`. A command that opens a vault also loads `open`, by `await import()`.
- */
+const HANDLERS = readFileSync(path.join(SOURCES, 'core/handlers.ts'), 'utf8');
+
+/** Groups of modules. Every command loads `start`; to open a vault it imports `open`, and for most calls `handlers`. */
 const GROUPS = {
   start: ['cli/program.ts', 'cli/run-operation.ts', 'cli/report-failure.ts', 'cli/credential.ts'],
   open: [
@@ -48,6 +48,7 @@ const GROUPS = {
     'keyring/follow-master-key.ts',
     'keyring/sodium.ts',
   ],
+  handlers: Array.from(HANDLERS.matchAll(/'\.\/(\w+\/.*?)'/g), ([, name]) => `core/${name}`),
 };
 
 /** Matches the groups, and the lazily loaded files that need no open vault, so they do not load the group `open`. */

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { chmodSync, lstatSync, rmSync } from 'node:fs';
-import type { Server } from 'node:http';
+import { createServer as createHttpServer, type Server } from 'node:http';
 import { connect, type ListenOptions, type Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
 import { Fault } from '../core/fault.ts';
@@ -33,7 +33,7 @@ export async function createServer({ limits, tls }: DaemonOptions, timeouts: Tim
         // The limits above apply from the first byte of HTTP; Node's own limit before that is two minutes.
         handshakeTimeout: timeouts.headers,
       })
-    : (await import('node:http')).createServer(options);
+    : createHttpServer(options);
   server.timeout = timeouts.stalled;
   // Limits the size instead: a limited count would silently drop later headers, such as a second Host.
   server.maxHeadersCount = 0;
