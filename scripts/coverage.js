@@ -29,7 +29,7 @@ async function runTests() {
     // The CLI tests cover no further code of these folders, and some depend on how they were started.
     exclude: ['test/unit/cli-*'],
     reporters: ['dot'],
-    maxWorkers: 1,
+    maxWorkers: 2,
     setupFiles: [path.join(ROOT, 'scripts', 'coverage-setup.js')],
     experimental: { viteModuleRunner: false },
   });
