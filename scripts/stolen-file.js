@@ -42,6 +42,7 @@ const NOTES = {
   'token.presented': 'metadata, containers, fingerprint, mask, expressions, the masked form',
   'token.full': 'metadata, containers, fingerprint, the value',
   'token_index.blind': 'one blind index of a token, or the name of a container set',
+  'token_index.set_number': 'the `set_number` of the token',
   'container_set.container': 'the blind index of a container or of one of its parents',
   'container_set.name': 'a set of containers that some tokens share',
   'container_set.number': 'the number of the set; 0 beyond the first 15 of a tenant',

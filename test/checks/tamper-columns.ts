@@ -143,7 +143,12 @@ const EDITED: readonly (readonly [
   [
     'token_index',
     `token = (SELECT token FROM token WHERE ${TOKEN_2})`,
-    { created_at: 'created_at + 1', tenant: '2', blind: 'CAST(substr(blind, 2) || zeroblob(1) AS BLOB)' },
+    {
+      created_at: 'created_at + 1',
+      tenant: '2',
+      blind: 'CAST(substr(blind, 2) || zeroblob(1) AS BLOB)',
+      set_number: '9',
+    },
   ],
   [
     'container_set',
@@ -178,7 +183,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'a token copied to the other tenant, with its index': `
     INSERT INTO token SELECT NULL, 2, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month, set_number,
       blinds, clear, presented, full FROM token WHERE ${TOKEN_2};
-    INSERT INTO token_index SELECT 2, blind, created_at, (SELECT max(token) FROM token) FROM token_index
+    INSERT INTO token_index SELECT 2, blind, set_number, created_at, (SELECT max(token) FROM token) FROM token_index
       WHERE token = (SELECT token FROM token WHERE ${TOKEN_2})`,
   'a token copied under a new id': `
     INSERT INTO token SELECT NULL, 1, 'copied', type, created_at, expires_at, revision, key_id, index_key_id, active_month,

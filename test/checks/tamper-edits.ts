@@ -49,10 +49,12 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
   ...edits('token_index', 'token-1', /missing/, {
     'an index entry removed':
       "DELETE FROM token_index WHERE blind = (SELECT substr(blinds, 1, 16) FROM token WHERE id = 'token-1')",
+    'an index entry moved to another set':
+      "UPDATE token_index SET set_number = 9 WHERE blind = (SELECT substr(blinds, 1, 16) FROM token WHERE id = 'token-1')",
   }),
   ...edits('token_index', 'token-1', /unexpected/, {
     'an index entry added':
-      "INSERT INTO token_index SELECT tenant, zeroblob(16), created_at, token FROM token WHERE id = 'token-1'",
+      "INSERT INTO token_index SELECT tenant, zeroblob(16), set_number, created_at, token FROM token WHERE id = 'token-1'",
   }),
   ...edits('token_index', 'token-2', /unexpected/, {
     'an index entry moved to another token': `UPDATE token_index SET token = (SELECT token FROM token WHERE id = 'token-2')

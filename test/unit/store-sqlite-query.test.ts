@@ -7,7 +7,12 @@ import { successor, toQuery } from '../../src/store/rows/token-query.ts';
 import { APPLICATION_TYPE_CODES, TOKEN_TYPE_CODES } from '../../src/store/rows/type-codes.ts';
 import { isBusy, toProblem } from '../../src/store/sqlite/file/sqlite-error.ts';
 import { applicationType, tokenType } from '../../src/store/sqlite/tables/columns.ts';
-import type { Fragment, Value } from '../../src/store/sqlite/tables/token-conditions.ts';
+import type {
+  Fragment,
+  IndexCondition,
+  PlannedCondition,
+  Value,
+} from '../../src/store/sqlite/tables/token-conditions.ts';
 import { planScan, planTokens, planWalk } from '../../src/store/sqlite/tables/token-plan.ts';
 import { uuidBytes, uuidKey, uuidText } from '../../src/store/sqlite/tables/uuid-bytes.ts';
 import { addTenant, addToken, blind, NOW } from '../conformance/store-fixtures.ts';
@@ -43,7 +48,8 @@ describe('the successor of a prefix', () => {
 });
 
 describe('a plan', () => {
-  const one: TokenCondition = { index_in: [blind('a')] };
+  const plain: TokenCondition = { index_in: [blind('a')] };
+  const one: IndexCondition = { ...plain, isDisjoint: true };
   const many: TokenCondition = { index_in: [blind('a'), blind('b')] };
   const type: TokenCondition = { type_in: ['card'] };
   const ids: TokenCondition = { id_in: ['x', 'y'] };
@@ -66,7 +72,7 @@ describe('a plan', () => {
       );
     }
     const connection = await rawConnection(file);
-    const run = (all: readonly TokenCondition[], expected: number) => {
+    const run = (all: readonly PlannedCondition[], expected: number) => {
       const read = ({ sql, params }: Fragment) =>
         connection
           .prepare<Value[], readonly number[]>(sql)
@@ -92,8 +98,8 @@ describe('a plan', () => {
 
   it('counts an unfiltered list without reading tokens, and sorts nothing for its page', async () => {
     const connection = await rawConnection(await temporaryVault());
-    const explain = (all: readonly TokenCondition[]) => {
-      const plan = planTokens(1, { all, sets: () => [0] }, NOW, 20, () => 1);
+    const explain = (all: readonly PlannedCondition[], visible?: readonly number[]) => {
+      const plan = planTokens(1, { all, visible, sets: () => visible ?? [0] }, NOW, 20, () => 1);
       const steps = [plan.list, plan.total].map(({ sql, params } = NONE) =>
         connection
           .prepare<Value[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
@@ -108,9 +114,15 @@ describe('a plan', () => {
     expect(none.total).toContain('token_expiry');
     expect(none.total).not.toContain('SCAN t ');
     const byIndex = explain([one]);
-    expect(byIndex.list).toContain('SEARCH i USING PRIMARY KEY (tenant=? AND blind=?)');
+    expect(byIndex.list).toContain('SEARCH i USING PRIMARY KEY (tenant=? AND blind=? AND set_number=?)');
     expect(byIndex.list).toContain('LAST TERM OF ORDER BY');
     expect(byIndex.total).toContain('SEARCH token_index USING PRIMARY KEY (tenant=? AND blind=?)');
+    const inSet = explain([one], [3]);
+    expect(inSet.list).toBe(byIndex.list);
+    const inSets = [inSet, explain([one], [3, 4, 5]), explain([many], [3]), explain([many], [3, 4, 5])];
+    for (const steps of inSets) {
+      expect(steps.total).toContain('SEARCH token_index USING PRIMARY KEY (tenant=? AND blind=? AND set_number=?)');
+    }
     const byIds = explain([type, ids, one]);
     for (const steps of [none, byIndex, byIds, explain([many])])
       expect(`${steps.list}\n${steps.total}`).not.toMatch(/^SCAN t$/m);
@@ -150,10 +162,10 @@ describe('a plan', () => {
     expect(query()).toEqual({ all: [type] });
     expect(query([])).toBeUndefined();
     expect(query([[ids], []])).toEqual({ all: [type] });
-    expect(query([[one, ids]])).toEqual({ all: [type, one, ids] });
-    expect(query([[one], [{ index_in: [blind('b')] }]])).toEqual({ all: [type, many] });
+    expect(query([[plain, ids]])).toEqual({ all: [type, plain, ids] });
+    expect(query([[plain], [{ index_in: [blind('b')] }]])).toEqual({ all: [type, many] });
     expect(query([[{ id_in: ['x'] }], [{ id_in: ['y'] }]])).toEqual({ all: [type, ids] });
-    expect(query([[one], [ids]])).toEqual({ all: [type], anyOf: [[ids], [one]] });
+    expect(query([[plain], [ids]])).toEqual({ all: [type], anyOf: [[ids], [plain]] });
   });
 });
 

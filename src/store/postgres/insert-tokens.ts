@@ -1,6 +1,7 @@
 import type { InsertObstacle, NewToken } from '../../core/insert-ports.ts';
 import type { Instant, Store, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
+import { olderOf } from '../rows/older-of.ts';
 import { storableText, storedNumber, storedText } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
 import { type Connections, type Run, type Transaction, Undo } from './connections.ts';
@@ -74,13 +75,6 @@ async function toMembers(run: Run, tokens: readonly NewToken[]): Promise<readonl
       return [{ ...member, at, tenant: found.tenant, fingerprints: deduplicate ? fingerprintsOf(indexes) : [] }];
     });
   });
-}
-
-/** Returns the older of two tokens, in the order of `findDuplicate`. */
-function olderOf(a: TokenRecord | undefined, b: TokenRecord): TokenRecord {
-  if (a === undefined || b.created_at < a.created_at) return b;
-  if (b.created_at > a.created_at) return a;
-  return Buffer.compare(Buffer.from(b.id), Buffer.from(a.id)) < 0 ? b : a;
 }
 
 /** Resolves to the oldest stored duplicates. A key is the position of a member and the place of its fingerprint. */

@@ -36,7 +36,7 @@ export function sqliteStore(session: Session): FileStore {
   const sets = containerSets(connection);
   const presented = presentedTokenRows(connection);
   const counts = tokenCounts(connection, tenants);
-  const changes = tokenChanges(connection, { tenants, tokens, index: tokenIndex(connection, sets), counts });
+  const changes = tokenChanges(connection, { tenants, tokens, sets, index: tokenIndex(connection, sets), counts });
   const rotation = keyRotation(connection, tenants, tokens, changes);
   const inspectRows = rowInspection(connection, tenants, sets);
   const change = changeRow(connection);

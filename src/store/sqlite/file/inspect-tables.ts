@@ -59,7 +59,7 @@ const CHECKS: readonly Check[] = [
     table: 'token_index',
     what: 'an index entry leads to no token',
     sql: `SELECT lower(hex(i.blind)) AS id FROM token_index i LEFT JOIN token t ON t.token = i.token
-      WHERE t.token IS NULL OR t.tenant <> i.tenant OR t.created_at <> i.created_at`,
+      WHERE t.token IS NULL OR t.tenant <> i.tenant OR t.set_number <> i.set_number OR t.created_at <> i.created_at`,
   },
   {
     table: 'container_set',
@@ -116,6 +116,7 @@ interface TokenRow {
   readonly token: number;
   readonly tenant: number;
   readonly id: string;
+  readonly set_number: number;
   readonly created_at: number;
   readonly blinds: Buffer;
 }
@@ -166,13 +167,16 @@ function inspectSets(connection: Connection): readonly Finding[] {
 function inspectIndex(connection: Connection): readonly Finding[] {
   const findings: Finding[] = [];
   const entry = connection
-    .prepare<[number, Buffer, number, number], number>(
-      'SELECT 1 FROM token_index WHERE tenant = +? AND blind = +? AND created_at = +? AND token = +?',
+    .prepare<[number, Buffer, number, number, number], number>(
+      `SELECT 1 FROM token_index
+        WHERE tenant = +? AND blind = +? AND set_number = +? AND created_at = +? AND token = +?`,
     )
     .pluck();
-  const tokens = connection.prepare<[], TokenRow>('SELECT token, tenant, id, created_at, blinds FROM token');
-  for (const { token, tenant, id, created_at, blinds } of tokens.iterate()) {
-    if (splitBlinds(blinds).some((blind) => entry.get(tenant, blind, created_at, token) === undefined)) {
+  const tokens = connection.prepare<[], TokenRow>(
+    'SELECT token, tenant, id, set_number, created_at, blinds FROM token',
+  );
+  for (const { token, tenant, id, set_number, created_at, blinds } of tokens.iterate()) {
+    if (splitBlinds(blinds).some((blind) => entry.get(tenant, blind, set_number, created_at, token) === undefined)) {
       findings.push({ table: 'token_index', id, what: 'an index entry of the token is missing' });
     }
   }

@@ -79,7 +79,7 @@ function completeBlinds(connection: Connection, columns: readonly string[]) {
 /** Returns the writes of a move to a new file. Each call is a transaction. */
 export function writeMoved(connection: Connection): WriteRows {
   const index = connection.prepare<[MovedValue, Buffer, MovedValue, MovedValue]>(
-    'INSERT INTO token_index (tenant, blind, created_at, token) VALUES (?, ?, ?, ?)',
+    'INSERT INTO token_index (tenant, blind, set_number, created_at, token) VALUES (?, ?, 0, ?, ?)',
   );
   return async (table, rows) => {
     const columns = Object.keys(table.columns);

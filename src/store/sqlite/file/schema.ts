@@ -18,8 +18,9 @@ export const BLIND_LENGTH = 16;
  *
  * - Tenants and tokens have small integer keys inside the file; UUIDs are 16-byte blobs. The ids of tokens are text,
  *   because lists sort and rules search by them. Times are `Instant`s.
- * - `token_index` holds one entry for each blind index of a token: a list by one index walks backwards, and its total
- *   counts entries. `token.blinds` repeats them, so that the entries of a token are found without another index.
+ * - `token_index` holds one entry for each blind index of a token, under the token's `set_number`: a list by one index
+ *   merges backward walks over the sets, and its total counts entries. Both leave out the sets without visible tokens.
+ *   `token.blinds` repeats the indexes, so that the entries of a token are found without another index.
  * - `container_set` holds sets of containers that tokens share: for each blind index of a container or prefix a row
  *   with the set's name, 16 bytes made of all of them. The first sets of a tenant have a `number` from 1 to 15, the
  *   others 0. A token of a numbered set has this number in `token.set_number` and no entry in `token_index` for its
@@ -141,9 +142,10 @@ export const SCHEMA: readonly string[] = [
   `CREATE TABLE token_index (
   tenant INTEGER NOT NULL,
   blind BLOB NOT NULL,
+  set_number INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   token INTEGER NOT NULL,
-  PRIMARY KEY (tenant, blind, created_at, token)
+  PRIMARY KEY (tenant, blind, set_number, created_at, token)
 ) STRICT, WITHOUT ROWID`,
   `CREATE TABLE container_set (
   tenant INTEGER NOT NULL,

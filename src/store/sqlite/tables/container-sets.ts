@@ -56,9 +56,13 @@ export function containerSets(connection: Connection) {
   const hasEntries = value<[number, Uint8Array], number>(
     'SELECT EXISTS (SELECT 1 FROM token_index WHERE tenant = +? AND blind = +?)',
   );
-  // One search in the index, whatever the number of tokens.
-  const numberAfter = value<[number, number], number | null>(
-    'SELECT min(set_number) FROM token INDEXED BY token_newest WHERE tenant = +? AND set_number > +?',
+  // Each is one search in an index, whatever the number of tokens.
+  const firstNumber = value<[number, number, number], number | null>(
+    `SELECT min(set_number) FROM token INDEXED BY token_newest
+       WHERE tenant = +? AND set_number BETWEEN +? AND +?`,
+  );
+  const firstEntry = value<[number, Uint8Array, number, number], number | null>(
+    'SELECT min(set_number) FROM token_index WHERE tenant = +? AND blind = +? AND set_number BETWEEN +? AND +?',
   );
 
   /** Adds the set and returns its number, or 0; undefined when a container already has too many sets. */
@@ -114,16 +118,17 @@ export function containerSets(connection: Connection) {
       return { blinds: isAlone ? [blind, ...names] : names, numbers };
     },
 
-    /** Returns the values of `set_number` of the tenant's tokens; 0 without tokens. */
-    numbers(tenant: number): readonly number[] {
+    /**
+     * Returns the values of `set_number` of the tenant's tokens, or of those with an entry under `blind`; only those in
+     * `within` if it is given.
+     */
+    numbers(tenant: number, blind?: Uint8Array, within?: readonly number[]): readonly number[] {
+      const first = (from: number, to = MAX_SET_NUMBER) =>
+        blind === undefined ? firstNumber().get(tenant, from, to) : firstEntry().get(tenant, blind, from, to);
+      if (within !== undefined) return within.filter((number) => first(number, number) === number);
       const numbers: number[] = [];
-      let next = numberAfter().get(tenant, -1);
-      // Only an altered file has more numbers than the schema allows.
-      while (typeof next === 'number' && numbers.length <= MAX_SET_NUMBER) {
-        numbers.push(next);
-        next = numberAfter().get(tenant, next);
-      }
-      return numbers.length === 0 ? [0] : numbers;
+      for (let next = first(0); typeof next === 'number'; next = first(next + 1)) numbers.push(next);
+      return numbers;
     },
   };
 }

@@ -2,8 +2,10 @@ import type { AuditDraft } from '../../../core/audit/ports.ts';
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from '../../../core/insert-ports.ts';
 import type { ResealedToken } from '../../../core/maintenance-ports.ts';
 import type { ExpiryRecorder, Instant, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
+import { olderOf } from '../../rows/older-of.ts';
 import { isStorableText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
+import type { ContainerSets } from './container-sets.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { TokenCounts } from './token-counts.ts';
 import type { KnownEntries, TokenIndex } from './token-index.ts';
@@ -13,6 +15,7 @@ import { uuidText } from './uuid-bytes.ts';
 interface Tables {
   readonly tenants: TenantRows;
   readonly tokens: TokenRows;
+  readonly sets: ContainerSets;
   readonly index: TokenIndex;
   readonly counts: TokenCounts;
 }
@@ -30,11 +33,12 @@ export class InsertRefused extends Error {
 /** The changes to a token that touch several tables. All are synchronous and need a transaction. */
 export type TokenChanges = ReturnType<typeof tokenChanges>;
 
-export function tokenChanges(connection: Connection, { tenants, tokens, index, counts }: Tables) {
+export function tokenChanges(connection: Connection, { tenants, tokens, sets, index, counts }: Tables) {
   const { rows, value } = statements(connection);
-  const oldest = value<[number, Uint8Array, number, string], number>(
+  const oldest = value<[number, Uint8Array, number, number, string], number>(
     `SELECT t.token FROM token_index i CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant
-         WHERE i.tenant = +? AND i.blind = +? AND (t.expires_at IS NULL OR t.expires_at > ?) AND t.id <> ?
+         WHERE i.tenant = +? AND i.blind = +? AND i.set_number = +?
+           AND (t.expires_at IS NULL OR t.expires_at > ?) AND t.id <> ?
          ORDER BY i.created_at, t.id LIMIT 1`,
   );
   const taken = value<[number, string, number, string], number>(
@@ -52,8 +56,13 @@ export function tokenChanges(connection: Connection, { tenants, tokens, index, c
   );
 
   function duplicate(tenantId: string, tenant: number, fingerprint: Uint8Array, exceptId: string, now: Instant) {
-    const number = oldest().get(tenant, fingerprint, now, exceptId);
-    return number === undefined ? undefined : tokens.get(tenantId, tenant, number)?.record;
+    let found: TokenRecord | undefined;
+    for (const set of sets.numbers(tenant, fingerprint)) {
+      const number = oldest().get(tenant, fingerprint, set, now, exceptId);
+      const record = number === undefined ? undefined : tokens.get(tenantId, tenant, number)?.record;
+      if (record !== undefined) found = olderOf(found, record);
+    }
+    return found;
   }
 
   /** Returns a token with the same fingerprint under any of the index keys. */

@@ -3,7 +3,7 @@ import type { TimeRange } from '../../../core/scan-ports.ts';
 import { isStorableText } from '../../rows/stored-value.ts';
 import { successor, type TokenQuery } from '../../rows/token-query.ts';
 import { TOKEN_TYPE_CODES } from '../../rows/type-codes.ts';
-import type { ContainerSets } from './container-sets.ts';
+import type { PlannedQuery } from './plan-query.ts';
 
 export type Value = string | number | Uint8Array;
 
@@ -25,27 +25,6 @@ export interface IndexCondition {
 
 /** A condition as planned. */
 export type PlannedCondition = TokenCondition | IndexCondition;
-
-/** A query as planned. `sets` returns the values of `set_number` of the tenant's tokens. */
-export interface PlannedQuery extends TokenQuery {
-  readonly sets: () => readonly number[];
-}
-
-/** Returns the query with the container sets of each blind index added to its conditions. */
-export function withSets({ all, anyOf }: TokenQuery, tenant: number, sets: ContainerSets): PlannedQuery {
-  const expanded = (condition: PlannedCondition): PlannedCondition => {
-    if ('every' in condition) return { every: condition.every.map(expanded) };
-    if ('some' in condition) return { some: condition.some.map(expanded) };
-    if ('not' in condition) return { not: expanded(condition.not) };
-    if (!('index_in' in condition)) return condition;
-    const searched = condition.index_in.map((blind) => sets.searched(tenant, blind));
-    const index_in = searched.flatMap(({ blinds }) => blinds);
-    const set_in = [...new Set(searched.flatMap(({ numbers }) => numbers))];
-    return searched.length === 1 ? { index_in, set_in, isDisjoint: true } : { index_in, set_in };
-  };
-  const planned = { all: all.map(expanded), sets: () => sets.numbers(tenant) };
-  return anyOf === undefined ? planned : { ...planned, anyOf: anyOf.map((list) => list.map(expanded)) };
-}
 
 /** Returns the SQL of the whole query, or `TRUE` if it has no conditions. */
 export function whereQuery(query: TokenQuery): Fragment {
@@ -87,24 +66,30 @@ export function whereCondition(condition: PlannedCondition): Fragment {
   const blind = whereIn('x.blind', index_in);
   const entry = {
     sql: `EXISTS (SELECT 1 FROM token_index x
-      WHERE x.tenant = t.tenant AND ${blind.sql} AND x.created_at = t.created_at AND x.token = t.token)`,
+      WHERE x.tenant = t.tenant AND ${blind.sql} AND x.set_number = t.set_number AND x.created_at = t.created_at
+        AND x.token = t.token)`,
     params: blind.params,
   };
   const sets = set_in.length === 0 ? [] : [whereIn('t.set_number', set_in)];
   return join(index_in.length === 0 ? sets : [...sets, entry], ' OR ');
 }
 
-/** Returns the SELECT of `column` for all entries of a condition on blind indexes: each token once if it is disjoint. */
+/** Returns the SELECT of `column` for the visible entries of an index condition: each token once if it is disjoint. */
 export function selectEntries(
   tenant: number,
   { index_in, set_in = [] }: IndexCondition,
+  visible: PlannedQuery['visible'],
   column: '1' | 'token',
 ): Fragment {
   const from = (table: string, where: Fragment): Fragment => ({
     sql: `SELECT ${column} FROM ${table} WHERE tenant = +? AND ${where.sql}`,
     params: [tenant, ...where.params],
   });
-  const entries = from('token_index', whereIn('blind', index_in));
+  const blind = whereIn('blind', index_in);
+  const entries = from(
+    'token_index',
+    visible === undefined ? blind : join([blind, whereIn('set_number', visible)], ' AND '),
+  );
   if (set_in.length === 0) return entries;
   const members = from('token INDEXED BY token_newest', whereIn('set_number', set_in));
   return { sql: `${entries.sql} UNION ALL ${members.sql}`, params: [...entries.params, ...members.params] };

@@ -20,15 +20,20 @@ interface Entry {
 
 export function tokenIndex(connection: Connection, sets: ContainerSets) {
   const { rows } = statements(connection);
-  const insert = rows<[number, Buffer, number, number]>(
-    'INSERT INTO token_index (tenant, blind, created_at, token) VALUES (?, ?, ?, ?)',
+  const insert = rows<[number, Buffer, number, number, number]>(
+    'INSERT INTO token_index (tenant, blind, set_number, created_at, token) VALUES (?, ?, ?, ?, ?)',
   );
-  const remove = rows<[number, Buffer, number, number]>(
-    'DELETE FROM token_index WHERE tenant = +? AND blind = +? AND created_at = +? AND token = +?',
+  const remove = rows<[number, Buffer, number, number, number]>(
+    `DELETE FROM token_index
+       WHERE tenant = +? AND blind = +? AND set_number = +? AND created_at = +? AND token = +?`,
   );
 
-  function removeOne({ tenant, created_at, token }: Entry, blind: Buffer): void {
-    remove().run(tenant, blind, created_at, token);
+  function insertOne({ tenant, created_at, token }: Entry, blind: Buffer, set: number): void {
+    insert().run(tenant, blind, set, created_at, token);
+  }
+
+  function removeOne({ tenant, created_at, token }: Entry, blind: Buffer, set: number): void {
+    remove().run(tenant, blind, set, created_at, token);
     sets.removeUnused(tenant, blind);
   }
 
@@ -50,24 +55,25 @@ export function tokenIndex(connection: Connection, sets: ContainerSets) {
 
     /** Replaces the entries of `before` with those of `after`. Writes only the differences. Replace the row first. */
     replace(entry: Entry, before: TokenEntries, after: TokenEntries): void {
-      const kept = new Set(splitBlinds(after.blinds).map(bytesKey));
-      const had = new Set(splitBlinds(before.blinds).map(bytesKey));
+      const isMoved = before.set_number !== after.set_number;
+      const keysOf = ({ blinds }: TokenEntries) => new Set(isMoved ? [] : splitBlinds(blinds).map(bytesKey));
+      const [had, kept] = [keysOf(before), keysOf(after)];
       for (const blind of splitBlinds(before.blinds)) {
-        if (!kept.has(bytesKey(blind))) removeOne(entry, blind);
+        if (!kept.has(bytesKey(blind))) removeOne(entry, blind, before.set_number);
       }
       for (const blind of splitBlinds(after.blinds)) {
-        if (!had.has(bytesKey(blind))) insert().run(entry.tenant, blind, entry.created_at, entry.token);
+        if (!had.has(bytesKey(blind))) insertOne(entry, blind, after.set_number);
       }
-      if (before.set_number !== after.set_number) sets.removeUnusedNumber(entry.tenant, before.set_number);
+      if (isMoved) sets.removeUnusedNumber(entry.tenant, before.set_number);
     },
 
-    insert(entry: Entry, { blinds }: TokenEntries): void {
-      for (const blind of splitBlinds(blinds)) insert().run(entry.tenant, blind, entry.created_at, entry.token);
+    insert(entry: Entry, { blinds, set_number }: TokenEntries): void {
+      for (const blind of splitBlinds(blinds)) insertOne(entry, blind, set_number);
     },
 
     /** Removes all entries of a token. The row is removed first. */
     remove(entry: Entry, { blinds, set_number }: TokenEntries): void {
-      for (const blind of splitBlinds(blinds)) removeOne(entry, blind);
+      for (const blind of splitBlinds(blinds)) removeOne(entry, blind, set_number);
       sets.removeUnusedNumber(entry.tenant, set_number);
     },
   };

@@ -2,9 +2,10 @@ import { MAX_TOTAL } from '../../../contract/page.ts';
 import type { Instant, PageRequest, TokenFilter } from '../../../core/ports.ts';
 import type { FoundPage, ScanSlice, Walk, WalkSlice } from '../../../core/scan-ports.ts';
 import { storedNumber, storedText } from '../../rows/stored-value.ts';
-import { toQuery, weightOf } from '../../rows/token-query.ts';
+import { weightOf } from '../../rows/token-query.ts';
 import type { Connection } from '../file/driver.ts';
 import type { ContainerSets } from './container-sets.ts';
+import { planQuery } from './plan-query.ts';
 import {
   PRESENTED_COLUMNS,
   type PresentedRow,
@@ -12,7 +13,7 @@ import {
   toPresentedToken,
 } from './presented-token-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
-import { type Fragment, type Value, withSets } from './token-conditions.ts';
+import type { Fragment, Value } from './token-conditions.ts';
 import { planScan, planTokens, planWalk } from './token-plan.ts';
 
 /** The maximum number of statements that stay prepared. */
@@ -43,9 +44,8 @@ export function tokenLists(
 
   function queryOf(filter: TokenFilter) {
     const tenant = tenants.find(filter.tenant_id);
-    const query = toQuery(filter);
-    if (tenant === undefined || query === undefined) return undefined;
-    return { tenant, query: withSets(query, tenant, sets) };
+    const query = tenant === undefined ? undefined : planQuery(filter, tenant, sets);
+    return tenant === undefined || query === undefined ? undefined : { tenant, query };
   }
 
   /** Runs a planned walk. Returns the numbers of the matching tokens, and the position after `limit` rows. */

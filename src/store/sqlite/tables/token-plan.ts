@@ -2,12 +2,12 @@ import { MAX_TOTAL } from '../../../contract/page.ts';
 import type { Instant } from '../../../core/ports.ts';
 import type { ScanPosition } from '../../../core/scan-ports.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, without } from '../../rows/token-query.ts';
+import type { PlannedQuery } from './plan-query.ts';
 import {
   type Fragment,
   type IndexCondition,
   join,
   type PlannedCondition,
-  type PlannedQuery,
   selectEntries,
   type Value,
   whereCondition,
@@ -94,13 +94,16 @@ function choose(tenant: number, query: PlannedQuery, count: Count): Choice {
     const rest = without(query, condition);
     const isFew = expected < fewOf(rest);
     if (isOrdered(condition)) {
-      const byIndex = condition.index_in.map((blind) => startFromIndex(tenant, blind, rest));
+      const byIndex = condition.index_in.flatMap((blind) =>
+        query.sets(blind).map((set) => startFromIndex(tenant, blind, set, rest)),
+      );
       const bySet = (condition.set_in ?? []).map((set) => startFromSet(tenant, set, rest));
       return { starts: [...byIndex, ...bySet], isFew: () => isFew, isOrdered: true };
     }
     if (isFew) return { starts: [startFrom(tenant, query, condition)], isFew: () => true, isOrdered: false };
   }
-  const isFew = () => count(countAll(tenant)) < fewOf(query);
+  const few = fewOf(query);
+  const isFew = () => count(countAll(tenant, query, few)) < few;
   return { starts: startsFromNewest(tenant, query), isFew, isOrdered: true };
 }
 
@@ -109,15 +112,13 @@ function choose(tenant: number, query: PlannedQuery, count: Count): Choice {
  * one index, or they have no tokens in common.
  */
 function isOrdered(condition: PlannedCondition): condition is IndexCondition {
-  if (!('index_in' in condition)) return false;
-  const { index_in, set_in = [], isDisjoint }: IndexCondition = condition;
-  return isDisjoint === true || (index_in.length === 1 && set_in.length === 0);
+  return 'isDisjoint' in condition;
 }
 
 /** Returns the condition with the fewest expected tokens, and their number (at most FEW). */
 function mostSelective(
   tenant: number,
-  query: TokenQuery,
+  query: PlannedQuery,
   count: Count,
 ): readonly [PlannedCondition, number] | undefined {
   const [only] = query.all;
@@ -127,38 +128,48 @@ function mostSelective(
   for (const condition of query.all) {
     // With more conditions the limit is lower: counting up to FEW for each would take longer than the list itself.
     const most = fewOf(without(query, condition));
-    const expected = expectation(tenant, condition, most, count);
+    const expected = expectation(tenant, query, condition, most, count);
     if (expected !== undefined && (best === undefined || expected < best[1])) best = [condition, expected];
   }
   return best;
 }
 
-function expectation(tenant: number, condition: PlannedCondition, most: number, count: Count): number | undefined {
+function expectation(
+  tenant: number,
+  { visible }: PlannedQuery,
+  condition: PlannedCondition,
+  most: number,
+  count: Count,
+): number | undefined {
   if ('id_in' in condition) return condition.id_in.length;
   if (!('id_prefix' in condition || 'index_in' in condition)) return undefined;
   const where = withTenant(tenant, whereCondition(condition));
-  const { sql, params } =
+  const all =
     'id_prefix' in condition
       ? { sql: `SELECT 1 FROM token t INDEXED BY token_id WHERE ${where.sql}`, params: where.params }
-      : selectEntries(tenant, condition, '1');
-  return count({ sql: `SELECT count(*) FROM (${sql} LIMIT +?)`, params: [...params, most] });
+      : selectEntries(tenant, condition, visible, '1');
+  return count(upTo(most, all));
+}
+
+function upTo(most: number, { sql, params }: Fragment): Fragment {
+  return { sql: `SELECT count(*) FROM (${sql} LIMIT +?)`, params: [...params, most] };
 }
 
 /** Returns the start from a condition that is not ordered. */
-function startFrom(tenant: number, query: TokenQuery, condition: PlannedCondition): Start {
+function startFrom(tenant: number, query: PlannedQuery, condition: PlannedCondition): Start {
   const rest = without(query, condition);
   if (!('index_in' in condition)) {
     const where = withTenant(tenant, whereCondition(condition));
     return { from: 'token t INDEXED BY token_id', where, created: 't.created_at', rest };
   }
-  const { sql, params } = selectEntries(tenant, condition, 'token');
+  const { sql, params } = selectEntries(tenant, condition, query.visible, 'token');
   const where = withTenant(tenant, { sql: `t.token IN (${sql})`, params });
   return { from: 'token t NOT INDEXED', where, created: 't.created_at', rest };
 }
 
-function startFromIndex(tenant: number, blind: Uint8Array, rest: TokenQuery): Start {
+function startFromIndex(tenant: number, blind: Uint8Array, set: number, rest: TokenQuery): Start {
   const from = 'token_index i CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant';
-  const where = { sql: 'i.tenant = +? AND i.blind = +?', params: [tenant, blind] };
+  const where = { sql: 'i.tenant = +? AND i.blind = +? AND i.set_number = +?', params: [tenant, blind, set] };
   return { from, where, created: 'i.created_at', rest };
 }
 
@@ -176,7 +187,9 @@ function withTenant(tenant: number, where: Fragment): Fragment {
   return { sql: `t.tenant = +? AND ${where.sql}`, params: [tenant, ...where.params] };
 }
 
-function countAll(tenant: number): Fragment {
+/** Counts all tokens in visible sets, at least up to `most`. */
+function countAll(tenant: number, { visible }: PlannedQuery, most: number): Fragment {
+  if (visible !== undefined) return upTo(most, selectEntries(tenant, { index_in: [], set_in: visible }, visible, '1'));
   return { sql: 'SELECT ifnull(sum(count), 0) FROM counter WHERE tenant = +? AND type > 0', params: [tenant] };
 }
 
@@ -261,10 +274,10 @@ function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fra
  * Returns a statement that computes the total of a single blind index from its entries, up to the cap, without reading
  * tokens. Returns undefined for other queries.
  */
-function totalFromIndex(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
+function totalFromIndex(tenant: number, query: PlannedQuery, now: Instant): Fragment | undefined {
   const [only] = query.all;
   if (query.anyOf !== undefined || query.all.length !== 1 || only === undefined || !isOrdered(only)) return undefined;
-  const { sql, params } = selectEntries(tenant, only, '1');
+  const { sql, params } = selectEntries(tenant, only, query.visible, '1');
   return lessExpired(
     {
       sql: `SELECT count(*) FROM (${sql}

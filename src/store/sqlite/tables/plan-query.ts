@@ -1,0 +1,69 @@
+import type { TokenFilter } from '../../../core/ports.ts';
+import { type TokenQuery, toQuery } from '../../rows/token-query.ts';
+import { MAX_SET_NUMBER } from '../file/schema.ts';
+import type { ContainerSets, Searched } from './container-sets.ts';
+import type { PlannedCondition } from './token-conditions.ts';
+
+/** The values of `set_number`. A token of no numbered set has 0. */
+const SETS = Array.from({ length: MAX_SET_NUMBER + 1 }, (_, number) => number);
+
+/** A query as planned. Its statements read no token and no entry of a set without visible tokens. */
+export interface PlannedQuery extends TokenQuery {
+  /** The sets that can have visible tokens. Absent if the containers of the caller's rules do not limit them. */
+  readonly visible?: readonly number[] | undefined;
+  /** Returns the sets with tokens, or with entries under `blind`, that can have visible tokens: at least one set. */
+  readonly sets: (blind?: Uint8Array) => readonly number[];
+}
+
+/** Converts a filter to a query with the container sets of each blind index; undefined if no token can match. */
+export function planQuery(filter: TokenFilter, tenant: number, sets: ContainerSets): PlannedQuery | undefined {
+  const known = new Map<Uint8Array, Searched>();
+  const searched = (blind: Uint8Array): Searched => {
+    const found = known.get(blind) ?? sets.searched(tenant, blind);
+    known.set(blind, found);
+    return found;
+  };
+  const query = toQuery(filter);
+  const visible = visibleSets(filter.visible, searched);
+  if (query === undefined || visible?.length === 0) return undefined;
+
+  function planned(condition: PlannedCondition): PlannedCondition {
+    if ('every' in condition) return { every: condition.every.map(planned) };
+    if ('some' in condition) return { some: condition.some.map(planned) };
+    if ('not' in condition) return { not: planned(condition.not) };
+    if (!('index_in' in condition)) return condition;
+    const places = condition.index_in.map(searched);
+    const index_in = places.flatMap(({ blinds }) => blinds);
+    const numbers = [...new Set(places.flatMap((place) => place.numbers))];
+    const set_in = visible === undefined ? numbers : numbers.filter((number) => visible.includes(number));
+    // The containers are only in hidden sets, so no entry has their blind indexes.
+    if (index_in.length + set_in.length === 0) return condition;
+    return places.length === 1 || index_in.length === 0 ? { index_in, set_in, isDisjoint: true } : { index_in, set_in };
+  }
+
+  return {
+    all: query.all.map(planned),
+    ...(query.anyOf && { anyOf: query.anyOf.map((list) => list.map(planned)) }),
+    visible,
+    sets(blind) {
+      const found = sets.numbers(tenant, blind, visible);
+      return found.length > 0 ? found : [visible?.[0] ?? 0];
+    },
+  };
+}
+
+/** Returns the sets of which a visible token can be, by the containers of each rule. */
+function visibleSets(
+  visible: TokenFilter['visible'],
+  searched: (blind: Uint8Array) => Searched,
+): readonly number[] | undefined {
+  const setsOf = (blind: Uint8Array): readonly number[] => {
+    const { blinds, numbers } = searched(blind);
+    return blinds.length > 0 ? [0, ...numbers] : numbers;
+  };
+  const rules = visible?.map((list) =>
+    list.flatMap((condition) => ('index_in' in condition ? [new Set(condition.index_in.flatMap(setsOf))] : [])),
+  );
+  if (rules === undefined || rules.some((containers) => containers.length === 0)) return undefined;
+  return SETS.filter((number) => rules.some((containers) => containers.every((found) => found.has(number))));
+}
