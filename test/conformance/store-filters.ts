@@ -39,7 +39,8 @@ type Named =
   | { readonly not: Named };
 
 const TYPES = ['token', 'card', 'bank'] as const;
-const BLINDS = ['p', 'q', '/r/', '/s/', '/t/'] as const;
+const CONTAINERS = ['/r/', '/s/', '/t/'] as const;
+const BLINDS = ['p', 'q', ...CONTAINERS] as const;
 
 const id = fc.string({
   unit: fc.constantFrom('a', 'b', 'A', 'é', '-', '%', '_', '*', '\ufffd', '\ue000', '\ud7ff', '😀', '\u{10ffff}'),
@@ -79,7 +80,11 @@ const { named } = fc.letrec<{ named: Named; parts: readonly Named[] }>((tie) => 
   parts: fc.array(tie('named'), { maxLength: 3 }),
 }));
 const conditions = fc.array(named, { maxLength: 3 });
-const visible = fc.option(fc.array(conditions, { maxLength: 4 }), { nil: undefined });
+const ofRule: fc.Arbitrary<Named> = fc.oneof(
+  { weight: 3, arbitrary: fc.record({ blinds: fc.subarray([...CONTAINERS]) }) },
+  named.filter((condition) => !('blinds' in condition)),
+);
+const visible = fc.option(fc.array(fc.array(ofRule, { maxLength: 3 }), { maxLength: 4 }), { nil: undefined });
 
 function holds(token: Made, condition: Named): boolean {
   if ('id_in' in condition) return condition.id_in.includes(token.id);
@@ -217,6 +222,22 @@ export function storeFilters(store: () => Store): void {
       await agree();
       for (const { record } of tokens.splice(0)) await store().deleteToken(tombstoneOf(record), record.revision, ENTRY);
       await agree();
+    });
+
+    it('finds the oldest duplicate in any containers, by id if several are as old', async () => {
+      const { id } = await addTenant(store());
+      const places = { '😀': ['/a/'], newer: ['/b/', '/c/'], '\ufffd': ['/d/'], newest: [] };
+      const found = () => store().findDuplicate(id, blind('fingerprint f'), '', NOW);
+      for (const [at, [name, containers]] of Object.entries(places).entries()) {
+        const token = tokenRecord(id, { id: name, created_at: NOW + (at % 2) * at });
+        await store().insertToken(token, indexes('f', ...containers), { deduplicate: false, now: NOW }, ENTRY);
+      }
+      for (const oldest of ['\ufffd', '😀', 'newer', 'newest']) {
+        const token = await found();
+        expect(token?.id).toBe(oldest);
+        if (token !== undefined) await store().deleteToken(tombstoneOf(token), 1, ENTRY);
+      }
+      expect(await found()).toBeUndefined();
     });
 
     it('scans in slices the tokens of pages, and reads at most the requested number in a slice', async () => {
