@@ -214,10 +214,7 @@ export interface TokenFilter {
   readonly tenant_id: string;
   /** The conditions of the query; all must hold. */
   readonly all: readonly TokenCondition[];
-  /**
-   * The caller's visibility: at least one list must hold completely. Absent for every token; empty for none. The blind
-   * indexes of a list are those of containers, from which a store may derive where no visible token can be.
-   */
+  /** Visibility by ids and containers: at least one list must hold completely. Absent: every token; empty: none. */
   readonly visible?: readonly (readonly TokenCondition[])[] | undefined;
 }
 

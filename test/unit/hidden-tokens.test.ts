@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { FileStore } from '../../src/core/maintenance-ports.ts';
 import type { TokenCondition, TokenFilter } from '../../src/core/ports.ts';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
+import { MAX_SET_NUMBER } from '../../src/store/sqlite/file/schema.ts';
 import { containerSets } from '../../src/store/sqlite/tables/container-sets.ts';
 import { presentedTokenRows } from '../../src/store/sqlite/tables/presented-token-rows.ts';
 import { tenantRows } from '../../src/store/sqlite/tables/tenant-rows.ts';
@@ -40,6 +41,7 @@ const CALLERS: Readonly<Record<string, readonly (readonly TokenCondition[])[]>> 
   'two containers': [[index('/a/')], [index('/b/')]],
   'a container of each of two applications': [[index('/a/'), index('/top/')]],
   'a container, and ids in another': [[index('/a/')], [index('/b/'), { id_prefix: 'token' }]],
+  'a container and an empty one': [[index('/a/')], [index('/empty/')]],
   'containers without common tokens': [[index('/a/'), index('/b/')]],
 };
 
@@ -97,6 +99,9 @@ async function openWith(hidden: number, values: readonly string[]): Promise<Work
   await addTokens(store, id, ['/a/', '/top/'], VISIBLE, ['all']);
   await addTokens(store, id, ['/b/', '/top/'], VISIBLE, ['all']);
   await addTokens(store, id, ['/c/', '/top/', '/hidden/'], hidden, values);
+  // Later sets have no number.
+  for (let n = 0; n < MAX_SET_NUMBER; n += 1) await addTokens(store, id, [`/other-${n}/`], 1, ['some']);
+  await addTokens(store, id, ['/unnumbered/', '/hidden/'], hidden, values);
   const { counted, visits } = counting(await rawConnection(file));
   const lists = tokenLists(counted, tenantRows(counted), containerSets(counted), presentedTokenRows(counted));
   return (all, visible) => {

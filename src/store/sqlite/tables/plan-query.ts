@@ -23,8 +23,12 @@ export function planQuery(filter: TokenFilter, tenant: number, sets: ContainerSe
     known.set(blind, found);
     return found;
   };
+  const setsOf = (container: Uint8Array): readonly number[] => {
+    const { blinds, numbers } = searched(container);
+    return blinds.some((blind) => sets.numbers(tenant, blind, [0]).length > 0) ? [0, ...numbers] : numbers;
+  };
   const query = toQuery(filter);
-  const visible = visibleSets(filter.visible, searched);
+  const visible = visibleSets(filter.visible, setsOf);
   if (query === undefined || visible?.length === 0) return undefined;
 
   function planned(condition: PlannedCondition): PlannedCondition {
@@ -52,15 +56,11 @@ export function planQuery(filter: TokenFilter, tenant: number, sets: ContainerSe
   };
 }
 
-/** Returns the sets of which a visible token can be, by the containers of each rule. */
+/** Returns the sets that can have visible tokens. `setsOf` returns those with tokens in a container. */
 function visibleSets(
   visible: TokenFilter['visible'],
-  searched: (blind: Uint8Array) => Searched,
+  setsOf: (container: Uint8Array) => readonly number[],
 ): readonly number[] | undefined {
-  const setsOf = (blind: Uint8Array): readonly number[] => {
-    const { blinds, numbers } = searched(blind);
-    return blinds.length > 0 ? [0, ...numbers] : numbers;
-  };
   const rules = visible?.map((list) =>
     list.flatMap((condition) => ('index_in' in condition ? [new Set(condition.index_in.flatMap(setsOf))] : [])),
   );
