@@ -53,9 +53,6 @@ export function containerSets(connection: Connection) {
     `DELETE FROM container_set WHERE tenant = +@tenant AND number = +@number AND number > 0 AND NOT EXISTS
        (SELECT 1 FROM token INDEXED BY token_newest WHERE tenant = +@tenant AND set_number = +@number)`,
   );
-  const hasEntries = value<[number, Uint8Array], number>(
-    'SELECT EXISTS (SELECT 1 FROM token_index WHERE tenant = +? AND blind = +?)',
-  );
   // Each is one search in an index, whatever the number of tokens.
   const firstNumber = value<[number, number, number], number | null>(
     `SELECT min(set_number) FROM token INDEXED BY token_newest
@@ -74,7 +71,22 @@ export function containerSets(connection: Connection) {
     return number;
   }
 
+  /**
+   * Returns the values of `set_number` of the tenant's tokens, or of those with an entry under `blind`; only those in
+   * `within` if it is given.
+   */
+  function numbersOf(tenant: number, blind?: Uint8Array, within?: readonly number[]): readonly number[] {
+    const first = (from: number, to = MAX_SET_NUMBER) =>
+      blind === undefined ? firstNumber().get(tenant, from, to) : firstEntry().get(tenant, blind, from, to);
+    if (within !== undefined) return within.filter((number) => first(number, number) === number);
+    const numbers: number[] = [];
+    for (let next = first(0); typeof next === 'number'; next = first(next + 1)) numbers.push(next);
+    return numbers;
+  }
+
   return {
+    numbersOf,
+
     /**
      * Returns all blind indexes of a token: those of its entries, in which the members replace the name of a set, and
      * the members of its numbered set.
@@ -114,21 +126,8 @@ export function containerSets(connection: Connection) {
       const sets = setsOf().all(tenant, blind);
       const names = sets.filter(({ number }) => number === 0).map(({ name }) => storedBytes(name));
       const numbers = sets.map(({ number }) => storedNumber(number)).filter((number) => number > 0);
-      const isAlone = sets.length === 0 || hasEntries().get(tenant, blind) === 1;
+      const isAlone = sets.length === 0 || numbersOf(tenant, blind, [0]).length > 0;
       return { blinds: isAlone ? [blind, ...names] : names, numbers };
-    },
-
-    /**
-     * Returns the values of `set_number` of the tenant's tokens, or of those with an entry under `blind`; only those in
-     * `within` if it is given.
-     */
-    numbers(tenant: number, blind?: Uint8Array, within?: readonly number[]): readonly number[] {
-      const first = (from: number, to = MAX_SET_NUMBER) =>
-        blind === undefined ? firstNumber().get(tenant, from, to) : firstEntry().get(tenant, blind, from, to);
-      if (within !== undefined) return within.filter((number) => first(number, number) === number);
-      const numbers: number[] = [];
-      for (let next = first(0); typeof next === 'number'; next = first(next + 1)) numbers.push(next);
-      return numbers;
     },
   };
 }

@@ -25,7 +25,7 @@ export function planQuery(filter: TokenFilter, tenant: number, sets: ContainerSe
   };
   const setsOf = (container: Uint8Array): readonly number[] => {
     const { blinds, numbers } = searched(container);
-    return blinds.some((blind) => sets.numbers(tenant, blind, [0]).length > 0) ? [0, ...numbers] : numbers;
+    return blinds.some((blind) => sets.numbersOf(tenant, blind, [0]).length > 0) ? [0, ...numbers] : numbers;
   };
   const query = toQuery(filter);
   const visible = visibleSets(filter.visible, setsOf);
@@ -50,7 +50,7 @@ export function planQuery(filter: TokenFilter, tenant: number, sets: ContainerSe
     ...(query.anyOf && { anyOf: query.anyOf.map((list) => list.map(planned)) }),
     visible,
     sets(blind) {
-      const found = sets.numbers(tenant, blind, visible);
+      const found = sets.numbersOf(tenant, blind, visible);
       return found.length > 0 ? found : [visible?.[0] ?? 0];
     },
   };

@@ -57,7 +57,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
 
   function duplicate(tenantId: string, tenant: number, fingerprint: Uint8Array, exceptId: string, now: Instant) {
     let found: TokenRecord | undefined;
-    for (const set of sets.numbers(tenant, fingerprint)) {
+    for (const set of sets.numbersOf(tenant, fingerprint)) {
       const number = oldest().get(tenant, fingerprint, set, now, exceptId);
       const record = number === undefined ? undefined : tokens.get(tenantId, tenant, number)?.record;
       if (record !== undefined) found = olderOf(found, record);

@@ -85,11 +85,8 @@ export function selectEntries(
     sql: `SELECT ${column} FROM ${table} WHERE tenant = +? AND ${where.sql}`,
     params: [tenant, ...where.params],
   });
-  const blind = whereIn('blind', index_in);
-  const entries = from(
-    'token_index',
-    visible === undefined ? blind : join([blind, whereIn('set_number', visible)], ' AND '),
-  );
+  const inSets = visible === undefined ? [] : [whereIn('set_number', visible)];
+  const entries = from('token_index', join([whereIn('blind', index_in), ...inSets], ' AND '));
   if (set_in.length === 0) return entries;
   const members = from('token INDEXED BY token_newest', whereIn('set_number', set_in));
   return { sql: `${entries.sql} UNION ALL ${members.sql}`, params: [...entries.params, ...members.params] };

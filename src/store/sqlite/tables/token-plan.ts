@@ -107,10 +107,7 @@ function choose(tenant: number, query: PlannedQuery, count: Count): Choice {
   return { starts: startsFromNewest(tenant, query), isFew, isOrdered: true };
 }
 
-/**
- * Returns whether the condition can be searched by walking each of its blind indexes and sets newest first: it has only
- * one index, or they have no tokens in common.
- */
+/** Returns whether walks of the condition's blind indexes and sets, newest first, find each token once. */
 function isOrdered(condition: PlannedCondition): condition is IndexCondition {
   return 'isDisjoint' in condition;
 }
