@@ -5,5 +5,7 @@ export default defineConfig({
     include: ['test/users/**/*.test.ts', 'test/bench/**/*.test.ts'],
     globalSetup: 'test/postgres/global-setup.ts',
     pool: 'forks',
+    testTimeout: 20_000,
+    hookTimeout: 20_000,
   },
 });
