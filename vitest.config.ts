@@ -29,7 +29,7 @@ function hasRoom(folder: string): boolean {
     return false;
   }
 }
-// For the workers, their processes and the server of the global setup.
+// Workers, their processes and the server of the global setup inherit it.
 if (process.env['TMPDIR'] === undefined && hasRoom(MEMORY)) process.env['TMPDIR'] = MEMORY;
 
 const GIVEN = process.env['VAULT_TEST_POSTGRES'];
@@ -48,7 +48,7 @@ export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/postgres/global-setup.ts',
-    // npm run check:console, check:users.
+    // `npm run check:console` and `npm run check:users` run these.
     exclude: ['test/console/**', 'test/users/**', 'test/bench/**', ...(GIVEN === undefined ? LONG : [])],
     // Processes, not threads: each opens files and starts daemons of its own, and a native module is loaded in most.
     pool: 'forks',

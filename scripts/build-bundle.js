@@ -11,7 +11,7 @@ import { ESBUILD, ROOT, writeIfChanged } from './build-output.js';
 const SOURCES = path.join(ROOT, 'src');
 const DIST = path.join(ROOT, 'dist');
 
-/** Matches the folder of a package at the start of the path of one of its files. */
+/** Matches the folder of a package in the path of a file. */
 const PACKAGE_FOLDER = /^.*node_modules\/(?:@[^/]+\/)?[^/]+(?=\/)/;
 const LICENCE_FILE = /^(licen[cs]e|copying)(-mit)?(\.md|\.txt)?$/i;
 
@@ -37,7 +37,10 @@ export const BUNDLE = {
 
 const HANDLERS = readFileSync(path.join(SOURCES, 'core/handlers.ts'), 'utf8');
 
-/** Groups of modules. Every command loads `start`; to open a vault it imports `open`, and for most calls `handlers`. */
+/**
+ * Groups of modules. Every command loads `start`. A command that opens a vault also imports `open`, and `handlers` for
+ * most calls.
+ */
 const GROUPS = {
   start: ['cli/program.ts', 'cli/run-operation.ts', 'cli/report-failure.ts', 'cli/credential.ts'],
   open: [
@@ -51,14 +54,14 @@ const GROUPS = {
   handlers: Array.from(HANDLERS.matchAll(/'\.\/(\w+\/.*?)'/g), ([, name]) => `core/${name}`),
 };
 
-/** Matches the groups, and the lazily loaded files that need no open vault, so they do not load the group `open`. */
+/** Matches `start`, `open`, and the lazily loaded files that need no open vault, so they do not load the group `open`. */
 const WITHOUT_OPEN = /^(start$|open$|client|cli\/(?!commands))/;
 
 /**
  * An esbuild plugin that keeps the number of chunks small. esbuild puts two files into one chunk only when the same
  * entry points reach both. Each `import()` is an entry point, so a command would load forty chunks, and each takes a
- * millisecond. The plugin makes each group one entry point, and every other lazily loaded file imports the groups
- * first.
+ * millisecond. The plugin makes each group one entry point, and every other lazily loaded file imports `start`
+ * and `open` first.
  */
 const FEW_CHUNKS = {
   name: 'few-chunks',

@@ -27,8 +27,8 @@ const OPTIONS = {
 };
 
 /**
- * Bundles the console's page. Resolves to esbuild's result, whose files include the page, and each file compressed with
- * Brotli. Rejects when the page is too large.
+ * Bundles the console's page. Resolves to esbuild's result, with index.html and a Brotli copy of each file added.
+ * Rejects when the page is too large.
  */
 export async function bundleConsole() {
   const bundlePage = (names, options) =>

@@ -108,7 +108,7 @@ const CASES: readonly Case[] = [
     ],
   },
   {
-    says: 'a heavy package is reached only by await import(), and node:http never',
+    says: 'a heavy package is imported only by await import(), and node:http only statically',
     rule: heavyPackagesAreLazy,
     broken: [
       ['src/http/routes.ts', "import { Pool } from 'undici';"],

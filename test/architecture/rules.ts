@@ -271,7 +271,7 @@ export const packagesStayInTheirPlace: Rule = (sources) =>
 
 export const heavyPackagesAreLazy: Rule = (sources) =>
   eachImport(sources, ({ from, target, relative, typeOnly, dynamic }) => {
-    // It runs the getters of all members, and that of WebSocket loads Node's undici: a quarter of a daemon's start.
+    // `await import()` runs all getters of a module. That of WebSocket loads Node's undici: a quarter of a start.
     if (dynamic && target === 'node:http' && inSources(from)) return `${target} only by a static import`;
     const lazy = typeOnly || dynamic || relative || !inSources(from);
     return lazy || !HEAVY.some((name) => name === packageName(target)) ? undefined : `${target} only by await import()`;

@@ -224,7 +224,7 @@ export function storeFilters(store: () => Store): void {
       await agree();
     });
 
-    it('finds the oldest duplicate in any containers, by id if several are as old', async () => {
+    it('finds the oldest duplicate in any containers, by id if several are equally old', async () => {
       const { id } = await addTenant(store());
       const places = { '😀': ['/a/'], newer: ['/b/', '/c/'], '\ufffd': ['/d/'], newest: [] };
       const found = () => store().findDuplicate(id, blind('fingerprint f'), '', NOW);

@@ -126,7 +126,7 @@ describe('a store with the thread of the product', () => {
   });
 
   it('takes turns with the writes of the main thread', async () => {
-    // On a disk: in memory, a write takes no longer than to pass the turn.
+    // Use a disk: a write in memory is too short to show the turns.
     vi.stubEnv('TMPDIR', '');
     const { store } = await open();
     vi.unstubAllEnvs();

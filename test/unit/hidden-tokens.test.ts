@@ -46,8 +46,8 @@ const CALLERS: Readonly<Record<string, readonly (readonly TokenCondition[])[]>> 
 };
 
 /**
- * Returns a connection that counts the rows that its statements visit. Each condition on a tenant follows a function
- * without columns, which SQLite calls for each row that an index returns, before it tests other conditions.
+ * Returns a connection that counts the rows that its statements visit. It puts `visit()` before each condition on a
+ * tenant. The function has no columns, so SQLite calls it for each row of an index before it tests other conditions.
  */
 function counting(connection: Connection) {
   let visited = 0;
@@ -90,7 +90,7 @@ async function addTokens(
   await store.insertTokens(tokens, NOW, ENTRY);
 }
 
-/** Opens a vault with hidden tokens that have these values, and returns the function that lists in all ways. */
+/** Opens a vault with hidden tokens that have these values, and returns a function that lists in all ways. */
 async function openWith(hidden: number, values: readonly string[]): Promise<WorkOf> {
   const file = await temporaryVault();
   const store = await openStore(file);
