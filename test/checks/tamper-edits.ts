@@ -43,6 +43,14 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
        AND token = (SELECT token FROM token WHERE id = 'token-1');
      UPDATE token SET blinds = CAST(substr(blinds, 1, 16) || substr(blinds, 33) AS BLOB) WHERE id = 'token-1'`,
   }),
+  ...edits('token', 'token-1', /container set that does not exist/, {
+    'a token and all its entries moved to a set that does not exist': `INSERT INTO token_index
+       SELECT t.tenant, s.container, 9, t.created_at, t.token FROM token t
+       JOIN container_set s ON s.tenant = t.tenant AND s.number = t.set_number WHERE t.id = 'token-1';
+     UPDATE token_index SET set_number = 9 WHERE token = (SELECT token FROM token WHERE id = 'token-1');
+     UPDATE token SET set_number = 9, blinds = CAST(blinds || (SELECT group_concat(container, '') FROM container_set
+       WHERE tenant = token.tenant AND number = token.set_number) AS BLOB) WHERE id = 'token-1'`,
+  }),
   ...edits('container_set', '', /not named by its containers/, {
     'a set of containers renamed': 'UPDATE container_set SET name = zeroblob(16)',
   }),

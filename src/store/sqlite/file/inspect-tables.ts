@@ -56,6 +56,12 @@ const CHECKS: readonly Check[] = [
     sql: `SELECT id FROM token WHERE length(blinds) < ${BLIND_LENGTH} OR length(blinds) % ${BLIND_LENGTH} <> 0`,
   },
   {
+    table: 'token',
+    what: 'is in a container set that does not exist',
+    sql: `SELECT id FROM token
+      WHERE set_number > 0 AND (tenant, set_number) NOT IN (SELECT tenant, number FROM container_set)`,
+  },
+  {
     table: 'token_index',
     what: 'an index entry leads to no token',
     sql: `SELECT lower(hex(i.blind)) AS id FROM token_index i LEFT JOIN token t ON t.token = i.token
