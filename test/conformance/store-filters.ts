@@ -324,5 +324,36 @@ export function storeFilters(store: () => Store): void {
         ]);
       expect(await idsOf(store(), { tenant_id: tenant, all: [], visible })).toEqual(ids.slice(20, 80));
     });
+
+    it('finds tokens by 250 pairs of containers that many sets of containers contain', async () => {
+      const { id: tenant } = await addTenant(store());
+      const sets = Array.from({ length: 30 }, (_, n) => ['/all/', n < 15 ? '/low/' : '/high/', `/${n}/`]);
+      const tokens = await Promise.all(
+        sets.map((set, n) => addToken(store(), tenant, { created_at: NOW - n }, ['tag', ...set])),
+      );
+      const ids = tokens.map((token) => token.id);
+      const pairsWith = (...names: readonly string[]) =>
+        Array.from({ length: 250 }, (_, n) =>
+          ['/all/', names[n % names.length] ?? ''].map((name) => ({ index_in: [blind(name)] })),
+        );
+      const conditions = [[], [{ index_in: [blind('tag')] }], [{ index_in: [blind('/all/')] }]];
+      for (const all of conditions) {
+        const listed = async (...names: readonly string[]) => {
+          const filter = { tenant_id: tenant, all, visible: pairsWith(...names) };
+          const { found } = await store().walkTokens(
+            filter,
+            { after: undefined, limit: 99_999, skip: 0, take: 0 },
+            NOW,
+          );
+          const { records } = await store().scanTokens(filter, { after: undefined, limit: 100 }, NOW);
+          expect([found, records.map((record) => record.id)]).toEqual([records.length, await idsOf(store(), filter)]);
+          return records.map((record) => record.id);
+        };
+        expect(await listed('/low/', '/high/')).toEqual(ids);
+        expect(await listed('/low/')).toEqual(ids.slice(0, 15));
+        expect(await listed('/high/', '/3/', '/none/')).toEqual([ids[3], ...ids.slice(15)]);
+        expect(await listed('/none/')).toEqual([]);
+      }
+    });
   });
 }

@@ -12,6 +12,8 @@ const MAX_SETS = 16;
 export interface Searched {
   readonly blinds: readonly Uint8Array[];
   readonly numbers: readonly number[];
+  /** Whether a set contains the blind index. Then no token of a numbered set has an entry under one of `blinds`. */
+  readonly isInSet: boolean;
 }
 
 /**
@@ -127,7 +129,7 @@ export function containerSets(connection: Connection) {
       const names = sets.filter(({ number }) => number === 0).map(({ name }) => storedBytes(name));
       const numbers = sets.map(({ number }) => storedNumber(number)).filter((number) => number > 0);
       const isAlone = sets.length === 0 || numbersOf(tenant, blind, [0]).length > 0;
-      return { blinds: isAlone ? [blind, ...names] : names, numbers };
+      return { blinds: isAlone ? [blind, ...names] : names, numbers, isInSet: sets.length > 0 };
     },
   };
 }

@@ -2,7 +2,7 @@ import type { TokenFilter } from '../../../core/ports.ts';
 import { type TokenQuery, toQuery } from '../../rows/token-query.ts';
 import { MAX_SET_NUMBER } from '../file/schema.ts';
 import type { ContainerSets, Searched } from './container-sets.ts';
-import type { PlannedCondition } from './token-conditions.ts';
+import type { IndexCondition, PlannedCondition } from './token-conditions.ts';
 
 /** The values of `set_number`. A token of no numbered set has 0. */
 const SETS = Array.from({ length: MAX_SET_NUMBER + 1 }, (_, number) => number);
@@ -42,7 +42,9 @@ export function planQuery(filter: TokenFilter, tenant: number, sets: ContainerSe
     const set_in = visible === undefined ? numbers : numbers.filter((number) => visible.includes(number));
     // The containers are only in hidden sets, so no entry has their blind indexes.
     if (index_in.length + set_in.length === 0) return condition;
-    return places.length === 1 || index_in.length === 0 ? { index_in, set_in, isDisjoint: true } : { index_in, set_in };
+    const inNumbered = places.flatMap(({ blinds, isInSet }) => (isInSet ? [] : blinds));
+    const found = { index_in, set_in, inNumbered };
+    return places.length === 1 || index_in.length === 0 ? { ...found, isDisjoint: true } : found;
   }
 
   return {
@@ -55,6 +57,33 @@ export function planQuery(filter: TokenFilter, tenant: number, sets: ContainerSe
     },
   };
 }
+
+/**
+ * Returns the query for the tokens of one set. The set decides most conditions on containers, so the statements of many
+ * sets stay short: SQLite accepts 32,766 parameters.
+ */
+export function queryInSet({ all, anyOf }: TokenQuery, set: number): TokenQuery {
+  const inSet = (list: readonly PlannedCondition[]) =>
+    list.map((condition) => conditionInSet(condition, set)).filter((condition) => !isAlways(condition));
+  const lists = anyOf?.map(inSet).filter((list) => !list.some(isNever));
+  return lists === undefined || lists.some((list) => list.length === 0)
+    ? { all: inSet(all) }
+    : { all: inSet(all), anyOf: lists };
+}
+
+function conditionInSet(condition: PlannedCondition, set: number): PlannedCondition {
+  const inSet = (part: PlannedCondition) => conditionInSet(part, set);
+  if ('every' in condition) return { every: condition.every.map(inSet) };
+  if ('some' in condition) return { some: condition.some.map(inSet) };
+  if ('not' in condition) return { not: inSet(condition.not) };
+  if (!('index_in' in condition)) return condition;
+  const { index_in, set_in = [], inNumbered = index_in }: IndexCondition = condition;
+  if (set === 0) return { index_in };
+  return set_in.includes(set) ? { every: [] } : { index_in: inNumbered };
+}
+
+const isAlways = (condition: PlannedCondition) => 'every' in condition && condition.every.length === 0;
+const isNever = (condition: PlannedCondition) => 'index_in' in condition && condition.index_in.length === 0;
 
 /** Returns the sets that can have visible tokens. `setsOf` returns those with tokens in a container. */
 function visibleSets(

@@ -21,6 +21,8 @@ export interface IndexCondition {
   readonly index_in: readonly Uint8Array[];
   readonly set_in?: readonly number[];
   readonly isDisjoint?: true;
+  /** Those of `index_in` that tokens of numbered sets can have. Absent: all of them. */
+  readonly inNumbered?: readonly Uint8Array[];
 }
 
 /** A condition as planned. */

@@ -1,8 +1,8 @@
 import { MAX_TOTAL } from '../../../contract/page.ts';
 import type { Instant } from '../../../core/ports.ts';
 import type { ScanPosition } from '../../../core/scan-ports.ts';
-import { FEW, fewOf, isEverything, type TokenQuery, without } from '../../rows/token-query.ts';
-import type { PlannedQuery } from './plan-query.ts';
+import { FEW, fewOf, isEverything, type TokenQuery, weightOf, without } from '../../rows/token-query.ts';
+import { type PlannedQuery, queryInSet } from './plan-query.ts';
 import {
   type Fragment,
   type IndexCondition,
@@ -13,6 +13,9 @@ import {
   whereCondition,
   whereQuery,
 } from './token-conditions.ts';
+
+/** The maximum number of tests in a statement of several starts. A test has at most two parameters. */
+const MAX_TESTS = 15_000;
 
 /**
  * The statements of a list. A statement is absent if it would read more than a few thousand tokens; the list is then
@@ -98,13 +101,19 @@ function choose(tenant: number, query: PlannedQuery, count: Count): Choice {
         query.sets(blind).map((set) => startFromIndex(tenant, blind, set, rest)),
       );
       const bySet = (condition.set_in ?? []).map((set) => startFromSet(tenant, set, rest));
-      return { starts: [...byIndex, ...bySet], isFew: () => isFew, isOrdered: true };
+      const starts = [...byIndex, ...bySet];
+      if (isShort(starts)) return { starts, isFew: () => isFew, isOrdered: true };
     }
     if (isFew) return { starts: [startFrom(tenant, query, condition)], isFew: () => true, isOrdered: false };
   }
   const few = fewOf(query);
   const isFew = () => count(countAll(tenant, query, few)) < few;
   return { starts: startsFromNewest(tenant, query), isFew, isOrdered: true };
+}
+
+/** Returns whether a statement of these starts has few enough parameters. SQLite accepts 32,766. */
+function isShort(starts: readonly Start[]): boolean {
+  return starts.reduce((tests, { rest }) => tests + weightOf(rest), 0) <= MAX_TESTS;
 }
 
 /** Returns whether walks of the condition's blind indexes and sets, newest first, find each token once. */
@@ -165,14 +174,15 @@ function startFrom(tenant: number, query: PlannedQuery, condition: PlannedCondit
 }
 
 function startFromIndex(tenant: number, blind: Uint8Array, set: number, rest: TokenQuery): Start {
-  const from = 'token_index i CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant';
+  const from = `token_index i
+    CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant AND t.set_number = i.set_number`;
   const where = { sql: 'i.tenant = +? AND i.blind = +? AND i.set_number = +?', params: [tenant, blind, set] };
-  return { from, where, created: 'i.created_at', rest };
+  return { from, where, created: 'i.created_at', rest: queryInSet(rest, set) };
 }
 
 function startFromSet(tenant: number, set: number, rest: TokenQuery): Start {
   const where = withTenant(tenant, { sql: 't.set_number = +?', params: [set] });
-  return { from: 'token t INDEXED BY token_newest', where, created: 't.created_at', rest };
+  return { from: 'token t INDEXED BY token_newest', where, created: 't.created_at', rest: queryInSet(rest, set) };
 }
 
 /** Returns the starts for all tokens of the tenant. */
