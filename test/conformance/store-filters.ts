@@ -355,5 +355,19 @@ export function storeFilters(store: () => Store): void {
         expect(await listed('/none/')).toEqual([]);
       }
     });
+
+    it('finds tokens by 250 pairs of rules with ten conditions', async () => {
+      const { id: tenant } = await addTenant(store());
+      const sets = Array.from({ length: 31 }, (_, n) => [...(n < 15 ? [] : ['/all/']), `/${n}/`]);
+      const tokens: TokenRecord[] = [];
+      for (const [n, set] of sets.entries()) tokens.push(await addToken(store(), tenant, { created_at: NOW - n }, set));
+      const visible = Array.from({ length: 250 }, (_, n) =>
+        [...Array.from({ length: 9 }, () => '/all/'), `/${10 + (n % 21)}/`].map((name) => ({
+          index_in: [blind(name)],
+        })),
+      );
+      const ids = tokens.slice(15).map((token) => token.id);
+      expect(await idsOf(store(), { tenant_id: tenant, all: [], visible })).toEqual(ids);
+    });
   });
 }

@@ -16,8 +16,14 @@ import type { TenantRows } from './tenant-rows.ts';
 import type { Fragment, Value } from './token-conditions.ts';
 import { planScan, planTokens, planWalk } from './token-plan.ts';
 
+/** The maximum number of parameters of a statement in SQLite. */
+const MAX_PARAMETERS = 32_766;
+
 /** The maximum number of statements that stay prepared. */
 const CACHED = 64;
+
+/** The values of numbered parameters. */
+type Named = Readonly<Record<string, Value>>;
 
 /** A result row of a walk. A count has only the first column. */
 type WalkedRow = readonly [token: number, created_at: number, id: string, isFound: number];
@@ -40,7 +46,7 @@ export function tokenLists(
   const walks = statementCache<WalkedRow>(connection);
   const pages = statementCache<PresentedRow>(connection);
 
-  const count = ({ sql, params }: Fragment): number => walks(sql).get(...params)?.[0] ?? 0;
+  const count = (fragment: Fragment): number => walks(fragment).get()?.[0] ?? 0;
 
   function queryOf(filter: TokenFilter) {
     const tenant = tenants.find(filter.tenant_id);
@@ -50,7 +56,7 @@ export function tokenLists(
 
   /** Runs a planned walk. Returns the numbers of the matching tokens, and the position after `limit` rows. */
   function walk({ sql, params }: Fragment, limit: number) {
-    const rows = walks(`${sql} LIMIT +?`).all(...params, limit);
+    const rows = walks({ sql: `${sql} LIMIT +?`, params: [...params, limit] }).all();
     const last = rows.at(-1);
     const next =
       last === undefined || rows.length < limit
@@ -70,7 +76,8 @@ export function tokenLists(
       const wanted = total === undefined || total > MAX_TOTAL ? limit : Math.min(limit, total - offset);
       if (wanted <= 0) return { records: [], total };
       if (plan.list === undefined) return { records: undefined, total };
-      const rows = pages(pageOf(plan.list)).all(...plan.list.params, wanted, offset, tenant);
+      const params = [...plan.list.params, wanted, offset, tenant];
+      const rows = pages({ sql: pageOf(plan.list), params }).all();
       return { records: rows.map((row) => toPresentedToken(filter.tenant_id, row)), total };
     },
 
@@ -92,15 +99,32 @@ export function tokenLists(
   };
 }
 
-/** Returns a function that prepares a statement, and keeps the most recently used ones. */
+/** Returns a function that prepares a statement for its values, and keeps the most recently used ones. */
 function statementCache<Row extends readonly unknown[]>(connection: Connection) {
   const cache = new Map<string, ReturnType<typeof prepare>>();
-  const prepare = (sql: string) => connection.prepare<Value[], Row>(sql).raw();
-  return (sql: string) => {
+  const prepare = (sql: string) => connection.prepare<(Value | Named)[], Row>(sql).raw();
+  return (fragment: Fragment) => {
+    const { sql, values } = bound(fragment);
     const statement = cache.get(sql) ?? prepare(sql);
     cache.delete(sql);
     cache.set(sql, statement);
     if (cache.size > CACHED) for (const oldest of [...cache.keys()].slice(0, cache.size - CACHED)) cache.delete(oldest);
-    return statement;
+    return { get: () => statement.get(...values), all: () => statement.all(...values) };
   };
+}
+
+/** Returns a statement with its values. If it has too many parameters, equal ones share a number: pairs repeat rules. */
+function bound({ sql, params }: Fragment): { readonly sql: string; readonly values: readonly (Value | Named)[] } {
+  if (params.length <= MAX_PARAMETERS) return { sql, values: params };
+  const numbers = new Map<string, number>();
+  const named: Record<string, Value> = {};
+  const places = params.map((value) => {
+    const key = typeof value === 'object' ? `b${Buffer.from(value).toString('latin1')}` : `${typeof value} ${value}`;
+    const number = numbers.get(key) ?? numbers.size + 1;
+    numbers.set(key, number);
+    named[number] = value;
+    return number;
+  });
+  let at = 0;
+  return { sql: sql.replaceAll('?', () => `?${places[at++]}`), values: [named] };
 }
