@@ -1,5 +1,5 @@
 /**
- * Tests the product on other Node releases, which it installs from npm outside the checkout. Runs the quick tests, the
+ * Tests the product on other Node releases, which it installs from npm outside the checkout. Runs the unit tests, the
  * transcripts, commands that once aborted, and a daemon under load with a small heap and forced garbage collection.
  * Exits with 1 when a command fails or a signal ends it.
  *
