@@ -9,15 +9,15 @@ const SLOW = [
   'process/access-matrix',
   'process/cli-manners',
   'process/exec',
-  'process/kill-at-steps',
-  'process/serve-certificate',
   'process/serve-workers',
   'scripts/scripts',
   'scripts/store-scripts',
   'unit/audit',
   'unit/audit-chains',
+  'unit/compact',
   'unit/doctor',
-  'unit/explain-access',
+  'unit/hidden-tokens',
+  'unit/list-scan',
   'unit/list-slices',
   'unit/log-residue',
   'unit/logs',
@@ -26,9 +26,20 @@ const SLOW = [
   'unit/prune-audit',
   'unit/rotate-tenant',
   'unit/seed-apply',
+  'unit/store-sqlite-own-commits',
   'unit/token-walks',
   'unit/tokenize',
   'unit/update-unread',
+].map((name) => `test/${name}.test.ts`);
+
+/** The files that repeat something many times. Only `--mode long` runs them: `npm run test:long`. */
+const LONG = [
+  'checks/model-fuzz',
+  'postgres/interrupted-prune',
+  'postgres/prune-beside',
+  'postgres/prune-chains',
+  'process/certificate-under-load',
+  'unit/explain-random',
 ].map((name) => `test/${name}.test.ts`);
 
 /** A folder in memory. No test needs its files after a power loss, and syncing them to a disk takes long. */
@@ -51,10 +62,6 @@ function hasRoom(folder: string): boolean {
 // Workers, their processes and the server of the global setup inherit it.
 if (process.env['TMPDIR'] === undefined && hasRoom(MEMORY)) process.env['TMPDIR'] = MEMORY;
 
-const GIVEN = process.env['VAULT_TEST_POSTGRES'];
-/** Runs only on a given PostgreSQL, as in CI: it prunes the audit again and again. */
-const LONG = ['test/postgres/interrupted-prune.test.ts'];
-
 /** Starts slow files first, so that no worker runs one alone at the end. */
 class SlowFirst extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
@@ -65,14 +72,14 @@ class SlowFirst extends BaseSequencer {
 
 export default defineConfig(({ mode }) => ({
   test: {
-    include: ['test/**/*.test.ts'],
+    include: mode === 'long' ? LONG : ['test/**/*.test.ts'],
     globalSetup: 'test/postgres/global-setup.ts',
     // `npm run check:console` and `npm run check:users` run these.
     exclude: [
       'test/console/**',
       'test/users/**',
       'test/bench/**',
-      ...(GIVEN === undefined ? LONG : []),
+      ...(mode === 'long' ? [] : LONG),
       ...(mode === 'quick' ? SLOW : []),
     ],
     // Processes, not threads: each opens files and starts daemons of its own, and a native module is loaded in most.

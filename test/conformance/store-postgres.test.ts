@@ -29,9 +29,12 @@ function inSchemas(options: StoreOptions, open: (openStore: () => Promise<Store>
   };
 }
 
-storeConformance(
-  'postgres',
-  inSchemas(OPTIONS, (openStore) => openStore()),
-);
-
 storeConformance('postgres, two stores with their own chains', inSchemas(OWN_CHAINS, alternating));
+
+// One store does less than two. CI tests it on Debian's PostgreSQL.
+if (process.env['VAULT_TEST_POSTGRES'] !== undefined) {
+  storeConformance(
+    'postgres',
+    inSchemas(OPTIONS, (openStore) => openStore()),
+  );
+}

@@ -5,7 +5,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { LOCAL_COMMANDS } from '../../src/cli/commands/local-commands.ts';
 import { FORMATS } from '../../src/cli/output/result-view.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
-import { cleanEnvironment } from '../scripts/run-script.ts';
+import { cleanEnvironment, startRunner } from '../scripts/run-script.ts';
 import { type Ended, endOf, makePlace, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
 
 /** Two seconds are enough on an idle machine. */
@@ -40,17 +40,19 @@ beforeAll(async () => {
   writeFileSync(place.inside('passphrase'), `${PASSPHRASE}\n`, { mode: 0o600 });
 });
 
-/** Runs a command without a terminal: in its own session, and on POSIX with standard input closed, not just empty. */
-function withoutTerminal(words: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<Ended> {
-  const posix = process.platform !== 'win32';
-  const [program, before] = posix ? ['sh', ['-c', 'exec "$0" "$@" <&-', process.execPath]] : [process.execPath, []];
-  const child = spawn(program, [...before, VAULT_BIN, ...words], {
-    cwd: place.cwd,
-    env: cleanEnvironment({ VAULT_CONFIG_DIR: place.inside('config'), VAULT_TIMEOUT: '300ms', ...env }),
-    stdio: ['ignore', 'pipe', 'pipe'],
-    detached: posix,
-  });
-  return endOf(child, LIMIT_MS);
+const posix = process.platform !== 'win32';
+/** Has no terminal: it has its own session, and on POSIX standard input is closed, not just empty. */
+const runner = startRunner({
+  detached: posix,
+  stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+  ...(posix && { execPath: 'sh', execArgv: ['-c', 'exec "$0" "$@" <&-', process.execPath] }),
+});
+
+async function withoutTerminal(words: readonly string[], own: Readonly<Record<string, string>> = {}) {
+  const started = performance.now();
+  const env = { VAULT_CONFIG_DIR: place.inside('config'), VAULT_TIMEOUT: '300ms', ...own };
+  const ran = await runner.run(words, { cwd: place.cwd, env });
+  return { ...ran, milliseconds: performance.now() - started };
 }
 
 const NEEDS =
@@ -62,7 +64,6 @@ describe('without a terminal no command waits for an answer', () => {
     const ended = await withoutTerminal(words);
     for (const name of readdirSync(place.cwd))
       if (!before.includes(name)) rmSync(place.inside(name), { recursive: true });
-    expect(ended.exitCode).not.toBe(-1);
     expect(ended.milliseconds).toBeLessThan(LIMIT_MS);
     expect(ended.stderr).not.toContain(ESC);
     expect(ended.stderr).not.toMatch(/Continue\?|Passphrase|API key \(/);

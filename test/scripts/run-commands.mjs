@@ -10,7 +10,8 @@ process.on('message', async ({ words, cwd, env, stdin }) => {
   for (const name of Object.keys(process.env)) delete process.env[name];
   Object.assign(process.env, env);
   process.chdir(cwd);
-  Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(stdin)]), configurable: true });
+  if (stdin !== undefined)
+    Object.defineProperty(process, 'stdin', { value: Readable.from([Buffer.from(stdin)]), configurable: true });
   for (const name of ['stdout', 'stderr']) {
     process[name].write = (text, ...rest) => {
       printed[name] += typeof text === 'string' ? text : Buffer.from(text).toString();

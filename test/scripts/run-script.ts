@@ -1,4 +1,4 @@
-import { fork, spawn } from 'node:child_process';
+import { type ForkOptions, fork, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -132,15 +132,19 @@ export async function startServe(
   };
 }
 
-/** Starts a process that runs one command at a time. It ends with this process. */
-function startRunner(): { readonly run: typeof runVault; isFree(): boolean } {
-  const child = fork(fileURLToPath(new URL('run-commands.mjs', import.meta.url)), { env: cleanEnvironment() });
+/**
+ * Starts a process that runs one command at a time, each with the standard input of the process unless the test gives
+ * one. It ends with this process.
+ */
+export function startRunner(options: ForkOptions = {}): { readonly run: typeof runVault; isFree(): boolean } {
+  const file = fileURLToPath(new URL('run-commands.mjs', import.meta.url));
+  const child = fork(file, { env: cleanEnvironment(), ...options });
   const ended: Promise<readonly unknown[]> = once(child, 'exit');
   child.unref();
   child.channel?.unref();
   let isBusy = false;
   return {
-    async run(command, { cwd, env, stdin = '' }) {
+    async run(command, { cwd, env, stdin }) {
       isBusy = true;
       child.channel?.ref();
       const words = wordsOf(command);
@@ -172,7 +176,7 @@ export const runInShared: typeof runVault = (command, options) => {
     runner = startRunner();
     runners.push(runner);
   }
-  return runner.run(command, options);
+  return runner.run(command, { stdin: '', ...options });
 };
 
 /** Environment variables. */
