@@ -1,4 +1,5 @@
 import { Problem } from './problem.ts';
+import { runningTime } from './running-time.ts';
 
 /**
  * Returns a function that runs tasks of one name one after another, in the order of the calls; tasks of other names do
@@ -15,9 +16,9 @@ export function createLines(maxWait: number) {
     last.set(name, turn);
     try {
       if (before !== undefined) {
-        const called = performance.now();
+        const called = runningTime();
         await before;
-        if (performance.now() - called > maxWait) throw new Problem('vault_busy');
+        if (runningTime() - called > maxWait) throw new Problem('vault_busy');
       }
       return await work(pass);
     } finally {

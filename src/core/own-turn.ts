@@ -1,3 +1,5 @@
+import { runningTime } from './running-time.ts';
+
 let last: Promise<void> = Promise.resolve();
 
 /**
@@ -17,11 +19,11 @@ const PACE_MS = 5;
  * current turn took PACE_MS or longer, else undefined.
  */
 export function createPace(): () => Promise<void> | undefined {
-  let since = performance.now();
+  let since = runningTime();
   return () => {
-    if (performance.now() - since < PACE_MS) return undefined;
+    if (runningTime() - since < PACE_MS) return undefined;
     return ownTurn().then(() => {
-      since = performance.now();
+      since = runningTime();
     });
   };
 }

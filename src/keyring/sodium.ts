@@ -8,9 +8,6 @@ export type Sodium = typeof sodium;
 /** The larger libsodium, for passphrases, sealed exports and their keys. */
 export type LargeSodium = typeof sumo;
 
-/** Loads libsodium's CommonJS build, which loads a quarter faster because it needs no Web Crypto. */
-const require = createRequire(import.meta.filename);
-
 let loading: Promise<Sodium> | undefined;
 
 /** Loads libsodium at the first call of the process. Later calls resolve to the same library. */
@@ -29,7 +26,8 @@ export function loadLargeSodium(): Promise<LargeSodium> {
 }
 
 async function load<Library extends Sodium>(name: string): Promise<Library> {
-  const loaded: Library = require(name);
+  // The CommonJS build loads a quarter faster, because it needs no Web Crypto.
+  const loaded: Library = createRequire(import.meta.filename)(name);
   await loaded.ready;
   return loaded;
 }

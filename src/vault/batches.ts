@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { runningTime } from '../core/running-time.ts';
 
 /** The pause between two slices of a check, in milliseconds. */
 const REST_MS = 10;
@@ -17,10 +18,10 @@ export function rest(): Promise<void> {
  * `ref` false, a pause does not keep the process alive.
  */
 export function restBetweenBatches({ times = 1, ref = true } = {}): () => Promise<void> {
-  let since = performance.now();
+  let since = runningTime();
   return async () => {
-    await sleep(times * Math.min(performance.now() - since, MAX_BATCH_MS), undefined, { ref });
-    since = performance.now();
+    await sleep(times * Math.min(runningTime() - since, MAX_BATCH_MS), undefined, { ref });
+    since = runningTime();
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Clock, Instant } from '../core/ports.ts';
+import { runningTime } from '../core/running-time.ts';
 
 const HOUR = 60 * 60 * 1000;
 
@@ -10,7 +11,7 @@ export interface Times {
   readonly running: () => number;
 }
 
-export const MACHINE: Times = { wall: () => Date.now(), running: () => performance.now() };
+export const MACHINE: Times = { wall: () => Date.now(), running: runningTime };
 
 export interface SystemClock extends Clock {
   /** Returns the wall-clock time at which the doubt about the clock ends, or undefined without a doubt. */

@@ -5,6 +5,7 @@ import { createLines } from '../in-line.ts';
 import { ownTurn } from '../own-turn.ts';
 import type { Instant } from '../ports.ts';
 import { Problem } from '../problem.ts';
+import { runningTime } from '../running-time.ts';
 import { findPage } from '../tokens/find-page.ts';
 import { askedGrants } from './asked-grants.ts';
 
@@ -28,9 +29,9 @@ export const measureReach: Handler<'measureReach'> = async ({ body }, caller, wo
   const parts = governedParts(grants, 'token:read', caller.tenant.keyring);
   return inLine(caller.application.record.id, async () => {
     const now = world.clock.now();
-    const endsAt = performance.now() + MAX_MEASURE_MS;
+    const endsAt = runningTime() + MAX_MEASURE_MS;
     const onTurn = () => {
-      if (performance.now() > endsAt) throw new Problem('vault_busy', { detail: TOO_LONG });
+      if (runningTime() > endsAt) throw new Problem('vault_busy', { detail: TOO_LONG });
     };
     const counted: ReachPart[] = [];
     for (const part of parts) {

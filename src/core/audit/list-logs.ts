@@ -3,6 +3,7 @@ import type { Caller, Handler, World } from '../handler.ts';
 import { didYouMean } from '../nearest-name.ts';
 import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
+import { runningTime } from '../running-time.ts';
 import { formatInstant, parseInstant } from '../time.ts';
 import { AUDITED_ACTIONS } from './audit-event.ts';
 import { ROOT_CHAIN } from './audit-link.ts';
@@ -51,7 +52,7 @@ export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) =>
  * Searches the log, and again whenever the audit has grown, until it finds an entry or `ms` milliseconds have passed.
  */
 async function untilFound(question: LogQuestion, ms: number, caller: Caller, world: World): Promise<FoundLog> {
-  const deadline = performance.now() + ms;
+  const deadline = runningTime() + ms;
   let { after } = question;
   for (;;) {
     // Read the end of the only chain first. If this search finds nothing, the next search starts after this end.
@@ -66,7 +67,7 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
       after,
       ...(isMerged && { end_at: Math.min(end_at, settled) }),
     });
-    const left = deadline - performance.now();
+    const left = deadline - runningTime();
     if (found.entries.length > 0 || found.next !== undefined || left <= 0) return found;
     const isEnded = await world.logWatch.changed(countRows(heads), isMerged ? Math.min(left, SETTLED_MS) : left);
     if (!(await isUnchanged(caller, world)) || isEnded) return found;

@@ -1,5 +1,6 @@
 import { ownTurn } from '../own-turn.ts';
 import type { Keyring } from '../ports.ts';
+import { runningTime } from '../running-time.ts';
 import { logSubjectsOf } from './log-entries.ts';
 import type { AuditEntry, AuditStore, LoggedRow } from './ports.ts';
 import { type AuditParts, BrokenAudit, openRow, type PlacedEvent } from './walk-audit.ts';
@@ -24,8 +25,8 @@ const MAX_MS = 30_000;
  * returns true, or after 30 seconds.
  */
 export async function indexLogs(parts: LogParts, rest?: () => Promise<void>, hasEnded = () => false): Promise<void> {
-  const end = performance.now() + MAX_MS;
-  const isOver = () => hasEnded() || performance.now() > end;
+  const end = runningTime() + MAX_MS;
+  const isOver = () => hasEnded() || runningTime() > end;
   for (const { chain } of await parts.store.auditHeads()) {
     await indexLog(parts, chain, Number.POSITIVE_INFINITY, rest, isOver);
   }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { runningTime } from '../../../core/running-time.ts';
 import { RETRIES } from '../../rows/channels.ts';
 import { isBusy } from '../file/sqlite-error.ts';
 
@@ -22,12 +23,12 @@ export async function busyPause(attempt: number): Promise<void> {
  * deadline. SQLite's own waiting is synchronous and would stop the event loop, so callers wait here.
  */
 export async function retryBusy<T>(attempt: () => T, deadlineMs: number = BUSY_DEADLINE_MS): Promise<T> {
-  const deadline = performance.now() + deadlineMs;
+  const deadline = runningTime() + deadlineMs;
   for (let count = 1; ; count += 1) {
     try {
       return attempt();
     } catch (error) {
-      if (!isBusy(error) || performance.now() >= deadline) throw error;
+      if (!isBusy(error) || runningTime() >= deadline) throw error;
     }
     await busyPause(count);
   }

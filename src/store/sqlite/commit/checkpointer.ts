@@ -1,3 +1,4 @@
+import { runningTime } from '../../../core/running-time.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
 /**
@@ -34,7 +35,7 @@ export class Checkpointer {
   }
 
   afterWrite(kind: 'removed' | 'added'): void {
-    this.#writtenAt = performance.now();
+    this.#writtenAt = runningTime();
     if (kind === 'removed') this.#hasRemoved = true;
     if (this.#waiting !== undefined && QUIET_MS[kind] >= this.#quiet) return;
     if (this.#waiting === undefined) this.#askedAt = this.#writtenAt;
@@ -44,13 +45,13 @@ export class Checkpointer {
 
   /** Tries to empty the log after a write found no space: the log itself may fill the disk. */
   afterNoSpace(): void {
-    if (performance.now() - this.#attemptedAt >= NO_SPACE_PAUSE_MS) this.attempt();
+    if (runningTime() - this.#attemptedAt >= NO_SPACE_PAUSE_MS) this.attempt();
   }
 
   /** Tries to empty the log now and returns whether it succeeded. Otherwise schedules another attempt. */
   attempt(keepLength = false): boolean {
     let done = false;
-    this.#attemptedAt = performance.now();
+    this.#attemptedAt = runningTime();
     try {
       done = this.#empty(keepLength);
       if (done && !keepLength) this.#hasRemoved = false;
@@ -82,7 +83,7 @@ export class Checkpointer {
   }
 
   #elapsed(): void {
-    const now = performance.now();
+    const now = runningTime();
     const quietFor = now - this.#writtenAt;
     if (quietFor < this.#quiet && now - this.#askedAt < MAX_WAIT_MS) this.#wait(this.#quiet - quietFor);
     else this.attempt(!this.#hasRemoved);

@@ -1,4 +1,5 @@
 import { Problem } from '../../../core/problem.ts';
+import { runningTime } from '../../../core/running-time.ts';
 import { COMMITS } from '../../rows/channels.ts';
 import { isBusy, vaultBusy } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, busyPause } from './busy-retry.ts';
@@ -70,7 +71,7 @@ export class GroupCommit {
         const result = write();
         return () => resolve(result);
       };
-      this.#waiting.push({ deadline: performance.now() + this.#deadlineMs, execute, reject });
+      this.#waiting.push({ deadline: runningTime() + this.#deadlineMs, execute, reject });
       this.#draining ??= this.#drain();
     });
   }
@@ -116,7 +117,7 @@ export class GroupCommit {
    */
   #commit(group: readonly Write[]): readonly Write[] {
     const settle: (() => void)[] = [];
-    const begun = COMMITS.hasSubscribers ? performance.now() : undefined;
+    const begun = COMMITS.hasSubscribers ? runningTime() : undefined;
     try {
       this.#transactions.begin();
       for (const write of group) settle.push(write.execute());
@@ -149,7 +150,7 @@ export class GroupCommit {
   }
 
   #rejectOverdue(): void {
-    const now = performance.now();
+    const now = runningTime();
     const overdue = this.#waiting.filter((write) => write.deadline <= now);
     this.#waiting = this.#waiting.filter((write) => write.deadline > now);
     for (const write of overdue) write.reject(vaultBusy(undefined));

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { runningTime } from '../../../core/running-time.ts';
 
 /** The memory that two threads share through `WriteTurns`. */
 export type TurnCells = Int32Array<SharedArrayBuffer>;
@@ -38,8 +39,8 @@ export class WriteTurns {
   async otherFirst(): Promise<void> {
     if (!this.#otherWaits) return;
     this.wait();
-    const deadline = performance.now() + MAX_WAIT_MS;
-    while (this.#otherWaits && performance.now() < deadline) await sleep(1);
+    const deadline = runningTime() + MAX_WAIT_MS;
+    while (this.#otherWaits && runningTime() < deadline) await sleep(1);
   }
 
   get #otherWaits(): boolean {

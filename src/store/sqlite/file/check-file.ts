@@ -3,6 +3,7 @@ import { dirname } from 'node:path';
 import { FAULTS } from '../../../contract/faults.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
+import { runningTime } from '../../../core/running-time.ts';
 import { APPLICATION_ID } from './schema.ts';
 
 /** The files that SQLite keeps beside the vault while it is open, or after a crash. */
@@ -140,11 +141,11 @@ export class PathWatch {
     // Commits to an unlinked log are lost with it, and SQLite does not notice.
     this.#log ??= this.#logInode();
     if (this.#log !== this.#logInode()) throw new Problem('vault_moved', { retryAfter: 1 });
-    this.#checkedAt = performance.now();
+    this.#checkedAt = runningTime();
   }
 
   /** Calls `check` unless the last check is still fresh. */
   checkNowAndThen(): void {
-    if (performance.now() - this.#checkedAt > FRESH_MS) this.check();
+    if (runningTime() - this.#checkedAt > FRESH_MS) this.check();
   }
 }
