@@ -85,9 +85,8 @@ const FEW_CHUNKS = {
 const SLOW = /^(node:)?(child_process|crypto|fs|fs\/promises|os|path|timers\/promises|url|util)$/;
 
 /**
- * An esbuild plugin that loads a slow Node module on the first call of one of its functions. It loads other Node
- * modules by `require`, because `import` runs all lazy getters of a module. It marks exports as pure, so that esbuild
- * drops the unused ones.
+ * An esbuild plugin that loads a slow Node module on the first call of one of its functions. It loads no Node module by
+ * `import`, which runs all lazy getters of a module. It marks exports as pure, so that esbuild drops the unused ones.
  */
 const LAZY_BUILTINS = {
   name: 'lazy-builtins',
@@ -108,7 +107,7 @@ const LAZY_BUILTINS = {
           : `export const ${each} = /* @__PURE__ */ (() => load().${each})();`,
       );
       const all = isSlow ? `{ ${names.map((each) => `get ${each}() { return load().${each}; }`)} }` : 'load()';
-      const load = `let loaded; const load = () => (loaded ??= require(${JSON.stringify(name)}));`;
+      const load = `let loaded; const load = () => (loaded ??= process.getBuiltinModule('${name}'));`;
       return { contents: `${load} export default /* @__PURE__ */ (() => (${all}))(); ${members.join(' ')}` };
     });
   },
