@@ -206,25 +206,19 @@ interface RunningDaemons {
   stop(): Promise<unknown>;
 }
 
-async function serveFile(cwd: string): Promise<RunningDaemons> {
-  const { ready, stop } = await startServe(cwd, ['--file', 'vault.db', '--log', 'false']);
-  return { urls: [String(ready['url'])], stop };
-}
-
 /** Starts daemons in this process, because starting a process for each takes longer than the commands. */
-async function serveStore(cwd: string, { VAULT_STORE = '' }: Variables, count: number): Promise<RunningDaemons> {
-  const [{ createDraw }, { startDaemons }, { parseStore }, { openStoreVault }] = await Promise.all([
+async function serveHere(cwd: string, opening: Variables, count = 1): Promise<RunningDaemons> {
+  const [{ createDraw }, { startDaemons }, { openVaultAt, parseStore }] = await Promise.all([
     import('../checks/model-fuzz-bodies.ts'),
     import('../checks/start-daemons.ts'),
     import('../../src/vault/place.ts'),
-    import('../../src/vault/store-vault.ts'),
   ]);
-  const key = readFileSync(path.join(cwd, 'vault.db.key'));
-  const open = () =>
-    openStoreVault({
-      store: parseStore(VAULT_STORE, false),
-      credential: { kind: 'key_file', key: new Uint8Array(key) },
-    });
+  const key = new Uint8Array(readFileSync(path.join(cwd, 'vault.db.key')));
+  const place =
+    opening['VAULT_STORE'] === undefined
+      ? { file: path.join(cwd, 'vault.db') }
+      : { store: parseStore(opening['VAULT_STORE'], false) };
+  const open = () => openVaultAt(place, { credential: { kind: 'key_file', key } });
   const vaults = await Promise.all(Array.from({ length: count }, open));
   const { urls, stop } = await startDaemons(vaults, createDraw(0));
   return {
@@ -244,10 +238,10 @@ interface Target {
 /** The first two use a file, the others PostgreSQL. Two daemons take turns, one command each. */
 const TARGETS = {
   direct: { create: inFile },
-  daemon: { create: inFile, serve: serveFile },
+  daemon: { create: inFile, serve: serveHere },
   store: { create: inStore },
-  'store daemon': { create: inStore, serve: (cwd, opening) => serveStore(cwd, opening, 1) },
-  'two store daemons': { create: inStore, serve: (cwd, opening) => serveStore(cwd, opening, 2) },
+  'store daemon': { create: inStore, serve: serveHere },
+  'two store daemons': { create: inStore, serve: (cwd, opening) => serveHere(cwd, opening, 2) },
 } as const satisfies Readonly<Record<string, Target>>;
 
 export type TargetName = keyof typeof TARGETS;
