@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Finding } from '../../src/core/maintenance-ports.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
+import type { Run } from '../../src/store/postgres/connections.ts';
 import { inspectTables } from '../../src/store/postgres/inspect-tables.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
@@ -12,6 +13,9 @@ const PARENT = '00000000-0000-7000-8000-0000000000a1';
 const CHILD = '00000000-0000-7000-8000-0000000000a2';
 const BLINDS = [1, 2].map((n) => `00000000-0000-0000-0000-0000000000b${n}`);
 const SUBJECT = '00000000-0000-0000-0000-0000000000c1';
+
+/** The number of rows of a step. */
+const EXAMINED = 50;
 
 /** More tokens than one step examines, one of them deleted, with entries, counters, a reply and an audit. */
 const FILL = [
@@ -25,11 +29,11 @@ const FILL = [
   `INSERT INTO vault.token (tenant, type, active_month, created_at, revision, key_id, index_key_id, id, blinds, clear,
       presented, revealed)
     SELECT 1, 1, 7, n, 1, 1, 2, 't' || n, ARRAY['${BLINDS.join("', '")}']::uuid[], 'c', 'p', 'r'
-    FROM generate_series(1, 6000) n`,
+    FROM generate_series(1, 60) n`,
   `INSERT INTO vault.token (tenant, type, active_month, created_at, deleted_at, revision, key_id, index_key_id, id, mac,
       created_by) VALUES (1, 1, 6, 9000, 9001, 1, 1, 2, 'gone', 'm', '${PARENT}')`,
   'INSERT INTO vault.token_index SELECT tenant, b, created_at, token FROM vault.token, unnest(blinds) b',
-  'INSERT INTO vault.token_count VALUES (1, 1, 6, 1, 2, 0, 1, 1, 9000), (1, 1, 7, 1, 2, 0, 5999, 6000, 6000)',
+  'INSERT INTO vault.token_count VALUES (1, 1, 6, 1, 2, 0, 1, 1, 9000), (1, 1, 7, 1, 2, 0, 59, 60, 60)',
   `INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, sealed)
     VALUES (1, '${PARENT}', 'k', 'r', 1, 's')`,
   `INSERT INTO vault.reply_subject VALUES (1, '${SUBJECT}')`,
@@ -134,8 +138,8 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
     entry('t5', UNEXPECTED),
   ],
   [
-    `UPDATE vault.token SET blinds = array_append(blinds, NULL) WHERE id = 't5999'`,
-    { table: 'token', id: 't5999', what: 'has no valid list of blind indexes' },
+    `UPDATE vault.token SET blinds = array_append(blinds, NULL) WHERE id = 't59'`,
+    { table: 'token', id: 't59', what: 'has no valid list of blind indexes' },
   ],
   [`DELETE FROM vault.token_index WHERE blind = '${BLINDS[1]}' AND ${OF_TOKEN_5}`, entry('t5', MISSING)],
   [
@@ -188,7 +192,8 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
 
 describe('the inspection of the tables', () => {
   let client: SqlClient;
-  const inspect = () => inspectTables({ readSnapshot: (query) => query((...args) => client.run(...args)) }).inspect();
+  const connections = { readSnapshot: <T>(query: (run: Run) => Promise<T>) => query((...args) => client.run(...args)) };
+  const { inspect } = inspectTables(connections, EXAMINED);
 
   beforeAll(async () => {
     client = await connectStore(parseStoreUrl(`${await createDatabase()}?sslmode=disable`), { timeout: 20_000 });

@@ -177,14 +177,14 @@ const TOKEN_CHECKS: readonly Check[] = [
 const TOKENS = `WITH t AS (SELECT * FROM vault.token WHERE token > $1 AND token <= $2
   AND tenant NOT IN (SELECT tenant FROM vault.purge))`;
 const NEXT_TOKENS: Statement = {
-  text: `SELECT max(token) FROM (SELECT token FROM vault.token WHERE token > $1 ORDER BY token LIMIT ${EXAMINED}) t`,
+  text: `SELECT max(token) FROM (SELECT token FROM vault.token WHERE token > $1 ORDER BY token LIMIT $2::bigint) t`,
 };
 const NUMBERS: Statement = { text: `${TOKENS} ${countTokens('t')}` };
 
-/** The entries of `token_index` after a cursor, in order. */
+/** At most $5 entries of `token_index` after a cursor, in order. */
 const ENTRIES = `(SELECT * FROM vault.token_index
   WHERE (tenant, blind, created_at, token) > ($1::int, $2::uuid, $3::bigint, $4::bigint)
-  ORDER BY tenant, blind, created_at, token LIMIT ${EXAMINED}) i`;
+  ORDER BY tenant, blind, created_at, token LIMIT $5::bigint) i`;
 const LAST_ENTRY: Statement = {
   text: `SELECT tenant, blind, created_at, token FROM ${ENTRIES}
     ORDER BY tenant DESC, blind DESC, created_at DESC, token DESC LIMIT 1`,
@@ -202,8 +202,11 @@ const WRONG_ENTRIES: Statement = {
 };
 const FIRST_ENTRY = [-(2 ** 31), '00000000-0000-0000-0000-000000000000', 0, 0];
 
-/** Returns the check of the tables, which needs no key. It reads one snapshot, in steps of a few thousand rows. */
-export function inspectTables({ readSnapshot }: Pick<Connections, 'readSnapshot'>): Pick<Store, 'inspect'> {
+/** Returns the check of the tables, which needs no key. It reads one snapshot, in steps of `examined` rows. */
+export function inspectTables(
+  { readSnapshot }: Pick<Connections, 'readSnapshot'>,
+  examined = EXAMINED,
+): Pick<Store, 'inspect'> {
   return {
     inspect: () =>
       readSnapshot(async (run) => {
@@ -213,7 +216,7 @@ export function inspectTables({ readSnapshot }: Pick<Connections, 'readSnapshot'
         for (const check of CHECKS) findings.push(...(await findingsOf(run, check)));
         const counters = inspectCounters();
         for (let after = Number.MIN_SAFE_INTEGER; ; ) {
-          const [row] = await run(NEXT_TOKENS, [after]);
+          const [row] = await run(NEXT_TOKENS, [after, examined]);
           if (row === undefined || row[0] === null) break;
           const range = [after, storedNumber(row[0])] as const;
           const checks = TOKEN_CHECKS.map((check) => findingsOf(run, check, TOKENS, range));
@@ -222,7 +225,7 @@ export function inspectTables({ readSnapshot }: Pick<Connections, 'readSnapshot'
           findings.push(...found.flat());
           after = range[1];
         }
-        return distinct([...findings, ...(await inspectEntries(run)), ...(await counters.findings(run))]);
+        return distinct([...findings, ...(await inspectEntries(run, examined)), ...(await counters.findings(run))]);
       }),
   };
 }
@@ -233,12 +236,12 @@ async function findingsOf(run: Run, check: Check, rows = '', values: readonly Pa
   return found.map(([id]) => ({ table, id: storedText(id), what }));
 }
 
-async function inspectEntries(run: Run): Promise<readonly Finding[]> {
+async function inspectEntries(run: Run, examined: number): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   const add = (id: unknown, what: string) => findings.push({ table: 'token_index', id: storedText(id), what });
   let cursor: readonly Parameter[] | undefined = FIRST_ENTRY;
   while (cursor !== undefined) {
-    const { wrong, next } = await inspectEntriesAfter(run, cursor);
+    const { wrong, next } = await inspectEntriesAfter(run, [...cursor, examined]);
     for (const [tenant, blind, token] of wrong) {
       if (tenant !== null) add(tenant, NO_TENANT);
       if (token === null) add(blind, 'an index entry leads to no token');
@@ -249,8 +252,8 @@ async function inspectEntries(run: Run): Promise<readonly Finding[]> {
   return findings;
 }
 
-async function inspectEntriesAfter(run: Run, cursor: readonly Parameter[]) {
-  const [wrong, [last]] = await Promise.all([run(WRONG_ENTRIES, cursor), run(LAST_ENTRY, cursor)]);
+async function inspectEntriesAfter(run: Run, values: readonly Parameter[]) {
+  const [wrong, [last]] = await Promise.all([run(WRONG_ENTRIES, values), run(LAST_ENTRY, values)]);
   return { wrong, next: last?.map((value) => (typeof value === 'string' ? value : storedNumber(value))) };
 }
 
