@@ -34,7 +34,7 @@ const SLOW = [
   'unit/update-unread',
 ].map((name) => `test/${name}.test.ts`);
 
-/** The files that repeat something many times. Only `--mode long` runs them: `npm run test:long`. */
+/** Long files outside `npm test`. Only `--mode long` runs them: `npm run test:long`, also in .ci/run. */
 const LONG = [
   'checks/model-fuzz',
   'postgres/interrupted-prune',

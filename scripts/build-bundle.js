@@ -85,8 +85,9 @@ const FEW_CHUNKS = {
 const SLOW = /^(node:)?(child_process|crypto|fs|fs\/promises|os|path|timers\/promises|url|util)$/;
 
 /**
- * An esbuild plugin that loads a slow Node module on the first call of one of its functions. It loads no Node module by
- * `import`, which runs all lazy getters of a module. It marks exports as pure, so that esbuild drops the unused ones.
+ * An esbuild plugin that loads a slow Node module on the first call of one of its functions. It replaces
+ * the product's `import` of Node modules, because `import` runs all lazy getters of a module. It marks exports as pure,
+ * so that esbuild drops the unused ones.
  */
 const LAZY_BUILTINS = {
   name: 'lazy-builtins',
@@ -113,7 +114,7 @@ const LAZY_BUILTINS = {
   },
 };
 
-/** Defines `require`. Node's modules need no `import.meta`, which takes a millisecond to create. */
+/** Defines `require`. It loads Node's modules without `import.meta`, which Node needs a millisecond to create. */
 const REQUIRE = {
   banner: {
     js: "const $builtin=process.getBuiltinModule,require=name=>$builtin(name)??$builtin('module').createRequire(import.meta.url)(name);",

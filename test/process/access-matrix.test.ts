@@ -9,7 +9,7 @@ const TIMEOUT_MS = 300_000;
 const keep = ({ state }: Cell, index: number) => index % (state === 'good' ? 6 : 30) === 0;
 
 it(
-  'every cell of the permission matrix matches the specification',
+  'a sample of the permission matrix matches the specification',
   async () => {
     // One cell of the specification is changed on purpose, and must be the only one that differs.
     const { cells, ...direct } = await runMatrix({ seed: 1, keep, oracle: wrongOracle(1) });

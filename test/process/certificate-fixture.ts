@@ -12,6 +12,7 @@ export const TLS = ['--file', 'v.db', '--no-log', '--tls-cert', 'tls.pem', '--tl
 export const place = makePlace();
 beforeAll(() => place.init('v'));
 
+/** Writes the certificate and its key to the files that the daemon reads. */
 export function write(cert: string, key: string): void {
   writeFileSync(place.inside('tls.pem'), cert);
   writeFileSync(place.inside('tls.key'), key, { mode: 0o600 });

@@ -41,7 +41,7 @@ beforeAll(async () => {
 });
 
 const posix = process.platform !== 'win32';
-/** Has no terminal: it has its own session, and on POSIX standard input is closed, not just empty. */
+/** Runs commands without a terminal. On POSIX, it has its own session, and its standard input is closed, not just empty. */
 const runner = startRunner({
   detached: posix,
   stdio: ['ignore', 'ignore', 'ignore', 'ipc'],

@@ -3,7 +3,7 @@ import { main } from '../../dist/cli/main.js';
 
 /**
  * Runs command lines in turn in this process: a new Node for each would take ten times as long. A message holds words,
- * folder, environment and standard input; the reply holds output and exit code.
+ * folder, environment and perhaps standard input; the reply holds output and exit code.
  */
 process.on('message', async ({ words, cwd, env, stdin }) => {
   const printed = { stdout: '', stderr: '' };

@@ -133,8 +133,8 @@ export async function startServe(
 }
 
 /**
- * Starts a process that runs one command at a time, each with the standard input of the process unless the test gives
- * one. It ends with this process.
+ * Starts a process that runs one command at a time. It ends with this process. A command without `stdin` reads the
+ * standard input of the process, or the `stdin` of an earlier command.
  */
 export function startRunner(options: ForkOptions = {}): { readonly run: typeof runVault; isFree(): boolean } {
   const file = fileURLToPath(new URL('run-commands.mjs', import.meta.url));

@@ -14,7 +14,7 @@ interface Check {
   readonly sql: string;
 }
 
-/** The number of rows that one statement of a walk examines. */
+/** The default number of rows that one statement of a walk examines. */
 const EXAMINED = 5000;
 
 /** The tenants that may have index entries, including those whose tokens a sweep still removes. */
@@ -202,7 +202,10 @@ const WRONG_ENTRIES: Statement = {
 };
 const FIRST_ENTRY = [-(2 ** 31), '00000000-0000-0000-0000-000000000000', 0, 0];
 
-/** Returns the check of the tables, which needs no key. It reads one snapshot, in steps of `examined` rows. */
+/**
+ * Returns the check of the tables, which needs no key. It reads one snapshot, and walks tokens and their index in steps
+ * of `examined` rows.
+ */
 export function inspectTables(
   { readSnapshot }: Pick<Connections, 'readSnapshot'>,
   examined = EXAMINED,
