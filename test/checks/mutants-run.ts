@@ -80,7 +80,7 @@ export function copySources(): MutantCopy {
   async function test(files: readonly string[], pattern?: string): Promise<TestRun> {
     const report = join(folder, 'report.json');
     rmSync(report, { force: true });
-    const words = ['run', ...files, '--reporter=json', `--outputFile=${report}`, '--no-cache'];
+    const words = ['run', ...files, '--mode=all', '--reporter=json', `--outputFile=${report}`, '--no-cache'];
     const runner = join(ROOT, 'node_modules', 'vitest', 'vitest.mjs');
     const named = pattern === undefined ? [] : ['-t', pattern];
     const child = spawn(process.execPath, [runner, ...words, ...named], {
