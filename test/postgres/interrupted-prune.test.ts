@@ -13,7 +13,7 @@ beforeEach(async () => {
 });
 
 describe('an interrupted prune of a store', () => {
-  it('leaves a sound store after each write, and the next one completes it', async () => {
+  it('leaves a sound store after each write, and the next one completes it', { timeout: 60_000 }, async () => {
     const seen: string[] = [];
     let killed = 0;
     for (let isKilled = true; isKilled; killed += 1) {
