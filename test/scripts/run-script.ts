@@ -136,7 +136,12 @@ export async function startServe(
  * Starts a process that runs one command at a time. It ends with this process. A command without `stdin` reads the
  * standard input of the process, or the `stdin` of an earlier command.
  */
-export function startRunner(options: ForkOptions = {}): { readonly run: typeof runVault; isFree(): boolean } {
+export function startRunner(options: ForkOptions = {}): {
+  readonly run: typeof runVault;
+  isFree(): boolean;
+  /** Ends the process at once: a command that still runs rejects. */
+  kill(): void;
+} {
   const file = fileURLToPath(new URL('run-commands.mjs', import.meta.url));
   const child = fork(file, { env: cleanEnvironment(), ...options });
   const ended: Promise<readonly unknown[]> = once(child, 'exit');
@@ -157,7 +162,8 @@ export function startRunner(options: ForkOptions = {}): { readonly run: typeof r
       if (ran.exitCode === 0) checkResult(words, ran.stdout);
       return ran;
     },
-    isFree: () => child.connected && !isBusy,
+    isFree: () => child.connected && !child.killed && !isBusy,
+    kill: () => void child.kill('SIGKILL'),
   };
 }
 
