@@ -37,10 +37,13 @@ const SLOW = [
 /** Long files outside `npm test`. `--mode long` runs only them: `npm run test:long`, also in .ci/run. */
 const LONG = [
   'checks/model-fuzz',
+  'conformance/store-postgres-alone',
   'postgres/interrupted-prune',
   'postgres/prune-beside',
   'postgres/prune-chains',
+  'postgres/two-daemons',
   'process/certificate-under-load',
+  'process/kill-at-steps',
   'unit/explain-random',
 ].map((name) => `test/${name}.test.ts`);
 

@@ -24,7 +24,7 @@ import { CUTS, type Cut, type CutProxy, startCutProxy } from './cut-proxy.ts';
 import { auditTexts, createTestStore, memberOf, openTestClient } from './lane-fixture.ts';
 
 /** A multiple of the number of kinds of changes and of the number of cuts. */
-const ROUNDS = 36;
+const ROUNDS = 108;
 
 let direct: StoreUrl;
 let cutUrl: StoreUrl;

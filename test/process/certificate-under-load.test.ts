@@ -1,8 +1,9 @@
 import { Pool } from 'undici';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { RELOADED, serve, write } from './certificate-fixture.ts';
+import { certificatePlace, RELOADED } from './certificate-fixture.ts';
 import { CERT, CERT_KEY, NEXT_CERT, NEXT_KEY } from './http-certificate.ts';
 
+const { write, serve } = certificatePlace();
 const RELOADS = 4;
 
 it.runIf(process.platform !== 'win32').each([

@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, existsSync, readFileSync, rmSync } from 'node:fs';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { place, RELOADED, serve, TLS, write } from './certificate-fixture.ts';
+import { certificatePlace, RELOADED, TLS } from './certificate-fixture.ts';
 import { startOnTerminal } from './cli-fixture.ts';
 import { CERT, CERT_KEY, EXPIRED_CERT, NEXT_CERT, NEXT_KEY } from './http-certificate.ts';
 
 /** Windows sends SIGHUP only when a console is closed. */
 const posix = process.platform !== 'win32';
+const { place, write, serve } = certificatePlace();
 const KEPT = 'vault: the certificate was not reloaded; the old one stays in use: ';
 
 describe.runIf(posix)('SIGHUP', () => {

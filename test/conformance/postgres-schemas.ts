@@ -1,0 +1,26 @@
+import type { Store } from '../../src/core/ports.ts';
+import type { StoreOptions } from '../../src/store/postgres/open-connections.ts';
+import { createVaultStore, openVaultStore } from '../../src/store/postgres/open-vault-store.ts';
+import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+import { createDatabase } from '../postgres/create-database.ts';
+import { CHAIN_RECORDER, HEADER, type OpenStore } from './store-fixtures.ts';
+
+export const OPTIONS = { insecure: true };
+
+/** Returns a function that opens a store in a new schema. All schemas are in one database. */
+export function inSchemas(options: StoreOptions, open: (openStore: () => Promise<Store>) => Promise<Store>): OpenStore {
+  let database: Promise<string> | undefined;
+  let schemas = 0;
+  return async () => {
+    database ??= createDatabase();
+    const url = parseStoreUrl(`${await database}?sslmode=disable&schema=vault_${schemas++}`);
+    await createVaultStore(url, HEADER, async () => undefined, OPTIONS);
+    const openStore = async () => {
+      const { store } = await openVaultStore(url, options);
+      store.useChainRecorder(CHAIN_RECORDER);
+      return store;
+    };
+    const store = await open(openStore);
+    return { store, unchainedMessage: 'the entry failed', reopen: openStore, dispose: () => store.close() };
+  };
+}

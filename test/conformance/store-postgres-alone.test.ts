@@ -1,0 +1,7 @@
+import { inSchemas, OPTIONS } from './postgres-schemas.ts';
+import { storeConformance } from './store.ts';
+
+storeConformance(
+  'postgres',
+  inSchemas(OPTIONS, (openStore) => openStore()),
+);
