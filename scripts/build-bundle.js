@@ -54,8 +54,11 @@ const GROUPS = {
   handlers: Array.from(HANDLERS.matchAll(/'\.\/(\w+\/.*?)'/g), ([, name]) => `core/${name}`),
 };
 
-/** Matches `start`, `open`, and the lazily loaded files that need no open vault, so they do not load the group `open`. */
-const WITHOUT_OPEN = /^(start$|open$|client|cli\/(?!commands))/;
+/**
+ * Matches `start`, `open`, and the lazily loaded files that need no open vault, so they do not load the group `open`. A
+ * dry run validates its body, as an open vault does.
+ */
+const WITHOUT_OPEN = /^(start$|open$|client|cli\/(?!commands|derive\/dry-run))/;
 
 /**
  * An esbuild plugin that keeps the number of chunks small. esbuild puts two files into one chunk only when the same
@@ -76,7 +79,7 @@ const FEW_CHUNKS = {
       const { [name]: members = [name], start, open } = GROUPS;
       const before = [...(name === 'start' ? [] : start), ...(WITHOUT_OPEN.test(name) ? [] : open)];
       const text = (verb, files) => files.map((file) => `${verb} './${file}';`).join('');
-      return { contents: text('import', before) + text('export * from', members), resolveDir: SOURCES };
+      return { contents: `import 'node:crypto';${text('import', before)}` + text('export * from', members), resolveDir: SOURCES };
     });
   },
 };
