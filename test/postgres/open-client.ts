@@ -14,5 +14,5 @@ export async function openClient(url: string, timeout = 5000): Promise<SqlClient
 /** Creates the tables of a vault in the schema `vault`. */
 export async function createTables(client: SqlClient): Promise<void> {
   const texts = ['BEGIN', ...schemaStatements('vault')];
-  await client.together(() => Promise.all([...texts.map((text) => client.run({ text })), client.commit()]));
+  await Promise.all([...texts.map((text) => client.run({ text })), client.commit()]);
 }

@@ -53,30 +53,26 @@ describe('a group', () => {
 
   it('is committed', async () => {
     const client = await openClient(url);
-    const [, , , [row] = []] = await client.together(() =>
-      Promise.all([
-        client.run(BEGIN),
-        client.run({ text: 'CREATE TABLE kept (a bigint)' }),
-        client.run({ text: 'INSERT INTO kept VALUES ($1)' }, [5]),
-        client.run({ text: 'SELECT a FROM kept' }),
-        client.commit(),
-      ]),
-    );
+    const [, , , [row] = []] = await Promise.all([
+      client.run(BEGIN),
+      client.run({ text: 'CREATE TABLE kept (a bigint)' }),
+      client.run({ text: 'INSERT INTO kept VALUES ($1)' }, [5]),
+      client.run({ text: 'SELECT a FROM kept' }),
+      client.commit(),
+    ]);
     expect(row).toEqual([5]);
     expect(await client.run({ text: 'SELECT a FROM kept' })).toEqual([[5]]);
   });
 
   it('rejects COMMIT when the server rolls back instead', async () => {
     const client = await openClient(url);
-    const outcomes = await client.together(() =>
-      Promise.allSettled([
-        client.run(BEGIN),
-        client.run({ text: 'CREATE TABLE lost (a bigint)' }),
-        client.run({ name: 'bad', text: 'SELECT 1 / $1::int' }, [0]),
-        client.run({ name: 'behind', text: 'SELECT 2' }),
-        client.commit(),
-      ]),
-    );
+    const outcomes = await Promise.allSettled([
+      client.run(BEGIN),
+      client.run({ text: 'CREATE TABLE lost (a bigint)' }),
+      client.run({ name: 'bad', text: 'SELECT 1 / $1::int' }, [0]),
+      client.run({ name: 'behind', text: 'SELECT 2' }),
+      client.commit(),
+    ]);
     const codes = outcomes.map((each) => each.status === 'rejected' && each.reason.code);
     expect(codes).toEqual([false, false, '22012', '25P02', '40000']);
     // The failed statements are prepared again.
@@ -86,16 +82,16 @@ describe('a group', () => {
   });
 });
 
-it('sends statements together in one write', async () => {
+it('sends the statements of one turn in one write', async () => {
   const client = await openClient(url);
   await client.run(ONE, [0]);
   const writes = vi.spyOn(Socket.prototype, '_writev');
   onTestFinished(() => writes.mockRestore());
-  const both = () => Promise.all([client.run(ONE, [1]), client.run(ONE, [2])]);
-  await client.together(both);
+  const later = Promise.resolve().then(() => client.run(ONE, [2]));
+  await Promise.all([client.run(ONE, [1]), later]);
   expect(writes).toHaveBeenCalledTimes(1);
-  await both();
-  expect(writes).toHaveBeenCalledTimes(3);
+  await client.run(ONE, [3]);
+  expect(writes).toHaveBeenCalledTimes(2);
 });
 
 describe('a lost connection', () => {

@@ -41,10 +41,11 @@ it.each([2, MAX_RULES])(
           body: { type: 'token', data: container, containers: [container] },
         });
       }
-      const both = await callVault(vault, expiring, 'listTokens');
-      expect(both).toMatchObject({ status: 200, body: { pagination: { total_items: 2 } } });
+      const listed = await callVault(vault, expiring, 'listTokens');
+      expect(listed).toMatchObject({ status: 200, body: { pagination: { total_items: 2 } } });
+      const { data: both }: { readonly data: readonly { readonly data: string }[] } = listed.body;
       // Tokens of one millisecond are listed in the order of their random ids.
-      expect(both.body.data.map(({ data }: { data: string }) => data).sort()).toEqual(['/c0/', last]);
+      expect(both.map(({ data }) => data).sort()).toEqual(['/c0/', last]);
       // Take from the creator a container that the expiring application has a rule for.
       const rules = rulesOf(containers.slice(1), (container) => ({ container }));
       const body = { name: 'a', rules, can_create_expiring_applications: true };

@@ -22,12 +22,12 @@ const GRANTS: readonly string[] = [
  * Creates the tables and their first rows in a transaction. Uses an existing schema if it has none of the tables.
  * Rejects with the fault `conflict`.
  */
-export async function createSchema({ run, together }: SqlClient, { schema, shown }: StoreUrl): Promise<void> {
+export async function createSchema({ run }: SqlClient, { schema, shown }: StoreUrl): Promise<void> {
   const exists = (await run(SCHEMA_EXISTS, [schema])).length > 0;
   const texts = schemaStatements(schema).slice(exists ? 1 : 0);
   try {
     // `Promise.all` rejects with the first error, which belongs to the statement that failed.
-    await together(() => Promise.all(texts.map((text) => run({ text }))));
+    await Promise.all(texts.map((text) => run({ text })));
   } catch (error) {
     if (!(error instanceof PgError) || !EXISTS.includes(error.code)) throw error;
     throw new Fault('conflict', `the schema ${schema} of ${shown} already has tables`, {

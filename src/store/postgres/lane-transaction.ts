@@ -85,11 +85,8 @@ const AFTER_FAILURE = '25P02';
 /** Begins a transaction that holds the lock of a chain. Resolves to the chain's head. */
 async function begin(client: SqlClient, statement: Statement, chain: string): Promise<AuditHead> {
   const run: Run = client.run;
-  const [, , head] = await client.together(() =>
-    // Read the head in a separate statement: the statement that waits for the lock does not see commits during the
-    // wait.
-    Promise.all([run(statement), run(CHAIN.lock, [chain]), readHead(run, chain)]),
-  );
+  // Read the head in a separate statement: the statement that waits for the lock does not see commits during the wait.
+  const [, , head] = await Promise.all([run(statement), run(CHAIN.lock, [chain]), readHead(run, chain)]);
   return head;
 }
 
@@ -197,17 +194,15 @@ export function runGroup(
       ),
     ];
     const send = ([statement, values]: Bound) => client.run(statement, values);
-    const [locked, answers, indexed, committed] = await client.together(() =>
-      Promise.all([
-        Promise.allSettled(locks.map(send)),
-        Promise.allSettled(sendable.map(({ bound }) => Promise.all(bound.map(send)))),
-        Promise.allSettled(subjectStatements(entries).map(send)),
-        client.commit().then(
-          () => undefined,
-          (error: PgError) => error,
-        ),
-      ]),
-    );
+    const [locked, answers, indexed, committed] = await Promise.all([
+      Promise.allSettled(locks.map(send)),
+      Promise.allSettled(sendable.map(({ bound }) => Promise.all(bound.map(send)))),
+      Promise.allSettled(subjectStatements(entries).map(send)),
+      client.commit().then(
+        () => undefined,
+        (error: PgError) => error,
+      ),
+    ]);
     const answersOf = new Map(sendable.map((each, at) => [each, answers[at]]));
     if (committed === undefined) {
       return readAll(prepared, (each) => ('member' in each ? answersOf.get(each) : undefined));

@@ -54,8 +54,7 @@ export function slowPool(connect: () => Promise<SqlClient>): SlowPool {
     snapshot: (read) =>
       withClient(async (client) => {
         try {
-          // Send BEGIN together with the first statements of the read.
-          const [, result] = await client.together(() => Promise.all([client.run(BEGIN), read(client.run)]));
+          const [, result] = await Promise.all([client.run(BEGIN), read(client.run)]);
           return result;
         } finally {
           // Do not wait for the answer: the next statement on this connection does not need it.

@@ -16,12 +16,12 @@ export type Parameter = Scalar | readonly Scalar[];
  */
 export type Row = readonly unknown[];
 
-/** A connection whose statements do not wait for each other's answers. */
+/**
+ * A connection whose statements do not wait for each other's answers. Statements of one turn are sent in one write.
+ */
 export interface SqlClient {
   /** Sends a statement; resolves to its rows, to none for several statements. Rejects with a `PgError`. */
   run(statement: Statement, values?: readonly Parameter[]): Promise<readonly Row[]>;
-  /** Runs `send`, and sends all its statements in one write. */
-  together<T>(send: () => T): T;
   /**
    * Sends COMMIT. Rejects with 40000 when an earlier statement of the transaction failed: the server then answers
    * without an error, but rolls back.
@@ -50,6 +50,7 @@ export function sqlClient(client: Client): SqlClient {
   const ended = Promise.withResolvers<PgError | undefined>();
   const { stream } = client.connection;
   let closing = false;
+  let isCorked = false;
   let failure: PgError | undefined;
   client.setTypeParser(INT8, Number);
   client.on('error', (error) => {
@@ -57,9 +58,21 @@ export function sqlClient(client: Client): SqlClient {
   });
   client.on('end', () => ended.resolve(closing ? undefined : (failure ?? toPgError(undefined))));
 
+  /** Keeps what is written until the current promise callbacks have run. */
+  function cork(): void {
+    if (isCorked) return;
+    isCorked = true;
+    stream.cork();
+    process.nextTick(() => {
+      isCorked = false;
+      stream.uncork();
+    });
+  }
+
   function ask({ name, text }: Statement, values: readonly Parameter[] = []): Promise<Answer> {
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const query = { text, values: [...values], rowMode: 'array' as const, ...(name !== undefined && { name }) };
+    cork();
     // Use a callback, because the driver's promises rewrite the stack of each error.
     client.query(query, (error: Error | null, answer: Answer) => (error ? reject(toPgError(error)) : resolve(answer)));
     return promise;
@@ -70,15 +83,6 @@ export function sqlClient(client: Client): SqlClient {
 
     async run(statement, values) {
       return (await ask(statement, values)).rows ?? [];
-    },
-
-    together(send) {
-      stream.cork();
-      try {
-        return send();
-      } finally {
-        stream.uncork();
-      }
     },
 
     async commit() {
