@@ -95,7 +95,7 @@ async function singleWriter(connection, chain) {
     const answers = [];
     for (const [statement, values] of bound) answers.push((await client.query(asQuery(statement, values))).rows);
     head = entry;
-    return member.read(answers).result;
+    return member.read(answers, 0).result;
   };
   return { ...tokenWrites({ join }), end: () => client.end() };
 }

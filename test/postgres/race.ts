@@ -108,7 +108,7 @@ export function workOf<T>({ gates = [], tokens = [], statements, read }: LaneMem
   return async (run) => {
     await Promise.all(locksOf(gates, tokens).map(([statement, values]) => run(statement, values)));
     const sent = statements(undefined, ROOT_CHAIN).map(([statement, values]) => run(statement, values));
-    return read(await Promise.all(sent)).result;
+    return read(await Promise.all(sent), 0).result;
   };
 }
 

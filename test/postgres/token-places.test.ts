@@ -72,7 +72,7 @@ describe.each(MEMBERS)('a %s', (_, memberFor) => {
       ...place,
     };
     const sent = member.statements(whole, whole.chain).map(([statement, values]) => client.run(statement, values));
-    return member.read(await Promise.all(sent));
+    return member.read(await Promise.all(sent), 0);
   }
 
   it.each<[string, Partial<Place>]>([

@@ -1,5 +1,5 @@
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
-import type { Parameter, Row, Statement } from './sql-client.ts';
+import type { Parameter, Row, Scalar, Statement } from './sql-client.ts';
 
 /** Sends a statement and resolves to its rows. */
 export type Run = (statement: Statement, values?: readonly Parameter[]) => Promise<readonly Row[]>;
@@ -57,6 +57,17 @@ export function placeParameters({ chain, sequence, previous, at, sealed, link }:
   return [chain, sequence, previous, at, sealed, link];
 }
 
+/** How members of a transaction share one statement, which costs the server half of one statement for each. */
+export interface Batch {
+  /** Members with the same key may share a statement. */
+  readonly key: string;
+  /** The record that the member writes. Only the first of two members with one record shares the statement. */
+  readonly id: string;
+  readonly row: readonly Scalar[];
+  /** Returns the statement for rows with consecutive places. It changes nothing after the first row that it refuses. */
+  bind(places: readonly Place[], rows: readonly (readonly Scalar[])[]): Bound;
+}
+
 /**
  * A change that shares a transaction with others. All its statements are sent at once, so none can depend on the answer
  * of another. Use `change` for a draft with a reply.
@@ -80,13 +91,18 @@ export interface LaneMember<T> {
    * caller receives `write_unsettled`. A member without an entry may run twice.
    */
   readonly written?: T;
+  /** Present if the member can share a statement with others. */
+  readonly batch?: Batch | undefined;
   statements(place: Place | undefined, chain: string): readonly Bound[];
   /**
-   * Converts the rows of the statements, in their order, to a result. `isHead` is false if the place was taken: the
-   * member changed nothing and runs again. `hasChanged` is true if the entry was written. May throw a problem only if
+   * Converts the rows of the statements, in their order, to a result. `at` is the position in a shared statement, or 0.
+   * `isHead` is false if the place was taken: the member changed nothing and runs again. `hasChanged` is true if the entry was written. May throw a problem only if
    * nothing was changed.
    */
-  read(answers: readonly (readonly Row[])[]): {
+  read(
+    answers: readonly (readonly Row[])[],
+    at: number,
+  ): {
     readonly isHead: boolean;
     readonly hasChanged: boolean;
     readonly result: T;

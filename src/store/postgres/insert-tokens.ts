@@ -2,15 +2,15 @@ import type { InsertObstacle, NewToken } from '../../core/insert-ports.ts';
 import type { Instant, Store, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { olderOf } from '../rows/older-of.ts';
-import { storableText, storedNumber, storedText } from '../rows/stored-value.ts';
-import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
+import { storableText, storedNumber } from '../rows/stored-value.ts';
 import { type Connections, type Run, type Transaction, Undo } from './connections.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';
 import type { Statement } from './sql-client.ts';
 import { findNumber } from './tenant-numbers.ts';
 import { oldestWith } from './token-reads.ts';
-import { blindsOf, fingerprintsOf, gatesOf } from './token-writes.ts';
+import { TOKEN_CHANGES } from './token-statements.ts';
+import { blindsOf, createRow, fingerprintsOf, gatesOf, noPlace, ownerOf, toColumns } from './token-writes.ts';
 
 /** A token of a list, with the number of its tenant and its position. */
 interface Member extends NewToken {
@@ -35,29 +35,6 @@ export const TOKEN_LISTS = {
     name: 'findTakenIds',
     text: `SELECT w.at FROM unnest((SELECT $1::integer[]), (SELECT $2::integer[]), (SELECT $3::text[])) w (at, tenant, id),
   LATERAL (SELECT 1 FROM vault.token WHERE tenant = w.tenant AND vault.token.id = w.id OFFSET 0) t`,
-  },
-  /** Parameters: chain, then a list for each column. Returns the inserted tokens. */
-  insert: {
-    name: 'insertTokens',
-    text: `WITH made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
-    active_month, blinds, clear, presented, revealed)
-  SELECT tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, month, blinds::uuid[], clear,
-    presented, revealed
-  FROM unnest($2::integer[], $3::text[], $4::smallint[], $5::bigint[], $6::bigint[], $7::bigint[], $8::integer[],
-    $9::integer[], $10::integer[], $11::text[], $12::bytea[], $13::bytea[], $14::bytea[]) WITH ORDINALITY
-    w (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, month, blinds, clear, presented,
-      revealed, at) ORDER BY at
-  ON CONFLICT (tenant, id) DO NOTHING
-  RETURNING tenant, token, id, type, created_at, active_month, key_id, index_key_id, blinds),
-indexed AS (INSERT INTO vault.token_index (tenant, blind, created_at, token)
-  SELECT made.tenant, b, made.created_at, made.token FROM made, unnest(made.blinds) b),
-counted AS (INSERT INTO vault.token_count AS c (tenant, type, month, key_id, index_key_id, chain, live, active,
-    last_created_at)
-  SELECT tenant, type, active_month, key_id, index_key_id, $1::bigint, count(*), count(*), max(created_at) FROM made
-  GROUP BY tenant, type, active_month, key_id, index_key_id
-  ON CONFLICT (tenant, type, month, key_id, index_key_id, chain) DO UPDATE SET live = c.live + excluded.live,
-    active = c.active + excluded.active, last_created_at = greatest(c.last_created_at, excluded.last_created_at))
-SELECT tenant, id FROM made`,
   },
 } as const satisfies Record<string, Statement>;
 
@@ -149,30 +126,23 @@ async function findObstacles(run: Run, members: readonly Member[], now: Instant)
   return obstacles;
 }
 
-/** Inserts all members. Throws `Undo` with an obstacle for each member whose id another process used meanwhile. */
+/** Inserts all members. Throws `Undo` with an obstacle for a member whose id another process used meanwhile. */
 async function insertAll({ run, chain }: Transaction, members: readonly Member[]): Promise<void> {
-  const column = <T>(value: (member: Member) => T) => members.map(value);
-  const made = await run(TOKEN_LISTS.insert, [
-    chain,
-    column(({ tenant }) => tenant),
-    column(({ token }) => storableText(token.id)),
-    column(({ token }) => TOKEN_TYPE_CODES[token.type]),
-    column(({ token }) => token.created_at),
-    column(({ token }) => token.expires_at),
-    column(({ token }) => token.revision),
-    column(({ token }) => token.key_id),
-    column(({ token }) => token.index_key_id),
-    column(({ token }) => token.active_month),
-    // Pass each list as a text: PostgreSQL requires equally long lists in a nested array.
-    column(({ indexes }) => `{${blindsOf(indexes).join()}}`),
-    column(({ token }) => token.clear),
-    column(({ token }) => token.presented),
-    column(({ token }) => token.full),
-  ]);
-  if (made.length === members.length) return;
-  const names = new Set(made.map(([tenant, id]) => `${tenant} ${storedText(id)}`));
-  const missing = members.filter(({ tenant, token }) => !names.has(`${tenant} ${token.id}`));
-  throw new Undo<readonly InsertObstacle[]>(missing.map(({ at }) => ({ at, duplicate: undefined })));
+  const tenants = [...new Set(members.map(({ tenant }) => tenant))];
+  const refused = await Promise.all(
+    tenants.map(async (tenant) => {
+      const own = members.filter((member) => member.tenant === tenant);
+      const rows = own.map(({ token, indexes }) => createRow(token, indexes));
+      const [first] = own;
+      const [answer] = first
+        ? await run(TOKEN_CHANGES.createMany, [...noPlace(chain), ...ownerOf(first.token), ...toColumns(rows)])
+        : [];
+      if (answer?.[1] !== true) throw new Problem('write_conflict');
+      return own.slice(storedNumber(answer[2])).slice(0, 1);
+    }),
+  );
+  if (refused.flat().length === 0) return;
+  throw new Undo<readonly InsertObstacle[]>(refused.flat().map(({ at }) => ({ at, duplicate: undefined })));
 }
 
 /** Returns the function that inserts several tokens at once. */

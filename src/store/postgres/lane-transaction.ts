@@ -9,7 +9,7 @@ import {
   readHead,
   subjectStatements,
 } from './audit-chain.ts';
-import { type Bound, type LaneMember, type Run, type Transaction, Undo } from './connections.ts';
+import { type Batch, type Bound, type LaneMember, type Run, type Transaction, Undo } from './connections.ts';
 import { locksOf } from './lock-rows.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
 import { insertReply, removeRepliesOf, requireFree } from './reply-rows.ts';
@@ -111,33 +111,75 @@ function isLost(error: PgError): boolean {
 
 /** A member of a group with its statements, or the error that building them threw. */
 type Sendable =
-  | { readonly member: LaneMember<unknown>; readonly entry: PlacedEntry | undefined; readonly bound: readonly Bound[] }
+  | {
+      readonly member: LaneMember<unknown>;
+      readonly entry: PlacedEntry | undefined;
+      /** Members that share a statement have the same array. */
+      readonly bound: readonly Bound[];
+      /** The position in a shared statement, or 0. */
+      readonly at: number;
+    }
   | { readonly error: unknown };
+
+/** Neighbours in a group that share a statement. */
+interface Shared {
+  readonly batch: Batch;
+  readonly members: Map<string, { readonly member: LaneMember<unknown>; readonly entry: PlacedEntry }>;
+  readonly bound: Bound[];
+}
 
 /** Gives the entries of the members consecutive places, as if each member changed something. */
 export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead): readonly Sendable[] {
+  const { chain } = head;
+  const groups: Shared[] = [];
   let last = head;
-  return members.map((member) => {
+  let shared: Shared | undefined;
+  const prepared = members.map((member): Sendable => {
     try {
-      const entry = member.audit && placeAfter(last, member.audit);
-      const bound = member.statements(entry, head.chain);
-      last = entry ?? last;
-      return { member, entry, bound };
+      const { audit, batch } = member;
+      const entry = audit && placeAfter(last, audit);
+      if (batch === undefined || entry === undefined) {
+        const bound = member.statements(entry, chain);
+        shared = undefined;
+        last = entry ?? last;
+        return { member, entry, bound, at: 0 };
+      }
+      if (shared === undefined || shared.batch.key !== batch.key || shared.members.has(batch.id)) {
+        shared = { batch, members: new Map(), bound: [] };
+        groups.push(shared);
+      }
+      const { members: neighbours, bound } = shared;
+      neighbours.set(batch.id, { member, entry });
+      last = entry;
+      return { member, entry, bound, at: neighbours.size - 1 };
     } catch (error) {
       return { error };
     }
   });
+  for (const { batch, members: neighbours, bound } of groups) {
+    const all = [...neighbours.values()];
+    const [first] = all;
+    if (all.length > 1) {
+      bound.push(
+        batch.bind(
+          all.map(({ entry }) => entry),
+          all.map(({ member }) => member.batch?.row ?? []),
+        ),
+      );
+    } else if (first !== undefined) bound.push(...first.member.statements(first.entry, chain));
+  }
+  return prepared;
 }
 
 type Answers = PromiseSettledResult<readonly (readonly Row[])[]>;
 
 /** Returns the outcome of a member whose statements were answered, and whether its entry was written. */
 export function readOutcome(
-  { member }: { readonly member: LaneMember<unknown> },
+  { member, at }: { readonly member: LaneMember<unknown>; readonly at: number },
   answers: readonly (readonly Row[])[],
 ): Outcome & { readonly hasChanged: boolean } {
   try {
-    const { isHead, hasChanged, result } = member.read(answers);
+    const { isHead, hasChanged, result } = member.read(answers, at);
     return isHead ? { state: 'done', result, hasChanged } : { state: 'again', hasChanged: false };
   } catch (error) {
     return { state: 'refused', error, hasChanged: false };
@@ -150,10 +192,10 @@ export function readOutcome(
  */
 function settleMember(prepared: Sendable, answers: Answers | undefined, written: ReadonlySet<number>): Outcome {
   if ('error' in prepared) return { state: 'refused', error: prepared.error };
-  const { member, entry } = prepared;
+  const { member, entry, at } = prepared;
   // If its entry was not written, the member changed nothing. A member without an entry may run twice.
   if (entry === undefined || !written.has(entry.sequence)) return { state: 'again' };
-  if (answers?.status === 'fulfilled') return readOutcome({ member }, answers.value);
+  if (answers?.status === 'fulfilled') return readOutcome({ member, at }, answers.value);
   return 'written' in member ? { state: 'done', result: member.written } : { state: 'unsettled' };
 }
 
@@ -194,9 +236,15 @@ export function runGroup(
       ),
     ];
     const send = ([statement, values]: Bound) => client.run(statement, values);
+    const sent = new Map<readonly Bound[], Promise<readonly (readonly Row[])[]>>();
+    const sendOnce = (bound: readonly Bound[]) => {
+      const asked = sent.get(bound) ?? Promise.all(bound.map(send));
+      sent.set(bound, asked);
+      return asked;
+    };
     const [locked, answers, indexed, committed] = await Promise.all([
       Promise.allSettled(locks.map(send)),
-      Promise.allSettled(sendable.map(({ bound }) => Promise.all(bound.map(send)))),
+      Promise.allSettled(sendable.map(({ bound }) => sendOnce(bound))),
       Promise.allSettled(subjectStatements(entries).map(send)),
       client.commit().then(
         () => undefined,

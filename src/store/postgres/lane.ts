@@ -6,6 +6,7 @@ import { COMMITS } from '../rows/channels.ts';
 import type { Connections, LaneMember, Transaction } from './connections.ts';
 import type { HeldConnection } from './held-connection.ts';
 import { CommitLost, findSettled, type Outcome, runChange, runGroup, TransactionFailed } from './lane-transaction.ts';
+import { compare } from './lock-rows.ts';
 import { HEARTBEAT, ownChain, WRITES_ON_ROOT } from './own-chain.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, stopping } from './retry.ts';
 import type { SqlClient } from './sql-client.ts';
@@ -125,6 +126,9 @@ export function openLane(
       (isOpen && !isFull ? list : left).push(task);
     }
     waiting = left;
+    // Only neighbours can share a statement.
+    const keyOf = ({ work }: Task) => ('member' in work && work.member.batch?.key) || '';
+    sure.sort((a, b) => compare(keyOf(a), keyOf(b)));
     return [...sure, ...refusers];
   }
 

@@ -70,8 +70,9 @@ const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
 /** Returns the treatment of an error of a read or a write. Only `lockLane` divides by zero (22012). */
 export function treatmentOf({ code, table }: PgError, use: 'read' | 'write'): Treatment {
   if (code === '23505' && table === 'audit') return NEW_CHAIN;
-  // Another process has written a reply under the same idempotency key. The next attempt finds it.
-  if (code === '23505' && table === 'reply') return BUSY;
+  // Another process has written a reply under the same idempotency key, or a token with the same id. The next attempt
+  // finds it.
+  if (code === '23505' && (table === 'reply' || table === 'token')) return BUSY;
   // A stored value that a statement cannot convert.
   if (use === 'read' && code.startsWith('22')) return DAMAGED;
   return TREATMENTS.find(([pattern]) => pattern.test(code))?.[1] ?? UNEXPECTED;

@@ -7,7 +7,7 @@ export interface Statement {
   readonly text: string;
 }
 
-type Scalar = string | number | boolean | Uint8Array | null | undefined;
+export type Scalar = string | number | boolean | Uint8Array | null | undefined;
 /** `undefined` is NULL. */
 export type Parameter = Scalar | readonly Scalar[];
 

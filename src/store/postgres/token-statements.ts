@@ -6,9 +6,13 @@ import { oldestWith } from './token-reads.ts';
 // a MATERIALIZED query: a plan made while the table is empty would take any index that fits. No statement changes a
 // table twice.
 
-/** Has one row, unless the place of the entry is taken. */
-export const HEAD = `head AS (SELECT 1 WHERE $6::bytea IS NULL OR EXISTS (SELECT 1 FROM vault.audit
+function headUnless(hasNoEntry: string): string {
+  return `head AS (SELECT 1 WHERE ${hasNoEntry} OR EXISTS (SELECT 1 FROM vault.audit
   WHERE chain = $1::bigint AND sequence = $2::bigint - 1 AND link = $3::bytea))`;
+}
+
+/** Has one row, unless the place of the entry is taken. */
+export const HEAD = headUnless('$6::bytea IS NULL');
 
 /** The tenant of a write; `ok` has a row if the place is free and the record is under the newest keys. */
 const TENANT = `n AS (SELECT tenant, data_key_id = $8::integer AND index_key_id = $9::integer AS has_keys
@@ -74,6 +78,39 @@ const CREATE: Statement = {
 ${TENANT},
 ${OK},
 ${INSERT}
+SELECT ${INSERTED} FROM n`,
+};
+
+/**
+ * Parameters: those of `CREATE`, with a list for each of: the times, sealed bytes and links of the entries (or NULL),
+ * and the columns of the tokens from the id on. The place is that of the first entry. The lists of blind indexes are
+ * texts, because PostgreSQL requires equally long lists in a nested array. Returns the columns of `CREATE`. Inserts only
+ * the tokens before the first one whose id is taken. The ids must differ.
+ */
+const CREATE_MANY: Statement = {
+  name: 'createTokens',
+  text: `WITH ${headUnless('$6::bytea[] IS NULL')},
+${TENANT},
+${OK},
+given AS MATERIALIZED (SELECT * FROM unnest($10::text[], $11::smallint[], $12::bigint[], $13::bigint[], $14::bigint[],
+    $15::integer[], $16::text[], $17::bytea[], $18::bytea[], $19::bytea[], $4::bigint[], $5::bytea[], $6::bytea[])
+    WITH ORDINALITY w (id, type, created_at, expires_at, revision, active_month, blinds, clear, presented, revealed,
+      entry_at, sealed, link, place)),
+taken AS MATERIALIZED (SELECT min(place) AS place FROM ok, given,
+  LATERAL (SELECT 1 FROM vault.token WHERE tenant = ok.tenant AND vault.token.id = given.id OFFSET 0) t),
+kept AS MATERIALIZED (SELECT ok.tenant, given.* FROM ok, given, taken
+  WHERE taken.place IS NULL OR given.place < taken.place),
+made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
+    active_month, blinds, clear, presented, revealed)
+  SELECT tenant, id, type, created_at, expires_at, revision, $8, $9, active_month, blinds::uuid[], clear, presented,
+    revealed FROM kept ORDER BY place
+  RETURNING tenant, token, type, created_at, active_month, blinds),
+indexed AS (INSERT INTO vault.token_index (tenant, blind, created_at, token)
+  SELECT made.tenant, b, made.created_at, made.token FROM made, unnest(made.blinds) b),
+${counted(`SELECT tenant, type, active_month, $8, $9, $1::bigint, count(*), count(*), max(created_at) FROM made
+    GROUP BY tenant, type, active_month`)},
+entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
+  SELECT $1, $2 + place - 1, entry_at, link, sealed FROM kept WHERE link IS NOT NULL)
 SELECT ${INSERTED} FROM n`,
 };
 
@@ -188,6 +225,7 @@ SELECT`,
 
 export const TOKEN_CHANGES = {
   create: CREATE,
+  createMany: CREATE_MANY,
   createUnlessDuplicate: CREATE_UNLESS_DUPLICATE,
   replace: REPLACE,
   reindex: REINDEX,

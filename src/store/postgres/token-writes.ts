@@ -2,12 +2,12 @@ import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { InsertTokenOutcome } from '../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
-import { isStorableText, storableText } from '../rows/stored-value.ts';
+import { isStorableText, storableText, storedNumber } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
 import { type Connections, type LaneMember, type Place, placeParameters } from './connections.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows, type TokenName } from './lock-rows.ts';
-import type { Parameter, Row, Statement } from './sql-client.ts';
+import type { Parameter, Row, Scalar, Statement } from './sql-client.ts';
 import { idKey } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
@@ -48,6 +48,42 @@ function placeOf(place: Place | undefined, chain: string): readonly Parameter[] 
   return place === undefined ? noPlace(chain) : placeParameters(place);
 }
 
+/** Returns the place of the first of some entries, with a list for each other member. */
+function placesOf(places: readonly Place[]): readonly Parameter[] {
+  const [first] = places;
+  return [
+    first?.chain,
+    first?.sequence,
+    first?.previous,
+    places.map(({ at }) => at),
+    places.map(({ sealed }) => sealed),
+    places.map(({ link }) => link),
+  ];
+}
+
+/** Returns a list for each column of the rows. */
+export function toColumns(rows: readonly (readonly Scalar[])[]): readonly (readonly Scalar[])[] {
+  return (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
+}
+
+/** Returns the tenant of a token and the keys that it is sealed with. */
+export function ownerOf({ tenant_id, key_id, index_key_id }: TokenRecord): readonly Scalar[] {
+  return [uuidKey(tenant_id), key_id, index_key_id];
+}
+
+function clearOf({ id, type, created_at, expires_at, revision, active_month }: TokenRecord): readonly Scalar[] {
+  return [storableText(id), TOKEN_TYPE_CODES[type], created_at, expires_at, revision, active_month];
+}
+
+function sealedOf({ clear, presented, full }: TokenRecord): readonly Scalar[] {
+  return [clear, presented, full];
+}
+
+/** Returns a row of the lists of `createMany`. */
+export function createRow(token: TokenRecord, indexes: TokenIndexes): readonly Scalar[] {
+  return [...clearOf(token), `{${blindsOf(indexes).join()}}`, ...sealedOf(token)];
+}
+
 type TokenChange<T> = Omit<LaneMember<T>, 'audit'>;
 
 function insertion(
@@ -56,30 +92,25 @@ function insertion(
   { deduplicate, now }: { readonly deduplicate: boolean; readonly now: number },
 ): TokenChange<InsertTokenOutcome> {
   const fingerprints = fingerprintsOf(indexes);
-  const values: readonly Parameter[] = [
-    uuidKey(token.tenant_id),
-    token.key_id,
-    token.index_key_id,
-    storableText(token.id),
-    TOKEN_TYPE_CODES[token.type],
-    token.created_at,
-    token.expires_at,
-    token.revision,
-    token.active_month,
-    blindsOf(indexes),
-    token.clear,
-    token.presented,
-    token.full,
-    ...(deduplicate ? [fingerprints, now] : []),
-  ];
+  const owner = ownerOf(token);
+  const one = [...owner, ...clearOf(token), blindsOf(indexes), ...sealedOf(token)];
+  const values = deduplicate ? [...one, fingerprints, now] : one;
   const statement: Statement = deduplicate ? TOKEN_CHANGES.createUnlessDuplicate : TOKEN_CHANGES.create;
   return {
     gates: deduplicate ? gatesOf(fingerprints) : [],
     // Ids that a vault makes are UUIDs, which are never taken.
     mayRefuse: deduplicate || uuidKey(token.id) === null,
     written: { outcome: 'inserted' },
+    ...(!deduplicate && {
+      batch: {
+        key: owner.join(),
+        id: token.id,
+        row: createRow(token, indexes),
+        bind: (places, rows) => [TOKEN_CHANGES.createMany, [...placesOf(places), ...owner, ...toColumns(rows)]],
+      },
+    }),
     statements: (place, chain) => [[statement, [...placeOf(place, chain), ...values]]],
-    read(answers) {
+    read(answers, at) {
       const row = firstRow(answers);
       if (row === undefined) throw new Problem('unauthenticated');
       const [head, hasKeys, made, ...duplicate] = row;
@@ -88,8 +119,8 @@ function insertion(
         const found = toTokenRecord(token.tenant_id, duplicate);
         return { isHead: true, hasChanged: false, result: { outcome: 'duplicate', token: found } };
       }
-      if (head !== 1) return { ...PLACE_TAKEN, result: { outcome: 'id_taken' } };
-      const isMade = made === 1;
+      if (head !== 1 || storedNumber(made) < at) return { ...PLACE_TAKEN, result: { outcome: 'id_taken' } };
+      const isMade = storedNumber(made) > at;
       return { isHead: true, hasChanged: isMade, result: { outcome: isMade ? 'inserted' : 'id_taken' } };
     },
   };
@@ -147,7 +178,7 @@ export function tokenWrites(connections: Connections): Pick<Store, Methods> {
       const sent = change
         .statements(undefined, transaction.chain)
         .map(([statement, values]) => transaction.run(statement, values));
-      const { hasChanged, result } = change.read(await Promise.all(sent));
+      const { hasChanged, result } = change.read(await Promise.all(sent), 0);
       if (hasChanged) await transaction.record(audit);
       return result;
     });
