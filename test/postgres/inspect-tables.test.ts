@@ -32,7 +32,7 @@ const FILL = [
     FROM generate_series(1, 60) n`,
   `INSERT INTO vault.token (tenant, type, active_month, created_at, deleted_at, revision, key_id, index_key_id, id, mac,
       created_by) VALUES (1, 1, 6, 9000, 9001, 1, 1, 2, 'gone', 'm', '${PARENT}')`,
-  'INSERT INTO vault.token_index SELECT tenant, b, created_at, token FROM vault.token, unnest(blinds) b',
+  'INSERT INTO vault.token_index SELECT tenant, b, set_number, created_at, token FROM vault.token, unnest(blinds) b',
   'INSERT INTO vault.token_count VALUES (1, 1, 6, 1, 2, 0, 1, 1, 9000), (1, 1, 7, 1, 2, 0, 59, 60, 60)',
   `INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, sealed)
     VALUES (1, '${PARENT}', 'k', 'r', 1, 's')`,
@@ -147,14 +147,14 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
     entry('t5', MISSING),
     entry(BLINDS[1] ?? '', LEADS_NOWHERE),
   ],
-  [`INSERT INTO vault.token_index VALUES (1, '${SUBJECT}', 1, 1000000)`, entry(SUBJECT, LEADS_NOWHERE)],
+  [`INSERT INTO vault.token_index VALUES (1, '${SUBJECT}', 0, 1, 1000000)`, entry(SUBJECT, LEADS_NOWHERE)],
   [
-    `INSERT INTO vault.token_index VALUES (9, '${SUBJECT}', 1, 1)`,
+    `INSERT INTO vault.token_index VALUES (9, '${SUBJECT}', 0, 1, 1)`,
     entry('tenant 9', NO_TENANT),
     entry(SUBJECT, LEADS_NOWHERE),
   ],
   [
-    `INSERT INTO vault.token_index SELECT 1, '${SUBJECT}', created_at, token FROM vault.token WHERE id = 't5'`,
+    `INSERT INTO vault.token_index SELECT 1, '${SUBJECT}', 0, created_at, token FROM vault.token WHERE id = 't5'`,
     entry('t5', UNEXPECTED),
   ],
   ['UPDATE vault.token_count SET live = live + 1 WHERE month = 7', counter('type 1', COUNTER)],

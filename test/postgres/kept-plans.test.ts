@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest';
 import type { Connections } from '../../src/store/postgres/connections.ts';
+import { containerSets } from '../../src/store/postgres/container-sets.ts';
 import { insertTokens } from '../../src/store/postgres/insert-tokens.ts';
 import { tokenReads } from '../../src/store/postgres/token-reads.ts';
 import { blind, ENTRY, indexes, MONTH, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
@@ -41,7 +42,7 @@ it('keeps one plan for each named statement, whatever the length of its lists', 
     await workOf(await memberOf((writes) => writes.replaceToken(next, given, expected, ENTRY)))(run);
     const list = Array.from({ length: 1 + time }, () => tokenRecord(tenantId));
     const members = list.map((each) => ({ token: each, indexes: indexes(each.id), deduplicate: true }));
-    await insertTokens({ changeTokens }).insertTokens(members, NOW, ENTRY);
+    await insertTokens({ changeTokens }, containerSets({ changeTokens })).insertTokens(members, NOW, ENTRY);
     await Promise.all([
       reads.findToken(tenantId, token.id, NOW),
       reads.findPresentedToken(tenantId, token.id, NOW),

@@ -17,6 +17,8 @@ const TENANT = '00000000-0000-7000-8000-000000000001';
 /** The number of tokens in each of two tenants. */
 const TOKENS = 20_000;
 const NOW = 10 * TOKENS;
+/** The number of container sets of a tenant, with 0. */
+const SETS = 3;
 
 /** Returns the blind index of the tokens whose number is a multiple of `every`. */
 const blindOf = (every: number): Uint8Array => Buffer.from(every.toString(16).padStart(32, '0'), 'hex');
@@ -40,13 +42,15 @@ const TEXTS = [
     SELECT ('${TENANT.slice(0, -1)}' || n)::uuid, gen_random_uuid(), 1, 1, 1, 1, 2, gen_random_uuid(), ''
     FROM generate_series(1, 2) n`,
   `INSERT INTO vault.token (tenant, type, active_month, created_at, expires_at, revision, key_id, index_key_id, id,
-      blinds, clear, presented, revealed)
+      set_number, blinds, clear, presented, revealed)
     SELECT 1 + n % 2, CASE WHEN k % 10 = 0 THEN 2 ELSE 1 END, 1, k / 10, CASE WHEN k % 100 = 7 THEN k END, 1, 1, 2,
-      'tok_' || md5(n::text), array_remove(ARRAY[md5('f' || n)::uuid, ${blinds}], NULL),
+      'tok_' || md5(n::text), k % ${SETS}, array_remove(ARRAY[md5('f' || n)::uuid, ${blinds}], NULL),
       sha256(n::text::bytea), repeat(md5(n::text), 10)::bytea, repeat(md5(n::text), 10)::bytea
     FROM (SELECT n, n / 2 AS k FROM generate_series(0, ${2 * TOKENS - 1}) n) s`,
-  'INSERT INTO vault.token_index SELECT tenant, b, created_at, token FROM vault.token, unnest(blinds) b',
-  `INSERT INTO vault.token_index SELECT 1, '${Buffer.from(MANY).toString('hex')}', n, -n
+  `INSERT INTO vault.container_set SELECT tenant, gen_random_uuid(), number, 2, ARRAY[gen_random_uuid()]
+    FROM vault.tenant, generate_series(1, ${SETS - 1}) number`,
+  'INSERT INTO vault.token_index SELECT tenant, b, set_number, created_at, token FROM vault.token, unnest(blinds) b',
+  `INSERT INTO vault.token_index SELECT 1, '${Buffer.from(MANY).toString('hex')}', 0, n, -n
     FROM generate_series(1, ${1.5 * MAX_TOTAL}) n`,
   `INSERT INTO vault.token_count SELECT tenant, type, 1, 1, 2, 0, count(*), count(*), max(created_at)
     FROM vault.token GROUP BY 1, 2`,
@@ -76,7 +80,8 @@ function nodesOf(node: Node): readonly Node[] {
 
 function readBy(node: Node): number {
   const { 'Actual Rows': rows = 0, 'Actual Loops': loops = 0, 'Rows Removed by Filter': removed = 0 } = node;
-  return (rows + removed) * loops;
+  // PostgreSQL 18 rounds the rows of a loop to hundredths.
+  return Math.round((rows + removed) * loops);
 }
 
 interface Case {
@@ -146,7 +151,10 @@ describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (
     await client.commit();
     const [plan] = plans as readonly { readonly Plan: Node }[];
     const nodes = plan === undefined ? [] : nodesOf(plan.Plan);
-    const scans = nodes.filter((node) => /^token(?!_count)/.test(node['Index Name'] ?? node['Relation Name'] ?? ''));
+    const scans = nodes.filter(
+      (node) =>
+        node['Actual Loops'] !== 0 && /^token(?!_count)/.test(node['Index Name'] ?? node['Relation Name'] ?? ''),
+    );
     return {
       scans: [...new Set(scans.map((node) => node['Index Name'] ?? node['Node Type']))].sort(),
       read: scans.reduce((sum, node) => sum + readBy(node), 0),
@@ -155,7 +163,7 @@ describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (
   }
 
   async function weightsOf(query: TokenQuery) {
-    const { read, rows, scans } = await explain(weigh(TENANT, query));
+    const { read, rows, scans } = await explain(weigh(TENANT, query, undefined));
     const [row = []] = rows;
     return { weights: readWeights(row), read, scans };
   }
@@ -206,17 +214,17 @@ describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (
   it('scans the newest tokens', async () => {
     const slice = { after: { created_at: 700, id: 'tok_4' }, limit: 200, skip: 0, take: 200 };
     const { weights } = await weightsOf({ all: [] });
-    const { scans, read, rows } = await explain(planScan(weights.tenant, { all: [] }, slice, NOW, SCANNED_COLUMNS));
+    const { scans, read, rows } = await explain(planScan(weights, { all: [] }, slice, NOW, SCANNED_COLUMNS));
     expect(scans).toEqual(['token_newest', 'token_pkey']);
     expect(rows).toHaveLength(200);
     expect(read).toBeLessThanOrEqual(500);
   });
 
-  it('control: without the settings a page without statistics reads all tokens of the tenant', async () => {
+  it('control: without the settings a page with statistics reads all tokens of the tenant', async () => {
     const { weights } = await weightsOf({ all: [] });
     const { list } = planTokens(weights, { all: [] }, { offset: 0, limit: 20 }, NOW);
     if (list === undefined) throw new Error('unreachable');
     const { read } = await explain(list, { text: 'SELECT 1' });
-    expect(read > TOKENS).toBe(statistics === 'no');
+    expect(read > TOKENS / 2).toBe(statistics === 'fresh');
   });
 });

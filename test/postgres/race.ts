@@ -8,6 +8,7 @@ import {
   type Transaction,
   Undo,
 } from '../../src/store/postgres/connections.ts';
+import { containerSets } from '../../src/store/postgres/container-sets.ts';
 import { locksOf } from '../../src/store/postgres/lock-rows.ts';
 import { resealing } from '../../src/store/postgres/reseal.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
@@ -99,7 +100,7 @@ export async function memberOf<T>(call: (writes: Writes) => Promise<T>): Promise
     resolve(member as LaneMember<never>);
     return new Promise(() => undefined);
   };
-  call(tokenWrites({ ...UNUSED, join })).catch(() => undefined);
+  call(tokenWrites({ ...UNUSED, join }, containerSets(UNUSED))).catch(() => undefined);
   return promise;
 }
 
@@ -133,6 +134,9 @@ export function changeOf<T>(call: (changes: Changes) => Promise<T>): Work<T> {
   return (run) => {
     const change: Connections['change'] = (work) => work(transactionOf(run));
     const connections: Connections = { ...UNUSED, change, changeTokens: change };
-    return call({ ...resealing(connections), ...tokenRemoval({ ...connections, sweepChains: async () => undefined }) });
+    return call({
+      ...resealing(connections, containerSets(connections)),
+      ...tokenRemoval({ ...connections, sweepChains: async () => undefined }),
+    });
   };
 }

@@ -31,7 +31,7 @@ async function addToken({ run }: SqlClient): Promise<TokenRecord> {
 
 /** Adds an index entry by which a tenant finds a token. */
 async function addEntry({ run }: SqlClient, tenantId: string, name: string, token: TokenRecord): Promise<void> {
-  const text = `INSERT INTO vault.token_index SELECT (SELECT tenant FROM vault.tenant WHERE id = $1), $2, created_at, token
+  const text = `INSERT INTO vault.token_index SELECT (SELECT tenant FROM vault.tenant WHERE id = $1), $2, 0, created_at, token
     FROM vault.token WHERE id = $3`;
   await run({ text }, [tenantId, blindText(blind(`fingerprint ${name}`)), token.id]);
 }

@@ -26,7 +26,9 @@ interface PlanNode {
 const KEYS: Readonly<Record<string, readonly string[]>> = {
   token_id: ['tenant', 'id'],
   token_pkey: ['token'],
-  token_index_pkey: ['tenant', 'blind'],
+  token_index_pkey: ['tenant', 'blind', 'set_number'],
+  container_set_pkey: ['tenant'],
+  container_set_number: ['tenant'],
   audit_pkey: ['chain', 'sequence'],
   token_count_pkey: ['tenant'],
   application_id: ['tenant', 'id'],
@@ -36,7 +38,7 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   tenant_key_pkey: ['tenant'],
   reply_key: ['tenant', 'application_id', 'key_hash'],
 };
-const LARGE = ['token', 'token_index', 'application', 'audit', 'tenant', 'tenant_key', 'reply'];
+const LARGE = ['token', 'token_index', 'container_set', 'application', 'audit', 'tenant', 'tenant_key', 'reply'];
 
 function nodesOf(node: PlanNode): readonly PlanNode[] {
   return [node, ...(node.Plans ?? []).flatMap(nodesOf)];

@@ -67,8 +67,8 @@ async function differences(tenantId: string): Promise<readonly unknown[]> {
   return ask(
     `WITH n AS (SELECT tenant FROM vault.tenant WHERE id = $1),
      t AS (SELECT * FROM vault.token WHERE tenant = (SELECT tenant FROM n) AND deleted_at IS NULL),
-     i AS (SELECT blind, created_at, token FROM vault.token_index WHERE tenant = (SELECT tenant FROM n)),
-     b AS (SELECT b, created_at, token FROM t, unnest(blinds) b)
+     i AS (SELECT blind, set_number, created_at, token FROM vault.token_index WHERE tenant = (SELECT tenant FROM n)),
+     b AS (SELECT b, set_number, created_at, token FROM t, unnest(blinds) b)
      SELECT 'index', count(*) FROM ((TABLE i EXCEPT TABLE b) UNION ALL (TABLE b EXCEPT TABLE i)) d HAVING count(*) > 0
      UNION ALL SELECT 'count', coalesce(c.live, 0) FROM (SELECT type, key_id, index_key_id, sum(live) AS live
          FROM vault.token_count WHERE tenant = (SELECT tenant FROM n) GROUP BY 1, 2, 3) c

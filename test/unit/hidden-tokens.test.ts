@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { FileStore } from '../../src/core/maintenance-ports.ts';
 import type { TokenCondition, TokenFilter } from '../../src/core/ports.ts';
+import { MAX_SET_NUMBER } from '../../src/store/rows/container-sets.ts';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
-import { MAX_SET_NUMBER } from '../../src/store/sqlite/file/schema.ts';
 import { containerSets } from '../../src/store/sqlite/tables/container-sets.ts';
 import { presentedTokenRows } from '../../src/store/sqlite/tables/presented-token-rows.ts';
 import { tenantRows } from '../../src/store/sqlite/tables/tenant-rows.ts';

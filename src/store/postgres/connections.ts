@@ -119,7 +119,7 @@ export interface Connections {
   readSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /** Runs a change alone, in the root chain. No other such change of any process runs meanwhile. */
   change<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;
-  /** Runs a change alone, in the chain of this process. It may change tokens, counters and replies only. */
+  /** Runs a change alone, in the chain of this process. It may change tokens, container sets, counters and replies only. */
   changeTokens<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Runs a change of tokens together with others, in the chain of this process. */
   join<T>(member: LaneMember<T>): Promise<T>;

@@ -1,5 +1,5 @@
 import { MAX_TOTAL } from '../../contract/page.ts';
-import type { Store } from '../../core/ports.ts';
+import type { Store, TokenFilter } from '../../core/ports.ts';
 import type { WalkSlice } from '../../core/scan-ports.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { type TokenQuery, toQuery, weightOf } from '../rows/token-query.ts';
@@ -16,10 +16,12 @@ const WALK_WIDTH = 3;
 
 const send = (run: Run, fragment: Fragment | undefined) => fragment && run(...toBound(fragment));
 
-/** Resolves to the weights for choosing the start; undefined if the tenant does not exist. */
-async function readStart(run: Run, tenantId: string, query: TokenQuery): Promise<Weights | undefined> {
-  const [, [row]] = await Promise.all([run(PLAN_BY_ORDER), run(...toBound(weigh(uuidKey(tenantId), query)))]);
-  return row && readWeights(row);
+/** Resolves to the weights for choosing the start; undefined if the tenant does not exist, or has no visible set. */
+async function readStart(run: Run, filter: TokenFilter, query: TokenQuery): Promise<Weights | undefined> {
+  const weighing = weigh(uuidKey(filter.tenant_id), query, filter.visible);
+  const [, [row]] = await Promise.all([run(PLAN_BY_ORDER), run(...toBound(weighing))]);
+  const weights = row && readWeights(row);
+  return weights?.visible.length === 0 ? undefined : weights;
 }
 
 /** Returns the number of matches; undefined if too many tokens have expired to subtract them. */
@@ -56,7 +58,7 @@ export function findTokensMethods({
       const query = toQuery(filter);
       if (query === undefined) return { records: [], total: 0 };
       return readSnapshot(async (run) => {
-        const weights = await readStart(run, filter.tenant_id, query);
+        const weights = await readStart(run, filter, query);
         if (weights === undefined) return { records: [], total: 0 };
         const plan = planTokens(weights, query, page, now);
         const [rows, totals] = await Promise.all([page.limit === 0 ? [] : send(run, plan.list), send(run, plan.total)]);
@@ -73,7 +75,7 @@ export function findTokensMethods({
       const query = toQuery(filter);
       if (query === undefined) return { found: 0, records: [] };
       return readSnapshot(async (run) => {
-        const weights = await readStart(run, filter.tenant_id, query);
+        const weights = await readStart(run, filter, query);
         if (weights === undefined) return { found: 0, records: [] };
         const limit = Math.ceil(walk.limit / weightOf(query));
         const plan = planWalk(weights, query, { ...walk, limit }, now, PRESENTED_COLUMNS);
@@ -86,10 +88,10 @@ export function findTokensMethods({
       const query = toQuery(filter);
       if (query === undefined) return { records: [] };
       return readSnapshot(async (run) => {
-        const weights = await readStart(run, filter.tenant_id, { all: [] });
+        const weights = await readStart(run, filter, { all: [] });
         if (weights === undefined) return { records: [] };
         const slice = { after, limit, skip: 0, take: limit };
-        const plan = planScan(weights.tenant, query, slice, now, SCANNED_COLUMNS);
+        const plan = planScan(weights, query, slice, now, SCANNED_COLUMNS);
         const { wanted, next } = sliceOf(await run(...toBound(plan)), limit);
         return { records: wanted.map((token) => toScannedToken(filter.tenant_id, token)), next };
       });

@@ -4,6 +4,7 @@ import { Problem } from '../../core/problem.ts';
 import { olderOf } from '../rows/older-of.ts';
 import { storableText, storedNumber } from '../rows/stored-value.ts';
 import { type Connections, type Run, type Transaction, Undo } from './connections.ts';
+import type { ContainerSets } from './container-sets.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';
 import type { Statement } from './sql-client.ts';
@@ -146,19 +147,24 @@ async function insertAll({ run, chain }: Transaction, members: readonly Member[]
 }
 
 /** Returns the function that inserts several tokens at once. */
-export function insertTokens({ changeTokens }: Pick<Connections, 'changeTokens'>): Pick<Store, 'insertTokens'> {
+export function insertTokens(
+  { changeTokens }: Pick<Connections, 'changeTokens'>,
+  sets: ContainerSets,
+): Pick<Store, 'insertTokens'> {
   return {
     insertTokens: (tokens, now, audit) =>
-      changeTokens(async (transaction) => {
-        await transaction.requireFree(audit);
-        const members = await toMembers(transaction.run, tokens);
-        const fingerprints = members.flatMap((member) => member.fingerprints);
-        await lockRows(transaction.run, gatesOf(fingerprints), []);
-        const obstacles = await findObstacles(transaction.run, members, now);
-        if (obstacles.length > 0) return obstacles;
-        await insertAll(transaction, members);
-        await transaction.record(audit);
-        return [];
-      }),
+      sets.ensured(tokens, () =>
+        changeTokens(async (transaction) => {
+          await transaction.requireFree(audit);
+          const members = await toMembers(transaction.run, tokens);
+          const fingerprints = members.flatMap((member) => member.fingerprints);
+          await lockRows(transaction.run, gatesOf(fingerprints), []);
+          const obstacles = await findObstacles(transaction.run, members, now);
+          if (obstacles.length > 0) return obstacles;
+          await insertAll(transaction, members);
+          await transaction.record(audit);
+          return [];
+        }),
+      ),
   };
 }

@@ -75,7 +75,7 @@ const CHECKS: readonly Check[] = [
       UNION ALL SELECT relname FROM pg_class c WHERE c.relnamespace = ${SCHEMA} AND relkind = 'r'
         AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisprimary AND indisvalid)`,
   },
-  ...['tenant_key', 'application', 'reply', 'token_count'].map((table) => ({
+  ...['tenant_key', 'application', 'container_set', 'reply', 'token_count'].map((table) => ({
     table,
     what: NO_TENANT,
     sql: `SELECT DISTINCT 'tenant ' || tenant FROM vault.${table} WHERE tenant NOT IN (SELECT tenant FROM vault.tenant)`,
@@ -118,6 +118,12 @@ const CHECKS: readonly Check[] = [
     what: 'was created by an application that no longer exists',
     sql: `SELECT a.id::text FROM vault.application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
       (SELECT 1 FROM vault.application p WHERE p.tenant = a.tenant AND p.id = a.parent_id)`,
+  },
+  {
+    table: 'container_set',
+    what: 'is not named by its containers',
+    sql: `SELECT name::text FROM vault.container_set WHERE name IS DISTINCT FROM (SELECT
+      encode(substr(sha256(string_agg(uuid_send(c), ''::bytea ORDER BY c)), 1, 16), 'hex')::uuid FROM unnest(containers) c)`,
   },
   {
     table: 'audit_subject',
@@ -166,11 +172,17 @@ const TOKEN_CHECKS: readonly Check[] = [
       OR cardinality(blinds) <> (SELECT count(DISTINCT b) FROM unnest(blinds) b))`,
   },
   {
+    table: 'token',
+    what: 'is in a container set that does not exist',
+    sql: `SELECT id FROM t WHERE set_number <> 0 AND deleted_at IS NULL AND NOT EXISTS (
+      SELECT 1 FROM vault.container_set s WHERE s.tenant = t.tenant AND s.number = t.set_number)`,
+  },
+  {
     table: 'token_index',
     what: 'an index entry of the token is missing',
     sql: `SELECT id FROM t WHERE EXISTS (SELECT 1 FROM unnest(blinds) b WHERE b IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM vault.token_index i
-      WHERE i.tenant = t.tenant AND i.blind = b AND i.created_at = t.created_at AND i.token = t.token OFFSET 0))`,
+      WHERE i.tenant = t.tenant AND i.blind = b AND i.set_number = t.set_number AND i.created_at = t.created_at AND i.token = t.token OFFSET 0))`,
   },
 ];
 
@@ -181,13 +193,13 @@ const NEXT_TOKENS: Statement = {
 };
 const NUMBERS: Statement = { text: `${TOKENS} ${countTokens('t')}` };
 
-/** At most $5 entries of `token_index` after a cursor, in order. */
+/** At most $6 entries of `token_index` after a cursor, in order. */
 const ENTRIES = `(SELECT * FROM vault.token_index
-  WHERE (tenant, blind, created_at, token) > ($1::int, $2::uuid, $3::bigint, $4::bigint)
-  ORDER BY tenant, blind, created_at, token LIMIT $5::bigint) i`;
+  WHERE (tenant, blind, set_number, created_at, token) > ($1::int, $2::uuid, $3::smallint, $4::bigint, $5::bigint)
+  ORDER BY tenant, blind, set_number, created_at, token LIMIT $6::bigint) i`;
 const LAST_ENTRY: Statement = {
-  text: `SELECT tenant, blind, created_at, token FROM ${ENTRIES}
-    ORDER BY tenant DESC, blind DESC, created_at DESC, token DESC LIMIT 1`,
+  text: `SELECT tenant, blind, set_number, created_at, token FROM ${ENTRIES}
+    ORDER BY tenant DESC, blind DESC, set_number DESC, created_at DESC, token DESC LIMIT 1`,
 };
 /**
  * Selects the wrong entries: the tenant if it does not exist, the blind index, and the id of the live token, if there
@@ -197,10 +209,10 @@ const WRONG_ENTRIES: Statement = {
   text: `SELECT CASE WHEN n.tenant IS NULL THEN 'tenant ' || i.tenant END, i.blind::text, t.id FROM ${ENTRIES}
     LEFT JOIN ${KNOWN} n ON n.tenant = i.tenant
     LEFT JOIN LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t
-      ON t.tenant = i.tenant AND t.created_at = i.created_at AND t.deleted_at IS NULL
+      ON t.tenant = i.tenant AND t.set_number = i.set_number AND t.created_at = i.created_at AND t.deleted_at IS NULL
     WHERE n.tenant IS NULL OR (i.blind = ANY (t.blinds)) IS NOT TRUE`,
 };
-const FIRST_ENTRY = [-(2 ** 31), '00000000-0000-0000-0000-000000000000', 0, 0];
+const FIRST_ENTRY = [-(2 ** 31), '00000000-0000-0000-0000-000000000000', 0, 0, 0];
 
 /**
  * Returns the check of the tables, which needs no key. It reads one snapshot, and walks tokens and their index in steps

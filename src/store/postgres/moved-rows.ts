@@ -11,7 +11,11 @@ export const OF_TENANT = 'tenant NOT IN (SELECT tenant FROM vault.purge)';
 
 /** The tables whose form differs from that of `MOVED_TABLES`, as queries. UUIDs become bytes later. */
 const QUERIES: Readonly<Partial<Record<MovedTableName, string>>> = {
-  token: `SELECT token, tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month,
+  container_set: `SELECT tenant, number, name,
+      (SELECT string_agg(uuid_send(c), ''::bytea ORDER BY c) FROM unnest(containers) c) AS containers
+    FROM vault.container_set s WHERE EXISTS (SELECT 1 FROM vault.token t
+      WHERE t.tenant = s.tenant AND t.set_number = s.number AND t.deleted_at IS NULL)`,
+  token: `SELECT token, tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month, set_number,
       (SELECT string_agg(uuid_send(b), ''::bytea ORDER BY n > 1, b) FROM unnest(blinds) WITH ORDINALITY u (b, n)) AS blinds,
       clear, presented, revealed
     FROM vault.token WHERE deleted_at IS NULL AND ${OF_TENANT}`,
@@ -27,18 +31,24 @@ const QUERIES: Readonly<Partial<Record<MovedTableName, string>>> = {
   audit: 'SELECT * FROM vault.audit WHERE chain > 0 OR sequence > 0',
 };
 
+/** Returns the array of the UUIDs in a column of bytes. */
+function uuidsOf(bytes: string): string {
+  return `ARRAY(SELECT encode(substr(${bytes}, 16 * n + 1, 16), 'hex')::uuid
+        FROM generate_series(0, length(${bytes}) / 16 - 1) n ORDER BY n)`;
+}
+
 /** The statements that write the rows `r` into tables of another form. */
 const INSERTS: Readonly<Partial<Record<MovedTableName, string>>> = {
   tenant: `INSERT INTO vault.tenant (tenant, id, owner_id, created_by, created_at, modified_by, modified_at, revision,
       key_id, details, data_key_id, index_key_id, authority) OVERRIDING SYSTEM VALUE
     SELECT *, 0, 0, gen_random_uuid() FROM r`,
+  container_set: `INSERT INTO vault.container_set (tenant, number, name, containers, index_key_id)
+    SELECT tenant, number, name, ${uuidsOf('containers')}, 0 FROM r`,
   token: `, made AS (INSERT INTO vault.token (token, tenant, id, type, created_at, expires_at, revision, key_id,
-      index_key_id, active_month, blinds, clear, presented, revealed) OVERRIDING SYSTEM VALUE
-    SELECT token, tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month,
-      ARRAY(SELECT encode(substr(blinds, 16 * n + 1, 16), 'hex')::uuid
-        FROM generate_series(0, length(blinds) / 16 - 1) n ORDER BY n),
-      clear, presented, revealed FROM r RETURNING tenant, blinds, created_at, token)
-    INSERT INTO vault.token_index SELECT tenant, blind, created_at, token FROM made, unnest(blinds) blind`,
+      index_key_id, active_month, set_number, blinds, clear, presented, revealed) OVERRIDING SYSTEM VALUE
+    SELECT token, tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month, set_number,
+      ${uuidsOf('blinds')}, clear, presented, revealed FROM r RETURNING tenant, blinds, set_number, created_at, token)
+    INSERT INTO vault.token_index SELECT tenant, blind, set_number, created_at, token FROM made, unnest(blinds) blind`,
   tombstone: `INSERT INTO vault.token (tenant, id, type, created_by, created_at, deleted_by, deleted_at, mac,
       active_month, revision, key_id, index_key_id, token) OVERRIDING SYSTEM VALUE
     SELECT *, 0, 0, 0, 0, (SELECT coalesce(max(token), 0) FROM vault.token) + row_number() OVER () FROM r`,
@@ -62,6 +72,8 @@ export const COMPLETE: readonly string[] = [
   `UPDATE vault.tenant n SET
     data_key_id = (SELECT max(key_id) FROM vault.tenant_key k WHERE k.tenant = n.tenant AND purpose = 1),
     index_key_id = (SELECT max(key_id) FROM vault.tenant_key k WHERE k.tenant = n.tenant AND purpose = 2)`,
+  `UPDATE vault.container_set s SET index_key_id = (SELECT max(index_key_id) FROM vault.token t
+    WHERE t.tenant = s.tenant AND t.set_number = s.number AND deleted_at IS NULL)`,
 ];
 
 const isNamed = (name: string): name is MovedTableName => name !== '';

@@ -3,6 +3,7 @@ import type { Store } from '../../core/ports.ts';
 import { applicationMethods } from './application-rows.ts';
 import { readHead } from './audit-chain.ts';
 import { auditMethods } from './audit-rows.ts';
+import { containerSets } from './container-sets.ts';
 import { findTokensMethods } from './find-tokens.ts';
 import { headerMethods } from './header-row.ts';
 import { insertTokens } from './insert-tokens.ts';
@@ -24,12 +25,13 @@ import { tokenWrites } from './token-writes.ts';
  * sees what they have committed.
  */
 export function postgresStore(connections: OpenConnections): Store {
+  const sets = containerSets(connections);
   return {
     ...tenantMethods(connections),
     ...applicationMethods(connections),
     ...tokenReads(connections),
-    ...tokenWrites(connections),
-    ...insertTokens(connections),
+    ...tokenWrites(connections, sets),
+    ...insertTokens(connections, sets),
     ...tokenRemoval(connections),
     ...tokenCounts(connections),
     ...findTokensMethods(connections),
@@ -38,7 +40,7 @@ export function postgresStore(connections: OpenConnections): Store {
     ...replyMethods(connections),
     ...headerMethods(connections),
     ...sweepMethods(connections),
-    ...resealing(connections),
+    ...resealing(connections, sets),
     ...inspectTables(connections),
     ...rowInspection(connections),
 

@@ -4,6 +4,7 @@ import { Problem } from '../../core/problem.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION_COLUMNS, toApplicationRecord } from './application-rows.ts';
 import type { Connections } from './connections.ts';
+import { type ContainerSets, containersOf, setName } from './container-sets.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';
 import type { Parameter, Statement } from './sql-client.ts';
@@ -60,13 +61,18 @@ function resealed(
     after.clear,
     after.presented,
     after.full,
+    indexes && containersOf(indexes),
+    indexes && setName(indexes),
   ];
 }
 
 type Methods = 'countStale' | 'findStaleTokens' | 'findStaleApplications' | 'resealTokens';
 
 /** Returns the reads and writes of records under older keys. */
-export function resealing({ readSlow, readSnapshot, changeTokens }: Connections): Pick<Store, Methods> {
+export function resealing(
+  { readSlow, readSnapshot, changeTokens }: Connections,
+  sets: ContainerSets,
+): Pick<Store, Methods> {
   return {
     async countStale(tenantId, { key_id, index_key_id }) {
       const [row] = await readSlow(COUNT, [uuidKey(tenantId), key_id, index_key_id]);
@@ -97,22 +103,26 @@ export function resealing({ readSlow, readSnapshot, changeTokens }: Connections)
       return rows.map((row) => toApplicationRecord(tenantId, row));
     },
 
-    resealTokens: (tenantId, changes) =>
-      changeTokens(async ({ run, chain }) => {
-        const tenant = uuidKey(tenantId);
-        await lockRows(run, [], lockable(changes.map(({ before }) => ({ tenant_id: tenantId, id: before.id }))));
-        const answers = await Promise.all(
-          changes.map(async (each) => {
-            const [row] = await Promise.all([
-              run(TOKEN_CHANGES.reseal, resealed(chain, tenant, each)),
-              run(TOKEN_CHANGES.reindex, [tenant, idKey(each.before.id)]),
-            ]);
-            return row[0];
-          }),
-        );
-        // Throw before the commit, which undoes the whole batch.
-        if (answers.some((row) => row?.[0] === 1 && row[1] !== 1)) throw new Problem('write_conflict');
-        return answers.filter((row) => row?.[1] === 1).length;
-      }),
+    resealTokens: (tenantId, changes) => {
+      const written = changes.flatMap(({ after, indexes }) => (indexes ? [{ token: after, indexes }] : []));
+      return sets.ensured(written, () =>
+        changeTokens(async ({ run, chain }) => {
+          const tenant = uuidKey(tenantId);
+          await lockRows(run, [], lockable(changes.map(({ before }) => ({ tenant_id: tenantId, id: before.id }))));
+          const answers = await Promise.all(
+            changes.map(async (each) => {
+              const [row] = await Promise.all([
+                run(TOKEN_CHANGES.reseal, resealed(chain, tenant, each)),
+                run(TOKEN_CHANGES.reindex, [tenant, idKey(each.before.id)]),
+              ]);
+              return row[0];
+            }),
+          );
+          // Throw before the commit, which undoes the whole batch.
+          if (answers.some((row) => row?.[0] === 1 && row[1] !== 1)) throw new Problem('write_conflict');
+          return answers.filter((row) => row?.[1] === 1).length;
+        }),
+      );
+    },
   };
 }

@@ -23,7 +23,10 @@ function tokenRows(columns: string, test: string): Statement {
   };
 }
 
-const TOKENS = tokenRows(`${TOKEN_COLUMNS}, t.blinds`, 't.deleted_at IS NULL');
+/** Selects all blind indexes of a token: those of its row, and the containers of its set. */
+const BLINDS = `t.blinds || coalesce(
+  (SELECT containers FROM vault.container_set s WHERE s.tenant = t.tenant AND s.number = t.set_number), '{}')`;
+const TOKENS = tokenRows(`${TOKEN_COLUMNS}, ${BLINDS}`, 't.deleted_at IS NULL');
 const TOMBSTONES = tokenRows(
   't.id, t.type, t.created_by, t.created_at, t.deleted_by, t.deleted_at, t.mac',
   't.deleted_at IS NOT NULL',

@@ -1,4 +1,5 @@
 import { NO_LINK } from '../../core/audit/audit-link.ts';
+import { MAX_SET_NUMBER } from '../rows/container-sets.ts';
 
 /** The format that this code reads and writes, and the oldest format of a daemon that may serve it. */
 export const FORMAT = { format: 1, serves_from: 1 } as const;
@@ -30,7 +31,10 @@ const GATES = 4096;
  * - `token_id` is the only other index of `token` without a condition: a generic plan that finds a token by its id can
  *   choose no other. `token_newest` leaves out the id, which doubles an entry: few tokens share a time. Key ids need no
  *   index, since `token_count` counts the tokens under each key.
- * - `token_index` is as in SQLite. There are no container sets: `blinds` contains each container's blind index.
+ * - `token_index` and `token.set_number` are as in SQLite. `container_set` has only sets with a number. A set stays until
+ *   its index key is removed, so that no process waits for another one or remembers a number that has another set. A
+ *   token of a set without a number has each container's blind index in `blinds`. The numbers of sets stand where
+ *   PostgreSQL would leave space to align the next column.
  * - `token_count` has a row for each chain, so that processes do not wait for each other: a sum is the number, and the
  *   `live` of one row may be negative. `live` counts the rows of live tokens under these keys, expired ones included;
  *   `active` counts tokens in `month`. One row for both, so that a create changes one counter.
@@ -65,18 +69,22 @@ const TABLES: readonly string[] = [
   'CREATE INDEX application_parent ON vault.application (tenant, parent_id) WHERE parent_id IS NOT NULL',
   'CREATE INDEX application_expiry ON vault.application (expires_at) WHERE expires_at IS NOT NULL',
   `CREATE TABLE vault.token (token bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant integer NOT NULL,
-  type smallint NOT NULL, active_month integer NOT NULL, created_at bigint NOT NULL, expires_at bigint, deleted_at bigint,
+  type smallint NOT NULL, set_number smallint NOT NULL DEFAULT 0, active_month integer NOT NULL, created_at bigint NOT NULL, expires_at bigint, deleted_at bigint,
   revision bigint NOT NULL, key_id integer NOT NULL, index_key_id integer NOT NULL, created_by uuid, deleted_by uuid,
   id text COLLATE "C" NOT NULL, mac bytea, blinds uuid[], clear bytea, presented bytea, revealed bytea,
   CHECK (CASE WHEN deleted_at IS NULL THEN num_nulls(blinds, clear, presented, revealed) = 0
     AND num_nonnulls(mac, created_by, deleted_by) = 0
     ELSE num_nonnulls(blinds, clear, presented, revealed, expires_at) = 0 AND num_nulls(mac, created_by) = 0 END))`,
   'CREATE UNIQUE INDEX token_id ON vault.token (tenant, id)',
-  'CREATE INDEX token_newest ON vault.token (tenant, created_at, type) WHERE deleted_at IS NULL',
+  'CREATE INDEX token_newest ON vault.token (tenant, set_number, created_at, type) WHERE deleted_at IS NULL',
   `CREATE INDEX token_expiry ON vault.token (expires_at, tenant, type)
   WHERE expires_at IS NOT NULL AND deleted_at IS NULL`,
-  `CREATE TABLE vault.token_index (tenant integer NOT NULL, blind uuid NOT NULL, created_at bigint NOT NULL,
-  token bigint NOT NULL, PRIMARY KEY (tenant, blind, created_at, token))`,
+  `CREATE TABLE vault.token_index (tenant integer NOT NULL, blind uuid NOT NULL, set_number smallint NOT NULL,
+  created_at bigint NOT NULL, token bigint NOT NULL, PRIMARY KEY (tenant, blind, set_number, created_at, token))`,
+  `CREATE TABLE vault.container_set (tenant integer NOT NULL, name uuid NOT NULL,
+  number smallint NOT NULL CHECK (number BETWEEN 1 AND ${MAX_SET_NUMBER}), index_key_id integer NOT NULL,
+  containers uuid[] NOT NULL, PRIMARY KEY (tenant, name))`,
+  'CREATE UNIQUE INDEX container_set_number ON vault.container_set (tenant, number)',
   `CREATE TABLE vault.token_count (tenant integer NOT NULL, type smallint NOT NULL, month integer NOT NULL,
   key_id integer NOT NULL, index_key_id integer NOT NULL, chain bigint NOT NULL, live bigint NOT NULL,
   active bigint NOT NULL, last_created_at bigint NOT NULL, PRIMARY KEY (tenant, type, month, key_id, index_key_id, chain))`,

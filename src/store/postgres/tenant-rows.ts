@@ -92,7 +92,7 @@ const REPLACE: Statement = {
 const REMOVALS: readonly Statement[] = [
   'INSERT INTO vault.purge SELECT $1, 0 WHERE EXISTS (SELECT 1 FROM vault.token WHERE tenant = $1)',
   'DELETE FROM vault.reply_subject s USING vault.reply r WHERE r.reply = s.reply AND r.tenant = $1',
-  ...['reply', 'token_count', 'application', 'tenant_key', 'tenant'].map(
+  ...['reply', 'token_count', 'container_set', 'application', 'tenant_key', 'tenant'].map(
     (table) => `DELETE FROM vault.${table} WHERE tenant = $1`,
   ),
 ].map((text) => ({ text }));
@@ -108,7 +108,11 @@ const IS_IN_USE: Statement = {
     OR EXISTS (SELECT 1 FROM vault.application WHERE tenant = $1 AND key_id = $2)
     OR EXISTS (SELECT 1 FROM vault.tenant WHERE tenant = $1 AND key_id = $2)`,
 };
-const REMOVE_KEY: Statement = { text: 'DELETE FROM vault.tenant_key WHERE tenant = $1 AND key_id = $2' };
+/** Removes a key. The container sets under an index key have no more tokens. */
+const REMOVE_KEY: Statement = {
+  text: `WITH sets AS (DELETE FROM vault.container_set WHERE tenant = $1 AND index_key_id = $2)
+    DELETE FROM vault.tenant_key WHERE tenant = $1 AND key_id = $2`,
+};
 
 /** Resolves to whether the current master key wraps the keys. It cannot unwrap keys under a former master key. */
 async function areCurrent(run: Run, keys: readonly WrappedKey[]): Promise<boolean> {

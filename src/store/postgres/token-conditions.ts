@@ -8,12 +8,17 @@ import { blindText } from './uuid-text.ts';
 
 const FALSE = raw('FALSE');
 
+/** Returns the numbers of the container sets that contain one of these blind indexes. */
+export type SetsOf = (blinds: readonly string[]) => readonly number[];
+
 /** Returns the tests of the whole query on the live row `t` of `token`; TRUE if it has no conditions. */
-export function whereQuery({ all, anyOf }: TokenQuery): Fragment {
-  const parts = all.map(whereCondition);
-  if (anyOf === undefined) return join(parts, 'AND');
-  const lists = anyOf.map((list) => join(list.map(whereCondition), 'AND'));
-  return join([...parts, join(lists, 'OR')], 'AND');
+export function whereQuery({ all, anyOf }: TokenQuery, setsOf: SetsOf): Fragment {
+  const every = (list: readonly TokenCondition[]) =>
+    join(
+      list.map((condition) => whereCondition(condition, setsOf)),
+      'AND',
+    );
+  return anyOf === undefined ? every(all) : join([every(all), join(anyOf.map(every), 'OR')], 'AND');
 }
 
 /** Returns the test that the row `t` has not expired. */
@@ -21,13 +26,18 @@ export function isLive(now: Instant): Fragment {
   return sql`(t.expires_at IS NULL OR t.expires_at > ${now})`;
 }
 
-function whereCondition(condition: TokenCondition): Fragment {
+function whereCondition(condition: TokenCondition, setsOf: SetsOf): Fragment {
   if ('id_in' in condition) return sql`t.id = ANY (${idsOf(condition.id_in)}::text[])`;
   if ('id_prefix' in condition) return wherePrefix('t.id', condition.id_prefix);
   if ('type_in' in condition) {
     return sql`t.type = ANY (${condition.type_in.map((type) => TOKEN_TYPE_CODES[type])}::smallint[])`;
   }
-  if ('index_in' in condition) return sql`t.blinds && ${blindsOf(condition.index_in)}::uuid[]`;
+  if ('index_in' in condition) {
+    const blinds = blindsOf(condition.index_in);
+    const numbers = setsOf(blinds);
+    const own = sql`t.blinds && ${blinds}::uuid[]`;
+    return numbers.length === 0 ? own : sql`(t.set_number = ANY (${numbers}::smallint[]) OR ${own})`;
+  }
   if ('created_in' in condition) return whereBetween('t.created_at', condition.created_in);
   if ('expires_in' in condition) {
     return sql`(t.expires_at IS NOT NULL AND ${whereBetween('t.expires_at', condition.expires_in)})`;
@@ -37,9 +47,10 @@ function whereCondition(condition: TokenCondition): Fragment {
     return sql`(substring(t.clear FROM ${offset + 1}::int FOR ${from.length}::int)
       BETWEEN ${from}::bytea AND ${to}::bytea)`;
   }
-  if ('every' in condition) return join(condition.every.map(whereCondition), 'AND');
-  if ('some' in condition) return join(condition.some.map(whereCondition), 'OR');
-  return sql`NOT (${whereCondition(condition.not)})`;
+  const where = (part: TokenCondition) => whereCondition(part, setsOf);
+  if ('every' in condition) return join(condition.every.map(where), 'AND');
+  if ('some' in condition) return join(condition.some.map(where), 'OR');
+  return sql`NOT (${where(condition.not)})`;
 }
 
 /** Returns the ids that the store can hold, without repetitions. */

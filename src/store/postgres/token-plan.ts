@@ -1,12 +1,14 @@
 import { MAX_TOTAL } from '../../contract/page.ts';
-import type { Instant, PageRequest, TokenCondition } from '../../core/ports.ts';
+import type { Instant, PageRequest, TokenCondition, TokenFilter } from '../../core/ports.ts';
+import { Problem } from '../../core/problem.ts';
 import type { ScanPosition } from '../../core/scan-ports.ts';
-import { storedNumber } from '../rows/stored-value.ts';
+import { containerRules } from '../rows/container-sets.ts';
+import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, without } from '../rows/token-query.ts';
 import { PRESENTED_COLUMNS } from './decode-token.ts';
 import { type Fragment, join, raw, sql } from './fragment.ts';
 import type { Row } from './sql-client.ts';
-import { blindsOf, idsOf, isLive, wherePrefix, whereQuery } from './token-conditions.ts';
+import { blindsOf, idsOf, isLive, type SetsOf, wherePrefix, whereQuery } from './token-conditions.ts';
 
 /**
  * The statements of a list. A statement is absent if it would read more than a few thousand tokens; the list is then
@@ -35,66 +37,148 @@ interface Choice {
   readonly isFew: boolean;
 }
 
-/** The size of a tenant, and how many tokens a search would read from each condition. */
+/** What a search needs to know about a tenant before it chooses its start. */
 export interface Weights {
   readonly tenant: number;
-  /** The number of the tenant's tokens, including expired ones. */
+  /** The container sets that can have visible tokens. */
+  readonly visible: readonly number[];
+  readonly setsOf: SetsOf;
+  /** The number of tokens in visible sets, including expired ones: up to a limit if sets are hidden. */
   readonly tokens: number;
-  /** The number for each condition of `TokenQuery.all`, up to a limit; undefined if no index serves the condition. */
-  readonly expected: readonly (number | undefined)[];
+  /**
+   * How many visible tokens a search would read from each condition of `TokenQuery.all`, up to a limit, and how many of
+   * them by entries of `token_index`. Undefined if no index serves the condition.
+   */
+  readonly expected: readonly (Expected | undefined)[];
+}
+
+interface Expected {
+  readonly count: number;
+  readonly entries: number;
+}
+
+/** The tenant and its visible sets in a statement. */
+interface Place {
+  readonly tenant: Fragment;
+  readonly visible: Fragment;
 }
 
 /** Returns the statement for `readWeights`. It returns no row if the tenant does not exist. */
-export function weigh(tenantKey: string | null, query: TokenQuery): Fragment {
+export function weigh(tenantKey: string | null, query: TokenQuery, visible: TokenFilter['visible']): Fragment {
+  const place = { tenant: raw('n.tenant'), visible: raw('v.visible') };
+  const rules = containerRules(visible);
   const counts = query.all.map((condition) => {
     // The query has only this blind index, so there is nothing to choose and no other condition to test.
-    if (onlyBlind(query) !== undefined) return sql`${FEW}::bigint`;
+    if (onlyBlinds(query)?.length === 1) return sql`0, ${FEW}::bigint`;
     // Use a lower limit: counting up to FEW for each condition would take longer than the list itself.
-    return countUpTo(fewOf(without(query, condition)), condition);
+    return countUpTo(fewOf(without(query, condition)), condition, place);
   });
-  const tokens = raw('(SELECT coalesce(sum(live), 0)::bigint FROM vault.token_count WHERE tenant = n.tenant)');
-  const columns = counts.reduce((before, count) => sql`${before}, ${count}`, sql`n.tenant, ${tokens}`);
-  return sql`SELECT ${columns} FROM vault.tenant n WHERE n.id = ${tenantKey}`;
+  const tokens =
+    rules === undefined
+      ? raw('(SELECT coalesce(sum(live), 0)::bigint FROM vault.token_count WHERE tenant = n.tenant)')
+      : countMembers(place.tenant, raw('SELECT unnest(v.visible)'), sql`${fewOf(query)}`);
+  const sets = raw(`ARRAY(SELECT array_to_string(number::text || containers::text[], ' ') FROM vault.container_set
+    WHERE tenant = n.tenant)`);
+  const columns = counts.reduce(
+    (before, count) => sql`${before}, ${count}`,
+    sql`n.tenant, v.visible, ${sets}, ${tokens}`,
+  );
+  return sql`SELECT ${columns} FROM vault.tenant n, LATERAL (SELECT ${visibleSets(rules)} AS visible OFFSET 0) v
+    WHERE n.id = ${tenantKey}`;
 }
 
 /**
- * Returns the count of a condition up to `most`. Orders the rows by the index that serves it, to exclude other indexes.
+ * Returns the array of the sets that can have tokens visible by these rules, for the tenant `n`. The containers of set 0
+ * are those with an entry.
  */
-function countUpTo(most: number, condition: TokenCondition): Fragment {
-  if ('id_in' in condition) return sql`${idsOf(condition.id_in).length}::bigint`;
+function visibleSets(rules: ReturnType<typeof containerRules>): Fragment {
+  const numbered = raw('SELECT number, containers FROM vault.container_set WHERE tenant = n.tenant');
+  if (rules === undefined) return sql`ARRAY(SELECT 0::smallint UNION ALL SELECT number FROM (${numbered}) s)`;
+  const containers = blindsOf(rules.flat(2));
+  const isVisible = join(
+    rules.map((lists) =>
+      join(
+        lists.map((list) => sql`s.containers && ${blindsOf(list)}::uuid[]`),
+        'AND',
+      ),
+    ),
+    'OR',
+  );
+  return sql`ARRAY(SELECT s.number FROM (SELECT 0::smallint AS number, ARRAY(SELECT w.blind
+      FROM unnest(${containers}::uuid[]) w (blind), LATERAL (SELECT 1 FROM vault.token_index
+        WHERE tenant = n.tenant AND blind = w.blind AND set_number = 0 ORDER BY created_at, token LIMIT 1) x) AS containers
+    UNION ALL ${numbered}) s WHERE ${isVisible})`;
+}
+
+/** Returns the columns for `Expected`: counts of a condition up to `most`. */
+function countUpTo(most: number, condition: TokenCondition, place: Place): Fragment {
+  if ('id_in' in condition) return sql`${idsOf(condition.id_in).length}::bigint, 0`;
   if ('id_prefix' in condition) {
     return sql`(SELECT count(*) FROM (SELECT 1 FROM vault.token WHERE tenant = n.tenant
-      AND ${wherePrefix('id', condition.id_prefix)} ORDER BY id LIMIT ${most}) x)`;
+      AND ${wherePrefix('id', condition.id_prefix)} ORDER BY id LIMIT ${most}) x), 0`;
   }
-  if (!('index_in' in condition)) return raw('NULL');
-  return sql`(SELECT count(*) FROM (SELECT 1 FROM unnest(${blindsOf(condition.index_in)}::uuid[]) w (blind),
-    LATERAL (SELECT 1 FROM vault.token_index WHERE tenant = n.tenant AND blind = w.blind
+  if (!('index_in' in condition)) return raw('NULL, 0');
+  const blinds = blindsOf(condition.index_in);
+  const numbers = sql`SELECT number FROM vault.container_set
+    WHERE tenant = n.tenant AND containers && ${blinds}::uuid[] AND number = ANY (v.visible)`;
+  const entries = countEntries(place, blinds, sql`${most}`);
+  return sql`${countMembers(place.tenant, numbers, sql`${most}`)}, ${entries}`;
+}
+
+/** Returns the count of entries in visible sets. Orders them by their index, to exclude other indexes. */
+function countEntries({ tenant, visible }: Place, blinds: readonly string[], most: Fragment): Fragment {
+  return sql`(SELECT count(*) FROM (SELECT 1 FROM unnest(${blinds}::uuid[]) w (blind), unnest(${visible}) s (number),
+    LATERAL (SELECT 1 FROM vault.token_index WHERE tenant = ${tenant} AND blind = w.blind AND set_number = s.number
       ORDER BY created_at, token LIMIT ${most}) x LIMIT ${most}) y)`;
 }
 
-export function readWeights([tenant, tokens, ...expected]: Row): Weights {
+/** Returns the count of tokens in these sets. */
+function countMembers(tenant: Fragment, numbers: Fragment, most: Fragment): Fragment {
+  return sql`(SELECT count(*) FROM (SELECT 1 FROM (${numbers}) s (number),
+    LATERAL (SELECT 1 FROM vault.token WHERE tenant = ${tenant} AND set_number = s.number AND deleted_at IS NULL
+      ORDER BY created_at LIMIT ${most}) x LIMIT ${most}) y)`;
+}
+
+export function readWeights([tenant, visible, sets, tokens, ...expected]: Row): Weights {
+  const parts = listOf(sets).map((text) => storedText(text).split(' '));
   return {
     tenant: storedNumber(tenant),
+    visible: listOf(visible).map(storedNumber),
+    setsOf: (blinds) =>
+      parts.filter(([, ...containers]) => containers.some((each) => blinds.includes(each))).map(([n]) => Number(n)),
     tokens: storedNumber(tokens),
-    expected: expected.map((count) => (count === null ? undefined : storedNumber(count))),
+    expected: expected.flatMap((count, at) => {
+      if (at % 2 === 1) return [];
+      const entries = storedNumber(expected[at + 1]);
+      return [count === null ? undefined : { count: storedNumber(count) + entries, entries }];
+    }),
   };
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Problem('integrity_failure');
+  return value;
 }
 
 /**
  * Chooses how to find the tokens of one tenant.
  *
- * - No condition, or types only: the total comes from the counters; the list walks the index of the newest tokens.
+ * - No condition, or types only: the total comes from the counters; the list walks the newest tokens of each set.
  * - Otherwise the search starts from the most selective condition on ids and blind indexes. A start from one blind
- *   index walks its entries, newest first, so the cost depends only on the page. Several blind indexes have no common
- *   order; if they match many tokens, the list walks the newest tokens.
+ *   index merges walks of its entries in each set, newest first, so the cost depends only on the page. Containers merge
+ *   walks of their sets. Several blind indexes with entries have no common order; if they match many tokens, the list
+ *   walks the newest tokens.
+ *
+ * Except by ids, a search reads no token and no entry of a set without visible tokens.
  */
 export function planTokens(weights: Weights, query: TokenQuery, page: PageRequest, now: Instant): TokenPlan {
   const { start, isFew } = choose(weights, query);
   const isNear = start.isOrdered && page.offset + page.limit <= FEW && isEverything(start.rest);
-  const total = totalFromCounters(weights.tenant, query, now) ?? totalFromIndex(weights.tenant, query, now);
+  const total = totalFromCounters(weights, query, now) ?? totalFromIndex(weights, query, now);
+  const { setsOf } = weights;
   return {
-    list: isFew || isNear ? listOf(start, page, now) : undefined,
-    total: total ?? (isFew ? totalOf(start, now) : undefined),
+    list: isFew || isNear ? pageOf(start, page, now, setsOf) : undefined,
+    total: total ?? (isFew ? totalOf(start, now, setsOf) : undefined),
   };
 }
 
@@ -111,32 +195,34 @@ export interface Slice {
  * matches, and `columns`, which are NULL unless the token is one of the wanted matches.
  */
 export function planWalk(weights: Weights, query: TokenQuery, slice: Slice, now: Instant, columns: string): Fragment {
-  return walkOf(choose(weights, query).start, slice, now, columns);
+  return walkOf(choose(weights, query).start, slice, now, { columns, setsOf: weights.setsOf });
 }
 
 /** Plans a slice of a walk over all tokens of the tenant, for any query. */
-export function planScan(tenant: number, query: TokenQuery, slice: Slice, now: Instant, columns: string): Fragment {
-  return walkOf(startFromNewest(tenant, query), slice, now, columns);
+export function planScan(weights: Weights, query: TokenQuery, slice: Slice, now: Instant, columns: string): Fragment {
+  return walkOf(startFromNewest(weights, query), slice, now, { columns, setsOf: weights.setsOf });
 }
 
-function choose({ tenant, tokens, expected }: Weights, query: TokenQuery): Choice {
-  let best: { readonly condition: TokenCondition; readonly count: number } | undefined;
+function choose(weights: Weights, query: TokenQuery): Choice {
+  let best: ({ readonly condition: TokenCondition } & Expected) | undefined;
   for (const [index, condition] of query.all.entries()) {
-    const count = expected[index];
-    if (count !== undefined && (best === undefined || count < best.count)) best = { condition, count };
+    const expected = weights.expected[index];
+    if (expected !== undefined && (best === undefined || expected.count < best.count))
+      best = { condition, ...expected };
   }
   if (best !== undefined) {
-    const start = startFrom(tenant, query, best.condition);
+    const start = startFrom(weights, query, best.condition, best.entries > 0);
     const isFew = best.count < fewOf(start.rest);
     if (isFew || start.isOrdered) return { start, isFew };
   }
-  return { start: startFromNewest(tenant, query), isFew: tokens < fewOf(query) };
+  return { start: startFromNewest(weights, query), isFew: weights.tokens < fewOf(query) };
 }
 
 /** The row of `token` with the number of the row `i`. OFFSET 0 keeps PostgreSQL from joining in another order. */
 const TOKEN_OF_I = raw('LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t');
 
-function startFrom(tenant: number, query: TokenQuery, condition: TokenCondition): Start {
+function startFrom(weights: Weights, query: TokenQuery, condition: TokenCondition, hasEntries: boolean): Start {
+  const { tenant, visible, setsOf } = weights;
   const rest = without(query, condition);
   const created = raw('t.created_at');
   const live = sql`t.tenant = ${tenant} AND t.deleted_at IS NULL`;
@@ -151,38 +237,71 @@ function startFrom(tenant: number, query: TokenQuery, condition: TokenCondition)
     return { from, created, rest, isOrdered: false };
   }
   const blinds = 'index_in' in condition ? blindsOf(condition.index_in) : [];
+  const sets = setsOf(blinds).filter((number) => visible.includes(number));
+  if (!hasEntries && sets.length > 0) return { ...startFromSets(tenant, sets), rest };
+  const members = sets.map((number) => membersOf(tenant, number, raw('token, created_at')));
   if (blinds.length === 1) {
-    const from = sql`vault.token_index i, ${TOKEN_OF_I} WHERE i.tenant = ${tenant} AND i.blind = ${blinds[0]} AND ${live}`;
+    // A token has no entry for a container of its set.
+    const entries = visible
+      .filter((number) => !sets.includes(number))
+      .map(
+        (number) => sql`SELECT token, created_at FROM vault.token_index
+          WHERE tenant = ${tenant} AND blind = ${blinds[0]} AND set_number = ${number} ORDER BY created_at DESC`,
+      );
+    const from = sql`(${union([...entries, ...members])}) i, ${TOKEN_OF_I} WHERE ${live}`;
     return { from, created: raw('i.created_at'), rest, isOrdered: true };
   }
-  const from = sql`(SELECT DISTINCT x.token FROM unnest(${blinds}::uuid[]) w (blind), LATERAL
-      (SELECT token FROM vault.token_index WHERE tenant = ${tenant} AND blind = w.blind OFFSET 0) x) i,
-    ${TOKEN_OF_I} WHERE ${live}`;
+  const entries = sql`SELECT x.* FROM unnest(${blinds}::uuid[]) w (blind), unnest(${visible}::smallint[]) s (number),
+    LATERAL (SELECT token, created_at FROM vault.token_index
+      WHERE tenant = ${tenant} AND blind = w.blind AND set_number = s.number OFFSET 0) x`;
+  const from = sql`(SELECT DISTINCT token FROM (${union([entries, ...members])}) x) i, ${TOKEN_OF_I} WHERE ${live}`;
   return { from, created, rest, isOrdered: false };
 }
 
-function startFromNewest(tenant: number, query: TokenQuery): Start {
-  const from = sql`vault.token t WHERE t.tenant = ${tenant} AND t.deleted_at IS NULL`;
-  return { from, created: raw('t.created_at'), rest: query, isOrdered: true };
+function membersOf(tenant: number, number: number, columns: Fragment): Fragment {
+  return sql`SELECT ${columns} FROM vault.token
+    WHERE tenant = ${tenant} AND set_number = ${number} AND deleted_at IS NULL ORDER BY created_at DESC`;
+}
+
+/** Returns the rows of all these queries. PostgreSQL merges queries that are ordered. */
+function union(queries: readonly Fragment[]): Fragment {
+  return queries.map((query) => sql`(${query})`).reduce((before, query) => sql`${before} UNION ALL ${query}`);
+}
+
+/** Returns the start from all tokens in visible sets. */
+function startFromNewest({ tenant, visible }: Weights, query: TokenQuery): Start {
+  return { ...startFromSets(tenant, visible), rest: query };
+}
+
+/** Returns the start that merges walks of these sets. */
+function startFromSets(tenant: number, numbers: readonly number[]): Omit<Start, 'rest'> {
+  const sets = numbers.map((number) => membersOf(tenant, number, raw('*')));
+  const from = sql`(${union(sets)}) t WHERE t.tenant = ${tenant} AND t.deleted_at IS NULL`;
+  return { from, created: raw('t.created_at'), isOrdered: true };
 }
 
 /** Returns the statement of a page. It reads the wide columns after the sort, so that the sort does not carry them. */
-function listOf(start: Start, { offset, limit }: PageRequest, now: Instant): Fragment {
+function pageOf(start: Start, { offset, limit }: PageRequest, now: Instant, setsOf: SetsOf): Fragment {
   const { created } = start;
   return sql`SELECT ${raw(PRESENTED_COLUMNS)} FROM (
-      SELECT t.token, ${created}, t.id ${bodyOf(start, now)} ORDER BY ${created} DESC, t.id LIMIT ${limit} OFFSET ${offset}
+      SELECT t.token, ${created}, t.id ${bodyOf(start, now, setsOf)} ORDER BY ${created} DESC, t.id LIMIT ${limit} OFFSET ${offset}
     ) i, ${TOKEN_OF_I} ORDER BY i.created_at DESC, i.id`;
 }
 
-function totalOf(start: Start, now: Instant): Fragment {
-  return sql`SELECT count(*), 0 ${bodyOf(start, now)}`;
+function totalOf(start: Start, now: Instant, setsOf: SetsOf): Fragment {
+  return sql`SELECT count(*), 0 ${bodyOf(start, now, setsOf)}`;
 }
 
-function bodyOf({ from, rest }: Start, now: Instant): Fragment {
-  return sql`FROM ${from} AND ${whereQuery(rest)} AND ${isLive(now)}`;
+function bodyOf({ from, rest }: Start, now: Instant, setsOf: SetsOf): Fragment {
+  return sql`FROM ${from} AND ${whereQuery(rest, setsOf)} AND ${isLive(now)}`;
 }
 
-function walkOf(start: Start, { after, limit, skip, take }: Slice, now: Instant, columns: string): Fragment {
+function walkOf(
+  start: Start,
+  { after, limit, skip, take }: Slice,
+  now: Instant,
+  { columns, setsOf }: { readonly columns: string; readonly setsOf: SetsOf },
+): Fragment {
   const { created, from, rest } = start;
   const behind =
     after === undefined
@@ -190,7 +309,7 @@ function walkOf(start: Start, { after, limit, skip, take }: Slice, now: Instant,
       : sql`${created} <= ${after.created_at} AND (${created} < ${after.created_at} OR t.id > ${after.id})`;
   return sql`SELECT i.created_at, i.id, i.is_found, ${raw(columns)} FROM (
       SELECT *, count(*) FILTER (WHERE is_found) OVER (ORDER BY created_at DESC, id ROWS UNBOUNDED PRECEDING) AS place
-      FROM (SELECT t.token, ${created}, t.id, (${whereQuery(rest)} AND ${isLive(now)}) AS is_found
+      FROM (SELECT t.token, ${created}, t.id, (${whereQuery(rest, setsOf)} AND ${isLive(now)}) AS is_found
         FROM ${from} AND ${behind} ORDER BY ${created} DESC, t.id LIMIT ${limit}) e
     ) i LEFT JOIN LATERAL (SELECT * FROM vault.token
       WHERE token = i.token AND i.is_found AND i.place - ${skip}::bigint BETWEEN 1 AND ${take}::bigint OFFSET 0
@@ -198,9 +317,9 @@ function walkOf(start: Start, { after, limit, skip, take }: Slice, now: Instant,
 }
 
 /** Returns the total of a query that has no conditions except types. */
-function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
+function totalFromCounters({ tenant, setsOf }: Weights, query: TokenQuery, now: Instant): Fragment | undefined {
   if (query.anyOf !== undefined || query.all.some((condition) => !('type_in' in condition))) return undefined;
-  const types = whereQuery(query);
+  const types = whereQuery(query, setsOf);
   return lessExpired(
     sql`SELECT coalesce(sum(t.live), 0)::bigint FROM vault.token_count t WHERE t.tenant = ${tenant} AND ${types}`,
     types,
@@ -210,27 +329,25 @@ function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fra
 }
 
 /**
- * Returns the total of a single blind index, counted from its entries up to the cap. Reads no tokens except expired
- * ones.
+ * Returns the total of a single condition on blind indexes that no token meets twice, counted from its entries and sets
+ * up to the cap. Reads no tokens except expired ones.
  */
-function totalFromIndex(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
-  const blind = onlyBlind(query);
-  if (blind === undefined) return undefined;
-  return lessExpired(
-    sql`SELECT count(*) FROM (SELECT 1 FROM vault.token_index WHERE tenant = ${tenant} AND blind = ${blind}
-      ORDER BY created_at, token LIMIT ${MAX_TOTAL + 1}::bigint + (SELECT examined FROM expired)) x`,
-    whereQuery(query),
-    tenant,
-    now,
-  );
+function totalFromIndex({ tenant, visible, setsOf, expected }: Weights, query: TokenQuery, now: Instant) {
+  const blinds = onlyBlinds(query);
+  if (blinds === undefined || (blinds.length > 1 && expected[0]?.entries !== 0)) return undefined;
+  const most = sql`${MAX_TOTAL + 1}::bigint + (SELECT examined FROM expired)`;
+  const sets = setsOf(blinds).filter((number) => visible.includes(number));
+  const entries = countEntries({ tenant: sql`${tenant}`, visible: sql`${visible}::smallint[]` }, blinds, most);
+  const members = countMembers(sql`${tenant}`, sql`SELECT unnest(${sets}::smallint[])`, most);
+  return lessExpired(sql`SELECT ${entries} + ${members}`, whereQuery(query, setsOf), tenant, now);
 }
 
-/** Returns the blind index of a query that has no other condition. */
-function onlyBlind({ all, anyOf }: TokenQuery): string | undefined {
+/** Returns the blind indexes of a query that has no other condition. */
+function onlyBlinds({ all, anyOf }: TokenQuery): readonly string[] | undefined {
   const [only] = all;
-  if (only === undefined || !('index_in' in only) || all.length > 1 || anyOf !== undefined) return undefined;
-  const blinds = blindsOf(only.index_in);
-  return blinds.length === 1 ? blinds[0] : undefined;
+  return only !== undefined && 'index_in' in only && all.length === 1 && anyOf === undefined
+    ? blindsOf(only.index_in)
+    : undefined;
 }
 
 function lessExpired(all: Fragment, where: Fragment, tenant: number, now: Instant): Fragment {

@@ -20,7 +20,7 @@ WHERE n.id = $1 AND t.deleted_at IS NULL`,
 
 /**
  * Returns the query for the oldest live token of a tenant with a blind index, other than `except`. It reads the index
- * in order of time, and stops after the tokens that share the time of the first live one.
+ * of each container set in order of time, and stops after the tokens that share the time of the first live one.
  */
 export function oldestWith(of: {
   readonly tenant: string;
@@ -28,12 +28,16 @@ export function oldestWith(of: {
   readonly except: string;
   readonly now: string;
 }): string {
-  return `SELECT ${TOKEN_COLUMNS} FROM (SELECT token, created_at FROM vault.token_index
-      WHERE tenant = ${of.tenant} AND blind = ${of.blind} ORDER BY created_at, token OFFSET 0) i,
-    LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t
-  WHERE t.tenant = ${of.tenant} AND t.deleted_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ${of.now})
-    AND t.id <> ${of.except}
-  ORDER BY i.created_at, t.id LIMIT 1`;
+  return `SELECT ${TOKEN_COLUMNS} FROM (SELECT 0::smallint UNION ALL
+      SELECT number FROM vault.container_set WHERE tenant = ${of.tenant}) s (number),
+    LATERAL (SELECT t.* FROM (SELECT token, created_at FROM vault.token_index
+        WHERE tenant = ${of.tenant} AND blind = ${of.blind} AND set_number = s.number
+        ORDER BY created_at, token OFFSET 0) i,
+      LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t
+      WHERE t.tenant = ${of.tenant} AND t.deleted_at IS NULL AND (t.expires_at IS NULL OR t.expires_at > ${of.now})
+        AND t.id <> ${of.except}
+      ORDER BY i.created_at, t.id LIMIT 1) t
+  ORDER BY t.created_at, t.id LIMIT 1`;
 }
 
 /** The statements of this module, for the test of their plans. */

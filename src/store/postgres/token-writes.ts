@@ -5,6 +5,7 @@ import { Problem } from '../../core/problem.ts';
 import { isStorableText, storableText, storedNumber } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
 import { type Connections, type LaneMember, type Place, placeParameters } from './connections.ts';
+import { type ContainerSets, containersOf, setName } from './container-sets.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows, type TokenName } from './lock-rows.ts';
 import type { Parameter, Row, Scalar, Statement } from './sql-client.ts';
@@ -20,9 +21,9 @@ export function noPlace(chain: string): readonly Parameter[] {
 /** The answer of a change that found its place taken, and must run again. */
 const PLACE_TAKEN = { isHead: false, hasChanged: false } as const;
 
-/** Returns the value of `token.blinds`: the fingerprint's blind index, then the others, without repetitions. */
-export function blindsOf({ fingerprint, containers = [], others }: TokenIndexes): readonly string[] {
-  return [...new Set([fingerprint, ...containers, ...others].map(blindText))];
+/** Returns `token.blinds` of a token in a numbered set: the fingerprint's blind index, then the others. */
+export function blindsOf({ fingerprint, others }: TokenIndexes): readonly string[] {
+  return [...new Set([fingerprint, ...others].map(blindText))];
 }
 
 /** Returns the fingerprint under each index key, newest first. */
@@ -81,7 +82,8 @@ function sealedOf({ clear, presented, full }: TokenRecord): readonly Scalar[] {
 
 /** Returns a row of the lists of `createMany`. */
 export function createRow(token: TokenRecord, indexes: TokenIndexes): readonly Scalar[] {
-  return [...clearOf(token), `{${blindsOf(indexes).join()}}`, ...sealedOf(token)];
+  const [blinds, containers] = [blindsOf(indexes), containersOf(indexes)].map((list) => `{${list.join()}}`);
+  return [...clearOf(token), blinds, ...sealedOf(token), containers, setName(indexes)];
 }
 
 type TokenChange<T> = Omit<LaneMember<T>, 'audit'>;
@@ -93,7 +95,14 @@ function insertion(
 ): TokenChange<InsertTokenOutcome> {
   const fingerprints = fingerprintsOf(indexes);
   const owner = ownerOf(token);
-  const one = [...owner, ...clearOf(token), blindsOf(indexes), ...sealedOf(token)];
+  const one = [
+    ...owner,
+    ...clearOf(token),
+    blindsOf(indexes),
+    ...sealedOf(token),
+    containersOf(indexes),
+    setName(indexes),
+  ];
   const values = deduplicate ? [...one, fingerprints, now] : one;
   const statement: Statement = deduplicate ? TOKEN_CHANGES.createUnlessDuplicate : TOKEN_CHANGES.create;
   return {
@@ -145,6 +154,8 @@ function replacement(
     token.clear,
     token.presented,
     token.full,
+    containersOf(indexes),
+    setName(indexes),
   ];
   return {
     tokens: lockable([token]),
@@ -165,7 +176,7 @@ function replacement(
 type Methods = 'insertToken' | 'replaceToken' | 'deleteToken' | 'markActive';
 
 /** Returns the functions that change single tokens. */
-export function tokenWrites(connections: Connections): Pick<Store, Methods> {
+export function tokenWrites(connections: Connections, sets: ContainerSets): Pick<Store, Methods> {
   /**
    * Runs a change together with others. A change with a reply runs alone, and its entry and reply are written after it.
    * `isKeyFirst` checks the idempotency key first, for a change that would fail when repeated.
@@ -185,11 +196,13 @@ export function tokenWrites(connections: Connections): Pick<Store, Methods> {
   }
 
   return {
-    insertToken: async (token, indexes, options, audit) =>
-      run(insertion(token, indexes, options), audit, { isKeyFirst: true }),
+    insertToken: (token, indexes, options, audit) =>
+      sets.ensured([{ token, indexes }], () => run(insertion(token, indexes, options), audit, { isKeyFirst: true })),
 
-    replaceToken: async (token, indexes, expected, audit) =>
-      run(replacement(token, indexes, expected), audit, { isKeyFirst: false }),
+    replaceToken: (token, indexes, expected, audit) =>
+      sets.ensured([{ token, indexes }], () =>
+        run(replacement(token, indexes, expected), audit, { isKeyFirst: false }),
+      ),
 
     deleteToken: async (tombstone, expectedRevision, audit) => {
       const values: readonly Parameter[] = [

@@ -8,8 +8,9 @@ const PLACE = { chain: 'integer', sequence: 'integer' } as const;
  * The tables of a vault in the form that all stores share, in the order in which they are written. Numbers of tenants,
  * applications, tokens and replies stay the same.
  *
- * - `token.blinds` is the fingerprint followed by all other blind indexes in order, 16 bytes each. Index entries follow
- *   from it.
+ * - `container_set` has the sets with a number, each with its containers in order, 16 bytes each.
+ * - `token.blinds` is the fingerprint followed by all other blind indexes in order, without the containers of a numbered
+ *   set. Index entries follow from it.
  * - `token_count` and `active` are sums over the rows in which a store counts.
  * - A file has only the chain 0. `audit_index` is complete up to `chain.logged`.
  */
@@ -60,11 +61,17 @@ export const MOVED_TABLES = [
       ...SEALED_BY,
       index_key_id: 'integer',
       active_month: 'integer',
+      set_number: 'integer',
       blinds: 'bytes',
       clear: 'bytes',
       presented: 'bytes',
       revealed: 'bytes',
     },
+  },
+  {
+    name: 'container_set',
+    key: ['tenant', 'number'],
+    columns: { tenant: 'integer', number: 'integer', name: 'uuid', containers: 'bytes' },
   },
   {
     name: 'tombstone',

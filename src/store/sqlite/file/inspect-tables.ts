@@ -1,6 +1,6 @@
 import type { Finding } from '../../../core/maintenance-ports.ts';
+import { nameOf } from '../../rows/container-sets.ts';
 import { LAST_INSTANT } from '../../rows/stored-value.ts';
-import { nameOf } from '../tables/container-sets.ts';
 import { splitBlinds } from '../tables/token-index.ts';
 import type { Connection } from './driver.ts';
 import { BLIND_LENGTH, FILE_ROW } from './schema.ts';

@@ -4,10 +4,12 @@ import { storedBytes, storedNumber } from '../../rows/stored-value.ts';
 import { containerSets } from '../tables/container-sets.ts';
 import { joinBlinds, splitBlinds } from '../tables/token-index.ts';
 import type { Connection } from './driver.ts';
-import { FILE_ROW } from './schema.ts';
+import { BLIND_LENGTH, FILE_ROW } from './schema.ts';
 
 /** The tables whose form differs from that of `MOVED_TABLES`, as queries. */
 const QUERIES: Readonly<Partial<Record<MovedTableName, string>>> = {
+  container_set: `SELECT tenant, number, name, unhex(group_concat(hex(container), '' ORDER BY container)) AS containers
+    FROM container_set WHERE number > 0 GROUP BY tenant, number, name`,
   token: 'SELECT *, full AS revealed FROM token',
   token_count: 'SELECT *, count AS live, at AS last_created_at FROM counter WHERE type > 0',
   active: 'SELECT *, count AS active FROM counter WHERE month > 0',
@@ -21,6 +23,11 @@ const QUERIES: Readonly<Partial<Record<MovedTableName, string>>> = {
 
 /** The statements that write a row `r` into tables of another form. */
 const INSERTS: Readonly<Partial<Record<MovedTableName, string>>> = {
+  container_set: `INSERT INTO container_set (tenant, number, name, container)
+    SELECT tenant, number, name, substr(containers, at, ${BLIND_LENGTH})
+    FROM (WITH RECURSIVE part AS (SELECT *, 1 AS at FROM r
+      UNION ALL SELECT tenant, number, name, containers, at + ${BLIND_LENGTH} FROM part
+      WHERE at + ${BLIND_LENGTH} <= length(containers)) SELECT * FROM part)`,
   token_count: `INSERT INTO counter (tenant, type, month, key_id, index_key_id, count, at)
     SELECT tenant, type, 0, key_id, index_key_id, live, last_created_at FROM r`,
   active: `INSERT INTO counter (tenant, type, month, key_id, index_key_id, count, at)
@@ -37,7 +44,7 @@ const own = (texts: typeof QUERIES, { name }: MovedTable) => (isNamed(name) ? te
 
 /**
  * Returns the reads of a file for a move. The connection runs nothing else while the rows of a table are read. Replaces
- * a set of containers by its containers, since only files have sets.
+ * a set of containers without a number by its containers, since only files have such sets.
  */
 export function readMoved(connection: Connection): ReadRows {
   return async function* rows(table) {
@@ -45,9 +52,8 @@ export function readMoved(connection: Connection): ReadRows {
     const isToken = table.name === 'token';
     const complete = isToken ? completeBlinds(connection, columns) : (row: MovedValue[]) => row;
     const source = own(QUERIES, table) ?? `SELECT * FROM ${table.name}`;
-    const selected = isToken ? [...columns, 'set_number'] : columns;
     const query = connection
-      .prepare<[], MovedValue[]>(`SELECT ${selected} FROM (${source}) ORDER BY ${table.key}`)
+      .prepare<[], MovedValue[]>(`SELECT ${columns} FROM (${source}) ORDER BY ${table.key}`)
       .raw();
     let batch: MovedRow[] = [];
     for (const row of query.iterate()) {
@@ -60,26 +66,22 @@ export function readMoved(connection: Connection): ReadRows {
   };
 }
 
-/**
- * Returns the function that gives a row of `token`, followed by its `set_number`, all its blind indexes, in the order of
- * `MOVED_TABLES`.
- */
+/** Returns the function that gives a row of `token` its blind indexes in the order of `MOVED_TABLES`. */
 function completeBlinds(connection: Connection, columns: readonly string[]) {
   const sets = containerSets(connection);
   const [tenantAt, blindsAt] = [columns.indexOf('tenant'), columns.indexOf('blinds')];
   return (row: MovedValue[]): MovedValue[] => {
     const blinds = storedBytes(row[blindsAt]);
-    const set_number = storedNumber(row[columns.length]);
-    const [fingerprint, ...others] = sets.allBlinds(storedNumber(row[tenantAt]), { blinds, set_number });
+    const [fingerprint, ...others] = sets.blindsWithoutNames(storedNumber(row[tenantAt]), blinds);
     const all = joinBlinds([...(fingerprint ? [fingerprint] : []), ...others.toSorted(Buffer.compare)]);
-    return row.slice(0, columns.length).with(blindsAt, all);
+    return row.with(blindsAt, all);
   };
 }
 
 /** Returns the writes of a move to a new file. Each call is a transaction. */
 export function writeMoved(connection: Connection): WriteRows {
-  const index = connection.prepare<[MovedValue, Buffer, MovedValue, MovedValue]>(
-    'INSERT INTO token_index (tenant, blind, set_number, created_at, token) VALUES (?, ?, 0, ?, ?)',
+  const index = connection.prepare<[MovedValue, Buffer, MovedValue, MovedValue, MovedValue]>(
+    'INSERT INTO token_index (tenant, blind, set_number, created_at, token) VALUES (?, ?, ?, ?, ?)',
   );
   return async (table, rows) => {
     const columns = Object.keys(table.columns);
@@ -93,7 +95,8 @@ export function writeMoved(connection: Connection): WriteRows {
         statement.run(...row);
         if (table.name !== 'token') continue;
         for (const blind of splitBlinds(storedBytes(value(row, 'blinds')))) {
-          index.run(value(row, 'tenant'), blind, value(row, 'created_at'), value(row, 'token'));
+          const [tenant, set] = [value(row, 'tenant'), value(row, 'set_number')];
+          index.run(tenant, blind, set, value(row, 'created_at'), value(row, 'token'));
         }
       }
     })();

@@ -1,3 +1,4 @@
+import { MAX_SET_NUMBER } from '../../rows/container-sets.ts';
 import type { Connection } from './driver.ts';
 
 /** "VLT1": the `PRAGMA application_id` of a vault. */
@@ -5,9 +6,6 @@ export const APPLICATION_ID = 0x564c5431;
 
 /** The format that this code reads and writes, stored as `PRAGMA user_version`. */
 export const FORMAT = 1;
-
-/** The maximum number of container sets of a tenant that have a number. A list of all tokens walks each of them. */
-export const MAX_SET_NUMBER = 15;
 
 /** The length of a blind index in bytes. `token.blinds` is the fingerprint's index followed by the others. */
 export const BLIND_LENGTH = 16;

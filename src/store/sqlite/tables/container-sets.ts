@@ -1,7 +1,6 @@
-import { hash } from 'node:crypto';
+import { MAX_SET_NUMBER, nameOf } from '../../rows/container-sets.ts';
 import { storedBytes, storedNumber } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { BLIND_LENGTH, MAX_SET_NUMBER } from '../file/schema.ts';
 import { splitBlinds } from './token-index.ts';
 import type { TokenEntries } from './token-rows.ts';
 
@@ -86,19 +85,21 @@ export function containerSets(connection: Connection) {
     return numbers;
   }
 
+  /** Returns the blind indexes of a token's entries, in which the members replace the name of a set. */
+  function blindsWithoutNames(tenant: number, blinds: Buffer): readonly Uint8Array[] {
+    return splitBlinds(blinds).flatMap((blind) => {
+      const found = membersOf().all(tenant, blind).map(storedBytes);
+      return found.length === 0 ? [blind] : found;
+    });
+  }
+
   return {
     numbersOf,
+    blindsWithoutNames,
 
-    /**
-     * Returns all blind indexes of a token: those of its entries, in which the members replace the name of a set, and
-     * the members of its numbered set.
-     */
+    /** Returns all blind indexes of a token: those of its entries, and the members of its numbered set. */
     allBlinds(tenant: number, { blinds, set_number }: TokenEntries): readonly Uint8Array[] {
-      const own = splitBlinds(blinds).flatMap((blind) => {
-        const found = membersOf().all(tenant, blind).map(storedBytes);
-        return found.length === 0 ? [blind] : found;
-      });
-      return [...own, ...membersOfNumber().all(tenant, set_number).map(storedBytes)];
+      return [...blindsWithoutNames(tenant, blinds), ...membersOfNumber().all(tenant, set_number).map(storedBytes)];
     },
 
     /**
@@ -132,9 +133,4 @@ export function containerSets(connection: Connection) {
       return { blinds: isAlone ? [blind, ...names] : names, numbers, isInSet: sets.length > 0 };
     },
   };
-}
-
-/** Returns the name of a set. */
-export function nameOf(containers: readonly Uint8Array[]): Buffer {
-  return hash('sha256', Buffer.concat([...containers].sort(Buffer.compare)), 'buffer').subarray(0, BLIND_LENGTH);
 }

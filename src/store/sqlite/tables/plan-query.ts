@@ -1,6 +1,6 @@
 import type { TokenFilter } from '../../../core/ports.ts';
+import { containerRules, MAX_SET_NUMBER } from '../../rows/container-sets.ts';
 import { type TokenQuery, toQuery } from '../../rows/token-query.ts';
-import { MAX_SET_NUMBER } from '../file/schema.ts';
 import type { ContainerSets, Searched } from './container-sets.ts';
 import type { IndexCondition, PlannedCondition } from './token-conditions.ts';
 
@@ -90,9 +90,6 @@ function visibleSets(
   visible: TokenFilter['visible'],
   setsOf: (container: Uint8Array) => readonly number[],
 ): readonly number[] | undefined {
-  const rules = visible?.map((list) =>
-    list.flatMap((condition) => ('index_in' in condition ? [new Set(condition.index_in.flatMap(setsOf))] : [])),
-  );
-  if (rules === undefined || rules.some((containers) => containers.length === 0)) return undefined;
-  return SETS.filter((number) => rules.some((containers) => containers.every((found) => found.has(number))));
+  const rules = containerRules(visible)?.map((lists) => lists.map((containers) => new Set(containers.flatMap(setsOf))));
+  return rules && SETS.filter((number) => rules.some((found) => found.every((numbers) => numbers.has(number))));
 }

@@ -1,0 +1,94 @@
+import type { TokenIndexes, TokenRecord } from '../../core/ports.ts';
+import { MAX_SET_NUMBER, nameOf } from '../rows/container-sets.ts';
+import type { Connections } from './connections.ts';
+import type { Parameter, Statement } from './sql-client.ts';
+import { blindText, uuidKey } from './uuid-text.ts';
+
+/** The time in milliseconds after which a set that found no free number asks again. */
+const RETRY_MS = 60_000;
+
+/** The maximum number of sets that a process remembers. */
+const MAX_KNOWN = 10_000;
+
+/**
+ * Parameters: tenant id, index key, name, containers. Adds the set with the lowest free number. Returns whether it has a
+ * number now, and whether a number was free. Adds nothing if another process takes the number at the same time, or if
+ * the index key is not the newest.
+ */
+const ADD: Statement = {
+  text: `WITH n AS (SELECT tenant FROM vault.tenant WHERE id = $1::uuid AND index_key_id = $2::integer),
+free AS (SELECT min(number) AS number FROM generate_series(1, ${MAX_SET_NUMBER}) g (number)
+  WHERE NOT EXISTS (SELECT 1 FROM n, vault.container_set s WHERE s.tenant = n.tenant AND s.number = g.number)),
+known AS (SELECT 1 FROM vault.container_set WHERE tenant = (SELECT tenant FROM n) AND name = $3::uuid),
+added AS (INSERT INTO vault.container_set (tenant, name, number, index_key_id, containers)
+  SELECT n.tenant, $3, free.number, $2, $4::uuid[] FROM n, free WHERE free.number IS NOT NULL AND NOT EXISTS (TABLE known)
+  ON CONFLICT DO NOTHING RETURNING 1)
+SELECT EXISTS (TABLE known) OR EXISTS (TABLE added), free.number IS NOT NULL FROM n, free`,
+};
+
+/** Returns the containers of a token, without repetitions. */
+export function containersOf({ containers = [] }: TokenIndexes): readonly string[] {
+  return [...new Set(containers.map(blindText))];
+}
+
+/** Returns the name of the set of a token's containers; null without containers. */
+export function setName({ containers = [] }: TokenIndexes): string | null {
+  const distinct = [...new Map(containers.map((each) => [blindText(each), each])).values()];
+  return distinct.length === 0 ? null : blindText(nameOf(distinct));
+}
+
+/** A token that is about to be written, with its indexes. */
+interface Written {
+  readonly token: Pick<TokenRecord, 'tenant_id' | 'index_key_id'>;
+  readonly indexes: TokenIndexes;
+}
+
+export type ContainerSets = ReturnType<typeof containerSets>;
+
+/** Returns the function that gives numbers to container sets. The statement that writes a token reads the number. */
+export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'>) {
+  /** By name, which depends on the tenant's key: the end of adding the set, or the time until which it is known. */
+  const known = new Map<string, Promise<void> | number>();
+
+  function isKnown(name: string | null): boolean {
+    const until = name === null ? Infinity : known.get(name);
+    return typeof until === 'number' && until > Date.now();
+  }
+
+  async function add(name: string, values: readonly Parameter[]): Promise<void> {
+    try {
+      const hasNumber = await changeTokens(async ({ run }) => {
+        for (;;) {
+          const [[isKnown, isFree] = []] = await run(ADD, values);
+          if (isKnown === true || isFree !== true) return isKnown === true;
+        }
+      });
+      known.set(name, hasNumber ? Infinity : Date.now() + RETRY_MS);
+    } catch (error) {
+      known.delete(name);
+      throw error;
+    }
+  }
+
+  async function addAll(tokens: readonly Written[]): Promise<void> {
+    for (const { token, indexes } of tokens) {
+      const name = setName(indexes);
+      if (name === null || isKnown(name)) continue;
+      if (known.size >= MAX_KNOWN) known.clear();
+      const values = [uuidKey(token.tenant_id), token.index_key_id, name, containersOf(indexes)];
+      const found = known.get(name);
+      const adding = typeof found === 'object' ? found : add(name, values);
+      known.set(name, adding);
+      await adding;
+    }
+  }
+
+  return {
+    /** Adds the sets of these tokens that this process has not seen yet, then writes. Writes at once if there is none. */
+    async ensured<T>(tokens: readonly Written[], write: () => Promise<T>): Promise<T> {
+      const isReady = tokens.every(({ indexes }) => isKnown(setName(indexes)));
+      if (!isReady) await addAll(tokens);
+      return write();
+    },
+  };
+}
