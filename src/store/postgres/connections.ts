@@ -57,15 +57,18 @@ export function placeParameters({ chain, sequence, previous, at, sealed, link }:
   return [chain, sequence, previous, at, sealed, link];
 }
 
-/** How members of a transaction share one statement, which costs the server half of one statement for each. */
+/** How members of a transaction share statements, which costs the server half of what statements for each cost. */
 export interface Batch {
-  /** Members with the same key may share a statement. */
+  /** Members with the same key may share statements. */
   readonly key: string;
-  /** The record that the member writes. Only the first of two members with one record shares the statement. */
+  /** The record that the member writes. Two members with the same record share no statement. */
   readonly id: string;
   readonly row: readonly Scalar[];
-  /** Returns the statement for rows with consecutive places. It changes nothing after the first row that it refuses. */
-  bind(places: readonly Place[], rows: readonly (readonly Scalar[])[]): Bound;
+  /**
+   * Returns the statements for rows with consecutive places, or without places. They change nothing after the first row
+   * that they refuse.
+   */
+  bind(chain: string, places: readonly Place[], rows: readonly (readonly Scalar[])[]): readonly Bound[];
 }
 
 /**
@@ -91,7 +94,7 @@ export interface LaneMember<T> {
    * caller receives `write_unsettled`. A member without an entry may run twice.
    */
   readonly written?: T;
-  /** Present if the member can share a statement with others. */
+  /** Present if the member can share its statements with others. */
   readonly batch?: Batch | undefined;
   statements(place: Place | undefined, chain: string): readonly Bound[];
   /**

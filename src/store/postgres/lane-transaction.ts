@@ -160,12 +160,9 @@ export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead
     const all = [...neighbours.values()];
     const [first] = all;
     if (all.length > 1) {
-      bound.push(
-        batch.bind(
-          all.map(({ entry }) => entry),
-          all.map(({ member }) => member.batch?.row ?? []),
-        ),
-      );
+      const rows = all.map(({ member }) => member.batch?.row ?? []);
+      const places = all.map(({ entry }) => entry);
+      bound.push(...batch.bind(chain, places, rows));
     } else if (first !== undefined) bound.push(...first.member.statements(first.entry, chain));
   }
   return prepared;

@@ -109,15 +109,13 @@ export function resealing(
         changeTokens(async ({ run, chain }) => {
           const tenant = uuidKey(tenantId);
           await lockRows(run, [], lockable(changes.map(({ before }) => ({ tenant_id: tenantId, id: before.id }))));
-          const answers = await Promise.all(
-            changes.map(async (each) => {
-              const [row] = await Promise.all([
-                run(TOKEN_CHANGES.reseal, resealed(chain, tenant, each)),
-                run(TOKEN_CHANGES.reindex, [tenant, idKey(each.before.id)]),
-              ]);
-              return row[0];
-            }),
-          );
+          const ids = changes.map(({ before }) => idKey(before.id));
+          const [answers] = await Promise.all([
+            Promise.all(
+              changes.map(async (each) => (await run(TOKEN_CHANGES.reseal, resealed(chain, tenant, each)))[0]),
+            ),
+            run(TOKEN_CHANGES.reindex, [tenant, ids]),
+          ]);
           // Throw before the commit, which undoes the whole batch.
           if (answers.some((row) => row?.[0] === 1 && row[1] !== 1)) throw new Problem('write_conflict');
           return answers.filter((row) => row?.[1] === 1).length;

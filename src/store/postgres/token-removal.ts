@@ -7,8 +7,8 @@ import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
 import type { OpenConnections } from './open-connections.ts';
 import type { Statement } from './sql-client.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
-import { noPlace } from './token-writes.ts';
-import { storedUuid, uuidValue } from './uuid-text.ts';
+import { noPlace, removeRow, toColumns } from './token-writes.ts';
+import { storedUuid } from './uuid-text.ts';
 
 /** The maximum number of expired records that one transaction removes. */
 const SWEEP_BATCH = 100;
@@ -54,25 +54,21 @@ async function removeTokens(
   limit: number,
   recorder: ExpiryRecorder,
 ): Promise<readonly AuditDraft[]> {
-  const expired = await run(EXPIRED_TOKENS, [now, limit]);
-  return Promise.all(
-    expired.map(async ([tenantId, ...columns]) => {
-      const token = toTokenRecord(storedUuid(tenantId), columns);
-      const { tombstone, audit } = recorder.recordExpiry(token, now);
-      const [row] = await run(TOKEN_CHANGES.remove, [
-        ...noPlace(chain),
-        token.tenant_id,
-        token.id,
-        token.revision,
-        uuidValue(tombstone.created_by),
-        null,
-        tombstone.deleted_at,
-        tombstone.mac,
-      ]);
-      if (row?.[1] !== 1) throw new Error('unreachable: the row was locked in this transaction');
-      return audit;
+  const expired = (await run(EXPIRED_TOKENS, [now, limit])).map(([tenantId, ...columns]) => {
+    const token = toTokenRecord(storedUuid(tenantId), columns);
+    const { tombstone, audit } = recorder.recordExpiry(token, now);
+    return { tenant: token.tenant_id, row: removeRow(tombstone, token.revision), audit };
+  });
+  const tenants = [...new Set(expired.map(({ tenant }) => tenant))];
+  const removed = await Promise.all(
+    tenants.map((tenant) => {
+      const rows = expired.filter((each) => each.tenant === tenant).map(({ row }) => row);
+      return run(TOKEN_CHANGES.remove, [...noPlace(chain), tenant, ...toColumns(rows)]);
     }),
   );
+  const count = removed.reduce((sum, [row]) => sum + storedNumber(row?.[1]), 0);
+  if (count !== expired.length) throw new Error('unreachable: the rows were locked in this transaction');
+  return expired.map(({ audit }) => audit);
 }
 
 /** Removes expired applications and their children. Resolves to the number of expired ones. */

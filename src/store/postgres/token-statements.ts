@@ -1,10 +1,15 @@
 import type { Statement } from './sql-client.ts';
 import { oldestWith } from './token-reads.ts';
 
-// The statements that change single tokens. Their first six parameters are a `Place`. Without a place, all of them
-// except the chain are NULL, and the statement writes no entry. A statement finds its token by tenant and id alone, in
-// a MATERIALIZED query: a plan made while the table is empty would take any index that fits. No statement changes a
-// table twice.
+// The statements that change tokens. Their first six parameters are a `Place`. Without a place, all of them except the
+// chain are NULL, and the statement writes no entry. A statement finds its tokens by tenant and id alone, in a
+// MATERIALIZED query: a plan made while the table is empty would take any index that fits. No statement changes a table
+// twice.
+//
+// A statement with lists changes the tokens before the first one that it refuses. The place is that of the first entry;
+// the times, sealed bytes and links of the entries are lists, or NULL. The ids must differ. Lists of blind indexes are
+// texts, because PostgreSQL requires equally long lists in a nested array. Lists are subqueries for the reason in
+// lock-rows.ts.
 
 function headUnless(hasNoEntry: string): string {
   return `head AS (SELECT 1 WHERE ${hasNoEntry} OR EXISTS (SELECT 1 FROM vault.audit
@@ -13,6 +18,7 @@ function headUnless(hasNoEntry: string): string {
 
 /** Has one row, unless the place of the entry is taken. */
 export const HEAD = headUnless('$6::bytea IS NULL');
+const HEAD_OF_LISTS = headUnless('$6::bytea[] IS NULL');
 
 /** The tenant of a write; `ok` has a row if the place is free and the record is under the newest keys. */
 const TENANT = `n AS (SELECT tenant, data_key_id = $8::integer AND index_key_id = $9::integer AS has_keys
@@ -23,6 +29,27 @@ const OK = 'ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys)';
 export function entryIf(changed: string): string {
   return `entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
   SELECT $1, $2, $4::bigint, $6, $5::bytea FROM ${changed} WHERE $6 IS NOT NULL)`;
+}
+
+/** The columns of a list of tokens, and the type of each list. */
+type Lists = readonly (readonly [column: string, type: string])[];
+
+/** The rows of the lists as `given`, with their `place`. The first list is the parameter number `from`. */
+function givenIn(from: number, lists: Lists): string {
+  const values = [
+    ...lists.map(([, type], at) => `$${from + at}::${type}[]`),
+    '$4::bigint[]',
+    '$5::bytea[]',
+    '$6::bytea[]',
+  ];
+  return `given AS MATERIALIZED (SELECT * FROM unnest(${values.map((value) => `(SELECT ${value})`).join()})
+  WITH ORDINALITY w (${lists.map(([column]) => column).join()}, entry_at, sealed, link, place))`;
+}
+
+/** Writes the entries of the rows of `changed`. */
+function entriesOf(changed: string): string {
+  return `entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
+  SELECT $1, $2 + place - 1, entry_at, link, sealed FROM ${changed} JOIN given USING (place) WHERE link IS NOT NULL)`;
 }
 
 /** The set of the token's containers as `s`, without a row if it has no number. `name` is NULL without containers. */
@@ -38,23 +65,48 @@ function blindsOf(blinds: string, containers: string): string {
   return `CASE WHEN EXISTS (SELECT 1 FROM s) THEN ${blinds}::uuid[] ELSE ${blinds}::uuid[] || ${containers}::uuid[] END`;
 }
 
+/** The rows of `chosen`, of `given`, and the number of the set, or 0, with its `blinds` as `indexes`. */
+function withSets(chosen: string): string {
+  return `(SELECT given.*, ${chosen}.tenant, coalesce(number, 0) AS set_number, given.blinds::uuid[] ||
+    CASE WHEN number IS NULL THEN containers::uuid[] ELSE '{}' END AS indexes
+  FROM ${chosen} JOIN given USING (place) LEFT JOIN LATERAL (SELECT number FROM vault.container_set s
+    WHERE s.tenant = ${chosen}.tenant AND s.name = given.set_name OFFSET 0) s ON true)`;
+}
+
 function countOf(name: string): string {
   return `(SELECT count(*) FROM ${name})::integer`;
 }
 
-/** The row of a token, as `found`; its tenant is that of `n`. */
-function foundBy(id: string): string {
-  return `found AS MATERIALIZED (SELECT tenant, token, type, created_at, expires_at, deleted_at, revision, key_id,
-    index_key_id, set_number, blinds FROM vault.token WHERE tenant = (SELECT tenant FROM n) AND id = ${id})`;
+const FOUND_COLUMNS = `tenant, token, type, created_at, expires_at, deleted_at, revision, key_id, index_key_id,
+    set_number, blinds`;
+
+/**
+ * The rows of the tokens `given` that meet the condition, as `found`; those before the first other one, as `old`. The
+ * tenant is that of `n`. `allowed` has a row if the statement may change any.
+ */
+function oldIf(condition: string, allowed: string): string {
+  return `found AS MATERIALIZED (SELECT given.place, t.* FROM n, given,
+    LATERAL (SELECT ${FOUND_COLUMNS} FROM vault.token WHERE tenant = n.tenant AND vault.token.id = given.id OFFSET 0) t
+  WHERE t.revision = given.expected AND t.deleted_at IS NULL AND ${condition}),
+refused AS MATERIALIZED (SELECT min(place) AS place FROM given WHERE NOT EXISTS (SELECT 1 FROM found
+  WHERE found.place = given.place)),
+old AS MATERIALIZED (SELECT found.* FROM found, refused, ${allowed} a
+  WHERE refused.place IS NULL OR found.place < refused.place)`;
 }
+
+/**
+ * The condition for the rows of `old`. With a join, or without the second part, which is always true, a plan that is made
+ * while the table is empty would read the whole table.
+ */
+const IS_OLD = 't.token = ANY (ARRAY(SELECT token FROM old)) AND t.revision >= 0';
 
 const UNINDEX = `removed AS (DELETE FROM vault.token_index i USING stale
   WHERE i.tenant = stale.tenant AND i.blind = stale.blind AND i.set_number = stale.set_number
     AND i.created_at = stale.created_at AND i.token = stale.token)`;
 
-/** The entries of the token `old` that the token `changed` does not have. */
+/** The entries of the tokens `old` that the tokens `changed` do not have. */
 const STALE = `stale AS MATERIALIZED (SELECT old.tenant, blind, old.set_number, old.created_at, old.token
-  FROM old, changed, unnest(old.blinds) blind
+  FROM old JOIN changed USING (token), unnest(old.blinds) blind
   WHERE old.set_number <> changed.set_number OR blind <> ALL (changed.blinds))`;
 
 /**
@@ -68,11 +120,12 @@ function counted(changes: string): string {
     active = c.active + excluded.active, last_created_at = greatest(c.last_created_at, excluded.last_created_at))`;
 }
 
-/** Moves a token of `old` between the counters of its keys, if `changed` has given it other keys. */
-const MOVE_COUNT = counted(`SELECT old.tenant, old.type, 0, k.key_id, k.index_key_id, $1::bigint, k.live, 0, 0
-    FROM old, changed, LATERAL (VALUES (old.key_id, old.index_key_id, -1),
+/** Moves tokens of `old` between the counters of their keys, if `changed` has given them other keys. */
+const MOVE_COUNT = counted(`SELECT old.tenant, old.type, 0, k.key_id, k.index_key_id, $1::bigint, sum(k.live), 0, 0
+    FROM old JOIN changed USING (token), LATERAL (VALUES (old.key_id, old.index_key_id, -1),
       (changed.key_id, changed.index_key_id, 1)) k (key_id, index_key_id, live)
-    WHERE old.key_id <> changed.key_id OR old.index_key_id <> changed.index_key_id`);
+    WHERE old.key_id <> changed.key_id OR old.index_key_id <> changed.index_key_id
+    GROUP BY old.tenant, old.type, k.key_id, k.index_key_id`);
 
 const INSERT = `${setBy('$21')},
 made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id,
@@ -101,41 +154,46 @@ ${INSERT}
 SELECT ${INSERTED} FROM n`,
 };
 
+/** The columns of new tokens. */
+const NEW: Lists = [
+  ['id', 'text'],
+  ['type', 'smallint'],
+  ['created_at', 'bigint'],
+  ['expires_at', 'bigint'],
+  ['revision', 'bigint'],
+  ['active_month', 'integer'],
+  ['blinds', 'text'],
+  ['clear', 'bytea'],
+  ['presented', 'bytea'],
+  ['revealed', 'bytea'],
+  ['containers', 'text'],
+  ['set_name', 'uuid'],
+];
+
 /**
- * Parameters: those of `CREATE`, with a list for each of: the times, sealed bytes and links of the entries (or NULL),
- * and the columns of the tokens from the id on. The place is that of the first entry. The lists of blind indexes are
- * texts, because PostgreSQL requires equally long lists in a nested array. Lists are subqueries for the reason in
- * lock-rows.ts. Returns the columns of `CREATE`. Inserts only the tokens before the first one whose id is taken. The ids
- * must differ.
+ * Parameters: place, tenant id, data key, index key, then the lists `NEW`. Returns the columns of `CREATE`. Refuses a
+ * token whose id is taken.
  */
 const CREATE_MANY: Statement = {
   name: 'createTokens',
-  text: `WITH ${headUnless('$6::bytea[] IS NULL')},
+  text: `WITH ${HEAD_OF_LISTS},
 ${TENANT},
 ${OK},
-given AS MATERIALIZED (SELECT * FROM unnest((SELECT $10::text[]), (SELECT $11::smallint[]), (SELECT $12::bigint[]),
-    (SELECT $13::bigint[]), (SELECT $14::bigint[]), (SELECT $15::integer[]), (SELECT $16::text[]),
-    (SELECT $17::bytea[]), (SELECT $18::bytea[]), (SELECT $19::bytea[]), (SELECT $20::text[]), (SELECT $21::uuid[]),
-    (SELECT $4::bigint[]), (SELECT $5::bytea[]), (SELECT $6::bytea[])) WITH ORDINALITY w (id, type, created_at,
-    expires_at, revision, active_month, blinds, clear, presented, revealed, containers, set_name, entry_at, sealed, link,
-    place)),
+${givenIn(10, NEW)},
 taken AS MATERIALIZED (SELECT min(place) AS place FROM ok, given,
   LATERAL (SELECT 1 FROM vault.token WHERE tenant = ok.tenant AND vault.token.id = given.id OFFSET 0) t),
-kept AS MATERIALIZED (SELECT ok.tenant, given.* FROM ok, given, taken
+kept AS MATERIALIZED (SELECT ok.tenant, given.place FROM ok, given, taken
   WHERE taken.place IS NULL OR given.place < taken.place),
 made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
     active_month, set_number, blinds, clear, presented, revealed)
-  SELECT tenant, id, type, created_at, expires_at, revision, $8, $9, active_month, coalesce(number, 0),
-    CASE WHEN number IS NULL THEN blinds::uuid[] || containers::uuid[] ELSE blinds::uuid[] END, clear, presented, revealed
-  FROM kept LEFT JOIN LATERAL (SELECT number FROM vault.container_set s
-    WHERE s.tenant = kept.tenant AND s.name = kept.set_name OFFSET 0) s ON true ORDER BY place
+  SELECT tenant, id, type, created_at, expires_at, revision, $8, $9, active_month, set_number, indexes, clear, presented,
+    revealed FROM ${withSets('kept')} w ORDER BY place
   RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
 indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
   SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b),
 ${counted(`SELECT tenant, type, active_month, $8, $9, $1::bigint, count(*), count(*), max(created_at) FROM made
     GROUP BY tenant, type, active_month`)},
-entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
-  SELECT $1, $2 + place - 1, entry_at, link, sealed FROM kept WHERE link IS NOT NULL)
+${entriesOf('kept')}
 SELECT ${INSERTED} FROM n`,
 };
 
@@ -156,59 +214,82 @@ SELECT ${INSERTED}, duplicate.* FROM n LEFT JOIN duplicate ON true`,
 };
 
 /**
- * Parameters: place, tenant id, data key, index key, id, expected revision, now, expires_at, revision, blinds, clear,
- * presented, revealed, containers, name of their set. Returns whether the place is free, the token has the revision, and it was replaced. An earlier
- * statement must lock the token, and `REINDEX` must follow.
+ * Parameters: place, tenant id, data key, index key, then the lists. Returns whether the place is free and the keys are
+ * the newest (NULL without the tenant), and the number of replaced tokens. Refuses a token that is expired or has another revision. An earlier
+ * statement must lock the tokens, and `REINDEX` must follow.
  */
 const REPLACE: Statement = {
-  name: 'replaceToken',
-  text: `WITH ${HEAD},
+  name: 'replaceTokens',
+  text: `WITH ${HEAD_OF_LISTS},
 ${TENANT},
 ${OK},
-${setBy('$20')},
-${foundBy('$10::text')},
-old AS MATERIALIZED (SELECT * FROM found
-  WHERE revision = $11::bigint AND deleted_at IS NULL AND (expires_at IS NULL OR expires_at > $12::bigint)),
-changed AS (UPDATE vault.token SET expires_at = $13::bigint, revision = $14::bigint, key_id = $8, index_key_id = $9,
-    set_number = ${SET_NUMBER}, blinds = ${blindsOf('$15', '$19')}, clear = $16::bytea, presented = $17::bytea,
-    revealed = $18::bytea
-  WHERE token = (SELECT old.token FROM old, ok) RETURNING key_id, index_key_id, set_number, blinds),
+${givenIn(10, [
+  ['id', 'text'],
+  ['expected', 'bigint'],
+  ['now', 'bigint'],
+  ['expires_at', 'bigint'],
+  ['revision', 'bigint'],
+  ['blinds', 'text'],
+  ['clear', 'bytea'],
+  ['presented', 'bytea'],
+  ['revealed', 'bytea'],
+  ['containers', 'text'],
+  ['set_name', 'uuid'],
+])},
+${oldIf('(t.expires_at IS NULL OR t.expires_at > given.now)', 'ok')},
+next AS MATERIALIZED ${withSets('old')},
+changed AS (UPDATE vault.token t SET key_id = $8, index_key_id = $9,
+    (expires_at, revision, set_number, blinds, clear, presented, revealed) = (SELECT expires_at, revision, set_number,
+      indexes, clear, presented, revealed FROM next WHERE next.id = t.id)
+  WHERE ${IS_OLD}
+  RETURNING t.token, t.key_id, t.index_key_id, t.set_number, t.blinds),
 ${STALE},
 ${UNINDEX},
 ${MOVE_COUNT},
-${entryIf('changed')}
-SELECT ${countOf('head')}, ${countOf('old')}, ${countOf('changed')}`,
+${entriesOf('old')}
+SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}`,
 };
 
 /**
- * Parameters: tenant id, id. Adds the missing index entries of a token, directly after `REPLACE` or `RESEAL`. Uses the
- * blind indexes of the stored row, so it adds nothing for a refused change.
+ * Parameters: tenant id, ids. Adds the missing index entries of tokens, directly after `REPLACE` or `RESEAL`. Uses the
+ * blind indexes of the stored rows, so it adds nothing for a refused change.
  */
 const REINDEX: Statement = {
-  name: 'reindexToken',
-  text: `WITH found AS MATERIALIZED (SELECT tenant, set_number, token, created_at, blinds FROM vault.token
-  WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1::uuid) AND id = $2::text)
+  name: 'reindexTokens',
+  text: `WITH found AS MATERIALIZED (SELECT t.* FROM unnest((SELECT $2::text[])) w (id),
+  LATERAL (SELECT tenant, set_number, token, created_at, blinds FROM vault.token
+    WHERE tenant = (SELECT tenant FROM vault.tenant n WHERE n.id = $1::uuid) AND vault.token.id = w.id OFFSET 0) t)
 INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
 SELECT tenant, b, set_number, created_at, token FROM found, unnest(blinds) b ON CONFLICT DO NOTHING`,
 };
 
 /**
- * Parameters: place, tenant id, id, expected revision, created_by, deleted_by, deleted_at, MAC. Replaces the token by
- * its tombstone. Returns whether the place is free and the token was removed. An earlier statement must lock the token.
+ * Parameters: place, tenant id, then the lists. Replaces tokens by their tombstones. Returns whether the place is free,
+ * and the number of removed tokens. Refuses a token that has another revision. An earlier statement must lock the
+ * tokens.
  */
 const REMOVE: Statement = {
-  name: 'removeToken',
-  text: `WITH ${HEAD},
+  name: 'removeTokens',
+  text: `WITH ${HEAD_OF_LISTS},
 n AS (SELECT tenant FROM vault.tenant WHERE id = $7::uuid),
-${foundBy('$8::text')},
-old AS MATERIALIZED (SELECT found.* FROM found, head WHERE revision = $9::bigint AND deleted_at IS NULL),
-changed AS (UPDATE vault.token SET created_by = $10::uuid, deleted_by = $11::uuid, deleted_at = $12::bigint,
-    mac = $13::bytea, expires_at = NULL, blinds = NULL, clear = NULL, presented = NULL, revealed = NULL
-  WHERE token = (SELECT token FROM old) RETURNING token),
+${givenIn(8, [
+  ['id', 'text'],
+  ['expected', 'bigint'],
+  ['created_by', 'uuid'],
+  ['deleted_by', 'uuid'],
+  ['deleted_at', 'bigint'],
+  ['mac', 'bytea'],
+])},
+${oldIf('true', 'head')},
+changed AS (UPDATE vault.token t SET expires_at = NULL, blinds = NULL, clear = NULL, presented = NULL, revealed = NULL,
+    (created_by, deleted_by, deleted_at, mac) = (SELECT created_by, deleted_by, deleted_at, mac
+      FROM given WHERE given.id = t.id)
+  WHERE ${IS_OLD} RETURNING t.token),
 stale AS MATERIALIZED (SELECT tenant, blind, set_number, created_at, token FROM old, unnest(blinds) blind),
 ${UNINDEX},
-${counted('SELECT tenant, type, 0, key_id, index_key_id, $1::bigint, -1, 0, 0 FROM old')},
-${entryIf('changed')}
+${counted(`SELECT tenant, type, 0, key_id, index_key_id, $1::bigint, -count(*), 0, 0 FROM old
+    GROUP BY tenant, type, key_id, index_key_id`)},
+${entriesOf('old')}
 SELECT ${countOf('head')}, ${countOf('changed')}`,
 };
 
@@ -222,14 +303,16 @@ const RESEAL: Statement = {
   text: `WITH n AS (SELECT tenant, data_key_id = $3::integer AND index_key_id = $4::integer AS has_keys
   FROM vault.tenant WHERE id = $2::uuid),
 ${setBy('$15')},
-${foundBy('$5::text')},
+found AS MATERIALIZED (SELECT ${FOUND_COLUMNS} FROM vault.token
+  WHERE tenant = (SELECT tenant FROM n) AND id = $5::text),
 old AS MATERIALIZED (SELECT * FROM found
   WHERE revision = $6::bigint AND key_id = $7::integer AND index_key_id = $8::integer AND deleted_at IS NULL),
 changed AS (UPDATE vault.token SET key_id = $3, index_key_id = $4,
     set_number = CASE WHEN $9::uuid[] IS NULL THEN set_number ELSE ${SET_NUMBER} END,
     blinds = CASE WHEN $9 IS NULL THEN blinds ELSE ${blindsOf('$9', '$14')} END,
     expires_at = $10::bigint, clear = $11::bytea, presented = $12::bytea, revealed = $13::bytea
-  WHERE token = (SELECT old.token FROM old, n WHERE n.has_keys) RETURNING key_id, index_key_id, set_number, blinds),
+  WHERE token = (SELECT old.token FROM old, n WHERE n.has_keys)
+  RETURNING token, key_id, index_key_id, set_number, blinds),
 ${STALE},
 ${UNINDEX},
 ${MOVE_COUNT}

@@ -1,10 +1,10 @@
 import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { InsertTokenOutcome } from '../../core/insert-ports.ts';
-import type { Store, TokenIndexes, TokenRecord } from '../../core/ports.ts';
+import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { isStorableText, storableText, storedNumber } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
-import { type Connections, type LaneMember, type Place, placeParameters } from './connections.ts';
+import { type Batch, type Connections, type LaneMember, type Place, placeParameters } from './connections.ts';
 import { type ContainerSets, containersOf, setName } from './container-sets.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows, type TokenName } from './lock-rows.ts';
@@ -50,16 +50,11 @@ function placeOf(place: Place | undefined, chain: string): readonly Parameter[] 
 }
 
 /** Returns the place of the first of some entries, with a list for each other member. */
-function placesOf(places: readonly Place[]): readonly Parameter[] {
+function placesOf(chain: string, places: readonly Place[]): readonly Parameter[] {
   const [first] = places;
-  return [
-    first?.chain,
-    first?.sequence,
-    first?.previous,
-    places.map(({ at }) => at),
-    places.map(({ sealed }) => sealed),
-    places.map(({ link }) => link),
-  ];
+  if (first === undefined) return noPlace(chain);
+  const lists = [places.map(({ at }) => at), places.map(({ sealed }) => sealed), places.map(({ link }) => link)];
+  return [chain, first.sequence, first.previous, ...lists];
 }
 
 /** Returns a list for each column of the rows. */
@@ -80,10 +75,30 @@ function sealedOf({ clear, presented, full }: TokenRecord): readonly Scalar[] {
   return [clear, presented, full];
 }
 
+/** Returns the last columns of a row: the blind indexes as a text, the sealed values, the containers and their set. */
+function lastOf(token: TokenRecord, indexes: TokenIndexes): readonly Scalar[] {
+  const [blinds, containers] = [blindsOf(indexes), containersOf(indexes)].map((list) => `{${list.join()}}`);
+  return [blinds, ...sealedOf(token), containers, setName(indexes)];
+}
+
 /** Returns a row of the lists of `createMany`. */
 export function createRow(token: TokenRecord, indexes: TokenIndexes): readonly Scalar[] {
-  const [blinds, containers] = [blindsOf(indexes), containersOf(indexes)].map((list) => `{${list.join()}}`);
-  return [...clearOf(token), blinds, ...sealedOf(token), containers, setName(indexes)];
+  return [...clearOf(token), ...lastOf(token, indexes)];
+}
+
+/** Returns a row of the lists of `remove`. */
+export function removeRow(tombstone: Tombstone, expectedRevision: number): readonly Scalar[] {
+  const { id, created_by, deleted_by, deleted_at, mac } = tombstone;
+  const deleter = deleted_by === undefined ? null : uuidValue(deleted_by);
+  return [idKey(id), expectedRevision, uuidValue(created_by), deleter, deleted_at, mac];
+}
+
+/** Returns the statements of a member that can share them. */
+function sharing(batch: Batch): Pick<LaneMember<unknown>, 'batch' | 'statements'> {
+  return {
+    batch,
+    statements: (place, chain) => batch.bind(chain, place === undefined ? [] : [place], [batch.row]),
+  };
 }
 
 type TokenChange<T> = Omit<LaneMember<T>, 'audit'>;
@@ -115,7 +130,9 @@ function insertion(
         key: owner.join(),
         id: token.id,
         row: createRow(token, indexes),
-        bind: (places, rows) => [TOKEN_CHANGES.createMany, [...placesOf(places), ...owner, ...toColumns(rows)]],
+        bind: (chain, places, rows) => [
+          [TOKEN_CHANGES.createMany, [...placesOf(chain, places), ...owner, ...toColumns(rows)]],
+        ],
       },
     }),
     statements: (place, chain) => [[statement, [...placeOf(place, chain), ...values]]],
@@ -140,37 +157,36 @@ function replacement(
   indexes: TokenIndexes,
   expected: { readonly revision: number; readonly now: number },
 ): TokenChange<boolean> {
-  const names = [uuidKey(token.tenant_id), idKey(token.id)];
-  const values: readonly Parameter[] = [
-    names[0],
-    token.key_id,
-    token.index_key_id,
-    names[1],
-    expected.revision,
-    expected.now,
-    token.expires_at,
-    token.revision,
-    blindsOf(indexes),
-    token.clear,
-    token.presented,
-    token.full,
-    containersOf(indexes),
-    setName(indexes),
-  ];
+  const owner = ownerOf(token);
+  const { expires_at, revision } = token;
   return {
     tokens: lockable([token]),
     written: true,
-    statements: (place, chain) => [
-      [TOKEN_CHANGES.replace, [...placeOf(place, chain), ...values]],
-      [TOKEN_CHANGES.reindex, names],
-    ],
-    read(answers) {
-      const [head, old, changed] = firstRow(answers) ?? [];
+    ...sharing({
+      key: `replace ${owner.join()}`,
+      id: token.id,
+      row: [idKey(token.id), expected.revision, expected.now, expires_at, revision, ...lastOf(token, indexes)],
+      bind(chain, places, rows) {
+        const lists = toColumns(rows);
+        return [
+          [TOKEN_CHANGES.replace, [...placesOf(chain, places), ...owner, ...lists]],
+          [TOKEN_CHANGES.reindex, [owner[0], lists[0]]],
+        ];
+      },
+    }),
+    read(answers, at) {
+      const [head, hasKeys, changed] = firstRow(answers) ?? [];
       if (head !== 1) return { ...PLACE_TAKEN, result: false };
-      if (old === 1 && changed !== 1) throw new Problem('write_conflict');
-      return { isHead: true, hasChanged: changed === 1, result: changed === 1 };
+      if (hasKeys === false) throw new Problem('write_conflict');
+      return readPrefix(changed, at);
     },
   };
+}
+
+/** Returns the answer of the member at a position of a statement that has changed the first `changed` records. */
+function readPrefix(changed: unknown, at: number) {
+  const count = storedNumber(changed);
+  return { isHead: count >= at, hasChanged: count > at, result: count > at };
 }
 
 type Methods = 'insertToken' | 'replaceToken' | 'deleteToken' | 'markActive';
@@ -205,24 +221,23 @@ export function tokenWrites(connections: Connections, sets: ContainerSets): Pick
       ),
 
     deleteToken: async (tombstone, expectedRevision, audit) => {
-      const values: readonly Parameter[] = [
-        uuidKey(tombstone.tenant_id),
-        idKey(tombstone.id),
-        expectedRevision,
-        uuidValue(tombstone.created_by),
-        tombstone.deleted_by === undefined ? null : uuidValue(tombstone.deleted_by),
-        tombstone.deleted_at,
-        tombstone.mac,
-      ];
+      const tenant = uuidKey(tombstone.tenant_id);
       return connections.join({
         audit,
         isRemoval: true,
         tokens: lockable([tombstone]),
         written: true,
-        statements: (place, chain) => [[TOKEN_CHANGES.remove, [...placeOf(place, chain), ...values]]],
-        read(answers) {
+        ...sharing({
+          key: `remove ${tenant}`,
+          id: tombstone.id,
+          row: removeRow(tombstone, expectedRevision),
+          bind: (chain, places, rows) => [
+            [TOKEN_CHANGES.remove, [...placesOf(chain, places), tenant, ...toColumns(rows)]],
+          ],
+        }),
+        read(answers, at) {
           const [head, changed] = firstRow(answers) ?? [];
-          return { isHead: head === 1, hasChanged: changed === 1, result: changed === 1 };
+          return head === 1 ? readPrefix(changed, at) : { ...PLACE_TAKEN, result: false };
         },
       });
     },

@@ -12,12 +12,13 @@ import {
   NOW,
   nextId,
   tokenRecord,
+  tombstoneOf,
 } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
 import { openClient } from './open-client.ts';
 import { openTwice } from './open-twice.ts';
 
-// Creates that wait together share a statement, which inserts the tokens before the first one whose id is taken.
+// Changes of tokens that wait together share a statement. It changes the tokens before the first one that it refuses.
 
 let url: string;
 let stores: readonly [Store, Store];
@@ -34,13 +35,13 @@ const createAll = (tokens: readonly TokenRecord[], [store] = stores) =>
     tokens.map(async (token) => {
       const options = { deduplicate: false, now: NOW };
       return store
-        .insertToken(token, indexes(token.id), options, entry(token.id))
+        .insertToken(token, indexes(token.id, '/a/', 'other', token.id), options, entry(token.id))
         .then(({ outcome }) => outcome)
         .catch((error: { readonly code: string }) => error.code);
     }),
   );
 
-/** Resolves to the ids of a tenant's tokens, a list for each statement that inserted them. */
+/** Resolves to the ids of a tenant's tokens, a list for each statement that changed them last. */
 const statementsOf = async ({ run }: SqlClient, tenantId: string) => {
   const text = `SELECT array_agg(t.id ORDER BY t.token) FROM vault.token t JOIN vault.tenant n USING (tenant) WHERE n.id = $1
     GROUP BY t.xmin::text, t.cmin::text ORDER BY min(t.token)`;
@@ -138,5 +139,85 @@ describe('creates that wait together', () => {
     await other.commit();
     expect(await outcomes).toEqual(expected);
     expect(await gaps(other)).toEqual([0]);
+    await other.run({ text: 'DELETE FROM vault.token WHERE id = $1' }, [names[2] ?? '']);
+    expect(await stores[0].inspect()).toEqual([]);
   });
+});
+
+type Change = (token: TokenRecord, store?: Store) => Promise<boolean>;
+
+const patch: Change = (token, store = stores[0]) => {
+  const next = { ...token, revision: token.revision + 1 };
+  const given = indexes(`${token.id} patched`, '/b/', 'other');
+  return store.replaceToken(next, given, { revision: token.revision, now: NOW }, entry(token.id));
+};
+const remove: Change = (token, store = stores[0]) =>
+  store.deleteToken(tombstoneOf(token), token.revision, entry(token.id));
+
+describe.each([
+  ['patches', patch],
+  ['removals', remove],
+])('%s that wait together', (_, change) => {
+  const changeAll = (tokens: readonly TokenRecord[]) => Promise.all(tokens.map((token) => change(token)));
+
+  async function stored(count: number, parts: Partial<TokenRecord> = {}) {
+    const { id: tenantId } = await addTenant(stores[0]);
+    const tokens = ids(count).map((id) => tokenRecord(tenantId, { id, ...parts }));
+    await createAll(tokens);
+    return { tenantId, tokens };
+  }
+
+  /** Checks that the entries follow each other and that the tables agree. */
+  async function expectWhole() {
+    expect(await gaps(await openClient(url))).toEqual([0]);
+    expect(await stores[0].inspect()).toEqual([]);
+  }
+
+  it('share a statement', async () => {
+    const { tenantId, tokens } = await stored(40);
+    expect(new Set(await changeAll(tokens))).toEqual(new Set([true]));
+    const client = await openClient(url);
+    expect(await statementsOf(client, tenantId)).toEqual([tokens.map(({ id }) => id)]);
+    await expectWhole();
+  });
+
+  it.each([0, 2, 4])('change all but number %s, which has another revision', async (at) => {
+    const { tenantId, tokens } = await stored(5);
+    const asked = tokens.map((token, each) => (each === at ? { ...token, revision: 7 } : token));
+    expect(await changeAll(asked)).toEqual(tokens.map((__, each) => each !== at));
+    const left = await stores[1].findToken(tenantId, tokens[at]?.id ?? '', NOW);
+    expect(left?.revision).toBe(1);
+    await expectWhole();
+  });
+
+  it('change a token once', async () => {
+    const { tokens } = await stored(3);
+    const [a, b, c] = tokens as [TokenRecord, TokenRecord, TokenRecord];
+    expect(await changeAll([a, b, a, c, b])).toEqual([true, true, false, true, false]);
+    await expectWhole();
+  });
+
+  it('find no token that the store cannot hold, and no tenant', async () => {
+    const { tokens } = await stored(2);
+    const [a, b] = tokens as [TokenRecord, TokenRecord];
+    const others = [
+      { ...a, id: 'nul \0' },
+      { ...a, tenant_id: nextId() },
+      { ...a, tenant_id: 'none' },
+    ];
+    expect(await changeAll([...others, a, b])).toEqual([false, false, false, true, true]);
+    await expectWhole();
+  });
+});
+
+it('patches that wait together are refused under keys that are not the newest, and after the expiry', async () => {
+  const { id: tenantId } = await addTenant(stores[0]);
+  const tokens = ids(4).map((id) => tokenRecord(tenantId, { id }));
+  const expired = tokenRecord(tenantId, { id: nextId(), expires_at: NOW });
+  await createAll([...tokens, expired]);
+  const [a, b, c, d] = tokens as [TokenRecord, TokenRecord, TokenRecord, TokenRecord];
+  const asked = [{ ...a, key_id: 7 }, { ...b, key_id: 7 }, c, expired, d];
+  const outcomes = asked.map((token) => patch(token).catch((error: { readonly code: string }) => error.code));
+  expect(await Promise.all(outcomes)).toEqual(['write_conflict', 'write_conflict', true, false, true]);
+  expect(await stores[0].inspect()).toEqual([]);
 });
