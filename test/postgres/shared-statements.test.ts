@@ -71,6 +71,19 @@ describe('creates that wait together', () => {
     expect(await stores[0].inspect()).toEqual([]);
   });
 
+  it('share no statement when they are large', async () => {
+    const { id: tenantId } = await addTenant(stores[0]);
+    const names = ids(5);
+    const tokens = of(tenantId, names).map((token, at) => ({
+      ...token,
+      full: new Uint8Array(at < 3 ? 100_000 : 300_000),
+    }));
+    expect(new Set(await createAll(tokens))).toEqual(new Set(['inserted']));
+    const found = await statementsOf(await openClient(url), tenantId);
+    expect(found).toEqual([names.slice(0, 2), ...names.slice(2).map((name) => [name])]);
+    expect(await stores[0].inspect()).toEqual([]);
+  });
+
   it('share one for each tenant', async () => {
     const tenants = [await addTenant(stores[0]), await addTenant(stores[0])];
     const names = ids(6);

@@ -121,9 +121,14 @@ type Sendable =
     }
   | { readonly error: unknown };
 
+/** The maximum number of bytes in a shared statement, whose lists are sent as texts of twice their length. */
+const MAX_SHARED_BYTES = 256 * 1024;
+
 /** Neighbours in a group that share a statement. */
 interface Shared {
   readonly batch: Batch;
+  /** The number of bytes that the statement may still take. */
+  room: number;
   readonly members: Map<string, { readonly member: LaneMember<unknown>; readonly entry: PlacedEntry }>;
   readonly bound: Bound[];
 }
@@ -144,10 +149,12 @@ export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead
         last = entry ?? last;
         return { member, entry, bound, at: 0 };
       }
-      if (shared === undefined || shared.batch.key !== batch.key || shared.members.has(batch.id)) {
-        shared = { batch, members: new Map(), bound: [] };
+      const size = batch.row.reduce<number>((sum, value) => sum + (value instanceof Uint8Array ? value.length : 0), 0);
+      if (shared?.batch.key !== batch.key || shared.members.has(batch.id) || shared.room < size) {
+        shared = { batch, room: MAX_SHARED_BYTES, members: new Map(), bound: [] };
         groups.push(shared);
       }
+      shared.room -= size;
       const { members: neighbours, bound } = shared;
       neighbours.set(batch.id, { member, entry });
       last = entry;

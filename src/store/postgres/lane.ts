@@ -65,6 +65,7 @@ export interface Lane extends Pick<Connections, 'change' | 'changeTokens' | 'joi
  *   the root chain, whose head they read under its lock.
  * - The root chain records the end of the chain from time to time. Another process closes a chain without a heartbeat
  *   for a minute. Then `lockLane` fails, nothing is written, and the tasks run again on a new chain.
+ * - Neighbours that create, patch or remove tokens of one tenant share a statement.
  * - A write resolves after its COMMIT. A change runs alone.
  * - A member whose place is taken, because an earlier member changed nothing, runs again in the next transaction.
  * - When a group fails, its members run one by one. After a temporary failure, a task runs again until its deadline,
