@@ -4,7 +4,7 @@ import { MAX_TOTAL } from '../src/contract/page.ts';
 import { NO_LINK } from '../src/core/audit/audit-link.ts';
 import { auditChain } from '../src/keyring/audit-chain.ts';
 import { loadSodium } from '../src/keyring/sodium.ts';
-import { prepare } from '../src/store/postgres/lane-transaction.ts';
+import { prepare } from '../src/store/postgres/lane-members.ts';
 import { createVaultStore, openVaultStore } from '../src/store/postgres/open-vault-store.ts';
 import { inSchema } from '../src/store/postgres/schema.ts';
 import { parseStoreUrl } from '../src/store/postgres/store-url.ts';

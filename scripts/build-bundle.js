@@ -42,29 +42,24 @@ const HANDLERS = readFileSync(path.join(SOURCES, 'core/handlers.ts'), 'utf8');
  * most calls.
  */
 const GROUPS = {
-  start: ['cli/program.ts', 'cli/run-operation.ts', 'cli/report-failure.ts', 'cli/credential.ts'],
+  start: ['cli/program.ts', 'cli/run-operation.ts', 'cli/report-failure.ts', 'keyring/sodium.ts'],
   open: [
     'vault/vault.ts',
     'client/direct.ts',
     'core/tokens/get.ts',
     'store/sqlite/file/open-vault-file.ts',
     'keyring/follow-master-key.ts',
-    'keyring/sodium.ts',
   ],
   handlers: Array.from(HANDLERS.matchAll(/'\.\/(\w+\/.*?)'/g), ([, name]) => `core/${name}`),
 };
 
-/**
- * Matches `start`, `open`, and the lazily loaded files that need no open vault, so they do not load the group `open`. A
- * dry run validates its body, as an open vault does.
- */
+/** Matches what does not load the group `open`. A dry run loads it, because it validates its body. */
 const WITHOUT_OPEN = /^(start$|open$|client|cli\/(?!commands|derive\/dry-run))/;
 
 /**
  * An esbuild plugin that keeps the number of chunks small. esbuild puts two files into one chunk only when the same
- * entry points reach both. Each `import()` is an entry point, so a command would load forty chunks, and each takes a
- * millisecond. The plugin makes each group one entry point, and every other lazily loaded file imports `start`
- * and `open` first.
+ * entry points reach both. Each `import()` is an entry point, so a command would load forty chunks. The plugin makes
+ * each group one entry point, and every other lazily loaded file imports `start` and `open` first.
  */
 const FEW_CHUNKS = {
   name: 'few-chunks',
@@ -78,8 +73,9 @@ const FEW_CHUNKS = {
     hooks.onLoad({ filter: /./, namespace: 'lazy' }, ({ path: name }) => {
       const { [name]: members = [name], start, open } = GROUPS;
       const before = [...(name === 'start' ? [] : start), ...(WITHOUT_OPEN.test(name) ? [] : open)];
-      const text = (verb, files) => files.map((file) => `${verb} './${file}';`).join('');
-      return { contents: `import 'node:crypto';${text('import', before)}` + text('export * from', members), resolveDir: SOURCES };
+      const imports = ["'node:crypto'", ...before.map((file) => `'./${file}'`)].map((from) => `import ${from};`);
+      const exports = members.map((file) => `export * from './${file}';`);
+      return { contents: [...imports, ...exports].join(''), resolveDir: SOURCES };
     });
   },
 };
@@ -141,9 +137,7 @@ export const bundleProduct = () =>
     ...REQUIRE,
   });
 
-/**
- * The library as CommonJS for test runners. Each entry point is one file without `import()`, which some runners lack.
- */
+/** The library as CommonJS for test runners. Some lack `import()`, so each entry point is one file without it. */
 const COMMON = {
   ...READABLE,
   format: 'cjs',

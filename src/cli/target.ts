@@ -5,7 +5,7 @@ import { CONSOLE_AGENT } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
 import { openVaultAt, parseStore, type StorePlace, type VaultPlace } from '../vault/place.ts';
 import type { VaultSettings } from '../vault/vault.ts';
-import type { Credential } from './credential.ts';
+import { type Credential, readCredential } from './credential.ts';
 import { type Environment, FLAGS, flagValue, type GlobalFlags, isSwitchedOn } from './global-flags.ts';
 import { parseWhole } from './quantities.ts';
 
@@ -115,10 +115,8 @@ export async function openTarget(
   }
   const anchor = flagValue(flags.anchor, env, FLAGS.anchor.anchor);
   const included = includedActiveTokens(undefined, env);
-  const { readCredential } = await import('./credential.ts');
   const place = placeOf(target);
   const credential = given.credential ?? (await readCredential(place, flags, env));
-  const { directClient } = await import('../client/direct.ts');
   const options = {
     anchor,
     includedActiveTokens: included,
@@ -129,7 +127,9 @@ export async function openTarget(
     // Print the errors behind failed replies only with VAULT_DEBUG=1, because the command reports the replies.
     ...(env['VAULT_DEBUG'] !== '1' && { reportError: () => undefined }),
   };
-  return directClient(await openVaultAt(place, { credential, ...options }));
+  const vault = await openVaultAt(place, { credential, ...options });
+  const { directClient } = await import('../client/direct.ts');
+  return directClient(vault);
 }
 
 /** Resolves to the options that reach a daemon. Rejects with the fault `usage` for a --cacert without a certificate. */

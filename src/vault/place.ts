@@ -25,6 +25,10 @@ export function parseStore(text: string, insecure: boolean): StorePlace {
 
 /** Opens a vault in a file or a database. `times` and `cacheKib` apply only to files. Rejects with faults. */
 export async function openVaultAt(place: VaultPlace, options: Omit<OpenVaultOptions, 'file'>): Promise<Vault> {
+  // Let libsodium compile its WebAssembly in another thread while the code that opens the vault loads. Ignore a failure
+  // here: the next `loadSodium` call rejects with it.
+  const { loadSodium } = await import('../keyring/sodium.ts');
+  loadSodium().catch(() => undefined);
   if (place.store === undefined) {
     const { openVault } = await import('./vault.ts');
     return openVault({ ...options, file: place.file });

@@ -9,7 +9,8 @@ import {
   readHead,
   subjectStatements,
 } from './audit-chain.ts';
-import { type Batch, type Bound, type LaneMember, type Run, type Transaction, Undo } from './connections.ts';
+import { type Bound, type LaneMember, type Run, type Transaction, Undo } from './connections.ts';
+import { prepare, type Sendable } from './lane-members.ts';
 import { locksOf } from './lock-rows.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
 import { insertReply, removeRepliesOf, requireFree } from './reply-rows.ts';
@@ -107,72 +108,6 @@ async function within<T>(client: SqlClient, limit: number, work: () => Promise<T
 
 function isLost(error: PgError): boolean {
   return treatmentOf(error, 'write').reaction === 'reconnect';
-}
-
-/** A member of a group with its statements, or the error that building them threw. */
-type Sendable =
-  | {
-      readonly member: LaneMember<unknown>;
-      readonly entry: PlacedEntry | undefined;
-      /** Members that share a statement have the same array. */
-      readonly bound: readonly Bound[];
-      /** The position in a shared statement, or 0. */
-      readonly at: number;
-    }
-  | { readonly error: unknown };
-
-/** The maximum number of bytes in a shared statement, whose lists are sent as texts of twice their length. */
-const MAX_SHARED_BYTES = 256 * 1024;
-
-/** Neighbours in a group that share a statement. */
-interface Shared {
-  readonly batch: Batch;
-  /** The number of bytes that the statement may still take. */
-  room: number;
-  readonly members: Map<string, { readonly member: LaneMember<unknown>; readonly entry: PlacedEntry }>;
-  readonly bound: Bound[];
-}
-
-/** Gives the entries of the members consecutive places, as if each member changed something. */
-export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead): readonly Sendable[] {
-  const { chain } = head;
-  const groups: Shared[] = [];
-  let last = head;
-  let shared: Shared | undefined;
-  const prepared = members.map((member): Sendable => {
-    try {
-      const { audit, batch } = member;
-      const entry = audit && placeAfter(last, audit);
-      if (batch === undefined || entry === undefined) {
-        const bound = member.statements(entry, chain);
-        shared = undefined;
-        last = entry ?? last;
-        return { member, entry, bound, at: 0 };
-      }
-      const size = batch.row.reduce<number>((sum, value) => sum + (value instanceof Uint8Array ? value.length : 0), 0);
-      if (shared?.batch.key !== batch.key || shared.members.has(batch.id) || shared.room < size) {
-        shared = { batch, room: MAX_SHARED_BYTES, members: new Map(), bound: [] };
-        groups.push(shared);
-      }
-      shared.room -= size;
-      const { members: neighbours, bound } = shared;
-      neighbours.set(batch.id, { member, entry });
-      last = entry;
-      return { member, entry, bound, at: neighbours.size - 1 };
-    } catch (error) {
-      return { error };
-    }
-  });
-  for (const { batch, members: neighbours, bound } of groups) {
-    const all = [...neighbours.values()];
-    const [first] = all;
-    if (all.length > 1) {
-      const rows = all.map(({ member }) => member.batch?.row ?? []);
-      const places = all.map(({ entry }) => entry);
-      bound.push(...batch.bind(chain, places, rows));
-    } else if (first !== undefined) bound.push(...first.member.statements(first.entry, chain));
-  }
-  return prepared;
 }
 
 type Answers = PromiseSettledResult<readonly (readonly Row[])[]>;

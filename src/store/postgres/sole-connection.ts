@@ -1,7 +1,8 @@
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import { readHead, subjectStatements } from './audit-chain.ts';
 import { type Bound, type LaneMember, type Run, type Transaction, Undo } from './connections.ts';
-import { type Outcome, openTransaction, prepare, readOutcome } from './lane-transaction.ts';
+import { prepare } from './lane-members.ts';
+import { type Outcome, openTransaction, readOutcome } from './lane-transaction.ts';
 import type { OpenConnections } from './open-connections.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 
