@@ -97,7 +97,9 @@ async function singleWriter(connection, chain) {
     head = entry;
     return member.read(answers, 0).result;
   };
-  return { ...tokenWrites({ join }), end: () => client.end() };
+  // The store has added the set of the containers.
+  const sets = { ensured: (_tokens, write) => write() };
+  return { ...tokenWrites({ join }, sets), end: () => client.end() };
 }
 
 const asQuery = ({ name, text }, values) => ({ name, text: inSchema(text, SCHEMA), values, rowMode: 'array' });

@@ -6,6 +6,8 @@ import { inspectTables } from '../../src/store/postgres/inspect-tables.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
+import { blindText, storedBlind } from '../../src/store/postgres/uuid-text.ts';
+import { nameOf } from '../../src/store/rows/container-sets.ts';
 import { createDatabase } from './create-database.ts';
 
 const TENANT = '00000000-0000-7000-8000-000000000001';
@@ -13,6 +15,8 @@ const PARENT = '00000000-0000-7000-8000-0000000000a1';
 const CHILD = '00000000-0000-7000-8000-0000000000a2';
 const BLINDS = [1, 2].map((n) => `00000000-0000-0000-0000-0000000000b${n}`);
 const SUBJECT = '00000000-0000-0000-0000-0000000000c1';
+/** The name of the set that contains only `SUBJECT`. */
+const SET_NAME = blindText(nameOf([storedBlind(SUBJECT)]));
 
 /** The number of rows of a step. */
 const EXAMINED = 50;
@@ -32,6 +36,8 @@ const FILL = [
     FROM generate_series(1, 60) n`,
   `INSERT INTO vault.token (tenant, type, active_month, created_at, deleted_at, revision, key_id, index_key_id, id, mac,
       created_by) VALUES (1, 1, 6, 9000, 9001, 1, 1, 2, 'gone', 'm', '${PARENT}')`,
+  `INSERT INTO vault.container_set VALUES (1, '${SET_NAME}', 1, 2, ARRAY['${SUBJECT}'::uuid])`,
+  "UPDATE vault.token SET set_number = 1 WHERE id = 't6'",
   'INSERT INTO vault.token_index SELECT tenant, b, set_number, created_at, token FROM vault.token, unnest(blinds) b',
   'INSERT INTO vault.token_count VALUES (1, 1, 6, 1, 2, 0, 1, 1, 9000), (1, 1, 7, 1, 2, 0, 59, 60, 60)',
   `INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, sealed)
@@ -55,6 +61,7 @@ const MISSING = 'an index entry of the token is missing';
 const LEADS_NOWHERE = 'an index entry leads to no token';
 const UNEXPECTED = 'the token has an unexpected index entry';
 const NEWEST_KEYS = 'does not name the newest of its keys';
+const NO_SET = 'is in a container set that does not exist';
 const OF_TOKEN_5 = "token = (SELECT token FROM vault.token WHERE id = 't5')";
 const UNCHECKED = 'ALTER TABLE vault.token DROP CONSTRAINT token_check';
 
@@ -156,6 +163,22 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
   [
     `INSERT INTO vault.token_index SELECT 1, '${SUBJECT}', 0, created_at, token FROM vault.token WHERE id = 't5'`,
     entry('t5', UNEXPECTED),
+  ],
+  [
+    "UPDATE vault.token SET set_number = 2 WHERE id = 't5'",
+    { table: 'token', id: 't5', what: NO_SET },
+    entry('t5', MISSING),
+    ...BLINDS.map((blind) => entry(blind, LEADS_NOWHERE)),
+  ],
+  ['UPDATE vault.container_set SET index_key_id = 7', { table: 'token', id: 't6', what: NO_SET }],
+  [
+    'UPDATE vault.container_set SET tenant = 9',
+    { table: 'container_set', id: 'tenant 9', what: NO_TENANT },
+    { table: 'token', id: 't6', what: NO_SET },
+  ],
+  [
+    'UPDATE vault.container_set SET containers = containers || containers',
+    { table: 'container_set', id: SET_NAME, what: 'is not named by its containers' },
   ],
   ['UPDATE vault.token_count SET live = live + 1 WHERE month = 7', counter('type 1', COUNTER)],
   [

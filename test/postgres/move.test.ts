@@ -53,6 +53,15 @@ async function data(place: VaultPlace, apiKey: string, id: string): Promise<unkn
   }
 }
 
+/** Returns the number of tokens in each container set of a store. */
+async function setsOf({ store }: Awaited<ReturnType<typeof newStore>>): Promise<unknown> {
+  const { run } = await openTestClient(store.url);
+  return run({
+    text: `SELECT number, name, index_key_id, (SELECT count(*) FROM vault.token t WHERE t.set_number = s.number) FROM vault.container_set s
+      ORDER BY number`,
+  });
+}
+
 const check = (place: VaultPlace) => checkVaultFile({ ...place, credential: CREDENTIAL });
 
 it('moves a file to a database and back', async () => {
@@ -66,11 +75,17 @@ it('moves a file to a database and back', async () => {
   expect(await data(store, apiKey, 'token-1')).toBe('changed');
   expect(await data(store, apiKey, 'token-2')).toBe(404);
 
+  const sets = await setsOf(store);
+  expect(sets).toMatchObject([...[29, 1, 1, 1].map((tokens, at) => [at + 1, expect.anything(), 2, tokens])]);
+
   const back = join(folder, 'back.db');
   await moveVault({ from: store, to: { file: back } }, MOVE);
   expect(await check({ file: back })).toMatchObject({ ok: true, findings: [], checked: { tokens } });
   expect(await data({ file: back }, apiKey, 'token-1')).toBe('changed');
   expect(existsSync(`${back}.moving`)).toBe(false);
+  const again = await newStore();
+  await moveVault({ from: { file: back }, to: again }, { ...MOVE, keepSource: true });
+  expect(await setsOf(again)).toEqual(sets);
   await expect(openVaultAt(store, { credential: CREDENTIAL })).rejects.toMatchObject({ code: 'store_missing' });
 });
 

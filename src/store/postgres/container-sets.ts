@@ -26,15 +26,20 @@ added AS (INSERT INTO vault.container_set (tenant, name, number, index_key_id, c
 SELECT EXISTS (TABLE known) OR EXISTS (TABLE added), free.number IS NOT NULL FROM n, free`,
 };
 
-/** Returns the containers of a token, without repetitions. */
-export function containersOf({ containers = [] }: TokenIndexes): readonly string[] {
-  return [...new Set(containers.map(blindText))];
-}
+/** The containers of a token, without repetitions, and the name of their set; null without containers. */
+type Named = readonly [containers: readonly string[], name: string | null];
 
-/** Returns the name of the set of a token's containers; null without containers. */
-export function setName({ containers = [] }: TokenIndexes): string | null {
-  const distinct = [...new Map(containers.map((each) => [blindText(each), each])).values()];
-  return distinct.length === 0 ? null : blindText(nameOf(distinct));
+const named = new WeakMap<TokenIndexes, Named>();
+
+/** Returns the last two parameters of a statement that writes the entries of a token. */
+export function setOf(indexes: TokenIndexes): Named {
+  let found = named.get(indexes);
+  if (found === undefined) {
+    const distinct = new Map(indexes.containers?.map((each) => [blindText(each), each]));
+    found = [[...distinct.keys()], distinct.size === 0 ? null : blindText(nameOf([...distinct.values()]))];
+    named.set(indexes, found);
+  }
+  return found;
 }
 
 /** A token that is about to be written, with its indexes. */
@@ -72,10 +77,10 @@ export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'
 
   async function addAll(tokens: readonly Written[]): Promise<void> {
     for (const { token, indexes } of tokens) {
-      const name = setName(indexes);
+      const [containers, name] = setOf(indexes);
       if (name === null || isKnown(name)) continue;
       if (known.size >= MAX_KNOWN) known.clear();
-      const values = [uuidKey(token.tenant_id), token.index_key_id, name, containersOf(indexes)];
+      const values = [uuidKey(token.tenant_id), token.index_key_id, name, containers];
       const found = known.get(name);
       const adding = typeof found === 'object' ? found : add(name, values);
       known.set(name, adding);
@@ -86,7 +91,7 @@ export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'
   return {
     /** Adds the sets of these tokens that this process has not seen yet, then writes. Writes at once if there is none. */
     async ensured<T>(tokens: readonly Written[], write: () => Promise<T>): Promise<T> {
-      const isReady = tokens.every(({ indexes }) => isKnown(setName(indexes)));
+      const isReady = tokens.every(({ indexes }) => isKnown(setOf(indexes)[1]));
       if (!isReady) await addAll(tokens);
       return write();
     },

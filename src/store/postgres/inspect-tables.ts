@@ -175,7 +175,8 @@ const TOKEN_CHECKS: readonly Check[] = [
     table: 'token',
     what: 'is in a container set that does not exist',
     sql: `SELECT id FROM t WHERE set_number <> 0 AND deleted_at IS NULL AND NOT EXISTS (
-      SELECT 1 FROM vault.container_set s WHERE s.tenant = t.tenant AND s.number = t.set_number)`,
+      SELECT 1 FROM vault.container_set s
+      WHERE s.tenant = t.tenant AND s.number = t.set_number AND s.index_key_id = t.index_key_id)`,
   },
   {
     table: 'token_index',

@@ -4,7 +4,7 @@ import { Problem } from '../../core/problem.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION_COLUMNS, toApplicationRecord } from './application-rows.ts';
 import type { Connections } from './connections.ts';
-import { type ContainerSets, containersOf, setName } from './container-sets.ts';
+import { type ContainerSets, setOf } from './container-sets.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';
 import type { Parameter, Statement } from './sql-client.ts';
@@ -61,8 +61,7 @@ function resealed(
     after.clear,
     after.presented,
     after.full,
-    indexes && containersOf(indexes),
-    indexes && setName(indexes),
+    ...(indexes ? setOf(indexes) : [null, null]),
   ];
 }
 

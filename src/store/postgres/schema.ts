@@ -31,10 +31,10 @@ const GATES = 4096;
  * - `token_id` is the only other index of `token` without a condition: a generic plan that finds a token by its id can
  *   choose no other. `token_newest` leaves out the id, which doubles an entry: few tokens share a time. Key ids need no
  *   index, since `token_count` counts the tokens under each key.
- * - `token_index` and `token.set_number` are as in SQLite. `container_set` has only sets with a number. A set stays until
- *   its index key is removed, so that no process waits for another one or remembers a number that has another set. A
- *   token of a set without a number has each container's blind index in `blinds`. The numbers of sets stand where
- *   PostgreSQL would leave space to align the next column.
+ * - `token_index` and `token.set_number` are as in SQLite. `container_set` has only sets with a number. A set keeps its
+ *   number without tokens, and is removed with its index key: the names under another key differ, so no process adds it
+ *   again. The containers of a token in a set without a number are in `blinds`. `set_number` fills bytes that PostgreSQL
+ *   would leave free to align the next column.
  * - `token_count` has a row for each chain, so that processes do not wait for each other: a sum is the number, and the
  *   `live` of one row may be negative. `live` counts the rows of live tokens under these keys, expired ones included;
  *   `active` counts tokens in `month`. One row for both, so that a create changes one counter.

@@ -40,10 +40,13 @@ interface Choice {
 /** What a search needs to know about a tenant before it chooses its start. */
 export interface Weights {
   readonly tenant: number;
-  /** The container sets that can have visible tokens. */
+  /** The container sets that can have visible tokens. `setsOf` returns only these. */
   readonly visible: readonly number[];
   readonly setsOf: SetsOf;
-  /** The number of tokens in visible sets, including expired ones: up to a limit if sets are hidden. */
+  /**
+   * The number of tokens in visible sets, including expired ones: up to a limit if sets are hidden. 0 if an index serves
+   * the query.
+   */
   readonly tokens: number;
   /**
    * How many visible tokens a search would read from each condition of `TokenQuery.all`, up to a limit, and how many of
@@ -63,51 +66,60 @@ interface Place {
   readonly visible: Fragment;
 }
 
+type Rules = ReturnType<typeof containerRules>;
+
 /** Returns the statement for `readWeights`. It returns no row if the tenant does not exist. */
 export function weigh(tenantKey: string | null, query: TokenQuery, visible: TokenFilter['visible']): Fragment {
   const place = { tenant: raw('n.tenant'), visible: raw('v.visible') };
   const rules = containerRules(visible);
   const counts = query.all.map((condition) => {
+    const only = onlyBlinds(query);
     // The query has only this blind index, so there is nothing to choose and no other condition to test.
-    if (onlyBlinds(query)?.length === 1) return sql`0, ${FEW}::bigint`;
+    if (only?.length === 1) return sql`${FEW}::bigint, ${countEntries(place, only, raw('1'))}`;
     // Use a lower limit: counting up to FEW for each condition would take longer than the list itself.
     return countUpTo(fewOf(without(query, condition)), condition, place);
   });
-  const tokens =
-    rules === undefined
-      ? raw('(SELECT coalesce(sum(live), 0)::bigint FROM vault.token_count WHERE tenant = n.tenant)')
-      : countMembers(place.tenant, raw('SELECT unnest(v.visible)'), sql`${fewOf(query)}`);
-  const sets = raw(`ARRAY(SELECT array_to_string(number::text || containers::text[], ' ') FROM vault.container_set
-    WHERE tenant = n.tenant)`);
   const columns = counts.reduce(
     (before, count) => sql`${before}, ${count}`,
-    sql`n.tenant, v.visible, ${sets}, ${tokens}`,
+    sql`n.tenant, v.visible, v.sets, ${countTokens(query, rules, place)}`,
   );
-  return sql`SELECT ${columns} FROM vault.tenant n, LATERAL (SELECT ${visibleSets(rules)} AS visible OFFSET 0) v
+  return sql`SELECT ${columns} FROM vault.tenant n, LATERAL (
+      SELECT array_agg(number) AS visible, array_agg(array_to_string(number::text || containers::text[], ' ')) AS sets
+      FROM ${visibleSets(rules)}) v
     WHERE n.id = ${tenantKey}`;
 }
 
+/** Returns the number of tokens, for a search that no index serves. */
+function countTokens(query: TokenQuery, rules: Rules, { tenant }: Place): Fragment {
+  if (query.all.some((each) => 'id_in' in each || 'id_prefix' in each || 'index_in' in each)) return raw('0');
+  return rules === undefined
+    ? raw('(SELECT coalesce(sum(live), 0)::bigint FROM vault.token_count WHERE tenant = n.tenant)')
+    : countMembers(tenant, raw('SELECT unnest(v.visible)'), sql`${fewOf(query)}`);
+}
+
 /**
- * Returns the array of the sets that can have tokens visible by these rules, for the tenant `n`. The containers of set 0
- * are those with an entry.
+ * Returns the sets of the tenant `n` that can have tokens visible by these rules, with their containers. Set 0 has those
+ * of the rules that have an entry.
  */
-function visibleSets(rules: ReturnType<typeof containerRules>): Fragment {
-  const numbered = raw('SELECT number, containers FROM vault.container_set WHERE tenant = n.tenant');
-  if (rules === undefined) return sql`ARRAY(SELECT 0::smallint UNION ALL SELECT number FROM (${numbered}) s)`;
-  const containers = blindsOf(rules.flat(2));
+function visibleSets(rules: Rules): Fragment {
+  const numbered = raw('UNION ALL SELECT number, containers FROM vault.container_set WHERE tenant = n.tenant');
+  if (rules === undefined) {
+    return sql`(SELECT 0::smallint, ARRAY[]::uuid[] FROM (SELECT 1 FROM vault.token
+        WHERE tenant = n.tenant AND set_number = 0 AND deleted_at IS NULL ORDER BY created_at LIMIT 1) t
+      ${numbered}) s (number, containers)`;
+  }
   const isVisible = join(
     rules.map((lists) =>
       join(
-        lists.map((list) => sql`s.containers && ${blindsOf(list)}::uuid[]`),
+        lists.map((list) => sql`containers && ${blindsOf(list)}::uuid[]`),
         'AND',
       ),
     ),
     'OR',
   );
-  return sql`ARRAY(SELECT s.number FROM (SELECT 0::smallint AS number, ARRAY(SELECT w.blind
-      FROM unnest(${containers}::uuid[]) w (blind), LATERAL (SELECT 1 FROM vault.token_index
-        WHERE tenant = n.tenant AND blind = w.blind AND set_number = 0 ORDER BY created_at, token LIMIT 1) x) AS containers
-    UNION ALL ${numbered}) s WHERE ${isVisible})`;
+  return sql`(SELECT 0::smallint, ARRAY(SELECT w.blind FROM unnest(${blindsOf(rules.flat(2))}::uuid[]) w (blind),
+      LATERAL (SELECT 1 FROM vault.token_index WHERE tenant = n.tenant AND blind = w.blind AND set_number = 0
+        ORDER BY created_at, token LIMIT 1) x) ${numbered}) s (number, containers) WHERE ${isVisible}`;
 }
 
 /** Returns the columns for `Expected`: counts of a condition up to `most`. */
@@ -129,14 +141,14 @@ function countUpTo(most: number, condition: TokenCondition, place: Place): Fragm
 function countEntries({ tenant, visible }: Place, blinds: readonly string[], most: Fragment): Fragment {
   return sql`(SELECT count(*) FROM (SELECT 1 FROM unnest(${blinds}::uuid[]) w (blind), unnest(${visible}) s (number),
     LATERAL (SELECT 1 FROM vault.token_index WHERE tenant = ${tenant} AND blind = w.blind AND set_number = s.number
-      ORDER BY created_at, token LIMIT ${most}) x LIMIT ${most}) y)`;
+      ORDER BY created_at, token OFFSET 0) x LIMIT ${most}) y)`;
 }
 
 /** Returns the count of tokens in these sets. */
 function countMembers(tenant: Fragment, numbers: Fragment, most: Fragment): Fragment {
   return sql`(SELECT count(*) FROM (SELECT 1 FROM (${numbers}) s (number),
     LATERAL (SELECT 1 FROM vault.token WHERE tenant = ${tenant} AND set_number = s.number AND deleted_at IS NULL
-      ORDER BY created_at LIMIT ${most}) x LIMIT ${most}) y)`;
+      ORDER BY created_at OFFSET 0) x LIMIT ${most}) y)`;
 }
 
 export function readWeights([tenant, visible, sets, tokens, ...expected]: Row): Weights {
@@ -145,7 +157,9 @@ export function readWeights([tenant, visible, sets, tokens, ...expected]: Row): 
     tenant: storedNumber(tenant),
     visible: listOf(visible).map(storedNumber),
     setsOf: (blinds) =>
-      parts.filter(([, ...containers]) => containers.some((each) => blinds.includes(each))).map(([n]) => Number(n)),
+      parts
+        .filter(([number, ...containers]) => number !== '0' && containers.some((each) => blinds.includes(each)))
+        .map(([number]) => Number(number)),
     tokens: storedNumber(tokens),
     expected: expected.flatMap((count, at) => {
       if (at % 2 === 1) return [];
@@ -155,7 +169,9 @@ export function readWeights([tenant, visible, sets, tokens, ...expected]: Row): 
   };
 }
 
+/** Reads an array, which is NULL if it has no elements. */
 function listOf(value: unknown): readonly unknown[] {
+  if (value === null) return [];
   if (!Array.isArray(value)) throw new Problem('integrity_failure');
   return value;
 }
@@ -215,7 +231,7 @@ function choose(weights: Weights, query: TokenQuery): Choice {
     const isFew = best.count < fewOf(start.rest);
     if (isFew || start.isOrdered) return { start, isFew };
   }
-  return { start: startFromNewest(weights, query), isFew: weights.tokens < fewOf(query) };
+  return { start: startFromNewest(weights, query), isFew: best === undefined && weights.tokens < fewOf(query) };
 }
 
 /** The row of `token` with the number of the row `i`. OFFSET 0 keeps PostgreSQL from joining in another order. */
@@ -237,7 +253,7 @@ function startFrom(weights: Weights, query: TokenQuery, condition: TokenConditio
     return { from, created, rest, isOrdered: false };
   }
   const blinds = 'index_in' in condition ? blindsOf(condition.index_in) : [];
-  const sets = setsOf(blinds).filter((number) => visible.includes(number));
+  const sets = setsOf(blinds);
   if (!hasEntries && sets.length > 0) return { ...startFromSets(tenant, sets), rest };
   const members = sets.map((number) => membersOf(tenant, number, raw('token, created_at')));
   if (blinds.length === 1) {
@@ -246,7 +262,7 @@ function startFrom(weights: Weights, query: TokenQuery, condition: TokenConditio
       .filter((number) => !sets.includes(number))
       .map(
         (number) => sql`SELECT token, created_at FROM vault.token_index
-          WHERE tenant = ${tenant} AND blind = ${blinds[0]} AND set_number = ${number} ORDER BY created_at DESC`,
+          WHERE tenant = ${tenant} AND blind = ${blinds[0]} AND set_number = ${number}`,
       );
     const from = sql`(${union([...entries, ...members])}) i, ${TOKEN_OF_I} WHERE ${live}`;
     return { from, created: raw('i.created_at'), rest, isOrdered: true };
@@ -260,12 +276,15 @@ function startFrom(weights: Weights, query: TokenQuery, condition: TokenConditio
 
 function membersOf(tenant: number, number: number, columns: Fragment): Fragment {
   return sql`SELECT ${columns} FROM vault.token
-    WHERE tenant = ${tenant} AND set_number = ${number} AND deleted_at IS NULL ORDER BY created_at DESC`;
+    WHERE tenant = ${tenant} AND set_number = ${number} AND deleted_at IS NULL`;
 }
 
-/** Returns the rows of all these queries. PostgreSQL merges queries that are ordered. */
+/** Returns the rows of all these queries. PostgreSQL merges them, newest first, only if each is ordered. */
 function union(queries: readonly Fragment[]): Fragment {
-  return queries.map((query) => sql`(${query})`).reduce((before, query) => sql`${before} UNION ALL ${query}`);
+  const [only] = queries;
+  if (only !== undefined && queries.length === 1) return only;
+  const ordered = queries.map((query) => sql`(${query} ORDER BY created_at DESC)`);
+  return ordered.reduce((before, query) => sql`${before} UNION ALL ${query}`);
 }
 
 /** Returns the start from all tokens in visible sets. */
@@ -336,7 +355,7 @@ function totalFromIndex({ tenant, visible, setsOf, expected }: Weights, query: T
   const blinds = onlyBlinds(query);
   if (blinds === undefined || (blinds.length > 1 && expected[0]?.entries !== 0)) return undefined;
   const most = sql`${MAX_TOTAL + 1}::bigint + (SELECT examined FROM expired)`;
-  const sets = setsOf(blinds).filter((number) => visible.includes(number));
+  const sets = setsOf(blinds);
   const entries = countEntries({ tenant: sql`${tenant}`, visible: sql`${visible}::smallint[]` }, blinds, most);
   const members = countMembers(sql`${tenant}`, sql`SELECT unnest(${sets}::smallint[])`, most);
   return lessExpired(sql`SELECT ${entries} + ${members}`, whereQuery(query, setsOf), tenant, now);

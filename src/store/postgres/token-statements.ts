@@ -281,7 +281,7 @@ ${givenIn(8, [
   ['mac', 'bytea'],
 ])},
 ${oldIf('true', 'head')},
-changed AS (UPDATE vault.token t SET expires_at = NULL, blinds = NULL, clear = NULL, presented = NULL, revealed = NULL,
+changed AS (UPDATE vault.token t SET expires_at = NULL, set_number = 0, blinds = NULL, clear = NULL, presented = NULL, revealed = NULL,
     (created_by, deleted_by, deleted_at, mac) = (SELECT created_by, deleted_by, deleted_at, mac
       FROM given WHERE given.id = t.id)
   WHERE ${IS_OLD} RETURNING t.token),

@@ -5,7 +5,7 @@ import { Problem } from '../../core/problem.ts';
 import { isStorableText, storableText, storedNumber } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
 import { type Batch, type Connections, type LaneMember, type Place, placeParameters } from './connections.ts';
-import { type ContainerSets, containersOf, setName } from './container-sets.ts';
+import { type ContainerSets, setOf } from './container-sets.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows, type TokenName } from './lock-rows.ts';
 import type { Parameter, Row, Scalar, Statement } from './sql-client.ts';
@@ -77,8 +77,9 @@ function sealedOf({ clear, presented, full }: TokenRecord): readonly Scalar[] {
 
 /** Returns the last columns of a row: the blind indexes as a text, the sealed values, the containers and their set. */
 function lastOf(token: TokenRecord, indexes: TokenIndexes): readonly Scalar[] {
-  const [blinds, containers] = [blindsOf(indexes), containersOf(indexes)].map((list) => `{${list.join()}}`);
-  return [blinds, ...sealedOf(token), containers, setName(indexes)];
+  const [containers, setName] = setOf(indexes);
+  const [blinds, others] = [blindsOf(indexes), containers].map((list) => `{${list.join()}}`);
+  return [blinds, ...sealedOf(token), others, setName];
 }
 
 /** Returns a row of the lists of `createMany`. */
@@ -110,14 +111,7 @@ function insertion(
 ): TokenChange<InsertTokenOutcome> {
   const fingerprints = fingerprintsOf(indexes);
   const owner = ownerOf(token);
-  const one = [
-    ...owner,
-    ...clearOf(token),
-    blindsOf(indexes),
-    ...sealedOf(token),
-    containersOf(indexes),
-    setName(indexes),
-  ];
+  const one = [...owner, ...clearOf(token), blindsOf(indexes), ...sealedOf(token), ...setOf(indexes)];
   const values = deduplicate ? [...one, fingerprints, now] : one;
   const statement: Statement = deduplicate ? TOKEN_CHANGES.createUnlessDuplicate : TOKEN_CHANGES.create;
   return {
