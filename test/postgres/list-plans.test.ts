@@ -188,7 +188,8 @@ describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (
     const counted = plan.total === undefined ? undefined : await explain(plan.total);
     expect(counted?.rows[0]?.[0]).toBe(total);
     expect(counted?.scans ?? []).not.toContain('Seq Scan');
-    expect(counted?.read ?? 0).toBeLessThanOrEqual((total ?? 0) + read);
+    // Before version 18, PostgreSQL rounds the rows of a loop, so a sum may be 1 too high.
+    expect(counted?.read ?? 0).toBeLessThanOrEqual((total ?? 0) + read + 1);
   });
 
   it('counts no more entries than the maximum total', async () => {
