@@ -67,6 +67,19 @@ describe('members', () => {
     expect(await client.run({ text: groups })).toEqual([[9], [8], [4]]);
   });
 
+  it('do not wait for later members that can share statements', async () => {
+    const lane = openTestLane(url);
+    await lane.join(memberOf(5));
+    const settled: unknown[] = [];
+    const made = [1, 5].map(async (row, at) => {
+      const key = ['later', 'earlier'][at] ?? '';
+      const batch = { key, id: key, row: [], bind: () => [] };
+      settled.push(await lane.join(memberOf(row, { batch })));
+    });
+    await Promise.all(made);
+    expect(settled).toEqual(['made', 'refused']);
+  });
+
   it('succeed when the entry of another member cannot be linked', async () => {
     const lane = openTestLane(url);
     const link = () => {

@@ -6,7 +6,6 @@ import { COMMITS } from '../rows/channels.ts';
 import type { Connections, LaneMember, Transaction } from './connections.ts';
 import type { HeldConnection } from './held-connection.ts';
 import { CommitLost, findSettled, type Outcome, runChange, runGroup, TransactionFailed } from './lane-transaction.ts';
-import { compare } from './lock-rows.ts';
 import { HEARTBEAT, ownChain, WRITES_ON_ROOT } from './own-chain.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, stopping } from './retry.ts';
 import type { SqlClient } from './sql-client.ts';
@@ -127,10 +126,9 @@ export function openLane(
       (isOpen && !isFull ? list : left).push(task);
     }
     waiting = left;
-    // Only neighbours can share a statement.
-    const keyOf = ({ work }: Task) => ('member' in work && work.member.batch?.key) || '';
-    sure.sort((a, b) => compare(keyOf(a), keyOf(b)));
-    return [...sure, ...refusers];
+    // Only neighbours can share a statement. The first task stays first, so it does not run again.
+    const groups = Map.groupBy(sure, ({ work }) => 'member' in work && work.member.batch?.key);
+    return [...[...groups.values()].flat(), ...refusers];
   }
 
   /** Runs the next transaction. Resolves to false if the lane must pause before the next attempt. */

@@ -25,7 +25,7 @@ export const LOCKS = {
   },
 } as const satisfies Record<string, Statement>;
 
-export function compare(a: string, b: string): number {
+function compare(a: string, b: string): number {
   if (a === b) return 0;
   return a < b ? -1 : 1;
 }
