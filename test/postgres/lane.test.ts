@@ -67,17 +67,34 @@ describe('members', () => {
     expect(await client.run({ text: groups })).toEqual([[9], [8], [4]]);
   });
 
+  const batch = (key: string) => ({ batch: { key, id: key, row: [], bind: () => [] } });
+
   it('do not wait for later members that can share statements', async () => {
     const lane = openTestLane(url);
     await lane.join(memberOf(5));
     const settled: unknown[] = [];
-    const made = [1, 5].map(async (row, at) => {
-      const key = ['later', 'earlier'][at] ?? '';
-      const batch = { key, id: key, row: [], bind: () => [] };
-      settled.push(await lane.join(memberOf(row, { batch })));
-    });
-    await Promise.all(made);
+    const made = [memberOf(1, batch('later')), memberOf(5, batch('earlier'))];
+    await Promise.all(made.map(async (member) => settled.push(await lane.join(member))));
     expect(settled).toEqual(['made', 'refused']);
+  });
+
+  it.each([
+    ['that may refuse', { mayRefuse: true }],
+    ['that can share statements', batch('other')],
+  ])('%s end while others are refused all the time', async (_, parts) => {
+    const lane = openTestLane(url);
+    await lane.join(memberOf(5));
+    let isMade = false;
+    let refused = 0;
+    const refuse = async () => {
+      for (; !isMade && refused < 200; refused += 1) await lane.join(memberOf(5, batch('refused')));
+    };
+    const make = async () => {
+      await lane.join(memberOf(1, parts));
+      isMade = true;
+    };
+    await Promise.all([refuse(), refuse(), refuse(), make()]);
+    expect(refused).toBeLessThan(50);
   });
 
   it('succeed when the entry of another member cannot be linked', async () => {

@@ -15,6 +15,9 @@ const GROUP_SIZE = 64;
 /** The maximum number of members in a transaction that may refuse. */
 const MAX_REFUSERS = 8;
 
+/** The number of transactions after which a member that may refuse is no longer last. */
+const MAX_LAST = 8;
+
 /** The maximum number of waiting tasks. */
 const MAX_WAITING = 4096;
 
@@ -31,6 +34,8 @@ interface Task {
   readonly settle: (outcome: Exclude<Outcome, { readonly state: 'again' }>) => void;
   /** Whether the task must run alone, because a group that contained it has failed. */
   isAlone: boolean;
+  /** How often the task has run without an outcome. */
+  runs: number;
 }
 
 /** The options of a lane. */
@@ -90,7 +95,7 @@ export function openLane(
         if (outcome.state === 'done') resolve(outcome.result as T);
         else reject(outcome.state === 'refused' ? outcome.error : new Problem('write_unsettled'));
       };
-      waiting.push({ work, settle, deadline: performance.now() + deadlineMs, isAlone: false });
+      waiting.push({ work, settle, deadline: performance.now() + deadlineMs, isAlone: false, runs: 0 });
       draining ??= drain();
     });
   }
@@ -108,7 +113,7 @@ export function openLane(
 
   /**
    * Removes the tasks of the next transaction from the queue: one change, or several members. Members that may refuse
-   * are last.
+   * are last, but not for ever: earlier members that are refused make them run again.
    */
   function takeNext(): readonly Task[] {
     const [first] = waiting;
@@ -120,15 +125,16 @@ export function openLane(
     for (const task of waiting) {
       const { work } = task;
       if (task.isAlone || 'change' in work) isOpen = false;
-      const list = 'member' in work && work.member.mayRefuse === true ? refusers : sure;
+      const list = 'member' in work && work.member.mayRefuse === true && task.runs < MAX_LAST ? refusers : sure;
       const isFull =
         sure.length + refusers.length === GROUP_SIZE || (list === refusers && list.length === MAX_REFUSERS);
       (isOpen && !isFull ? list : left).push(task);
     }
     waiting = left;
-    // Only neighbours can share a statement. The first task stays first, so it does not run again.
-    const groups = Map.groupBy(sure, ({ work }) => 'member' in work && work.member.batch?.key);
-    return [...[...groups.values()].flat(), ...refusers];
+    // Only neighbours can share a statement. The first task stays first, so it ends with this transaction.
+    const keyOf = ({ work }: Task) => 'member' in work && work.member.batch?.key;
+    const keys = [...new Set(sure.map(keyOf))];
+    return [...keys.flatMap((key) => sure.filter((task) => keyOf(task) === key)), ...refusers];
   }
 
   /** Runs the next transaction. Resolves to false if the lane must pause before the next attempt. */
@@ -176,10 +182,12 @@ export function openLane(
     const again: Task[] = [];
     for (const [at, task] of tasks.entries()) {
       const outcome = outcomes[at] ?? { state: 'again' };
+      task.runs += 1;
       if (outcome.state === 'again') again.push(task);
       else task.settle(outcome);
     }
-    waiting = [...again, ...waiting];
+    // The oldest is first in the next transaction, so that newer tasks cannot make it run again for ever.
+    waiting = [...again.sort((a, b) => a.deadline - b.deadline), ...waiting];
   }
 
   async function run(tasks: readonly Task[]): Promise<readonly Outcome[]> {
