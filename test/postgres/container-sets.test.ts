@@ -1,5 +1,6 @@
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { afterAll, beforeAll, expect, it, vi } from 'vitest';
 import type { Store } from '../../src/core/ports.ts';
+import { containerSets } from '../../src/store/postgres/container-sets.ts';
 import { MAX_SET_NUMBER } from '../../src/store/rows/container-sets.ts';
 import {
   addTenant,
@@ -15,6 +16,7 @@ import {
 import { createDatabase } from './create-database.ts';
 import { openClient } from './open-client.ts';
 import { openTwice } from './open-twice.ts';
+import { transactionOf } from './race.ts';
 
 let stores: readonly [Store, Store];
 let url: string;
@@ -65,6 +67,42 @@ it('two daemons that add sets at the same time give each set one number, up to t
   }
   expect(await idsIn(two, id, '/')).toHaveLength(2 * names.length);
   expect(await one.inspect()).toEqual([]);
+});
+
+it('a daemon asks once a minute for a number of a tenant that has no free one', async () => {
+  let asked = 0;
+  const sets = containerSets({
+    changeTokens: (change) => {
+      asked += 1;
+      return change(transactionOf(async () => [[false, false]]));
+    },
+  });
+  const addSets = (tenantId: string) =>
+    Promise.all(
+      Array.from({ length: 20 }, (_, n) => {
+        const written = { token: tokenRecord(tenantId), indexes: indexes('x', `/${n}/`) };
+        return sets.ensured([written], () => Promise.resolve('written'));
+      }),
+    );
+  expect(new Set(await addSets('one'))).toEqual(new Set(['written']));
+  await addSets('one');
+  expect(asked).toBe(1);
+  await addSets('two');
+  expect(asked).toBe(2);
+  const later = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 61_000);
+  await addSets('one');
+  later.mockRestore();
+  expect(asked).toBe(3);
+});
+
+it('sets that wait for one that cannot be added fail with it, and later ones are added', async () => {
+  const answers = [Promise.reject(new Error('no database')), Promise.resolve(true)];
+  const sets = containerSets({ changeTokens: <T>() => (answers.shift() ?? Promise.reject()) as Promise<T> });
+  const addSet = (name: string) =>
+    sets.ensured([{ token: tokenRecord('tenant'), indexes: indexes('x', name) }], () => Promise.resolve('written'));
+  const added = ['/a/', '/b/', '/c/'].map((name) => addSet(name).catch((error: Error) => error.message));
+  expect(await Promise.all(added)).toEqual(['no database', 'no database', 'no database']);
+  expect(await addSet('/b/')).toBe('written');
 });
 
 it('a daemon finds a token at once in a set that another daemon has just added', async () => {

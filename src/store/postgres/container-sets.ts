@@ -1,13 +1,13 @@
 import type { TokenIndexes, TokenRecord } from '../../core/ports.ts';
 import { MAX_SET_NUMBER, nameOf } from '../rows/container-sets.ts';
 import type { Connections } from './connections.ts';
-import type { Parameter, Statement } from './sql-client.ts';
+import type { Statement } from './sql-client.ts';
 import { blindText, uuidKey } from './uuid-text.ts';
 
-/** The time in milliseconds after which a set that found no free number asks again. */
+/** The time in milliseconds for which a process asks for no other number of a tenant that had no free one. */
 const RETRY_MS = 60_000;
 
-/** The maximum number of sets that a process remembers. */
+/** The maximum number of sets, and of tenants without a free number, that a process remembers. */
 const MAX_KNOWN = 10_000;
 
 /**
@@ -48,42 +48,51 @@ interface Written {
   readonly indexes: TokenIndexes;
 }
 
+function ownerOf({ tenant_id, index_key_id }: Written['token']): string {
+  return `${tenant_id} ${index_key_id}`;
+}
+
 export type ContainerSets = ReturnType<typeof containerSets>;
 
 /** Returns the function that gives numbers to container sets. The statement that writes a token reads the number. */
 export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'>) {
-  /** By name, which depends on the tenant's key: the end of adding the set, or the time until which it is known. */
-  const known = new Map<string, Promise<void> | number>();
+  /** The names of the sets that have a number. A name depends on the tenant's key. */
+  const known = new Set<string>();
+  /** By tenant and index key: the time until which no number is free. */
+  const full = new Map<string, number>();
+  /** The end of adding the last set. Sets are added one by one, because the first may find that no number is free. */
+  let last: Promise<void> = Promise.resolve();
 
-  function isKnown(name: string | null): boolean {
-    const until = name === null ? Infinity : known.get(name);
-    return typeof until === 'number' && until > Date.now();
+  function isKnown({ token, indexes }: Written): boolean {
+    const [, name] = setOf(indexes);
+    return name === null || known.has(name) || (full.get(ownerOf(token)) ?? 0) > Date.now();
   }
 
-  async function add(name: string, values: readonly Parameter[]): Promise<void> {
-    try {
-      const hasNumber = await changeTokens(async ({ run }) => {
-        for (;;) {
-          const [[isKnown, isFree] = []] = await run(ADD, values);
-          if (isKnown === true || isFree !== true) return isKnown === true;
-        }
-      });
-      known.set(name, hasNumber ? Infinity : Date.now() + RETRY_MS);
-    } catch (error) {
-      known.delete(name);
-      throw error;
-    }
+  async function add(written: Written): Promise<void> {
+    if (isKnown(written)) return;
+    const { token, indexes } = written;
+    const [containers, name] = setOf(indexes);
+    const values = [uuidKey(token.tenant_id), token.index_key_id, name, containers];
+    const hasNumber = await changeTokens(async ({ run }) => {
+      for (;;) {
+        const [[isKnown, isFree] = []] = await run(ADD, values);
+        if (isKnown === true || isFree !== true) return isKnown === true;
+      }
+    });
+    for (const list of [known, full]) if (list.size >= MAX_KNOWN) list.clear();
+    if (hasNumber && name !== null) known.add(name);
+    else full.set(ownerOf(token), Date.now() + RETRY_MS);
   }
 
   async function addAll(tokens: readonly Written[]): Promise<void> {
-    for (const { token, indexes } of tokens) {
-      const [containers, name] = setOf(indexes);
-      if (name === null || isKnown(name)) continue;
-      if (known.size >= MAX_KNOWN) known.clear();
-      const values = [uuidKey(token.tenant_id), token.index_key_id, name, containers];
-      const found = known.get(name);
-      const adding = typeof found === 'object' ? found : add(name, values);
-      known.set(name, adding);
+    for (const written of tokens) {
+      if (isKnown(written)) continue;
+      const adding = last.then(() => add(written));
+      last = adding;
+      // A failure rejects those that wait, too: the deadline of each would otherwise begin only now.
+      adding.catch(() => {
+        if (last === adding) last = Promise.resolve();
+      });
       await adding;
     }
   }
@@ -91,8 +100,7 @@ export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'
   return {
     /** Adds the sets of these tokens that this process has not seen yet, then writes. Writes at once if there is none. */
     async ensured<T>(tokens: readonly Written[], write: () => Promise<T>): Promise<T> {
-      const isReady = tokens.every(({ indexes }) => isKnown(setOf(indexes)[1]));
-      if (!isReady) await addAll(tokens);
+      if (!tokens.every(isKnown)) await addAll(tokens);
       return write();
     },
   };
