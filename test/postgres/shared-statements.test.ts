@@ -55,6 +55,15 @@ const gaps = async ({ run }: SqlClient) => {
   return (await run({ text })).flat();
 };
 
+/** Parameters: id, tenant id. Inserts a token without index entries. */
+const INSERT = {
+  text: `INSERT INTO vault.token (tenant, id, type, created_at, revision, key_id, index_key_id, active_month, blinds,
+    clear, presented, revealed) SELECT tenant, $1, 1, 0, 1, 1, 2, 0, '{}', '', '', '' FROM vault.tenant WHERE id = $2`,
+};
+const COUNT_WAITING = {
+  text: `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
+};
+
 const ids = (count: number) => Array.from({ length: count }, () => nextId());
 
 describe('creates that wait together', () => {
@@ -143,16 +152,28 @@ describe('creates that wait together', () => {
     const names = ids(4);
     const other = await openClient(url);
     await other.run({ text: 'BEGIN' });
-    const text = `INSERT INTO vault.token (tenant, id, type, created_at, revision, key_id, index_key_id, active_month, blinds,
-      clear, presented, revealed) SELECT tenant, $1, 1, 0, 1, 1, 2, 0, '{}', '', '', '' FROM vault.tenant WHERE id = $2`;
-    await other.run({ text }, [names[2] ?? '', tenantId]);
+    await other.run(INSERT, [names[2] ?? '', tenantId]);
     const outcomes = create(of(tenantId, names));
-    const waits = `SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
-    await expect.poll(() => other.run({ text: waits })).toEqual([[1]]);
+    await expect.poll(() => other.run(COUNT_WAITING)).toEqual([[1]]);
     await other.commit();
     expect(await outcomes).toEqual(expected);
     expect(await gaps(other)).toEqual([0]);
     await other.run({ text: 'DELETE FROM vault.token WHERE id = $1' }, [names[2] ?? '']);
+    expect(await stores[0].inspect()).toEqual([]);
+  });
+
+  it('do not deadlock with another process that creates them in another order', async () => {
+    const { id: tenantId } = await addTenant(stores[0]);
+    const [a = '', b = ''] = ids(2);
+    const other = await openClient(url);
+    await other.run({ text: "BEGIN; SET LOCAL deadlock_timeout TO '1ms'" });
+    await other.run(INSERT, [a, tenantId]);
+    const outcomes = createAll(of(tenantId, [b, a]));
+    await expect.poll(() => other.run(COUNT_WAITING)).toEqual([[1]]);
+    await other.run(INSERT, [b, tenantId]);
+    await other.commit();
+    expect(await outcomes).toEqual(['id_taken', 'id_taken']);
+    await other.run({ text: 'DELETE FROM vault.token WHERE id = ANY ($1)' }, [[a, b]]);
     expect(await stores[0].inspect()).toEqual([]);
   });
 });

@@ -172,7 +172,7 @@ const NEW: Lists = [
 
 /**
  * Parameters: place, tenant id, data key, index key, then the lists `NEW`. Returns the columns of `CREATE`. Refuses a
- * token whose id is taken.
+ * token whose id is taken. Inserts in the order of the ids, so that processes that create the same ids do not deadlock.
  */
 const CREATE_MANY: Statement = {
   name: 'createTokens',
@@ -187,7 +187,7 @@ kept AS MATERIALIZED (SELECT ok.tenant, given.place FROM ok, given, taken
 made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
     active_month, set_number, blinds, clear, presented, revealed)
   SELECT tenant, id, type, created_at, expires_at, revision, $8, $9, active_month, set_number, indexes, clear, presented,
-    revealed FROM ${withSets('kept')} w ORDER BY place
+    revealed FROM ${withSets('kept')} w ORDER BY id
   RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
 indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
   SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b),
