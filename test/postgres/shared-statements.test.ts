@@ -93,6 +93,19 @@ describe('creates that wait together', () => {
     expect(await stores[0].inspect()).toEqual([]);
   });
 
+  it('share no statement when they have many index entries', async () => {
+    const { id: tenantId } = await addTenant(stores[0]);
+    const names = ids(5);
+    const values = Array.from({ length: 2000 }, (_, n) => `value ${n}`);
+    const options = { deduplicate: false, now: NOW };
+    const made = of(tenantId, names).map((token) =>
+      stores[0].insertToken(token, indexes(token.id, ...values), options, entry(token.id)),
+    );
+    await Promise.all(made);
+    const found = await statementsOf(await openClient(url), tenantId);
+    expect(found).toEqual([names.slice(0, 3), names.slice(3)]);
+  });
+
   it('share one for each tenant', async () => {
     const tenants = [await addTenant(stores[0]), await addTenant(stores[0])];
     const names = ids(6);

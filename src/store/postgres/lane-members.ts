@@ -1,6 +1,7 @@
 import type { AuditHead } from '../../core/audit/ports.ts';
 import { type PlacedEntry, placeAfter } from './audit-chain.ts';
 import type { Batch, Bound, LaneMember } from './connections.ts';
+import type { Scalar } from './sql-client.ts';
 
 /** A member of a group with its statements, or the error that building them threw. */
 export type Sendable =
@@ -14,16 +15,20 @@ export type Sendable =
     }
   | { readonly error: unknown };
 
-/** The maximum number of bytes in a shared statement, whose lists are sent as texts of twice their length. */
+/** The maximum length of the values in a shared statement. Lists send bytes as texts of twice their length. */
 const MAX_SHARED_BYTES = 256 * 1024;
 
 /** Neighbours in a group that share a statement. */
 interface Shared {
   readonly batch: Batch;
-  /** The number of bytes that the statement may still take. */
+  /** The length of the values that the statement may still take. */
   room: number;
   readonly members: Map<string, { readonly member: LaneMember<unknown>; readonly entry: PlacedEntry }>;
   readonly bound: Bound[];
+}
+
+function lengthOf(value: Scalar): number {
+  return value instanceof Uint8Array || typeof value === 'string' ? value.length : 0;
 }
 
 /** Gives the entries of the members consecutive places, as if each member changed something. */
@@ -42,7 +47,7 @@ export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead
         last = entry ?? last;
         return { member, entry, bound, at: 0 };
       }
-      const size = batch.row.reduce<number>((sum, value) => sum + (value instanceof Uint8Array ? value.length : 0), 0);
+      const size = batch.row.reduce<number>((sum, value) => sum + lengthOf(value), 0);
       if (shared?.batch.key !== batch.key || shared.members.has(batch.id) || shared.room < size) {
         shared = { batch, room: MAX_SHARED_BYTES, members: new Map(), bound: [] };
         groups.push(shared);
