@@ -57,7 +57,7 @@ export function placeParameters({ chain, sequence, previous, at, sealed, link }:
   return [chain, sequence, previous, at, sealed, link];
 }
 
-/** How members of a transaction share statements, which costs the server half of what statements for each cost. */
+/** Describes how members of a transaction share statements. This halves the work of the server. */
 export interface Batch {
   /** Members with the same key may share statements. */
   readonly key: string;
@@ -99,8 +99,8 @@ export interface LaneMember<T> {
   statements(place: Place | undefined, chain: string): readonly Bound[];
   /**
    * Converts the rows of the statements, in their order, to a result. `at` is the position in a shared statement, or 0.
-   * `isHead` is false if the place was taken: the member changed nothing and runs again. `hasChanged` is true if the entry was written. May throw a problem only if
-   * nothing was changed.
+   * `isHead` is false if the place was taken: the member changed nothing and runs again. `hasChanged` is true if the
+   * entry was written. May throw a problem only if nothing was changed.
    */
   read(
     answers: readonly (readonly Row[])[],
@@ -122,7 +122,7 @@ export interface Connections {
   readSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /** Runs a change alone, in the root chain. No other such change of any process runs meanwhile. */
   change<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;
-  /** Runs a change alone, in the chain of this process. It may change tokens, container sets, counters and replies only. */
+  /** Runs a change alone, in the chain of this process. It may change only tokens, container sets, counters and replies. */
   changeTokens<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Runs a change of tokens together with others, in the chain of this process. */
   join<T>(member: LaneMember<T>): Promise<T>;

@@ -183,7 +183,8 @@ const TOKEN_CHECKS: readonly Check[] = [
     what: 'an index entry of the token is missing',
     sql: `SELECT id FROM t WHERE EXISTS (SELECT 1 FROM unnest(blinds) b WHERE b IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM vault.token_index i
-      WHERE i.tenant = t.tenant AND i.blind = b AND i.set_number = t.set_number AND i.created_at = t.created_at AND i.token = t.token OFFSET 0))`,
+      WHERE i.tenant = t.tenant AND i.blind = b AND i.set_number = t.set_number AND i.created_at = t.created_at
+        AND i.token = t.token OFFSET 0))`,
   },
 ];
 

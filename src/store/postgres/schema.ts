@@ -69,8 +69,8 @@ const TABLES: readonly string[] = [
   'CREATE INDEX application_parent ON vault.application (tenant, parent_id) WHERE parent_id IS NOT NULL',
   'CREATE INDEX application_expiry ON vault.application (expires_at) WHERE expires_at IS NOT NULL',
   `CREATE TABLE vault.token (token bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant integer NOT NULL,
-  type smallint NOT NULL, set_number smallint NOT NULL DEFAULT 0, active_month integer NOT NULL, created_at bigint NOT NULL, expires_at bigint, deleted_at bigint,
-  revision bigint NOT NULL, key_id integer NOT NULL, index_key_id integer NOT NULL, created_by uuid, deleted_by uuid,
+  type smallint NOT NULL, set_number smallint NOT NULL DEFAULT 0, active_month integer NOT NULL,
+  created_at bigint NOT NULL, expires_at bigint, deleted_at bigint, revision bigint NOT NULL, key_id integer NOT NULL, index_key_id integer NOT NULL, created_by uuid, deleted_by uuid,
   id text COLLATE "C" NOT NULL, mac bytea, blinds uuid[], clear bytea, presented bytea, revealed bytea,
   CHECK (CASE WHEN deleted_at IS NULL THEN num_nulls(blinds, clear, presented, revealed) = 0
     AND num_nonnulls(mac, created_by, deleted_by) = 0

@@ -38,7 +38,8 @@ const PURGES: readonly Statement[] = [
     text: `WITH stale AS MATERIALIZED (SELECT * FROM vault.token_index WHERE tenant = $1
   ORDER BY blind, set_number, created_at, token LIMIT $2),
 gone AS (DELETE FROM vault.token_index i USING stale WHERE i.tenant = stale.tenant AND i.blind = stale.blind
-  AND i.set_number = stale.set_number AND i.created_at = stale.created_at AND i.token = stale.token RETURNING 1) SELECT count(*) FROM gone`,
+  AND i.set_number = stale.set_number AND i.created_at = stale.created_at AND i.token = stale.token RETURNING 1)
+SELECT count(*) FROM gone`,
   },
   {
     text: `WITH gone AS (DELETE FROM vault.token WHERE token = ANY (ARRAY(

@@ -142,8 +142,8 @@ const INSERTED = `${countOf('head')}, n.has_keys, ${countOf('made')}`;
 
 /**
  * Parameters: place, tenant id, data key, index key, id, type, created_at, expires_at, revision, month, blinds, clear,
- * presented, revealed, containers, name of their set. Returns no row if the tenant does not exist. Otherwise returns whether the place is free, the
- * keys are the newest, and the token was inserted.
+ * presented, revealed, containers, name of their set. Returns no row if the tenant does not exist. Otherwise returns
+ * whether the place is free, the keys are the newest, and the token was inserted.
  */
 const CREATE: Statement = {
   name: 'createToken',
@@ -215,8 +215,8 @@ SELECT ${INSERTED}, duplicate.* FROM n LEFT JOIN duplicate ON true`,
 
 /**
  * Parameters: place, tenant id, data key, index key, then the lists. Returns whether the place is free and the keys are
- * the newest (NULL without the tenant), and the number of replaced tokens. Refuses a token that is expired or has another revision. An earlier
- * statement must lock the tokens, and `REINDEX` must follow.
+ * the newest (NULL without the tenant), and the number of replaced tokens. Refuses a token that is expired or has another
+ * revision. An earlier statement must lock the tokens, and `REINDEX` must follow.
  */
 const REPLACE: Statement = {
   name: 'replaceTokens',
@@ -281,8 +281,8 @@ ${givenIn(8, [
   ['mac', 'bytea'],
 ])},
 ${oldIf('true', 'head')},
-changed AS (UPDATE vault.token t SET expires_at = NULL, set_number = 0, blinds = NULL, clear = NULL, presented = NULL, revealed = NULL,
-    (created_by, deleted_by, deleted_at, mac) = (SELECT created_by, deleted_by, deleted_at, mac
+changed AS (UPDATE vault.token t SET expires_at = NULL, set_number = 0, blinds = NULL, clear = NULL, presented = NULL,
+    revealed = NULL, (created_by, deleted_by, deleted_at, mac) = (SELECT created_by, deleted_by, deleted_at, mac
       FROM given WHERE given.id = t.id)
   WHERE ${IS_OLD} RETURNING t.token),
 stale AS MATERIALIZED (SELECT tenant, blind, set_number, created_at, token FROM old, unnest(blinds) blind),
@@ -295,8 +295,8 @@ SELECT ${countOf('head')}, ${countOf('changed')}`,
 
 /**
  * Parameters: chain, tenant id, data key, index key, id, read revision, read data key, read index key, blinds or NULL
- * to keep them and the set, expires_at, clear, presented, revealed, containers, name of their set. Returns whether the keys are the newest, the token is
- * unchanged, and it was replaced. An earlier statement must lock the token, and `REINDEX` must follow.
+ * to keep them and the set, expires_at, clear, presented, revealed, containers, name of their set. Returns whether the
+ * token is unchanged, and whether it was replaced. An earlier statement must lock the token, and `REINDEX` must follow.
  */
 const RESEAL: Statement = {
   name: 'resealToken',

@@ -49,7 +49,7 @@ function placeOf(place: Place | undefined, chain: string): readonly Parameter[] 
   return place === undefined ? noPlace(chain) : placeParameters(place);
 }
 
-/** Returns the place of the first of some entries, with a list for each other member. */
+/** Returns the place parameters of consecutive entries: the first place, and lists of times, sealed bytes and links. */
 function placesOf(chain: string, places: readonly Place[]): readonly Parameter[] {
   const [first] = places;
   if (first === undefined) return noPlace(chain);
