@@ -78,6 +78,17 @@ describe('members', () => {
     expect(settled).toEqual(['made', 'refused']);
   });
 
+  it('run before those of a key that was refused in the last transaction', async () => {
+    const lane = openTestLane(url);
+    await lane.join(memberOf(5));
+    const settled: unknown[] = [];
+    const add = async (row: number) =>
+      settled.push(await lane.join(memberOf(row, batch(row === 5 ? 'refused' : 'other'))));
+    await add(5);
+    await Promise.all([add(5), add(5), add(5), add(1), add(2)]);
+    expect(settled).toEqual(['refused', 'made', 'made', 'refused', 'refused', 'refused']);
+  });
+
   it.each([
     ['that may refuse', { mayRefuse: true }],
     ['that can share statements', batch('other')],
@@ -87,7 +98,7 @@ describe('members', () => {
     let isMade = false;
     let refused = 0;
     const refuse = async () => {
-      for (; !isMade && refused < 200; refused += 1) await lane.join(memberOf(5, batch('refused')));
+      for (; !isMade && refused < 200; refused += 1) await lane.join(memberOf(5));
     };
     const make = async () => {
       await lane.join(memberOf(1, parts));

@@ -18,10 +18,11 @@ import type { Row, SqlClient, Statement } from './sql-client.ts';
 
 /**
  * The outcome of a task in a transaction. `again`: the transaction changed nothing for the task, which must run again.
+ * `hasChanged` is false if a member wrote no entry.
  */
 export type Outcome =
-  | { readonly state: 'done'; readonly result: unknown }
-  | { readonly state: 'refused'; readonly error: unknown }
+  | { readonly state: 'done'; readonly result: unknown; readonly hasChanged?: boolean }
+  | { readonly state: 'refused'; readonly error: unknown; readonly hasChanged?: boolean }
   | { readonly state: 'again' }
   | { readonly state: 'unsettled' };
 
@@ -213,8 +214,8 @@ function readAll(prepared: readonly Sendable[], answersOf: (each: Sendable) => A
   const outcomes = prepared.map((each): Outcome => {
     if ('error' in each) return { state: 'refused', error: each.error };
     const answer = answersOf(each);
-    const { hasChanged, ...outcome } = readOutcome(each, answer?.status === 'fulfilled' ? answer.value : []);
-    if (hasChanged) head = each.entry ?? head;
+    const outcome = readOutcome(each, answer?.status === 'fulfilled' ? answer.value : []);
+    if (outcome.hasChanged) head = each.entry ?? head;
     if (each.entry !== undefined) isAstray ??= outcome.state === 'again';
     return outcome;
   });

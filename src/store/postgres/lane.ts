@@ -15,8 +15,11 @@ const GROUP_SIZE = 64;
 /** The maximum number of members in a transaction that may refuse. */
 const MAX_REFUSERS = 8;
 
-/** The number of transactions after which a member that may refuse is no longer last. */
-const MAX_LAST = 8;
+/**
+ * The number of transactions after which a member that may refuse is no longer last. Others that may refuse make it run
+ * again fewer than `MAX_REFUSERS` times.
+ */
+const MAX_LAST = 32;
 
 /** The maximum number of waiting tasks. */
 const MAX_WAITING = 4096;
@@ -36,6 +39,11 @@ interface Task {
   isAlone: boolean;
   /** How often the task has run without an outcome. */
   runs: number;
+}
+
+/** Returns the key of the members with which a task can share a statement; empty if there are none. */
+function keyOf({ work }: Pick<Task, 'work'>): string {
+  return ('member' in work && work.member.batch?.key) || '';
 }
 
 /** The options of a lane. */
@@ -85,6 +93,8 @@ export function openLane(
   let waiting: Task[] = [];
   let draining: Promise<void> | undefined;
   let isClosed = false;
+  /** The keys of members that were refused unexpectedly in the last transaction. The next ones may be refused, too. */
+  let suspects: ReadonlySet<string> = new Set();
   const own = ownChain(writesOnRoot, keepAlive);
 
   function submit<T>(work: Work): Promise<T> {
@@ -111,9 +121,13 @@ export function openLane(
     draining = undefined;
   }
 
+  function mayRefuse({ work }: Task): boolean {
+    return 'member' in work && (work.member.mayRefuse === true || suspects.has(keyOf({ work })));
+  }
+
   /**
    * Removes the tasks of the next transaction from the queue: one change, or several members. Members that may refuse
-   * are last, but not for ever: earlier members that are refused make them run again.
+   * are last, and so are the next members of a key that was refused: they must not make the writes of others run again.
    */
   function takeNext(): readonly Task[] {
     const [first] = waiting;
@@ -125,14 +139,13 @@ export function openLane(
     for (const task of waiting) {
       const { work } = task;
       if (task.isAlone || 'change' in work) isOpen = false;
-      const list = 'member' in work && work.member.mayRefuse === true && task.runs < MAX_LAST ? refusers : sure;
+      const list = mayRefuse(task) && task.runs < MAX_LAST ? refusers : sure;
       const isFull =
         sure.length + refusers.length === GROUP_SIZE || (list === refusers && list.length === MAX_REFUSERS);
       (isOpen && !isFull ? list : left).push(task);
     }
     waiting = left;
     // Only neighbours can share a statement. The first task stays first, so it ends with this transaction.
-    const keyOf = ({ work }: Task) => 'member' in work && work.member.batch?.key;
     const keys = [...new Set(sure.map(keyOf))];
     return [...keys.flatMap((key) => sure.filter((task) => keyOf(task) === key)), ...refusers];
   }
@@ -180,12 +193,19 @@ export function openLane(
 
   function settleAll(tasks: readonly Task[], outcomes: readonly Outcome[]): void {
     const again: Task[] = [];
+    const refused = new Set<string>();
     for (const [at, task] of tasks.entries()) {
       const outcome = outcomes[at] ?? { state: 'again' };
       task.runs += 1;
       if (outcome.state === 'again') again.push(task);
-      else task.settle(outcome);
+      else {
+        const isSuspect = 'hasChanged' in outcome && outcome.hasChanged === false;
+        if (isSuspect && 'member' in task.work && task.work.member.mayRefuse !== true) refused.add(keyOf(task));
+        task.settle(outcome);
+      }
     }
+    refused.delete('');
+    suspects = refused;
     // The oldest is first in the next transaction, so that newer tasks cannot make it run again for ever.
     waiting = [...again.sort((a, b) => a.deadline - b.deadline), ...waiting];
   }
