@@ -268,6 +268,21 @@ describe('the connection', () => {
   ])('runs on Node-API %s: %s', (nodeApi, runs) => {
     expect(bindingRuns(nodeApi)).toBe(runs);
   });
+
+  it('fails with binding_missing when the driver cannot load its binding', async () => {
+    const Database = await loadDriver();
+    const open = (error: Error) => () => {
+      const construct = () => {
+        throw error;
+      };
+      connect(new Proxy(Database, { construct }), '/vault.db');
+    };
+    const cause = Object.assign(new Error('libstdc++.so.6: not found\nby ld.so'), { code: 'ERR_DLOPEN_FAILED' });
+    const message = 'cannot load the native part of better-sqlite3: libstdc++.so.6: not found';
+    expect(open(cause)).toThrow(expect.objectContaining({ code: 'binding_missing', message, cause }));
+    const damage = new Database.SqliteError('not a database', 'SQLITE_NOTADB');
+    expect(open(damage)).toThrow(damage);
+  });
 });
 
 it('a vault that is replaced after the check is checked again', async () => {

@@ -1,5 +1,5 @@
 import { Fault } from '../../../core/fault.ts';
-import type { Connection, Driver } from './driver.ts';
+import { type Connection, type Driver, openDatabase } from './driver.ts';
 
 /**
  * How long SQLite itself waits for a lock, in milliseconds. Its waiting would stop the event loop, and with it reads
@@ -22,11 +22,11 @@ const PRAGMAS = [
 
 /**
  * Connects to the existing file at `path`, which is absolute. Reads nothing from it yet. Throws `file_unwritable` when
- * the driver cannot access the folder.
+ * the driver cannot access the folder, and `binding_missing`.
  */
 export function connect(Database: Driver, path: string): Connection {
   try {
-    return new Database(path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
+    return openDatabase(Database, path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
   } catch (cause) {
     // The driver checks the folder first and throws a TypeError if that fails.
     if (!(cause instanceof TypeError)) throw cause;

@@ -16,7 +16,7 @@ export function bindingRuns(nodeApi: string | undefined): boolean {
 let driver: Driver | undefined;
 
 /**
- * Loads better-sqlite3 and proves that its binding works. Rejects with the fault `binding_missing`.
+ * Loads better-sqlite3, which loads its binding at the first opening. Rejects with the fault `binding_missing`.
  *
  * All SQL here writes an equality as `= +?` and a limit as `LIMIT +?`. Since version 3.54, SQLite's planner reads the
  * value of a bare parameter in these places (whereLoopOutputAdjust) and prepares the statement again after each
@@ -36,19 +36,30 @@ function load(): Driver {
   }
   try {
     // `require` is faster than `import`, which first searches a CommonJS file for the names that it exports.
-    const Database: Driver = createRequire(import.meta.filename)('better-sqlite3');
-    new Database(':memory:').close();
-    return Database;
+    return createRequire(import.meta.filename)('better-sqlite3');
   } catch (cause) {
-    const [reason = ''] = cause instanceof Error ? cause.message.split('\n') : [];
-    throw new Fault('binding_missing', `cannot load the native part of better-sqlite3: ${reason}`, { cause });
+    throw bindingMissing(cause);
+  }
+}
+
+function bindingMissing(cause: unknown): Fault {
+  const [reason = ''] = cause instanceof Error ? cause.message.split('\n') : [];
+  return new Fault('binding_missing', `cannot load the native part of better-sqlite3: ${reason}`, { cause });
+}
+
+/** Opens a database. Throws the fault `binding_missing`, and the errors of the driver. */
+export function openDatabase(Database: Driver, path: string, options?: BetterSqlite3.Options): Connection {
+  try {
+    return new Database(path, options);
+  } catch (error) {
+    // The driver checks a path before it loads the binding, and throws a TypeError.
+    throw error instanceof TypeError || error instanceof Database.SqliteError ? error : bindingMissing(error);
   }
 }
 
 /** Returns the version of SQLite that stores vaults. Rejects with the fault `binding_missing`. */
 export async function sqliteVersion(): Promise<string> {
-  const Database = await loadDriver();
-  const connection = new Database(':memory:');
+  const connection = openDatabase(await loadDriver(), ':memory:');
   try {
     return String(connection.prepare('SELECT sqlite_version()').pluck().get());
   } finally {
