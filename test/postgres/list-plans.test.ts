@@ -188,8 +188,9 @@ describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (
     const counted = plan.total === undefined ? undefined : await explain(plan.total);
     expect(counted?.rows[0]?.[0]).toBe(total);
     expect(counted?.scans ?? []).not.toContain('Seq Scan');
+    const [[isRounded] = []] = await client.run({ text: "SELECT current_setting('server_version_num')::int < 180000" });
     // Before version 18, PostgreSQL rounds the rows of a loop, so a sum may be 1 too high.
-    expect(counted?.read ?? 0).toBeLessThanOrEqual((total ?? 0) + read + 1);
+    expect(counted?.read ?? 0).toBeLessThanOrEqual((total ?? 0) + read + (isRounded === true ? 1 : 0));
   });
 
   it('counts no more entries than the maximum total', async () => {

@@ -41,6 +41,10 @@ it.each([2, MAX_RULES])(
           body: { type: 'token', data: container, containers: [container] },
         });
       }
+      expect(await callVault(vault, expiring, 'listTokens', { query: [['size', '1']] })).toMatchObject({
+        status: 200,
+        body: { pagination: { total_items: 2, total_pages: 2 }, data: [{ type: 'token' }] },
+      });
       const listed = await callVault(vault, expiring, 'listTokens');
       expect(listed).toMatchObject({ status: 200, body: { pagination: { total_items: 2 } } });
       const { data: both }: { readonly data: readonly { readonly data: string }[] } = listed.body;

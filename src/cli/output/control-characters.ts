@@ -1,6 +1,7 @@
 /**
- * Matches control characters (C0, DEL, C1, with tabs and line ends), line separators, and marks that reorder text. They
- * can control a terminal, or forge or disguise a line. Made on demand, because a Unicode class takes time.
+ * Returns an expression for control characters (C0, DEL, C1, with tabs and line ends), line separators, and marks that
+ * reorder text. They can control a terminal, or forge or disguise a line. A constant would cost every start the time to
+ * parse the Unicode class.
  */
 const control = () => /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 

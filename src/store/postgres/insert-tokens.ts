@@ -142,8 +142,8 @@ async function insertAll({ run, chain }: Transaction, members: readonly Member[]
       return own.slice(storedNumber(answer[2])).slice(0, 1);
     }),
   );
-  if (refused.flat().length === 0) return;
-  throw new Undo<readonly InsertObstacle[]>(refused.flat().map(({ at }) => ({ at, duplicate: undefined })));
+  const obstacles = refused.flat().map(({ at }) => ({ at, duplicate: undefined }));
+  if (obstacles.length > 0) throw new Undo<readonly InsertObstacle[]>(obstacles);
 }
 
 /** Returns the function that inserts several tokens at once. */

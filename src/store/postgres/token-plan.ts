@@ -37,7 +37,7 @@ interface Choice {
   readonly isFew: boolean;
 }
 
-/** What a search needs to know about a tenant before it chooses its start. */
+/** The facts about a tenant that decide where a search starts. */
 export interface Weights {
   readonly tenant: number;
   /** The container sets that can have visible tokens. `setsOf` returns only these. */

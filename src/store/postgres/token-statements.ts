@@ -154,6 +154,16 @@ ${INSERT}
 SELECT ${INSERTED} FROM n`,
 };
 
+/** The last columns of a written token. */
+const LAST: Lists = [
+  ['blinds', 'text'],
+  ['clear', 'bytea'],
+  ['presented', 'bytea'],
+  ['revealed', 'bytea'],
+  ['containers', 'text'],
+  ['set_name', 'uuid'],
+];
+
 /** The columns of new tokens. */
 const NEW: Lists = [
   ['id', 'text'],
@@ -162,12 +172,7 @@ const NEW: Lists = [
   ['expires_at', 'bigint'],
   ['revision', 'bigint'],
   ['active_month', 'integer'],
-  ['blinds', 'text'],
-  ['clear', 'bytea'],
-  ['presented', 'bytea'],
-  ['revealed', 'bytea'],
-  ['containers', 'text'],
-  ['set_name', 'uuid'],
+  ...LAST,
 ];
 
 /**
@@ -229,12 +234,7 @@ ${givenIn(10, [
   ['now', 'bigint'],
   ['expires_at', 'bigint'],
   ['revision', 'bigint'],
-  ['blinds', 'text'],
-  ['clear', 'bytea'],
-  ['presented', 'bytea'],
-  ['revealed', 'bytea'],
-  ['containers', 'text'],
-  ['set_name', 'uuid'],
+  ...LAST,
 ])},
 ${oldIf('(t.expires_at IS NULL OR t.expires_at > given.now)', 'ok')},
 next AS MATERIALIZED ${withSets('old')},

@@ -111,8 +111,6 @@ function insertion(
 ): TokenChange<InsertTokenOutcome> {
   const fingerprints = fingerprintsOf(indexes);
   const owner = ownerOf(token);
-  const one = [...owner, ...clearOf(token), blindsOf(indexes), ...sealedOf(token), ...setOf(indexes)];
-  const values = deduplicate ? [...one, fingerprints, now] : one;
   const statement: Statement = deduplicate ? TOKEN_CHANGES.createUnlessDuplicate : TOKEN_CHANGES.create;
   return {
     gates: deduplicate ? gatesOf(fingerprints) : [],
@@ -129,7 +127,11 @@ function insertion(
         ],
       },
     }),
-    statements: (place, chain) => [[statement, [...placeOf(place, chain), ...values]]],
+    statements(place, chain) {
+      const values = [...clearOf(token), blindsOf(indexes), ...sealedOf(token), ...setOf(indexes)];
+      const search = deduplicate ? [fingerprints, now] : [];
+      return [[statement, [...placeOf(place, chain), ...owner, ...values, ...search]]];
+    },
     read(answers, at) {
       const row = firstRow(answers);
       if (row === undefined) throw new Problem('unauthenticated');
