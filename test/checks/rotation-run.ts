@@ -1,16 +1,15 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { inParallel } from './perform.ts';
 import { countInFile, tenantKeyBytes } from './rotation-keys.ts';
+import { killRotations } from './rotation-kills.ts';
 import { startLoad } from './rotation-load.ts';
 import { type ServedVault, serveVault } from './served-vault.ts';
 
 const VAULT = fileURLToPath(new URL('../../bin/vault.js', import.meta.url));
 const CALLERS = 32;
-const MIN_RUN_MS = 60;
 /** The number of tokens that one call reads back. */
 const PAGE = 100;
 
@@ -42,8 +41,6 @@ export interface RotationRun {
 export interface RotationOptions {
   readonly tokens: number;
   readonly kills: number;
-  /** The longest time before a rotation is killed, in milliseconds. */
-  readonly killWithinMs?: number;
   /** The time to measure reads before the first rotation, in milliseconds. */
   readonly beforeMs?: number;
   readonly random: () => number;
@@ -56,7 +53,7 @@ export interface RotationOptions {
  * reports the result.
  */
 export async function rotateUnderLoad(options: RotationOptions): Promise<RotationRun> {
-  const { tokens, kills, killWithinMs = 560, beforeMs = 0, random, unfinished = false } = options;
+  const { tokens, kills, beforeMs = 0, random, unfinished = false } = options;
   const vault = await serveVault();
   try {
     await vault.start();
@@ -75,12 +72,10 @@ export async function rotateUnderLoad(options: RotationOptions): Promise<Rotatio
     load.readsSince();
     await sleep(beforeMs);
     const before = load.readsSince();
-    let killed = 0;
-    for (let run = 0; run < kills; run += 1) {
-      const flags = [run % 2 === 0 ? [] : ['--indexes'], run % 5 === 4 ? ['--master'] : []].flat();
-      const within = MIN_RUN_MS + random() * (killWithinMs - MIN_RUN_MS);
-      if (await rotateFor(vault, flags, within)) killed += 1;
-    }
+    const words = [VAULT, 'keys', 'rotate', '--yes', '--file', vault.file];
+    const spawnRotation = (...flags: readonly string[]) =>
+      spawn(process.execPath, [...words, ...flags], { stdio: 'ignore' });
+    const killed = await killRotations(spawnRotation, { kills, random });
     load.readsSince();
     const started = performance.now();
     if (!unfinished) for (const flags of [['--indexes'], ['--indexes']]) await rotate(vault, flags);
@@ -122,15 +117,4 @@ export async function rotateUnderLoad(options: RotationOptions): Promise<Rotatio
 
 function rotate(vault: ServedVault, flags: readonly string[]): Promise<string> {
   return vault.cli(['keys', 'rotate', '--yes', ...flags], '');
-}
-
-/** Starts a rotation and kills it after the given time. Resolves to false when the rotation ended earlier. */
-async function rotateFor(vault: ServedVault, flags: readonly string[], milliseconds: number): Promise<boolean> {
-  const words = [VAULT, 'keys', 'rotate', '--yes', '--file', vault.file, ...flags];
-  const child = spawn(process.execPath, words, { stdio: 'ignore' });
-  const ended = once(child, 'exit');
-  await Promise.race([sleep(milliseconds), ended]);
-  child.kill('SIGKILL');
-  await ended;
-  return child.signalCode === 'SIGKILL';
 }

@@ -1,16 +1,14 @@
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Client } from 'pg';
 import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
 import { inParallel, type Perform, seededNumbers } from '../perform.ts';
+import { killRotations } from '../rotation-kills.ts';
 import { startLoad } from '../rotation-load.ts';
 import { type Fleet, startFleet } from './fleet.ts';
 
 const DAEMONS = [0, 1, 2] as const;
 const SIZES = { quick: { tokens: 100, kills: 3 }, full: { tokens: 20_000, kills: 25 } } as const;
 const CALLERS = 16;
-/** The range of times after which a rotation is killed, in milliseconds. */
-const KILL_AFTER_MS = [250, 1_000] as const;
 const MAX_LOCKED_MS = 5_000;
 
 /** Resolves to the wrapped keys of all tenants, in hex. */
@@ -20,16 +18,6 @@ async function wrappedKeys(fleet: Fleet): Promise<readonly string[]> {
   const { rows } = await client.query(`SELECT encode(wrapped, 'hex') AS wrapped FROM vault.tenant_key`);
   await client.end();
   return rows.map(({ wrapped }) => String(wrapped));
-}
-
-/** Starts a rotation and kills it later. Resolves to false when it ended earlier. */
-async function rotateFor(fleet: Fleet, flags: readonly string[], ms: number): Promise<boolean> {
-  const child = fleet.spawn('keys', 'rotate', '--yes', ...flags);
-  const ended = once(child, 'exit');
-  await Promise.race([sleep(ms), ended]);
-  child.kill('SIGKILL');
-  await ended;
-  return child.signalCode === 'SIGKILL';
 }
 
 /** Stops a daemon during rotations of all keys. It must serve at once when it goes on. */
@@ -75,12 +63,8 @@ async function rotate({ seed, quick }: CheckOptions, isRotating: boolean) {
     const old = await wrappedKeys(fleet);
 
     const load = startLoad({ remote, everything: fleet.everything }, { written, random });
-    let killed = 0;
-    for (let run = 0; run < kills && isRotating; run += 1) {
-      const flags = [run % 2 === 0 ? [] : ['--indexes'], run % 3 === 2 ? ['--master'] : []].flat();
-      const [least, most] = KILL_AFTER_MS;
-      if (await rotateFor(fleet, flags, least + random() * (most - least))) killed += 1;
-    }
+    const rotateKeys = (...flags: readonly string[]) => fleet.spawn('keys', 'rotate', '--yes', ...flags);
+    const killed = isRotating ? await killRotations(rotateKeys, { kills, random }) : 0;
     for (const flags of isRotating ? [['--indexes'], ['--indexes'], ['--master']] : []) {
       await fleet.cli('keys', 'rotate', '--yes', ...flags);
     }
@@ -112,7 +96,7 @@ async function rotate({ seed, quick }: CheckOptions, isRotating: boolean) {
     if (wrong > 0 || !figures.doctor_ok || figures.keys !== 2) {
       throw new CheckFailure('a rotation lost, refused or left something', figures);
     }
-    if (killed === 0) throw new CheckFailure('no rotation was killed on the way', figures);
+    if (killed < kills) throw new CheckFailure('too few rotations were killed on the way', figures);
     return figures;
   } finally {
     await fleet.close();

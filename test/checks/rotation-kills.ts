@@ -1,0 +1,29 @@
+import type { ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { setTimeout as sleep } from 'node:timers/promises';
+
+/** When a rotation is killed: the range, as parts of the time of a whole one, which differs between machines. */
+const KILL_AT = [0.3, 0.9] as const;
+/** Some rotations end before they are killed. This many are started for one kill, at most. */
+const MAX_STARTS = 5;
+
+/** Starts rotations and kills them on the way. Resolves to the number of those that did not end before. */
+export async function killRotations(
+  rotate: (...flags: readonly string[]) => ChildProcess,
+  { kills, random }: { readonly kills: number; readonly random: () => number },
+): Promise<number> {
+  const started = performance.now();
+  await once(rotate(), 'exit');
+  const wholeMs = performance.now() - started;
+  const [least, most] = KILL_AT;
+  let killed = 0;
+  for (let run = 0; killed < kills && run < MAX_STARTS * kills; run += 1) {
+    const child = rotate(...(run % 2 === 0 ? [] : ['--indexes']), ...(run % 5 === 2 ? ['--master'] : []));
+    const ended = once(child, 'exit');
+    await Promise.race([sleep(wholeMs * (least + random() * (most - least))), ended]);
+    child.kill('SIGKILL');
+    await ended;
+    if (child.signalCode === 'SIGKILL') killed += 1;
+  }
+  return killed;
+}
