@@ -37,12 +37,11 @@ export const BUNDLE = {
 
 const HANDLERS = readFileSync(path.join(SOURCES, 'core/handlers.ts'), 'utf8');
 
-/**
- * Groups of modules. Every command loads `start`. A command that opens a vault also imports `open`, and `handlers` for
- * most calls.
- */
+/** Every command loads this file with its static imports. */
+const MAIN = 'cli/main.ts';
+
+/** Groups of modules. A command that opens a vault also imports `open`, and `handlers` for most calls. */
 const GROUPS = {
-  start: ['cli/program.ts', 'cli/run-operation.ts', 'cli/report-failure.ts', 'keyring/sodium.ts'],
   open: [
     'vault/vault.ts',
     'client/direct.ts',
@@ -54,25 +53,25 @@ const GROUPS = {
 };
 
 /** Matches what does not load the group `open`. A dry run loads it, because it validates its body. */
-const WITHOUT_OPEN = /^(start$|open$|client|cli\/(?!commands|derive\/dry-run))/;
+const WITHOUT_OPEN = /^(open$|client|cli\/(?!commands|derive\/dry-run))/;
 
 /**
  * An esbuild plugin that keeps the number of chunks small. esbuild puts two files into one chunk only when the same
  * entry points reach both. Each `import()` is an entry point, so a command would load forty chunks. The plugin makes
- * each group one entry point, and every other lazily loaded file imports `start` and `open` first.
+ * each group one entry point, and every other lazily loaded file imports MAIN and `open` first.
  */
 const FEW_CHUNKS = {
   name: 'few-chunks',
   setup(hooks) {
-    hooks.onResolve({ filter: /^\./ }, ({ path: name, kind, resolveDir }) => {
+    hooks.onResolve({ filter: /\.ts$/ }, ({ path: name, kind, resolveDir }) => {
       const file = path.relative(SOURCES, path.resolve(resolveDir, name)).replaceAll(path.sep, '/');
-      if (kind !== 'dynamic-import' || file.startsWith('..')) return undefined;
+      if (kind === 'import-statement' || file.startsWith('..')) return undefined;
       const group = Object.keys(GROUPS).find((each) => GROUPS[each].includes(file));
       return { path: group ?? file, namespace: 'lazy' };
     });
     hooks.onLoad({ filter: /./, namespace: 'lazy' }, ({ path: name }) => {
-      const { [name]: members = [name], start, open } = GROUPS;
-      const before = [...(name === 'start' ? [] : start), ...(WITHOUT_OPEN.test(name) ? [] : open)];
+      const { [name]: members = [name], open } = GROUPS;
+      const before = [MAIN, ...(WITHOUT_OPEN.test(name) ? [] : open)];
       const imports = ["'node:crypto'", ...before.map((file) => `'./${file}'`)].map((from) => `import ${from};`);
       const exports = members.map((file) => `export * from './${file}';`);
       return { contents: [...imports, ...exports].join(''), resolveDir: SOURCES };
@@ -131,6 +130,7 @@ const bundleModules = (names, options) =>
 /** Bundles the `vault` command. Resolves to esbuild's result. */
 export const bundleProduct = () =>
   bundleModules(['cli/main'], {
+    entryNames: 'cli/main',
     splitting: true,
     chunkNames: 'chunks/[name]-[hash]',
     plugins: [LAZY_BUILTINS, FEW_CHUNKS],

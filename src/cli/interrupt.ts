@@ -1,3 +1,5 @@
+import { reportFailure } from './report-failure.ts';
+
 /** The exit codes after signals: 128 plus the number of the signal. */
 export const SIGNAL_EXIT_CODES = { SIGHUP: 129, SIGINT: 130, SIGTERM: 143 } as const;
 
@@ -45,8 +47,5 @@ function exit(signal: EndSignal): void {
  * contain a value.
  */
 export function exitUnexpected(error: unknown): void {
-  void import('./report-failure.ts').then(
-    ({ reportFailure }) => process.exit(reportFailure(error, process.env)),
-    () => process.exit(1),
-  );
+  process.exit(reportFailure(error, process.env));
 }

@@ -1,3 +1,4 @@
+import { loadSodium } from '../keyring/sodium.ts';
 import { parseStoreUrl, type StoreUrl } from '../store/postgres/store-url.ts';
 import type { OpenVaultOptions, Vault } from './vault.ts';
 
@@ -27,7 +28,6 @@ export function parseStore(text: string, insecure: boolean): StorePlace {
 export async function openVaultAt(place: VaultPlace, options: Omit<OpenVaultOptions, 'file'>): Promise<Vault> {
   // Let libsodium compile its WebAssembly in another thread while the code that opens the vault loads. Ignore a failure
   // here: the next `loadSodium` call rejects with it.
-  const { loadSodium } = await import('../keyring/sodium.ts');
   loadSodium().catch(() => undefined);
   if (place.store === undefined) {
     const { openVault } = await import('./vault.ts');

@@ -1,5 +1,5 @@
 import type { Opener, Seal } from '../keyring/sealed-stream.ts';
-import type { LargeSodium } from '../keyring/sodium.ts';
+import { type LargeSodium, loadLargeSodium } from '../keyring/sodium.ts';
 import { type ExportView, exportTokens } from '../maintenance/export-tokens.ts';
 import {
   type FileHolderOptions,
@@ -43,10 +43,7 @@ export type NamedSeal = { readonly recipient: string } | { readonly passphrase: 
 
 /** Seals a stream of text. Throws the fault `usage` for a text that is not a public key, or `weak_passphrase`. */
 export async function sealPieces(named: NamedSeal, pieces: AsyncIterable<string>): Promise<AsyncGenerator<Uint8Array>> {
-  const [{ loadLargeSodium }, { sealStream }] = await Promise.all([
-    import('../keyring/sodium.ts'),
-    import('../keyring/sealed-stream.ts'),
-  ]);
+  const { sealStream } = await import('../keyring/sealed-stream.ts');
   const sodium = await loadLargeSodium();
   return sealStream(sodium, await sealOf(sodium, named), pieces);
 }
@@ -69,8 +66,7 @@ export async function openPieces(
   named: NamedOpener,
   pieces: AsyncIterable<Uint8Array>,
 ): Promise<AsyncGenerator<Uint8Array>> {
-  const [{ loadLargeSodium }, { openStream }, { parseTransferKey }] = await Promise.all([
-    import('../keyring/sodium.ts'),
+  const [{ openStream }, { parseTransferKey }] = await Promise.all([
     import('../keyring/sealed-stream.ts'),
     import('../keyring/transfer-key.ts'),
   ]);
@@ -90,9 +86,6 @@ export async function isSealed(start: Uint8Array): Promise<boolean> {
 
 /** Creates a key pair for sealed exports: the secret half for a file, the public one for senders. */
 export async function createTransferKey(): Promise<{ readonly secret: string; readonly recipient: string }> {
-  const [{ loadLargeSodium }, { newTransferKey }] = await Promise.all([
-    import('../keyring/sodium.ts'),
-    import('../keyring/transfer-key.ts'),
-  ]);
+  const { newTransferKey } = await import('../keyring/transfer-key.ts');
   return newTransferKey(await loadLargeSodium());
 }

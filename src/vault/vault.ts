@@ -16,6 +16,7 @@ import type { Clock, Instant, Keyring, Random, Store, VaultHeader } from '../cor
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createActivity } from '../core/tokens/activity.ts';
 import type { Credential } from '../keyring/credential.ts';
+import { loadSodium, sodiumVersion } from '../keyring/sodium.ts';
 import { sealClockNote } from '../maintenance/clock-note.ts';
 import { headerEvent } from '../maintenance/header-event.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
@@ -129,10 +130,9 @@ export interface OpenVaultOptions extends VaultSettings {
  */
 export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
   const { file, credential, anchor, times, cacheKib, ...options } = opening;
-  const [{ openVaultFile }, { followMasterKey }, { loadSodium }] = await Promise.all([
+  const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
     import('../store/sqlite/file/open-vault-file.ts'),
     import('../keyring/follow-master-key.ts'),
-    import('../keyring/sodium.ts'),
   ]);
   // Compile libsodium's WebAssembly while the file opens. Ignore a failure here: the next `loadSodium` call rejects
   // with it.
@@ -251,10 +251,9 @@ export async function checkUnopenedVault(file: string): Promise<void> {
 
 /** Resolves to the versions of the file format, SQLite and libsodium, for bug reports. */
 export async function engineVersions() {
-  const [{ FORMAT }, { sqliteVersion }, { sodiumVersion }] = await Promise.all([
+  const [{ FORMAT }, { sqliteVersion }] = await Promise.all([
     import('../store/sqlite/file/schema.ts'),
     import('../store/sqlite/file/driver.ts'),
-    import('../keyring/sodium.ts'),
   ]);
   return { format: FORMAT, sqlite: await sqliteVersion(), libsodium: await sodiumVersion() };
 }

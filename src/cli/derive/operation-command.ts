@@ -3,6 +3,7 @@ import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } fro
 import { Fault } from '../../core/fault.ts';
 import type { Finish } from '../exit-codes.ts';
 import { addFlags, FLAGS, VAULT_FLAGS } from '../global-flags.ts';
+import { runOperation } from '../run-operation.ts';
 import type { CommandInput } from './assemble-call.ts';
 import { clearableFlags } from './clearing.ts';
 import { type FlagKind, type MemberFlag, memberFlags, takesAll } from './member-flags.ts';
@@ -33,7 +34,6 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   addFlags(command, { ...FLAGS.request, ...(row.cli.confirm !== undefined && FLAGS.confirm) });
   command.addHelpText('after', () => `\n${afterHelp(row)}`);
   command.action(async () => {
-    const { runOperation } = await import('../run-operation.ts');
     finish(await runOperation(id, commandInput(command, row, flags), command));
   });
 }
