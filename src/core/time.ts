@@ -21,13 +21,14 @@ function format(instant: Instant): string {
     const date = new Date(instant);
     const year = date.getUTCFullYear();
     if (!(year >= 0 && year <= LAST_YEAR)) return date.toISOString().replace('Z', '+00:00');
-    lastDay = { day, text: `${digits(year, 4)}-${digits(date.getUTCMonth() + 1, 2)}-${digits(date.getUTCDate(), 2)}T` };
+    const years = String(year).padStart(4, '0');
+    lastDay = { day, text: `${years}-${twoDigits(date.getUTCMonth() + 1)}-${twoDigits(date.getUTCDate())}T` };
   }
   const ms = instant - day * DAY_MS;
   const seconds = Math.floor(ms / 1000);
   const minutes = Math.floor(seconds / 60);
-  const time = `${digits(Math.floor(minutes / 60), 2)}:${digits(minutes % 60, 2)}:${digits(seconds % 60, 2)}`;
-  return `${lastDay.text}${time}.${digits(ms % 1000, 3)}+00:00`;
+  const time = `${twoDigits(Math.floor(minutes / 60))}:${twoDigits(minutes % 60)}:${twoDigits(seconds % 60)}`;
+  return `${lastDay.text}${time}.${twoDigits(Math.floor((ms % 1000) / 10))}${ms % 10}+00:00`;
 }
 
 const DAY_MS = 86_400_000;
@@ -35,9 +36,7 @@ const DAY_MS = 86_400_000;
 /** Most tokens of a page were created on a few days, so cache the date. */
 let lastDay = { day: Number.NaN, text: '' };
 
-function digits(value: number, count: number): string {
-  return String(value).padStart(count, '0');
-}
+const twoDigits = (value: number) => (value < 10 ? `0${value}` : String(value));
 
 /**
  * Returns the instant of an ISO 8601 date or date-time; NaN for other texts. Checks the day, because `Date.parse` reads

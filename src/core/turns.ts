@@ -14,8 +14,8 @@ import { listTokensNow } from './tokens/list.ts';
 /** The maximum number of sealed bytes that the lists of one turn may read. */
 const MAX_LISTED = 512 * 1024;
 
-/** The maximum number of tokens in one write, because one audit row names them all. */
-const MAX_GROUP = 256;
+/** The range of the number of tokens that a turn inserts. One audit row names them all. */
+const [MIN_INSERTS, MAX_INSERTS] = [16, 256];
 
 /** The operations that a turn answers. */
 const HANDLERS_NOW: { readonly [Id in OperationId]?: HandlerNow<Id> } = {
@@ -23,12 +23,6 @@ const HANDLERS_NOW: { readonly [Id in OperationId]?: HandlerNow<Id> } = {
   getToken: getTokenNow,
   listTokens: listTokensNow,
 };
-
-/** Tokens of a turn that share a write. */
-interface InsertGroup extends PromiseWithResolvers<void> {
-  readonly tokens: NewToken[];
-  readonly changes: AuditedChange[];
-}
 
 interface Waiting {
   readonly call: Call;
@@ -42,6 +36,9 @@ interface Waiting {
  * Creates a function that collects the calls of one turn of the event loop and answers them together at its end, with
  * one version check, one snapshot and one write. A call sees every change that was committed before the call arrived.
  * `dispatch` answers the calls that must wait.
+ *
+ * A turn leaves half of many creates to the next one: the writer thread then writes the first half while this thread
+ * prepares the second.
  */
 export function createTurns(
   { dispatch, answerNow, loadCaller }: Dispatch,
@@ -54,12 +51,19 @@ export function createTurns(
     waiting = [];
     const known: Turn['known'] = new Map();
     const inserts = createInserts({ store, audit, clock });
+    const most = Math.min(Math.max(MIN_INSERTS, calls.length / 2), MAX_INSERTS);
     const replies = store.readNow?.((reads: SnapshotReads) => {
       const turn: Turn = { reads, bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert: inserts.add };
-      return calls.map(({ call, handler }) => answerNow(call, handler, turn));
+      const answers: ReturnType<typeof answerNow>[] = [];
+      for (const { call, handler } of calls) {
+        if (inserts.count() >= most) break;
+        answers.push(answerNow(call, handler, turn));
+      }
+      return answers;
     });
     // Without replies `dispatch` repeats each call, so write nothing here.
     if (replies !== undefined) inserts.end();
+    for (const one of calls.splice(replies?.length ?? calls.length)) wait(one);
     // Send replies after the snapshot ends: a slow client must not keep it open.
     for (const [index, one] of calls.entries()) {
       const { call, answered, isSecond } = one;
@@ -91,11 +95,13 @@ export function createTurns(
   };
 }
 
-/** Collects the tokens of a turn and inserts them in groups. */
+/** Collects the tokens of a turn and inserts them together. */
 function createInserts({ store, audit, clock }: Pick<World, 'store' | 'audit' | 'clock'>) {
-  const groups: InsertGroup[] = [];
+  const tokens: NewToken[] = [];
+  const changes: AuditedChange[] = [];
+  const { promise, resolve } = Promise.withResolvers<void>();
 
-  async function insert({ tokens, changes }: InsertGroup): Promise<void> {
+  async function insert(): Promise<void> {
     try {
       const obstacles = await store.insertTokens(tokens, clock.now(), audit.draftAll(changes));
       if (obstacles.length === 0) return;
@@ -109,17 +115,13 @@ function createInserts({ store, audit, clock }: Pick<World, 'store' | 'audit' | 
 
   return {
     add<T>({ change, ...token }: NewToken & { readonly change: AuditedChange }, shown: T): Written<T> {
-      let group = groups.at(-1);
-      if (group === undefined || group.tokens.length === MAX_GROUP) {
-        group = { tokens: [], changes: [], ...Promise.withResolvers<void>() };
-        groups.push(group);
-      }
-      group.tokens.push(token);
-      group.changes.push(change);
-      return new Written(shown, group.promise);
+      tokens.push(token);
+      changes.push(change);
+      return new Written(shown, promise);
     },
+    count: () => tokens.length,
     end(): void {
-      for (const group of groups) group.resolve(insert(group));
+      if (tokens.length > 0) resolve(insert());
     },
   };
 }

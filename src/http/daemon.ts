@@ -62,7 +62,8 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   ];
   const traceOf = (request: IncomingMessage) => traceIdOf(request, lowerTraceHeader);
   const cors = createCors(corsOrigins, headerPrefix);
-  const starts = new WeakMap<IncomingMessage, number>();
+  /** When each connection's request began. A connection has one request at a time. */
+  const starts = new WeakMap<Duplex, number>();
   const { processes = 1 } = options;
   const unsent = createByteBudget(Math.max(limits.response, Math.floor(MAX_UNSENT_BYTES / processes)));
   const drains = createByteLine(MAX_DRAINS, Number.POSITIVE_INFINITY);
@@ -111,7 +112,11 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     if (more.isUnlogged) return;
     const { req } = response;
     const { method, socket } = req;
-    note(reply, { method, route, operation, applicationId, peer: socket.remoteAddress, start: starts.get(req) }, req);
+    note(
+      reply,
+      { method, route, operation, applicationId, peer: socket.remoteAddress, start: starts.get(socket) },
+      req,
+    );
   }
 
   function note(reply: Reply, answered: Answered, request?: IncomingMessage): void {
@@ -158,7 +163,8 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
       request.socket.pause();
       beginLarge();
     }
-    if (options.log !== false || dev !== undefined || meter !== undefined) starts.set(request, performance.now());
+    if (options.log !== false || dev !== undefined || meter !== undefined)
+      starts.set(request.socket, performance.now());
     const code = screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? 'vault_stopping' : undefined);
     if (options.console !== undefined && CONSOLE_PATH.test(request.url ?? '')) showConsole(request, response, code);
     else if (code !== undefined) answer(response, problemReply(new Problem(code), traceOf(request)));

@@ -170,6 +170,40 @@ it('a turn creates its tokens together, and one at a time when one is rejected',
   await vault.close();
 });
 
+it.each([
+  { creates: 16, groups: [16] },
+  { creates: 40, groups: [20, 16, 4] },
+  { creates: 600, groups: [256, 172, 86, 43, 22, 16, 5] },
+])('a turn leaves half of $creates creates to the next one, in their order', async ({ creates, groups }) => {
+  const random = seededRandom('turns');
+  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
+  const memory = createMemoryStore();
+  const inserted: number[] = [];
+  const store: Store = {
+    ...memory,
+    insertTokens(tokens, ...more) {
+      inserted.push(tokens.length);
+      return memory.insertTokens(tokens, ...more);
+    },
+  };
+  const vault = composeVault({ file: 'memory', store, keyring, random });
+  const management = (await vault.createTenant('test')).application.key ?? '';
+  await vault.ready();
+  const { key: apiKey } = await keyOf(vault, management, { permissions: ['token:create'] });
+  await take(vault, { operation: 'listTokens', apiKey });
+  const replies: number[] = [];
+  const made = Array.from({ length: creates }, async (_, n) => {
+    const bodyText = JSON.stringify({ type: 'token', data: n });
+    const call = { operation: 'createToken', apiKey, mediaType: 'application/json', bodyText } as const;
+    const { status } = await take(vault, call);
+    replies.push(n);
+    return status;
+  });
+  expect(new Set(await Promise.all(made))).toEqual(new Set([201]));
+  expect(inserted).toEqual(groups);
+  expect(replies).toEqual(replies.toSorted((a, b) => a - b));
+});
+
 it('a turn waits for a body that is still arriving, and survives a failed one', async () => {
   const { vault, apiKey } = await openServed();
   await take(vault, { apiKey, params: { id: 'token-0' } });
