@@ -105,15 +105,8 @@ export async function insertApplication(run: Run, record: ApplicationRecord): Pr
   ]);
 }
 
-type Methods =
-  | 'insertApplication'
-  | 'findApplication'
-  | 'findApplications'
-  | 'replaceApplication'
-  | 'deleteApplication';
-
 /** Returns the functions for the table `application`. */
-export function applicationMethods(connections: Connections): Pick<Store, Methods> {
+export function applicationMethods(connections: Connections) {
   return {
     insertApplication: (application, audit) =>
       connections.change(async (transaction) => {
@@ -177,5 +170,5 @@ export function applicationMethods(connections: Connections): Pick<Store, Method
         await changeStamp(transaction, found.tenant);
         return true;
       }),
-  };
+  } satisfies Partial<Store>;
 }

@@ -1,8 +1,11 @@
-import type { AuditEntry, AuditStore } from '../../core/audit/ports.ts';
+import type { AuditEntry } from '../../core/audit/ports.ts';
+import { Fault } from '../../core/fault.ts';
+import type { Store } from '../../core/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { readHead } from './audit-chain.ts';
 import { type LaneMember, placeParameters } from './connections.ts';
 import type { OpenConnections } from './open-connections.ts';
+import { PgError } from './pg-error.ts';
 import type { Row, Statement } from './sql-client.ts';
 import { entryIf, HEAD } from './token-statements.ts';
 import { blindText } from './uuid-text.ts';
@@ -70,6 +73,19 @@ const FIND_UNLOGGED: Statement = {
 };
 const COUNT_LOG: Statement = { text: 'SELECT count(*) FROM vault.audit_index WHERE chain = $1 AND sequence <= $2' };
 
+const PRUNE: Statement = { text: 'DELETE FROM vault.audit WHERE chain = $1 AND sequence BETWEEN $2 AND $3' };
+const PRUNE_INDEXES: readonly Statement[] = ['audit_subject', 'audit_index'].map((table) => ({
+  text: `DELETE FROM vault.${table} WHERE chain = $1 AND sequence BETWEEN $2 AND $3 AND blind = ANY ($4::uuid[])`,
+}));
+/** Ends the log index at the last row of the chain if it ended later. */
+const SHORTEN_LOG: Statement = {
+  text: `UPDATE vault.chain SET logged = least(logged,
+      (SELECT coalesce(max(sequence), 0) FROM vault.audit WHERE chain = $1)) WHERE chain = $1`,
+};
+
+/** The SQLSTATE of a missing privilege. */
+const NOT_ALLOWED = '42501';
+
 /**
  * Decodes a row of `audit`. Replaces an invalid time of a damaged row with 0, so that the chain breaks at this entry.
  */
@@ -102,14 +118,7 @@ function countOf([row]: readonly Row[]): number {
 /**
  * Returns the functions for the tables `audit`, `audit_subject` and `audit_index`. Changes append their own entries.
  */
-export function auditMethods({
-  read,
-  readSlow,
-  change,
-  changeTokens,
-  join,
-  useRecorder,
-}: Pick<OpenConnections, 'read' | 'readSlow' | 'change' | 'changeTokens' | 'join' | 'useRecorder'>): AuditStore {
+export function auditMethods({ read, readSlow, change, changeTokens, join, useRecorder }: OpenConnections) {
   return {
     async appendAudit(drafts) {
       const [audit] = drafts;
@@ -174,5 +183,23 @@ export function auditMethods({
     },
 
     countLogIndex: async (chain, upTo) => countOf(await readSlow(COUNT_LOG, [chain, upTo])),
-  };
+
+    // Rejects with the fault `store_refused` if the role neither owns the tables nor has the privilege DELETE.
+    pruneAudit: (chain, first, last, blinds) =>
+      change(async ({ run }) => {
+        const texts = blinds.map(blindText);
+        await Promise.all([
+          ...PRUNE_INDEXES.map((statement) => run(statement, [chain, first, last, texts])),
+          run(PRUNE, [chain, first, last]),
+          run(SHORTEN_LOG, [chain]),
+        ]);
+      }).catch((error: unknown) => {
+        const isRefused = error instanceof Error && error.cause instanceof PgError && error.cause.code === NOT_ALLOWED;
+        if (!isRefused) throw error;
+        throw new Fault('store_refused', 'the role of the database may not remove entries of the audit', {
+          hint: 'run `vault audit prune` as the owner of the tables; it completes this prune',
+          cause: error,
+        });
+      }),
+  } satisfies Partial<Store>;
 }

@@ -50,9 +50,7 @@ function sliceOf(
  * Returns the functions that list tokens. A list reads one snapshot in two round trips: the first chooses the start,
  * the second reads the rows.
  */
-export function findTokensMethods({
-  readSnapshot,
-}: Pick<Connections, 'readSnapshot'>): Pick<Store, 'findTokens' | 'walkTokens' | 'scanTokens'> {
+export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnapshot'>) {
   return {
     async findTokens(filter, page, now) {
       const query = toQuery(filter);
@@ -96,5 +94,5 @@ export function findTokensMethods({
         return { records: wanted.map((token) => toScannedToken(filter.tenant_id, token)), next };
       });
     },
-  };
+  } satisfies Partial<Store>;
 }

@@ -73,10 +73,7 @@ async function replace(run: Run, header: VaultHeader, expected: VaultHeader): Pr
 }
 
 /** Returns the functions for the header. */
-export function headerMethods({
-  read,
-  change,
-}: Pick<Connections, 'read' | 'change'>): Pick<Store, 'header' | 'replaceHeader' | 'replaceMasterKey'> {
+export function headerMethods({ read, change }: Connections) {
   return {
     header: async () => readHeader(read),
 
@@ -104,5 +101,5 @@ export function headerMethods({
         await Promise.all([record(audit), touchAuthority()]);
         return true;
       }),
-  };
+  } satisfies Partial<Store>;
 }

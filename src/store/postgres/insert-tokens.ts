@@ -147,10 +147,7 @@ async function insertAll({ run, chain }: Transaction, members: readonly Member[]
 }
 
 /** Returns the function that inserts several tokens at once. */
-export function insertTokens(
-  { changeTokens }: Pick<Connections, 'changeTokens'>,
-  sets: ContainerSets,
-): Pick<Store, 'insertTokens'> {
+export function insertTokens({ changeTokens }: Pick<Connections, 'changeTokens'>, sets: ContainerSets) {
   return {
     insertTokens: (tokens, now, audit) =>
       sets.ensured(tokens, () =>
@@ -166,5 +163,5 @@ export function insertTokens(
           return [];
         }),
       ),
-  };
+  } satisfies Partial<Store>;
 }

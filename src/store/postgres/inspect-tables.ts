@@ -220,10 +220,7 @@ const FIRST_ENTRY = [-(2 ** 31), '00000000-0000-0000-0000-000000000000', 0, 0, 0
  * Returns the check of the tables, which needs no key. It reads one snapshot, and walks tokens and their index in steps
  * of `examined` rows.
  */
-export function inspectTables(
-  { readSnapshot }: Pick<Connections, 'readSnapshot'>,
-  examined = EXAMINED,
-): Pick<Store, 'inspect'> {
+export function inspectTables({ readSnapshot }: Pick<Connections, 'readSnapshot'>, examined = EXAMINED) {
   return {
     inspect: () =>
       readSnapshot(async (run) => {
@@ -244,7 +241,7 @@ export function inspectTables(
         }
         return distinct([...findings, ...(await inspectEntries(run, examined)), ...(await counters.findings(run))]);
       }),
-  };
+  } satisfies Partial<Store>;
 }
 
 async function findingsOf(run: Run, check: Check, rows = '', values: readonly Parameter[] = []): Promise<Finding[]> {

@@ -9,7 +9,6 @@ import { headerMethods } from './header-row.ts';
 import { insertTokens } from './insert-tokens.ts';
 import { inspectTables } from './inspect-tables.ts';
 import type { OpenConnections } from './open-connections.ts';
-import { pruneMethods } from './prune-audit.ts';
 import { replyMethods } from './reply-rows.ts';
 import { resealing } from './reseal.ts';
 import { rowInspection } from './row-inspection.ts';
@@ -36,7 +35,6 @@ export function postgresStore(connections: OpenConnections): Store {
     ...tokenCounts(connections),
     ...findTokensMethods(connections),
     ...auditMethods(connections),
-    ...pruneMethods(connections),
     ...replyMethods(connections),
     ...headerMethods(connections),
     ...sweepMethods(connections),

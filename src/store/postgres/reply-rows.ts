@@ -99,10 +99,7 @@ export async function removeRepliesOf(run: Run, tenantId: string, applicationIds
 }
 
 /** Returns the functions for the tables `reply` and `reply_subject`. Replies are written with their change. */
-export function replyMethods({
-  read,
-  change,
-}: Pick<Connections, 'read' | 'change'>): Pick<Store, 'findReply' | 'removeOldReplies'> {
+export function replyMethods({ read, change }: Connections) {
   return {
     findReply: async (...query) => find(read, query),
     removeOldReplies: (now, limit) =>
@@ -110,5 +107,5 @@ export function replyMethods({
         const [row] = await run(REMOVE_BY_AGE, [now - REPLY_LIFE_MS, limit]);
         return storedNumber(row?.[0]);
       }),
-  };
+  } satisfies Partial<Store>;
 }

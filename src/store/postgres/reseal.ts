@@ -65,13 +65,8 @@ function resealed(
   ];
 }
 
-type Methods = 'countStale' | 'findStaleTokens' | 'findStaleApplications' | 'resealTokens';
-
 /** Returns the reads and writes of records under older keys. */
-export function resealing(
-  { readSlow, readSnapshot, changeTokens }: Connections,
-  sets: ContainerSets,
-): Pick<Store, Methods> {
+export function resealing({ readSlow, readSnapshot, changeTokens }: Connections, sets: ContainerSets) {
   return {
     async countStale(tenantId, { key_id, index_key_id }) {
       const [row] = await readSlow(COUNT, [uuidKey(tenantId), key_id, index_key_id]);
@@ -121,5 +116,5 @@ export function resealing(
         }),
       );
     },
-  };
+  } satisfies Partial<Store>;
 }

@@ -90,14 +90,14 @@ const READERS: Readers = {
 };
 
 /** Returns the function that reads a tenant's rows after the id `after`, in order of id. */
-export function rowInspection({ readSnapshot }: Pick<Connections, 'readSnapshot'>): Pick<Store, 'inspectRows'> {
+export function rowInspection({ readSnapshot }: Pick<Connections, 'readSnapshot'>) {
   return {
     inspectRows: (table, tenantId, after, limit) =>
       readSnapshot(async (run) => {
         const [, found] = await Promise.all([run(PLAN_BY_ORDER), findNumber(run, tenantId)]);
         return found === undefined ? [] : READERS[table](run, found.tenant, { tenantId, after, limit });
       }),
-  };
+  } satisfies Partial<Store>;
 }
 
 async function readTokens(run: Run, statement: Statement, tenant: number, after: string, limit: number) {

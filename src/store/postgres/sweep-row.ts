@@ -38,10 +38,8 @@ function expiries(aggregate: 'min' | 'max', condition: string): string {
 const LATEST: Statement = { text: `SELECT max(at) FROM (${expiries('max', '<= $1')}) e` };
 const NEXT: Statement = { text: `SELECT min(at) FROM (${expiries('min', '> $1')}) e` };
 
-type Methods = 'authorityVersion' | 'claimSweep' | 'clockNote' | 'replaceClockNote' | 'latestExpiry' | 'nextExpiry';
-
 /** Returns the functions for the row of `sweep` and the times of expiries, which all processes share. */
-export function sweepMethods({ read, change }: Pick<Connections, 'read' | 'change'>): Pick<Store, Methods> {
+export function sweepMethods({ read, change }: Connections) {
   let authority: Promise<string> | undefined;
 
   return {
@@ -81,5 +79,5 @@ export function sweepMethods({ read, change }: Pick<Connections, 'read' | 'chang
       const [row] = await read(NEXT, [now]);
       return optionalInstant(row?.[0]);
     },
-  };
+  } satisfies Partial<Store>;
 }

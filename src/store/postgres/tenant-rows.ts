@@ -130,18 +130,8 @@ function newest(keys: readonly WrappedKey[], purpose: WrappedKey['purpose']): nu
   return ids.length === 0 ? undefined : Math.max(...ids);
 }
 
-type Methods =
-  | 'insertTenant'
-  | 'findTenant'
-  | 'listTenants'
-  | 'replaceTenant'
-  | 'deleteTenant'
-  | 'findAuthority'
-  | 'addTenantKey'
-  | 'removeTenantKey';
-
 /** Returns the functions for the tables `tenant` and `tenant_key`. */
-export function tenantMethods(connections: Connections): Pick<Store, Methods> {
+export function tenantMethods(connections: Connections) {
   return {
     insertTenant: (record, keys, application, audit) =>
       connections.change(async (transaction) => {
@@ -263,5 +253,5 @@ export function tenantMethods(connections: Connections): Pick<Store, Methods> {
         await changeStamp(transaction, found.tenant);
         return true;
       }),
-  };
+  } satisfies Partial<Store>;
 }

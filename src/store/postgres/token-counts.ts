@@ -19,7 +19,7 @@ WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND month = $2`,
 };
 
 /** Returns the reads of the counters. */
-export function tokenCounts({ readSnapshot }: Pick<Connections, 'readSnapshot'>): Pick<Store, 'usage'> {
+export function tokenCounts({ readSnapshot }: Connections) {
   return {
     usage: (tenantId, month, now) =>
       readSnapshot(async (run) => {
@@ -37,5 +37,5 @@ export function tokenCounts({ readSnapshot }: Pick<Connections, 'readSnapshot'>)
         }));
         return { types, active: storedNumber(active?.[0]) };
       }),
-  };
+  } satisfies Partial<Store>;
 }

@@ -61,9 +61,7 @@ function isExpired({ expires_at }: { readonly expires_at?: Instant | undefined }
 }
 
 /** Returns the reads of single tokens. */
-export function tokenReads({
-  read,
-}: Pick<Connections, 'read'>): Pick<Store, 'findToken' | 'findPresentedToken' | 'findDuplicate'> {
+export function tokenReads({ read }: Pick<Connections, 'read'>) {
   return {
     async findToken(tenantId, id, now) {
       const [row] = await read(TOKEN_READS.findToken, [uuidKey(tenantId), idKey(id)]);
@@ -82,5 +80,5 @@ export function tokenReads({
       const [row] = await read(TOKEN_READS.findDuplicate, values);
       return row && toTokenRecord(tenantId, row);
     },
-  };
+  } satisfies Partial<Store>;
 }

@@ -112,7 +112,7 @@ export function tokenRemoval({
   change,
   changeTokens,
   sweepChains,
-}: Pick<OpenConnections, 'change' | 'changeTokens' | 'sweepChains'>): Pick<Store, 'removeExpired'> {
+}: Pick<OpenConnections, 'change' | 'changeTokens' | 'sweepChains'>) {
   async function sweep(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
     const removed = await changeTokens(async (transaction) => {
       const audits = await removeTokens(transaction, now, limit, recorder);
@@ -135,5 +135,5 @@ export function tokenRemoval({
       while (await changeTokens(purgeTokens));
       return removed;
     },
-  };
+  } satisfies Partial<Store>;
 }

@@ -185,10 +185,8 @@ function readPrefix(changed: unknown, at: number) {
   return { isHead: count >= at, hasChanged: count > at, result: count > at };
 }
 
-type Methods = 'insertToken' | 'replaceToken' | 'deleteToken' | 'markActive';
-
 /** Returns the functions that change single tokens. */
-export function tokenWrites(connections: Connections, sets: ContainerSets): Pick<Store, Methods> {
+export function tokenWrites(connections: Connections, sets: ContainerSets) {
   /**
    * Runs a change together with others. A change with a reply runs alone, and its entry and reply are written after it.
    * `isKeyFirst` checks the idempotency key first, for a change that would fail when repeated.
@@ -246,5 +244,5 @@ export function tokenWrites(connections: Connections, sets: ContainerSets): Pick
         read: () => ({ isHead: true, hasChanged: false, result: undefined }),
       });
     },
-  };
+  } satisfies Partial<Store>;
 }
