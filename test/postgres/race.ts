@@ -120,10 +120,8 @@ export function transactionOf(run: Run): Transaction {
     run,
     chain: ROOT_CHAIN,
     append: async () => ({ chain: ROOT_CHAIN, sequence: 0, link: NO_LINK }),
-    requireFree: nothing,
     record: nothing,
     recordRemoval: nothing,
-    removeRepliesOf: nothing,
     lockOpenChains: nothing,
     touchAuthority: nothing,
   };

@@ -1,10 +1,12 @@
+import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { ApplicationRecord, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { optionally, storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES, storedApplicationType } from '../rows/type-codes.ts';
-import type { Connections, Run } from './connections.ts';
+import type { Connections, Run, Transaction } from './connections.ts';
+import { removeRepliesOf } from './reply-rows.ts';
 import type { Row, Statement } from './sql-client.ts';
-import { changeStamp, findNumber } from './tenant-numbers.ts';
+import { changeTenant, findNumber } from './tenant-numbers.ts';
 import { storedUuid, uuidKey, uuidValue } from './uuid-text.ts';
 
 const optionalUuid = optionally(storedUuid);
@@ -65,15 +67,27 @@ const REPLACE: Statement = {
     key_id = $9, details = $10 WHERE tenant = $1 AND id = $2 AND revision = $3 RETURNING 1`,
 };
 const REMOVE: Statement = {
-  text: 'DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND revision = $3 RETURNING id',
+  text: `DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND ($3::bigint IS NULL OR revision = $3)
+    RETURNING id`,
 };
 const REMOVE_CHILDREN: Statement = {
   text: 'DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 RETURNING id',
 };
 
-/** Removes the applications that an application created. Resolves to their ids. Remove their creator first. */
-export async function removeChildren(run: Run, tenant: number, id: string): Promise<readonly string[]> {
-  return (await run(REMOVE_CHILDREN, [tenant, id])).map(([child]) => storedUuid(child));
+/**
+ * Removes an application, those that it created, and the replies to them. Writes the entry for their ids. Resolves to
+ * false if the application does not exist, or has another revision than the given one.
+ */
+export async function removeApplication(
+  { run, recordRemoval }: Transaction,
+  of: { readonly tenantId: string; readonly tenant: number; readonly id: string; readonly revision?: number },
+  audit: (ids: readonly string[]) => AuditDraft,
+): Promise<boolean> {
+  if ((await run(REMOVE, [of.tenant, uuidKey(of.id), of.revision])).length === 0) return false;
+  const ids = [of.id, ...(await run(REMOVE_CHILDREN, [of.tenant, of.id])).map(([child]) => storedUuid(child))];
+  await recordRemoval(audit(ids));
+  await removeRepliesOf(run, of.tenantId, ids);
+  return true;
 }
 
 /**
@@ -134,10 +148,7 @@ export function applicationMethods(connections: Connections) {
     },
 
     replaceApplication: (application, expectedRevision, audit) =>
-      connections.change(async (transaction) => {
-        const { run } = transaction;
-        const found = await findNumber(run, application.tenant_id);
-        if (found === undefined) return false;
+      changeTenant(connections, application.tenant_id, audit, async ({ run }, found) => {
         if (found.dataKey !== application.key_id) throw new Problem('write_conflict');
         const changed = await run(REPLACE, [
           found.tenant,
@@ -151,24 +162,12 @@ export function applicationMethods(connections: Connections) {
           application.key_id,
           application.details,
         ]);
-        if (changed.length === 0) return false;
-        if (audit !== undefined) await transaction.record(audit);
-        await changeStamp(transaction, found.tenant);
-        return true;
+        return changed.length > 0;
       }),
 
     deleteApplication: (tenantId, id, expectedRevision, audit) =>
-      connections.change(async (transaction) => {
-        const { run } = transaction;
-        const found = await findNumber(run, tenantId);
-        const key = uuidKey(id);
-        if (found === undefined || key === null) return false;
-        if ((await run(REMOVE, [found.tenant, key, expectedRevision])).length === 0) return false;
-        const removed = [id, ...(await removeChildren(run, found.tenant, id))];
-        await transaction.recordRemoval(audit(removed));
-        await transaction.removeRepliesOf(tenantId, removed);
-        await changeStamp(transaction, found.tenant);
-        return true;
-      }),
+      changeTenant(connections, tenantId, undefined, (transaction, { tenant }) =>
+        removeApplication(transaction, { tenantId, tenant, id, revision: expectedRevision }, audit),
+      ),
   } satisfies Partial<Store>;
 }

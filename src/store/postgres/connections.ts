@@ -14,17 +14,10 @@ export interface Transaction {
   readonly chain: string;
   /** Appends entries to the chain, with their subjects. Does not write replies. Resolves to the end of the chain. */
   append(...drafts: readonly AuditDraft[]): Promise<AuditHead>;
-  /**
-   * Throws `write_conflict` if the idempotency key of the draft's reply already has a reply. Call it before a change
-   * that would fail when repeated.
-   */
-  requireFree(draft: AuditDraft): Promise<void>;
   /** Writes the entry of a change and its reply. Throws `write_conflict` if the idempotency key already has a reply. */
   record(draft: AuditDraft): Promise<void>;
   /** Writes the entry of a removal and empties the replies that show a removed record. */
   recordRemoval(draft: AuditDraft): Promise<void>;
-  /** Removes the replies to removed applications. */
-  removeRepliesOf(tenantId: string, applicationIds: readonly string[]): Promise<void>;
   /** Waits for the writes of all processes, and keeps them waiting until the end. Only the root chain may do this. */
   lockOpenChains(): Promise<void>;
   /** Stores a new authority version. Call it in every change of a tenant, an application or a key. */

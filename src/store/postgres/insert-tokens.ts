@@ -7,6 +7,7 @@ import { type Connections, type Run, type Transaction, Undo } from './connection
 import type { ContainerSets } from './container-sets.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';
+import { requireFree } from './reply-rows.ts';
 import type { Statement } from './sql-client.ts';
 import { findNumber } from './tenant-numbers.ts';
 import { oldestWith } from './token-reads.ts';
@@ -152,7 +153,7 @@ export function insertTokens({ changeTokens }: Pick<Connections, 'changeTokens'>
     insertTokens: (tokens, now, audit) =>
       sets.ensured(tokens, () =>
         changeTokens(async (transaction) => {
-          await transaction.requireFree(audit);
+          await requireFree(transaction.run, audit);
           const members = await toMembers(transaction.run, tokens);
           const fingerprints = members.flatMap((member) => member.fingerprints);
           await lockRows(transaction.run, gatesOf(fingerprints), []);

@@ -13,7 +13,7 @@ import { type Bound, type LaneMember, type Run, type Transaction, Undo } from '.
 import { prepare, type Sendable } from './lane-members.ts';
 import { locksOf } from './lock-rows.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
-import { insertReply, removeRepliesOf, requireFree } from './reply-rows.ts';
+import { insertReply } from './reply-rows.ts';
 import type { Row, SqlClient, Statement } from './sql-client.ts';
 
 /**
@@ -263,7 +263,6 @@ export function openTransaction(send: Run, head: AuditHead): OpenTransaction {
       run,
       chain: head.chain,
       append: (...drafts) => append(drafts, false),
-      requireFree: (draft) => requireFree(run, draft),
       async record(draft) {
         await append([draft], false);
         await insertReply(run, draft);
@@ -271,7 +270,6 @@ export function openTransaction(send: Run, head: AuditHead): OpenTransaction {
       async recordRemoval(draft) {
         await append([draft], true);
       },
-      removeRepliesOf: (tenantId, applicationIds) => removeRepliesOf(run, tenantId, applicationIds),
       async lockOpenChains() {
         await Promise.all([run(WAIT_SHORTLY), run(LOCK_OPEN)]);
       },

@@ -69,7 +69,10 @@ async function find(run: Run, [tenantId, applicationId, keyHash, now]: Query): P
   return row && toStoredReply(tenantId, row);
 }
 
-/** Throws `write_conflict` if the idempotency key of the draft's reply already has a reply. */
+/**
+ * Throws `write_conflict` if the idempotency key of the draft's reply already has a reply. Call it before a change that
+ * would fail when repeated.
+ */
 export async function requireFree(run: Run, { reply }: AuditDraft): Promise<void> {
   if (reply === undefined) return;
   const { tenant_id, application_id, key_hash, created_at } = reply;

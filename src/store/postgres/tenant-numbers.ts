@@ -1,5 +1,6 @@
+import type { AuditDraft } from '../../core/audit/ports.ts';
 import { storedNumber } from '../rows/stored-value.ts';
-import type { Run, Transaction } from './connections.ts';
+import type { Connections, Run, Transaction } from './connections.ts';
 import type { Statement } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
@@ -21,7 +22,21 @@ export async function findNumber(run: Run, id: string): Promise<TenantNumber | u
   return { tenant: storedNumber(tenant), dataKey: storedNumber(dataKey), indexKey: storedNumber(indexKey) };
 }
 
-/** Stores new authority stamps after a change of the tenant, its applications or keys. */
-export async function changeStamp(transaction: Transaction, tenant: number): Promise<void> {
-  await Promise.all([transaction.run(NEW_STAMP, [tenant]), transaction.touchAuthority()]);
+/**
+ * Changes a tenant, its applications or keys. `work` resolves to whether it changed something; then writes the entry and
+ * stores new authority stamps. Resolves to false if nothing was changed, or if the tenant does not exist.
+ */
+export function changeTenant(
+  { change }: Connections,
+  id: string,
+  audit: AuditDraft | undefined,
+  work: (transaction: Transaction, found: TenantNumber) => Promise<boolean>,
+): Promise<boolean> {
+  return change(async (transaction) => {
+    const found = await findNumber(transaction.run, id);
+    if (found === undefined || !(await work(transaction, found))) return false;
+    if (audit !== undefined) await transaction.record(audit);
+    await Promise.all([transaction.run(NEW_STAMP, [found.tenant]), transaction.touchAuthority()]);
+    return true;
+  });
 }

@@ -5,7 +5,7 @@ import { KEY_PURPOSE_CODES, storedKeyPurpose } from '../rows/type-codes.ts';
 import { APPLICATION_COLUMNS, APPLICATION_WIDTH, insertApplication, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Run } from './connections.ts';
 import type { Row, Statement } from './sql-client.ts';
-import { changeStamp, findNumber } from './tenant-numbers.ts';
+import { changeTenant } from './tenant-numbers.ts';
 import { storedUuid, uuidKey, uuidValue } from './uuid-text.ts';
 
 const optionalUuid = optionally(storedUuid);
@@ -189,10 +189,7 @@ export function tenantMethods(connections: Connections) {
     },
 
     replaceTenant: (record, expectedRevision, audit) =>
-      connections.change(async (transaction) => {
-        const { run } = transaction;
-        const found = await findNumber(run, record.id);
-        if (found === undefined) return false;
+      changeTenant(connections, record.id, audit, async ({ run }, found) => {
         if (found.dataKey !== record.key_id) throw new Problem('write_conflict');
         const changed = await run(REPLACE, [
           found.tenant,
@@ -203,54 +200,36 @@ export function tenantMethods(connections: Connections) {
           record.key_id,
           record.details,
         ]);
-        if (changed.length === 0) return false;
-        if (audit !== undefined) await transaction.record(audit);
-        await changeStamp(transaction, found.tenant);
-        return true;
+        return changed.length > 0;
       }),
 
     deleteTenant: (id, audit) =>
-      connections.change(async (transaction) => {
-        const { run } = transaction;
-        const found = await findNumber(run, id);
-        if (found === undefined) return false;
-        await transaction.lockOpenChains();
-        await Promise.all(REMOVALS.map((removal) => run(removal, [found.tenant])));
-        await transaction.record(audit);
-        await transaction.touchAuthority();
+      changeTenant(connections, id, audit, async ({ run, lockOpenChains }, { tenant }) => {
+        await lockOpenChains();
+        await Promise.all(REMOVALS.map((removal) => run(removal, [tenant])));
         return true;
       }),
 
     addTenantKey: (tenantId, key, audit) =>
-      connections.change(async (transaction) => {
-        const { run } = transaction;
-        const found = await findNumber(run, tenantId);
-        if (found === undefined) return false;
-        const others = await run(KEY_IDS, [found.tenant]);
+      changeTenant(connections, tenantId, audit, async ({ run }, { tenant }) => {
+        const others = await run(KEY_IDS, [tenant]);
         if (others.some(([id]) => storedNumber(id) >= key.key_id) || !(await areCurrent(run, [key]))) return false;
-        await insertKey(run, found.tenant, key);
-        await run(SET_NEWEST[key.purpose], [found.tenant, key.key_id]);
-        await transaction.record(audit);
-        await changeStamp(transaction, found.tenant);
+        await insertKey(run, tenant, key);
+        await run(SET_NEWEST[key.purpose], [tenant, key.key_id]);
         return true;
       }),
 
     removeTenantKey: (tenantId, keyId, audit) =>
-      connections.change(async (transaction) => {
-        const { run } = transaction;
-        const found = await findNumber(run, tenantId);
-        if (found === undefined) return false;
-        const keys = await run(KEY_IDS, [found.tenant]);
+      changeTenant(connections, tenantId, audit, async ({ run, lockOpenChains }, { tenant }) => {
+        const keys = await run(KEY_IDS, [tenant]);
         const purpose = keys.find(([id]) => id === keyId)?.[1];
         const isReplaced = keys.some(([id, other]) => other === purpose && storedNumber(id) > keyId);
-        const isUsed = async () => (await run(IS_IN_USE, [found.tenant, keyId]))[0]?.[0] !== false;
+        const isUsed = async () => (await run(IS_IN_USE, [tenant, keyId]))[0]?.[0] !== false;
         if (purpose === undefined || !isReplaced || (await isUsed())) return false;
         // A write that found the key valid may still be running in another process. Wait for it, and look again.
-        await transaction.lockOpenChains();
+        await lockOpenChains();
         if (await isUsed()) return false;
-        await run(REMOVE_KEY, [found.tenant, keyId]);
-        await transaction.record(audit);
-        await changeStamp(transaction, found.tenant);
+        await run(REMOVE_KEY, [tenant, keyId]);
         return true;
       }),
   } satisfies Partial<Store>;

@@ -1,7 +1,7 @@
 import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { ExpiryRecorder, Instant, Store } from '../../core/ports.ts';
 import { storedNumber } from '../rows/stored-value.ts';
-import { removeChildren } from './application-rows.ts';
+import { removeApplication } from './application-rows.ts';
 import type { Transaction } from './connections.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
 import type { OpenConnections } from './open-connections.ts';
@@ -26,9 +26,6 @@ ORDER BY t.expires_at LIMIT $2 FOR UPDATE OF t SKIP LOCKED`,
 const EXPIRED_APPLICATIONS: Statement = {
   text: `SELECT n.tenant, n.id, a.id FROM vault.application a JOIN vault.tenant n ON n.tenant = a.tenant
 WHERE a.expires_at <= $1 AND a.expires_at IS NOT NULL ORDER BY a.expires_at LIMIT $2`,
-};
-const REMOVE_APPLICATION: Statement = {
-  text: 'DELETE FROM vault.application WHERE tenant = $1 AND id = $2 RETURNING 1',
 };
 
 const PURGED: Statement = { text: 'SELECT tenant FROM vault.purge ORDER BY tenant LIMIT 1 FOR UPDATE SKIP LOCKED' };
@@ -79,16 +76,12 @@ async function removeApplications(
   limit: number,
   recorder: ExpiryRecorder,
 ): Promise<number> {
-  const { run } = transaction;
   let removed = 0;
-  for (const row of await run(EXPIRED_APPLICATIONS, [now, limit])) {
+  for (const row of await transaction.run(EXPIRED_APPLICATIONS, [now, limit])) {
     const [tenant, tenantId, id] = [storedNumber(row[0]), storedUuid(row[1]), storedUuid(row[2])];
+    const audit = (ids: readonly string[]) => recorder.recordRemoval(tenantId, ids);
     // An earlier turn of this loop may have removed the row as a child of its application.
-    if ((await run(REMOVE_APPLICATION, [tenant, id])).length === 0) continue;
-    const ids = [id, ...(await removeChildren(run, tenant, id))];
-    await transaction.recordRemoval(recorder.recordRemoval(tenantId, ids));
-    await transaction.removeRepliesOf(tenantId, ids);
-    removed += 1;
+    if (await removeApplication(transaction, { tenantId, tenant, id }, audit)) removed += 1;
   }
   if (removed > 0) await transaction.touchAuthority();
   return removed;

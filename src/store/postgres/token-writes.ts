@@ -8,6 +8,7 @@ import { type Batch, type Connections, type LaneMember, type Place, placeParamet
 import { type ContainerSets, setOf } from './container-sets.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows, type TokenName } from './lock-rows.ts';
+import { requireFree } from './reply-rows.ts';
 import type { Parameter, Row, Scalar, Statement } from './sql-client.ts';
 import { idKey } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
@@ -194,7 +195,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
   function run<T>(change: TokenChange<T>, audit: AuditDraft, { isKeyFirst }: { readonly isKeyFirst: boolean }) {
     if (audit.reply === undefined) return connections.join({ ...change, audit });
     return connections.changeTokens(async (transaction) => {
-      if (isKeyFirst) await transaction.requireFree(audit);
+      if (isKeyFirst) await requireFree(transaction.run, audit);
       await lockRows(transaction.run, change.gates ?? [], change.tokens ?? []);
       const sent = change
         .statements(undefined, transaction.chain)
