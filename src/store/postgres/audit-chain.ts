@@ -1,7 +1,7 @@
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import type { Bound, Place, Run } from './connections.ts';
-import type { Statement } from './sql-client.ts';
+import { listsOf, type Statement } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
 
 /** The time of the database in milliseconds. */
@@ -85,28 +85,16 @@ export function subjectStatements(
     draft.subjects.map(({ n, blind }) => ({ sequence, link, blind: blindText(blind), n, isRemoval })),
   );
   const removed = subjects.filter(({ isRemoval }) => isRemoval === true);
-  const columns = (rows: typeof subjects) => [
-    entries[0]?.chain,
-    rows.map(({ sequence }) => sequence),
-    rows.map(({ link }) => link),
-    rows.map(({ blind }) => blind),
-  ];
-  return [
-    ...(subjects.length > 0 ? [[CHAIN.addSubjects, [...columns(subjects), subjects.map(({ n }) => n)]] as const] : []),
-    ...(removed.length > 0 ? [[CHAIN.emptyReplies, columns(removed)] as const] : []),
-  ];
+  const chain = entries[0]?.chain;
+  const added: Bound = [CHAIN.addSubjects, [chain, ...listsOf(subjects, 'sequence', 'link', 'blind', 'n')]];
+  const emptied: Bound = [CHAIN.emptyReplies, [chain, ...listsOf(removed, 'sequence', 'link', 'blind')]];
+  return [...(subjects.length > 0 ? [added] : []), ...(removed.length > 0 ? [emptied] : [])];
 }
 
 /** Appends entries in a transaction that holds the lock of the chain. */
 export async function appendEntries(run: Run, entries: readonly PlacedEntry[], isRemoval = false): Promise<void> {
   if (entries.length === 0) return;
-  const inserted = run(INSERT, [
-    entries[0]?.chain,
-    entries.map(({ sequence }) => sequence),
-    entries.map(({ at }) => at),
-    entries.map(({ sealed }) => sealed),
-    entries.map(({ link }) => link),
-  ]);
+  const inserted = run(INSERT, [entries[0]?.chain, ...listsOf(entries, 'sequence', 'at', 'sealed', 'link')]);
   const indexed = subjectStatements(entries.map((entry) => ({ ...entry, isRemoval })));
   await Promise.all([inserted, ...indexed.map(([statement, values]) => run(statement, values))]);
 }

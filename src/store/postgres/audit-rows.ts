@@ -6,7 +6,7 @@ import { readHead } from './audit-chain.ts';
 import { type LaneMember, placeParameters } from './connections.ts';
 import type { OpenConnections } from './open-connections.ts';
 import { PgError } from './pg-error.ts';
-import type { Row, Statement } from './sql-client.ts';
+import { listsOf, type Row, type Statement } from './sql-client.ts';
 import { entryIf, HEAD } from './token-statements.ts';
 import { blindText } from './uuid-text.ts';
 
@@ -16,7 +16,7 @@ const APPENDING: LaneMember<void> = {
   written: undefined,
   statements: (place) => (place === undefined ? [] : [[APPEND, placeParameters(place)]]),
   read([rows]) {
-    const isHead = rows?.[0]?.[0] === 1;
+    const isHead = rows === undefined || rows[0]?.[0] === 1;
     return { isHead, hasChanged: isHead, result: undefined };
   },
 };
@@ -102,7 +102,7 @@ function toEntry(chain: string, [sequence, at, sealed, link]: Row): AuditEntry {
 /** Returns the columns of rows that have several blind indexes: each blind index with the sequence of its row. */
 function pairs(rows: readonly { readonly sequence: number; readonly blinds: readonly Uint8Array[] }[]) {
   const all = rows.flatMap(({ sequence, blinds }) => blinds.map((blind) => ({ sequence, blind: blindText(blind) })));
-  return [all.map(({ sequence }) => sequence), all.map(({ blind }) => blind)] as const;
+  return listsOf(all, 'sequence', 'blind');
 }
 
 /** Returns the sequences of `expected` that are in `missing`, in their order. */
@@ -150,14 +150,10 @@ export function auditMethods({ read, readSlow, change, changeTokens, join, useRe
     },
 
     async findUnindexed(chain, places) {
-      const all = places.flatMap(({ sequence, subjects }) => subjects.map((subject) => ({ sequence, ...subject })));
-      const missing = await readSlow(FIND_UNINDEXED, [
-        chain,
-        all.map(({ sequence }) => sequence),
-        all.map(({ blind }) => blindText(blind)),
-        all.map(({ n }) => n),
-      ]);
-      return missingOf(places, missing);
+      const all = places.flatMap(({ sequence, subjects }) =>
+        subjects.map(({ n, blind }) => ({ sequence, blind: blindText(blind), n })),
+      );
+      return missingOf(places, await readSlow(FIND_UNINDEXED, [chain, ...listsOf(all, 'sequence', 'blind', 'n')]));
     },
 
     countAuditIndex: async (chain, upTo) => countOf(await readSlow(COUNT_INDEX, [chain, upTo])),

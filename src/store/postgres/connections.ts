@@ -45,9 +45,9 @@ export interface Place {
   readonly link: Uint8Array;
 }
 
-/** The first six parameters of a statement that writes an audit entry. */
-export function placeParameters({ chain, sequence, previous, at, sealed, link }: Place): readonly Parameter[] {
-  return [chain, sequence, previous, at, sealed, link];
+/** The first six parameters of a statement that writes an audit entry; only the chain if it writes none. */
+export function placeParameters(place: Place | undefined, chain = place?.chain): readonly Parameter[] {
+  return [chain, place?.sequence, place?.previous, place?.at, place?.sealed, place?.link];
 }
 
 /** Describes how members of a transaction share statements. This halves the work of the server. */

@@ -2,7 +2,7 @@ import type { Store, VaultHeader } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { optionally, storedBytes, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
 import { type Connections, type Run, Undo } from './connections.ts';
-import type { Parameter, Row, Statement } from './sql-client.ts';
+import { listsOf, type Parameter, type Row, type Statement } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
 const COLUMNS = 'vault_id, format, created_at, generation, carried, slot_numbers, slot_bytes, mac';
@@ -48,8 +48,7 @@ function toHeader(row: Row): VaultHeader {
 
 function toValues(header: VaultHeader): readonly Parameter[] {
   const { vault_id, format, created_at, generation, carried, slots, mac } = header;
-  const [numbers, bytes] = [slots.map(({ slot }) => slot), slots.map((slot) => slot.bytes)];
-  return [vault_id, format, created_at, generation, carried, numbers, bytes, mac];
+  return [vault_id, format, created_at, generation, carried, ...listsOf(slots, 'slot', 'bytes'), mac];
 }
 
 /** Resolves to the stored header. Only the keyring can verify it. */
@@ -86,14 +85,13 @@ export function headerMethods({ read, change }: Connections) {
 
     replaceMasterKey: (header, expected, all, audit) =>
       change(async ({ run, record, touchAuthority }) => {
-        const wrapped = all.flatMap(({ tenant_id, keys }) => keys.map((key) => ({ tenant: uuidKey(tenant_id), key })));
+        const wrapped = all.flatMap(({ tenant_id, keys }) =>
+          keys.map((key) => ({ ...key, tenant: uuidKey(tenant_id) })),
+        );
         const [count] = await run(COUNT_KEYS);
         if (count?.[0] !== wrapped.length || !(await replace(run, header, expected))) return false;
         const [changed] = await run(REWRAP, [
-          wrapped.map(({ tenant }) => tenant),
-          wrapped.map(({ key }) => key.key_id),
-          wrapped.map(({ key }) => key.wrapped),
-          wrapped.map(({ key }) => key.generation),
+          ...listsOf(wrapped, 'tenant', 'key_id', 'wrapped', 'generation'),
           expected.generation,
         ]);
         // Another process has replaced keys since they were read.

@@ -3,16 +3,16 @@ import type { Instant, Store, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { olderOf } from '../rows/older-of.ts';
 import { storableText, storedNumber } from '../rows/stored-value.ts';
-import { type Connections, type Run, type Transaction, Undo } from './connections.ts';
+import { type Connections, placeParameters, type Run, type Transaction, Undo } from './connections.ts';
 import type { ContainerSets } from './container-sets.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';
 import { requireFree } from './reply-rows.ts';
-import type { Statement } from './sql-client.ts';
+import { listsOf, type Statement } from './sql-client.ts';
 import { findNumber } from './tenant-numbers.ts';
 import { oldestWith } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
-import { blindsOf, createRow, fingerprintsOf, gatesOf, noPlace, ownerOf, toColumns } from './token-writes.ts';
+import { blindsOf, createRow, fingerprintsOf, gatesOf, ownerOf, toColumns } from './token-writes.ts';
 
 /** A token of a list, with the number of its tenant and its position. */
 interface Member extends NewToken {
@@ -62,17 +62,11 @@ async function storedDuplicates(
   members: readonly Member[],
   now: Instant,
 ): Promise<ReadonlyMap<string, TokenRecord>> {
-  const asked = members.flatMap(({ at, tenant, token, fingerprints }) =>
-    fingerprints.map((fingerprint, place) => ({ at, tenant, token, fingerprint, place })),
+  const asked = members.flatMap(({ at, tenant, fingerprints }) =>
+    fingerprints.map((fingerprint, place) => ({ at, tenant, fingerprint, place })),
   );
   if (asked.length === 0) return new Map();
-  const rows = await run(TOKEN_LISTS.duplicates, [
-    asked.map(({ at }) => at),
-    asked.map(({ tenant }) => tenant),
-    asked.map(({ fingerprint }) => fingerprint),
-    asked.map(({ place }) => place),
-    now,
-  ]);
+  const rows = await run(TOKEN_LISTS.duplicates, [...listsOf(asked, 'at', 'tenant', 'fingerprint', 'place'), now]);
   const tenantIds = new Map(members.map(({ at, token }) => [at, token.tenant_id]));
   return new Map(
     rows.map(([at, place, ...columns]) => {
@@ -83,11 +77,8 @@ async function storedDuplicates(
 }
 
 async function takenIds(run: Run, members: readonly Member[]): Promise<ReadonlySet<unknown>> {
-  const rows = await run(TOKEN_LISTS.taken, [
-    members.map(({ at }) => at),
-    members.map(({ tenant }) => tenant),
-    members.map(({ token }) => storableText(token.id)),
-  ]);
+  const ids = members.map(({ token }) => storableText(token.id));
+  const rows = await run(TOKEN_LISTS.taken, [...listsOf(members, 'at', 'tenant'), ids]);
   return new Set(rows.map(([at]) => at));
 }
 
@@ -137,7 +128,11 @@ async function insertAll({ run, chain }: Transaction, members: readonly Member[]
       const rows = own.map(({ token, indexes }) => createRow(token, indexes));
       const [first] = own;
       const [answer] = first
-        ? await run(TOKEN_CHANGES.createMany, [...noPlace(chain), ...ownerOf(first.token), ...toColumns(rows)])
+        ? await run(TOKEN_CHANGES.createMany, [
+            ...placeParameters(undefined, chain),
+            ...ownerOf(first.token),
+            ...toColumns(rows),
+          ])
         : [];
       if (answer?.[1] !== true) throw new Problem('write_conflict');
       return own.slice(storedNumber(answer[2])).slice(0, 1);

@@ -1,6 +1,7 @@
 import type { AuditHead } from '../../core/audit/ports.ts';
 import { type PlacedEntry, placeAfter } from './audit-chain.ts';
-import type { Batch, Bound, LaneMember } from './connections.ts';
+import type { Batch, Bound, LaneMember, Transaction } from './connections.ts';
+import { lockRows } from './lock-rows.ts';
 import type { Scalar } from './sql-client.ts';
 
 /** A member of a group with its statements, or the error that building them threw. */
@@ -29,6 +30,17 @@ interface Shared {
 
 function lengthOf(value: Scalar): number {
   return value instanceof Uint8Array || typeof value === 'string' ? value.length : 0;
+}
+
+/** Runs a member alone in an open transaction. Writes its entry and its reply after it. */
+export async function runAlone<T>(transaction: Transaction, member: LaneMember<T>): Promise<T> {
+  const { run, chain, record, recordRemoval } = transaction;
+  const { gates = [], tokens = [], audit, isRemoval = false } = member;
+  await lockRows(run, gates, tokens);
+  const sent = member.statements(undefined, chain).map(([statement, values]) => run(statement, values));
+  const { hasChanged, result } = member.read(await Promise.all(sent), 0);
+  if (hasChanged && audit !== undefined) await (isRemoval ? recordRemoval(audit) : record(audit));
+  return result;
 }
 
 /** Gives the entries of the members consecutive places, as if each member changed something. */

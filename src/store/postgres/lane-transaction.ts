@@ -114,7 +114,7 @@ function isLost(error: PgError): boolean {
 type Answers = PromiseSettledResult<readonly (readonly Row[])[]>;
 
 /** Returns the outcome of a member whose statements were answered, and whether its entry was written. */
-export function readOutcome(
+function readOutcome(
   { member, at }: { readonly member: LaneMember<unknown>; readonly at: number },
   answers: readonly (readonly Row[])[],
 ): Outcome & { readonly hasChanged: boolean } {
@@ -184,20 +184,17 @@ export function runGroup(
     };
     const [locked, answers, indexed, committed] = await Promise.all([
       Promise.allSettled(locks.map(send)),
-      Promise.allSettled(sendable.map(({ bound }) => sendOnce(bound))),
+      Promise.allSettled(prepared.map((each) => ('member' in each ? sendOnce(each.bound) : []))),
       Promise.allSettled(subjectStatements(entries).map(send)),
       client.commit().then(
         () => undefined,
         (error: PgError) => error,
       ),
     ]);
-    const answersOf = new Map(sendable.map((each, at) => [each, answers[at]]));
-    if (committed === undefined) {
-      return readAll(prepared, (each) => ('member' in each ? answersOf.get(each) : undefined));
-    }
+    if (committed === undefined) return readAll(prepared, answers);
     if (isLost(committed)) {
       const settle: CommitLost['settle'] = (written) =>
-        prepared.map((each) => settleMember(each, 'member' in each ? answersOf.get(each) : undefined, written));
+        prepared.map((each, at) => settleMember(each, answers[at], written));
       throw new CommitLost(committed, { chain, entries, settle });
     }
     const failures = [...locked, ...answers, ...indexed].flatMap((each) =>
@@ -208,12 +205,12 @@ export function runGroup(
 }
 
 /** Returns the outcomes of a committed group. */
-function readAll(prepared: readonly Sendable[], answersOf: (each: Sendable) => Answers | undefined): Committed {
+function readAll(prepared: readonly Sendable[], answers: readonly Answers[]): Committed {
   let head: AuditHead | undefined;
   let isAstray: boolean | undefined;
-  const outcomes = prepared.map((each): Outcome => {
+  const outcomes = prepared.map((each, at): Outcome => {
     if ('error' in each) return { state: 'refused', error: each.error };
-    const answer = answersOf(each);
+    const answer = answers[at];
     const outcome = readOutcome(each, answer?.status === 'fulfilled' ? answer.value : []);
     if (outcome.hasChanged) head = each.entry ?? head;
     if (each.entry !== undefined) isAstray ??= outcome.state === 'again';

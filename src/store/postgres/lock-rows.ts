@@ -1,5 +1,7 @@
+import { isStorableText } from '../rows/stored-value.ts';
 import type { Bound, Run } from './connections.ts';
-import type { Statement } from './sql-client.ts';
+import { listsOf, type Statement } from './sql-client.ts';
+import { uuidKey } from './uuid-text.ts';
 
 /** The names of a token to lock. */
 export interface TokenName {
@@ -32,15 +34,15 @@ function compare(a: string, b: string): number {
 
 /**
  * Returns the statements that lock these gates and tokens, in this order, until the end of the transaction. Send them
- * before the statements that read what the locks guard: a statement does not see what is committed while it waits. Pass
- * only tokens that `lockable` returned.
+ * before the statements that read what the locks guard: a statement does not see what is committed while it waits. An id
+ * that the store cannot hold has no row to lock.
  */
 export function locksOf(gates: readonly number[], tokens: readonly TokenName[]): readonly Bound[] {
-  const sorted = tokens.toSorted((a, b) => compare(a.tenant_id, b.tenant_id) || compare(a.id, b.id));
+  const found = tokens.filter(({ tenant_id, id }) => uuidKey(tenant_id) !== null && isStorableText(id));
+  const sorted = found.toSorted((a, b) => compare(a.tenant_id, b.tenant_id) || compare(a.id, b.id));
   const locks: Bound[] = [];
   if (gates.length > 0) locks.push([LOCKS.gates, [[...new Set(gates)]]]);
-  if (sorted.length > 0)
-    locks.push([LOCKS.tokens, [sorted.map(({ tenant_id }) => tenant_id), sorted.map(({ id }) => id)]]);
+  if (sorted.length > 0) locks.push([LOCKS.tokens, listsOf(sorted, 'tenant_id', 'id')]);
   return locks;
 }
 

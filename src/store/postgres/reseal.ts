@@ -10,7 +10,7 @@ import { lockRows } from './lock-rows.ts';
 import type { Parameter, Statement } from './sql-client.ts';
 import { idKey } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
-import { blindsOf, lockable } from './token-writes.ts';
+import { blindsOf } from './token-writes.ts';
 import { uuidKey } from './uuid-text.ts';
 
 /** The maximum number of sealed bytes in a batch of tokens. A batch is read, opened, sealed and written as a whole. */
@@ -102,8 +102,9 @@ export function resealing({ readSlow, readSnapshot, changeTokens }: Connections,
       return sets.ensured(written, () =>
         changeTokens(async ({ run, chain }) => {
           const tenant = uuidKey(tenantId);
-          await lockRows(run, [], lockable(changes.map(({ before }) => ({ tenant_id: tenantId, id: before.id }))));
-          const ids = changes.map(({ before }) => idKey(before.id));
+          const old = changes.map(({ before }) => before);
+          await lockRows(run, [], old);
+          const ids = old.map(({ id }) => idKey(id));
           const [answers] = await Promise.all([
             Promise.all(
               changes.map(async (each) => (await run(TOKEN_CHANGES.reseal, resealed(chain, tenant, each)))[0]),

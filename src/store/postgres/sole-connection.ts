@@ -1,8 +1,8 @@
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
-import { readHead, subjectStatements } from './audit-chain.ts';
-import { type Bound, type LaneMember, type Run, type Transaction, Undo } from './connections.ts';
-import { prepare } from './lane-members.ts';
-import { type Outcome, openTransaction, readOutcome } from './lane-transaction.ts';
+import { readHead } from './audit-chain.ts';
+import { type Run, type Transaction, Undo } from './connections.ts';
+import { runAlone } from './lane-members.ts';
+import { openTransaction } from './lane-transaction.ts';
 import type { OpenConnections } from './open-connections.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 
@@ -37,17 +37,6 @@ export function soleConnection(client: SqlClient): OpenConnections {
   const change = <T>(work: (transaction: Transaction) => Promise<T>): Promise<T> =>
     inLine(() => saved(async () => work(openTransaction(run, await readHead(run, ROOT_CHAIN)).transaction)));
 
-  async function runMember<T>(member: LaneMember<T>): Promise<T> {
-    const [prepared] = prepare([member], await readHead(run, ROOT_CHAIN));
-    if (prepared === undefined || 'error' in prepared) throw prepared?.error;
-    const { entry, bound } = prepared;
-    const send = ([statement, values]: Bound) => run(statement, values);
-    const answers = await Promise.all(bound.map(send));
-    const entries = entry === undefined ? [] : [{ ...entry, isRemoval: member.isRemoval }];
-    await Promise.all(subjectStatements(entries).map(send));
-    return resultOf(readOutcome(prepared, answers)) as T;
-  }
-
   return {
     read: run,
     readSlow: run,
@@ -57,15 +46,8 @@ export function soleConnection(client: SqlClient): OpenConnections {
     head: () => undefined,
     useRecorder: () => undefined,
     sweepChains: () => Promise.resolve(),
-    join: (member) => inLine(() => saved(() => runMember(member))),
+    join: (member) => change((transaction) => runAlone(transaction, member)),
     ping: () => Promise.resolve(),
     close: () => Promise.resolve(),
   };
-}
-
-function resultOf(outcome: Outcome | undefined): unknown {
-  if (outcome?.state === 'done') return outcome.result;
-  throw outcome?.state === 'refused'
-    ? outcome.error
-    : new Error('unreachable: nothing else writes in this transaction');
 }

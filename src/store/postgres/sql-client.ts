@@ -16,6 +16,14 @@ export type Parameter = Scalar | readonly Scalar[];
  */
 export type Row = readonly unknown[];
 
+/** Returns a list for each of these members of the rows. Statements with lists take them as parameters. */
+export function listsOf<Name extends string>(
+  rows: readonly Readonly<Record<NoInfer<Name>, Scalar>>[],
+  ...names: readonly Name[]
+): readonly (readonly Scalar[])[] {
+  return names.map((name) => rows.map((row) => row[name]));
+}
+
 /**
  * A connection whose statements do not wait for each other's answers. Statements of one turn are sent in one write.
  */

@@ -2,12 +2,12 @@ import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { ExpiryRecorder, Instant, Store } from '../../core/ports.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import { removeApplication } from './application-rows.ts';
-import type { Transaction } from './connections.ts';
+import { placeParameters, type Transaction } from './connections.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
 import type { OpenConnections } from './open-connections.ts';
 import type { Statement } from './sql-client.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
-import { noPlace, removeRow, toColumns } from './token-writes.ts';
+import { removeRow, toColumns } from './token-writes.ts';
 import { storedUuid } from './uuid-text.ts';
 
 /** The maximum number of expired records that one transaction removes. */
@@ -61,7 +61,7 @@ async function removeTokens(
   const removed = await Promise.all(
     tenants.map((tenant) => {
       const rows = expired.filter((each) => each.tenant === tenant).map(({ row }) => row);
-      return run(TOKEN_CHANGES.remove, [...noPlace(chain), tenant, ...toColumns(rows)]);
+      return run(TOKEN_CHANGES.remove, [...placeParameters(undefined, chain), tenant, ...toColumns(rows)]);
     }),
   );
   const count = removed.reduce((sum, [row]) => sum + storedNumber(row?.[1]), 0);

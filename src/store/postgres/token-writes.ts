@@ -7,17 +7,12 @@ import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
 import { type Batch, type Connections, type LaneMember, type Place, placeParameters } from './connections.ts';
 import { type ContainerSets, setOf } from './container-sets.ts';
 import { toTokenRecord } from './decode-token.ts';
-import { lockRows, type TokenName } from './lock-rows.ts';
+import { runAlone } from './lane-members.ts';
 import { requireFree } from './reply-rows.ts';
-import type { Parameter, Row, Scalar, Statement } from './sql-client.ts';
+import { listsOf, type Parameter, type Row, type Scalar, type Statement } from './sql-client.ts';
 import { idKey } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
-
-/** Returns the place parameters of a change whose entry another statement writes. */
-export function noPlace(chain: string): readonly Parameter[] {
-  return [chain, null, null, null, null, null];
-}
 
 /** The answer of a change that found its place taken, and must run again. */
 const PLACE_TAKEN = { isHead: false, hasChanged: false } as const;
@@ -37,25 +32,15 @@ export function gatesOf(fingerprints: readonly string[]): readonly number[] {
   return fingerprints.map((fingerprint) => Number.parseInt(fingerprint.slice(0, 3), 16));
 }
 
-/** Returns the tokens that may be in the store. An id that the store cannot hold has no row to lock. */
-export function lockable(tokens: readonly TokenName[]): readonly TokenName[] {
-  return tokens.filter(({ tenant_id, id }) => uuidKey(tenant_id) !== null && isStorableText(id));
-}
-
 function firstRow([rows]: readonly (readonly Row[])[]): Row | undefined {
   return rows?.[0];
-}
-
-function placeOf(place: Place | undefined, chain: string): readonly Parameter[] {
-  return place === undefined ? noPlace(chain) : placeParameters(place);
 }
 
 /** Returns the place parameters of consecutive entries: the first place, and lists of times, sealed bytes and links. */
 function placesOf(chain: string, places: readonly Place[]): readonly Parameter[] {
   const [first] = places;
-  if (first === undefined) return noPlace(chain);
-  const lists = [places.map(({ at }) => at), places.map(({ sealed }) => sealed), places.map(({ link }) => link)];
-  return [chain, first.sequence, first.previous, ...lists];
+  if (first === undefined) return placeParameters(undefined, chain);
+  return [chain, first.sequence, first.previous, ...listsOf(places, 'at', 'sealed', 'link')];
 }
 
 /** Returns a list for each column of the rows. */
@@ -131,7 +116,7 @@ function insertion(
     statements(place, chain) {
       const values = [...clearOf(token), blindsOf(indexes), ...sealedOf(token), ...setOf(indexes)];
       const search = deduplicate ? [fingerprints, now] : [];
-      return [[statement, [...placeOf(place, chain), ...owner, ...values, ...search]]];
+      return [[statement, [...placeParameters(place, chain), ...owner, ...values, ...search]]];
     },
     read(answers, at) {
       const row = firstRow(answers);
@@ -157,7 +142,7 @@ function replacement(
   const owner = ownerOf(token);
   const { expires_at, revision } = token;
   return {
-    tokens: lockable([token]),
+    tokens: [token],
     written: true,
     ...sharing({
       key: `replace ${owner.join()}`,
@@ -196,13 +181,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
     if (audit.reply === undefined) return connections.join({ ...change, audit });
     return connections.changeTokens(async (transaction) => {
       if (isKeyFirst) await requireFree(transaction.run, audit);
-      await lockRows(transaction.run, change.gates ?? [], change.tokens ?? []);
-      const sent = change
-        .statements(undefined, transaction.chain)
-        .map(([statement, values]) => transaction.run(statement, values));
-      const { hasChanged, result } = change.read(await Promise.all(sent), 0);
-      if (hasChanged) await transaction.record(audit);
-      return result;
+      return runAlone(transaction, { ...change, audit });
     });
   }
 
@@ -220,7 +199,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
       return connections.join({
         audit,
         isRemoval: true,
-        tokens: lockable([tombstone]),
+        tokens: [tombstone],
         written: true,
         ...sharing({
           key: `remove ${tenant}`,
@@ -238,10 +217,10 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
     },
 
     markActive: async (tenantId, ids, month) => {
-      const tokens = lockable([...new Set(ids)].map((id) => ({ tenant_id: tenantId, id })));
+      const marked = [...new Set(ids)].filter(isStorableText);
       return connections.join({
-        tokens,
-        statements: (_, chain) => [[TOKEN_CHANGES.mark, [chain, uuidKey(tenantId), tokens.map(({ id }) => id), month]]],
+        tokens: marked.map((id) => ({ tenant_id: tenantId, id })),
+        statements: (_, chain) => [[TOKEN_CHANGES.mark, [chain, uuidKey(tenantId), marked, month]]],
         read: () => ({ isHead: true, hasChanged: false, result: undefined }),
       });
     },
