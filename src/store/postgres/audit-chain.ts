@@ -1,11 +1,9 @@
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import type { Bound, Place, Run } from './connections.ts';
-import { listsOf, type Statement } from './sql-client.ts';
+import { NOW } from './database-clock.ts';
+import { listsOf, type Row, type Statement } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
-
-/** The time of the database in milliseconds. */
-export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
 /** The named statements of this module, for the test of their plans. */
 export const CHAIN = {
@@ -22,7 +20,7 @@ export const CHAIN = {
   },
   head: {
     name: 'auditHead',
-    text: 'SELECT sequence, link FROM vault.audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
+    text: 'SELECT chain, sequence, link FROM vault.audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
   },
   /**
    * Parameters: the chain; then for each subject the sequence and link of its entry, its blind index and its number.
@@ -48,6 +46,11 @@ export const CHAIN = {
   },
 } as const satisfies Record<string, Statement>;
 
+/** Waits for the writes of all processes. Run it after the lock of the root, so that it sees all earlier chains. */
+export const LOCK_OPEN_CHAINS: Statement = {
+  text: 'SELECT 1 FROM vault.chain WHERE closed_at IS NULL ORDER BY chain FOR UPDATE',
+};
+
 const FIND: Statement = {
   text: 'SELECT sequence, link FROM vault.audit WHERE chain = $1 AND sequence = ANY ($2::bigint[])',
 };
@@ -61,10 +64,15 @@ export interface PlacedEntry extends Place {
   readonly draft: AuditDraft;
 }
 
+/** Decodes a row that begins with a chain, and the sequence and link of its last entry. */
+export function toHead([chain, sequence, link]: Row): AuditHead {
+  return { chain: String(storedNumber(chain)), sequence: storedNumber(sequence), link: storedBytes(link) };
+}
+
 /** Resolves to the last entry of a chain. */
 export async function readHead(run: Run, chain: string): Promise<AuditHead> {
-  const [row] = await run(CHAIN.head, [chain]);
-  return { chain, sequence: storedNumber(row?.[0]), link: storedBytes(row?.[1]) };
+  const [row = []] = await run(CHAIN.head, [chain]);
+  return toHead(row);
 }
 
 /** Returns the place of an entry after `head`. Throws the errors of the draft's `link`. */

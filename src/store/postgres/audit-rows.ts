@@ -2,7 +2,7 @@ import type { AuditEntry } from '../../core/audit/ports.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Store } from '../../core/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
-import { readHead } from './audit-chain.ts';
+import { readHead, toHead } from './audit-chain.ts';
 import { type LaneMember, placeParameters } from './connections.ts';
 import type { OpenConnections } from './open-connections.ts';
 import { PgError } from './pg-error.ts';
@@ -132,12 +132,7 @@ export function auditMethods({ read, readSlow, change, changeTokens, join, useRe
 
     async auditHeads() {
       const rows = await readSlow(HEADS);
-      return rows.map(([chain, sequence, link, at]) => ({
-        chain: String(storedNumber(chain)),
-        sequence: storedNumber(sequence),
-        link: storedBytes(link),
-        at: storedNumber(at),
-      }));
+      return rows.map((row) => ({ ...toHead(row), at: storedNumber(row[3]) }));
     },
 
     async findAudited(subjects, before) {

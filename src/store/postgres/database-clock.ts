@@ -5,10 +5,10 @@ const INTERVAL_MS = 1000;
 /** The number of kept samples. The one with the shortest round trip counts. */
 const SAMPLES = 8;
 
-const CLOCK: Statement = {
-  name: 'clock',
-  text: 'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::bigint AS now',
-};
+/** The time of the database in milliseconds. */
+export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+const CLOCK: Statement = { name: 'clock', text: `SELECT ${NOW} AS now` };
 
 /** Reads the time of the database. */
 export async function readClock(client: Pick<SqlClient, 'run'>): Promise<Instant> {

@@ -4,6 +4,7 @@ import {
   appendEntries,
   CHAIN,
   findWritten,
+  LOCK_OPEN_CHAINS,
   type PlacedEntry,
   placeAfter,
   readHead,
@@ -230,7 +231,6 @@ interface OpenTransaction {
 const TOUCH_AUTHORITY: Statement = { text: 'UPDATE vault.sweep SET authority = gen_random_uuid()' };
 /** A process that does not answer holds the lock of its chain. Others must not wait for it long. */
 const WAIT_SHORTLY: Statement = { text: "SET LOCAL lock_timeout TO '1s'" };
-const LOCK_OPEN: Statement = { text: 'SELECT 1 FROM vault.chain WHERE closed_at IS NULL ORDER BY chain FOR UPDATE' };
 
 /** Returns the functions of a transaction that holds the lock of the chain. `head` is the last entry of the chain. */
 export function openTransaction(send: Run, head: AuditHead): OpenTransaction {
@@ -268,7 +268,7 @@ export function openTransaction(send: Run, head: AuditHead): OpenTransaction {
         await append([draft], true);
       },
       async lockOpenChains() {
-        await Promise.all([run(WAIT_SHORTLY), run(LOCK_OPEN)]);
+        await Promise.all([run(WAIT_SHORTLY), run(LOCK_OPEN_CHAINS)]);
       },
       async touchAuthority() {
         await run(TOUCH_AUTHORITY);

@@ -7,7 +7,7 @@ import type { Connections, LaneMember, Transaction } from './connections.ts';
 import type { HeldConnection } from './held-connection.ts';
 import { CommitLost, findSettled, type Outcome, runChange, runGroup, TransactionFailed } from './lane-transaction.ts';
 import { HEARTBEAT, ownChain, WRITES_ON_ROOT } from './own-chain.ts';
-import { DEADLINE_MS, finalError, pause, reactionTo, stopping } from './retry.ts';
+import { DEADLINE_MS, finalError, pause, reactionTo, retryRead, stopping } from './retry.ts';
 import type { SqlClient } from './sql-client.ts';
 
 /** The maximum number of members in a transaction. */
@@ -258,18 +258,10 @@ export function openLane(
 
   /** Resolves to the outcomes of a transaction whose COMMIT was not answered. */
   async function settleLost(lost: CommitLost, tasks: readonly Task[]): Promise<readonly Outcome[]> {
-    const deadline = performance.now() + deadlineMs;
-    for (let failures = 1; performance.now() < deadline; failures++) {
-      try {
-        return lost.settle(await findSettled(await connection.get(), lost));
-      } catch (error) {
-        const reaction = reactionTo(error, 'write');
-        if (reaction === undefined || reaction === 'fail') break;
-        if (reaction === 'new_hosts') dropAll();
-        await pause(failures);
-      }
-    }
-    return tasks.map(() => ({ state: 'unsettled' }));
+    const find = async () => lost.settle(await findSettled(await connection.get(), lost));
+    return retryRead(find, dropAll, { use: 'write', deadlineMs }).catch(() =>
+      tasks.map(() => ({ state: 'unsettled' })),
+    );
   }
 
   return {

@@ -1,7 +1,8 @@
 import { Fault } from '../../core/fault.ts';
 import { storedNumber } from '../rows/stored-value.ts';
-import { connectTo, type StoreOptions } from './open-connections.ts';
-import { readVault, toStoreFault } from './open-vault-store.ts';
+import { NOW } from './database-clock.ts';
+import type { StoreOptions } from './open-connections.ts';
+import { readVault, withConnection } from './open-vault-store.ts';
 import { FORMAT } from './schema.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
@@ -38,8 +39,7 @@ const BEGIN: Statement = {
 };
 const LOCK: Statement = { text: 'SELECT format FROM vault.format FOR UPDATE' };
 const RAISE: Statement = {
-  text: `UPDATE vault.format SET format = $1, serves_from = $2,
-    migrated_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint`,
+  text: `UPDATE vault.format SET format = $1, serves_from = $2, migrated_at = ${NOW}`,
 };
 
 /**
@@ -47,21 +47,15 @@ const RAISE: Statement = {
  * wait behind it. Rejects with the faults `store_missing`, `newer_format`, `store_outdated` for a format without a
  * step, `store_unreachable` for a lock, and `store_refused` for a role that does not own the tables.
  */
-export async function migrateStore(url: StoreUrl, { dryRun, ...options }: MigrateOptions): Promise<Migrated> {
-  const client = await connectTo(url, LIMIT_MS, options);
-  try {
+export function migrateStore(url: StoreUrl, { dryRun, ...options }: MigrateOptions): Promise<Migrated> {
+  return withConnection(url, LIMIT_MS, options, async (client) => {
     const { state } = await findVault(client.run);
     if (state !== 'outdated') await readVault(client, url);
     await client.run(BEGIN);
     const migrated = await migrate(client, url, { dryRun, ...options });
     await client.commit();
-    await client.close();
     return migrated;
-  } catch (error) {
-    // The server rolls back when the connection ends.
-    client.destroy();
-    throw toStoreFault(url, error);
-  }
+  });
 }
 
 async function migrate({ run }: SqlClient, { shown }: StoreUrl, options: MigrateOptions): Promise<Migrated> {

@@ -4,17 +4,16 @@ import type { FoundPlace, MakeCopy, MovePlace, MoveSource } from '../../core/mov
 import type { VaultHeader } from '../../core/ports.ts';
 import { MOVED_TABLES } from '../rows/moved-tables.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
-import { CHAIN } from './audit-chain.ts';
+import { CHAIN, LOCK_OPEN_CHAINS } from './audit-chain.ts';
 import { auditMethods } from './audit-rows.ts';
-import { createSchema, grantAccess } from './create-schema.ts';
-import { readClock } from './database-clock.ts';
+import { NOW, readClock } from './database-clock.ts';
 import { insertHeader, readHeader } from './header-row.ts';
 import { COMPLETE, OF_TENANT, readMoved, writeMoved } from './moved-rows.ts';
 import { connectTo, type StoreOptions } from './open-connections.ts';
-import { readVault, toStoreFault } from './open-vault-store.ts';
+import { readVault, toStoreFault, withConnection } from './open-vault-store.ts';
 import { PgError } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
-import { TABLE_NAMES } from './schema.ts';
+import { createSchema, grantAccess, TABLE_NAMES } from './schema.ts';
 import { soleConnection } from './sole-connection.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
@@ -28,22 +27,12 @@ const SETTINGS = `SET LOCAL synchronous_commit TO on; SET LOCAL idle_in_transact
 const BEGIN: Statement = { text: `BEGIN ISOLATION LEVEL READ COMMITTED; ${SETTINGS}` };
 const BEGIN_COPY: Statement = { text: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}` };
 
-/**
- * Waits for the writes of all processes. Run it after the lock of the root, so that it sees all chains that were opened
- * before.
- */
-const LOCK_CHAINS: Statement = {
-  text: 'SELECT 1 FROM vault.chain WHERE closed_at IS NULL ORDER BY chain FOR UPDATE',
-};
 const COUNT: Statement = { text: `SELECT count(*) FROM vault.token WHERE deleted_at IS NULL AND ${OF_TENANT}` };
 
 /** The statements that end the service of a source: they make its format negative and close its chains. */
 const LEAVE: readonly Statement[] = [
   { text: 'UPDATE vault.format SET format = -format' },
-  {
-    text: `UPDATE vault.chain SET closed_at = (extract(epoch FROM clock_timestamp()) * 1000)::bigint
-      WHERE closed_at IS NULL`,
-  },
+  { text: `UPDATE vault.chain SET closed_at = ${NOW} WHERE closed_at IS NULL` },
 ];
 const TAKE_BACK: readonly Statement[] = [
   { text: 'UPDATE vault.format SET format = -format WHERE format < 0' },
@@ -70,36 +59,21 @@ const FINISH: Statement = { text: 'UPDATE vault.format SET format = -format WHER
 /** Returns a database as the place of a vault that is moved. `grant` is the role of the daemons of the target. */
 export function movedStore(url: StoreUrl, options: StoreOptions & { readonly grant?: string | undefined }): MovePlace {
   /** Runs `work` in one transaction. */
-  async function inTransaction<T>(work: (client: SqlClient) => Promise<T>, begin = BEGIN): Promise<T> {
-    const client = await connectTo(url, LIMIT_MS, options);
-    try {
-      await client.run(begin);
+  const inTransaction = <T>(work: (client: SqlClient) => Promise<T>): Promise<T> =>
+    withConnection(url, LIMIT_MS, options, async (client) => {
+      await client.run(BEGIN);
       const result = await work(client);
       await client.commit();
-      await client.close();
       return result;
-    } catch (error) {
-      // The server rolls back when the connection ends.
-      client.destroy();
-      throw toStoreFault(url, error);
-    }
-  }
+    });
 
   const runAll = (statements: readonly Statement[]) =>
     inTransaction(async ({ run }) => {
       for (const statement of statements) await run(statement);
     });
 
-  async function findAt(role: 'source' | 'target'): Promise<FoundPlace> {
-    const client = await connectTo(url, LIMIT_MS, options);
-    try {
-      return await findPlace(client, url, role);
-    } catch (error) {
-      throw toStoreFault(url, error);
-    } finally {
-      await client.close();
-    }
-  }
+  const findAt = (role: 'source' | 'target'): Promise<FoundPlace> =>
+    withConnection(url, LIMIT_MS, options, (client) => findPlace(client, url, role));
 
   return {
     shown: url.shown,
@@ -143,7 +117,7 @@ async function openSource(url: StoreUrl, options: StoreOptions, keep: boolean): 
     await run(keep ? BEGIN_COPY : BEGIN);
     if (!keep) {
       await run(CHAIN.lock, [ROOT_CHAIN]);
-      await run(LOCK_CHAINS);
+      await run(LOCK_OPEN_CHAINS);
     }
     await readVault(client, url);
     const [count] = await run(COUNT);

@@ -1,12 +1,11 @@
 import { Fault } from '../../core/fault.ts';
 import type { Instant, Store, VaultHeader } from '../../core/ports.ts';
-import { createSchema, grantAccess } from './create-schema.ts';
 import { readClock } from './database-clock.ts';
 import { insertHeader, readHeader } from './header-row.ts';
 import { connectReader, connectTo, openConnections, type StoreOptions } from './open-connections.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
-import { FORMAT } from './schema.ts';
+import { createSchema, FORMAT, grantAccess } from './schema.ts';
 import { soleConnection } from './sole-connection.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
@@ -76,14 +75,13 @@ export async function readVault(
  * nothing behind when it fails. The role `grant` may then serve the vault. Rejects with the faults `conflict` if the
  * schema has a vault or other tables, `not_found` for an unknown role, and those of `connectStore`.
  */
-export async function createVaultStore(
+export function createVaultStore(
   url: StoreUrl,
   header: VaultHeader,
   prepare: (store: Store) => Promise<void>,
   { grant, ...options }: StoreOptions & { readonly grant?: string | undefined } = {},
 ): Promise<void> {
-  const client = await connectTo(url, LIMIT_MS, options);
-  try {
+  return withConnection(url, LIMIT_MS, options, async (client) => {
     if ((await findVault(client.run)).state !== 'missing') {
       throw new Fault('conflict', `${url.shown} has a vault in the schema ${url.schema}`, {
         hint: 'name another schema with ?schema=NAME',
@@ -96,9 +94,25 @@ export async function createVaultStore(
     await prepare(postgresStore(soleConnection(client)));
     if (grant !== undefined) await grantAccess(client.run, url, grant);
     await client.commit();
+  });
+}
+
+/**
+ * Runs the work of a command on a connection of its own. When the work fails, the connection ends, and the server rolls
+ * back. Rejects with the faults of `toStoreFault` and `connectStore`.
+ */
+export async function withConnection<T>(
+  url: StoreUrl,
+  limit: number,
+  options: StoreOptions,
+  work: (client: SqlClient) => Promise<T>,
+): Promise<T> {
+  const client = await connectTo(url, limit, options);
+  try {
+    const result = await work(client);
     await client.close();
+    return result;
   } catch (error) {
-    // The server rolls back when the connection ends.
     client.destroy();
     throw toStoreFault(url, error);
   }

@@ -2,19 +2,21 @@ import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { AuditHead, ChainRecorder } from '../../core/audit/ports.ts';
 import { LOSSES, type Loss } from '../rows/channels.ts';
 import { storedNumber } from '../rows/stored-value.ts';
-import { NOW } from './audit-chain.ts';
-import { openChain, sweepChains } from './chains.ts';
+import { toHead } from './audit-chain.ts';
 import type { LaneMember, Transaction } from './connections.ts';
+import { NOW } from './database-clock.ts';
 import { findSettled, runChange } from './lane-transaction.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
+import { counted } from './token-statements.ts';
 
 /** The number of transactions that a process writes to the root chain before it opens its own. */
 export const WRITES_ON_ROOT = 8;
 
 /** The time between two heartbeats, in milliseconds. Other processes wait for six of them. */
 const HEARTBEAT_MS = 10_000;
+const DAY_MS = 24 * 60 * 60 * 1000;
 /** The age at which a process replaces its chain, in milliseconds. */
-const MAX_AGE_MS = 24 * 60 * 60 * 1000;
+const MAX_AGE_MS = DAY_MS;
 
 const BEAT: Statement = { name: 'heartbeat', text: `UPDATE vault.chain SET heartbeat_at = ${NOW} WHERE chain = $1` };
 
@@ -25,39 +27,78 @@ const LAST: Statement = {
     FROM vault.audit WHERE chain = $1 AND sequence <= $2`,
 };
 
+/** The silence after which the chain of a process counts as abandoned, in milliseconds. */
+const SILENCE_MS = 60_000;
+
+const NEXT: Statement = { text: 'SELECT max(chain) + 1 FROM vault.chain' };
+const OPEN: Statement = { text: `INSERT INTO vault.chain VALUES ($1, ${NOW}, ${NOW}, NULL, NULL, 0)` };
+const GENESIS: Statement = { text: "INSERT INTO vault.audit VALUES ($1, 0, $2, $3, '')" };
+
+/** Returns the selection of the open chains that a condition names. */
+const openChains = (condition: string) =>
+  `SELECT chain FROM vault.chain WHERE chain > 0 AND closed_at IS NULL AND ${condition}`;
+const SILENT = openChains(`heartbeat_at < ${NOW} - ${SILENCE_MS}`);
+/** The chains of earlier days, in UTC. */
+const OLD = openChains(`opened_at < ${NOW} / ${DAY_MS} * ${DAY_MS}`);
+/** Returns a statement that closes chains. Skips a chain whose process is writing. */
+const closing = (chains: string): Statement => ({
+  text: `UPDATE vault.chain SET closed_at = ${NOW} WHERE chain IN (${chains} FOR UPDATE SKIP LOCKED)`,
+});
+const CLOSE_SILENT = closing(SILENT);
+const CLOSE_OLD = closing(OLD);
+const FIND_OLD: Statement = { text: `${OLD} LIMIT 1` };
+const UNRECORDED: Statement = {
+  text: `SELECT c.chain, h.sequence, h.link FROM vault.chain c,
+      LATERAL (SELECT sequence, link FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1) h
+    WHERE c.closed_at IS NOT NULL AND c.recorded_at IS NULL ORDER BY c.chain`,
+};
+const RECORD: Statement = { text: `UPDATE vault.chain SET recorded_at = ${NOW} WHERE chain = $1` };
+/** Adds the counters of a closed chain to those of the root. */
+const FOLD_COUNTS: Statement = {
+  text: `WITH folded AS (DELETE FROM vault.token_count WHERE chain = $1 RETURNING *),
+    ${counted('SELECT tenant, type, month, key_id, index_key_id, 0, live, active, last_created_at FROM folded')} SELECT`,
+};
+
 /** The heartbeat of a chain. */
 export const HEARTBEAT: LaneMember<void> = {
   statements: (_, chain) => [[BEAT, [chain]]],
   read: () => ({ isHead: true, hasChanged: false, result: undefined }),
 };
 
-/** The chain of a process. */
-export interface OwnChain {
-  /** Allows the process to open a chain. */
-  useRecorder(recorder: ChainRecorder): void;
-  /** Returns the last committed entry. Undefined while no chain is open. */
-  head(): AuditHead | undefined;
-  /**
-   * Resolves to the place after which the next transaction writes; undefined means the root chain. Opens the chain
-   * when the process has written often enough. Rejects with the errors of `runChange`.
-   */
-  forWrite(client: SqlClient): Promise<AuditHead | undefined>;
-  /** Sets the last committed entry. */
-  advance(head: AuditHead): void;
-  /** Leaves the chain. It was closed, or another process will close it. */
-  forget(): void;
-  /** Closes and leaves a chain that ends at another place than expected. Publishes the number of missing rows. */
-  abandon(client: SqlClient): Promise<void>;
-  /** Records the last committed entry in the root chain. */
-  note(transaction: Transaction): Promise<void>;
-  /** Closes and records the chains of processes that have ended. */
-  sweep(transaction: Transaction): Promise<void>;
-  /** Closes and records the chain. */
-  close(client: SqlClient): Promise<void>;
+/** Records the ends of closed chains in the root chain, and adds their counters to those of the root. */
+async function recordClosed({ run, append }: Transaction, recorder: ChainRecorder): Promise<void> {
+  for (const row of await run(UNRECORDED)) {
+    const head = toHead(row);
+    await append(recorder.closed(head));
+    await Promise.all([run(RECORD, [head.chain]), run(FOLD_COUNTS, [head.chain])]);
+  }
+}
+
+/**
+ * Opens a chain, in a transaction of the root chain. Resolves to its row 0, whose link is that of the root's entry
+ * about it. Before, closes the chains of earlier days, so that each day the root has a place that no chain spans: a
+ * prune ends at such a place. Resolves to undefined while one of these chains is in use.
+ */
+async function openChain(transaction: Transaction, recorder: ChainRecorder): Promise<AuditHead | undefined> {
+  const { run, append } = transaction;
+  await run(CLOSE_OLD);
+  await recordClosed(transaction, recorder);
+  if ((await run(FIND_OLD)).length > 0) return undefined;
+  const chain = String(storedNumber((await run(NEXT))[0]?.[0]));
+  const draft = recorder.opened(chain);
+  const { link } = await append(draft);
+  await Promise.all([run(OPEN, [chain]), run(GENESIS, [chain, draft.at, link])]);
+  return { chain, sequence: 0, link };
+}
+
+/** Closes and records the chains of processes that have ended without closing them. */
+async function sweepChains(transaction: Transaction, recorder: ChainRecorder): Promise<void> {
+  await transaction.run(CLOSE_SILENT);
+  await recordClosed(transaction, recorder);
 }
 
 /** Returns the chain of a process, which is not open at first. Calls `keepAlive` with 1, 2, 3, … while it is open. */
-export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void): OwnChain {
+export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void) {
   let recorder: ChainRecorder | undefined;
   let open: { head: AuditHead; noted: number; readonly since: number } | undefined;
   let writes = 0;
@@ -86,17 +127,24 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
     return result as T;
   }
 
+  /** Closes and records the chains of processes that have ended. */
   async function sweep(transaction: Transaction): Promise<void> {
     if (recorder !== undefined) await sweepChains(transaction, recorder);
   }
 
   return {
-    useRecorder(used) {
+    /** Allows the process to open a chain. */
+    useRecorder(used: ChainRecorder) {
       recorder = used;
     },
+    /** Returns the last committed entry. Undefined while no chain is open. */
     head: () => open?.head,
 
-    async forWrite(client) {
+    /**
+     * Resolves to the place after which the next transaction writes; undefined means the root chain. Opens the chain
+     * when the process has written often enough. Rejects with the errors of `runChange`.
+     */
+    async forWrite(client: SqlClient): Promise<AuditHead | undefined> {
       if (open !== undefined && performance.now() - open.since > MAX_AGE_MS) await closeOpen(client);
       if (open !== undefined) return open.head;
       writes += 1;
@@ -109,12 +157,15 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
       return head;
     },
 
-    advance(head) {
+    /** Sets the last committed entry. */
+    advance(head: AuditHead) {
       if (open !== undefined) open.head = head;
     },
+    /** Leaves the chain. It was closed, or another process will close it. */
     forget: () => void leave(),
 
-    async abandon(client) {
+    /** Closes and leaves a chain that ends at another place than expected. Publishes the number of missing rows. */
+    async abandon(client: SqlClient) {
       if (open === undefined) return;
       const { chain, sequence, link } = open.head;
       const found = await findSettled(client, { chain, entries: [{ sequence, link }] });
@@ -126,7 +177,8 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
       LOSSES.publish({ chain, missing } satisfies Loss);
     },
 
-    async note({ append }) {
+    /** Records the last committed entry in the root chain. */
+    async note({ append }: Transaction) {
       if (open === undefined || recorder === undefined || open.head.sequence === open.noted) return;
       await append(recorder.noted([open.head]));
       open.noted = open.head.sequence;
@@ -134,7 +186,8 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
 
     sweep,
 
-    async close(client) {
+    /** Closes and records the chain. */
+    async close(client: SqlClient) {
       await closeOpen(client);
       await onRoot(client, sweep);
     },

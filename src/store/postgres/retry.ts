@@ -36,16 +36,19 @@ export function stopping(): Problem {
 }
 
 /** Runs a read. Repeats it until the deadline while the connection is lost or the server is busy. */
-export async function retryRead<T>(read: () => Promise<T>, dropAll: () => void): Promise<T> {
-  const deadline = performance.now() + DEADLINE_MS;
+export async function retryRead<T>(
+  read: () => Promise<T>,
+  dropAll: () => void,
+  { use = 'read', deadlineMs = DEADLINE_MS }: { readonly use?: 'read' | 'write'; readonly deadlineMs?: number } = {},
+): Promise<T> {
+  const deadline = performance.now() + deadlineMs;
   for (let failures = 1; ; failures++) {
     try {
       return await read();
     } catch (error) {
-      const reaction = reactionTo(error, 'read');
+      const reaction = reactionTo(error, use);
       if (reaction === 'new_hosts') dropAll();
-      if (reaction === undefined || reaction === 'fail' || performance.now() > deadline)
-        throw finalError(error, 'read');
+      if (reaction === undefined || reaction === 'fail' || performance.now() > deadline) throw finalError(error, use);
       await pause(failures);
     }
   }

@@ -113,7 +113,7 @@ const STALE = `stale AS MATERIALIZED (SELECT old.tenant, blind, old.set_number, 
  * Adds the rows of `changes` to the counters. A create counts in its month and under its keys. A later change of `live`
  * counts in month 0, and a mark counts under the keys 0, so that each type has few rows.
  */
-function counted(changes: string): string {
+export function counted(changes: string): string {
   return `counted AS (INSERT INTO vault.token_count AS c (tenant, type, month, key_id, index_key_id, chain, live, active,
     last_created_at) ${changes}
   ON CONFLICT (tenant, type, month, key_id, index_key_id, chain) DO UPDATE SET live = c.live + excluded.live,
