@@ -7,6 +7,16 @@ export type Run = (statement: Statement, values?: readonly Parameter[]) => Promi
 /** A statement with its values. */
 export type Bound = readonly [statement: Statement, values: readonly Parameter[]];
 
+/**
+ * Makes PostgreSQL read indexes in their order, until the end of the transaction. Use it for statements that read a
+ * part of a large table. The statistics may be older than the rows of a tenant: PostgreSQL would then read and sort all
+ * of them. It would also overestimate the cost of a sort, and compile the statement for it (`jit`).
+ */
+export const PLAN_BY_ORDER: Statement = {
+  text: `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
+    set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`,
+};
+
 /** A transaction that runs alone on the lane. It holds the lock of its chain. */
 export interface Transaction {
   readonly run: Run;

@@ -2,7 +2,7 @@ import type { Store, VaultHeader } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { optionally, storedBytes, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
 import { type Connections, type Run, Undo } from './connections.ts';
-import { listsOf, type Parameter, type Row, type Statement } from './sql-client.ts';
+import { listsOf, type Parameter, type Row, type Statement, storedList } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
 const COLUMNS = 'vault_id, format, created_at, generation, carried, slot_numbers, slot_bytes, mac';
@@ -26,11 +26,6 @@ const REWRAP: Statement = {
 };
 
 const optionalBytes = optionally(storedBytes);
-
-function storedList(value: unknown): readonly unknown[] {
-  if (!Array.isArray(value)) throw new Problem('integrity_failure');
-  return value;
-}
 
 function toHeader(row: Row): VaultHeader {
   const bytes = storedList(row[6]);

@@ -1,9 +1,8 @@
 import type { Finding } from '../../core/maintenance-ports.ts';
 import type { Store } from '../../core/ports.ts';
 import { LAST_INSTANT, storedNumber, storedText } from '../rows/stored-value.ts';
-import type { Connections, Run } from './connections.ts';
+import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
 import { countTokens, inspectCounters } from './inspect-counters.ts';
-import { PLAN_BY_ORDER } from './plan-by-order.ts';
 import { schemaStatements } from './schema.ts';
 import type { Parameter, Statement } from './sql-client.ts';
 

@@ -37,14 +37,13 @@ const GENESIS: Statement = { text: "INSERT INTO vault.audit VALUES ($1, 0, $2, $
 /** Returns the selection of the open chains that a condition names. */
 const openChains = (condition: string) =>
   `SELECT chain FROM vault.chain WHERE chain > 0 AND closed_at IS NULL AND ${condition}`;
-const SILENT = openChains(`heartbeat_at < ${NOW} - ${SILENCE_MS}`);
 /** The chains of earlier days, in UTC. */
 const OLD = openChains(`opened_at < ${NOW} / ${DAY_MS} * ${DAY_MS}`);
 /** Returns a statement that closes chains. Skips a chain whose process is writing. */
 const closing = (chains: string): Statement => ({
   text: `UPDATE vault.chain SET closed_at = ${NOW} WHERE chain IN (${chains} FOR UPDATE SKIP LOCKED)`,
 });
-const CLOSE_SILENT = closing(SILENT);
+const CLOSE_SILENT = closing(openChains(`heartbeat_at < ${NOW} - ${SILENCE_MS}`));
 const CLOSE_OLD = closing(OLD);
 const FIND_OLD: Statement = { text: `${OLD} LIMIT 1` };
 const UNRECORDED: Statement = {
@@ -91,12 +90,6 @@ async function openChain(transaction: Transaction, recorder: ChainRecorder): Pro
   return { chain, sequence: 0, link };
 }
 
-/** Closes and records the chains of processes that have ended without closing them. */
-async function sweepChains(transaction: Transaction, recorder: ChainRecorder): Promise<void> {
-  await transaction.run(CLOSE_SILENT);
-  await recordClosed(transaction, recorder);
-}
-
 /** Returns the chain of a process, which is not open at first. Calls `keepAlive` with 1, 2, 3, … while it is open. */
 export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void) {
   let recorder: ChainRecorder | undefined;
@@ -117,19 +110,20 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
     if (head !== undefined) await findSettled(client, { chain: head.chain, entries: [] });
   }
 
-  async function onRoot<T>(client: SqlClient, change: (transaction: Transaction) => Promise<T>): Promise<T> {
-    let result: T | undefined;
-    const { outcomes } = await runChange(client, ROOT_CHAIN, async (transaction) => {
-      result = await change(transaction);
-    });
-    const [outcome] = outcomes;
+  async function onRoot<T>(
+    client: SqlClient,
+    change: (transaction: Transaction) => Promise<T>,
+  ): Promise<T | undefined> {
+    const [outcome] = (await runChange(client, ROOT_CHAIN, change)).outcomes;
     if (outcome?.state === 'refused') throw outcome.error;
-    return result as T;
+    return outcome?.state === 'done' ? (outcome.result as T) : undefined;
   }
 
-  /** Closes and records the chains of processes that have ended. */
+  /** Closes and records the chains of processes that have ended without closing them. */
   async function sweep(transaction: Transaction): Promise<void> {
-    if (recorder !== undefined) await sweepChains(transaction, recorder);
+    if (recorder === undefined) return;
+    await transaction.run(CLOSE_SILENT);
+    await recordClosed(transaction, recorder);
   }
 
   return {

@@ -1,14 +1,12 @@
-import type { InspectedRecords, InspectedRow } from '../../core/maintenance-ports.ts';
+import type { InspectedRecords } from '../../core/maintenance-ports.ts';
 import type { Store, Tombstone } from '../../core/ports.ts';
-import { Problem } from '../../core/problem.ts';
-import { optionally, storedBytes, storedNumber, storedText } from '../rows/stored-value.ts';
+import { decoded, optionally, storedBytes, storedNumber, storedText } from '../rows/stored-value.ts';
 import { storedTokenType } from '../rows/type-codes.ts';
 import { APPLICATION_COLUMNS, toApplicationRecord } from './application-rows.ts';
-import type { Connections, Run } from './connections.ts';
+import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
-import { PLAN_BY_ORDER } from './plan-by-order.ts';
 import { REPLY_COLUMNS, toStoredReply } from './reply-rows.ts';
-import type { Row, Statement } from './sql-client.ts';
+import { type Row, type Statement, storedList } from './sql-client.ts';
 import { findNumber } from './tenant-numbers.ts';
 import { storedBlind, storedUuid, uuidKey } from './uuid-text.ts';
 
@@ -45,47 +43,40 @@ const REPLIES: Statement = {
     ORDER BY r.application_id, r.key_hash LIMIT $4`,
 };
 
-type Readers = {
-  readonly [Table in keyof InspectedRecords]: (
-    run: Run,
-    tenant: number,
-    query: { readonly tenantId: string; readonly after: string; readonly limit: number },
-  ) => Promise<readonly InspectedRow<InspectedRecords[Table]>[]>;
-};
+/** The position of a batch: the tenant, the id before the first row, and the maximum number of rows. */
+type Position = readonly [tenant: number, after: string, limit: number];
 
-const READERS: Readers = {
-  async token(run, tenant, { tenantId, after, limit }) {
-    const rows = await readTokens(run, TOKENS, tenant, after, limit);
-    return rows.map((row) => ({
-      id: storedText(row[0]),
-      record: decoded(() => toTokenRecord(tenantId, row)),
-      indexes: decoded(() => blindsOf(row.at(-1))) ?? [],
-    }));
+interface Reader<Inspected> {
+  read(run: Run, ...position: Position): Promise<readonly Row[]>;
+  idOf(row: Row): string;
+  decode(tenantId: string, row: Row): Inspected;
+  indexesOf?(row: Row): readonly Uint8Array[];
+}
+
+const READERS: { readonly [Table in keyof InspectedRecords]: Reader<InspectedRecords[Table]> } = {
+  token: {
+    read: (run, ...position) => readTokens(run, TOKENS, position),
+    idOf: ([id]) => storedText(id),
+    decode: toTokenRecord,
+    indexesOf: (row) => storedList(row.at(-1)).map(storedBlind),
   },
-  async application(run, tenant, { tenantId, after, limit }) {
-    const rows = await run(APPLICATIONS, [tenant, uuidKey(after), limit]);
-    return rows.map((row) => ({
-      id: storedUuid(row[0]),
-      record: decoded(() => toApplicationRecord(tenantId, row)),
-      indexes: [],
-    }));
+  application: {
+    read: (run, tenant, after, limit) => run(APPLICATIONS, [tenant, uuidKey(after), limit]),
+    idOf: ([id]) => storedUuid(id),
+    decode: toApplicationRecord,
   },
-  async tombstone(run, tenant, { tenantId, after, limit }) {
-    const rows = await readTokens(run, TOMBSTONES, tenant, after, limit);
-    return rows.map((row) => ({
-      id: storedText(row[0]),
-      record: decoded(() => toTombstone(tenantId, row)),
-      indexes: [],
-    }));
+  tombstone: {
+    read: (run, ...position) => readTokens(run, TOMBSTONES, position),
+    idOf: ([id]) => storedText(id),
+    decode: toTombstone,
   },
-  async reply(run, tenant, { tenantId, after, limit }) {
-    const [application = '', key = ''] = after.split(' ');
-    const rows = await run(REPLIES, [tenant, uuidKey(application), Buffer.from(key, 'hex'), limit]);
-    return rows.map((row) => ({
-      id: `${storedUuid(row[0])} ${storedBytes(row[1]).toString('hex')}`,
-      record: decoded(() => toStoredReply(tenantId, row)),
-      indexes: [],
-    }));
+  reply: {
+    read(run, tenant, after, limit) {
+      const [application = '', key = ''] = after.split(' ');
+      return run(REPLIES, [tenant, uuidKey(application), Buffer.from(key, 'hex'), limit]);
+    },
+    idOf: ([application, key]) => `${storedUuid(application)} ${storedBytes(key).toString('hex')}`,
+    decode: toStoredReply,
   },
 };
 
@@ -95,12 +86,18 @@ export function rowInspection({ readSnapshot }: Pick<Connections, 'readSnapshot'
     inspectRows: (table, tenantId, after, limit) =>
       readSnapshot(async (run) => {
         const [, found] = await Promise.all([run(PLAN_BY_ORDER), findNumber(run, tenantId)]);
-        return found === undefined ? [] : READERS[table](run, found.tenant, { tenantId, after, limit });
+        const { read, idOf, decode, indexesOf } = READERS[table];
+        const rows = found === undefined ? [] : await read(run, found.tenant, after, limit);
+        return rows.map((row) => ({
+          id: idOf(row),
+          record: decoded(() => decode(tenantId, row)),
+          indexes: decoded(() => indexesOf?.(row)) ?? [],
+        }));
       }),
   } satisfies Partial<Store>;
 }
 
-async function readTokens(run: Run, statement: Statement, tenant: number, after: string, limit: number) {
+async function readTokens(run: Run, statement: Statement, [tenant, after, limit]: Position) {
   const rows: Row[] = [];
   let from = after;
   while (rows.length < limit) {
@@ -127,19 +124,4 @@ function toTombstone(tenantId: string, row: Row): Tombstone {
     deleted_at: storedNumber(deleted_at),
     mac: storedBytes(mac),
   };
-}
-
-function blindsOf(value: unknown): readonly Uint8Array[] {
-  if (!Array.isArray(value)) throw new Problem('integrity_failure');
-  return value.map(storedBlind);
-}
-
-/** Returns the decoded record, or undefined if a stored value is not valid. */
-function decoded<T>(decode: () => T): T | undefined {
-  try {
-    return decode();
-  } catch (error) {
-    if (error instanceof Problem && error.code === 'integrity_failure') return undefined;
-    throw error;
-  }
 }

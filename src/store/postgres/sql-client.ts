@@ -1,4 +1,5 @@
 import type { Client } from 'pg';
+import { Problem } from '../../core/problem.ts';
 import { PgError, toPgError } from './pg-error.ts';
 
 /** A statement with parameters $1, $2, …; the server prepares a named one once for each connection. */
@@ -15,6 +16,12 @@ export type Parameter = Scalar | readonly Scalar[];
  * The columns in order: text, numbers (`bigint`, too), booleans, Buffers, null, arrays of them. Other types as text.
  */
 export type Row = readonly unknown[];
+
+/** Returns a stored array. Throws `integrity_failure` for any other value. */
+export function storedList(value: unknown): readonly unknown[] {
+  if (!Array.isArray(value)) throw new Problem('integrity_failure');
+  return value;
+}
 
 /** Returns a list for each of these members of the rows. Statements with lists take them as parameters. */
 export function listsOf<Name extends string>(

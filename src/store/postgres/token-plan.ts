@@ -1,13 +1,12 @@
 import { MAX_TOTAL } from '../../contract/page.ts';
 import type { Instant, PageRequest, TokenCondition, TokenFilter } from '../../core/ports.ts';
-import { Problem } from '../../core/problem.ts';
 import type { ScanPosition } from '../../core/scan-ports.ts';
 import { containerRules } from '../rows/container-sets.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, without } from '../rows/token-query.ts';
 import { PRESENTED_COLUMNS } from './decode-token.ts';
 import { type Fragment, join, raw, sql } from './fragment.ts';
-import type { Row } from './sql-client.ts';
+import { type Row, storedList } from './sql-client.ts';
 import { blindsOf, idsOf, isLive, type SetsOf, wherePrefix, whereQuery } from './token-conditions.ts';
 
 /**
@@ -152,10 +151,11 @@ function countMembers(tenant: Fragment, numbers: Fragment, most: Fragment): Frag
 }
 
 export function readWeights([tenant, visible, sets, tokens, ...expected]: Row): Weights {
-  const parts = listOf(sets).map((text) => storedText(text).split(' '));
+  // An aggregate over no rows is NULL.
+  const parts = storedList(sets ?? []).map((text) => storedText(text).split(' '));
   return {
     tenant: storedNumber(tenant),
-    visible: listOf(visible).map(storedNumber),
+    visible: storedList(visible ?? []).map(storedNumber),
     setsOf: (blinds) =>
       parts
         .filter(([number, ...containers]) => number !== '0' && containers.some((each) => blinds.includes(each)))
@@ -167,13 +167,6 @@ export function readWeights([tenant, visible, sets, tokens, ...expected]: Row): 
       return [count === null ? undefined : { count: storedNumber(count) + entries, entries }];
     }),
   };
-}
-
-/** Reads an array, which is NULL if it has no elements. */
-function listOf(value: unknown): readonly unknown[] {
-  if (value === null) return [];
-  if (!Array.isArray(value)) throw new Problem('integrity_failure');
-  return value;
 }
 
 /**

@@ -45,3 +45,13 @@ export function storableText(value: string): string {
 export function optionally<Value>(read: (value: unknown) => Value): (value: unknown) => Value | undefined {
   return (value) => (value === null ? undefined : read(value));
 }
+
+/** Returns the decoded record, or undefined if a stored value is not valid. */
+export function decoded<T>(decode: () => T): T | undefined {
+  try {
+    return decode();
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'integrity_failure') return undefined;
+    throw error;
+  }
+}

@@ -1,7 +1,6 @@
 import type { InspectedRecords, InspectedRow } from '../../../core/maintenance-ports.ts';
 import type { Tombstone } from '../../../core/ports.ts';
-import { Problem } from '../../../core/problem.ts';
-import { storedBytes, storedText } from '../../rows/stored-value.ts';
+import { decoded, storedBytes, storedText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
 import type { StoredRow } from './columns.ts';
@@ -80,14 +79,4 @@ export function rowInspection(connection: Connection, tenants: TenantRows, sets:
 function splitReplyId(id: string): [Buffer, Buffer] {
   const [application = '', key = ''] = id.split(' ');
   return [uuidKey(application) ?? Buffer.alloc(0), Buffer.from(key, 'hex')];
-}
-
-/** Returns the decoded record, or undefined if a stored value is not valid. */
-function decoded<T>(decode: () => T): T | undefined {
-  try {
-    return decode();
-  } catch (error) {
-    if (error instanceof Problem && error.code === 'integrity_failure') return undefined;
-    throw error;
-  }
 }
