@@ -1,12 +1,13 @@
 import { MAX_TOTAL } from '../../contract/page.ts';
 import type { Store, TokenFilter } from '../../core/ports.ts';
-import type { WalkSlice } from '../../core/scan-ports.ts';
-import { storedNumber, storedText } from '../rows/stored-value.ts';
+import type { FoundPage, ScanSlice, WalkSlice } from '../../core/scan-ports.ts';
+import { storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
 import { type TokenQuery, toQuery, weightOf } from '../rows/token-query.ts';
+import { storedTokenType } from '../rows/type-codes.ts';
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
 import { PRESENTED_COLUMNS, SCANNED_COLUMNS, toPresentedToken, toScannedToken } from './decode-token.ts';
 import { type Fragment, toBound } from './fragment.ts';
-import type { Row } from './sql-client.ts';
+import type { Row, Statement } from './sql-client.ts';
 import { planScan, planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
 import { uuidKey } from './uuid-text.ts';
 
@@ -15,13 +16,18 @@ const WALK_WIDTH = 3;
 
 const send = (run: Run, fragment: Fragment | undefined) => fragment && run(...toBound(fragment));
 
-/** Resolves to the weights for choosing the start; undefined if the tenant does not exist, or has no visible set. */
-async function readStart(run: Run, filter: TokenFilter, query: TokenQuery): Promise<Weights | undefined> {
-  const weighing = weigh(uuidKey(filter.tenant_id), query, filter.visible);
-  const [, [row]] = await Promise.all([run(PLAN_BY_ORDER), run(...toBound(weighing))]);
-  const weights = row && readWeights(row);
-  return weights?.visible.length === 0 ? undefined : weights;
-}
+const TYPES: Statement = {
+  text: `SELECT type, sum(live)::bigint, max(last_created_at) FROM vault.token_count
+WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) GROUP BY type ORDER BY type`,
+};
+const EXPIRED: Statement = {
+  text: `SELECT type, count(*) FROM vault.token WHERE expires_at <= $2 AND expires_at IS NOT NULL
+  AND tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND deleted_at IS NULL GROUP BY type`,
+};
+const ACTIVE: Statement = {
+  text: `SELECT coalesce(sum(active), 0)::bigint FROM vault.token_count
+WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND month = $2`,
+};
 
 /** Returns the number of matches; undefined if too many tokens have expired to subtract them. */
 function totalOf([row = []]: readonly Row[]): number | undefined {
@@ -46,17 +52,33 @@ function sliceOf(
 }
 
 /**
- * Returns the functions that list tokens. A list reads one snapshot in two round trips: the first chooses the start,
- * the second reads the rows.
+ * Returns the functions that list and count tokens. A list reads one snapshot in two round trips: the first chooses the
+ * start, the second reads the rows.
  */
 export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnapshot'>) {
+  /**
+   * Reads the weights for choosing the start of `weighed`, then the rows. Resolves to `nothing` if the tenant does not
+   * exist, or if no token can be visible.
+   */
+  async function search<T>(
+    filter: TokenFilter,
+    nothing: T,
+    find: (run: Run, weights: Weights, query: TokenQuery) => Promise<T>,
+    weighed?: TokenQuery,
+  ): Promise<T> {
+    const query = toQuery(filter);
+    if (query === undefined) return nothing;
+    return readSnapshot(async (run) => {
+      const weighing = weigh(uuidKey(filter.tenant_id), weighed ?? query, filter.visible);
+      const [, [row]] = await Promise.all([run(PLAN_BY_ORDER), run(...toBound(weighing))]);
+      const weights = row && readWeights(row);
+      return weights === undefined || weights.visible.length === 0 ? nothing : find(run, weights, query);
+    });
+  }
+
   return {
-    async findTokens(filter, page, now) {
-      const query = toQuery(filter);
-      if (query === undefined) return { records: [], total: 0 };
-      return readSnapshot(async (run) => {
-        const weights = await readStart(run, filter, query);
-        if (weights === undefined) return { records: [], total: 0 };
+    findTokens: (filter, page, now) =>
+      search<FoundPage>(filter, { records: [], total: 0 }, async (run, weights, query) => {
         const plan = planTokens(weights, query, page, now);
         const [rows, totals] = await Promise.all([page.limit === 0 ? [] : send(run, plan.list), send(run, plan.total)]);
         const total = totals && totalOf(totals);
@@ -65,33 +87,44 @@ export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnaps
           records: isBeyond ? [] : rows?.map((found) => toPresentedToken(filter.tenant_id, found)),
           total,
         };
-      });
-    },
+      }),
 
-    async walkTokens(filter, walk, now) {
-      const query = toQuery(filter);
-      if (query === undefined) return { found: 0, records: [] };
-      return readSnapshot(async (run) => {
-        const weights = await readStart(run, filter, query);
-        if (weights === undefined) return { found: 0, records: [] };
+    walkTokens: (filter, walk, now) =>
+      search<WalkSlice>(filter, { found: 0, records: [] }, async (run, weights, query) => {
         const limit = Math.ceil(walk.limit / weightOf(query));
         const plan = planWalk(weights, query, { ...walk, limit }, now, PRESENTED_COLUMNS);
         const { found, wanted, next } = sliceOf(await run(...toBound(plan)), limit);
         return { found, records: wanted.map((token) => toPresentedToken(filter.tenant_id, token)), next };
-      });
-    },
+      }),
 
-    async scanTokens(filter, { after, limit }, now) {
-      const query = toQuery(filter);
-      if (query === undefined) return { records: [] };
-      return readSnapshot(async (run) => {
-        const weights = await readStart(run, filter, { all: [] });
-        if (weights === undefined) return { records: [] };
-        const slice = { after, limit, skip: 0, take: limit };
-        const plan = planScan(weights, query, slice, now, SCANNED_COLUMNS);
-        const { wanted, next } = sliceOf(await run(...toBound(plan)), limit);
-        return { records: wanted.map((token) => toScannedToken(filter.tenant_id, token)), next };
-      });
-    },
+    scanTokens: (filter, { after, limit }, now) =>
+      search<ScanSlice>(
+        filter,
+        { records: [] },
+        async (run, weights, query) => {
+          const slice = { after, limit, skip: 0, take: limit };
+          const plan = planScan(weights, query, slice, now, SCANNED_COLUMNS);
+          const { wanted, next } = sliceOf(await run(...toBound(plan)), limit);
+          return { records: wanted.map((token) => toScannedToken(filter.tenant_id, token)), next };
+        },
+        { all: [] },
+      ),
+
+    usage: (tenantId, month, now) =>
+      readSnapshot(async (run) => {
+        const tenant = uuidKey(tenantId);
+        const [counts, expired, [active]] = await Promise.all([
+          run(TYPES, [tenant]),
+          run(EXPIRED, [tenant, now]),
+          run(ACTIVE, [tenant, month]),
+        ]);
+        const gone = new Map(expired.map(([type, tokens]) => [type, storedNumber(tokens)]));
+        const types = counts.map(([type, live, last]) => ({
+          type: storedTokenType(type),
+          count: storedNumber(live) - (gone.get(type) ?? 0),
+          last_created_at: storedInstant(last),
+        }));
+        return { types, active: storedNumber(active?.[0]) };
+      }),
   } satisfies Partial<Store>;
 }

@@ -16,18 +16,11 @@ const COUNTERS: Statement = {
 };
 const TENANTS: Statement = { text: 'SELECT tenant, id::text FROM vault.tenant' };
 
-interface CounterCheck {
-  /** Adds the rows of `countTokens`. */
-  add(rows: readonly Row[]): void;
-  /** Compares all counters with the added rows. */
-  findings(run: Run): Promise<readonly Finding[]>;
-}
-
 /**
  * Returns a check that compares the counters with the numbers of tokens. Call `add` for each step of the count, then
  * `findings`.
  */
-export function inspectCounters(): CounterCheck {
+export function inspectCounters() {
   /** By tenant, type and keys: the number of live tokens minus their counter. */
   const live = new Map<string, number>();
   /** By tenant and month: the number of active tokens minus their counter. */
@@ -47,7 +40,8 @@ export function inspectCounters(): CounterCheck {
   }
 
   return {
-    add(rows) {
+    /** Adds the rows of `countTokens`. */
+    add(rows: readonly Row[]) {
       for (const row of rows) {
         const { ofType, ofKeys, ofMonth, values } = read(row);
         const [count = 0, last = 0] = values;
@@ -57,7 +51,8 @@ export function inspectCounters(): CounterCheck {
       }
     },
 
-    async findings(run) {
+    /** Compares all counters with the added rows. */
+    async findings(run: Run): Promise<readonly Finding[]> {
       const [rows, tenants] = await Promise.all([run(COUNTERS), run(TENANTS)]);
       for (const row of rows) {
         const { ofType, ofKeys, ofMonth, values } = read(row);

@@ -52,12 +52,16 @@ const COLUMN_CHECK: Check = {
     FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = ${SCHEMA} AND attnum > 0 ORDER BY 1`,
 };
 
+/** Returns the checks of a table: each member describes a damage, and selects the ids of wrong rows. */
+function checksOf(table: string, queries: Readonly<Record<string, string>>): readonly Check[] {
+  return Object.entries(queries).map(([what, sql]) => ({ table, what, sql }));
+}
+
 /** The checks that read a small table, or read a table in one pass. */
 const CHECKS: readonly Check[] = [
-  {
-    table: 'schema',
-    what: 'is not part of a vault, and may change, hide or lose rows',
-    sql: `SELECT 'trigger ' || tgname FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = ${SCHEMA}
+  ...checksOf('schema', {
+    'is not part of a vault, and may change, hide or lose rows': `
+      SELECT 'trigger ' || tgname FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = ${SCHEMA}
       UNION ALL SELECT 'rule ' || rulename FROM pg_rewrite r JOIN pg_class c ON c.oid = ev_class WHERE relnamespace = ${SCHEMA}
       UNION ALL SELECT 'policy ' || polname FROM pg_policy p JOIN pg_class c ON c.oid = polrelid WHERE relnamespace = ${SCHEMA}
       UNION ALL SELECT 'child table ' || relname FROM pg_inherits i JOIN pg_class c ON c.oid = inhrelid
@@ -65,86 +69,66 @@ const CHECKS: readonly Check[] = [
       UNION ALL SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = ${SCHEMA}
       UNION ALL SELECT 'unlogged table ' || relname FROM pg_class
         WHERE relnamespace = ${SCHEMA} AND relkind = 'r' AND relpersistence <> 'p'`,
-  },
-  {
-    table: 'schema',
-    what: 'an index is missing or not valid',
-    sql: `SELECT name FROM (VALUES ${INDEXES}) w (name) WHERE NOT EXISTS (SELECT 1 FROM pg_class c
+    'an index is missing or not valid': `
+      SELECT name FROM (VALUES ${INDEXES}) w (name) WHERE NOT EXISTS (SELECT 1 FROM pg_class c
       JOIN pg_index x ON x.indexrelid = c.oid WHERE c.relnamespace = ${SCHEMA} AND relname = name AND indisvalid)
       UNION ALL SELECT relname FROM pg_class c WHERE c.relnamespace = ${SCHEMA} AND relkind = 'r'
         AND NOT EXISTS (SELECT 1 FROM pg_index WHERE indrelid = c.oid AND indisprimary AND indisvalid)`,
-  },
-  ...['tenant_key', 'application', 'container_set', 'reply', 'token_count'].map((table) => ({
-    table,
-    what: NO_TENANT,
-    sql: `SELECT DISTINCT 'tenant ' || tenant FROM vault.${table} WHERE tenant NOT IN (SELECT tenant FROM vault.tenant)`,
-  })),
-  ...['format', 'header', 'sweep'].map((table) => ({
-    table,
-    what: 'its only row is missing',
-    sql: `SELECT '' WHERE NOT EXISTS (SELECT 1 FROM vault.${table})`,
-  })),
-  {
-    table: 'sweep',
-    what: 'the time of the last sweep is not valid',
-    sql: `SELECT '' FROM vault.sweep WHERE swept_at NOT BETWEEN 0 AND ${LAST_INSTANT}`,
-  },
-  {
-    table: 'gate',
-    what: 'rows are missing, so duplicates may be created',
-    sql: "SELECT '' WHERE (SELECT count(*) FROM vault.gate WHERE gate BETWEEN 0 AND 4095) <> 4096",
-  },
-  {
-    table: 'chain',
-    what: 'an audit chain has no row',
-    sql: `SELECT 'chain ' || chain FROM (SELECT 0 AS chain UNION SELECT DISTINCT chain FROM vault.audit) a
+  }),
+  ...['tenant_key', 'application', 'container_set', 'reply', 'token_count'].flatMap((table) =>
+    checksOf(table, {
+      [NO_TENANT]: `SELECT DISTINCT 'tenant ' || tenant FROM vault.${table} WHERE tenant NOT IN (SELECT tenant FROM vault.tenant)`,
+    }),
+  ),
+  ...['format', 'header', 'sweep'].flatMap((table) =>
+    checksOf(table, { 'its only row is missing': `SELECT '' WHERE NOT EXISTS (SELECT 1 FROM vault.${table})` }),
+  ),
+  ...checksOf('sweep', {
+    'the time of the last sweep is not valid': `
+      SELECT '' FROM vault.sweep WHERE swept_at NOT BETWEEN 0 AND ${LAST_INSTANT}`,
+  }),
+  ...checksOf('gate', {
+    'rows are missing, so duplicates may be created':
+      "SELECT '' WHERE (SELECT count(*) FROM vault.gate WHERE gate BETWEEN 0 AND 4095) <> 4096",
+  }),
+  ...checksOf('chain', {
+    'an audit chain has no row': `
+      SELECT 'chain ' || chain FROM (SELECT 0 AS chain UNION SELECT DISTINCT chain FROM vault.audit) a
       WHERE chain NOT IN (SELECT chain FROM vault.chain)`,
-  },
-  {
-    table: 'chain',
-    what: 'the root chain of the audit is closed, so nothing can be changed',
-    sql: "SELECT 'chain 0' FROM vault.chain WHERE chain = 0 AND closed_at IS NOT NULL",
-  },
-  {
-    table: 'tenant',
-    what: 'does not name the newest of its keys',
-    sql: `SELECT n.id::text FROM vault.tenant n WHERE
+    'the root chain of the audit is closed, so nothing can be changed':
+      "SELECT 'chain 0' FROM vault.chain WHERE chain = 0 AND closed_at IS NOT NULL",
+  }),
+  ...checksOf('tenant', {
+    'does not name the newest of its keys': `SELECT n.id::text FROM vault.tenant n WHERE
       n.data_key_id IS DISTINCT FROM (SELECT max(key_id) FROM vault.tenant_key WHERE tenant = n.tenant AND purpose = 1)
       OR n.index_key_id IS DISTINCT FROM (SELECT max(key_id) FROM vault.tenant_key WHERE tenant = n.tenant AND purpose = 2)`,
-  },
-  {
-    table: 'application',
-    what: 'was created by an application that no longer exists',
-    sql: `SELECT a.id::text FROM vault.application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
+  }),
+  ...checksOf('application', {
+    'was created by an application that no longer exists': `
+      SELECT a.id::text FROM vault.application a WHERE a.parent_id IS NOT NULL AND NOT EXISTS
       (SELECT 1 FROM vault.application p WHERE p.tenant = a.tenant AND p.id = a.parent_id)`,
-  },
-  {
-    table: 'container_set',
-    what: 'is not named by its containers',
-    sql: `SELECT name::text FROM vault.container_set WHERE name IS DISTINCT FROM (SELECT
+  }),
+  ...checksOf('container_set', {
+    'is not named by its containers': `SELECT name::text FROM vault.container_set WHERE name IS DISTINCT FROM (SELECT
       encode(substr(sha256(string_agg(uuid_send(c), ''::bytea ORDER BY c)), 1, 16), 'hex')::uuid FROM unnest(containers) c)`,
-  },
-  {
-    table: 'audit_subject',
-    what: 'names rows beyond the end of the audit',
-    sql: `SELECT 'chain ' || s.chain FROM (SELECT chain, max(sequence) AS sequence FROM vault.audit_subject GROUP BY chain) s
+  }),
+  ...checksOf('audit_subject', {
+    'names rows beyond the end of the audit': `
+      SELECT 'chain ' || s.chain FROM (SELECT chain, max(sequence) AS sequence FROM vault.audit_subject GROUP BY chain) s
       WHERE s.sequence > coalesce((SELECT max(sequence) FROM vault.audit a WHERE a.chain = s.chain), 0)`,
-  },
-  {
-    table: 'audit_index',
-    what: 'names rows beyond its own end or beyond the end of the audit',
-    sql: `SELECT 'chain ' || i.chain FROM (SELECT chain, max(sequence) AS sequence FROM vault.audit_index GROUP BY chain) i
+  }),
+  ...checksOf('audit_index', {
+    'names rows beyond its own end or beyond the end of the audit': `
+      SELECT 'chain ' || i.chain FROM (SELECT chain, max(sequence) AS sequence FROM vault.audit_index GROUP BY chain) i
       WHERE i.sequence > coalesce((SELECT logged FROM vault.chain c WHERE c.chain = i.chain), 0)
         OR i.sequence > coalesce((SELECT max(sequence) FROM vault.audit a WHERE a.chain = i.chain), 0)
       UNION SELECT 'chain ' || chain FROM vault.chain c
       WHERE logged > coalesce((SELECT max(sequence) FROM vault.audit a WHERE a.chain = c.chain), 0)`,
-  },
-  {
-    table: 'reply_subject',
-    what: 'leads to no stored reply',
-    sql: `SELECT DISTINCT s.blind::text FROM vault.reply_subject s
+  }),
+  ...checksOf('reply_subject', {
+    'leads to no stored reply': `SELECT DISTINCT s.blind::text FROM vault.reply_subject s
       WHERE NOT EXISTS (SELECT 1 FROM vault.reply r WHERE r.reply = s.reply)`,
-  },
+  }),
 ];
 
 /**
@@ -152,39 +136,25 @@ const CHECKS: readonly Check[] = [
  * index entry by its whole key.
  */
 const TOKEN_CHECKS: readonly Check[] = [
-  {
-    table: 'token',
-    what: NO_TENANT,
-    sql: "SELECT DISTINCT 'tenant ' || tenant FROM t WHERE tenant NOT IN (SELECT tenant FROM vault.tenant)",
-  },
-  {
-    table: 'token',
-    what: 'is neither a token nor a tombstone',
-    sql: `SELECT id FROM t WHERE NOT CASE WHEN deleted_at IS NULL
+  ...checksOf('token', {
+    [NO_TENANT]: "SELECT DISTINCT 'tenant ' || tenant FROM t WHERE tenant NOT IN (SELECT tenant FROM vault.tenant)",
+    'is neither a token nor a tombstone': `SELECT id FROM t WHERE NOT CASE WHEN deleted_at IS NULL
       THEN num_nulls(blinds, clear, presented, revealed) = 0 AND num_nonnulls(mac, created_by, deleted_by) = 0
       ELSE num_nonnulls(blinds, clear, presented, revealed, expires_at) = 0 AND num_nulls(mac, created_by) = 0 END`,
-  },
-  {
-    table: 'token',
-    what: 'has no valid list of blind indexes',
-    sql: `SELECT id FROM t WHERE deleted_at IS NULL AND (cardinality(blinds) = 0
+    'has no valid list of blind indexes': `SELECT id FROM t WHERE deleted_at IS NULL AND (cardinality(blinds) = 0
       OR cardinality(blinds) <> (SELECT count(DISTINCT b) FROM unnest(blinds) b))`,
-  },
-  {
-    table: 'token',
-    what: 'is in a container set that does not exist',
-    sql: `SELECT id FROM t WHERE set_number <> 0 AND deleted_at IS NULL AND NOT EXISTS (
+    'is in a container set that does not exist': `
+      SELECT id FROM t WHERE set_number <> 0 AND deleted_at IS NULL AND NOT EXISTS (
       SELECT 1 FROM vault.container_set s
       WHERE s.tenant = t.tenant AND s.number = t.set_number AND s.index_key_id = t.index_key_id)`,
-  },
-  {
-    table: 'token_index',
-    what: 'an index entry of the token is missing',
-    sql: `SELECT id FROM t WHERE EXISTS (SELECT 1 FROM unnest(blinds) b WHERE b IS NOT NULL AND NOT EXISTS (
+  }),
+  ...checksOf('token_index', {
+    'an index entry of the token is missing': `
+      SELECT id FROM t WHERE EXISTS (SELECT 1 FROM unnest(blinds) b WHERE b IS NOT NULL AND NOT EXISTS (
       SELECT 1 FROM vault.token_index i
       WHERE i.tenant = t.tenant AND i.blind = b AND i.set_number = t.set_number AND i.created_at = t.created_at
         AND i.token = t.token OFFSET 0))`,
-  },
+  }),
 ];
 
 const TOKENS = `WITH t AS (SELECT * FROM vault.token WHERE token > $1 AND token <= $2
@@ -252,22 +222,17 @@ async function findingsOf(run: Run, check: Check, rows = '', values: readonly Pa
 async function inspectEntries(run: Run, examined: number): Promise<readonly Finding[]> {
   const findings: Finding[] = [];
   const add = (id: unknown, what: string) => findings.push({ table: 'token_index', id: storedText(id), what });
-  let cursor: readonly Parameter[] | undefined = FIRST_ENTRY;
-  while (cursor !== undefined) {
-    const { wrong, next } = await inspectEntriesAfter(run, [...cursor, examined]);
+  for (let cursor: readonly Parameter[] | undefined = FIRST_ENTRY; cursor !== undefined; ) {
+    const values: readonly Parameter[] = [...cursor, examined];
+    const [wrong, [last]] = await Promise.all([run(WRONG_ENTRIES, values), run(LAST_ENTRY, values)]);
     for (const [tenant, blind, token] of wrong) {
       if (tenant !== null) add(tenant, NO_TENANT);
       if (token === null) add(blind, 'an index entry leads to no token');
       else if (tenant === null) add(token, 'the token has an unexpected index entry');
     }
-    cursor = next;
+    cursor = last?.map((value) => (typeof value === 'string' ? value : storedNumber(value)));
   }
   return findings;
-}
-
-async function inspectEntriesAfter(run: Run, values: readonly Parameter[]) {
-  const [wrong, [last]] = await Promise.all([run(WRONG_ENTRIES, values), run(LAST_ENTRY, values)]);
-  return { wrong, next: last?.map((value) => (typeof value === 'string' ? value : storedNumber(value))) };
 }
 
 /** Removes duplicate findings, which several steps may report. */

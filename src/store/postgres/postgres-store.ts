@@ -14,7 +14,6 @@ import { resealing } from './reseal.ts';
 import { rowInspection } from './row-inspection.ts';
 import { sweepMethods } from './sweep-row.ts';
 import { tenantMethods } from './tenant-rows.ts';
-import { tokenCounts } from './token-counts.ts';
 import { tokenReads } from './token-reads.ts';
 import { tokenRemoval } from './token-removal.ts';
 import { tokenWrites } from './token-writes.ts';
@@ -32,7 +31,6 @@ export function postgresStore(connections: OpenConnections): Store {
     ...tokenWrites(connections, sets),
     ...insertTokens(connections, sets),
     ...tokenRemoval(connections),
-    ...tokenCounts(connections),
     ...findTokensMethods(connections),
     ...auditMethods(connections),
     ...replyMethods(connections),

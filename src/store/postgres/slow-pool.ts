@@ -8,16 +8,8 @@ const SIZE = 4;
 const BEGIN: Statement = { text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' };
 const END: Statement = { text: 'COMMIT' };
 
-/** A few connections for reads that may take long. Each read uses one connection alone. */
-export interface SlowPool {
-  run<T>(read: (run: Run) => Promise<T>): Promise<T>;
-  /** Runs `read` on one snapshot. */
-  snapshot<T>(read: (run: Run) => Promise<T>): Promise<T>;
-  drop(): void;
-  close(): Promise<void>;
-}
-
-export function slowPool(connect: () => Promise<SqlClient>): SlowPool {
+/** Returns a few connections for reads that may take long. Each read uses one connection alone. */
+export function slowPool(connect: () => Promise<SqlClient>) {
   const connections: HeldConnection[] = [];
   const idle: HeldConnection[] = [];
   const waiting: ((connection: HeldConnection) => void)[] = [];
@@ -49,9 +41,10 @@ export function slowPool(connect: () => Promise<SqlClient>): SlowPool {
   }
 
   return {
-    run: (read) => withClient(({ run }) => read(run)),
+    run: <T>(read: (run: Run) => Promise<T>) => withClient(({ run }) => read(run)),
 
-    snapshot: (read) =>
+    /** Runs `read` on one snapshot. */
+    snapshot: <T>(read: (run: Run) => Promise<T>) =>
       withClient(async (client) => {
         try {
           const [, result] = await Promise.all([client.run(BEGIN), read(client.run)]);
