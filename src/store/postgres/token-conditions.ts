@@ -13,11 +13,8 @@ export type SetsOf = (blinds: readonly string[]) => readonly number[];
 
 /** Returns the tests of the whole query on the live row `t` of `token`; TRUE if it has no conditions. */
 export function whereQuery({ all, anyOf }: TokenQuery, setsOf: SetsOf): Fragment {
-  const every = (list: readonly TokenCondition[]) =>
-    join(
-      list.map((condition) => whereCondition(condition, setsOf)),
-      'AND',
-    );
+  const where = (condition: TokenCondition) => whereCondition(condition, setsOf);
+  const every = (list: readonly TokenCondition[]) => join(list.map(where), 'AND');
   return anyOf === undefined ? every(all) : join([every(all), join(anyOf.map(every), 'OR')], 'AND');
 }
 

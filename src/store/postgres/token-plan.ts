@@ -26,6 +26,7 @@ interface Start {
   /** The column that orders the rows, newest first. */
   readonly created: Fragment;
   readonly rest: TokenQuery;
+  readonly setsOf: SetsOf;
   /** Whether the rows are read in the order of the list. */
   readonly isOrdered: boolean;
 }
@@ -107,18 +108,12 @@ function visibleSets(rules: Rules): Fragment {
         WHERE tenant = n.tenant AND set_number = 0 AND deleted_at IS NULL ORDER BY created_at LIMIT 1) t
       ${numbered}) s (number, containers)`;
   }
-  const isVisible = join(
-    rules.map((lists) =>
-      join(
-        lists.map((list) => sql`containers && ${blindsOf(list)}::uuid[]`),
-        'AND',
-      ),
-    ),
-    'OR',
-  );
+  const hasOneOf = (list: readonly Uint8Array[]) => sql`containers && ${blindsOf(list)}::uuid[]`;
+  const hasAll = rules.map((lists) => join(lists.map(hasOneOf), 'AND'));
   return sql`(SELECT 0::smallint, ARRAY(SELECT w.blind FROM unnest(${blindsOf(rules.flat(2))}::uuid[]) w (blind),
       LATERAL (SELECT 1 FROM vault.token_index WHERE tenant = n.tenant AND blind = w.blind AND set_number = 0
-        ORDER BY created_at, token LIMIT 1) x) ${numbered}) s (number, containers) WHERE ${isVisible}`;
+        ORDER BY created_at, token LIMIT 1) x) ${numbered}) s (number, containers)
+    WHERE ${join(hasAll, 'OR')}`;
 }
 
 /** Returns the columns for `Expected`: counts of a condition up to `most`. */
@@ -184,10 +179,9 @@ export function planTokens(weights: Weights, query: TokenQuery, page: PageReques
   const { start, isFew } = choose(weights, query);
   const isNear = start.isOrdered && page.offset + page.limit <= FEW && isEverything(start.rest);
   const total = totalFromCounters(weights, query, now) ?? totalFromIndex(weights, query, now);
-  const { setsOf } = weights;
   return {
-    list: isFew || isNear ? pageOf(start, page, now, setsOf) : undefined,
-    total: total ?? (isFew ? totalOf(start, now, setsOf) : undefined),
+    list: isFew || isNear ? pageOf(start, page, now) : undefined,
+    total: total ?? (isFew ? sql`SELECT count(*), 0 ${bodyOf(start, now)}` : undefined),
   };
 }
 
@@ -204,24 +198,25 @@ export interface Slice {
  * matches, and `columns`, which are NULL unless the token is one of the wanted matches.
  */
 export function planWalk(weights: Weights, query: TokenQuery, slice: Slice, now: Instant, columns: string): Fragment {
-  return walkOf(choose(weights, query).start, slice, now, { columns, setsOf: weights.setsOf });
+  return walkOf(choose(weights, query).start, slice, now, columns);
 }
 
 /** Plans a slice of a walk over all tokens of the tenant, for any query. */
 export function planScan(weights: Weights, query: TokenQuery, slice: Slice, now: Instant, columns: string): Fragment {
-  return walkOf(startFromNewest(weights, query), slice, now, { columns, setsOf: weights.setsOf });
+  return walkOf(startFromNewest(weights, query), slice, now, columns);
 }
 
 function choose(weights: Weights, query: TokenQuery): Choice {
-  let best: ({ readonly condition: TokenCondition } & Expected) | undefined;
-  for (const [index, condition] of query.all.entries()) {
+  const served = query.all.flatMap((condition, index) => {
     const expected = weights.expected[index];
-    if (expected !== undefined && (best === undefined || expected.count < best.count))
-      best = { condition, ...expected };
-  }
+    return expected === undefined ? [] : [{ condition, ...expected }];
+  });
+  const [best] = served.toSorted((a, b) => a.count - b.count);
   if (best !== undefined) {
-    const start = startFrom(weights, query, best.condition, best.entries > 0);
-    const isFew = best.count < fewOf(start.rest);
+    const { setsOf } = weights;
+    const rest = without(query, best.condition);
+    const start = { ...startFrom(weights, best.condition, best.entries > 0), rest, setsOf };
+    const isFew = best.count < fewOf(rest);
     if (isFew || start.isOrdered) return { start, isFew };
   }
   return { start: startFromNewest(weights, query), isFew: best === undefined && weights.tokens < fewOf(query) };
@@ -230,24 +225,26 @@ function choose(weights: Weights, query: TokenQuery): Choice {
 /** The row of `token` with the number of the row `i`. OFFSET 0 keeps PostgreSQL from joining in another order. */
 const TOKEN_OF_I = raw('LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t');
 
-function startFrom(weights: Weights, query: TokenQuery, condition: TokenCondition, hasEntries: boolean): Start {
+/** The rows from which a search starts, before the tests of the other conditions. */
+type Rows = Omit<Start, 'rest' | 'setsOf'>;
+
+function startFrom(weights: Weights, condition: TokenCondition, hasEntries: boolean): Rows {
   const { tenant, visible, setsOf } = weights;
-  const rest = without(query, condition);
   const created = raw('t.created_at');
   const live = sql`t.tenant = ${tenant} AND t.deleted_at IS NULL`;
   if ('id_in' in condition) {
     const from = sql`unnest(${idsOf(condition.id_in)}::text[]) w (id), LATERAL
       (SELECT * FROM vault.token WHERE tenant = ${tenant} AND id = w.id OFFSET 0) t WHERE ${live}`;
-    return { from, created, rest, isOrdered: false };
+    return { from, created, isOrdered: false };
   }
   if ('id_prefix' in condition) {
     const ids = wherePrefix('id', condition.id_prefix);
     const from = sql`(SELECT * FROM vault.token WHERE tenant = ${tenant} AND ${ids} OFFSET 0) t WHERE ${live}`;
-    return { from, created, rest, isOrdered: false };
+    return { from, created, isOrdered: false };
   }
   const blinds = 'index_in' in condition ? blindsOf(condition.index_in) : [];
   const sets = setsOf(blinds);
-  if (!hasEntries && sets.length > 0) return { ...startFromSets(tenant, sets), rest };
+  if (!hasEntries && sets.length > 0) return startFromSets(tenant, sets);
   const members = sets.map((number) => membersOf(tenant, number, raw('token, created_at')));
   if (blinds.length === 1) {
     // A token has no entry for a container of its set.
@@ -258,13 +255,13 @@ function startFrom(weights: Weights, query: TokenQuery, condition: TokenConditio
           WHERE tenant = ${tenant} AND blind = ${blinds[0]} AND set_number = ${number}`,
       );
     const from = sql`(${union([...entries, ...members])}) i, ${TOKEN_OF_I} WHERE ${live}`;
-    return { from, created: raw('i.created_at'), rest, isOrdered: true };
+    return { from, created: raw('i.created_at'), isOrdered: true };
   }
   const entries = sql`SELECT x.* FROM unnest(${blinds}::uuid[]) w (blind), unnest(${visible}::smallint[]) s (number),
     LATERAL (SELECT token, created_at FROM vault.token_index
       WHERE tenant = ${tenant} AND blind = w.blind AND set_number = s.number OFFSET 0) x`;
   const from = sql`(SELECT DISTINCT token FROM (${union([entries, ...members])}) x) i, ${TOKEN_OF_I} WHERE ${live}`;
-  return { from, created, rest, isOrdered: false };
+  return { from, created, isOrdered: false };
 }
 
 function membersOf(tenant: number, number: number, columns: Fragment): Fragment {
@@ -281,40 +278,31 @@ function union(queries: readonly Fragment[]): Fragment {
 }
 
 /** Returns the start from all tokens in visible sets. */
-function startFromNewest({ tenant, visible }: Weights, query: TokenQuery): Start {
-  return { ...startFromSets(tenant, visible), rest: query };
+function startFromNewest({ tenant, visible, setsOf }: Weights, query: TokenQuery): Start {
+  return { ...startFromSets(tenant, visible), rest: query, setsOf };
 }
 
 /** Returns the start that merges walks of these sets. */
-function startFromSets(tenant: number, numbers: readonly number[]): Omit<Start, 'rest'> {
+function startFromSets(tenant: number, numbers: readonly number[]): Rows {
   const sets = numbers.map((number) => membersOf(tenant, number, raw('*')));
   const from = sql`(${union(sets)}) t WHERE t.tenant = ${tenant} AND t.deleted_at IS NULL`;
   return { from, created: raw('t.created_at'), isOrdered: true };
 }
 
 /** Returns the statement of a page. It reads the wide columns after the sort, so that the sort does not carry them. */
-function pageOf(start: Start, { offset, limit }: PageRequest, now: Instant, setsOf: SetsOf): Fragment {
+function pageOf(start: Start, { offset, limit }: PageRequest, now: Instant): Fragment {
   const { created } = start;
   return sql`SELECT ${raw(PRESENTED_COLUMNS)} FROM (
-      SELECT t.token, ${created}, t.id ${bodyOf(start, now, setsOf)} ORDER BY ${created} DESC, t.id LIMIT ${limit} OFFSET ${offset}
+      SELECT t.token, ${created}, t.id ${bodyOf(start, now)} ORDER BY ${created} DESC, t.id LIMIT ${limit} OFFSET ${offset}
     ) i, ${TOKEN_OF_I} ORDER BY i.created_at DESC, i.id`;
 }
 
-function totalOf(start: Start, now: Instant, setsOf: SetsOf): Fragment {
-  return sql`SELECT count(*), 0 ${bodyOf(start, now, setsOf)}`;
-}
-
-function bodyOf({ from, rest }: Start, now: Instant, setsOf: SetsOf): Fragment {
+function bodyOf({ from, rest, setsOf }: Start, now: Instant): Fragment {
   return sql`FROM ${from} AND ${whereQuery(rest, setsOf)} AND ${isLive(now)}`;
 }
 
-function walkOf(
-  start: Start,
-  { after, limit, skip, take }: Slice,
-  now: Instant,
-  { columns, setsOf }: { readonly columns: string; readonly setsOf: SetsOf },
-): Fragment {
-  const { created, from, rest } = start;
+function walkOf(start: Start, { after, limit, skip, take }: Slice, now: Instant, columns: string): Fragment {
+  const { created, from, rest, setsOf } = start;
   const behind =
     after === undefined
       ? raw('TRUE')

@@ -31,19 +31,15 @@ export function entryIf(changed: string): string {
   SELECT $1, $2, $4::bigint, $6, $5::bytea FROM ${changed} WHERE $6 IS NOT NULL)`;
 }
 
-/** The columns of a list of tokens, and the type of each list. */
-type Lists = readonly (readonly [column: string, type: string])[];
+/** The columns of a list of tokens in their order, and the type of each list. */
+type Lists = Readonly<Record<string, string>>;
 
 /** The rows of the lists as `given`, with their `place`. The first list is the parameter number `from`. */
 function givenIn(from: number, lists: Lists): string {
-  const values = [
-    ...lists.map(([, type], at) => `$${from + at}::${type}[]`),
-    '$4::bigint[]',
-    '$5::bytea[]',
-    '$6::bytea[]',
-  ];
+  const own = Object.values(lists).map((type, at) => `$${from + at}::${type}[]`);
+  const values = [...own, '$4::bigint[]', '$5::bytea[]', '$6::bytea[]'];
   return `given AS MATERIALIZED (SELECT * FROM unnest(${values.map((value) => `(SELECT ${value})`).join()})
-  WITH ORDINALITY w (${lists.map(([column]) => column).join()}, entry_at, sealed, link, place))`;
+  WITH ORDINALITY w (${Object.keys(lists)}, entry_at, sealed, link, place))`;
 }
 
 /** Writes the entries of the rows of `changed`. */
@@ -127,61 +123,64 @@ const MOVE_COUNT = counted(`SELECT old.tenant, old.type, 0, k.key_id, k.index_ke
     WHERE old.key_id <> changed.key_id OR old.index_key_id <> changed.index_key_id
     GROUP BY old.tenant, old.type, k.key_id, k.index_key_id`);
 
+/** The index entries of the tokens `made`. */
+const INDEXED = `indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
+  SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b)`;
+
 const INSERT = `${setBy('$21')},
 made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id,
     index_key_id, active_month, set_number, blinds, clear, presented, revealed)
   SELECT tenant, $10::text, $11::smallint, $12::bigint, $13::bigint, $14::bigint, $8, $9, $15::integer,
     ${SET_NUMBER}, ${blindsOf('$16', '$20')}, $17::bytea, $18::bytea, $19::bytea FROM ok
   ON CONFLICT (tenant, id) DO NOTHING RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
-indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
-  SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b),
+${INDEXED},
 ${counted('SELECT tenant, type, active_month, $8, $9, $1::bigint, 1, 1, created_at FROM made')},
 ${entryIf('made')}`;
 
 const INSERTED = `${countOf('head')}, n.has_keys, ${countOf('made')}`;
 
-/**
- * Parameters: place, tenant id, data key, index key, id, type, created_at, expires_at, revision, month, blinds, clear,
- * presented, revealed, containers, name of their set. Returns no row if the tenant does not exist. Otherwise returns
- * whether the place is free, the keys are the newest, and the token was inserted.
- */
-const CREATE: Statement = {
-  name: 'createToken',
-  text: `WITH ${HEAD},
+/** The last columns of a written token. */
+const LAST = {
+  blinds: 'text',
+  clear: 'bytea',
+  presented: 'bytea',
+  revealed: 'bytea',
+  containers: 'text',
+  set_name: 'uuid',
+};
+
+/** The columns of new tokens. */
+const NEW: Lists = {
+  id: 'text',
+  type: 'smallint',
+  created_at: 'bigint',
+  expires_at: 'bigint',
+  revision: 'bigint',
+  active_month: 'integer',
+  ...LAST,
+};
+
+export const TOKEN_CHANGES = {
+  /**
+   * Parameters: place, tenant id, data key, index key, id, type, created_at, expires_at, revision, month, blinds, clear,
+   * presented, revealed, containers, name of their set. Returns no row if the tenant does not exist. Otherwise returns
+   * whether the place is free, the keys are the newest, and the token was inserted.
+   */
+  create: {
+    name: 'createToken',
+    text: `WITH ${HEAD},
 ${TENANT},
 ${OK},
 ${INSERT}
 SELECT ${INSERTED} FROM n`,
-};
-
-/** The last columns of a written token. */
-const LAST: Lists = [
-  ['blinds', 'text'],
-  ['clear', 'bytea'],
-  ['presented', 'bytea'],
-  ['revealed', 'bytea'],
-  ['containers', 'text'],
-  ['set_name', 'uuid'],
-];
-
-/** The columns of new tokens. */
-const NEW: Lists = [
-  ['id', 'text'],
-  ['type', 'smallint'],
-  ['created_at', 'bigint'],
-  ['expires_at', 'bigint'],
-  ['revision', 'bigint'],
-  ['active_month', 'integer'],
-  ...LAST,
-];
-
-/**
- * Parameters: place, tenant id, data key, index key, then the lists `NEW`. Returns the columns of `CREATE`. Refuses a
- * token whose id is taken. Inserts in the order of the ids, so that processes that create the same ids do not deadlock.
- */
-const CREATE_MANY: Statement = {
-  name: 'createTokens',
-  text: `WITH ${HEAD_OF_LISTS},
+  },
+  /**
+   * Parameters: place, tenant id, data key, index key, then the lists `NEW`. Returns the columns of `create`. Refuses a
+   * token whose id is taken. Inserts in the order of the ids, so that processes that create the same ids do not deadlock.
+   */
+  createMany: {
+    name: 'createTokens',
+    text: `WITH ${HEAD_OF_LISTS},
 ${TENANT},
 ${OK},
 ${givenIn(10, NEW)},
@@ -194,21 +193,19 @@ made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revi
   SELECT tenant, id, type, created_at, expires_at, revision, $8, $9, active_month, set_number, indexes, clear, presented,
     revealed FROM ${withSets('kept')} w ORDER BY id
   RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
-indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
-  SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b),
+${INDEXED},
 ${counted(`SELECT tenant, type, active_month, $8, $9, $1::bigint, count(*), count(*), max(created_at) FROM made
     GROUP BY tenant, type, active_month`)},
 ${entriesOf('kept')}
 SELECT ${INSERTED} FROM n`,
-};
-
-/**
- * Parameters: those of `CREATE`, the fingerprint under each index key, now. Returns the columns of `CREATE`, then those
- * of the duplicate. An earlier statement must lock the gates of all fingerprints.
- */
-const CREATE_UNLESS_DUPLICATE: Statement = {
-  name: 'createTokenUnlessDuplicate',
-  text: `WITH ${HEAD},
+  },
+  /**
+   * Parameters: those of `create`, the fingerprint under each index key, now. Returns the columns of `create`, then those
+   * of the duplicate. An earlier statement must lock the gates of all fingerprints.
+   */
+  createUnlessDuplicate: {
+    name: 'createTokenUnlessDuplicate',
+    text: `WITH ${HEAD},
 ${TENANT},
 duplicate AS MATERIALIZED (SELECT t.* FROM n, unnest((SELECT $22::uuid[])) WITH ORDINALITY f (blind, place),
   LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$23::bigint' })}) t
@@ -216,26 +213,18 @@ duplicate AS MATERIALIZED (SELECT t.* FROM n, unnest((SELECT $22::uuid[])) WITH 
 ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate)),
 ${INSERT}
 SELECT ${INSERTED}, duplicate.* FROM n LEFT JOIN duplicate ON true`,
-};
-
-/**
- * Parameters: place, tenant id, data key, index key, then the lists. Returns whether the place is free and the keys are
- * the newest (NULL without the tenant), and the number of replaced tokens. Refuses a token that is expired or has another
- * revision. An earlier statement must lock the tokens, and `REINDEX` must follow.
- */
-const REPLACE: Statement = {
-  name: 'replaceTokens',
-  text: `WITH ${HEAD_OF_LISTS},
+  },
+  /**
+   * Parameters: place, tenant id, data key, index key, then the lists. Returns whether the place is free and the keys are
+   * the newest (NULL without the tenant), and the number of replaced tokens. Refuses a token that is expired or has another
+   * revision. An earlier statement must lock the tokens, and `reindex` must follow.
+   */
+  replace: {
+    name: 'replaceTokens',
+    text: `WITH ${HEAD_OF_LISTS},
 ${TENANT},
 ${OK},
-${givenIn(10, [
-  ['id', 'text'],
-  ['expected', 'bigint'],
-  ['now', 'bigint'],
-  ['expires_at', 'bigint'],
-  ['revision', 'bigint'],
-  ...LAST,
-])},
+${givenIn(10, { id: 'text', expected: 'bigint', now: 'bigint', expires_at: 'bigint', revision: 'bigint', ...LAST })},
 ${oldIf('(t.expires_at IS NULL OR t.expires_at > given.now)', 'ok')},
 next AS MATERIALIZED ${withSets('old')},
 changed AS (UPDATE vault.token t SET key_id = $8, index_key_id = $9,
@@ -248,38 +237,29 @@ ${UNINDEX},
 ${MOVE_COUNT},
 ${entriesOf('old')}
 SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}`,
-};
-
-/**
- * Parameters: tenant id, ids. Adds the missing index entries of tokens, directly after `REPLACE` or `RESEAL`. Uses the
- * blind indexes of the stored rows, so it adds nothing for a refused change.
- */
-const REINDEX: Statement = {
-  name: 'reindexTokens',
-  text: `WITH found AS MATERIALIZED (SELECT t.* FROM unnest((SELECT $2::text[])) w (id),
+  },
+  /**
+   * Parameters: tenant id, ids. Adds the missing index entries of tokens, directly after `replace` or `reseal`. Uses the
+   * blind indexes of the stored rows, so it adds nothing for a refused change.
+   */
+  reindex: {
+    name: 'reindexTokens',
+    text: `WITH found AS MATERIALIZED (SELECT t.* FROM unnest((SELECT $2::text[])) w (id),
   LATERAL (SELECT tenant, set_number, token, created_at, blinds FROM vault.token
     WHERE tenant = (SELECT tenant FROM vault.tenant n WHERE n.id = $1::uuid) AND vault.token.id = w.id OFFSET 0) t)
 INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
 SELECT tenant, b, set_number, created_at, token FROM found, unnest(blinds) b ON CONFLICT DO NOTHING`,
-};
-
-/**
- * Parameters: place, tenant id, then the lists. Replaces tokens by their tombstones. Returns whether the place is free,
- * and the number of removed tokens. Refuses a token that has another revision. An earlier statement must lock the
- * tokens.
- */
-const REMOVE: Statement = {
-  name: 'removeTokens',
-  text: `WITH ${HEAD_OF_LISTS},
+  },
+  /**
+   * Parameters: place, tenant id, then the lists. Replaces tokens by their tombstones. Returns whether the place is free,
+   * and the number of removed tokens. Refuses a token that has another revision. An earlier statement must lock the
+   * tokens.
+   */
+  remove: {
+    name: 'removeTokens',
+    text: `WITH ${HEAD_OF_LISTS},
 n AS (SELECT tenant FROM vault.tenant WHERE id = $7::uuid),
-${givenIn(8, [
-  ['id', 'text'],
-  ['expected', 'bigint'],
-  ['created_by', 'uuid'],
-  ['deleted_by', 'uuid'],
-  ['deleted_at', 'bigint'],
-  ['mac', 'bytea'],
-])},
+${givenIn(8, { id: 'text', expected: 'bigint', created_by: 'uuid', deleted_by: 'uuid', deleted_at: 'bigint', mac: 'bytea' })},
 ${oldIf('true', 'head')},
 changed AS (UPDATE vault.token t SET expires_at = NULL, set_number = 0, blinds = NULL, clear = NULL, presented = NULL,
     revealed = NULL, (created_by, deleted_by, deleted_at, mac) = (SELECT created_by, deleted_by, deleted_at, mac
@@ -291,16 +271,15 @@ ${counted(`SELECT tenant, type, 0, key_id, index_key_id, $1::bigint, -count(*), 
     GROUP BY tenant, type, key_id, index_key_id`)},
 ${entriesOf('old')}
 SELECT ${countOf('head')}, ${countOf('changed')}`,
-};
-
-/**
- * Parameters: chain, tenant id, data key, index key, id, read revision, read data key, read index key, blinds or NULL
- * to keep them and the set, expires_at, clear, presented, revealed, containers, name of their set. Returns whether the
- * token is unchanged, and whether it was replaced. An earlier statement must lock the token, and `REINDEX` must follow.
- */
-const RESEAL: Statement = {
-  name: 'resealToken',
-  text: `WITH n AS (SELECT tenant, data_key_id = $3::integer AND index_key_id = $4::integer AS has_keys
+  },
+  /**
+   * Parameters: chain, tenant id, data key, index key, id, read revision, read data key, read index key, blinds or NULL
+   * to keep them and the set, expires_at, clear, presented, revealed, containers, name of their set. Returns whether the
+   * token is unchanged, and whether it was replaced. An earlier statement must lock the token, and `reindex` must follow.
+   */
+  reseal: {
+    name: 'resealToken',
+    text: `WITH n AS (SELECT tenant, data_key_id = $3::integer AND index_key_id = $4::integer AS has_keys
   FROM vault.tenant WHERE id = $2::uuid),
 ${setBy('$15')},
 found AS MATERIALIZED (SELECT ${FOUND_COLUMNS} FROM vault.token
@@ -317,30 +296,19 @@ ${STALE},
 ${UNINDEX},
 ${MOVE_COUNT}
 SELECT ${countOf('old')}, ${countOf('changed')}`,
-};
-
-/**
- * Parameters: chain, tenant id, ids, month. The numbers of the tokens are an array, which keeps the planner from
- * reading the whole table for many ids. Earlier statements must lock the tokens.
- */
-const MARK: Statement = {
-  name: 'markTokens',
-  text: `WITH marked AS (UPDATE vault.token t SET active_month = $4::integer
+  },
+  /**
+   * Parameters: chain, tenant id, ids, month. The numbers of the tokens are an array, which keeps the planner from
+   * reading the whole table for many ids. Earlier statements must lock the tokens.
+   */
+  mark: {
+    name: 'markTokens',
+    text: `WITH marked AS (UPDATE vault.token t SET active_month = $4::integer
   WHERE t.token = ANY (ARRAY(SELECT x.token FROM unnest((SELECT $3::text[])) w (id), LATERAL (SELECT token, deleted_at
       FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $2::uuid) AND vault.token.id = w.id
       OFFSET 0) x WHERE x.deleted_at IS NULL))
     AND t.active_month < $4 RETURNING t.tenant, t.type),
 ${counted('SELECT tenant, type, $4, 0, 0, $1::bigint, 0, count(*), 0 FROM marked GROUP BY tenant, type')}
 SELECT`,
-};
-
-export const TOKEN_CHANGES = {
-  create: CREATE,
-  createMany: CREATE_MANY,
-  createUnlessDuplicate: CREATE_UNLESS_DUPLICATE,
-  replace: REPLACE,
-  reindex: REINDEX,
-  remove: REMOVE,
-  reseal: RESEAL,
-  mark: MARK,
+  },
 } as const satisfies Record<string, Statement>;
