@@ -3,10 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
 import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
 import type { TokenCondition } from '../../src/core/ports.ts';
+import { applicationType, tokenType } from '../../src/store/rows/columns.ts';
 import { successor, toQuery } from '../../src/store/rows/token-query.ts';
 import { APPLICATION_TYPE_CODES, TOKEN_TYPE_CODES } from '../../src/store/rows/type-codes.ts';
 import { isBusy, toProblem } from '../../src/store/sqlite/file/sqlite-error.ts';
-import { applicationType, tokenType } from '../../src/store/sqlite/tables/columns.ts';
 import type {
   Fragment,
   IndexCondition,

@@ -1,47 +1,27 @@
 import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { ApplicationRecord, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
-import { optionally, storedBytes, storedNumber } from '../rows/stored-value.ts';
-import { APPLICATION_TYPE_CODES, storedApplicationType } from '../rows/type-codes.ts';
+import { applicationColumns } from '../rows/record-columns.ts';
+import { storedNumber } from '../rows/stored-value.ts';
+import { APPLICATION_TYPE_CODES } from '../rows/type-codes.ts';
 import type { Connections, Run, Transaction } from './connections.ts';
 import { removeRepliesOf } from './reply-rows.ts';
-import type { Row, Statement } from './sql-client.ts';
+import { assignmentsOf, parametersOf, type Row, type Statement } from './sql-client.ts';
 import { changeTenant, findNumber } from './tenant-numbers.ts';
-import { storedUuid, uuidKey, uuidValue } from './uuid-text.ts';
+import { storedUuid, uuid, uuidKey } from './uuid-text.ts';
 
-const optionalUuid = optionally(storedUuid);
-const optionalNumber = optionally(storedNumber);
-
-/** The columns of the row `a` of `application`, in the order that `toApplicationRecord` reads. */
-export const APPLICATION_COLUMNS = `a.id, a.type, a.key_hash, a.parent_id, a.created_by, a.created_at, a.modified_by,
-  a.modified_at, a.expires_at, a.revision, a.key_id, a.details`;
-
-/** The number of `APPLICATION_COLUMNS`. */
-export const APPLICATION_WIDTH = 12;
+/** The columns of `application`, except the tenant. */
+export const APPLICATION = applicationColumns(uuid);
 
 export function toApplicationRecord(tenantId: string, row: Row): ApplicationRecord {
-  return {
-    id: storedUuid(row[0]),
-    tenant_id: tenantId,
-    type: storedApplicationType(row[1]),
-    key_hash: storedBytes(row[2]),
-    parent_id: optionalUuid(row[3]),
-    created_by: optionalUuid(row[4]),
-    created_at: storedNumber(row[5]),
-    modified_by: optionalUuid(row[6]),
-    modified_at: optionalNumber(row[7]),
-    expires_at: optionalNumber(row[8]),
-    revision: storedNumber(row[9]),
-    key_id: storedNumber(row[10]),
-    details: storedBytes(row[11]),
-  };
+  return APPLICATION.readList(row, { tenant_id: tenantId });
 }
 
 /** The named statement of this module, for the test of its plan. */
 export const APPLICATION_READS = {
   findApplication: {
     name: 'findApplication',
-    text: `SELECT ${APPLICATION_COLUMNS} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
+    text: `SELECT ${APPLICATION.of('a')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
       LATERAL (SELECT * FROM vault.application WHERE tenant = n.tenant AND id = $2 OFFSET 0) a
       WHERE a.expires_at IS NULL OR a.expires_at > $3`,
   },
@@ -52,19 +32,18 @@ const LISTED = `FROM vault.application a WHERE a.tenant = (SELECT tenant FROM va
   AND (a.expires_at IS NULL OR a.expires_at > $2) AND ($3::uuid[] IS NULL OR a.id = ANY ($3))
   AND ($4::smallint[] IS NULL OR a.type = ANY ($4))`;
 const PAGE: Statement = {
-  text: `SELECT ${APPLICATION_COLUMNS} ${LISTED} ORDER BY a.created_at DESC, a.id LIMIT $5 OFFSET $6`,
+  text: `SELECT ${APPLICATION.of('a')} ${LISTED} ORDER BY a.created_at DESC, a.id LIMIT $5 OFFSET $6`,
 };
 const COUNT: Statement = { text: `SELECT count(*) ${LISTED}` };
 
 const EXISTS: Statement = { text: 'SELECT 1 FROM vault.application WHERE tenant = $1 AND id = $2' };
 const INSERT: Statement = {
-  text: `INSERT INTO vault.application (tenant, id, type, key_hash, parent_id, created_by, created_at, modified_by,
-    modified_at, expires_at, revision, key_id, details)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)`,
+  text: `INSERT INTO vault.application (tenant, ${APPLICATION.names})
+    VALUES ($1, ${parametersOf(APPLICATION.names, 2)})`,
 };
 const REPLACE: Statement = {
-  text: `UPDATE vault.application SET key_hash = $4, modified_by = $5, modified_at = $6, expires_at = $7, revision = $8,
-    key_id = $9, details = $10 WHERE tenant = $1 AND id = $2 AND revision = $3 RETURNING 1`,
+  text: `UPDATE vault.application SET ${assignmentsOf(APPLICATION.changing, 4)}
+    WHERE tenant = $1 AND id = $2 AND revision = $3 RETURNING 1`,
 };
 const REMOVE: Statement = {
   text: `DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND ($3::bigint IS NULL OR revision = $3)
@@ -102,21 +81,7 @@ export async function insertApplication(run: Run, record: ApplicationRecord): Pr
   if (parent_id !== undefined && (await run(EXISTS, [found.tenant, uuidKey(parent_id)])).length === 0) {
     throw new Problem('unauthenticated');
   }
-  await run(INSERT, [
-    found.tenant,
-    uuidValue(record.id),
-    APPLICATION_TYPE_CODES[record.type],
-    record.key_hash,
-    parent_id,
-    record.created_by && uuidValue(record.created_by),
-    record.created_at,
-    record.modified_by && uuidValue(record.modified_by),
-    record.modified_at,
-    record.expires_at,
-    record.revision,
-    record.key_id,
-    record.details,
-  ]);
+  await run(INSERT, [found.tenant, ...APPLICATION.values(record)]);
 }
 
 /** Returns the functions for the table `application`. */
@@ -150,18 +115,8 @@ export function applicationMethods(connections: Connections) {
     replaceApplication: (application, expectedRevision, audit) =>
       changeTenant(connections, application.tenant_id, audit, async ({ run }, found) => {
         if (found.dataKey !== application.key_id) throw new Problem('write_conflict');
-        const changed = await run(REPLACE, [
-          found.tenant,
-          uuidKey(application.id),
-          expectedRevision,
-          application.key_hash,
-          application.modified_by && uuidValue(application.modified_by),
-          application.modified_at,
-          application.expires_at,
-          application.revision,
-          application.key_id,
-          application.details,
-        ]);
+        const key = [found.tenant, uuidKey(application.id), expectedRevision];
+        const changed = await run(REPLACE, [...key, ...APPLICATION.changes(application)]);
         return changed.length > 0;
       }),
 

@@ -3,20 +3,21 @@ import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { Instant, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { StoredReply } from '../../core/reply-ports.ts';
-import { storedBytes, storedInstant, storedNumber } from '../rows/stored-value.ts';
+import { replyColumns } from '../rows/record-columns.ts';
+import { storedNumber } from '../rows/stored-value.ts';
 import type { Connections, Run } from './connections.ts';
-import type { Row, Statement } from './sql-client.ts';
-import { blindText, storedUuid, uuidKey, uuidValue } from './uuid-text.ts';
+import type { Statement } from './sql-client.ts';
+import { blindText, uuid, uuidKey, uuidValue } from './uuid-text.ts';
 
-/** The columns of the row `r` of `reply`, in the order that `toStoredReply` reads. */
-export const REPLY_COLUMNS = 'r.application_id, r.key_hash, r.request_hash, r.created_at, r.sealed';
+/** The columns of `reply`, except the tenant. */
+export const REPLY = replyColumns(uuid);
 
 /** The named statements of this module, for the test of their plans. */
 export const REPLIES = {
   /** Parameters: tenant id, application, key hash, the latest time of replies that are too old. */
   find: {
     name: 'findReply',
-    text: `SELECT ${REPLY_COLUMNS} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
+    text: `SELECT ${REPLY.of('r')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
       LATERAL (SELECT * FROM vault.reply WHERE tenant = n.tenant AND application_id = $2 AND key_hash = $3 OFFSET 0) r
       WHERE r.created_at > $4`,
   },
@@ -51,22 +52,11 @@ const INSERT: Statement = {
   SELECT count(*) FROM made`,
 };
 
-export function toStoredReply(tenantId: string, row: Row): StoredReply {
-  return {
-    tenant_id: tenantId,
-    application_id: storedUuid(row[0]),
-    key_hash: storedBytes(row[1]),
-    request_hash: storedBytes(row[2]),
-    created_at: storedInstant(row[3]),
-    sealed: storedBytes(row[4]),
-  };
-}
-
 type Query = readonly [tenantId: string, applicationId: string, keyHash: Uint8Array, now: Instant];
 
 async function find(run: Run, [tenantId, applicationId, keyHash, now]: Query): Promise<StoredReply | undefined> {
   const [row] = await run(REPLIES.find, [uuidKey(tenantId), uuidKey(applicationId), keyHash, now - REPLY_LIFE_MS]);
-  return row && toStoredReply(tenantId, row);
+  return row && REPLY.readList(row, { tenant_id: tenantId });
 }
 
 /**
@@ -87,11 +77,11 @@ export async function insertReply(run: Run, draft: AuditDraft): Promise<void> {
   const { reply, subjects, shows = [] } = draft;
   if (reply === undefined) return;
   await requireFree(run, draft);
-  const key = [uuidValue(reply.tenant_id), uuidValue(reply.application_id), reply.key_hash];
+  const tenant = uuidValue(reply.tenant_id);
   const blinds = [...subjects.map(({ blind }) => blind), ...shows].map(blindText);
   const [, [row]] = await Promise.all([
-    run(REMOVE_BY_KEY, [...key, reply.created_at - REPLY_LIFE_MS]),
-    run(INSERT, [...key, reply.request_hash, reply.created_at, reply.sealed, blinds]),
+    run(REMOVE_BY_KEY, [tenant, reply.application_id, reply.key_hash, reply.created_at - REPLY_LIFE_MS]),
+    run(INSERT, [tenant, ...REPLY.values(reply), blinds]),
   ]);
   if (row?.[0] !== 1) throw new Problem('unauthenticated');
 }

@@ -2,7 +2,7 @@ import type { ResealedToken } from '../../core/maintenance-ports.ts';
 import type { Store, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
-import { APPLICATION_COLUMNS, toApplicationRecord } from './application-rows.ts';
+import { APPLICATION, toApplicationRecord } from './application-rows.ts';
 import type { Connections } from './connections.ts';
 import { type ContainerSets, setOf } from './container-sets.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
@@ -37,7 +37,7 @@ const TOKENS: Statement = {
     AND vault.token.id = w.id OFFSET 0) t WHERE t.deleted_at IS NULL ORDER BY w.place`,
 };
 const APPLICATIONS: Statement = {
-  text: `SELECT ${APPLICATION_COLUMNS} FROM vault.application a
+  text: `SELECT ${APPLICATION.of('a')} FROM vault.application a
 WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND a.key_id < $2 LIMIT $3`,
 };
 

@@ -1,14 +1,14 @@
 import type { InspectedRecords } from '../../core/maintenance-ports.ts';
-import type { Store, Tombstone } from '../../core/ports.ts';
-import { decoded, optionally, storedBytes, storedNumber, storedText } from '../rows/stored-value.ts';
-import { storedTokenType } from '../rows/type-codes.ts';
-import { APPLICATION_COLUMNS, toApplicationRecord } from './application-rows.ts';
+import type { Store } from '../../core/ports.ts';
+import { tombstoneColumns } from '../rows/record-columns.ts';
+import { decoded, storedBytes, storedText } from '../rows/stored-value.ts';
+import { APPLICATION, toApplicationRecord } from './application-rows.ts';
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
-import { REPLY_COLUMNS, toStoredReply } from './reply-rows.ts';
+import { REPLY } from './reply-rows.ts';
 import { type Row, type Statement, storedList } from './sql-client.ts';
 import { findNumber } from './tenant-numbers.ts';
-import { storedBlind, storedUuid, uuidKey } from './uuid-text.ts';
+import { storedBlind, storedUuid, uuid, uuidKey } from './uuid-text.ts';
 
 /** The number of rows of `token` that one statement examines. Live tokens and tombstones share the table. */
 const EXAMINED = 10_000;
@@ -25,20 +25,18 @@ function tokenRows(columns: string, test: string): Statement {
 const BLINDS = `t.blinds || coalesce(
   (SELECT containers FROM vault.container_set s WHERE s.tenant = t.tenant AND s.number = t.set_number), '{}')`;
 const TOKENS = tokenRows(`${TOKEN_COLUMNS}, ${BLINDS}`, 't.deleted_at IS NULL');
-const TOMBSTONES = tokenRows(
-  't.id, t.type, t.created_by, t.created_at, t.deleted_by, t.deleted_at, t.mac',
-  't.deleted_at IS NOT NULL',
-);
+const TOMBSTONE = tombstoneColumns(uuid);
+const TOMBSTONES = tokenRows(TOMBSTONE.of('t'), 't.deleted_at IS NOT NULL');
 /** Selects the id of the last examined row; no row at the end. */
 const LAST_EXAMINED: Statement = {
   text: `SELECT id FROM vault.token WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT 1 OFFSET ${EXAMINED - 1}`,
 };
 const APPLICATIONS: Statement = {
-  text: `SELECT ${APPLICATION_COLUMNS} FROM vault.application a WHERE a.tenant = $1 AND ($2::uuid IS NULL OR a.id > $2)
+  text: `SELECT ${APPLICATION.of('a')} FROM vault.application a WHERE a.tenant = $1 AND ($2::uuid IS NULL OR a.id > $2)
     ORDER BY a.id LIMIT $3`,
 };
 const REPLIES: Statement = {
-  text: `SELECT ${REPLY_COLUMNS} FROM vault.reply r
+  text: `SELECT ${REPLY.of('r')} FROM vault.reply r
     WHERE r.tenant = $1 AND ($2::uuid IS NULL OR (r.application_id, r.key_hash) > ($2, $3))
     ORDER BY r.application_id, r.key_hash LIMIT $4`,
 };
@@ -68,7 +66,7 @@ const READERS: { readonly [Table in keyof InspectedRecords]: Reader<InspectedRec
   tombstone: {
     read: (run, ...position) => readTokens(run, TOMBSTONES, position),
     idOf: ([id]) => storedText(id),
-    decode: toTombstone,
+    decode: (tenantId, row) => TOMBSTONE.readList(row, { tenant_id: tenantId }),
   },
   reply: {
     read(run, tenant, after, limit) {
@@ -76,7 +74,7 @@ const READERS: { readonly [Table in keyof InspectedRecords]: Reader<InspectedRec
       return run(REPLIES, [tenant, uuidKey(application), Buffer.from(key, 'hex'), limit]);
     },
     idOf: ([application, key]) => `${storedUuid(application)} ${storedBytes(key).toString('hex')}`,
-    decode: toStoredReply,
+    decode: (tenantId, row) => REPLY.readList(row, { tenant_id: tenantId }),
   },
 };
 
@@ -108,20 +106,4 @@ async function readTokens(run: Run, statement: Statement, [tenant, after, limit]
     from = storedText(last[0]);
   }
   return rows;
-}
-
-const optionalUuid = optionally(storedUuid);
-
-function toTombstone(tenantId: string, row: Row): Tombstone {
-  const [id, type, created_by, created_at, deleted_by, deleted_at, mac] = row;
-  return {
-    tenant_id: tenantId,
-    id: storedText(id),
-    type: storedTokenType(type),
-    created_by: storedUuid(created_by),
-    created_at: storedNumber(created_at),
-    deleted_by: optionalUuid(deleted_by),
-    deleted_at: storedNumber(deleted_at),
-    mac: storedBytes(mac),
-  };
 }

@@ -17,6 +17,16 @@ export type Parameter = Scalar | readonly Scalar[];
  */
 export type Row = readonly unknown[];
 
+/** Returns the parameters for the columns, from the number `from` on. */
+export function parametersOf(columns: readonly string[], from: number): string {
+  return columns.map((_, at) => `$${from + at}`).join();
+}
+
+/** Returns the assignments of parameters to the columns, from the number `from` on. */
+export function assignmentsOf(columns: readonly string[], from: number): string {
+  return columns.map((name, at) => `${name} = $${from + at}`).join();
+}
+
 /** Returns a stored array. Throws `integrity_failure` for any other value. */
 export function storedList(value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) throw new Problem('integrity_failure');

@@ -1,50 +1,19 @@
-import type { Store, TenantRecord, TenantWithKeys, WrappedKey } from '../../core/ports.ts';
+import type { Store, TenantWithKeys, WrappedKey } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
-import { optionally, storedBytes, storedInstant, storedNumber } from '../rows/stored-value.ts';
-import { KEY_PURPOSE_CODES, storedKeyPurpose } from '../rows/type-codes.ts';
-import { APPLICATION_COLUMNS, APPLICATION_WIDTH, insertApplication, toApplicationRecord } from './application-rows.ts';
+import { KEY, tenantColumns } from '../rows/record-columns.ts';
+import { storedNumber } from '../rows/stored-value.ts';
+import { APPLICATION, insertApplication, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Run } from './connections.ts';
-import type { Row, Statement } from './sql-client.ts';
+import { assignmentsOf, parametersOf, type Row, type Statement } from './sql-client.ts';
 import { changeTenant } from './tenant-numbers.ts';
-import { storedUuid, uuidKey, uuidValue } from './uuid-text.ts';
+import { uuid, uuidKey } from './uuid-text.ts';
 
-const optionalUuid = optionally(storedUuid);
-const optionalNumber = optionally(storedNumber);
-
-const TENANT_COLUMNS = `n.id, n.owner_id, n.created_by, n.created_at, n.modified_by, n.modified_at, n.revision, n.key_id,
-  n.details`;
-const TENANT_WIDTH = 9;
-const KEY_COLUMNS = 'k.key_id, k.purpose, k.generation, k.wrapped, k.created_at';
-const KEY_WIDTH = 5;
-
-function toTenantRecord(row: Row): TenantRecord {
-  return {
-    id: storedUuid(row[0]),
-    owner_id: storedUuid(row[1]),
-    created_by: optionalUuid(row[2]),
-    created_at: storedNumber(row[3]),
-    modified_by: optionalUuid(row[4]),
-    modified_at: optionalNumber(row[5]),
-    revision: storedNumber(row[6]),
-    key_id: storedNumber(row[7]),
-    details: storedBytes(row[8]),
-  };
-}
-
-function toKey(row: Row): WrappedKey {
-  return {
-    key_id: storedNumber(row[0]),
-    purpose: storedKeyPurpose(row[1]),
-    generation: storedNumber(row[2]),
-    wrapped: storedBytes(row[3]),
-    created_at: storedInstant(row[4]),
-  };
-}
+const TENANT = tenantColumns(uuid);
 
 /** Reads the rows of one tenant, one for each of its keys, with the columns of the tenant before those of the key. */
 function toTenantWithKeys(first: Row, rows: readonly Row[]): TenantWithKeys {
-  const keys = rows.map((row) => row.slice(TENANT_WIDTH)).filter(([id]) => id !== null);
-  return { tenant: toTenantRecord(first), keys: keys.map(toKey) };
+  const keys = rows.map((row) => row.slice(TENANT.names.length)).filter(([id]) => id !== null);
+  return { tenant: TENANT.readList(first, {}), keys: keys.map((key) => KEY.readList(key, {})) };
 }
 
 /** Joins the keys of the row `n`, in order. OFFSET 0 prevents a plan, made for empty tables, that reads all keys. */
@@ -55,34 +24,31 @@ const KEYS =
 export const TENANT_READS = {
   findTenant: {
     name: 'findTenant',
-    text: `SELECT ${TENANT_COLUMNS}, ${KEY_COLUMNS} FROM (SELECT * FROM vault.tenant WHERE id = $1 OFFSET 0) n ${KEYS}`,
+    text: `SELECT ${TENANT.of('n')}, ${KEY.of('k')} FROM (SELECT * FROM vault.tenant WHERE id = $1 OFFSET 0) n ${KEYS}`,
   },
   findAuthority: {
     name: 'findAuthority',
-    text: `SELECT ${APPLICATION_COLUMNS}, ${TENANT_COLUMNS}, ${KEY_COLUMNS}
+    text: `SELECT ${APPLICATION.of('a')}, ${TENANT.of('n')}, ${KEY.of('k')}
       FROM (SELECT * FROM vault.application WHERE key_hash = $1 OFFSET 0) a
       JOIN LATERAL (SELECT * FROM vault.tenant WHERE tenant = a.tenant OFFSET 0) n ON true ${KEYS}
       WHERE a.expires_at IS NULL OR a.expires_at > $2`,
   },
 } as const satisfies Record<string, Statement>;
-const LIST: Statement = { text: `SELECT ${TENANT_COLUMNS}, n.tenant FROM vault.tenant n ORDER BY n.created_at, n.id` };
+const LIST: Statement = { text: `SELECT ${TENANT.of('n')}, n.tenant FROM vault.tenant n ORDER BY n.created_at, n.id` };
 const LIST_KEYS: Statement = {
-  text: `SELECT ${KEY_COLUMNS}, k.tenant FROM vault.tenant_key k ORDER BY k.tenant, k.key_id`,
+  text: `SELECT ${KEY.of('k')}, k.tenant FROM vault.tenant_key k ORDER BY k.tenant, k.key_id`,
 };
 
 const GENERATION: Statement = { text: 'SELECT generation FROM vault.header' };
 const INSERT: Statement = {
-  text: `INSERT INTO vault.tenant (id, owner_id, created_by, created_at, modified_by, modified_at, revision, key_id,
-    data_key_id, index_key_id, authority, details)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, gen_random_uuid(), $11) RETURNING tenant`,
+  text: `INSERT INTO vault.tenant (data_key_id, index_key_id, authority, ${TENANT.names})
+    VALUES ($1, $2, gen_random_uuid(), ${parametersOf(TENANT.names, 3)}) RETURNING tenant`,
 };
 const INSERT_KEY: Statement = {
-  text: `INSERT INTO vault.tenant_key (tenant, key_id, purpose, generation, wrapped, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6)`,
+  text: `INSERT INTO vault.tenant_key (tenant, ${KEY.names}) VALUES ($1, ${parametersOf(KEY.names, 2)})`,
 };
 const REPLACE: Statement = {
-  text: `UPDATE vault.tenant SET modified_by = $3, modified_at = $4, revision = $5, key_id = $6, details = $7
-    WHERE tenant = $1 AND revision = $2 RETURNING 1`,
+  text: `UPDATE vault.tenant SET ${assignmentsOf(TENANT.changing, 3)} WHERE tenant = $1 AND revision = $2 RETURNING 1`,
 };
 
 /**
@@ -121,8 +87,7 @@ async function areCurrent(run: Run, keys: readonly WrappedKey[]): Promise<boolea
 }
 
 function insertKey(run: Run, tenant: number, key: WrappedKey) {
-  const { key_id, purpose, generation, wrapped, created_at } = key;
-  return run(INSERT_KEY, [tenant, key_id, KEY_PURPOSE_CODES[purpose], generation, wrapped, created_at]);
+  return run(INSERT_KEY, [tenant, ...KEY.values(key)]);
 }
 
 function newest(keys: readonly WrappedKey[], purpose: WrappedKey['purpose']): number | undefined {
@@ -139,19 +104,7 @@ export function tenantMethods(connections: Connections) {
         const [dataKey, indexKey] = [newest(keys, 'data'), newest(keys, 'index')];
         const isCurrent = dataKey === record.key_id && indexKey !== undefined && (await areCurrent(run, keys));
         if (!isCurrent) throw new Problem('write_conflict');
-        const [row] = await run(INSERT, [
-          uuidValue(record.id),
-          uuidValue(record.owner_id),
-          record.created_by && uuidValue(record.created_by),
-          record.created_at,
-          record.modified_by && uuidValue(record.modified_by),
-          record.modified_at,
-          record.revision,
-          record.key_id,
-          dataKey,
-          indexKey,
-          record.details,
-        ]);
+        const [row] = await run(INSERT, [dataKey, indexKey, ...TENANT.values(record)]);
         const tenant = storedNumber(row?.[0]);
         await Promise.all(keys.map((key) => insertKey(run, tenant, key)));
         await insertApplication(run, application);
@@ -169,13 +122,12 @@ export function tenantMethods(connections: Connections) {
         const [tenants, rows] = await Promise.all([run(LIST), run(LIST_KEYS)]);
         const keys = new Map<unknown, WrappedKey[]>();
         for (const row of rows) {
-          const found = keys.get(row[KEY_WIDTH]);
-          if (found === undefined) keys.set(row[KEY_WIDTH], [toKey(row)]);
-          else found.push(toKey(row));
+          const tenant = row[KEY.names.length];
+          keys.set(tenant, [...(keys.get(tenant) ?? []), KEY.readList(row, {})]);
         }
         return tenants.map((row) => ({
-          tenant: toTenantRecord(row),
-          keys: keys.get(row[TENANT_WIDTH]) ?? [],
+          tenant: TENANT.readList(row, {}),
+          keys: keys.get(row[TENANT.names.length]) ?? [],
         }));
       }),
 
@@ -183,7 +135,7 @@ export function tenantMethods(connections: Connections) {
       const rows = await connections.read(TENANT_READS.findAuthority, [keyHash, now]);
       const [first] = rows;
       if (first === undefined) return undefined;
-      const [owner = [], ...others] = rows.map((row) => row.slice(APPLICATION_WIDTH));
+      const [owner = [], ...others] = rows.map((row) => row.slice(APPLICATION.names.length));
       const tenantWithKeys = toTenantWithKeys(owner, [owner, ...others]);
       return { application: toApplicationRecord(tenantWithKeys.tenant.id, first), ...tenantWithKeys };
     },
@@ -191,15 +143,7 @@ export function tenantMethods(connections: Connections) {
     replaceTenant: (record, expectedRevision, audit) =>
       changeTenant(connections, record.id, audit, async ({ run }, found) => {
         if (found.dataKey !== record.key_id) throw new Problem('write_conflict');
-        const changed = await run(REPLACE, [
-          found.tenant,
-          expectedRevision,
-          record.modified_by && uuidValue(record.modified_by),
-          record.modified_at,
-          record.revision,
-          record.key_id,
-          record.details,
-        ]);
+        const changed = await run(REPLACE, [found.tenant, expectedRevision, ...TENANT.changes(record)]);
         return changed.length > 0;
       }),
 

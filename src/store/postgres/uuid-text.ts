@@ -1,4 +1,5 @@
 import { Problem } from '../../core/problem.ts';
+import type { Kind } from '../rows/columns.ts';
 
 const CANONICAL = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
@@ -26,6 +27,9 @@ export function storedUuid(value: unknown): string {
   if (typeof value !== 'string' || !CANONICAL.test(value)) throw new Problem('integrity_failure');
   return value;
 }
+
+/** UUIDs in columns of the type `uuid`. */
+export const uuid: Kind<string> = { store: uuidValue, read: storedUuid };
 
 /** Returns a blind index as the text of a UUID. Throws unless it has 16 bytes. */
 export function blindText(blind: Uint8Array): string {

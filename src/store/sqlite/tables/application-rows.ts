@@ -1,30 +1,13 @@
 import type { ApplicationFilter, ApplicationRecord, Instant, PageOf, PageRequest } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
+import type { StoredRow } from '../../rows/columns.ts';
+import { type ApplicationColumns, applicationColumns } from '../../rows/record-columns.ts';
 import { APPLICATION_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { applicationType, bytes, columns, number, optional, type StoredRow, uuid } from './columns.ts';
 import type { TenantRows } from './tenant-rows.ts';
-import { uuidKey, uuidText } from './uuid-bytes.ts';
+import { uuid, uuidKey, uuidText } from './uuid-bytes.ts';
 
-type ApplicationColumns = Omit<ApplicationRecord, 'tenant_id'>;
-
-const APPLICATION = columns<ApplicationColumns>(
-  {
-    id: uuid,
-    type: applicationType,
-    key_hash: bytes,
-    parent_id: optional(uuid),
-    created_by: optional(uuid),
-    created_at: number,
-    modified_by: optional(uuid),
-    modified_at: optional(number),
-    expires_at: optional(number),
-    revision: number,
-    key_id: number,
-    details: bytes,
-  },
-  { fixed: ['id', 'type', 'parent_id', 'created_by', 'created_at'] },
-);
+const APPLICATION = applicationColumns(uuid);
 
 export interface ApplicationRow extends StoredRow<ApplicationColumns> {
   readonly tenant: number;

@@ -1,9 +1,9 @@
 import type { PresentedToken } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { ScannedToken } from '../../../core/scan-ports.ts';
+import { number, optional } from '../../rows/columns.ts';
 import { isStorableText, storedBytes, storedNumber, storedText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { number, optional } from './columns.ts';
 
 /** A row with the columns of `PRESENTED_COLUMNS`. The driver creates lists faster than objects. */
 export type PresentedRow = readonly [

@@ -3,15 +3,13 @@ import type { AuditDraft } from '../../../core/audit/ports.ts';
 import type { Instant } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredReply } from '../../../core/reply-ports.ts';
+import type { StoredRow } from '../../rows/columns.ts';
+import { replyColumns } from '../../rows/record-columns.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { bytes, columns, instant, type StoredRow, uuid } from './columns.ts';
 import type { TenantRows } from './tenant-rows.ts';
-import { uuidKey } from './uuid-bytes.ts';
+import { uuid, uuidKey } from './uuid-bytes.ts';
 
-export const REPLY = columns<Omit<StoredReply, 'tenant_id'>>(
-  { application_id: uuid, key_hash: bytes, request_hash: bytes, created_at: instant, sealed: bytes },
-  { fixed: [] },
-);
+export const REPLY = replyColumns(uuid);
 
 export type ReplyRow = StoredRow<Omit<StoredReply, 'tenant_id'>>;
 

@@ -1,9 +1,9 @@
 import type { InspectedRecords, InspectedRow } from '../../../core/maintenance-ports.ts';
 import type { Tombstone } from '../../../core/ports.ts';
+import type { StoredRow } from '../../rows/columns.ts';
 import { decoded, storedBytes, storedText } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
-import type { StoredRow } from './columns.ts';
 import type { ContainerSets } from './container-sets.ts';
 import { REPLY, type ReplyRow } from './reply-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';

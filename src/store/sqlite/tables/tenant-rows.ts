@@ -1,29 +1,12 @@
 import type { KeyIds, TenantRecord, TenantWithKeys, WrappedKey } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
+import type { StoredRow } from '../../rows/columns.ts';
+import { KEY, tenantColumns } from '../../rows/record-columns.ts';
 import { KEY_PURPOSE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { bytes, columns, instant, keyPurpose, number, optional, type StoredRow, uuid } from './columns.ts';
-import { uuidKey } from './uuid-bytes.ts';
+import { uuid, uuidKey } from './uuid-bytes.ts';
 
-export const TENANT = columns<TenantRecord>(
-  {
-    id: uuid,
-    owner_id: uuid,
-    created_by: optional(uuid),
-    created_at: number,
-    modified_by: optional(uuid),
-    modified_at: optional(number),
-    revision: number,
-    key_id: number,
-    details: bytes,
-  },
-  { fixed: ['id', 'owner_id', 'created_by', 'created_at'] },
-);
-
-const KEY = columns<WrappedKey>(
-  { key_id: number, purpose: keyPurpose, generation: number, wrapped: bytes, created_at: instant },
-  { fixed: [] },
-);
+export const TENANT = tenantColumns(uuid);
 
 interface TenantRow extends StoredRow<TenantRecord> {
   readonly tenant: number;

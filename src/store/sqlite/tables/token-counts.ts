@@ -1,8 +1,8 @@
 import type { Instant, KeyIds, TenantUsage, TokenRecord } from '../../../core/ports.ts';
+import { tokenType } from '../../rows/columns.ts';
 import { isStorableText, storedInstant } from '../../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { tokenType } from './columns.ts';
 import type { TenantRows } from './tenant-rows.ts';
 
 interface CountRow {

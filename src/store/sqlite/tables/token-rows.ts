@@ -1,7 +1,9 @@
-import type { Instant, TokenRecord, Tombstone } from '../../../core/ports.ts';
+import type { Instant, TokenRecord } from '../../../core/ports.ts';
+import { bytes, columns, number, optional, type StoredRow, text, tokenType } from '../../rows/columns.ts';
+import { tombstoneColumns } from '../../rows/record-columns.ts';
 import { isStorableText, storedNumber } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { bytes, columns, number, optional, type StoredRow, text, tokenType, uuid } from './columns.ts';
+import { uuid } from './uuid-bytes.ts';
 
 type TokenColumns = Omit<TokenRecord, 'tenant_id'>;
 
@@ -23,18 +25,7 @@ export const TOKEN = columns<TokenColumns>(
   { fixed: ['id', 'type', 'created_at', 'active_month'] },
 );
 
-export const TOMBSTONE = columns<Omit<Tombstone, 'tenant_id'>>(
-  {
-    id: text,
-    type: tokenType,
-    created_by: uuid,
-    created_at: number,
-    deleted_by: optional(uuid),
-    deleted_at: number,
-    mac: bytes,
-  },
-  { fixed: [] },
-);
+export const TOMBSTONE = tombstoneColumns(uuid);
 
 /** Where lists find a token: its entries in `token_index`, and its numbered set of containers or 0. */
 export interface TokenEntries {

@@ -1,4 +1,5 @@
 import { Problem } from '../../../core/problem.ts';
+import type { Kind } from '../../rows/columns.ts';
 
 /** The length of a UUID in bytes. */
 const UUID_LENGTH = 16;
@@ -50,3 +51,6 @@ export function uuidText(bytes: unknown): string {
   const text = `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`;
   return remember(texts, name, text);
 }
+
+/** UUIDs in columns of bytes. */
+export const uuid: Kind<string> = { store: uuidBytes, read: uuidText };

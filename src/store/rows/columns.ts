@@ -1,11 +1,4 @@
-import {
-  optionally,
-  storableText,
-  storedBytes,
-  storedInstant,
-  storedNumber,
-  storedText,
-} from '../../rows/stored-value.ts';
+import { optionally, storableText, storedBytes, storedInstant, storedNumber, storedText } from './stored-value.ts';
 import {
   APPLICATION_TYPE_CODES,
   KEY_PURPOSE_CODES,
@@ -13,10 +6,9 @@ import {
   storedKeyPurpose,
   storedTokenType,
   TOKEN_TYPE_CODES,
-} from '../../rows/type-codes.ts';
-import { uuidBytes, uuidText } from './uuid-bytes.ts';
+} from './type-codes.ts';
 
-/** A value as SQLite stores it. */
+/** A value as a store keeps it. */
 type Stored = string | number | Uint8Array | null;
 
 /**
@@ -33,7 +25,6 @@ export const text: Kind<string> = { store: storableText, read: storedText };
 export const number: Kind<number> = { store: (value) => value, read: storedNumber };
 export const instant: Kind<number> = { store: (value) => value, read: storedInstant };
 export const bytes: Kind<Uint8Array> = { store: (value) => value, read: storedBytes, isBlob: true };
-export const uuid: Kind<string> = { store: uuidBytes, read: uuidText };
 
 export function optional<Value>({ store, read, isBlob }: Kind<Value>): Kind<Value | undefined> {
   return {
@@ -52,7 +43,7 @@ export const tokenType = coded(TOKEN_TYPE_CODES, storedTokenType);
 export const applicationType = coded(APPLICATION_TYPE_CODES, storedApplicationType);
 export const keyPurpose = coded(KEY_PURPOSE_CODES, storedKeyPurpose);
 
-/** A row as SQLite returns it, which `read` converts to a `Row`. */
+/** A row as a store returns it, which `read` converts to a `Row`. */
 export type StoredRow<Row> = { readonly [Name in keyof Row]-?: unknown };
 
 /**
@@ -98,6 +89,13 @@ export function columns<Row>(
     read<More extends object>(stored: StoredRow<Row>, more: More): Row & More {
       const row = { ...more } as { -readonly [Name in keyof Row]: Row[Name] } & More;
       for (const { name, kind } of pairs) (row as Row)[name] = kind.read(stored[name]);
+      return row;
+    },
+
+    /** Converts a row that is a list and begins with the columns, as `read` does. */
+    readList<More extends object>(stored: readonly unknown[], more: More): Row & More {
+      const row = { ...more } as { -readonly [Name in keyof Row]: Row[Name] } & More;
+      for (const [at, { name, kind }] of pairs.entries()) (row as Row)[name] = kind.read(stored[at]);
       return row;
     },
   };

@@ -1,0 +1,82 @@
+import type { ApplicationRecord, TenantRecord, Tombstone, WrappedKey } from '../../core/ports.ts';
+import type { StoredReply } from '../../core/reply-ports.ts';
+import {
+  applicationType,
+  bytes,
+  columns,
+  instant,
+  type Kind,
+  keyPurpose,
+  number,
+  optional,
+  text,
+  tokenType,
+} from './columns.ts';
+
+// The columns of the records that all stores keep in the same form. Each store passes its kind of UUIDs.
+
+export function tenantColumns(uuid: Kind<string>) {
+  return columns<TenantRecord>(
+    {
+      id: uuid,
+      owner_id: uuid,
+      created_by: optional(uuid),
+      created_at: number,
+      modified_by: optional(uuid),
+      modified_at: optional(number),
+      revision: number,
+      key_id: number,
+      details: bytes,
+    },
+    { fixed: ['id', 'owner_id', 'created_by', 'created_at'] },
+  );
+}
+
+export const KEY = columns<WrappedKey>(
+  { key_id: number, purpose: keyPurpose, generation: number, wrapped: bytes, created_at: instant },
+  { fixed: [] },
+);
+
+export type ApplicationColumns = Omit<ApplicationRecord, 'tenant_id'>;
+
+export function applicationColumns(uuid: Kind<string>) {
+  return columns<ApplicationColumns>(
+    {
+      id: uuid,
+      type: applicationType,
+      key_hash: bytes,
+      parent_id: optional(uuid),
+      created_by: optional(uuid),
+      created_at: number,
+      modified_by: optional(uuid),
+      modified_at: optional(number),
+      expires_at: optional(number),
+      revision: number,
+      key_id: number,
+      details: bytes,
+    },
+    { fixed: ['id', 'type', 'parent_id', 'created_by', 'created_at'] },
+  );
+}
+
+export function tombstoneColumns(uuid: Kind<string>) {
+  return columns<Omit<Tombstone, 'tenant_id'>>(
+    {
+      id: text,
+      type: tokenType,
+      created_by: uuid,
+      created_at: number,
+      deleted_by: optional(uuid),
+      deleted_at: number,
+      mac: bytes,
+    },
+    { fixed: [] },
+  );
+}
+
+export function replyColumns(uuid: Kind<string>) {
+  return columns<Omit<StoredReply, 'tenant_id'>>(
+    { application_id: uuid, key_hash: bytes, request_hash: bytes, created_at: instant, sealed: bytes },
+    { fixed: [] },
+  );
+}
