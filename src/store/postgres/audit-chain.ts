@@ -64,6 +64,15 @@ export interface PlacedEntry extends Place {
   readonly draft: AuditDraft;
 }
 
+/** Returns the statement that selects the last row of each chain that meets the condition, for `toHead`, and its time. */
+export function headsWhere(condition: string): Statement {
+  return {
+    text: `SELECT c.chain, h.sequence, h.link, h.at FROM vault.chain c,
+      LATERAL (SELECT sequence, link, at FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1) h
+    WHERE ${condition} ORDER BY c.chain`,
+  };
+}
+
 /** Decodes a row that begins with a chain, and the sequence and link of its last entry. */
 export function toHead([chain, sequence, link]: Row): AuditHead {
   return { chain: String(storedNumber(chain)), sequence: storedNumber(sequence), link: storedBytes(link) };

@@ -2,10 +2,10 @@ import type { AuditEntry } from '../../core/audit/ports.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Store } from '../../core/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
-import { readHead, toHead } from './audit-chain.ts';
+import { headsWhere, readHead, toHead } from './audit-chain.ts';
 import { type LaneMember, placeParameters } from './connections.ts';
 import type { OpenConnections } from './open-connections.ts';
-import { PgError } from './pg-error.ts';
+import { NOT_ALLOWED, PgError } from './pg-error.ts';
 import { listsOf, type Row, type Statement } from './sql-client.ts';
 import { entryIf, HEAD } from './token-statements.ts';
 import { blindText } from './uuid-text.ts';
@@ -25,11 +25,7 @@ const READ: Statement = {
   text: `SELECT sequence, at, sealed, link FROM vault.audit WHERE chain = $1 AND sequence > $2
       AND (sequence > 0 OR chain > 0) ORDER BY sequence LIMIT $3`,
 };
-const HEADS: Statement = {
-  text: `SELECT c.chain, h.sequence, h.link, h.at FROM vault.chain c,
-      LATERAL (SELECT sequence, link, at FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1) h
-    ORDER BY c.chain`,
-};
+const HEADS = headsWhere('true');
 const FIND_LAST: Statement = {
   text: `SELECT DISTINCT ON (c.chain) c.chain, s.sequence, s.n FROM vault.chain c, unnest($1::uuid[]) w (blind),
       LATERAL (SELECT sequence, n FROM vault.audit_subject
@@ -42,9 +38,12 @@ const FIND_UNINDEXED: Statement = {
       WHERE blind = w.blind AND chain = $1 AND sequence = w.sequence AND n = w.n OFFSET 0) s ON true
     WHERE s.found IS NULL`,
 };
-const COUNT_INDEX: Statement = {
-  text: 'SELECT count(*) FROM vault.audit_subject WHERE chain = $1 AND sequence <= $2',
-};
+/** Returns a statement that counts the entries of an index up to a row of the chain. */
+const counting = (table: 'audit_index' | 'audit_subject'): Statement => ({
+  text: `SELECT count(*) FROM vault.${table} WHERE chain = $1 AND sequence <= $2`,
+});
+const COUNT_INDEX = counting('audit_subject');
+const COUNT_LOG = counting('audit_index');
 
 const LOG_END: Statement = { text: 'SELECT logged FROM vault.chain WHERE chain = $1' };
 /** Returns the end of the log index; nothing if a prune has removed the row `$2` since the caller read it. */
@@ -71,7 +70,6 @@ const FIND_UNLOGGED: Statement = {
       WHERE blind = w.blind AND chain = $1 AND sequence = w.sequence OFFSET 0) s ON true
     WHERE s.found IS NULL`,
 };
-const COUNT_LOG: Statement = { text: 'SELECT count(*) FROM vault.audit_index WHERE chain = $1 AND sequence <= $2' };
 
 const PRUNE: Statement = { text: 'DELETE FROM vault.audit WHERE chain = $1 AND sequence BETWEEN $2 AND $3' };
 const PRUNE_INDEXES: readonly Statement[] = ['audit_subject', 'audit_index'].map((table) => ({
@@ -82,9 +80,6 @@ const SHORTEN_LOG: Statement = {
   text: `UPDATE vault.chain SET logged = least(logged,
       (SELECT coalesce(max(sequence), 0) FROM vault.audit WHERE chain = $1)) WHERE chain = $1`,
 };
-
-/** The SQLSTATE of a missing privilege. */
-const NOT_ALLOWED = '42501';
 
 /**
  * Decodes a row of `audit`. Replaces an invalid time of a damaged row with 0, so that the chain breaks at this entry.

@@ -29,25 +29,23 @@ export type Outcome =
 
 /** Thrown when a transaction failed and was rolled back, or its connection was lost before COMMIT was sent. */
 export class TransactionFailed extends Error {
-  override readonly cause: PgError;
+  declare readonly cause: PgError;
 
   constructor(cause: PgError) {
-    super('the transaction failed');
-    this.cause = cause;
+    super('the transaction failed', { cause });
   }
 }
 
 /** Thrown when the connection was lost after COMMIT was sent. The entries may or may not exist. */
 export class CommitLost extends Error {
-  override readonly cause: PgError;
+  declare readonly cause: PgError;
   readonly chain: string;
   readonly entries: readonly PlacedEntry[];
   /** Returns the outcomes, given the sequences of the entries that were written. */
   readonly settle: (written: ReadonlySet<number>) => readonly Outcome[];
 
   constructor(cause: PgError, { chain, entries, settle }: Pick<CommitLost, 'chain' | 'entries' | 'settle'>) {
-    super('the answer to COMMIT was lost');
-    this.cause = cause;
+    super('the answer to COMMIT was lost', { cause });
     this.chain = chain;
     this.entries = entries;
     this.settle = settle;

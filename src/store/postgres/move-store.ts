@@ -1,7 +1,6 @@
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import { Fault } from '../../core/fault.ts';
-import type { FoundPlace, MakeCopy, MovePlace, MoveSource } from '../../core/move-ports.ts';
-import type { VaultHeader } from '../../core/ports.ts';
+import type { FoundPlace, MovePlace, MoveSource } from '../../core/move-ports.ts';
 import { MOVED_TABLES } from '../rows/moved-tables.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { CHAIN, LOCK_OPEN_CHAINS } from './audit-chain.ts';
@@ -29,13 +28,16 @@ const BEGIN_COPY: Statement = { text: `BEGIN ISOLATION LEVEL REPEATABLE READ REA
 
 const COUNT: Statement = { text: `SELECT count(*) FROM vault.token WHERE deleted_at IS NULL AND ${OF_TENANT}` };
 
-/** The statements that end the service of a source: they make its format negative and close its chains. */
+/** Nobody serves a vault whose format is negative. */
+const NEGATE: Statement = { text: 'UPDATE vault.format SET format = -format' };
+const SERVE: Statement = { text: 'UPDATE vault.format SET format = -format WHERE format < 0' };
+/** The statements that end the service of a source. */
 const LEAVE: readonly Statement[] = [
-  { text: 'UPDATE vault.format SET format = -format' },
+  NEGATE,
   { text: `UPDATE vault.chain SET closed_at = ${NOW} WHERE closed_at IS NULL` },
 ];
 const TAKE_BACK: readonly Statement[] = [
-  { text: 'UPDATE vault.format SET format = -format WHERE format < 0' },
+  SERVE,
   { text: `UPDATE vault.chain SET closed_at = NULL WHERE chain = ${ROOT_CHAIN}` },
 ];
 const ADD_LAST: Statement = {
@@ -51,10 +53,9 @@ const FIND_LEFT: Statement = {
     FROM vault.chain c WHERE c.chain = ${ROOT_CHAIN}`,
 };
 const HAS_ROW: Statement = { text: `SELECT 1 FROM vault.audit WHERE chain = ${ROOT_CHAIN} AND sealed = $1 LIMIT 1` };
-const BEGIN_ARRIVAL: Statement = { text: 'UPDATE vault.format SET format = -format' };
 /** The rows that a new schema has, and that the copy replaces. */
 const EMPTY: readonly Statement[] = [{ text: 'DELETE FROM vault.chain' }, { text: 'DELETE FROM vault.sweep' }];
-const FINISH: Statement = { text: 'UPDATE vault.format SET format = -format WHERE format < 0' };
+const ANALYZED = ['token', 'token_index', 'audit', 'audit_subject'];
 
 /** Returns a database as the place of a vault that is moved. `grant` is the role of the daemons of the target. */
 export function movedStore(url: StoreUrl, options: StoreOptions & { readonly grant?: string | undefined }): MovePlace {
@@ -82,14 +83,24 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
     openSource: (keep) => openSource(url, options, keep),
 
     makeCopy: (header, make) =>
-      inTransaction((client) => makeCopy(client, { url, header, make, grant: options.grant })),
+      inTransaction(async (client) => {
+        const { run } = client;
+        await createSchema(client, url);
+        await insertHeader(run, header);
+        for (const statement of [...EMPTY, NEGATE]) await run(statement);
+        await make.fill(writeMoved(run), readMoved(run));
+        for (const text of COMPLETE) await run({ text });
+        for (const table of ANALYZED) await run({ text: `ANALYZE vault.${table}` });
+        await make.check(postgresStore(soleConnection(client)));
+        if (options.grant !== undefined) await grantAccess(run, url, options.grant);
+      }),
 
     async removeCopy() {
       // Other tables may have the same names.
       if ((await findAt('target')).state !== 'arriving') return;
       await runAll(TABLE_NAMES.map((table) => ({ text: `DROP TABLE vault.${table}` })));
     },
-    finishCopy: () => runAll([FINISH]),
+    finishCopy: () => runAll([SERVE]),
     takeBack: () => runAll(TAKE_BACK),
   };
 }
@@ -98,16 +109,11 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
 async function findPlace(client: SqlClient, url: StoreUrl, role: 'source' | 'target'): Promise<FoundPlace> {
   const { state, vaultId = '' } = await findVault(client.run);
   if (state === 'moved') {
-    const { isLeft, sealed } = await findLeft(client);
-    return { state: isLeft ? 'left' : 'arriving', vaultId, sealed };
+    const [[isClosed, sealed] = []] = await client.run(FIND_LEFT);
+    return { state: isClosed === true ? 'left' : 'arriving', vaultId, sealed: storedBytes(sealed) };
   }
   if (role === 'source') await readVault(client, url);
   return state === 'missing' ? { state: 'empty' } : { state: 'vault', vaultId };
-}
-
-async function findLeft({ run }: SqlClient): Promise<{ readonly isLeft: boolean; readonly sealed: Uint8Array }> {
-  const [[isClosed, sealed] = []] = await run(FIND_LEFT);
-  return { isLeft: isClosed === true, sealed: storedBytes(sealed) };
 }
 
 async function openSource(url: StoreUrl, options: StoreOptions, keep: boolean): Promise<MoveSource> {
@@ -148,23 +154,4 @@ function toUseFault(url: StoreUrl, error: unknown): unknown {
     hint: 'wait for `vault move` or `vault keys rotate` of another process, then try again',
     cause: error,
   });
-}
-
-interface Making {
-  readonly url: StoreUrl;
-  readonly header: VaultHeader;
-  readonly make: MakeCopy;
-  readonly grant: string | undefined;
-}
-
-async function makeCopy(client: SqlClient, { url, header, make, grant }: Making): Promise<void> {
-  const { run } = client;
-  await createSchema(client, url);
-  await insertHeader(run, header);
-  for (const statement of [...EMPTY, BEGIN_ARRIVAL]) await run(statement);
-  await make.fill(writeMoved(run), readMoved(run));
-  for (const text of COMPLETE) await run({ text });
-  for (const table of ['token', 'token_index', 'audit', 'audit_subject']) await run({ text: `ANALYZE vault.${table}` });
-  await make.check(postgresStore(soleConnection(client)));
-  if (grant !== undefined) await grantAccess(run, url, grant);
 }

@@ -1,8 +1,7 @@
-import type { MovedRow, MovedTable, MovedValue, ReadRows, WriteRows } from '../../core/move-ports.ts';
+import type { MovedTable, MovedValue, ReadRows, WriteRows } from '../../core/move-ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { MOVED_BATCH, type MovedTableName } from '../rows/moved-tables.ts';
 import type { Run } from './connections.ts';
-import type { Parameter } from './sql-client.ts';
 
 const TYPES = { integer: 'bigint', text: 'text', bytes: 'bytea', uuid: 'bytea' } as const;
 
@@ -114,10 +113,9 @@ export function writeMoved(run: Run): WriteRows {
       own(INSERTS, table) ??
       `INSERT INTO vault.${table.name} (${names}) ${isNumbered ? 'OVERRIDING SYSTEM VALUE' : ''} SELECT * FROM r`;
     const text = `WITH r AS (SELECT ${values} FROM unnest(${lists}) u (${names})) ${insert}`;
-    await run({ text }, columnsOf(rows, names.length));
+    await run(
+      { text },
+      columns.map((_, at) => rows.map((row) => row[at])),
+    );
   };
-}
-
-function columnsOf(rows: readonly MovedRow[], width: number): readonly Parameter[] {
-  return Array.from({ length: width }, (_, at) => rows.map((row) => row[at]));
 }

@@ -112,15 +112,10 @@ export function openConnections(
   }
 
   return {
+    ...lane,
     read,
     readSlow: (statement, values) => track(() => pool.run((run) => run(statement, values))),
     readSnapshot: (query) => track(() => pool.snapshot(query)),
-    change: lane.change,
-    changeTokens: lane.changeTokens,
-    join: lane.join,
-    head: lane.head,
-    useRecorder: lane.useRecorder,
-    sweepChains: lane.sweepChains,
 
     async ping() {
       const found = await Promise.race([

@@ -3,7 +3,7 @@ import type { Instant, Store, VaultHeader } from '../../core/ports.ts';
 import { readClock } from './database-clock.ts';
 import { insertHeader, readHeader } from './header-row.ts';
 import { connectReader, connectTo, openConnections, type StoreOptions } from './open-connections.ts';
-import { PgError, treatmentOf } from './pg-error.ts';
+import { NOT_ALLOWED, PgError, treatmentOf } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
 import { createSchema, FORMAT, grantAccess } from './schema.ts';
 import { soleConnection } from './sole-connection.ts';
@@ -17,9 +17,6 @@ const NOTE_CREATION: Statement = { text: 'UPDATE vault.sweep SET swept_at = $1' 
 
 /** The limit of one statement in milliseconds. */
 const LIMIT_MS = 30_000;
-
-/** The SQLSTATE of a role that lacks a privilege. */
-const NOT_ALLOWED = '42501';
 
 export interface OpenedVaultStore {
   readonly header: VaultHeader;

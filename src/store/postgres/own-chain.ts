@@ -2,7 +2,7 @@ import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { AuditHead, ChainRecorder } from '../../core/audit/ports.ts';
 import { LOSSES, type Loss } from '../rows/channels.ts';
 import { storedNumber } from '../rows/stored-value.ts';
-import { toHead } from './audit-chain.ts';
+import { headsWhere, toHead } from './audit-chain.ts';
 import type { LaneMember, Transaction } from './connections.ts';
 import { NOW } from './database-clock.ts';
 import { findSettled, runChange } from './lane-transaction.ts';
@@ -46,11 +46,7 @@ const closing = (chains: string): Statement => ({
 const CLOSE_SILENT = closing(openChains(`heartbeat_at < ${NOW} - ${SILENCE_MS}`));
 const CLOSE_OLD = closing(OLD);
 const FIND_OLD: Statement = { text: `${OLD} LIMIT 1` };
-const UNRECORDED: Statement = {
-  text: `SELECT c.chain, h.sequence, h.link FROM vault.chain c,
-      LATERAL (SELECT sequence, link FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1) h
-    WHERE c.closed_at IS NOT NULL AND c.recorded_at IS NULL ORDER BY c.chain`,
-};
+const UNRECORDED = headsWhere('c.closed_at IS NOT NULL AND c.recorded_at IS NULL');
 const RECORD: Statement = { text: `UPDATE vault.chain SET recorded_at = ${NOW} WHERE chain = $1` };
 /** Adds the counters of a closed chain to those of the root. */
 const FOLD_COUNTS: Statement = {

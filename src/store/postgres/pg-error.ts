@@ -20,6 +20,9 @@ export class PgError extends Error {
   }
 }
 
+/** The SQLSTATE of a missing privilege. */
+export const NOT_ALLOWED = '42501';
+
 /** Returns the error without its message. */
 export function toPgError(error: unknown): PgError {
   if (error instanceof PgError) return error;

@@ -6,8 +6,6 @@ import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
 import { type Fragment, join, raw, sql } from './fragment.ts';
 import { blindText } from './uuid-text.ts';
 
-const FALSE = raw('FALSE');
-
 /** Returns the numbers of the container sets that contain one of these blind indexes. */
 export type SetsOf = (blinds: readonly string[]) => readonly number[];
 
@@ -66,7 +64,7 @@ function whereBetween(column: string, { from, to }: TimeRange): Fragment {
 
 /** Returns a range of ids for a prefix. LIKE would interpret wildcards. */
 export function wherePrefix(column: string, prefix: string): Fragment {
-  if (!isStorableText(prefix)) return FALSE;
+  if (!isStorableText(prefix)) return raw('FALSE');
   const id = raw(column);
   const end = successor(prefix);
   return end === undefined ? sql`(${id} >= ${prefix})` : sql`(${id} >= ${prefix} AND ${id} < ${end})`;
