@@ -9,7 +9,7 @@ import { type Fragment, toBound } from '../../src/store/postgres/fragment.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { Row, SqlClient, Statement } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
-import { planScan, planTokens, planWalk, readWeights, weigh } from '../../src/store/postgres/token-plan.ts';
+import { planTokens, planWalk, readWeights, weigh } from '../../src/store/postgres/token-plan.ts';
 import type { TokenQuery } from '../../src/store/rows/token-query.ts';
 import { createDatabase } from './create-database.ts';
 
@@ -216,7 +216,7 @@ describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (
   it('scans the newest tokens', async () => {
     const slice = { after: { created_at: 700, id: 'tok_4' }, limit: 200, skip: 0, take: 200 };
     const { weights } = await weightsOf({ all: [] });
-    const { scans, read, rows } = await explain(planScan(weights, { all: [] }, slice, NOW, SCANNED_COLUMNS));
+    const { scans, read, rows } = await explain(planWalk(weights, { all: [] }, slice, NOW, SCANNED_COLUMNS));
     expect(scans).toEqual(['token_newest', 'token_pkey']);
     expect(rows).toHaveLength(200);
     expect(read).toBeLessThanOrEqual(500);

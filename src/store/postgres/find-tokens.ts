@@ -8,7 +8,7 @@ import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
 import { PRESENTED_COLUMNS, SCANNED_COLUMNS, toPresentedToken, toScannedToken } from './decode-token.ts';
 import { type Fragment, toBound } from './fragment.ts';
 import type { Row, Statement } from './sql-client.ts';
-import { planScan, planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
+import { planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
 import { uuidKey } from './uuid-text.ts';
 
 /** The number of columns of a walk before those of the token. */
@@ -103,10 +103,11 @@ export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnaps
         { records: [] },
         async (run, weights, query) => {
           const slice = { after, limit, skip: 0, take: limit };
-          const plan = planScan(weights, query, slice, now, SCANNED_COLUMNS);
+          const plan = planWalk(weights, query, slice, now, SCANNED_COLUMNS);
           const { wanted, next } = sliceOf(await run(...toBound(plan)), limit);
           return { records: wanted.map((token) => toScannedToken(filter.tenant_id, token)), next };
         },
+        // Without weighed conditions, the walk starts from all tokens.
         { all: [] },
       ),
 

@@ -4,17 +4,17 @@ import type { Batch, Bound, LaneMember, Transaction } from './connections.ts';
 import { lockRows } from './lock-rows.ts';
 import type { Scalar } from './sql-client.ts';
 
-/** A member of a group with its statements, or the error that building them threw. */
-export type Sendable =
-  | {
-      readonly member: LaneMember<unknown>;
-      readonly entry: PlacedEntry | undefined;
-      /** Members that share a statement have the same array. */
-      readonly bound: readonly Bound[];
-      /** The position in a shared statement, or 0. */
-      readonly at: number;
-    }
-  | { readonly error: unknown };
+/** A member of a group with its statements. */
+export interface Prepared {
+  readonly member: LaneMember<unknown>;
+  readonly entry?: PlacedEntry | undefined;
+  /** Members that share a statement have the same array. */
+  readonly bound: readonly Bound[];
+  /** The position in a shared statement, or 0. */
+  readonly at: number;
+  /** Present if building the statements failed. The member then has no entry and no statements. */
+  readonly failure?: { readonly error: unknown };
+}
 
 /** The maximum length of the values in a shared statement. Lists send bytes as texts of twice their length. */
 const MAX_SHARED_BYTES = 256 * 1024;
@@ -44,12 +44,12 @@ export async function runAlone<T>(transaction: Transaction, member: LaneMember<T
 }
 
 /** Gives the entries of the members consecutive places, as if each member changed something. */
-export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead): readonly Sendable[] {
+export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead): readonly Prepared[] {
   const { chain } = head;
   const groups: Shared[] = [];
   let last = head;
   let shared: Shared | undefined;
-  const prepared = members.map((member): Sendable => {
+  const prepared = members.map((member): Prepared => {
     try {
       const { audit, batch } = member;
       const entry = audit && placeAfter(last, audit);
@@ -70,7 +70,7 @@ export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead
       last = entry;
       return { member, entry, bound, at: neighbours.size - 1 };
     } catch (error) {
-      return { error };
+      return { member, bound: [], at: 0, failure: { error } };
     }
   });
   for (const { batch, members: neighbours, bound } of groups) {

@@ -11,7 +11,7 @@ import {
   subjectStatements,
 } from './audit-chain.ts';
 import { type Bound, type LaneMember, type Run, type Transaction, Undo } from './connections.ts';
-import { prepare, type Sendable } from './lane-members.ts';
+import { type Prepared, prepare } from './lane-members.ts';
 import { locksOf } from './lock-rows.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
 import { insertReply } from './reply-rows.ts';
@@ -114,11 +114,12 @@ type Answers = PromiseSettledResult<readonly (readonly Row[])[]>;
 
 /** Returns the outcome of a member whose statements were answered, and whether its entry was written. */
 function readOutcome(
-  { member, at }: { readonly member: LaneMember<unknown>; readonly at: number },
-  answers: readonly (readonly Row[])[],
-): Outcome & { readonly hasChanged: boolean } {
+  { member, at, failure }: Prepared,
+  answers: Answers | undefined,
+): Outcome & { readonly hasChanged?: boolean } {
+  if (failure !== undefined) return { state: 'refused', error: failure.error };
   try {
-    const { isHead, hasChanged, result } = member.read(answers, at);
+    const { isHead, hasChanged, result } = member.read(answers?.status === 'fulfilled' ? answers.value : [], at);
     return isHead ? { state: 'done', result, hasChanged } : { state: 'again', hasChanged: false };
   } catch (error) {
     return { state: 'refused', error, hasChanged: false };
@@ -129,13 +130,16 @@ function readOutcome(
  * Returns the outcome of a member whose connection was lost at COMMIT. `written` has the sequences of the entries that
  * exist.
  */
-function settleMember(prepared: Sendable, answers: Answers | undefined, written: ReadonlySet<number>): Outcome {
-  if ('error' in prepared) return { state: 'refused', error: prepared.error };
-  const { member, entry, at } = prepared;
-  // If its entry was not written, the member changed nothing. A member without an entry may run twice.
-  if (entry === undefined || !written.has(entry.sequence)) return { state: 'again' };
-  if (answers?.status === 'fulfilled') return readOutcome({ member, at }, answers.value);
-  return 'written' in member ? { state: 'done', result: member.written } : { state: 'unsettled' };
+function settleMember(prepared: Prepared, answers: Answers | undefined, written: ReadonlySet<number>): Outcome {
+  const { member, entry, failure } = prepared;
+  if (failure === undefined) {
+    // If its entry was not written, the member changed nothing. A member without an entry may run twice.
+    if (entry === undefined || !written.has(entry.sequence)) return { state: 'again' };
+    if (answers?.status !== 'fulfilled') {
+      return 'written' in member ? { state: 'done', result: member.written } : { state: 'unsettled' };
+    }
+  }
+  return readOutcome(prepared, answers);
 }
 
 /** Begins a transaction of the root chain, whose head other processes change. */
@@ -163,15 +167,12 @@ export function runGroup(
     const head = own ?? (await beginOnRoot(client));
     const { chain } = head;
     const prepared = prepare(members, head);
-    const sendable = prepared.filter((each) => 'member' in each);
-    const entries = sendable.flatMap(({ entry, member }) =>
-      entry === undefined ? [] : [{ ...entry, isRemoval: member.isRemoval }],
-    );
+    const entries = prepared.flatMap(({ entry, member: { isRemoval } }) => (entry ? [{ ...entry, isRemoval }] : []));
     const locks: readonly Bound[] = [
       ...(own === undefined ? [] : [[BEGIN_GROUP, []] as const, [CHAIN.lock, [chain]] as const]),
       ...locksOf(
-        sendable.flatMap(({ member }) => member.gates ?? []),
-        sendable.flatMap(({ member }) => member.tokens ?? []),
+        members.flatMap(({ gates = [] }) => gates),
+        members.flatMap(({ tokens = [] }) => tokens),
       ),
     ];
     const send = ([statement, values]: Bound) => client.run(statement, values);
@@ -183,7 +184,7 @@ export function runGroup(
     };
     const [locked, answers, indexed, committed] = await Promise.all([
       Promise.allSettled(locks.map(send)),
-      Promise.allSettled(prepared.map((each) => ('member' in each ? sendOnce(each.bound) : []))),
+      Promise.allSettled(prepared.map(({ bound }) => sendOnce(bound))),
       Promise.allSettled(subjectStatements(entries).map(send)),
       client.commit().then(
         () => undefined,
@@ -204,14 +205,12 @@ export function runGroup(
 }
 
 /** Returns the outcomes of a committed group. */
-function readAll(prepared: readonly Sendable[], answers: readonly Answers[]): Committed {
+function readAll(prepared: readonly Prepared[], answers: readonly Answers[]): Committed {
   let head: AuditHead | undefined;
   let isAstray: boolean | undefined;
   const outcomes = prepared.map((each, at): Outcome => {
-    if ('error' in each) return { state: 'refused', error: each.error };
-    const answer = answers[at];
-    const outcome = readOutcome(each, answer?.status === 'fulfilled' ? answer.value : []);
-    if (outcome.hasChanged) head = each.entry ?? head;
+    const outcome = readOutcome(each, answers[at]);
+    if (outcome.hasChanged === true) head = each.entry ?? head;
     if (each.entry !== undefined) isAstray ??= outcome.state === 'again';
     return outcome;
   });

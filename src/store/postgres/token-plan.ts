@@ -197,13 +197,25 @@ export interface Slice {
  * Plans a slice of a list. The statement returns a row for each examined token: time of creation, id, whether the query
  * matches, and `columns`, which are NULL unless the token is one of the wanted matches.
  */
-export function planWalk(weights: Weights, query: TokenQuery, slice: Slice, now: Instant, columns: string): Fragment {
-  return walkOf(choose(weights, query).start, slice, now, columns);
-}
-
-/** Plans a slice of a walk over all tokens of the tenant, for any query. */
-export function planScan(weights: Weights, query: TokenQuery, slice: Slice, now: Instant, columns: string): Fragment {
-  return walkOf(startFromNewest(weights, query), slice, now, columns);
+export function planWalk(
+  weights: Weights,
+  query: TokenQuery,
+  { after, limit, skip, take }: Slice,
+  now: Instant,
+  columns: string,
+): Fragment {
+  const { created, from, rest, setsOf } = choose(weights, query).start;
+  const behind =
+    after === undefined
+      ? raw('TRUE')
+      : sql`${created} <= ${after.created_at} AND (${created} < ${after.created_at} OR t.id > ${after.id})`;
+  return sql`SELECT i.created_at, i.id, i.is_found, ${raw(columns)} FROM (
+      SELECT *, count(*) FILTER (WHERE is_found) OVER (ORDER BY created_at DESC, id ROWS UNBOUNDED PRECEDING) AS place
+      FROM (SELECT t.token, ${created}, t.id, (${whereQuery(rest, setsOf)} AND ${isLive(now)}) AS is_found
+        FROM ${from} AND ${behind} ORDER BY ${created} DESC, t.id LIMIT ${limit}) e
+    ) i LEFT JOIN LATERAL (SELECT * FROM vault.token
+      WHERE token = i.token AND i.is_found AND i.place - ${skip}::bigint BETWEEN 1 AND ${take}::bigint OFFSET 0
+    ) t ON true ORDER BY i.created_at DESC, i.id`;
 }
 
 function choose(weights: Weights, query: TokenQuery): Choice {
@@ -299,21 +311,6 @@ function pageOf(start: Start, { offset, limit }: PageRequest, now: Instant): Fra
 
 function bodyOf({ from, rest, setsOf }: Start, now: Instant): Fragment {
   return sql`FROM ${from} AND ${whereQuery(rest, setsOf)} AND ${isLive(now)}`;
-}
-
-function walkOf(start: Start, { after, limit, skip, take }: Slice, now: Instant, columns: string): Fragment {
-  const { created, from, rest, setsOf } = start;
-  const behind =
-    after === undefined
-      ? raw('TRUE')
-      : sql`${created} <= ${after.created_at} AND (${created} < ${after.created_at} OR t.id > ${after.id})`;
-  return sql`SELECT i.created_at, i.id, i.is_found, ${raw(columns)} FROM (
-      SELECT *, count(*) FILTER (WHERE is_found) OVER (ORDER BY created_at DESC, id ROWS UNBOUNDED PRECEDING) AS place
-      FROM (SELECT t.token, ${created}, t.id, (${whereQuery(rest, setsOf)} AND ${isLive(now)}) AS is_found
-        FROM ${from} AND ${behind} ORDER BY ${created} DESC, t.id LIMIT ${limit}) e
-    ) i LEFT JOIN LATERAL (SELECT * FROM vault.token
-      WHERE token = i.token AND i.is_found AND i.place - ${skip}::bigint BETWEEN 1 AND ${take}::bigint OFFSET 0
-    ) t ON true ORDER BY i.created_at DESC, i.id`;
 }
 
 /** Returns the total of a query that has no conditions except types. */

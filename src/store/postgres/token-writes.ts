@@ -9,7 +9,7 @@ import { type ContainerSets, setOf } from './container-sets.ts';
 import { toTokenRecord } from './decode-token.ts';
 import { runAlone } from './lane-members.ts';
 import { requireFree } from './reply-rows.ts';
-import { listsOf, type Parameter, type Row, type Scalar, type Statement } from './sql-client.ts';
+import { listsOf, type Parameter, type Scalar, type Statement } from './sql-client.ts';
 import { idKey } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
@@ -32,10 +32,6 @@ export function gatesOf(fingerprints: readonly string[]): readonly number[] {
   return fingerprints.map((fingerprint) => Number.parseInt(fingerprint.slice(0, 3), 16));
 }
 
-function firstRow([rows]: readonly (readonly Row[])[]): Row | undefined {
-  return rows?.[0];
-}
-
 /** Returns the place parameters of consecutive entries: the first place, and lists of times, sealed bytes and links. */
 function placesOf(chain: string, places: readonly Place[]): readonly Parameter[] {
   const [first] = places;
@@ -53,24 +49,18 @@ export function ownerOf({ tenant_id, key_id, index_key_id }: TokenRecord): reado
   return [uuidKey(tenant_id), key_id, index_key_id];
 }
 
-function clearOf({ id, type, created_at, expires_at, revision, active_month }: TokenRecord): readonly Scalar[] {
-  return [storableText(id), TOKEN_TYPE_CODES[type], created_at, expires_at, revision, active_month];
-}
-
-function sealedOf({ clear, presented, full }: TokenRecord): readonly Scalar[] {
-  return [clear, presented, full];
-}
-
 /** Returns the last columns of a row: the blind indexes as a text, the sealed values, the containers and their set. */
 function lastOf(token: TokenRecord, indexes: TokenIndexes): readonly Scalar[] {
   const [containers, setName] = setOf(indexes);
   const [blinds, others] = [blindsOf(indexes), containers].map((list) => `{${list.join()}}`);
-  return [blinds, ...sealedOf(token), others, setName];
+  return [blinds, token.clear, token.presented, token.full, others, setName];
 }
 
-/** Returns a row of the lists of `createMany`. */
+/** Returns the parameters of `create` from the id on, which are also a row of the lists of `createMany`. */
 export function createRow(token: TokenRecord, indexes: TokenIndexes): readonly Scalar[] {
-  return [...clearOf(token), ...lastOf(token, indexes)];
+  const { id, type, created_at, expires_at, revision, active_month } = token;
+  const clear = [storableText(id), TOKEN_TYPE_CODES[type], created_at, expires_at, revision, active_month];
+  return [...clear, ...lastOf(token, indexes)];
 }
 
 /** Returns a row of the lists of `remove`. */
@@ -97,6 +87,7 @@ function insertion(
 ): TokenChange<InsertTokenOutcome> {
   const fingerprints = fingerprintsOf(indexes);
   const owner = ownerOf(token);
+  const row = createRow(token, indexes);
   const statement: Statement = deduplicate ? TOKEN_CHANGES.createUnlessDuplicate : TOKEN_CHANGES.create;
   return {
     gates: deduplicate ? gatesOf(fingerprints) : [],
@@ -107,21 +98,20 @@ function insertion(
       batch: {
         key: owner.join(),
         id: token.id,
-        row: createRow(token, indexes),
+        row,
         bind: (chain, places, rows) => [
           [TOKEN_CHANGES.createMany, [...placesOf(chain, places), ...owner, ...toColumns(rows)]],
         ],
       },
     }),
     statements(place, chain) {
-      const values = [...clearOf(token), blindsOf(indexes), ...sealedOf(token), ...setOf(indexes)];
       const search = deduplicate ? [fingerprints, now] : [];
-      return [[statement, [...placeParameters(place, chain), ...owner, ...values, ...search]]];
+      return [[statement, [...placeParameters(place, chain), ...owner, ...row, ...search]]];
     },
-    read(answers, at) {
-      const row = firstRow(answers);
-      if (row === undefined) throw new Problem('unauthenticated');
-      const [head, hasKeys, made, ...duplicate] = row;
+    read([rows], at) {
+      const answer = rows?.[0];
+      if (answer === undefined) throw new Problem('unauthenticated');
+      const [head, hasKeys, made, ...duplicate] = answer;
       if (hasKeys !== true) throw new Problem('write_conflict');
       if (typeof duplicate[0] === 'string') {
         const found = toTokenRecord(token.tenant_id, duplicate);
@@ -156,8 +146,8 @@ function replacement(
         ];
       },
     }),
-    read(answers, at) {
-      const [head, hasKeys, changed] = firstRow(answers) ?? [];
+    read([rows], at) {
+      const [head, hasKeys, changed] = rows?.[0] ?? [];
       if (head !== 1) return { ...PLACE_TAKEN, result: false };
       if (hasKeys === false) throw new Problem('write_conflict');
       return readPrefix(changed, at);
@@ -209,8 +199,8 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
             [TOKEN_CHANGES.remove, [...placesOf(chain, places), tenant, ...toColumns(rows)]],
           ],
         }),
-        read(answers, at) {
-          const [head, changed] = firstRow(answers) ?? [];
+        read([rows], at) {
+          const [head, changed] = rows?.[0] ?? [];
           return head === 1 ? readPrefix(changed, at) : { ...PLACE_TAKEN, result: false };
         },
       });
