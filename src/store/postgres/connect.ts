@@ -35,18 +35,15 @@ export interface ConnectOptions {
 export async function connectStore(store: StoreUrl, options: ConnectOptions): Promise<SqlClient> {
   const reasons: string[] = [];
   for (const host of store.hosts) {
+    let client: SqlClient | undefined;
     try {
-      const client = await open(store, host, options);
-      try {
-        const reason = await refusal(client, store, options);
-        if (reason === undefined) return client;
-        reasons.push(`${hostText(host)}: ${reason}`);
-        client.destroy();
-      } catch (error) {
-        client.destroy();
-        throw error;
-      }
+      client = await open(store, host, options);
+      const reason = await refusal(client, store, options);
+      if (reason === undefined) return client;
+      reasons.push(`${hostText(host)}: ${reason}`);
+      client.destroy();
     } catch (error) {
+      client?.destroy();
       if (error instanceof Fault) throw error;
       const failure = toPgError(error);
       const { fault } = treatmentOf(failure, 'read');

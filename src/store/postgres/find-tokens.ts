@@ -5,10 +5,10 @@ import { storedInstant, storedNumber, storedText } from '../rows/stored-value.ts
 import { type TokenQuery, toQuery, weightOf } from '../rows/token-query.ts';
 import { storedTokenType } from '../rows/type-codes.ts';
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
-import { PRESENTED_COLUMNS, SCANNED_COLUMNS, toPresentedToken, toScannedToken } from './decode-token.ts';
 import { type Fragment, toBound } from './fragment.ts';
 import type { Row, Statement } from './sql-client.ts';
 import { planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
+import { PRESENTED_COLUMNS, SCANNED_COLUMNS, toPresentedToken, toScannedToken } from './token-reads.ts';
 import { uuidKey } from './uuid-text.ts';
 
 /** The number of columns of a walk before those of the token. */

@@ -1,19 +1,30 @@
 import type { Store, VaultHeader } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
-import { optionally, storedBytes, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
+import { bytes, columns, instant, number, optional, text } from '../rows/columns.ts';
+import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { type Connections, type Run, Undo } from './connections.ts';
-import { listsOf, type Parameter, type Row, type Statement, storedList } from './sql-client.ts';
+import {
+  assignmentsOf,
+  listsOf,
+  type Parameter,
+  parametersOf,
+  type Row,
+  type Statement,
+  storedList,
+} from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
-const COLUMNS = 'vault_id, format, created_at, generation, carried, slot_numbers, slot_bytes, mac';
-const READ: Statement = { name: 'header', text: `SELECT ${COLUMNS} FROM vault.header` };
+const HEADER = columns<Omit<VaultHeader, 'slots'>>(
+  { vault_id: text, format: number, created_at: instant, generation: number, carried: optional(bytes), mac: bytes },
+  { fixed: [] },
+);
+const NAMES = [...HEADER.names, 'slot_numbers', 'slot_bytes'];
+
+const READ: Statement = { name: 'header', text: `SELECT ${NAMES} FROM vault.header` };
 const INSERT: Statement = {
-  text: `INSERT INTO vault.header (one, ${COLUMNS}) VALUES (1, $1, $2, $3, $4, $5, $6, $7, $8)`,
+  text: `INSERT INTO vault.header (one, ${NAMES}) VALUES (1, ${parametersOf(NAMES, 1)})`,
 };
-const REPLACE: Statement = {
-  text: `UPDATE vault.header SET vault_id = $1, format = $2, created_at = $3, generation = $4, carried = $5,
-    slot_numbers = $6, slot_bytes = $7, mac = $8`,
-};
+const REPLACE: Statement = { text: `UPDATE vault.header SET ${assignmentsOf(NAMES, 1)}` };
 
 const COUNT_KEYS: Statement = { text: 'SELECT count(*) FROM vault.tenant_key' };
 /** Parameters: tenant ids, key ids, wrapped keys, new generations, the old generation. */
@@ -25,25 +36,14 @@ const REWRAP: Statement = {
   SELECT count(*) FROM changed`,
 };
 
-const optionalBytes = optionally(storedBytes);
-
 function toHeader(row: Row): VaultHeader {
-  const bytes = storedList(row[6]);
-  const slots = storedList(row[5]).map((slot, at) => ({ slot: storedNumber(slot), bytes: storedBytes(bytes[at]) }));
-  return {
-    vault_id: storedText(row[0]),
-    format: storedNumber(row[1]),
-    created_at: storedInstant(row[2]),
-    generation: storedNumber(row[3]),
-    carried: optionalBytes(row[4]),
-    slots: slots.sort((a, b) => a.slot - b.slot),
-    mac: storedBytes(row[7]),
-  };
+  const [numbers = [], all = []] = row.slice(HEADER.names.length).map(storedList);
+  const slots = numbers.map((slot, at) => ({ slot: storedNumber(slot), bytes: storedBytes(all[at]) }));
+  return HEADER.readList(row, { slots: slots.sort((a, b) => a.slot - b.slot) });
 }
 
 function toValues(header: VaultHeader): readonly Parameter[] {
-  const { vault_id, format, created_at, generation, carried, slots, mac } = header;
-  return [vault_id, format, created_at, generation, carried, ...listsOf(slots, 'slot', 'bytes'), mac];
+  return [...HEADER.values(header), ...listsOf(header.slots, 'slot', 'bytes')];
 }
 
 /** Resolves to the stored header. Only the keyring can verify it. */

@@ -5,12 +5,11 @@ import { olderOf } from '../rows/older-of.ts';
 import { storableText, storedNumber } from '../rows/stored-value.ts';
 import { type Connections, placeParameters, type Run, type Transaction, Undo } from './connections.ts';
 import type { ContainerSets } from './container-sets.ts';
-import { toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';
 import { requireFree } from './reply-rows.ts';
 import { listsOf, type Statement } from './sql-client.ts';
 import { findNumber } from './tenant-numbers.ts';
-import { oldestWith } from './token-reads.ts';
+import { oldestWith, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindsOf, createRow, fingerprintsOf, gatesOf, ownerOf, toColumns } from './token-writes.ts';
 

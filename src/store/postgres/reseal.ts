@@ -5,12 +5,11 @@ import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION, toApplicationRecord } from './application-rows.ts';
 import type { Connections } from './connections.ts';
 import { type ContainerSets, setOf } from './container-sets.ts';
-import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
 import { lockRows } from './lock-rows.ts';
-import type { Parameter, Statement } from './sql-client.ts';
-import { idKey } from './token-reads.ts';
+import type { Statement } from './sql-client.ts';
+import { idKey, TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
-import { blindsOf } from './token-writes.ts';
+import { blindsOf, ownerOf } from './token-writes.ts';
 import { uuidKey } from './uuid-text.ts';
 
 /** The maximum number of sealed bytes in a batch of tokens. A batch is read, opened, sealed and written as a whole. */
@@ -40,30 +39,6 @@ const APPLICATIONS: Statement = {
   text: `SELECT ${APPLICATION.of('a')} FROM vault.application a
 WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND a.key_id < $2 LIMIT $3`,
 };
-
-/** Returns the parameters of a token that was sealed again. */
-function resealed(
-  chain: string,
-  tenant: string | null,
-  { before, after, indexes }: ResealedToken,
-): readonly Parameter[] {
-  return [
-    chain,
-    tenant,
-    after.key_id,
-    after.index_key_id,
-    idKey(before.id),
-    before.revision,
-    before.key_id,
-    before.index_key_id,
-    indexes && blindsOf(indexes),
-    after.expires_at,
-    after.clear,
-    after.presented,
-    after.full,
-    ...(indexes ? setOf(indexes) : [null, null]),
-  ];
-}
 
 /** Returns the reads and writes of records under older keys. */
 export function resealing({ readSlow, readSnapshot, changeTokens }: Connections, sets: ContainerSets) {
@@ -101,15 +76,19 @@ export function resealing({ readSlow, readSnapshot, changeTokens }: Connections,
       const written = changes.flatMap(({ after, indexes }) => (indexes ? [{ token: after, indexes }] : []));
       return sets.ensured(written, () =>
         changeTokens(async ({ run, chain }) => {
-          const tenant = uuidKey(tenantId);
           const old = changes.map(({ before }) => before);
           await lockRows(run, [], old);
           const ids = old.map(({ id }) => idKey(id));
+          const reseal = async ({ before, after, indexes }: ResealedToken) => {
+            const read = [idKey(before.id), before.revision, before.key_id, before.index_key_id];
+            const written = [indexes && blindsOf(indexes), after.expires_at, after.clear, after.presented, after.full];
+            const set = indexes ? setOf(indexes) : [null, null];
+            const values = [chain, ...ownerOf(after), ...read, ...written, ...set];
+            return (await run(TOKEN_CHANGES.reseal, values))[0];
+          };
           const [answers] = await Promise.all([
-            Promise.all(
-              changes.map(async (each) => (await run(TOKEN_CHANGES.reseal, resealed(chain, tenant, each)))[0]),
-            ),
-            run(TOKEN_CHANGES.reindex, [tenant, ids]),
+            Promise.all(changes.map(reseal)),
+            run(TOKEN_CHANGES.reindex, [uuidKey(tenantId), ids]),
           ]);
           // Throw before the commit, which undoes the whole batch.
           if (answers.some((row) => row?.[0] === 1 && row[1] !== 1)) throw new Problem('write_conflict');

@@ -4,10 +4,10 @@ import { tombstoneColumns } from '../rows/record-columns.ts';
 import { decoded, storedBytes, storedText } from '../rows/stored-value.ts';
 import { APPLICATION, toApplicationRecord } from './application-rows.ts';
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
-import { TOKEN_COLUMNS, toTokenRecord } from './decode-token.ts';
 import { REPLY } from './reply-rows.ts';
 import { type Row, type Statement, storedList } from './sql-client.ts';
 import { findNumber } from './tenant-numbers.ts';
+import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { storedBlind, storedUuid, uuid, uuidKey } from './uuid-text.ts';
 
 /** The number of rows of `token` that one statement examines. Live tokens and tombstones share the table. */

@@ -4,10 +4,10 @@ import type { ScanPosition } from '../../core/scan-ports.ts';
 import { containerRules } from '../rows/container-sets.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, without } from '../rows/token-query.ts';
-import { PRESENTED_COLUMNS } from './decode-token.ts';
 import { type Fragment, join, raw, sql } from './fragment.ts';
 import { type Row, storedList } from './sql-client.ts';
 import { blindsOf, idsOf, isLive, type SetsOf, wherePrefix, whereQuery } from './token-conditions.ts';
+import { PRESENTED_COLUMNS } from './token-reads.ts';
 
 /**
  * The statements of a list. A statement is absent if it would read more than a few thousand tokens; the list is then

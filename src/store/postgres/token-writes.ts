@@ -6,11 +6,10 @@ import { isStorableText, storableText, storedNumber } from '../rows/stored-value
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
 import { type Batch, type Connections, type LaneMember, type Place, placeParameters } from './connections.ts';
 import { type ContainerSets, setOf } from './container-sets.ts';
-import { toTokenRecord } from './decode-token.ts';
 import { runAlone } from './lane-members.ts';
 import { requireFree } from './reply-rows.ts';
 import { listsOf, type Parameter, type Scalar, type Statement } from './sql-client.ts';
-import { idKey } from './token-reads.ts';
+import { idKey, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
 
