@@ -27,9 +27,12 @@ const MAX_WAITING = 4096;
 /** The number of heartbeats between two records of the chain's end in the root chain. */
 const BEATS_PER_NOTE = 3;
 
-type Work =
-  | { readonly member: LaneMember<unknown> }
-  | { readonly change: (transaction: Transaction) => Promise<unknown>; readonly onRoot: boolean };
+/** A member of a group, or a change that runs alone. */
+interface Work {
+  readonly member?: LaneMember<unknown>;
+  readonly change?: (transaction: Transaction) => Promise<unknown>;
+  readonly onRoot?: boolean;
+}
 
 interface Task {
   readonly work: Work;
@@ -42,8 +45,8 @@ interface Task {
 }
 
 /** Returns the key of the members with which a task can share a statement; empty if there are none. */
-function keyOf({ work }: Pick<Task, 'work'>): string {
-  return ('member' in work && work.member.batch?.key) || '';
+function keyOf({ work }: Task): string {
+  return work.member?.batch?.key ?? '';
 }
 
 /** The options of a lane. */
@@ -121,8 +124,8 @@ export function openLane(
     draining = undefined;
   }
 
-  function mayRefuse({ work }: Task): boolean {
-    return 'member' in work && (work.member.mayRefuse === true || suspects.has(keyOf({ work })));
+  function mayRefuse(task: Task): boolean {
+    return task.work.member?.mayRefuse === true || suspects.has(keyOf(task));
   }
 
   /**
@@ -131,14 +134,13 @@ export function openLane(
    */
   function takeNext(): readonly Task[] {
     const [first] = waiting;
-    if (first === undefined || first.isAlone || 'change' in first.work) return waiting.splice(0, 1);
+    if (first === undefined || first.isAlone || first.work.change) return waiting.splice(0, 1);
     const sure: Task[] = [];
     const refusers: Task[] = [];
     const left: Task[] = [];
     let isOpen = true;
     for (const task of waiting) {
-      const { work } = task;
-      if (task.isAlone || 'change' in work) isOpen = false;
+      if (task.isAlone || task.work.change) isOpen = false;
       const list = mayRefuse(task) && task.runs < MAX_LAST ? refusers : sure;
       const isFull =
         sure.length + refusers.length === GROUP_SIZE || (list === refusers && list.length === MAX_REFUSERS);
@@ -200,7 +202,7 @@ export function openLane(
       if (outcome.state === 'again') again.push(task);
       else {
         const isSuspect = 'hasChanged' in outcome && outcome.hasChanged === false;
-        if (isSuspect && 'member' in task.work && task.work.member.mayRefuse !== true) refused.add(keyOf(task));
+        if (isSuspect && task.work.member?.mayRefuse !== true) refused.add(keyOf(task));
         task.settle(outcome);
       }
     }
@@ -212,18 +214,14 @@ export function openLane(
 
   async function run(tasks: readonly Task[]): Promise<readonly Outcome[]> {
     const client = await connection.get();
-    const work = tasks[0]?.work;
-    const onRoot = work !== undefined && 'change' in work && work.onRoot;
+    const { change, onRoot } = tasks[0]?.work ?? {};
+    const members = tasks.flatMap(({ work }) => work.member ?? []);
     const chain = onRoot ? undefined : await own.forWrite(client);
     try {
       const { outcomes, head, isAstray } =
-        work !== undefined && 'change' in work
-          ? await runChange(client, chain?.chain ?? ROOT_CHAIN, work.change)
-          : await runGroup(
-              client,
-              tasks.flatMap((task) => ('member' in task.work ? [task.work.member] : [])),
-              chain,
-            );
+        change === undefined
+          ? await runGroup(client, members, chain)
+          : await runChange(client, chain?.chain ?? ROOT_CHAIN, change);
       if (chain !== undefined && head !== undefined) own.advance(head);
       // After a failover, the new server may lack commits, and with them the end of the chain.
       if (isAstray === true) await abandon(client);
@@ -267,7 +265,7 @@ export function openLane(
   return {
     join: (member) => submit({ member }),
     change: (change) => submit({ change, onRoot: true }),
-    changeTokens: (change) => submit({ change, onRoot: false }),
+    changeTokens: (change) => submit({ change }),
     head: own.head,
     useRecorder: (recorder) => own.useRecorder(recorder),
     sweepChains: () => submit({ change: own.sweep, onRoot: true }),

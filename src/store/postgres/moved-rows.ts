@@ -1,6 +1,6 @@
-import type { MovedTable, MovedValue, ReadRows, WriteRows } from '../../core/move-ports.ts';
+import type { MovedValue, ReadRows, WriteRows } from '../../core/move-ports.ts';
 import { Problem } from '../../core/problem.ts';
-import { MOVED_BATCH, type MovedTableName } from '../rows/moved-tables.ts';
+import { MOVED_BATCH, type MovedSql, sqlOf } from '../rows/moved-tables.ts';
 import type { Run } from './connections.ts';
 
 const TYPES = { integer: 'bigint', text: 'text', bytes: 'bytea', uuid: 'bytea' } as const;
@@ -9,7 +9,7 @@ const TYPES = { integer: 'bigint', text: 'text', bytes: 'bytea', uuid: 'bytea' }
 export const OF_TENANT = 'tenant NOT IN (SELECT tenant FROM vault.purge)';
 
 /** The tables whose form differs from that of `MOVED_TABLES`, as queries. UUIDs become bytes later. */
-const QUERIES: Readonly<Partial<Record<MovedTableName, string>>> = {
+const QUERIES: MovedSql = {
   container_set: `SELECT tenant, number, name,
       (SELECT string_agg(uuid_send(c), ''::bytea ORDER BY c) FROM unnest(containers) c) AS containers
     FROM vault.container_set s WHERE EXISTS (SELECT 1 FROM vault.token t
@@ -37,7 +37,7 @@ function uuidsOf(bytes: string): string {
 }
 
 /** The statements that write the rows `r` into tables of another form. */
-const INSERTS: Readonly<Partial<Record<MovedTableName, string>>> = {
+const INSERTS: MovedSql = {
   tenant: `INSERT INTO vault.tenant (tenant, id, owner_id, created_by, created_at, modified_by, modified_at, revision,
       key_id, details, data_key_id, index_key_id, authority) OVERRIDING SYSTEM VALUE
     SELECT *, 0, 0, gen_random_uuid() FROM r`,
@@ -75,15 +75,12 @@ export const COMPLETE: readonly string[] = [
     WHERE t.tenant = s.tenant AND t.set_number = s.number AND deleted_at IS NULL)`,
 ];
 
-const isNamed = (name: string): name is MovedTableName => name !== '';
-const own = (texts: typeof QUERIES, { name }: MovedTable) => (isNamed(name) ? texts[name] : undefined);
-
 /** Returns the reads of a store for a move, one table after the other. They need an open transaction. */
 export function readMoved(run: Run): ReadRows {
   return async function* rows(table) {
     const columns = Object.entries(table.columns);
     const values = columns.map(([name, kind]) => (kind === 'uuid' ? `uuid_send(${name})` : name));
-    const source = own(QUERIES, table) ?? `SELECT * FROM vault.${table.name}`;
+    const source = sqlOf(QUERIES, table) ?? `SELECT * FROM vault.${table.name}`;
     const text = `DECLARE moved NO SCROLL CURSOR FOR SELECT ${values} FROM (${source}) t ORDER BY ${table.key}`;
     await run({ text });
     for (;;) {
@@ -110,7 +107,7 @@ export function writeMoved(run: Run): WriteRows {
     const values = columns.map(([name, kind]) => (kind === 'uuid' ? `encode(${name}, 'hex')::uuid AS ${name}` : name));
     const isNumbered = names[0] === table.name;
     const insert =
-      own(INSERTS, table) ??
+      sqlOf(INSERTS, table) ??
       `INSERT INTO vault.${table.name} (${names}) ${isNumbered ? 'OVERRIDING SYSTEM VALUE' : ''} SELECT * FROM r`;
     const text = `WITH r AS (SELECT ${values} FROM unnest(${lists}) u (${names})) ${insert}`;
     await run(

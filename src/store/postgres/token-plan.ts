@@ -1,6 +1,6 @@
 import { MAX_TOTAL } from '../../contract/page.ts';
 import type { Instant, PageRequest, TokenCondition, TokenFilter } from '../../core/ports.ts';
-import type { ScanPosition } from '../../core/scan-ports.ts';
+import type { Walk } from '../../core/scan-ports.ts';
 import { containerRules } from '../rows/container-sets.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, without } from '../rows/token-query.ts';
@@ -185,22 +185,14 @@ export function planTokens(weights: Weights, query: TokenQuery, page: PageReques
   };
 }
 
-/** One slice of a walk: it examines `limit` tokens, and returns the `take` matches after the first `skip` ones. */
-export interface Slice {
-  readonly after: ScanPosition | undefined;
-  readonly limit: number;
-  readonly skip: number;
-  readonly take: number;
-}
-
 /**
- * Plans a slice of a list. The statement returns a row for each examined token: time of creation, id, whether the query
+ * Plans one step of a walk. The statement returns a row for each examined token: time of creation, id, whether the query
  * matches, and `columns`, which are NULL unless the token is one of the wanted matches.
  */
 export function planWalk(
   weights: Weights,
   query: TokenQuery,
-  { after, limit, skip, take }: Slice,
+  { after, limit, skip, take }: Walk,
   now: Instant,
   columns: string,
 ): Fragment {

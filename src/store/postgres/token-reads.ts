@@ -107,24 +107,23 @@ export function idKey(id: string): string | null {
   return isStorableText(id) ? id : null;
 }
 
-function isExpired({ expires_at }: { readonly expires_at?: Instant | undefined }, now: Instant): boolean {
-  return expires_at !== undefined && expires_at <= now;
-}
-
 /** Returns the reads of single tokens. */
 export function tokenReads({ read }: Pick<Connections, 'read'>) {
-  return {
-    async findToken(tenantId, id, now) {
-      const [row] = await read(TOKEN_READS.findToken, [uuidKey(tenantId), idKey(id)]);
-      const record = row && toTokenRecord(tenantId, row);
-      return record === undefined || isExpired(record, now) ? undefined : record;
-    },
+  /** Returns the function that finds a token by its id, unless it has expired. */
+  function finding<T extends { readonly expires_at?: Instant | undefined }>(
+    statement: Statement,
+    decode: (tenantId: string, row: Row) => T,
+  ) {
+    return async (tenantId: string, id: string, now: Instant): Promise<T | undefined> => {
+      const [row] = await read(statement, [uuidKey(tenantId), idKey(id)]);
+      const record = row && decode(tenantId, row);
+      return record?.expires_at !== undefined && record.expires_at <= now ? undefined : record;
+    };
+  }
 
-    async findPresentedToken(tenantId, id, now) {
-      const [row] = await read(TOKEN_READS.findPresentedToken, [uuidKey(tenantId), idKey(id)]);
-      const record = row && toPresentedToken(tenantId, row);
-      return record === undefined || isExpired(record, now) ? undefined : record;
-    },
+  return {
+    findToken: finding(TOKEN_READS.findToken, toTokenRecord),
+    findPresentedToken: finding(TOKEN_READS.findPresentedToken, toPresentedToken),
 
     async findDuplicate(tenantId, fingerprint, exceptId, now) {
       const values = [uuidKey(tenantId), blindText(fingerprint), idKey(exceptId) ?? '', now];

@@ -144,7 +144,15 @@ export const MOVED_TABLES = [
   { name: 'sweep', key: ['swept_at'], columns: { swept_at: 'integer', clock_note: 'text' } },
 ] as const satisfies readonly MovedTable[];
 
-export type MovedTableName = (typeof MOVED_TABLES)[number]['name'];
+type MovedTableName = (typeof MOVED_TABLES)[number]['name'];
+
+/** The SQL of the tables whose form in a store differs from that of `MOVED_TABLES`. */
+export type MovedSql = Readonly<Partial<Record<MovedTableName, string>>>;
+
+/** Returns the SQL of a table, if its form differs. */
+export function sqlOf(texts: MovedSql, { name }: MovedTable): string | undefined {
+  return Object.entries(texts).find(([table]) => table === name)?.[1];
+}
 
 /** The number of rows in one read and in one write. */
 export const MOVED_BATCH = 500;

@@ -1,5 +1,5 @@
-import type { MovedRow, MovedTable, MovedValue, ReadRows, WriteRows } from '../../../core/move-ports.ts';
-import { MOVED_BATCH, type MovedTableName } from '../../rows/moved-tables.ts';
+import type { MovedRow, MovedValue, ReadRows, WriteRows } from '../../../core/move-ports.ts';
+import { MOVED_BATCH, type MovedSql, sqlOf } from '../../rows/moved-tables.ts';
 import { storedBytes, storedNumber } from '../../rows/stored-value.ts';
 import { containerSets } from '../tables/container-sets.ts';
 import { joinBlinds, splitBlinds } from '../tables/token-index.ts';
@@ -7,7 +7,7 @@ import type { Connection } from './driver.ts';
 import { BLIND_LENGTH, FILE_ROW } from './schema.ts';
 
 /** The tables whose form differs from that of `MOVED_TABLES`, as queries. */
-const QUERIES: Readonly<Partial<Record<MovedTableName, string>>> = {
+const QUERIES: MovedSql = {
   container_set: `SELECT tenant, number, name, unhex(group_concat(hex(container), '' ORDER BY container)) AS containers
     FROM container_set WHERE number > 0 GROUP BY tenant, number, name`,
   token: 'SELECT *, full AS revealed FROM token',
@@ -22,7 +22,7 @@ const QUERIES: Readonly<Partial<Record<MovedTableName, string>>> = {
 };
 
 /** The statements that write a row `r` into tables of another form. */
-const INSERTS: Readonly<Partial<Record<MovedTableName, string>>> = {
+const INSERTS: MovedSql = {
   container_set: `INSERT INTO container_set (tenant, number, name, container)
     SELECT tenant, number, name, substr(containers, at, ${BLIND_LENGTH})
     FROM (WITH RECURSIVE part AS (SELECT *, 1 AS at FROM r
@@ -39,9 +39,6 @@ const INSERTS: Readonly<Partial<Record<MovedTableName, string>>> = {
   sweep: `UPDATE counter SET at = (SELECT swept_at FROM r), clock = (SELECT clock_note FROM r) WHERE ${FILE_ROW}`,
 };
 
-const isNamed = (name: string): name is MovedTableName => name !== '';
-const own = (texts: typeof QUERIES, { name }: MovedTable) => (isNamed(name) ? texts[name] : undefined);
-
 /**
  * Returns the reads of a file for a move. The connection runs nothing else while the rows of a table are read. Replaces
  * a set of containers without a number by its containers, since only files have such sets.
@@ -51,7 +48,7 @@ export function readMoved(connection: Connection): ReadRows {
     const columns = Object.keys(table.columns);
     const isToken = table.name === 'token';
     const complete = isToken ? completeBlinds(connection, columns) : (row: MovedValue[]) => row;
-    const source = own(QUERIES, table) ?? `SELECT * FROM ${table.name}`;
+    const source = sqlOf(QUERIES, table) ?? `SELECT * FROM ${table.name}`;
     const query = connection
       .prepare<[], MovedValue[]>(`SELECT ${columns} FROM (${source}) ORDER BY ${table.key}`)
       .raw();
@@ -86,7 +83,7 @@ export function writeMoved(connection: Connection): WriteRows {
   return async (table, rows) => {
     const columns = Object.keys(table.columns);
     const stored = columns.map((column) => (column === 'revealed' ? 'full' : column));
-    const insert = own(INSERTS, table) ?? `INSERT INTO ${table.name} (${stored}) SELECT ${columns} FROM r`;
+    const insert = sqlOf(INSERTS, table) ?? `INSERT INTO ${table.name} (${stored}) SELECT ${columns} FROM r`;
     const statement = connection.prepare(`WITH r (${columns}) AS (VALUES (${columns.map(() => '?')})) ${insert}`);
     const at = Object.fromEntries(columns.map((column, position) => [column, position]));
     const value = (row: MovedRow, column: string): MovedValue => row[at[column] ?? -1] ?? null;
