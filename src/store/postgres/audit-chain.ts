@@ -5,6 +5,10 @@ import { NOW } from './database-clock.ts';
 import { listsOf, type Row, type Statement } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
 
+/** The entry of the chain with the sequence and the link of the row `s`. */
+const ENTRY_OF_S =
+  'LATERAL (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = s.sequence AND link = s.link OFFSET 0) a';
+
 /** The named statements of this module, for the test of their plans. */
 export const CHAIN = {
   /** Fails with 22012 (division by zero) if the chain is missing or closed. */
@@ -30,7 +34,7 @@ export const CHAIN = {
     name: 'addSubjects',
     text: `INSERT INTO vault.audit_subject (blind, chain, sequence, n) SELECT s.blind, $1, s.sequence, s.n
     FROM unnest($2::bigint[], $3::bytea[], $4::uuid[], $5::integer[]) s (sequence, link, blind, n),
-      LATERAL (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = s.sequence AND link = s.link OFFSET 0) a
+      ${ENTRY_OF_S}
     ON CONFLICT DO NOTHING`,
   },
   /**
@@ -41,7 +45,7 @@ export const CHAIN = {
     name: 'emptyReplies',
     text: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply
     FROM unnest($2::bigint[], $3::bytea[], $4::uuid[]) s (sequence, link, blind),
-      LATERAL (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = s.sequence AND link = s.link OFFSET 0) a,
+      ${ENTRY_OF_S},
       LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = s.blind OFFSET 0) r))`,
   },
 } as const satisfies Record<string, Statement>;
@@ -51,8 +55,8 @@ export const LOCK_OPEN_CHAINS: Statement = {
   text: 'SELECT 1 FROM vault.chain WHERE closed_at IS NULL ORDER BY chain FOR UPDATE',
 };
 
-const FIND: Statement = {
-  text: 'SELECT sequence, link FROM vault.audit WHERE chain = $1 AND sequence = ANY ($2::bigint[])',
+const FIND_WRITTEN: Statement = {
+  text: `SELECT s.sequence FROM unnest($2::bigint[], $3::bytea[]) s (sequence, link), ${ENTRY_OF_S}`,
 };
 const INSERT: Statement = {
   text: `INSERT INTO vault.audit (chain, sequence, at, sealed, link)
@@ -122,11 +126,6 @@ export async function findWritten(
   chain: string,
   entries: readonly Pick<Place, 'sequence' | 'link'>[],
 ): Promise<ReadonlySet<number>> {
-  const rows = await run(FIND, [chain, entries.map(({ sequence }) => sequence)]);
-  const links = new Map(rows.map(([sequence, link]) => [storedNumber(sequence), storedBytes(link)]));
-  const isWritten = ({ sequence, link }: Pick<Place, 'sequence' | 'link'>) => {
-    const found = links.get(sequence);
-    return found !== undefined && Buffer.compare(found, link) === 0;
-  };
-  return new Set(entries.filter(isWritten).map(({ sequence }) => sequence));
+  const rows = await run(FIND_WRITTEN, [chain, ...listsOf(entries, 'sequence', 'link')]);
+  return new Set(rows.map(([sequence]) => storedNumber(sequence)));
 }

@@ -217,20 +217,15 @@ function readAll(prepared: readonly Prepared[], answers: readonly Answers[]): Co
   return { outcomes, head, isAstray: isAstray === true };
 }
 
-/** The open transaction of a change, and its progress. */
-interface OpenTransaction {
-  readonly transaction: Transaction;
-  readonly entries: readonly PlacedEntry[];
-  /** The first error of a statement. */
-  readonly failure: () => PgError | undefined;
-}
-
 const TOUCH_AUTHORITY: Statement = { text: 'UPDATE vault.sweep SET authority = gen_random_uuid()' };
 /** A process that does not answer holds the lock of its chain. Others must not wait for it long. */
 const WAIT_SHORTLY: Statement = { text: "SET LOCAL lock_timeout TO '1s'" };
 
-/** Returns the functions of a transaction that holds the lock of the chain. `head` is the last entry of the chain. */
-export function openTransaction(send: Run, head: AuditHead): OpenTransaction {
+/**
+ * Returns the functions of a transaction that holds the lock of the chain, and its progress: the entries, and the first
+ * error of a statement. `head` is the last entry of the chain.
+ */
+export function openTransaction(send: Run, head: AuditHead) {
   const entries: PlacedEntry[] = [];
   let failure: PgError | undefined;
 
@@ -250,28 +245,25 @@ export function openTransaction(send: Run, head: AuditHead): OpenTransaction {
     return entries.at(-1) ?? head;
   }
 
-  return {
-    entries,
-    failure: () => failure,
-    transaction: {
-      run,
-      chain: head.chain,
-      append: (...drafts) => append(drafts, false),
-      async record(draft) {
-        await append([draft], false);
-        await insertReply(run, draft);
-      },
-      async recordRemoval(draft) {
-        await append([draft], true);
-      },
-      async lockOpenChains() {
-        await Promise.all([run(WAIT_SHORTLY), run(LOCK_OPEN_CHAINS)]);
-      },
-      async touchAuthority() {
-        await run(TOUCH_AUTHORITY);
-      },
+  const transaction: Transaction = {
+    run,
+    chain: head.chain,
+    append: (...drafts) => append(drafts, false),
+    async record(draft) {
+      await append([draft], false);
+      await insertReply(run, draft);
+    },
+    async recordRemoval(draft) {
+      await append([draft], true);
+    },
+    async lockOpenChains() {
+      await Promise.all([run(WAIT_SHORTLY), run(LOCK_OPEN_CHAINS)]);
+    },
+    async touchAuthority() {
+      await run(TOUCH_AUTHORITY);
     },
   };
+  return { transaction, entries, failure: () => failure };
 }
 
 /** Runs a change alone in a transaction of a chain. Rejects with `TransactionFailed` or `CommitLost`. */
@@ -281,7 +273,7 @@ export function runChange(
   change: (transaction: Transaction) => Promise<unknown>,
 ): Promise<Committed> {
   return within(client, CHANGE_LIMIT_MS, async () => {
-    let opened: OpenTransaction | undefined;
+    let opened: ReturnType<typeof openTransaction> | undefined;
     let done: Outcome;
     try {
       opened = openTransaction(client.run, await begin(client, BEGIN_CHANGE, chain));

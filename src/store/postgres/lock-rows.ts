@@ -1,13 +1,10 @@
+import type { TokenRecord } from '../../core/ports.ts';
 import { isStorableText } from '../rows/stored-value.ts';
 import type { Bound, Run } from './connections.ts';
 import { listsOf, type Statement } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
-/** The names of a token to lock. */
-export interface TokenName {
-  readonly tenant_id: string;
-  readonly id: string;
-}
+type TokenName = Pick<TokenRecord, 'tenant_id' | 'id'>;
 
 /**
  * The statements of this module, for the test of their plans. Each list is a subquery, so that the planner does not

@@ -15,7 +15,7 @@ import { findVault, requireVault } from './vault-check.ts';
  * The time limits of a statement in milliseconds, by the use of its connection. Transactions of the lane set lower
  * ones.
  */
-const LIMITS = { reader: 5000, slow: 30_000, lane: 70_000 } as const;
+export const LIMITS = { reader: 5000, slow: 30_000, lane: 70_000 } as const;
 
 const PING_LIMIT_MS = 2000;
 
@@ -50,11 +50,6 @@ export async function connectTo(url: StoreUrl, limit: number, options: StoreOpti
     return { name, text: renamed };
   }
   return { ...client, run: (statement, values) => client.run(rename(statement), values) };
-}
-
-/** Connects to read the header and the clock. Pass the connection to `openConnections`. */
-export function connectReader(url: StoreUrl, options: StoreOptions): Promise<SqlClient> {
-  return connectTo(url, LIMITS.reader, options);
 }
 
 /**

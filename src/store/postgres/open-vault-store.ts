@@ -2,7 +2,7 @@ import { Fault } from '../../core/fault.ts';
 import type { Instant, Store, VaultHeader } from '../../core/ports.ts';
 import { readClock } from './database-clock.ts';
 import { insertHeader, readHeader } from './header-row.ts';
-import { connectReader, connectTo, openConnections, type StoreOptions } from './open-connections.ts';
+import { connectTo, LIMITS, openConnections, type StoreOptions } from './open-connections.ts';
 import { NOT_ALLOWED, PgError, treatmentOf } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
 import { createSchema, FORMAT, grantAccess } from './schema.ts';
@@ -41,7 +41,7 @@ const FAULTS: Readonly<Record<Exclude<VaultState, 'current'>, (shown: string) =>
  * `newer_format` and those of `connectStore`.
  */
 export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}): Promise<OpenedVaultStore> {
-  const reader = await connectReader(url, options);
+  const reader = await connectTo(url, LIMITS.reader, options);
   try {
     const { header, format } = await readVault(reader, url);
     const connections = openConnections(url, options, { reader, vaultId: header.vault_id });

@@ -31,12 +31,6 @@ interface Start {
   readonly isOrdered: boolean;
 }
 
-interface Choice {
-  readonly start: Start;
-  /** Whether the search reads only few tokens for any page. */
-  readonly isFew: boolean;
-}
-
 /** The facts about a tenant that decide where a search starts. */
 export interface Weights {
   readonly tenant: number;
@@ -210,7 +204,8 @@ export function planWalk(
     ) t ON true ORDER BY i.created_at DESC, i.id`;
 }
 
-function choose(weights: Weights, query: TokenQuery): Choice {
+/** Returns the best start. `isFew` is true if the search reads only few tokens for any page. */
+function choose(weights: Weights, query: TokenQuery) {
   const served = query.all.flatMap((condition, index) => {
     const expected = weights.expected[index];
     return expected === undefined ? [] : [{ condition, ...expected }];
