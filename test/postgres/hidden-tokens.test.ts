@@ -28,7 +28,8 @@ function visitsOf(node: Node): number {
 function counting(run: Run) {
   let visited = 0;
   const counted: Run = async (statement, values) => {
-    const [[plans] = []] = await run({ text: `EXPLAIN (ANALYZE, TIMING off, FORMAT JSON) ${statement.text}` }, values);
+    const text = typeof statement === 'string' ? statement : statement.text;
+    const [[plans] = []] = await run(`EXPLAIN (ANALYZE, TIMING off, FORMAT JSON) ${text}`, values);
     const [plan] = plans as readonly { readonly Plan: Node }[];
     if (plan !== undefined) visited += visitsOf(plan.Plan);
     return run(statement, values);

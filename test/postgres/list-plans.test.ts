@@ -143,7 +143,7 @@ describe.each(['fresh', 'no'])('the statements of a list, with %s statistics', (
   afterAll(() => client.close());
 
   async function explain(fragment: Fragment, settings: Statement = PLAN_BY_ORDER): Promise<Explained> {
-    const [{ text }, values] = toBound(fragment);
+    const [text, values] = toBound(fragment);
     await client.run({ text: 'BEGIN' });
     await client.run(settings);
     const [[plans] = []] = await client.run({ text: `EXPLAIN (ANALYZE, FORMAT JSON) ${text}` }, values);

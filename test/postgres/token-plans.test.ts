@@ -5,7 +5,7 @@ import { TOKEN_LISTS } from '../../src/store/postgres/insert-tokens.ts';
 import { LOCKS } from '../../src/store/postgres/lock-rows.ts';
 import { REPLIES } from '../../src/store/postgres/reply-rows.ts';
 import { inSchema } from '../../src/store/postgres/schema.ts';
-import type { Statement } from '../../src/store/postgres/sql-client.ts';
+import type { NamedStatement } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { TENANT_READS } from '../../src/store/postgres/tenant-rows.ts';
 import { TOKEN_READS } from '../../src/store/postgres/token-reads.ts';
@@ -69,7 +69,7 @@ beforeAll(async () => {
 });
 
 /** Resolves to the plan that a named statement keeps when it is prepared on empty tables. */
-async function planOf({ text }: Statement): Promise<PlanNode> {
+async function planOf({ text }: NamedStatement): Promise<PlanNode> {
   const client = await openClient(url);
   await client.run({ text: 'SET plan_cache_mode = force_generic_plan' });
   await client.run({ text: `PREPARE statement AS ${inSchema(text, 'vault')}` });
@@ -82,7 +82,7 @@ async function planOf({ text }: Statement): Promise<PlanNode> {
 }
 
 describe('a plan that is made on empty tables finds rows by their whole key', () => {
-  const statements: Readonly<Record<string, Statement>> = {
+  const statements: Readonly<Record<string, NamedStatement>> = {
     ...TOKEN_READS,
     ...TOKEN_CHANGES,
     ...TOKEN_LISTS,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TokenIndexes, TokenRecord } from '../../src/core/ports.ts';
 import { LOCKS } from '../../src/store/postgres/lock-rows.ts';
 import { inSchema, schemaStatements } from '../../src/store/postgres/schema.ts';
+import { TOKEN_CHANGES } from '../../src/store/postgres/token-statements.ts';
 import { blindsOf } from '../../src/store/postgres/token-writes.ts';
 import {
   blind,
@@ -219,8 +220,8 @@ const reindexTwice: Round = async (isGuarded) => {
   const statements: typeof member.statements = (...place) => {
     const [replace, reindex] = member.statements(...place);
     if (replace === undefined || reindex === undefined) throw new Error('unreachable');
-    const text = reindex[0].text.replace('unnest(blinds)', 'unnest($3::uuid[])');
-    return [replace, [{ text }, [...reindex[1], blinds]]];
+    const text = TOKEN_CHANGES.reindex.text.replace('unnest(blinds)', 'unnest($3::uuid[])');
+    return [replace, [text, [...reindex[1], blinds]]];
   };
   return {
     tenantId,

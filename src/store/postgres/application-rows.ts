@@ -31,27 +31,17 @@ export const APPLICATION_READS = {
 const LISTED = `FROM vault.application a WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)
   AND (a.expires_at IS NULL OR a.expires_at > $2) AND ($3::uuid[] IS NULL OR a.id = ANY ($3))
   AND ($4::smallint[] IS NULL OR a.type = ANY ($4))`;
-const PAGE: Statement = {
-  text: `SELECT ${APPLICATION.of('a')} ${LISTED} ORDER BY a.created_at DESC, a.id LIMIT $5 OFFSET $6`,
-};
-const COUNT: Statement = { text: `SELECT count(*) ${LISTED}` };
+const PAGE = `SELECT ${APPLICATION.of('a')} ${LISTED} ORDER BY a.created_at DESC, a.id LIMIT $5 OFFSET $6`;
+const COUNT = `SELECT count(*) ${LISTED}`;
 
-const EXISTS: Statement = { text: 'SELECT 1 FROM vault.application WHERE tenant = $1 AND id = $2' };
-const INSERT: Statement = {
-  text: `INSERT INTO vault.application (tenant, ${APPLICATION.names})
-    VALUES ($1, ${parametersOf(APPLICATION.names, 2)})`,
-};
-const REPLACE: Statement = {
-  text: `UPDATE vault.application SET ${assignmentsOf(APPLICATION.changing, 4)}
-    WHERE tenant = $1 AND id = $2 AND revision = $3 RETURNING 1`,
-};
-const REMOVE: Statement = {
-  text: `DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND ($3::bigint IS NULL OR revision = $3)
-    RETURNING id`,
-};
-const REMOVE_CHILDREN: Statement = {
-  text: 'DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 RETURNING id',
-};
+const EXISTS = 'SELECT 1 FROM vault.application WHERE tenant = $1 AND id = $2';
+const INSERT = `INSERT INTO vault.application (tenant, ${APPLICATION.names})
+    VALUES ($1, ${parametersOf(APPLICATION.names, 2)})`;
+const REPLACE = `UPDATE vault.application SET ${assignmentsOf(APPLICATION.changing, 4)}
+    WHERE tenant = $1 AND id = $2 AND revision = $3 RETURNING 1`;
+const REMOVE = `DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND ($3::bigint IS NULL OR revision = $3)
+    RETURNING id`;
+const REMOVE_CHILDREN = 'DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 RETURNING id';
 
 /**
  * Removes an application, those that it created, and the replies to them. Writes the entry for their ids. Resolves to

@@ -51,17 +51,11 @@ export const CHAIN = {
 } as const satisfies Record<string, Statement>;
 
 /** Waits for the writes of all processes. Run it after the lock of the root, so that it sees all earlier chains. */
-export const LOCK_OPEN_CHAINS: Statement = {
-  text: 'SELECT 1 FROM vault.chain WHERE closed_at IS NULL ORDER BY chain FOR UPDATE',
-};
+export const LOCK_OPEN_CHAINS = 'SELECT 1 FROM vault.chain WHERE closed_at IS NULL ORDER BY chain FOR UPDATE';
 
-const FIND_WRITTEN: Statement = {
-  text: `SELECT s.sequence FROM unnest($2::bigint[], $3::bytea[]) s (sequence, link), ${ENTRY_OF_S}`,
-};
-const INSERT: Statement = {
-  text: `INSERT INTO vault.audit (chain, sequence, at, sealed, link)
-    SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[])`,
-};
+const FIND_WRITTEN = `SELECT s.sequence FROM unnest($2::bigint[], $3::bytea[]) s (sequence, link), ${ENTRY_OF_S}`;
+const INSERT = `INSERT INTO vault.audit (chain, sequence, at, sealed, link)
+    SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[])`;
 
 /** An entry with its place in a chain. Every write locks the row of its chain. */
 export interface PlacedEntry extends Place {
@@ -69,12 +63,10 @@ export interface PlacedEntry extends Place {
 }
 
 /** Returns the statement that selects the last row of each chain that meets the condition, for `toHead`, and its time. */
-export function headsWhere(condition: string): Statement {
-  return {
-    text: `SELECT c.chain, h.sequence, h.link, h.at FROM vault.chain c,
+export function headsWhere(condition: string): string {
+  return `SELECT c.chain, h.sequence, h.link, h.at FROM vault.chain c,
       LATERAL (SELECT sequence, link, at FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1) h
-    WHERE ${condition} ORDER BY c.chain`,
-  };
+    WHERE ${condition} ORDER BY c.chain`;
 }
 
 /** Decodes a row that begins with a chain, and the sequence and link of its last entry. */

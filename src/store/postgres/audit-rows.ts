@@ -21,65 +21,49 @@ const APPENDING: LaneMember<void> = {
   },
 };
 
-const READ: Statement = {
-  text: `SELECT sequence, at, sealed, link FROM vault.audit WHERE chain = $1 AND sequence > $2
-      AND (sequence > 0 OR chain > 0) ORDER BY sequence LIMIT $3`,
-};
+const READ = `SELECT sequence, at, sealed, link FROM vault.audit WHERE chain = $1 AND sequence > $2
+      AND (sequence > 0 OR chain > 0) ORDER BY sequence LIMIT $3`;
 const HEADS = headsWhere('true');
-const FIND_LAST: Statement = {
-  text: `SELECT DISTINCT ON (c.chain) c.chain, s.sequence, s.n FROM vault.chain c, unnest($1::uuid[]) w (blind),
+const FIND_LAST = `SELECT DISTINCT ON (c.chain) c.chain, s.sequence, s.n FROM vault.chain c, unnest($1::uuid[]) w (blind),
       LATERAL (SELECT sequence, n FROM vault.audit_subject
         WHERE blind = w.blind AND chain = c.chain AND sequence <= $2 ORDER BY sequence DESC, n DESC LIMIT 1) s
-    ORDER BY c.chain, s.sequence DESC, s.n DESC`,
-};
-const FIND_UNINDEXED: Statement = {
-  text: `SELECT DISTINCT w.sequence FROM unnest($2::bigint[], $3::uuid[], $4::integer[]) w (sequence, blind, n)
+    ORDER BY c.chain, s.sequence DESC, s.n DESC`;
+const FIND_UNINDEXED = `SELECT DISTINCT w.sequence FROM unnest($2::bigint[], $3::uuid[], $4::integer[]) w (sequence, blind, n)
     LEFT JOIN LATERAL (SELECT true AS found FROM vault.audit_subject
       WHERE blind = w.blind AND chain = $1 AND sequence = w.sequence AND n = w.n OFFSET 0) s ON true
-    WHERE s.found IS NULL`,
-};
+    WHERE s.found IS NULL`;
 /** Returns a statement that counts the entries of an index up to a row of the chain. */
-const counting = (table: 'audit_index' | 'audit_subject'): Statement => ({
-  text: `SELECT count(*) FROM vault.${table} WHERE chain = $1 AND sequence <= $2`,
-});
+const counting = (table: 'audit_index' | 'audit_subject') =>
+  `SELECT count(*) FROM vault.${table} WHERE chain = $1 AND sequence <= $2`;
 const COUNT_INDEX = counting('audit_subject');
 const COUNT_LOG = counting('audit_index');
 
-const LOG_END: Statement = { text: 'SELECT logged FROM vault.chain WHERE chain = $1' };
+const LOG_END = 'SELECT logged FROM vault.chain WHERE chain = $1';
 /** Returns the end of the log index; nothing if a prune has removed the row `$2` since the caller read it. */
-const LOG_END_WITH_ROW: Statement = {
-  text: 'SELECT logged FROM vault.chain JOIN vault.audit USING (chain) WHERE chain = $1 AND sequence = $2',
-};
-const SET_LOG_END: Statement = { text: 'UPDATE vault.chain SET logged = $2 WHERE chain = $1 AND logged < $2' };
-const INDEX_LOG: Statement = {
-  text: `INSERT INTO vault.audit_index (blind, chain, sequence)
-    SELECT blind, $1, sequence FROM unnest($2::bigint[], $3::uuid[]) w (sequence, blind) ON CONFLICT DO NOTHING`,
-};
+const LOG_END_WITH_ROW =
+  'SELECT logged FROM vault.chain JOIN vault.audit USING (chain) WHERE chain = $1 AND sequence = $2';
+const SET_LOG_END = 'UPDATE vault.chain SET logged = $2 WHERE chain = $1 AND logged < $2';
+const INDEX_LOG = `INSERT INTO vault.audit_index (blind, chain, sequence)
+    SELECT blind, $1, sequence FROM unnest($2::bigint[], $3::uuid[]) w (sequence, blind) ON CONFLICT DO NOTHING`;
 /** Returns a query of `table`: for each blind index in `$2`, the newest `$4` sequences of the chain before `$3`. */
 function loggedIn(table: 'audit_index' | 'audit_subject'): string {
   return `SELECT l.sequence FROM unnest($2::uuid[]) w (blind), LATERAL (SELECT DISTINCT sequence FROM vault.${table}
     WHERE blind = w.blind AND chain = $1 AND sequence < $3 ORDER BY sequence DESC LIMIT $4) l`;
 }
-const FIND_LOGGED: Statement = {
-  text: `SELECT sequence FROM (${loggedIn('audit_index')} UNION ${loggedIn('audit_subject')}) found
-    ORDER BY sequence DESC LIMIT $4`,
-};
-const FIND_UNLOGGED: Statement = {
-  text: `SELECT DISTINCT w.sequence FROM unnest($2::bigint[], $3::uuid[]) w (sequence, blind)
+const FIND_LOGGED = `SELECT sequence FROM (${loggedIn('audit_index')} UNION ${loggedIn('audit_subject')}) found
+    ORDER BY sequence DESC LIMIT $4`;
+const FIND_UNLOGGED = `SELECT DISTINCT w.sequence FROM unnest($2::bigint[], $3::uuid[]) w (sequence, blind)
     LEFT JOIN LATERAL (SELECT true AS found FROM vault.audit_index
       WHERE blind = w.blind AND chain = $1 AND sequence = w.sequence OFFSET 0) s ON true
-    WHERE s.found IS NULL`,
-};
+    WHERE s.found IS NULL`;
 
-const PRUNE: Statement = { text: 'DELETE FROM vault.audit WHERE chain = $1 AND sequence BETWEEN $2 AND $3' };
-const PRUNE_INDEXES: readonly Statement[] = ['audit_subject', 'audit_index'].map((table) => ({
-  text: `DELETE FROM vault.${table} WHERE chain = $1 AND sequence BETWEEN $2 AND $3 AND blind = ANY ($4::uuid[])`,
-}));
+const PRUNE = 'DELETE FROM vault.audit WHERE chain = $1 AND sequence BETWEEN $2 AND $3';
+const PRUNE_INDEXES = ['audit_subject', 'audit_index'].map(
+  (table) => `DELETE FROM vault.${table} WHERE chain = $1 AND sequence BETWEEN $2 AND $3 AND blind = ANY ($4::uuid[])`,
+);
 /** Ends the log index at the last row of the chain if it ended later. */
-const SHORTEN_LOG: Statement = {
-  text: `UPDATE vault.chain SET logged = least(logged,
-      (SELECT coalesce(max(sequence), 0) FROM vault.audit WHERE chain = $1)) WHERE chain = $1`,
-};
+const SHORTEN_LOG = `UPDATE vault.chain SET logged = least(logged,
+      (SELECT coalesce(max(sequence), 0) FROM vault.audit WHERE chain = $1)) WHERE chain = $1`;
 
 /**
  * Decodes a row of `audit`. Replaces an invalid time of a damaged row with 0, so that the chain breaks at this entry.

@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { ConnectionOptions } from 'node:tls';
 import { Fault } from '../../core/fault.ts';
 import { toPgError, treatmentOf } from './pg-error.ts';
-import { type SqlClient, type Statement, sqlClient } from './sql-client.ts';
+import { type SqlClient, sqlClient } from './sql-client.ts';
 import { hostText, type StoreHost, type StoreUrl } from './store-url.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
@@ -14,10 +14,8 @@ const MIN_VERSION = 140_000;
 const OTHERS = 0o077;
 
 /** Asks the server itself: behind a connection pooler, the parameter status may be outdated. */
-const SERVER: Statement = {
-  text: `SELECT current_setting('server_encoding'), pg_is_in_recovery(), current_setting('transaction_read_only'),
-    current_setting('server_version_num', true)::int, current_setting('fsync', true), current_setting('full_page_writes', true)`,
-};
+const SERVER = `SELECT current_setting('server_encoding'), pg_is_in_recovery(), current_setting('transaction_read_only'),
+    current_setting('server_version_num', true)::int, current_setting('fsync', true), current_setting('full_page_writes', true)`;
 
 export interface ConnectOptions {
   /** The limit of one statement in milliseconds. Exceeding it cuts the connection. */

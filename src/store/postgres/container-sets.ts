@@ -1,7 +1,6 @@
 import type { TokenIndexes, TokenRecord } from '../../core/ports.ts';
 import { MAX_SET_NUMBER, nameOf } from '../rows/container-sets.ts';
 import type { Connections } from './connections.ts';
-import type { Statement } from './sql-client.ts';
 import { blindText, uuidKey } from './uuid-text.ts';
 
 /** The time in milliseconds for which a process asks for no other number of a tenant that had no free one. */
@@ -15,16 +14,14 @@ const MAX_KNOWN = 10_000;
  * number now, and whether a number was free. Adds nothing if another process takes the number at the same time, or if
  * the index key is not the newest.
  */
-const ADD: Statement = {
-  text: `WITH n AS (SELECT tenant FROM vault.tenant WHERE id = $1::uuid AND index_key_id = $2::integer),
+const ADD = `WITH n AS (SELECT tenant FROM vault.tenant WHERE id = $1::uuid AND index_key_id = $2::integer),
 free AS (SELECT min(number) AS number FROM generate_series(1, ${MAX_SET_NUMBER}) g (number)
   WHERE NOT EXISTS (SELECT 1 FROM n, vault.container_set s WHERE s.tenant = n.tenant AND s.number = g.number)),
 known AS (SELECT 1 FROM vault.container_set WHERE tenant = (SELECT tenant FROM n) AND name = $3::uuid),
 added AS (INSERT INTO vault.container_set (tenant, name, number, index_key_id, containers)
   SELECT n.tenant, $3, free.number, $2, $4::uuid[] FROM n, free WHERE free.number IS NOT NULL AND NOT EXISTS (TABLE known)
   ON CONFLICT DO NOTHING RETURNING 1)
-SELECT EXISTS (TABLE known) OR EXISTS (TABLE added), free.number IS NOT NULL FROM n, free`,
-};
+SELECT EXISTS (TABLE known) OR EXISTS (TABLE added), free.number IS NOT NULL FROM n, free`;
 
 /** The containers of a token, without repetitions, and the name of their set; null without containers. */
 type Named = readonly [containers: readonly string[], name: string | null];

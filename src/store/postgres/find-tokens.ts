@@ -6,7 +6,7 @@ import { type TokenQuery, toQuery, weightOf } from '../rows/token-query.ts';
 import { storedTokenType } from '../rows/type-codes.ts';
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
 import { type Fragment, toBound } from './fragment.ts';
-import type { Row, Statement } from './sql-client.ts';
+import type { Row } from './sql-client.ts';
 import { planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
 import { PRESENTED_COLUMNS, SCANNED_COLUMNS, toPresentedToken, toScannedToken } from './token-reads.ts';
 import { uuidKey } from './uuid-text.ts';
@@ -16,18 +16,12 @@ const WALK_WIDTH = 3;
 
 const send = (run: Run, fragment: Fragment | undefined) => fragment && run(...toBound(fragment));
 
-const TYPES: Statement = {
-  text: `SELECT type, sum(live)::bigint, max(last_created_at) FROM vault.token_count
-WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) GROUP BY type ORDER BY type`,
-};
-const EXPIRED: Statement = {
-  text: `SELECT type, count(*) FROM vault.token WHERE expires_at <= $2 AND expires_at IS NOT NULL
-  AND tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND deleted_at IS NULL GROUP BY type`,
-};
-const ACTIVE: Statement = {
-  text: `SELECT coalesce(sum(active), 0)::bigint FROM vault.token_count
-WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND month = $2`,
-};
+const TYPES = `SELECT type, sum(live)::bigint, max(last_created_at) FROM vault.token_count
+WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) GROUP BY type ORDER BY type`;
+const EXPIRED = `SELECT type, count(*) FROM vault.token WHERE expires_at <= $2 AND expires_at IS NOT NULL
+  AND tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND deleted_at IS NULL GROUP BY type`;
+const ACTIVE = `SELECT coalesce(sum(active), 0)::bigint FROM vault.token_count
+WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND month = $2`;
 
 /** Returns the number of matches; undefined if too many tokens have expired to subtract them. */
 function totalOf([row = []]: readonly Row[]): number | undefined {

@@ -1,4 +1,3 @@
-import type { Bound } from './connections.ts';
 import type { Parameter } from './sql-client.ts';
 
 /** A piece of SQL: texts, and the values of its parameters between them. */
@@ -33,8 +32,8 @@ export function join(fragments: readonly Fragment[], operator: 'AND' | 'OR'): Fr
 }
 
 /** Returns an unnamed statement, which PostgreSQL plans for its values. */
-export function toBound({ parts }: Fragment): Bound {
+export function toBound({ parts }: Fragment): readonly [text: string, values: readonly Parameter[]] {
   const values: Parameter[] = [];
   const text = parts.map((part) => (typeof part === 'string' ? part : `$${values.push(part.value)}`)).join('');
-  return [{ text }, values];
+  return [text, values];
 }

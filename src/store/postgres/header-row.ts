@@ -21,20 +21,16 @@ const HEADER = columns<Omit<VaultHeader, 'slots'>>(
 const NAMES = [...HEADER.names, 'slot_numbers', 'slot_bytes'];
 
 const READ: Statement = { name: 'header', text: `SELECT ${NAMES} FROM vault.header` };
-const INSERT: Statement = {
-  text: `INSERT INTO vault.header (one, ${NAMES}) VALUES (1, ${parametersOf(NAMES, 1)})`,
-};
-const REPLACE: Statement = { text: `UPDATE vault.header SET ${assignmentsOf(NAMES, 1)}` };
+const INSERT = `INSERT INTO vault.header (one, ${NAMES}) VALUES (1, ${parametersOf(NAMES, 1)})`;
+const REPLACE = `UPDATE vault.header SET ${assignmentsOf(NAMES, 1)}`;
 
-const COUNT_KEYS: Statement = { text: 'SELECT count(*) FROM vault.tenant_key' };
+const COUNT_KEYS = 'SELECT count(*) FROM vault.tenant_key';
 /** Parameters: tenant ids, key ids, wrapped keys, new generations, the old generation. */
-const REWRAP: Statement = {
-  text: `WITH changed AS (UPDATE vault.tenant_key k SET wrapped = w.wrapped, generation = w.generation
+const REWRAP = `WITH changed AS (UPDATE vault.tenant_key k SET wrapped = w.wrapped, generation = w.generation
     FROM unnest($1::uuid[], $2::integer[], $3::bytea[], $4::integer[]) w (tenant_id, key_id, wrapped, generation)
       JOIN vault.tenant n ON n.id = w.tenant_id
     WHERE k.tenant = n.tenant AND k.key_id = w.key_id AND k.generation = $5 RETURNING 1)
-  SELECT count(*) FROM changed`,
-};
+  SELECT count(*) FROM changed`;
 
 function toHeader(row: Row): VaultHeader {
   const [numbers = [], all = []] = row.slice(HEADER.names.length).map(storedList);

@@ -1,7 +1,7 @@
 import type { Finding } from '../../core/maintenance-ports.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import type { Run } from './connections.ts';
-import type { Row, Statement } from './sql-client.ts';
+import type { Row } from './sql-client.ts';
 
 /** Returns the statement that counts the rows of `token` in `from`, for `CounterCheck.add`. */
 export function countTokens(from: string): string {
@@ -10,11 +10,9 @@ export function countTokens(from: string): string {
 }
 
 /** Selects the sums of the counters over all chains. */
-const COUNTERS: Statement = {
-  text: `SELECT tenant, type, key_id, index_key_id, month, sum(live)::bigint, sum(active)::bigint, max(last_created_at)
-    FROM vault.token_count GROUP BY tenant, type, key_id, index_key_id, month`,
-};
-const TENANTS: Statement = { text: 'SELECT tenant, id::text FROM vault.tenant' };
+const COUNTERS = `SELECT tenant, type, key_id, index_key_id, month, sum(live)::bigint, sum(active)::bigint, max(last_created_at)
+    FROM vault.token_count GROUP BY tenant, type, key_id, index_key_id, month`;
+const TENANTS = 'SELECT tenant, id::text FROM vault.tenant';
 
 /**
  * Returns a check that compares the counters with the numbers of tokens. Call `add` for each step of the count, then

@@ -4,7 +4,7 @@ import { LAST_INSTANT, storedNumber, storedText } from '../rows/stored-value.ts'
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
 import { countTokens, inspectCounters } from './inspect-counters.ts';
 import { schemaStatements } from './schema.ts';
-import type { Parameter, Statement } from './sql-client.ts';
+import type { Parameter } from './sql-client.ts';
 
 /** A check. `sql` selects the ids of wrong rows, and `what` describes the damage. */
 interface Check {
@@ -159,30 +159,24 @@ const TOKEN_CHECKS: readonly Check[] = [
 
 const TOKENS = `WITH t AS (SELECT * FROM vault.token WHERE token > $1 AND token <= $2
   AND tenant NOT IN (SELECT tenant FROM vault.purge))`;
-const NEXT_TOKENS: Statement = {
-  text: `SELECT max(token) FROM (SELECT token FROM vault.token WHERE token > $1 ORDER BY token LIMIT $2::bigint) t`,
-};
-const NUMBERS: Statement = { text: `${TOKENS} ${countTokens('t')}` };
+const NEXT_TOKENS = `SELECT max(token) FROM (SELECT token FROM vault.token WHERE token > $1 ORDER BY token LIMIT $2::bigint) t`;
+const NUMBERS = `${TOKENS} ${countTokens('t')}`;
 
 /** At most $6 entries of `token_index` after a cursor, in order. */
 const ENTRIES = `(SELECT * FROM vault.token_index
   WHERE (tenant, blind, set_number, created_at, token) > ($1::int, $2::uuid, $3::smallint, $4::bigint, $5::bigint)
   ORDER BY tenant, blind, set_number, created_at, token LIMIT $6::bigint) i`;
-const LAST_ENTRY: Statement = {
-  text: `SELECT tenant, blind, set_number, created_at, token FROM ${ENTRIES}
-    ORDER BY tenant DESC, blind DESC, set_number DESC, created_at DESC, token DESC LIMIT 1`,
-};
+const LAST_ENTRY = `SELECT tenant, blind, set_number, created_at, token FROM ${ENTRIES}
+    ORDER BY tenant DESC, blind DESC, set_number DESC, created_at DESC, token DESC LIMIT 1`;
 /**
  * Selects the wrong entries: the tenant if it does not exist, the blind index, and the id of the live token, if there
  * is one.
  */
-const WRONG_ENTRIES: Statement = {
-  text: `SELECT CASE WHEN n.tenant IS NULL THEN 'tenant ' || i.tenant END, i.blind::text, t.id FROM ${ENTRIES}
+const WRONG_ENTRIES = `SELECT CASE WHEN n.tenant IS NULL THEN 'tenant ' || i.tenant END, i.blind::text, t.id FROM ${ENTRIES}
     LEFT JOIN ${KNOWN} n ON n.tenant = i.tenant
     LEFT JOIN LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t
       ON t.tenant = i.tenant AND t.set_number = i.set_number AND t.created_at = i.created_at AND t.deleted_at IS NULL
-    WHERE n.tenant IS NULL OR (i.blind = ANY (t.blinds)) IS NOT TRUE`,
-};
+    WHERE n.tenant IS NULL OR (i.blind = ANY (t.blinds)) IS NOT TRUE`;
 const FIRST_ENTRY = [-(2 ** 31), '00000000-0000-0000-0000-000000000000', 0, 0, 0];
 
 /**
@@ -215,7 +209,7 @@ export function inspectTables({ readSnapshot }: Pick<Connections, 'readSnapshot'
 
 async function findingsOf(run: Run, check: Check, rows = '', values: readonly Parameter[] = []): Promise<Finding[]> {
   const { table, what, sql } = check;
-  const found = await run({ text: `${rows} ${sql}` }, values);
+  const found = await run(`${rows} ${sql}`, values);
   return found.map(([id]) => ({ table, id: storedText(id), what }));
 }
 

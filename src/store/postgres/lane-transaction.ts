@@ -65,16 +65,14 @@ export interface Committed {
  * Returns the statement that begins a transaction with time limits on the server, because other writes wait for its
  * lock.
  */
-function beginFor(limit: string): Statement {
-  return {
-    text: `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on;
+function beginFor(limit: string): string {
+  return `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on;
       SET LOCAL statement_timeout TO '${limit}'; SET LOCAL lock_timeout TO '4s';
-      SET LOCAL idle_in_transaction_session_timeout TO '5s'`,
-  };
+      SET LOCAL idle_in_transaction_session_timeout TO '5s'`;
 }
 const BEGIN_GROUP = beginFor('5s');
 const BEGIN_CHANGE = beginFor('60s');
-const ROLLBACK: Statement = { text: 'ROLLBACK' };
+const ROLLBACK = 'ROLLBACK';
 
 /** The time after which a silent connection is cut, in milliseconds. It is longer than the limits on the server. */
 const GROUP_LIMIT_MS = 10_000;
@@ -217,9 +215,9 @@ function readAll(prepared: readonly Prepared[], answers: readonly Answers[]): Co
   return { outcomes, head, isAstray: isAstray === true };
 }
 
-const TOUCH_AUTHORITY: Statement = { text: 'UPDATE vault.sweep SET authority = gen_random_uuid()' };
+const TOUCH_AUTHORITY = 'UPDATE vault.sweep SET authority = gen_random_uuid()';
 /** A process that does not answer holds the lock of its chain. Others must not wait for it long. */
-const WAIT_SHORTLY: Statement = { text: "SET LOCAL lock_timeout TO '1s'" };
+const WAIT_SHORTLY = "SET LOCAL lock_timeout TO '1s'";
 
 /**
  * Returns the functions of a transaction that holds the lock of the chain, and its progress: the entries, and the first

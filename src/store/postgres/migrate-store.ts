@@ -4,7 +4,7 @@ import { NOW } from './database-clock.ts';
 import type { StoreOptions } from './open-connections.ts';
 import { readVault, withConnection } from './open-vault-store.ts';
 import { FORMAT } from './schema.ts';
-import type { SqlClient, Statement } from './sql-client.ts';
+import type { SqlClient } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
 import { findVault } from './vault-check.ts';
 
@@ -34,13 +34,9 @@ const MIGRATIONS: readonly Migration[] = [];
 
 const LIMIT_MS = 600_000;
 
-const BEGIN: Statement = {
-  text: `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on; SET LOCAL lock_timeout TO '2s'`,
-};
-const LOCK: Statement = { text: 'SELECT format FROM vault.format FOR UPDATE' };
-const RAISE: Statement = {
-  text: `UPDATE vault.format SET format = $1, serves_from = $2, migrated_at = ${NOW}`,
-};
+const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on; SET LOCAL lock_timeout TO '2s'`;
+const LOCK = 'SELECT format FROM vault.format FOR UPDATE';
+const RAISE = `UPDATE vault.format SET format = $1, serves_from = $2, migrated_at = ${NOW}`;
 
 /**
  * Updates the tables of an older format, in one transaction. Waits at most two seconds for each lock, because daemons
@@ -72,7 +68,7 @@ async function migrate({ run }: SqlClient, { shown }: StoreUrl, options: Migrate
       });
     }
     if (dryRun) continue;
-    for (const text of step.statements) await run({ text });
+    for (const statement of step.statements) await run(statement);
     await run(RAISE, [format + 1, step.serves_from]);
   }
   return { from, to, steps: to - from };

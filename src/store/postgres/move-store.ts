@@ -14,7 +14,7 @@ import { PgError } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
 import { createSchema, grantAccess, TABLE_NAMES } from './schema.ts';
 import { soleConnection } from './sole-connection.ts';
-import type { SqlClient, Statement } from './sql-client.ts';
+import type { SqlClient } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
 import { findVault } from './vault-check.ts';
 
@@ -23,38 +23,28 @@ const LIMIT_MS = 600_000;
 
 const SETTINGS = `SET LOCAL synchronous_commit TO on; SET LOCAL idle_in_transaction_session_timeout TO 0;
   SET LOCAL statement_timeout TO 0; SET LOCAL lock_timeout TO '10s'`;
-const BEGIN: Statement = { text: `BEGIN ISOLATION LEVEL READ COMMITTED; ${SETTINGS}` };
-const BEGIN_COPY: Statement = { text: `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}` };
+const BEGIN = `BEGIN ISOLATION LEVEL READ COMMITTED; ${SETTINGS}`;
+const BEGIN_COPY = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}`;
 
-const COUNT: Statement = { text: `SELECT count(*) FROM vault.token WHERE deleted_at IS NULL AND ${OF_TENANT}` };
+const COUNT = `SELECT count(*) FROM vault.token WHERE deleted_at IS NULL AND ${OF_TENANT}`;
 
 /** Nobody serves a vault whose format is negative. */
-const NEGATE: Statement = { text: 'UPDATE vault.format SET format = -format' };
-const SERVE: Statement = { text: 'UPDATE vault.format SET format = -format WHERE format < 0' };
+const NEGATE = 'UPDATE vault.format SET format = -format';
+const SERVE = 'UPDATE vault.format SET format = -format WHERE format < 0';
 /** The statements that end the service of a source. */
-const LEAVE: readonly Statement[] = [
-  NEGATE,
-  { text: `UPDATE vault.chain SET closed_at = ${NOW} WHERE closed_at IS NULL` },
-];
-const TAKE_BACK: readonly Statement[] = [
-  SERVE,
-  { text: `UPDATE vault.chain SET closed_at = NULL WHERE chain = ${ROOT_CHAIN}` },
-];
-const ADD_LAST: Statement = {
-  text: `INSERT INTO vault.audit (chain, sequence, at, sealed, link) VALUES (${ROOT_CHAIN}, $1, $2, $3, $4)`,
-};
+const LEAVE: readonly string[] = [NEGATE, `UPDATE vault.chain SET closed_at = ${NOW} WHERE closed_at IS NULL`];
+const TAKE_BACK: readonly string[] = [SERVE, `UPDATE vault.chain SET closed_at = NULL WHERE chain = ${ROOT_CHAIN}`];
+const ADD_LAST = `INSERT INTO vault.audit (chain, sequence, at, sealed, link) VALUES (${ROOT_CHAIN}, $1, $2, $3, $4)`;
 
 /**
  * Distinguishes an unfinished copy from a source that was moved away. Both have a negative format, but the root chain
  * of the copy is open.
  */
-const FIND_LEFT: Statement = {
-  text: `SELECT c.closed_at IS NOT NULL, (SELECT sealed FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1)
-    FROM vault.chain c WHERE c.chain = ${ROOT_CHAIN}`,
-};
-const HAS_ROW: Statement = { text: `SELECT 1 FROM vault.audit WHERE chain = ${ROOT_CHAIN} AND sealed = $1 LIMIT 1` };
+const FIND_LEFT = `SELECT c.closed_at IS NOT NULL, (SELECT sealed FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1)
+    FROM vault.chain c WHERE c.chain = ${ROOT_CHAIN}`;
+const HAS_ROW = `SELECT 1 FROM vault.audit WHERE chain = ${ROOT_CHAIN} AND sealed = $1 LIMIT 1`;
 /** The rows that a new schema has, and that the copy replaces. */
-const EMPTY: readonly Statement[] = [{ text: 'DELETE FROM vault.chain' }, { text: 'DELETE FROM vault.sweep' }];
+const EMPTY = ['DELETE FROM vault.chain', 'DELETE FROM vault.sweep'];
 const ANALYZED = ['token', 'token_index', 'audit', 'audit_subject'];
 
 /** Returns a database as the place of a vault that is moved. `grant` is the role of the daemons of the target. */
@@ -68,7 +58,7 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
       return result;
     });
 
-  const runAll = (statements: readonly Statement[]) =>
+  const runAll = (statements: readonly string[]) =>
     inTransaction(async ({ run }) => {
       for (const statement of statements) await run(statement);
     });
@@ -89,8 +79,8 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
         await insertHeader(run, header);
         for (const statement of [...EMPTY, NEGATE]) await run(statement);
         await make.fill(writeMoved(run), readMoved(run));
-        for (const text of COMPLETE) await run({ text });
-        for (const table of ANALYZED) await run({ text: `ANALYZE vault.${table}` });
+        for (const statement of COMPLETE) await run(statement);
+        for (const table of ANALYZED) await run(`ANALYZE vault.${table}`);
         await make.check(postgresStore(soleConnection(client)));
         if (options.grant !== undefined) await grantAccess(run, url, options.grant);
       }),
@@ -98,7 +88,7 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
     async removeCopy() {
       // Other tables may have the same names.
       if ((await findAt('target')).state !== 'arriving') return;
-      await runAll(TABLE_NAMES.map((table) => ({ text: `DROP TABLE vault.${table}` })));
+      await runAll(TABLE_NAMES.map((table) => `DROP TABLE vault.${table}`));
     },
     finishCopy: () => runAll([SERVE]),
     takeBack: () => runAll(TAKE_BACK),

@@ -81,14 +81,13 @@ export function readMoved(run: Run): ReadRows {
     const columns = Object.entries(table.columns);
     const values = columns.map(([name, kind]) => (kind === 'uuid' ? `uuid_send(${name})` : name));
     const source = sqlOf(QUERIES, table) ?? `SELECT * FROM vault.${table.name}`;
-    const text = `DECLARE moved NO SCROLL CURSOR FOR SELECT ${values} FROM (${source}) t ORDER BY ${table.key}`;
-    await run({ text });
+    await run(`DECLARE moved NO SCROLL CURSOR FOR SELECT ${values} FROM (${source}) t ORDER BY ${table.key}`);
     for (;;) {
-      const batch = await run({ text: `FETCH ${MOVED_BATCH} FROM moved` });
+      const batch = await run(`FETCH ${MOVED_BATCH} FROM moved`);
       if (batch.length === 0) break;
       yield batch.map((row) => row.map(movedValue));
     }
-    await run({ text: 'CLOSE moved' });
+    await run('CLOSE moved');
   };
 }
 
@@ -111,7 +110,7 @@ export function writeMoved(run: Run): WriteRows {
       `INSERT INTO vault.${table.name} (${names}) ${isNumbered ? 'OVERRIDING SYSTEM VALUE' : ''} SELECT * FROM r`;
     const text = `WITH r AS (SELECT ${values} FROM unnest(${lists}) u (${names})) ${insert}`;
     await run(
-      { text },
+      text,
       columns.map((_, at) => rows.map((row) => row[at])),
     );
   };

@@ -40,13 +40,12 @@ export interface OpenConnections extends Connections, Pick<Lane, 'head' | 'useRe
 export async function connectTo(url: StoreUrl, limit: number, options: StoreOptions): Promise<SqlClient> {
   const client = await connectStore(url, { ...options, timeout: options.timeout ?? limit });
   const texts = new Map<string, string>();
-  function rename({ name, text }: Statement): Statement {
-    let renamed = texts.get(text);
-    if (renamed === undefined) {
-      renamed = inSchema(text, url.schema);
-      // Do not keep composed texts, which have no name: there may be many.
-      if (name !== undefined) texts.set(text, renamed);
-    }
+  function rename(statement: Statement): Statement {
+    // Do not keep composed texts, which have no name: there may be many.
+    if (typeof statement === 'string') return inSchema(statement, url.schema);
+    const { name, text } = statement;
+    const renamed = texts.get(text) ?? inSchema(text, url.schema);
+    texts.set(text, renamed);
     return { name, text: renamed };
   }
   return { ...client, run: (statement, values) => client.run(rename(statement), values) };

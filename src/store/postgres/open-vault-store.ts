@@ -7,13 +7,13 @@ import { NOT_ALLOWED, PgError, treatmentOf } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
 import { createSchema, FORMAT, grantAccess } from './schema.ts';
 import { soleConnection } from './sole-connection.ts';
-import type { SqlClient, Statement } from './sql-client.ts';
+import type { SqlClient } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
 import { findVault, type VaultState } from './vault-check.ts';
 
-const BEGIN: Statement = { text: 'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on' };
+const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on';
 /** Records the creation as a sweep, so that the first sweep runs one interval later. */
-const NOTE_CREATION: Statement = { text: 'UPDATE vault.sweep SET swept_at = $1' };
+const NOTE_CREATION = 'UPDATE vault.sweep SET swept_at = $1';
 
 /** The limit of one statement in milliseconds. */
 const LIMIT_MS = 30_000;

@@ -21,18 +21,16 @@ const MAX_AGE_MS = DAY_MS;
 const BEAT: Statement = { name: 'heartbeat', text: `UPDATE vault.chain SET heartbeat_at = ${NOW} WHERE chain = $1` };
 
 /** Returns the last row of a chain, and whether a prune has removed the whole chain. */
-const LAST: Statement = {
-  text: `SELECT coalesce(max(sequence), 0), count(*) = 0
+const LAST = `SELECT coalesce(max(sequence), 0), count(*) = 0
       AND EXISTS (SELECT 1 FROM vault.chain WHERE chain = $1 AND recorded_at IS NOT NULL)
-    FROM vault.audit WHERE chain = $1 AND sequence <= $2`,
-};
+    FROM vault.audit WHERE chain = $1 AND sequence <= $2`;
 
 /** The silence after which the chain of a process counts as abandoned, in milliseconds. */
 const SILENCE_MS = 60_000;
 
-const NEXT: Statement = { text: 'SELECT max(chain) + 1 FROM vault.chain' };
-const OPEN: Statement = { text: `INSERT INTO vault.chain VALUES ($1, ${NOW}, ${NOW}, NULL, NULL, 0)` };
-const GENESIS: Statement = { text: "INSERT INTO vault.audit VALUES ($1, 0, $2, $3, '')" };
+const NEXT = 'SELECT max(chain) + 1 FROM vault.chain';
+const OPEN = `INSERT INTO vault.chain VALUES ($1, ${NOW}, ${NOW}, NULL, NULL, 0)`;
+const GENESIS = "INSERT INTO vault.audit VALUES ($1, 0, $2, $3, '')";
 
 /** Returns the selection of the open chains that a condition names. */
 const openChains = (condition: string) =>
@@ -40,19 +38,16 @@ const openChains = (condition: string) =>
 /** The chains of earlier days, in UTC. */
 const OLD = openChains(`opened_at < ${NOW} / ${DAY_MS} * ${DAY_MS}`);
 /** Returns a statement that closes chains. Skips a chain whose process is writing. */
-const closing = (chains: string): Statement => ({
-  text: `UPDATE vault.chain SET closed_at = ${NOW} WHERE chain IN (${chains} FOR UPDATE SKIP LOCKED)`,
-});
+const closing = (chains: string) =>
+  `UPDATE vault.chain SET closed_at = ${NOW} WHERE chain IN (${chains} FOR UPDATE SKIP LOCKED)`;
 const CLOSE_SILENT = closing(openChains(`heartbeat_at < ${NOW} - ${SILENCE_MS}`));
 const CLOSE_OLD = closing(OLD);
-const FIND_OLD: Statement = { text: `${OLD} LIMIT 1` };
+const FIND_OLD = `${OLD} LIMIT 1`;
 const UNRECORDED = headsWhere('c.closed_at IS NOT NULL AND c.recorded_at IS NULL');
-const RECORD: Statement = { text: `UPDATE vault.chain SET recorded_at = ${NOW} WHERE chain = $1` };
+const RECORD = `UPDATE vault.chain SET recorded_at = ${NOW} WHERE chain = $1`;
 /** Adds the counters of a closed chain to those of the root. */
-const FOLD_COUNTS: Statement = {
-  text: `WITH folded AS (DELETE FROM vault.token_count WHERE chain = $1 RETURNING *),
-    ${counted('SELECT tenant, type, month, key_id, index_key_id, 0, live, active, last_created_at FROM folded')} SELECT`,
-};
+const FOLD_COUNTS = `WITH folded AS (DELETE FROM vault.token_count WHERE chain = $1 RETURNING *),
+    ${counted('SELECT tenant, type, month, key_id, index_key_id, 0, live, active, last_created_at FROM folded')} SELECT`;
 
 /** The heartbeat of a chain. */
 export const HEARTBEAT: LaneMember<void> = {

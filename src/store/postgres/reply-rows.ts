@@ -29,28 +29,20 @@ const REMOVE_OLD = `subjects AS (DELETE FROM vault.reply_subject s USING old WHE
   SELECT count(*) FROM removed`;
 
 /** Keeps a reply that another process has just stored, so that the insertion fails. */
-const REMOVE_BY_KEY: Statement = {
-  text: `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply
+const REMOVE_BY_KEY = `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply
     WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND application_id = $2 AND key_hash = $3
       AND created_at <= $4),
-  ${REMOVE_OLD}`,
-};
-const REMOVE_BY_APPLICATION: Statement = {
-  text: `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply
+  ${REMOVE_OLD}`;
+const REMOVE_BY_APPLICATION = `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply
     WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND application_id = ANY ($2::uuid[])),
-  ${REMOVE_OLD}`,
-};
-const REMOVE_BY_AGE: Statement = {
-  text: `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply WHERE created_at <= $1 LIMIT $2),
-  ${REMOVE_OLD}`,
-};
-const INSERT: Statement = {
-  text: `WITH made AS (INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, sealed)
+  ${REMOVE_OLD}`;
+const REMOVE_BY_AGE = `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply WHERE created_at <= $1 LIMIT $2),
+  ${REMOVE_OLD}`;
+const INSERT = `WITH made AS (INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, sealed)
     SELECT tenant, $2::uuid, $3::bytea, $4::bytea, $5::bigint, $6::bytea FROM vault.tenant WHERE id = $1 RETURNING reply),
   subjects AS (INSERT INTO vault.reply_subject (reply, blind)
     SELECT DISTINCT made.reply, blind FROM made, unnest($7::uuid[]) blind)
-  SELECT count(*) FROM made`,
-};
+  SELECT count(*) FROM made`;
 
 type Query = readonly [tenantId: string, applicationId: string, keyHash: Uint8Array, now: Instant];
 

@@ -6,7 +6,6 @@ import { APPLICATION, toApplicationRecord } from './application-rows.ts';
 import type { Connections } from './connections.ts';
 import { type ContainerSets, setOf } from './container-sets.ts';
 import { lockRows } from './lock-rows.ts';
-import type { Statement } from './sql-client.ts';
 import { idKey, TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindsOf, ownerOf } from './token-writes.ts';
@@ -19,26 +18,18 @@ const BATCH_BYTES = 1024 * 1024;
 const WALKED_AT_ONCE = 500;
 
 /** Key ids only grow, so a row under an older key has a lower key id. */
-const COUNT: Statement = {
-  text: `SELECT (SELECT coalesce(sum(live), 0) FROM vault.token_count
+const COUNT = `SELECT (SELECT coalesce(sum(live), 0) FROM vault.token_count
     WHERE tenant = n.tenant AND (key_id < $2 OR index_key_id < $3))::bigint
   + (SELECT count(*) FROM vault.application WHERE tenant = n.tenant AND key_id < $2) + (n.key_id < $2)::integer
-FROM vault.tenant n WHERE n.id = $1`,
-};
-const WALK: Statement = {
-  text: `SELECT id, deleted_at IS NULL AND (key_id < $2 OR index_key_id < $3),
+FROM vault.tenant n WHERE n.id = $1`;
+const WALK = `SELECT id, deleted_at IS NULL AND (key_id < $2 OR index_key_id < $3),
   coalesce(octet_length(presented) + octet_length(revealed), 0) FROM vault.token
-WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND id > $4 ORDER BY id LIMIT ${WALKED_AT_ONCE}`,
-};
-const TOKENS: Statement = {
-  text: `SELECT ${TOKEN_COLUMNS} FROM unnest($2::text[]) WITH ORDINALITY w (id, place),
+WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND id > $4 ORDER BY id LIMIT ${WALKED_AT_ONCE}`;
+const TOKENS = `SELECT ${TOKEN_COLUMNS} FROM unnest($2::text[]) WITH ORDINALITY w (id, place),
   LATERAL (SELECT * FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)
-    AND vault.token.id = w.id OFFSET 0) t WHERE t.deleted_at IS NULL ORDER BY w.place`,
-};
-const APPLICATIONS: Statement = {
-  text: `SELECT ${APPLICATION.of('a')} FROM vault.application a
-WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND a.key_id < $2 LIMIT $3`,
-};
+    AND vault.token.id = w.id OFFSET 0) t WHERE t.deleted_at IS NULL ORDER BY w.place`;
+const APPLICATIONS = `SELECT ${APPLICATION.of('a')} FROM vault.application a
+WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND a.key_id < $2 LIMIT $3`;
 
 /** Returns the reads and writes of records under older keys. */
 export function resealing({ readSlow, readSnapshot, changeTokens }: Connections, sets: ContainerSets) {

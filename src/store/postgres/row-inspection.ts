@@ -14,11 +14,9 @@ import { storedBlind, storedUuid, uuid, uuidKey } from './uuid-text.ts';
 const EXAMINED = 10_000;
 
 /** Parameters: tenant, id before the first row, limit. */
-function tokenRows(columns: string, test: string): Statement {
-  return {
-    text: `SELECT ${columns} FROM (SELECT * FROM vault.token WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT ${EXAMINED}) t
-      WHERE ${test} ORDER BY t.id LIMIT $3`,
-  };
+function tokenRows(columns: string, test: string): string {
+  return `SELECT ${columns} FROM (SELECT * FROM vault.token WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT ${EXAMINED}) t
+      WHERE ${test} ORDER BY t.id LIMIT $3`;
 }
 
 /** Selects all blind indexes of a token: those of its row, and the containers of its set. */
@@ -28,18 +26,12 @@ const TOKENS = tokenRows(`${TOKEN_COLUMNS}, ${BLINDS}`, 't.deleted_at IS NULL');
 const TOMBSTONE = tombstoneColumns(uuid);
 const TOMBSTONES = tokenRows(TOMBSTONE.of('t'), 't.deleted_at IS NOT NULL');
 /** Selects the id of the last examined row; no row at the end. */
-const LAST_EXAMINED: Statement = {
-  text: `SELECT id FROM vault.token WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT 1 OFFSET ${EXAMINED - 1}`,
-};
-const APPLICATIONS: Statement = {
-  text: `SELECT ${APPLICATION.of('a')} FROM vault.application a WHERE a.tenant = $1 AND ($2::uuid IS NULL OR a.id > $2)
-    ORDER BY a.id LIMIT $3`,
-};
-const REPLIES: Statement = {
-  text: `SELECT ${REPLY.of('r')} FROM vault.reply r
+const LAST_EXAMINED = `SELECT id FROM vault.token WHERE tenant = $1 AND id > $2 ORDER BY id LIMIT 1 OFFSET ${EXAMINED - 1}`;
+const APPLICATIONS = `SELECT ${APPLICATION.of('a')} FROM vault.application a WHERE a.tenant = $1 AND ($2::uuid IS NULL OR a.id > $2)
+    ORDER BY a.id LIMIT $3`;
+const REPLIES = `SELECT ${REPLY.of('r')} FROM vault.reply r
     WHERE r.tenant = $1 AND ($2::uuid IS NULL OR (r.application_id, r.key_hash) > ($2, $3))
-    ORDER BY r.application_id, r.key_hash LIMIT $4`,
-};
+    ORDER BY r.application_id, r.key_hash LIMIT $4`;
 
 /** The position of a batch: the tenant, the id before the first row, and the maximum number of rows. */
 type Position = readonly [tenant: number, after: string, limit: number];

@@ -3,7 +3,7 @@ import { Fault } from '../../core/fault.ts';
 import { MAX_SET_NUMBER } from '../rows/container-sets.ts';
 import type { Run } from './connections.ts';
 import { PgError } from './pg-error.ts';
-import type { SqlClient, Statement } from './sql-client.ts';
+import type { SqlClient } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
 
 /** The format that this code reads and writes, and the oldest format of a daemon that may serve it. */
@@ -143,7 +143,7 @@ const ROWS: readonly string[] = [
   `INSERT INTO vault.gate SELECT generate_series(0, ${GATES - 1})`,
 ];
 
-const SCHEMA_EXISTS: Statement = { text: 'SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1' };
+const SCHEMA_EXISTS = 'SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1';
 
 /** The SQLSTATEs for a schema or a table that exists. 23505 occurs when two transactions create it at once. */
 const EXISTS = ['42P06', '23505', '42P07'];
@@ -175,7 +175,7 @@ export async function createSchema({ run }: SqlClient, { schema, shown }: StoreU
   const texts = schemaStatements(schema).slice(exists ? 1 : 0);
   try {
     // `Promise.all` rejects with the first error, which belongs to the statement that failed.
-    await Promise.all(texts.map((text) => run({ text })));
+    await Promise.all(texts.map((text) => run(text)));
   } catch (error) {
     if (!(error instanceof PgError) || !EXISTS.includes(error.code)) throw error;
     throw new Fault('conflict', `the schema ${schema} of ${shown} already has tables`, {
@@ -191,7 +191,7 @@ export async function grantAccess(run: Run, { schema, shown }: StoreUrl, role: s
   try {
     for (const grant of GRANTS) {
       const text = inSchema(grant.replace('vault. ', `"${schema}" `), schema);
-      await run({ text: text.replace(/role$/, () => name) });
+      await run(text.replace(/role$/, () => name));
     }
   } catch (error) {
     if (!(error instanceof PgError) || error.code !== NO_SUCH_ROLE) throw error;

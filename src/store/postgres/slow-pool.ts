@@ -1,12 +1,12 @@
 import type { Run } from './connections.ts';
 import { type HeldConnection, holdConnection } from './held-connection.ts';
-import type { SqlClient, Statement } from './sql-client.ts';
+import type { SqlClient } from './sql-client.ts';
 
 /** The maximum number of connections for long reads. */
 const SIZE = 4;
 
-const BEGIN: Statement = { text: 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY' };
-const END: Statement = { text: 'COMMIT' };
+const BEGIN = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+const END = 'COMMIT';
 
 /** Returns a few connections for reads that may take long. Each read uses one connection alone. */
 export function slowPool(connect: () => Promise<SqlClient>) {

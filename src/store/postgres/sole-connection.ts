@@ -4,10 +4,10 @@ import { type Run, type Transaction, Undo } from './connections.ts';
 import { runAlone } from './lane-members.ts';
 import { openTransaction } from './lane-transaction.ts';
 import type { OpenConnections } from './open-connections.ts';
-import type { SqlClient, Statement } from './sql-client.ts';
+import type { SqlClient } from './sql-client.ts';
 
-const SAVE: Statement = { text: 'SAVEPOINT change' };
-const UNDO: Statement = { text: 'ROLLBACK TO SAVEPOINT change' };
+const SAVE = 'SAVEPOINT change';
+const UNDO = 'ROLLBACK TO SAVEPOINT change';
 
 /**
  * Returns connections that run every call inside the open transaction of one client, one call after the other. Other

@@ -2,11 +2,13 @@ import type { Client } from 'pg';
 import { Problem } from '../../core/problem.ts';
 import { PgError, toPgError } from './pg-error.ts';
 
-/** A statement with parameters $1, $2, …; the server prepares a named one once for each connection. */
-export interface Statement {
+/** A statement with parameters $1, $2, …; the server prepares one with a name once for each connection. */
+export interface NamedStatement {
   readonly name?: string | undefined;
   readonly text: string;
 }
+/** A statement, or the text of one without a name. */
+export type Statement = NamedStatement | string;
 
 export type Scalar = string | number | boolean | Uint8Array | null | undefined;
 /** `undefined` is NULL. */
@@ -62,7 +64,7 @@ export interface SqlClient {
 
 /** The type id of `bigint`. A number that a double cannot hold is rejected where it is read (`storedNumber`). */
 const INT8 = 20;
-const COMMIT: Statement = { text: 'COMMIT' };
+const COMMIT = 'COMMIT';
 const TRANSACTION_ROLLED_BACK = '40000';
 
 interface Answer {
@@ -94,7 +96,8 @@ export function sqlClient(client: Client): SqlClient {
     });
   }
 
-  function ask({ name, text }: Statement, values: readonly Parameter[] = []): Promise<Answer> {
+  function ask(statement: Statement, values: readonly Parameter[] = []): Promise<Answer> {
+    const { name, text } = typeof statement === 'string' ? { name: undefined, text: statement } : statement;
     const { promise, resolve, reject } = Promise.withResolvers<Answer>();
     const query = { text, values: [...values], rowMode: 'array' as const, ...(name !== undefined && { name }) };
     cork();

@@ -14,15 +14,11 @@ const AUTHORITY: Statement = {
 
 // A sweep is also due if the last one is far in the future: a sweep under a clock far ahead must not stop later ones.
 // The column has no MAC, because an edit can only delay one sweep by an hour or start it at once.
-const IS_DUE: Statement = { text: 'SELECT swept_at NOT BETWEEN $1 AND $2 FROM vault.sweep' };
-const CLAIM: Statement = {
-  text: 'UPDATE vault.sweep SET swept_at = $3 WHERE swept_at NOT BETWEEN $1 AND $2 RETURNING 1',
-};
+const IS_DUE = 'SELECT swept_at NOT BETWEEN $1 AND $2 FROM vault.sweep';
+const CLAIM = 'UPDATE vault.sweep SET swept_at = $3 WHERE swept_at NOT BETWEEN $1 AND $2 RETURNING 1';
 
-const NOTE: Statement = { text: 'SELECT clock_note FROM vault.sweep' };
-const REPLACE_NOTE: Statement = {
-  text: 'UPDATE vault.sweep SET clock_note = $1 WHERE clock_note = $2 RETURNING 1',
-};
+const NOTE = 'SELECT clock_note FROM vault.sweep';
+const REPLACE_NOTE = 'UPDATE vault.sweep SET clock_note = $1 WHERE clock_note = $2 RETURNING 1';
 
 const optionalInstant = optionally(storedInstant);
 
@@ -35,8 +31,8 @@ function expiries(aggregate: 'min' | 'max', condition: string): string {
       WHERE expires_at IS NOT NULL AND deleted_at IS NULL AND expires_at ${condition}
     UNION ALL SELECT ${aggregate}(expires_at) FROM vault.application WHERE expires_at IS NOT NULL AND expires_at ${condition}`;
 }
-const LATEST: Statement = { text: `SELECT max(at) FROM (${expiries('max', '<= $1')}) e` };
-const NEXT: Statement = { text: `SELECT min(at) FROM (${expiries('min', '> $1')}) e` };
+const LATEST = `SELECT max(at) FROM (${expiries('max', '<= $1')}) e`;
+const NEXT = `SELECT min(at) FROM (${expiries('min', '> $1')}) e`;
 
 /** Returns the functions for the row of `sweep` and the times of expiries, which all processes share. */
 export function sweepMethods({ read, change }: Connections) {

@@ -1,7 +1,6 @@
 import type { AuditDraft } from '../../core/audit/ports.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import type { Connections, Run, Transaction } from './connections.ts';
-import type { Statement } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
 /** A tenant's number inside the database, and the ids of its newest keys. */
@@ -11,8 +10,8 @@ export interface TenantNumber {
   readonly indexKey: number;
 }
 
-const FIND: Statement = { text: 'SELECT tenant, data_key_id, index_key_id FROM vault.tenant WHERE id = $1' };
-const NEW_STAMP: Statement = { text: 'UPDATE vault.tenant SET authority = gen_random_uuid() WHERE tenant = $1' };
+const FIND = 'SELECT tenant, data_key_id, index_key_id FROM vault.tenant WHERE id = $1';
+const NEW_STAMP = 'UPDATE vault.tenant SET authority = gen_random_uuid() WHERE tenant = $1';
 
 /** Resolves to the tenant's number, or to undefined if the tenant does not exist. */
 export async function findNumber(run: Run, id: string): Promise<TenantNumber | undefined> {

@@ -34,51 +34,39 @@ export const TENANT_READS = {
       WHERE a.expires_at IS NULL OR a.expires_at > $2`,
   },
 } as const satisfies Record<string, Statement>;
-const LIST: Statement = { text: `SELECT ${TENANT.of('n')}, n.tenant FROM vault.tenant n ORDER BY n.created_at, n.id` };
-const LIST_KEYS: Statement = {
-  text: `SELECT ${KEY.of('k')}, k.tenant FROM vault.tenant_key k ORDER BY k.tenant, k.key_id`,
-};
+const LIST = `SELECT ${TENANT.of('n')}, n.tenant FROM vault.tenant n ORDER BY n.created_at, n.id`;
+const LIST_KEYS = `SELECT ${KEY.of('k')}, k.tenant FROM vault.tenant_key k ORDER BY k.tenant, k.key_id`;
 
-const GENERATION: Statement = { text: 'SELECT generation FROM vault.header' };
-const INSERT: Statement = {
-  text: `INSERT INTO vault.tenant (data_key_id, index_key_id, authority, ${TENANT.names})
-    VALUES ($1, $2, gen_random_uuid(), ${parametersOf(TENANT.names, 3)}) RETURNING tenant`,
-};
-const INSERT_KEY: Statement = {
-  text: `INSERT INTO vault.tenant_key (tenant, ${KEY.names}) VALUES ($1, ${parametersOf(KEY.names, 2)})`,
-};
-const REPLACE: Statement = {
-  text: `UPDATE vault.tenant SET ${assignmentsOf(TENANT.changing, 3)} WHERE tenant = $1 AND revision = $2 RETURNING 1`,
-};
+const GENERATION = 'SELECT generation FROM vault.header';
+const INSERT = `INSERT INTO vault.tenant (data_key_id, index_key_id, authority, ${TENANT.names})
+    VALUES ($1, $2, gen_random_uuid(), ${parametersOf(TENANT.names, 3)}) RETURNING tenant`;
+const INSERT_KEY = `INSERT INTO vault.tenant_key (tenant, ${KEY.names}) VALUES ($1, ${parametersOf(KEY.names, 2)})`;
+const REPLACE = `UPDATE vault.tenant SET ${assignmentsOf(TENANT.changing, 3)} WHERE tenant = $1 AND revision = $2 RETURNING 1`;
 
 /**
  * The statements that remove a tenant except its tokens. Nobody can open the tokens any more; `purgeTokens` removes
  * them.
  */
-const REMOVALS: readonly Statement[] = [
+const REMOVALS: readonly string[] = [
   'INSERT INTO vault.purge SELECT $1, 0 WHERE EXISTS (SELECT 1 FROM vault.token WHERE tenant = $1)',
   'DELETE FROM vault.reply_subject s USING vault.reply r WHERE r.reply = s.reply AND r.tenant = $1',
   ...['reply', 'token_count', 'container_set', 'application', 'tenant_key', 'tenant'].map(
     (table) => `DELETE FROM vault.${table} WHERE tenant = $1`,
   ),
-].map((text) => ({ text }));
+];
 
-const KEY_IDS: Statement = { text: 'SELECT key_id, purpose FROM vault.tenant_key WHERE tenant = $1' };
-const SET_NEWEST: Readonly<Record<WrappedKey['purpose'], Statement>> = {
-  data: { text: 'UPDATE vault.tenant SET data_key_id = $2 WHERE tenant = $1' },
-  index: { text: 'UPDATE vault.tenant SET index_key_id = $2 WHERE tenant = $1' },
+const KEY_IDS = 'SELECT key_id, purpose FROM vault.tenant_key WHERE tenant = $1';
+const SET_NEWEST: Readonly<Record<WrappedKey['purpose'], string>> = {
+  data: 'UPDATE vault.tenant SET data_key_id = $2 WHERE tenant = $1',
+  index: 'UPDATE vault.tenant SET index_key_id = $2 WHERE tenant = $1',
 };
-const IS_IN_USE: Statement = {
-  text: `SELECT EXISTS (SELECT 1 FROM vault.token_count WHERE tenant = $1 AND (key_id = $2 OR index_key_id = $2)
+const IS_IN_USE = `SELECT EXISTS (SELECT 1 FROM vault.token_count WHERE tenant = $1 AND (key_id = $2 OR index_key_id = $2)
       GROUP BY type, key_id, index_key_id HAVING sum(live) <> 0)
     OR EXISTS (SELECT 1 FROM vault.application WHERE tenant = $1 AND key_id = $2)
-    OR EXISTS (SELECT 1 FROM vault.tenant WHERE tenant = $1 AND key_id = $2)`,
-};
+    OR EXISTS (SELECT 1 FROM vault.tenant WHERE tenant = $1 AND key_id = $2)`;
 /** Removes a key. The container sets under an index key have no more tokens. */
-const REMOVE_KEY: Statement = {
-  text: `WITH sets AS (DELETE FROM vault.container_set WHERE tenant = $1 AND index_key_id = $2)
-    DELETE FROM vault.tenant_key WHERE tenant = $1 AND key_id = $2`,
-};
+const REMOVE_KEY = `WITH sets AS (DELETE FROM vault.container_set WHERE tenant = $1 AND index_key_id = $2)
+    DELETE FROM vault.tenant_key WHERE tenant = $1 AND key_id = $2`;
 
 /** Resolves to whether the current master key wraps the keys. It cannot unwrap keys under a former master key. */
 async function areCurrent(run: Run, keys: readonly WrappedKey[]): Promise<boolean> {

@@ -3,7 +3,7 @@ import type { ScannedToken } from '../../core/scan-ports.ts';
 import { isStorableText, optionally, storedBytes, storedNumber, storedText } from '../rows/stored-value.ts';
 import { storedTokenType } from '../rows/type-codes.ts';
 import type { Connections } from './connections.ts';
-import type { Row, Statement } from './sql-client.ts';
+import type { NamedStatement, Row, Statement } from './sql-client.ts';
 import { blindText, uuidKey } from './uuid-text.ts';
 
 /** The columns of a live row `t` of `token`, for `toTokenRecord`. */
@@ -60,7 +60,7 @@ export function toPresentedToken(tenantId: string, row: Row): PresentedToken {
  * Returns the statement that finds a row of `token` by tenant and id alone. `OFFSET 0` hides the other conditions when
  * PostgreSQL chooses the index: a plan made while the table is empty would take any index that fits.
  */
-function byId(name: string, columns: string): Statement {
+function byId(name: string, columns: string): NamedStatement {
   return {
     name,
     text: `SELECT ${columns} FROM vault.tenant n,

@@ -4,7 +4,6 @@ import { storedNumber } from '../rows/stored-value.ts';
 import { removeApplication } from './application-rows.ts';
 import { placeParameters, type Transaction } from './connections.ts';
 import type { OpenConnections } from './open-connections.ts';
-import type { Statement } from './sql-client.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { removeRow, toColumns } from './token-writes.ts';
@@ -17,33 +16,25 @@ const SWEEP_BATCH = 100;
 const PURGE_BATCH = 1000;
 
 /** Parameters: now, limit. Selects the earliest expiry first. Skips tokens that another process has locked. */
-const EXPIRED_TOKENS: Statement = {
-  text: `SELECT n.id, ${TOKEN_COLUMNS} FROM vault.token t JOIN vault.tenant n ON n.tenant = t.tenant
+const EXPIRED_TOKENS = `SELECT n.id, ${TOKEN_COLUMNS} FROM vault.token t JOIN vault.tenant n ON n.tenant = t.tenant
 WHERE t.expires_at <= $1 AND t.expires_at IS NOT NULL AND t.deleted_at IS NULL
-ORDER BY t.expires_at LIMIT $2 FOR UPDATE OF t SKIP LOCKED`,
-};
+ORDER BY t.expires_at LIMIT $2 FOR UPDATE OF t SKIP LOCKED`;
 /** Parameters: now, limit. Earliest expiry first. */
-const EXPIRED_APPLICATIONS: Statement = {
-  text: `SELECT n.tenant, n.id, a.id FROM vault.application a JOIN vault.tenant n ON n.tenant = a.tenant
-WHERE a.expires_at <= $1 AND a.expires_at IS NOT NULL ORDER BY a.expires_at LIMIT $2`,
-};
+const EXPIRED_APPLICATIONS = `SELECT n.tenant, n.id, a.id FROM vault.application a JOIN vault.tenant n ON n.tenant = a.tenant
+WHERE a.expires_at <= $1 AND a.expires_at IS NOT NULL ORDER BY a.expires_at LIMIT $2`;
 
-const PURGED: Statement = { text: 'SELECT tenant FROM vault.purge ORDER BY tenant LIMIT 1 FOR UPDATE SKIP LOCKED' };
+const PURGED = 'SELECT tenant FROM vault.purge ORDER BY tenant LIMIT 1 FOR UPDATE SKIP LOCKED';
 /** Parameters: tenant, limit. Each returns the number of removed rows. */
-const PURGES: readonly Statement[] = [
-  {
-    text: `WITH stale AS MATERIALIZED (SELECT * FROM vault.token_index WHERE tenant = $1
+const PURGES: readonly string[] = [
+  `WITH stale AS MATERIALIZED (SELECT * FROM vault.token_index WHERE tenant = $1
   ORDER BY blind, set_number, created_at, token LIMIT $2),
 gone AS (DELETE FROM vault.token_index i USING stale WHERE i.tenant = stale.tenant AND i.blind = stale.blind
   AND i.set_number = stale.set_number AND i.created_at = stale.created_at AND i.token = stale.token RETURNING 1)
 SELECT count(*) FROM gone`,
-  },
-  {
-    text: `WITH gone AS (DELETE FROM vault.token WHERE token = ANY (ARRAY(
+  `WITH gone AS (DELETE FROM vault.token WHERE token = ANY (ARRAY(
   SELECT token FROM vault.token WHERE tenant = $1 ORDER BY id LIMIT $2)) RETURNING 1) SELECT count(*) FROM gone`,
-  },
 ];
-const END_PURGE: Statement = { text: 'DELETE FROM vault.purge WHERE tenant = $1' };
+const END_PURGE = 'DELETE FROM vault.purge WHERE tenant = $1';
 
 /** Removes expired tokens. Resolves to an audit entry for each. */
 async function removeTokens(
