@@ -9,7 +9,7 @@ import type { LogWatch } from './audit/log-watch.ts';
 import type { Trail } from './audit/trail.ts';
 import type { NewToken } from './insert-ports.ts';
 import type { JsonText } from './json/stringify.ts';
-import type { Clock, Keyring, Random, Store } from './ports.ts';
+import type { Clock, Instant, Keyring, Random, Store } from './ports.ts';
 import type { Problem } from './problem.ts';
 import type { BodyValidators, Request } from './request/validate.ts';
 import type { SnapshotReads } from './scan-ports.ts';
@@ -45,6 +45,7 @@ export type Handler<Id extends OperationId> = (
 /** A turn of the event loop, in which several calls are answered together. */
 export interface Turn {
   readonly reads: SnapshotReads;
+  readonly now: Instant;
   readonly bodies: BodyValidators;
   /** The results of `Authenticator.known` in this turn, by API key. */
   readonly known: Map<string | undefined, Identity | Problem | undefined>;

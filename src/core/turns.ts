@@ -53,7 +53,8 @@ export function createTurns(
     const inserts = createInserts({ store, audit, clock });
     const most = Math.min(Math.max(MIN_INSERTS, calls.length / 2), MAX_INSERTS);
     const replies = store.readNow?.((reads: SnapshotReads) => {
-      const turn: Turn = { reads, bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert: inserts.add };
+      const now = clock.now();
+      const turn: Turn = { reads, now, bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert: inserts.add };
       const answers: ReturnType<typeof answerNow>[] = [];
       for (const { call, handler } of calls) {
         if (inserts.count() >= most) break;

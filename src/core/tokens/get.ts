@@ -14,10 +14,8 @@ export const getToken: Handler<'getToken'> = async ({ params: { id }, query }, c
   return shown;
 };
 
-export const getTokenNow: HandlerNow<'getToken'> = ({ params: { id }, query }, caller, world, { reads }) => {
-  const now = world.clock.now();
-  return show(id, reads.findPresentedToken(caller.tenant.record.id, id, now), query.transform, caller, world, now);
-};
+export const getTokenNow: HandlerNow<'getToken'> = ({ params: { id }, query }, caller, world, { reads, now }) =>
+  show(id, reads.findPresentedToken(caller.tenant.record.id, id, now), query.transform, caller, world, now);
 
 function show(
   id: string,

@@ -106,7 +106,7 @@ export const listTokensNow: HandlerNow<'listTokens'> = ({ query }, caller, world
   const asked = { filters: query, transform: query.transform };
   const { filter, isExact } = soughtBy(asked, caller);
   if (!isExact || turn.room <= 0) return undefined;
-  const now = world.clock.now();
+  const { now } = turn;
   const { records, total } = turn.reads.findTokens(filter, pageRequest(query), now);
   if (records === undefined || total === undefined) return undefined;
   for (const { presented, full } of records) turn.room -= presented.length + full.length;

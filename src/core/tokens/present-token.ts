@@ -41,7 +41,9 @@ export function presentToken(
 ): Presented | undefined {
   const columns = presentedColumns(record);
   const opened = openGoverned(keyring, grants, 'token:read', id, record, columns, most);
-  return opened && { ...opened, text: tokenText(record, columns, opened.details, opened.data) };
+  if (opened === undefined) return undefined;
+  const { details, transform, data } = opened;
+  return { details, transform, text: tokenText(record, columns, details, data) };
 }
 
 /** A token with the JSON text of its presented data. */

@@ -72,18 +72,18 @@ export function presentedTokenRows(connection: Connection) {
 
 /** Decodes a row. Throws `integrity_failure` for a damaged row, such as one that a join left empty. */
 export function toPresentedToken(tenantId: string, row: PresentedRow): PresentedToken {
-  const buffer = storedBytes(row[5]);
-  // Slices of a Uint8Array are faster than those of a Buffer.
-  const bytes = new Uint8Array(buffer.buffer, buffer.byteOffset, buffer.length);
-  const presentedAt = storedNumber(row[3]);
-  const fullAt = presentedAt + storedNumber(row[4]);
+  const { buffer, byteOffset, length } = storedBytes(row[5]);
+  // This is faster than `subarray`. The ends are within the bytes, even if the lengths are damaged.
+  const slice = (from: number, to: number) => new Uint8Array(buffer, byteOffset + from, to - from);
+  const presentedAt = Math.min(storedNumber(row[3]), length);
+  const fullAt = Math.min(presentedAt + storedNumber(row[4]), length);
   return {
     id: storedText(row[0]),
     tenant_id: tenantId,
     expires_at: optionalNumber.read(row[1]),
     active_month: storedNumber(row[2]),
-    clear: bytes.subarray(0, presentedAt),
-    presented: bytes.subarray(presentedAt, fullAt),
-    full: bytes.subarray(fullAt),
+    clear: slice(0, presentedAt),
+    presented: slice(presentedAt, fullAt),
+    full: slice(fullAt, length),
   };
 }
