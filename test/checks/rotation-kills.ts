@@ -7,13 +7,17 @@ const KILL_AT = [0.3, 0.9] as const;
 /** Some rotations end before they are killed. This many are started for one kill, at most. */
 const MAX_STARTS = 5;
 
-/** Starts rotations and kills them on the way. Resolves to the number of those that did not end before. */
+/**
+ * Starts rotations and kills them on the way. Resolves to the number of those that did not end before. Rejects if the
+ * first one, which nothing kills, fails: later ones would be killed before they do anything.
+ */
 export async function killRotations(
   rotate: (...flags: readonly string[]) => ChildProcess,
   { kills, random }: { readonly kills: number; readonly random: () => number },
 ): Promise<number> {
   const started = performance.now();
-  await once(rotate(), 'exit');
+  const [code] = await once(rotate(), 'exit');
+  if (code !== 0) throw new Error(`the rotation that measures the time ended with ${code}`);
   const wholeMs = performance.now() - started;
   const [least, most] = KILL_AT;
   let killed = 0;
