@@ -180,6 +180,19 @@ describe('a lane that does not read the audit', () => {
     });
   });
 
+  it('reports an answer that was lost alone as an error', async () => {
+    const lost = new Error('no answer');
+    const run: SqlClient['run'] = async (statement, values) => {
+      const rows = await client.run(statement, values);
+      if (typeof statement === 'object' && statement.name === 'testChange') throw lost;
+      return rows;
+    };
+    row += 1;
+    const read = () => ({ isHead: true, hasChanged: true, result: 'made' as const });
+    const { outcomes } = await runGroup({ ...client, run }, [memberOf(row, { read })]);
+    expect(outcomes).toMatchObject([{ state: 'refused', error: lost }]);
+  });
+
   it('loses a change that was not written', async () => {
     expect(await guess('before COMMIT', true)).toMatchObject({ result: { state: 'done' }, entries: 0 });
   });

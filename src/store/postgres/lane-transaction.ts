@@ -117,7 +117,8 @@ function readOutcome(
 ): Outcome & { readonly hasChanged?: boolean } {
   if (failure !== undefined) return { state: 'refused', error: failure.error };
   try {
-    const { isHead, hasChanged, result } = member.read(answers?.status === 'fulfilled' ? answers.value : [], at);
+    if (answers?.status === 'rejected') throw answers.reason;
+    const { isHead, hasChanged, result } = member.read(answers?.value ?? [], at);
     return isHead ? { state: 'done', result, hasChanged } : { state: 'again', hasChanged: false };
   } catch (error) {
     return { state: 'refused', error, hasChanged: false };
