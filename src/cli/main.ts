@@ -7,7 +7,7 @@ import { VERSION } from './version.ts';
 
 /**
  * Runs one command line and resolves to its exit code. Prints results on stdout and everything else on stderr. Imports
- * only what every command needs: each more file of code takes a hundredth of Node's start-up time.
+ * only what every command needs, but all of it: each further file of code takes a hundredth of Node's start-up time.
  */
 export async function main(argv: readonly string[], { ownsOutput = false } = {}): Promise<number> {
   if (ownsOutput) {

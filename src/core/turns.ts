@@ -14,7 +14,7 @@ import { listTokensNow } from './tokens/list.ts';
 /** The maximum number of sealed bytes that the lists of one turn may read. */
 const MAX_LISTED = 512 * 1024;
 
-/** The range of the number of tokens that a turn inserts. One audit row names them all. */
+/** The range of the limit of inserted tokens in a turn. One audit row names all tokens of a turn. */
 const [MIN_INSERTS, MAX_INSERTS] = [16, 256];
 
 /** The operations that a turn answers. */
@@ -37,7 +37,7 @@ interface Waiting {
  * one version check, one snapshot and one write. A call sees every change that was committed before the call arrived.
  * `dispatch` answers the calls that must wait.
  *
- * A turn leaves half of many creates to the next one: the writer thread then writes the first half while this thread
+ * Of many creates, a turn leaves half to the next turn: the writer thread then writes the first half while this thread
  * prepares the second.
  */
 export function createTurns(

@@ -62,7 +62,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   ];
   const traceOf = (request: IncomingMessage) => traceIdOf(request, lowerTraceHeader);
   const cors = createCors(corsOrigins, headerPrefix);
-  /** When each connection's request began. A connection has one request at a time. */
+  /** The start of the current request of each connection. A connection has one request at a time. */
   const starts = new WeakMap<Duplex, number>();
   const { processes = 1 } = options;
   const unsent = createByteBudget(Math.max(limits.response, Math.floor(MAX_UNSENT_BYTES / processes)));

@@ -2,14 +2,14 @@ import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** When a rotation is killed: the range, as parts of the time of a whole one, which differs between machines. */
+/** The range of times to kill a rotation at, as parts of the time of a whole rotation, which differs by machine. */
 const KILL_AT = [0.3, 0.9] as const;
-/** Some rotations end before they are killed. This many are started for one kill, at most. */
+/** The maximum number of rotations to start for each kill, because some end before. */
 const MAX_STARTS = 5;
 
 /**
- * Starts rotations and kills them on the way. Resolves to the number of those that did not end before. Rejects if the
- * first one, which nothing kills, fails: later ones would be killed before they do anything.
+ * Starts rotations and kills them before they end. Resolves to the number of killed rotations. Rejects if the first
+ * one, which nothing kills, fails: later ones would be killed before they do anything.
  */
 export async function killRotations(
   rotate: (...flags: readonly string[]) => ChildProcess,

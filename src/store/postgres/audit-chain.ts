@@ -62,14 +62,14 @@ export interface PlacedEntry extends Place {
   readonly draft: AuditDraft;
 }
 
-/** Returns the statement that selects the last row of each chain that meets the condition, for `toHead`, and its time. */
+/** Returns the query for the last row of each chain that meets the condition: the columns of `toHead`, and the time. */
 export function headsWhere(condition: string): string {
   return `SELECT c.chain, h.sequence, h.link, h.at FROM vault.chain c,
       LATERAL (SELECT sequence, link, at FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1) h
     WHERE ${condition} ORDER BY c.chain`;
 }
 
-/** Decodes a row that begins with a chain, and the sequence and link of its last entry. */
+/** Decodes a row that begins with a chain and the sequence and link of its last entry. */
 export function toHead([chain, sequence, link]: Row): AuditHead {
   return { chain: String(storedNumber(chain)), sequence: storedNumber(sequence), link: storedBytes(link) };
 }

@@ -61,7 +61,7 @@ const PRUNE = 'DELETE FROM vault.audit WHERE chain = $1 AND sequence BETWEEN $2 
 const PRUNE_INDEXES = ['audit_subject', 'audit_index'].map(
   (table) => `DELETE FROM vault.${table} WHERE chain = $1 AND sequence BETWEEN $2 AND $3 AND blind = ANY ($4::uuid[])`,
 );
-/** Ends the log index at the last row of the chain if it ended later. */
+/** Moves the end of the log index back to the last row of the chain. */
 const SHORTEN_LOG = `UPDATE vault.chain SET logged = least(logged,
       (SELECT coalesce(max(sequence), 0) FROM vault.audit WHERE chain = $1)) WHERE chain = $1`;
 
@@ -78,7 +78,7 @@ function toEntry(chain: string, [sequence, at, sealed, link]: Row): AuditEntry {
   };
 }
 
-/** Returns the columns of rows that have several blind indexes: each blind index with the sequence of its row. */
+/** Returns two lists with an element for each blind index of the rows: the sequence of its row, and the blind index. */
 function pairs(rows: readonly { readonly sequence: number; readonly blinds: readonly Uint8Array[] }[]) {
   const all = rows.flatMap(({ sequence, blinds }) => blinds.map((blind) => ({ sequence, blind: blindText(blind) })));
   return listsOf(all, 'sequence', 'blind');
@@ -154,7 +154,7 @@ export function auditMethods({ read, readSlow, change, changeTokens, join, useRe
 
     countLogIndex: async (chain, upTo) => countOf(await readSlow(COUNT_LOG, [chain, upTo])),
 
-    // Rejects with the fault `store_refused` if the role neither owns the tables nor has the privilege DELETE.
+    /** Rejects with the fault `store_refused` if the role neither owns the tables nor has the privilege DELETE. */
     pruneAudit: (chain, first, last, blinds) =>
       change(async ({ run }) => {
         const texts = blinds.map(blindText);

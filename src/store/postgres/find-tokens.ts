@@ -51,7 +51,7 @@ function sliceOf(
  */
 export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnapshot'>) {
   /**
-   * Reads the weights for choosing the start of `weighed`, then the rows. Resolves to `nothing` if the tenant does not
+   * Reads the weights of the conditions of `weighed`, then the rows. Resolves to `nothing` if the tenant does not
    * exist, or if no token can be visible.
    */
   async function search<T>(

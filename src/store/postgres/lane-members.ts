@@ -22,7 +22,7 @@ const MAX_SHARED_BYTES = 256 * 1024;
 /** Neighbours in a group that share a statement. */
 interface Shared {
   readonly batch: Batch;
-  /** The length of the values that the statement may still take. */
+  /** The length of the values that still fit. */
   room: number;
   readonly members: Map<string, { readonly member: LaneMember<unknown>; readonly entry: PlacedEntry }>;
   readonly bound: Bound[];
@@ -32,7 +32,7 @@ function lengthOf(value: Scalar): number {
   return value instanceof Uint8Array || typeof value === 'string' ? value.length : 0;
 }
 
-/** Runs a member alone in an open transaction. Writes its entry and its reply after it. */
+/** Runs a member alone in an open transaction, then writes its entry and its reply. */
 export async function runAlone<T>(transaction: Transaction, member: LaneMember<T>): Promise<T> {
   const { run, chain, record, recordRemoval } = transaction;
   const { gates = [], tokens = [], audit, isRemoval = false } = member;

@@ -18,8 +18,8 @@ import { insertReply } from './reply-rows.ts';
 import type { Row, SqlClient, Statement } from './sql-client.ts';
 
 /**
- * The outcome of a task in a transaction. `again`: the transaction changed nothing for the task, which must run again.
- * `hasChanged` is false if a member wrote no entry.
+ * The outcome of a task in a transaction. `again`: the task changed nothing and must run again. `hasChanged` is false
+ * if a member wrote no entry.
  */
 export type Outcome =
   | { readonly state: 'done'; readonly result: unknown; readonly hasChanged?: boolean }
@@ -57,7 +57,7 @@ export interface Committed {
   readonly outcomes: readonly Outcome[];
   /** The last entry of the chain, if the transaction wrote one. */
   readonly head: AuditHead | undefined;
-  /** Whether the chain ended at another place than the process expects, so that no entry could be written. */
+  /** Whether the chain did not end where the process expected, so that no entry was written. */
   readonly isAstray?: boolean;
 }
 
@@ -141,7 +141,7 @@ function settleMember(prepared: Prepared, answers: Answers | undefined, written:
   return readOutcome(prepared, answers);
 }
 
-/** Begins a transaction of the root chain, whose head other processes change. */
+/** Begins a transaction of the root chain. Reads the head, because other processes change it. */
 async function beginOnRoot(client: SqlClient): Promise<AuditHead> {
   try {
     return await begin(client, BEGIN_GROUP, ROOT_CHAIN);
@@ -217,7 +217,7 @@ function readAll(prepared: readonly Prepared[], answers: readonly Answers[]): Co
 }
 
 const TOUCH_AUTHORITY = 'UPDATE vault.sweep SET authority = gen_random_uuid()';
-/** A process that does not answer holds the lock of its chain. Others must not wait for it long. */
+/** Limits the wait for a chain: a process that hangs keeps the lock of its chain. */
 const WAIT_SHORTLY = "SET LOCAL lock_timeout TO '1s'";
 
 /**

@@ -28,7 +28,7 @@ const BEGIN_COPY = `BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY; ${SETTINGS}
 
 const COUNT = `SELECT count(*) FROM vault.token WHERE deleted_at IS NULL AND ${OF_TENANT}`;
 
-/** Nobody serves a vault whose format is negative. */
+/** Makes the format negative, so that no process serves the vault. */
 const NEGATE = 'UPDATE vault.format SET format = -format';
 const SERVE = 'UPDATE vault.format SET format = -format WHERE format < 0';
 /** The statements that end the service of a source. */

@@ -20,7 +20,7 @@ const MAX_AGE_MS = DAY_MS;
 
 const BEAT: Statement = { name: 'heartbeat', text: `UPDATE vault.chain SET heartbeat_at = ${NOW} WHERE chain = $1` };
 
-/** Returns the last row of a chain, and whether a prune has removed the whole chain. */
+/** Selects the last sequence of a chain, up to $2, and whether a prune has removed the whole chain. */
 const LAST = `SELECT coalesce(max(sequence), 0), count(*) = 0
       AND EXISTS (SELECT 1 FROM vault.chain WHERE chain = $1 AND recorded_at IS NOT NULL)
     FROM vault.audit WHERE chain = $1 AND sequence <= $2`;
@@ -32,7 +32,7 @@ const NEXT = 'SELECT max(chain) + 1 FROM vault.chain';
 const OPEN = `INSERT INTO vault.chain VALUES ($1, ${NOW}, ${NOW}, NULL, NULL, 0)`;
 const GENESIS = "INSERT INTO vault.audit VALUES ($1, 0, $2, $3, '')";
 
-/** Returns the selection of the open chains that a condition names. */
+/** Returns the query for the open chains that meet a condition. */
 const openChains = (condition: string) =>
   `SELECT chain FROM vault.chain WHERE chain > 0 AND closed_at IS NULL AND ${condition}`;
 /** The chains of earlier days, in UTC. */
@@ -66,8 +66,8 @@ async function recordClosed({ run, append }: Transaction, recorder: ChainRecorde
 
 /**
  * Opens a chain, in a transaction of the root chain. Resolves to its row 0, whose link is that of the root's entry
- * about it. Before, closes the chains of earlier days, so that each day the root has a place that no chain spans: a
- * prune ends at such a place. Resolves to undefined while one of these chains is in use.
+ * about it. First closes the chains of earlier days, so that each day the root has a place that no chain spans: a prune
+ * ends at such a place. Resolves to undefined while one of these chains is in use.
  */
 async function openChain(transaction: Transaction, recorder: ChainRecorder): Promise<AuditHead | undefined> {
   const { run, append } = transaction;

@@ -156,12 +156,12 @@ const GRANTS: readonly string[] = [
   'REVOKE UPDATE, DELETE ON vault.audit FROM role',
 ];
 
-/** Names the schema in a statement that is written for `vault`. */
+/** Replaces `vault.` by the configured schema in a statement. */
 export function inSchema(text: string, schema: string): string {
   return text.replaceAll('vault.', `"${schema}".`);
 }
 
-/** The statements that create the tables and their first rows, for one transaction. */
+/** Returns the statements that create the schema, the tables and their first rows, for one transaction. */
 export function schemaStatements(schema: string): readonly string[] {
   return [`CREATE SCHEMA "${schema}"`, ...[...TABLES, ...STORAGE, ...ROWS].map((text) => inSchema(text, schema))];
 }

@@ -2,7 +2,7 @@ import type { Client } from 'pg';
 import { Problem } from '../../core/problem.ts';
 import { PgError, toPgError } from './pg-error.ts';
 
-/** A statement with parameters $1, $2, …; the server prepares one with a name once for each connection. */
+/** A statement with parameters $1, $2, …. If it has a name, the server prepares it once for each connection. */
 export interface NamedStatement {
   readonly name?: string | undefined;
   readonly text: string;
@@ -35,7 +35,7 @@ export function storedList(value: unknown): readonly unknown[] {
   return value;
 }
 
-/** Returns a list for each of these members of the rows. Statements with lists take them as parameters. */
+/** Returns a list for each of these members of the rows, as parameters of statements with lists. */
 export function listsOf<Name extends string>(
   rows: readonly Readonly<Record<NoInfer<Name>, Scalar>>[],
   ...names: readonly Name[]

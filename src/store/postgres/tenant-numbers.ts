@@ -22,8 +22,8 @@ export async function findNumber(run: Run, id: string): Promise<TenantNumber | u
 }
 
 /**
- * Changes a tenant, its applications or keys. `work` resolves to whether it changed something; then writes the entry and
- * stores new authority stamps. Resolves to false if nothing was changed, or if the tenant does not exist.
+ * Changes a tenant, its applications or keys. `work` resolves to whether it changed something. If so, writes the entry
+ * and new authority stamps. Resolves to false if nothing was changed, or if the tenant does not exist.
  */
 export function changeTenant(
   { change }: Connections,

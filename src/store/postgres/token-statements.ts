@@ -1,10 +1,10 @@
 import type { Statement } from './sql-client.ts';
 import { oldestWith } from './token-reads.ts';
 
-// The statements that change tokens. Their first six parameters are a `Place`. Without a place, all of them except the
-// chain are NULL, and the statement writes no entry. A statement finds its tokens by tenant and id alone, in a
-// MATERIALIZED query: a plan made while the table is empty would take any index that fits. No statement changes a table
-// twice.
+// The statements that change tokens. The parameter `place` means the six of `placeParameters`. Without a place, all of
+// them except the chain are NULL, and the statement writes no entry. A statement finds its tokens by tenant and id
+// alone, in a MATERIALIZED query: a plan made while the table is empty would take any index that fits. No statement
+// changes a table twice.
 //
 // A statement with lists changes the tokens before the first one that it refuses. The place is that of the first entry;
 // the times, sealed bytes and links of the entries are lists, or NULL. The ids must differ. Lists of blind indexes are
@@ -31,7 +31,7 @@ export function entryIf(changed: string): string {
   SELECT $1, $2, $4::bigint, $6, $5::bytea FROM ${changed} WHERE $6 IS NOT NULL)`;
 }
 
-/** The columns of a list of tokens in their order, and the type of each list. */
+/** The columns of a list of tokens, in order, and the type of each list. */
 type Lists = Readonly<Record<string, string>>;
 
 /** The rows of the lists as `given`, with their `place`. The first list is the parameter number `from`. */
@@ -48,7 +48,7 @@ function entriesOf(changed: string): string {
   SELECT $1, $2 + place - 1, entry_at, link, sealed FROM ${changed} JOIN given USING (place) WHERE link IS NOT NULL)`;
 }
 
-/** The set of the token's containers as `s`, without a row if it has no number. `name` is NULL without containers. */
+/** The set of the token's containers, as `s`: no row if the set has no number. `name` is NULL without containers. */
 function setBy(name: string): string {
   return `s AS MATERIALIZED (SELECT number FROM vault.container_set WHERE tenant = (SELECT tenant FROM n)
     AND name = ${name}::uuid)`;
@@ -56,12 +56,12 @@ function setBy(name: string): string {
 
 const SET_NUMBER = 'coalesce((SELECT number FROM s), 0)';
 
-/** The value of `blinds`: with the containers if their set has no number. */
+/** The value of `blinds`. It includes the containers if their set has no number. */
 function blindsOf(blinds: string, containers: string): string {
   return `CASE WHEN EXISTS (SELECT 1 FROM s) THEN ${blinds}::uuid[] ELSE ${blinds}::uuid[] || ${containers}::uuid[] END`;
 }
 
-/** The rows of `chosen`, of `given`, and the number of the set, or 0, with its `blinds` as `indexes`. */
+/** The rows of `given` that are in `chosen`, with the number of their set, or 0. `indexes` is the value of `blinds`. */
 function withSets(chosen: string): string {
   return `(SELECT given.*, ${chosen}.tenant, coalesce(number, 0) AS set_number, given.blinds::uuid[] ||
     CASE WHEN number IS NULL THEN containers::uuid[] ELSE '{}' END AS indexes
@@ -77,8 +77,8 @@ const FOUND_COLUMNS = `tenant, token, type, created_at, expires_at, deleted_at, 
     set_number, blinds`;
 
 /**
- * The rows of the tokens `given` that meet the condition, as `found`; those before the first other one, as `old`. The
- * tenant is that of `n`. `allowed` has a row if the statement may change any.
+ * The rows of the `given` tokens of the tenant `n`: `found` has those that meet the condition, and `old` those before
+ * the first token that does not. `allowed` has a row if the statement may change tokens.
  */
 function oldIf(condition: string, allowed: string): string {
   return `found AS MATERIALIZED (SELECT given.place, t.* FROM n, given,
@@ -100,7 +100,7 @@ const UNINDEX = `removed AS (DELETE FROM vault.token_index i USING stale
   WHERE i.tenant = stale.tenant AND i.blind = stale.blind AND i.set_number = stale.set_number
     AND i.created_at = stale.created_at AND i.token = stale.token)`;
 
-/** The entries of the tokens `old` that the tokens `changed` do not have. */
+/** The index entries of the tokens `old` that the tokens `changed` do not have. */
 const STALE = `stale AS MATERIALIZED (SELECT old.tenant, blind, old.set_number, old.created_at, old.token
   FROM old JOIN changed USING (token), unnest(old.blinds) blind
   WHERE old.set_number <> changed.set_number OR blind <> ALL (changed.blinds))`;
@@ -116,7 +116,7 @@ export function counted(changes: string): string {
     active = c.active + excluded.active, last_created_at = greatest(c.last_created_at, excluded.last_created_at))`;
 }
 
-/** Moves tokens of `old` between the counters of their keys, if `changed` has given them other keys. */
+/** Moves tokens between the counters of their keys if their keys differ in `old` and `changed`. */
 const MOVE_COUNT = counted(`SELECT old.tenant, old.type, 0, k.key_id, k.index_key_id, $1::bigint, sum(k.live), 0, 0
     FROM old JOIN changed USING (token), LATERAL (VALUES (old.key_id, old.index_key_id, -1),
       (changed.key_id, changed.index_key_id, 1)) k (key_id, index_key_id, live)

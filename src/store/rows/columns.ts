@@ -92,7 +92,7 @@ export function columns<Row>(
       return row;
     },
 
-    /** Converts a row that is a list and begins with the columns, as `read` does. */
+    /** Converts a row as `read` does. The row is a list that begins with the columns. */
     readList<More extends object>(stored: readonly unknown[], more: More): Row & More {
       const row = { ...more } as { -readonly [Name in keyof Row]: Row[Name] } & More;
       for (const [at, { name, kind }] of pairs.entries()) (row as Row)[name] = kind.read(stored[at]);

@@ -149,7 +149,7 @@ type MovedTableName = (typeof MOVED_TABLES)[number]['name'];
 /** The SQL of the tables whose form in a store differs from that of `MOVED_TABLES`. */
 export type MovedSql = Readonly<Partial<Record<MovedTableName, string>>>;
 
-/** Returns the SQL of a table, if its form differs. */
+/** Returns the SQL of a table; undefined if its form is that of `MOVED_TABLES`. */
 export function sqlOf(texts: MovedSql, { name }: MovedTable): string | undefined {
   return Object.entries(texts).find(([table]) => table === name)?.[1];
 }

@@ -13,7 +13,7 @@ import {
   tokenType,
 } from './columns.ts';
 
-// The columns of the records that all stores keep in the same form. Each store passes its kind of UUIDs.
+// The columns of records that have the same form in SQLite and PostgreSQL. Each store passes its kind of UUIDs.
 
 export function tenantColumns(uuid: Kind<string>) {
   return columns<TenantRecord>(

@@ -73,7 +73,7 @@ export function presentedTokenRows(connection: Connection) {
 /** Decodes a row. Throws `integrity_failure` for a damaged row, such as one that a join left empty. */
 export function toPresentedToken(tenantId: string, row: PresentedRow): PresentedToken {
   const { buffer, byteOffset, length } = storedBytes(row[5]);
-  // This is faster than `subarray`. The ends are within the bytes, even if the lengths are damaged.
+  // Faster than `subarray`. Keep the ends within the bytes: a damaged row may report any lengths.
   const slice = (from: number, to: number) => new Uint8Array(buffer, byteOffset + from, to - from);
   const presentedAt = Math.min(storedNumber(row[3]), length);
   const fullAt = Math.min(presentedAt + storedNumber(row[4]), length);
