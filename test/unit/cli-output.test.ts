@@ -222,6 +222,8 @@ describe('formats', () => {
     expect(text).toContain('data  a]0;xbc forged\n');
     expect((await render('table', `{"data":[${evil}]}`, list)).text).toBe('ID     DATA\ntok-1  a]0;xbc forged\n');
     expect((await render('table', TOKEN, one, { colour: true })).text).toContain('\u001b[1mid');
+    const { text: page } = await render('table', '{"data":[{"id":"tok-1","data":"a"}]}', list, { colour: true });
+    expect(page).toBe('\u001b[1mID\u001b[22m     \u001b[1mDATA\u001b[22m\ntok-1  a\n');
   });
 
   it.each([40, 60, 80, 200])('a table fits a terminal of %i columns', async (width) => {

@@ -165,5 +165,7 @@ function countNote(count: number): string {
 async function painter({ colour }: RenderOptions): Promise<(text: string) => string> {
   if (!colour) return (text) => text;
   const { Chalk } = await import('chalk');
-  return new Chalk({ level: 1 }).bold;
+  const { bold } = new Chalk({ level: 1 });
+  // Chalk prints further arguments, too, such as those of `map`.
+  return (text) => bold(text);
 }
