@@ -79,7 +79,7 @@ async function failOver({ seed }: CheckOptions, bin?: string): Promise<{ readonl
     proxy.refuse(false);
     const started = performance.now();
     for (const daemon of DAEMONS) {
-      while ((await fetch(`${fleet.urlOf(daemon)}/readyz`)).status !== 200) {
+      while ((await fleet.readiness(daemon)) !== 200) {
         if (performance.now() - started > MAX_READY_MS)
           throw new CheckFailure('a daemon is not ready after the failover');
         await sleep(20);

@@ -48,6 +48,8 @@ export interface Fleet {
   /** Calls a daemon by its number, from 0. */
   readonly at: (daemon: number) => Perform;
   urlOf(daemon: number): string;
+  /** Resolves to the status of a daemon's `/readyz`, or to 0 when its connection ends without an answer. */
+  readiness(daemon: number): Promise<number>;
   /** Returns what a daemon has written to its standard error. */
   errorsOf(daemon: number): string;
   start(daemon: number): Promise<void>;
@@ -156,6 +158,11 @@ export async function startFleet({
     everything: String(made.body['key']),
     at,
     urlOf: (daemon) => urls[daemon] ?? '',
+    readiness: (daemon) =>
+      fetch(`${urls[daemon]}/readyz`).then(
+        ({ status }) => status,
+        () => 0,
+      ),
     errorsOf: (daemon) => errors[daemon] ?? '',
     start,
     signal: (daemon, signal) => void children[daemon]?.kill(signal),

@@ -92,7 +92,7 @@ async function fillUp({ seed, quick }: CheckOptions, bin?: string) {
       await writeUntilFull();
       for (const daemon of DAEMONS) {
         await load.verify(daemon, true);
-        const { status } = await fetch(`${fleet.urlOf(daemon)}/readyz`);
+        const status = await fleet.readiness(daemon);
         if (status !== 200) throw new CheckFailure(`on a full disk, /readyz is answered ${status}`, figures());
       }
       const found = await fleet.cli('doctor');

@@ -30,7 +30,7 @@ async function turn({ seed, quick }: CheckOptions, returns: boolean) {
   async function until(status: number): Promise<number> {
     const started = performance.now();
     const wait = async (daemon: number) => {
-      while ((await fetch(`${fleet.urlOf(daemon)}/readyz`)).status !== status) {
+      while ((await fleet.readiness(daemon)) !== status) {
         if (performance.now() - started > MAX_WAIT_MS) break;
         await sleep(20);
       }
