@@ -48,7 +48,7 @@ export interface Fleet {
   /** Calls a daemon by its number, from 0. */
   readonly at: (daemon: number) => Perform;
   urlOf(daemon: number): string;
-  /** Resolves to the status of a daemon's `/readyz`, or to 0 when its connection ends without an answer. */
+  /** Resolves to the status of a daemon's `/readyz`. Uses a new connection, since a daemon closes idle ones. */
   readiness(daemon: number): Promise<number>;
   /** Returns what a daemon has written to its standard error. */
   errorsOf(daemon: number): string;
@@ -158,11 +158,11 @@ export async function startFleet({
     everything: String(made.body['key']),
     at,
     urlOf: (daemon) => urls[daemon] ?? '',
-    readiness: (daemon) =>
-      fetch(`${urls[daemon]}/readyz`).then(
-        ({ status }) => status,
-        () => 0,
-      ),
+    readiness: async (daemon) => {
+      const reply = await fetch(`${urls[daemon]}/readyz`, { headers: { connection: 'close' } });
+      await reply.text();
+      return reply.status;
+    },
     errorsOf: (daemon) => errors[daemon] ?? '',
     start,
     signal: (daemon, signal) => void children[daemon]?.kill(signal),

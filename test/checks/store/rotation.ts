@@ -40,8 +40,8 @@ async function removeSlot(fleet: Fleet): Promise<number> {
   await fleet.cli('keys', 'remove', '--slot', '0', '--yes', '--key-file', other);
   const deadline = performance.now() + MAX_LOCKED_MS;
   for (;;) {
-    const replies = await Promise.all(DAEMONS.map((daemon) => fetch(`${fleet.urlOf(daemon)}/readyz`)));
-    const ready = replies.filter(({ status }) => status === 200).length;
+    const states = await Promise.all(DAEMONS.map((daemon) => fleet.readiness(daemon)));
+    const ready = states.filter((status) => status === 200).length;
     if (ready === 0 || performance.now() > deadline) return ready;
     await sleep(50);
   }
