@@ -21,7 +21,7 @@ import { createScreen } from './screen-request.ts';
 import { createServer, createStop, listenOnPassed, listenOnPort, listenOnSocket, useCertificate } from './server.ts';
 import { takeTurns } from './take-turns.ts';
 import { traceIdOf } from './trace-id.ts';
-import { writeReply } from './write-reply.ts';
+import { bodyBytes, writeReply } from './write-reply.ts';
 
 /** The maximum number of bytes of unread replies that all processes of a daemon hold together. */
 const MAX_UNSENT_BYTES = 128 * 1024 * 1024;
@@ -83,25 +83,26 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   });
   const screen = createScreen(limits, keyHeader, (host) => isOwnHost(host));
 
-  /** Returns the reply, or the problem `vault_busy` while unread replies exceed `MAX_UNSENT_BYTES`. */
-  function withinBudget(response: ServerResponse, reply: Reply): Reply {
-    const { bodyText = '', traceId } = reply;
-    // UTF-8 needs at most three bytes for a code unit.
-    if (bodyText.length * 3 <= SMALL_REPLY) return reply;
-    const bytes = Buffer.byteLength(bodyText);
-    if (bytes <= SMALL_REPLY || response.destroyed) return reply;
-    if (!unsent.take(bytes)) return problemReply(new Problem('vault_busy'), traceId);
+  /** Returns whether a body of this length may be sent: not while unread replies exceed `MAX_UNSENT_BYTES`. */
+  function isWithinBudget(response: ServerResponse, bytes: number): boolean {
+    if (bytes <= SMALL_REPLY || response.destroyed) return true;
+    if (!unsent.take(bytes)) return false;
     response.once('close', () => unsent.giveBack(bytes));
-    return reply;
+    return true;
   }
 
   function answer(response: ServerResponse, made: Reply, more: AnswerOptions = {}): void {
-    const reply = withinBudget(response, made);
+    let [reply, bytes] = [made, bodyBytes(made)];
+    if (!isWithinBudget(response, bytes)) {
+      reply = problemReply(new Problem('vault_busy'), made.traceId);
+      bytes = bodyBytes(reply);
+    }
     const { route, operation, applicationId, allow, fields = [] } = more;
     const { linger } = timeouts;
     const all = [...cors.fields(response.req), ...fields, ...(reply.replayed ? [replayedHeader, 'true'] : [])];
     writeReply(response, reply, {
       traceHeader,
+      bytes,
       allow,
       fields: all,
       close: stopping,
@@ -114,7 +115,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     const { method, socket } = req;
     note(
       reply,
-      { method, route, operation, applicationId, peer: socket.remoteAddress, start: starts.get(socket) },
+      { method, route, operation, applicationId, peer: socket.remoteAddress, start: starts.get(socket), bytes },
       req,
     );
   }
@@ -132,7 +133,8 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     urlLimit: limits.url,
     linger: timeouts.linger,
     current: (socket) => turns.newest(socket),
-    onRefused: (reply, socket) => note(reply, { peer: socket instanceof Socket ? socket.remoteAddress : undefined }),
+    onRefused: (reply, socket) =>
+      note(reply, { peer: socket instanceof Socket ? socket.remoteAddress : undefined, bytes: bodyBytes(reply) }),
   });
   server.on('clientError', refusal.clientError);
   const context = { keyHeader, traceIdOf: traceOf, answer };

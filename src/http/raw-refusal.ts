@@ -6,7 +6,7 @@ import type { ProblemCode } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { ALL_METHODS, allowedMethods } from './routes.ts';
-import { replyHeaders } from './write-reply.ts';
+import { bodyBytes, replyHeaders } from './write-reply.ts';
 
 const CODES: ReadonlyMap<string, ProblemCode> = new Map([
   ['HPE_HEADER_OVERFLOW', 'headers_too_large'],
@@ -44,7 +44,12 @@ export function createRawRefusal(options: RefusalOptions) {
   function refuse(socket: Duplex, code: ProblemCode, allow?: string): void {
     const reply = problemReply(new Problem(code), randomUUID());
     options.onRefused(reply, socket);
-    const fields = replyHeaders(reply, { traceHeader: options.traceHeader, allow, close: true });
+    const fields = replyHeaders(reply, {
+      traceHeader: options.traceHeader,
+      bytes: bodyBytes(reply),
+      allow,
+      close: true,
+    });
     const lines = [`HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status]}`, `Date: ${new Date().toUTCString()}`];
     for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`);
     endSoon(socket, code === 'request_timeout' ? 0 : options.linger, `${lines.join('\r\n')}\r\n\r\n${reply.bodyText}`);

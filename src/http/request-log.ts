@@ -17,6 +17,8 @@ export interface Answered {
   readonly peer?: string | undefined;
   /** `performance.now()` when the request's headers were read. */
   readonly start?: number | undefined;
+  /** The length of the reply's body in bytes. */
+  readonly bytes: number;
 }
 
 /** Writes complete lines. */
@@ -83,9 +85,8 @@ export function problemCodeOf({ status, bodyText = '' }: Reply): string | undefi
 
 /** The functions that return the line of a request, by format. */
 const LINES = {
-  json: ({ time, trace_id, method, route, status, application_id, ms }, { bodyText = '' }, { operation, peer }) => {
+  json: ({ time, trace_id, method, route, status, application_id, ms }, _, { operation, peer, bytes }) => {
     const level = status >= 500 ? 'error' : 'info';
-    const bytes = Buffer.byteLength(bodyText);
     const record = { time, level, trace_id, peer, method, route, operation, status, application_id, ms, bytes };
     return JSON.stringify(record);
   },

@@ -8,6 +8,8 @@ import { announcedLength } from './read-body.ts';
 export interface ReplyHeaderOptions {
   /** The trace header's name in its original case. */
   readonly traceHeader: string;
+  /** The length of the body in bytes. */
+  readonly bytes: number;
   /** The value of `Allow`, for a 405. */
   readonly allow?: string | undefined;
   /** Further header fields, as names and values in turn. */
@@ -36,8 +38,10 @@ export function writeReply(response: ServerResponse, reply: Reply, options: Writ
     writeAndLinger(request, response, reply, options);
     return;
   }
+  const { bodyText } = reply;
   response.writeHead(reply.status, replyHeaders(reply, options));
-  response.end(reply.bodyText);
+  // For ASCII both encodings are the same bytes, and Node writes `latin1` without measuring the text again.
+  response.end(bodyText ?? '', options.bytes === bodyText?.length ? 'latin1' : 'utf8');
 }
 
 /** Returns whether the request has a body that will stay unread, so that the connection cannot be reused. */
@@ -84,6 +88,11 @@ function writeAndLinger(request: IncomingMessage, response: ServerResponse, repl
   }, end);
 }
 
+/** Returns the length of the body in bytes. */
+export function bodyBytes({ bodyText = '' }: Reply): number {
+  return Buffer.byteLength(bodyText);
+}
+
 /** Returns the header section as a flat list of names and values, which Node writes without building an object. */
 export function replyHeaders(reply: Reply, options: ReplyHeaderOptions): string[] {
   const headers = [
@@ -99,7 +108,7 @@ export function replyHeaders(reply: Reply, options: ReplyHeaderOptions): string[
       'Content-Type',
       reply.status < 400 ? 'application/json' : 'application/problem+json',
       'Content-Length',
-      String(Buffer.byteLength(reply.bodyText)),
+      String(options.bytes),
     );
   }
   if (reply.retryAfter !== undefined) headers.push('Retry-After', String(reply.retryAfter));

@@ -9,7 +9,8 @@ const OK: Reply = { status: 200, bodyText: '"é"', traceId: 't' };
 
 function started() {
   const log = createDevRequestLog(() => 0);
-  const add = (reply: Reply = OK) => log.add(requestRecord(reply, { method: 'GET', route: '/tokens' }), reply);
+  const add = (reply: Reply = OK) =>
+    log.add(requestRecord(reply, { method: 'GET', route: '/tokens', bytes: 4 }), reply);
   const ids = async (after: number, wait = 0) => (await log.newer({ after, wait })).map(({ id }) => id);
   return { log, add, ids };
 }
