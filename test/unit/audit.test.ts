@@ -378,6 +378,35 @@ describe('the audit', () => {
     await reading;
   });
 
+  it('lets the calls beyond its limit wait for one write, not for that of later calls', async () => {
+    const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
+    const memory = createMemoryStore();
+    const held = Promise.withResolvers<void>();
+    const writes: number[] = [];
+    const appendAudit: typeof memory.appendAudit = async (drafts) => {
+      writes.push(drafts.length);
+      await held.promise;
+      await memory.appendAudit(drafts);
+    };
+    const audit = createAudit({
+      store: { ...memory, appendAudit },
+      keyring,
+      clock: steppingClock(),
+      level: 'reveal',
+      strict: false,
+    });
+    const event: AuditEvent = { action: 'getToken', status: 200, entities: ['first'], revealed: true };
+    const recorded = Array.from({ length: 1030 }, () => audit.record(event));
+    expect(recorded.filter((one) => one !== undefined)).toHaveLength(7);
+    await vi.waitFor(() => expect(writes).toHaveLength(1));
+    expect(audit.record(event)).toBeUndefined();
+    held.resolve();
+    await Promise.all(recorded);
+    expect(writes).toEqual([2]);
+    await audit.flush();
+    expect(writes).toEqual([2, 1]);
+  });
+
   it('returns the last events, newest first', async () => {
     const { store, keyring, revealing, call } = await openAudited('mutations');
     for (let n = 0; n < 1200; n += 1)

@@ -64,6 +64,8 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   let failed = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let writing: Promise<void> = Promise.resolve();
+  /** The last of these writes, until it begins. */
+  let next: Promise<void> | undefined;
   const denials = createDenialWindow(() => void flush().catch(() => undefined));
 
   function rowOf(events: readonly TimedEvent[], subjects: readonly IndexedSubject[]): AuditDraft {
@@ -114,14 +116,20 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     return writeWaiting();
   }
 
-  /** Writes the waiting events after the previous write, so that entries have the order of their events. */
+  /**
+   * Writes the waiting events after the previous write, so that entries have the order of their events. Calls share a
+   * write that has not begun.
+   */
   function writeWaiting(): Promise<void> {
-    const written = writing.then(write);
-    writing = written.catch(() => undefined);
-    return written;
+    if (next === undefined) {
+      next = writing.then(write);
+      writing = next.catch(() => undefined);
+    }
+    return next;
   }
 
   async function write(): Promise<void> {
+    next = undefined;
     if (timer !== undefined) clearTimeout(timer);
     timer = undefined;
     if (waiting.length === 0) return;
