@@ -159,10 +159,14 @@ const SAME = '=';
 function encodeEvent(event: AuditEvent, before: AuditEvent | undefined): string {
   const { action, status, revision, entities, revealed, counted, as_of } = event;
   const result = counted ? [status, counted.count, counted.first_at, counted.last_at].join(' ') : status;
-  const who = WHO.map((name) => (event[name] && event[name] === before?.[name] ? SAME : packId(event[name] ?? '')));
   const marks = `${revealed ? '!' : ''}${as_of === undefined ? '' : `@${as_of}`}`;
-  const fields = [AUDIT_FACTS[action].code, `${result}${marks}`, revision, ...who];
-  return [...fields, ...entities.map(packId)].join('\n');
+  let text = `${AUDIT_FACTS[action].code}\n${result}${marks}\n${revision ?? ''}`;
+  for (const name of WHO) {
+    const id = event[name] ?? '';
+    text += `\n${id !== '' && id === before?.[name] ? SAME : packId(id)}`;
+  }
+  for (const id of entities) text += `\n${packId(id)}`;
+  return text;
 }
 
 /** Returns the event of the lines of a text from `encodeEvent`. `before` is the previous event. */
@@ -190,9 +194,15 @@ function decodeEvent(lines: readonly string[], before: AuditEvent | undefined): 
 
 const CANONICAL_UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/;
 
+/** The bytes of the id that is being packed: a new buffer for each id would take as long as the rest. */
+const PACKED = Buffer.alloc(16);
+
 function packId(id: string): string {
+  if (CANONICAL_UUID.test(id)) {
+    PACKED.write(id.slice(0, 8) + id.slice(9, 13) + id.slice(14, 18) + id.slice(19, 23) + id.slice(24), 'hex');
+    return `~${PACKED.toString('base64url')}`;
+  }
   if (id.includes('\n')) throw new Error('unreachable: no id has a line end');
-  if (CANONICAL_UUID.test(id)) return `~${Buffer.from(id.replaceAll('-', ''), 'hex').toString('base64url')}`;
   return /^[~+=]/.test(id) ? `~${id}` : id;
 }
 
