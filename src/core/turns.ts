@@ -32,13 +32,16 @@ interface Waiting {
   readonly isSecond?: boolean;
 }
 
+const isCreate = ({ call }: Waiting): boolean => call.operation === 'createToken';
+
 /**
  * Creates a function that collects the calls of one turn of the event loop and answers them together at its end, with
  * one version check, one snapshot and one write. A call sees every change that was committed before the call arrived.
  * `dispatch` answers the calls that must wait.
  *
- * Of many creates, a turn leaves half to the next turn: the writer thread then writes the first half while this thread
- * prepares the second.
+ * Several creates go first, so that the writer thread writes them while this thread answers the other calls. Of many
+ * creates, a turn leaves half to the next turn: the writer thread then writes the first half while this thread prepares
+ * the second.
  */
 export function createTurns(
   { dispatch, answerNow, loadCaller }: Dispatch,
@@ -49,6 +52,16 @@ export function createTurns(
   function endTurn(): void {
     const calls = waiting;
     waiting = [];
+    const creates = calls.filter(isCreate);
+    if (creates.length < 2) answerAll(calls);
+    else {
+      answerAll(creates);
+      const others = calls.filter((one) => !isCreate(one));
+      if (others.length > 0) process.nextTick(answerAll, others);
+    }
+  }
+
+  function answerAll(calls: Waiting[]): void {
     const known: Turn['known'] = new Map();
     const inserts = createInserts({ store, audit, clock });
     const most = Math.min(Math.max(MIN_INSERTS, calls.length / 2), MAX_INSERTS);

@@ -170,18 +170,28 @@ it('a turn creates its tokens together, and one at a time when one is rejected',
   await vault.close();
 });
 
-it.each([
-  { creates: 16, groups: [16] },
-  { creates: 40, groups: [20, 16, 4] },
-  { creates: 600, groups: [256, 172, 86, 43, 22, 16, 5] },
-])('a turn leaves half of $creates creates to the next one, in their order', async ({ creates, groups }) => {
+const CREATE = {
+  operation: 'createToken',
+  mediaType: 'application/json',
+  bodyText: '{"type":"token","data":1}',
+} as const;
+
+/** Opens a vault in memory that records its snapshots and inserts, the next tick after each insert, and its tokens. */
+async function openRecorded() {
   const random = seededRandom('turns');
   const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
   const memory = createMemoryStore();
+  const events: string[] = [];
   const inserted: number[] = [];
   const store: Store = {
     ...memory,
+    readNow(query) {
+      events.push('look');
+      return memory.readNow?.(query);
+    },
     insertTokens(tokens, ...more) {
+      events.push('insert');
+      process.nextTick(() => events.push('tick'));
       inserted.push(tokens.length);
       return memory.insertTokens(tokens, ...more);
     },
@@ -189,19 +199,39 @@ it.each([
   const vault = composeVault({ file: 'memory', store, keyring, random });
   const management = (await vault.createTenant('test')).application.key ?? '';
   await vault.ready();
-  const { key: apiKey } = await keyOf(vault, management, { permissions: ['token:create'] });
+  const { key: apiKey } = await keyOf(vault, management, { permissions: ['token:create', 'token:read'] });
   await take(vault, { operation: 'listTokens', apiKey });
+  events.length = 0;
+  return { vault, events, inserted, apiKey };
+}
+
+it.each([
+  { creates: 16, groups: [16] },
+  { creates: 40, groups: [20, 16, 4] },
+  { creates: 600, groups: [256, 172, 86, 43, 22, 16, 5] },
+])('a turn leaves half of $creates creates to the next one, in their order', async ({ creates, groups }) => {
+  const { vault, inserted, apiKey } = await openRecorded();
   const replies: number[] = [];
   const made = Array.from({ length: creates }, async (_, n) => {
-    const bodyText = JSON.stringify({ type: 'token', data: n });
-    const call = { operation: 'createToken', apiKey, mediaType: 'application/json', bodyText } as const;
-    const { status } = await take(vault, call);
+    const { status } = await take(vault, { ...CREATE, apiKey });
     replies.push(n);
     return status;
   });
   expect(new Set(await Promise.all(made))).toEqual(new Set([201]));
   expect(inserted).toEqual(groups);
   expect(replies).toEqual(replies.toSorted((a, b) => a - b));
+});
+
+it.each([
+  { creates: 1, order: ['look', 'insert', 'tick'] },
+  { creates: 2, order: ['look', 'insert', 'tick', 'look'] },
+])('a turn with $creates creates beside other calls: $order', async ({ creates, order }) => {
+  const { vault, events, apiKey } = await openRecorded();
+  const get = { apiKey, params: { id: 'none' } };
+  const made = Array.from({ length: creates }, () => take(vault, { ...CREATE, apiKey }));
+  const replies = await Promise.all([take(vault, get), ...made, take(vault, get)]);
+  expect(replies.map(({ status }) => status)).toEqual([404, ...made.map(() => 201), 404]);
+  expect(events).toEqual(order);
 });
 
 it('a turn waits for a body that is still arriving, and survives a failed one', async () => {
