@@ -4,12 +4,13 @@ import type { TokenCondition } from '../../src/core/ports.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
 import { PLAN_BY_ORDER } from '../../src/store/postgres/connections.ts';
 import { findTokensMethods } from '../../src/store/postgres/find-tokens.ts';
-import { type Fragment, toBound } from '../../src/store/postgres/fragment.ts';
 import { schemaStatements } from '../../src/store/postgres/schema.ts';
 import type { Row, SqlClient, Statement } from '../../src/store/postgres/sql-client.ts';
+import { toBound } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { planTokens, planWalk, readWeights, weigh } from '../../src/store/postgres/token-plan.ts';
 import { PRESENTED_COLUMNS, SCANNED_COLUMNS } from '../../src/store/postgres/token-reads.ts';
+import type { Fragment } from '../../src/store/rows/fragment.ts';
 import type { TokenQuery } from '../../src/store/rows/token-query.ts';
 import { createDatabase } from './create-database.ts';
 

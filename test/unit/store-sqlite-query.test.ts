@@ -4,15 +4,11 @@ import { APPLICATION_TYPES } from '../../src/contract/permissions.ts';
 import { TOKEN_TYPE_NAMES } from '../../src/contract/token-types.ts';
 import type { TokenCondition } from '../../src/core/ports.ts';
 import { applicationType, tokenType } from '../../src/store/rows/columns.ts';
+import type { Fragment, Parameter } from '../../src/store/rows/fragment.ts';
 import { successor, toQuery } from '../../src/store/rows/token-query.ts';
 import { APPLICATION_TYPE_CODES, TOKEN_TYPE_CODES } from '../../src/store/rows/type-codes.ts';
 import { isBusy, toProblem } from '../../src/store/sqlite/file/sqlite-error.ts';
-import type {
-  Fragment,
-  IndexCondition,
-  PlannedCondition,
-  Value,
-} from '../../src/store/sqlite/tables/token-conditions.ts';
+import type { IndexCondition, PlannedCondition } from '../../src/store/sqlite/tables/token-conditions.ts';
 import { planScan, planTokens, planWalk } from '../../src/store/sqlite/tables/token-plan.ts';
 import { uuidBytes, uuidKey, uuidText } from '../../src/store/sqlite/tables/uuid-bytes.ts';
 import { addTenant, addToken, blind, NOW } from '../conformance/store-fixtures.ts';
@@ -75,7 +71,7 @@ describe('a plan', () => {
     const run = (all: readonly PlannedCondition[], expected: number) => {
       const read = ({ sql, params }: Fragment) =>
         connection
-          .prepare<Value[], readonly number[]>(sql)
+          .prepare<Parameter[], readonly number[]>(sql)
           .raw()
           .all(...params);
       const plan = planTokens(1, { all, sets: () => [0] }, NOW, 60, () => expected);
@@ -102,7 +98,7 @@ describe('a plan', () => {
       const plan = planTokens(1, { all, visible, sets: () => visible ?? [0] }, NOW, 20, () => 1);
       const steps = [plan.list, plan.total].map(({ sql, params } = NONE) =>
         connection
-          .prepare<Value[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
+          .prepare<Parameter[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
           .all(...params)
           .map(({ detail }) => detail),
       );
@@ -133,7 +129,7 @@ describe('a plan', () => {
     const steps = [undefined, { created_at: NOW, id: 'a' }].map((after) => {
       const { sql, params } = planScan(1, { all: [type, one], sets: () => [0] }, after, NOW);
       return connection
-        .prepare<Value[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
+        .prepare<Parameter[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
         .all(...params)
         .map(({ detail }) => detail)
         .filter((detail) => / t /.test(detail) || detail.includes('ORDER'));
@@ -146,7 +142,7 @@ describe('a plan', () => {
     const tenant = 424_242;
     for (const all of [[], [type], [one], [many], [ids], [{ id_prefix: 'a' }], [{ id_prefix: '' }], [one, type, ids]]) {
       for (const anyOf of [undefined, [[type, one], [ids]]]) {
-        const counted: (readonly Value[])[] = [];
+        const counted: (readonly Parameter[])[] = [];
         const query = { all, sets: () => [0, 1], ...(anyOf && { anyOf }) };
         const plan = planTokens(tenant, query, NOW, 20, (fragment) => counted.push(fragment.params));
         const walk = planWalk(tenant, query, undefined, NOW, () => 5000);

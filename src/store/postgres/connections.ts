@@ -1,5 +1,6 @@
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
-import type { Parameter, Row, Scalar, Statement } from './sql-client.ts';
+import type { Parameter, Scalar } from '../rows/fragment.ts';
+import type { Row, Statement } from './sql-client.ts';
 
 /** Sends a statement and resolves to its rows. */
 export type Run = (statement: Statement, values?: readonly Parameter[]) => Promise<readonly Row[]>;

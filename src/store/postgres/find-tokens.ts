@@ -1,12 +1,12 @@
 import { MAX_TOTAL } from '../../contract/page.ts';
 import type { Store, TokenFilter } from '../../core/ports.ts';
 import type { FoundPage, ScanSlice, WalkSlice } from '../../core/scan-ports.ts';
+import type { Fragment } from '../rows/fragment.ts';
 import { storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
 import { type TokenQuery, toQuery, weightOf } from '../rows/token-query.ts';
 import { storedTokenType } from '../rows/type-codes.ts';
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
-import { type Fragment, toBound } from './fragment.ts';
-import type { Row } from './sql-client.ts';
+import { type Row, toBound } from './sql-client.ts';
 import { planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
 import { PRESENTED_COLUMNS, SCANNED_COLUMNS, toPresentedToken, toScannedToken } from './token-reads.ts';
 import { uuidKey } from './uuid-text.ts';

@@ -1,17 +1,10 @@
 import type { Store, VaultHeader } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { bytes, columns, instant, number, optional, text } from '../rows/columns.ts';
+import type { Parameter } from '../rows/fragment.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { type Connections, type Run, Undo } from './connections.ts';
-import {
-  assignmentsOf,
-  listsOf,
-  type Parameter,
-  parametersOf,
-  type Row,
-  type Statement,
-  storedList,
-} from './sql-client.ts';
+import { assignmentsOf, listsOf, parametersOf, type Row, type Statement, storedList } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
 const HEADER = columns<Omit<VaultHeader, 'slots'>>(

@@ -1,10 +1,10 @@
 import type { Finding } from '../../core/maintenance-ports.ts';
 import type { Store } from '../../core/ports.ts';
+import type { Parameter } from '../rows/fragment.ts';
 import { LAST_INSTANT, storedNumber, storedText } from '../rows/stored-value.ts';
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
 import { countTokens, inspectCounters } from './inspect-counters.ts';
 import { schemaStatements } from './schema.ts';
-import type { Parameter } from './sql-client.ts';
 
 /** A check. `sql` selects the ids of wrong rows, and `what` describes the damage. */
 interface Check {

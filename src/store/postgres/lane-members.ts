@@ -1,8 +1,8 @@
 import type { AuditHead } from '../../core/audit/ports.ts';
+import type { Scalar } from '../rows/fragment.ts';
 import { type PlacedEntry, placeAfter } from './audit-chain.ts';
 import type { Batch, Bound, LaneMember, Transaction } from './connections.ts';
 import { lockRows } from './lock-rows.ts';
-import type { Scalar } from './sql-client.ts';
 
 /** A member of a group with its statements. */
 export interface Prepared {

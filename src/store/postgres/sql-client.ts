@@ -1,5 +1,6 @@
 import type { Client } from 'pg';
 import { Problem } from '../../core/problem.ts';
+import type { Fragment, Parameter, Scalar } from '../rows/fragment.ts';
 import { PgError, toPgError } from './pg-error.ts';
 
 /** A statement with parameters $1, $2, …. If it has a name, the server prepares it once for each connection. */
@@ -9,10 +10,6 @@ export interface NamedStatement {
 }
 /** A statement, or the text of one without a name. */
 export type Statement = NamedStatement | string;
-
-export type Scalar = string | number | boolean | Uint8Array | null | undefined;
-/** `undefined` is NULL. */
-export type Parameter = Scalar | readonly Scalar[];
 
 /**
  * The columns in order: text, numbers (`bigint`, too), booleans, Buffers, null, arrays of them. Other types as text.
@@ -27,6 +24,12 @@ export function parametersOf(columns: readonly string[], from: number): string {
 /** Returns the assignments of parameters to the columns, from the number `from` on. */
 export function assignmentsOf(columns: readonly string[], from: number): string {
   return columns.map((name, at) => `${name} = $${from + at}`).join();
+}
+
+/** Returns an unnamed statement, which PostgreSQL plans for its values. */
+export function toBound({ sql, params }: Fragment): readonly [text: string, values: readonly Parameter[]] {
+  let count = 0;
+  return [sql.replaceAll('?', () => `$${++count}`), params];
 }
 
 /** Returns a stored array. Throws `integrity_failure` for any other value. */

@@ -2,11 +2,12 @@ import { MAX_TOTAL } from '../../contract/page.ts';
 import type { Instant, PageRequest, TokenCondition, TokenFilter } from '../../core/ports.ts';
 import type { Walk } from '../../core/scan-ports.ts';
 import { containerRules } from '../rows/container-sets.ts';
+import { type Fragment, join, list, raw, sql } from '../rows/fragment.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, without } from '../rows/token-query.ts';
-import { type Fragment, join, raw, sql } from './fragment.ts';
+import { isLive, wherePrefix } from '../rows/where.ts';
 import { type Row, storedList } from './sql-client.ts';
-import { blindsOf, idsOf, isLive, type SetsOf, wherePrefix, whereQuery } from './token-conditions.ts';
+import { blindsOf, idsOf, type SetsOf, whereQuery } from './token-conditions.ts';
 import { PRESENTED_COLUMNS } from './token-reads.ts';
 
 /**
@@ -73,10 +74,7 @@ export function weigh(tenantKey: string | null, query: TokenQuery, visible: Toke
     // Use a lower limit: counting up to FEW for each condition would take longer than the list itself.
     return countUpTo(fewOf(without(query, condition)), condition, place);
   });
-  const columns = counts.reduce(
-    (before, count) => sql`${before}, ${count}`,
-    sql`n.tenant, v.visible, v.sets, ${countTokens(query, rules, place)}`,
-  );
+  const columns = list([sql`n.tenant, v.visible, v.sets, ${countTokens(query, rules, place)}`, ...counts], ', ');
   return sql`SELECT ${columns} FROM vault.tenant n, LATERAL (
       SELECT array_agg(number) AS visible, array_agg(array_to_string(number::text || containers::text[], ' ')) AS sets
       FROM ${visibleSets(rules)}) v
@@ -272,8 +270,10 @@ function membersOf(tenant: number, number: number, columns: Fragment): Fragment 
 function union(queries: readonly Fragment[]): Fragment {
   const [only] = queries;
   if (only !== undefined && queries.length === 1) return only;
-  const ordered = queries.map((query) => sql`(${query} ORDER BY created_at DESC)`);
-  return ordered.reduce((before, query) => sql`${before} UNION ALL ${query}`);
+  return list(
+    queries.map((query) => sql`(${query} ORDER BY created_at DESC)`),
+    ' UNION ALL ',
+  );
 }
 
 /** Returns the start from all tokens in visible sets. */

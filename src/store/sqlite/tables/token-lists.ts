@@ -1,6 +1,7 @@
 import { MAX_TOTAL } from '../../../contract/page.ts';
 import type { Instant, PageRequest, TokenFilter } from '../../../core/ports.ts';
 import type { FoundPage, ScanSlice, Walk, WalkSlice } from '../../../core/scan-ports.ts';
+import { type Fragment, type Parameter, raw, sql } from '../../rows/fragment.ts';
 import { storedNumber, storedText } from '../../rows/stored-value.ts';
 import { weightOf } from '../../rows/token-query.ts';
 import type { Connection } from '../file/driver.ts';
@@ -13,7 +14,6 @@ import {
   toPresentedToken,
 } from './presented-token-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
-import type { Fragment, Value } from './token-conditions.ts';
 import { planScan, planTokens, planWalk } from './token-plan.ts';
 
 /** The maximum number of parameters of a statement in SQLite. */
@@ -23,14 +23,15 @@ const MAX_PARAMETERS = 32_766;
 const CACHED = 64;
 
 /** The values of numbered parameters. */
-type Named = Readonly<Record<string, Value>>;
+type Named = Readonly<Record<string, Parameter>>;
 
 /** A result row of a walk. A count has only the first column. */
 type WalkedRow = readonly [token: number, created_at: number, id: string, isFound: number];
 
 /** Returns a statement that selects `PRESENTED_COLUMNS` of a planned page. An index entry without a row gives NULLs. */
-const pageOf = ({ sql }: Fragment) => `WITH page (token, created_at, id) AS (${sql} LIMIT +? OFFSET +?)
-  SELECT ${PRESENTED_COLUMNS} FROM page LEFT JOIN token t ON t.token = page.token AND t.tenant = +?
+const pageOf = (page: Fragment, limit: number, offset: number, tenant: number) =>
+  sql`WITH page (token, created_at, id) AS (${page} LIMIT +${limit} OFFSET +${offset})
+  SELECT ${raw(PRESENTED_COLUMNS)} FROM page LEFT JOIN token t ON t.token = page.token AND t.tenant = +${tenant}
   ORDER BY page.created_at DESC, page.id`;
 
 /**
@@ -55,8 +56,8 @@ export function tokenLists(
   }
 
   /** Runs a planned walk. Returns the numbers of the matching tokens, and the position after `limit` rows. */
-  function walk({ sql, params }: Fragment, limit: number) {
-    const rows = walks({ sql: `${sql} LIMIT +?`, params: [...params, limit] }).all();
+  function walk(walked: Fragment, limit: number) {
+    const rows = walks(sql`${walked} LIMIT +${limit}`).all();
     const last = rows.at(-1);
     const next =
       last === undefined || rows.length < limit
@@ -76,8 +77,7 @@ export function tokenLists(
       const wanted = total === undefined || total > MAX_TOTAL ? limit : Math.min(limit, total - offset);
       if (wanted <= 0) return { records: [], total };
       if (plan.list === undefined) return { records: undefined, total };
-      const params = [...plan.list.params, wanted, offset, tenant];
-      const rows = pages({ sql: pageOf(plan.list), params }).all();
+      const rows = pages(pageOf(plan.list, wanted, offset, tenant)).all();
       return { records: rows.map((row) => toPresentedToken(filter.tenant_id, row)), total };
     },
 
@@ -102,7 +102,7 @@ export function tokenLists(
 /** Returns a function that prepares a statement for its values, and keeps the most recently used ones. */
 function statementCache<Row extends readonly unknown[]>(connection: Connection) {
   const cache = new Map<string, ReturnType<typeof prepare>>();
-  const prepare = (sql: string) => connection.prepare<(Value | Named)[], Row>(sql).raw();
+  const prepare = (sql: string) => connection.prepare<(Parameter | Named)[], Row>(sql).raw();
   return (fragment: Fragment) => {
     const { sql, values } = bound(fragment);
     const statement = cache.get(sql) ?? prepare(sql);
@@ -114,12 +114,12 @@ function statementCache<Row extends readonly unknown[]>(connection: Connection) 
 }
 
 /** Returns a statement with its values. If it has too many parameters, equal ones share a number: pairs repeat rules. */
-function bound({ sql, params }: Fragment): { readonly sql: string; readonly values: readonly (Value | Named)[] } {
+function bound({ sql, params }: Fragment): { readonly sql: string; readonly values: readonly (Parameter | Named)[] } {
   if (params.length <= MAX_PARAMETERS) return { sql, values: params };
   const numbers = new Map<string, number>();
-  const named: Record<string, Value> = {};
+  const named: Record<string, Parameter> = {};
   const places = params.map((value) => {
-    const key = typeof value === 'object' ? `b${Buffer.from(value).toString('latin1')}` : `${typeof value} ${value}`;
+    const key = value instanceof Uint8Array ? `b${Buffer.from(value).toString('latin1')}` : `${typeof value} ${value}`;
     const number = numbers.get(key) ?? numbers.size + 1;
     numbers.set(key, number);
     named[number] = value;

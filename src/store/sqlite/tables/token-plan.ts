@@ -1,15 +1,14 @@
 import { MAX_TOTAL } from '../../../contract/page.ts';
 import type { Instant } from '../../../core/ports.ts';
 import type { ScanPosition } from '../../../core/scan-ports.ts';
+import { type Fragment, list, raw, sql } from '../../rows/fragment.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, weightOf, without } from '../../rows/token-query.ts';
+import { isLive } from '../../rows/where.ts';
 import { type PlannedQuery, queryInSet } from './plan-query.ts';
 import {
-  type Fragment,
   type IndexCondition,
-  join,
   type PlannedCondition,
   selectEntries,
-  type Value,
   whereCondition,
   whereQuery,
 } from './token-conditions.ts';
@@ -30,8 +29,8 @@ export interface TokenPlan {
 
 /** The rows that a search examines. `rest` holds the conditions that remain to be tested on each row. */
 interface Start {
-  readonly from: string;
-  readonly where: Fragment;
+  /** The tables, and the conditions that choose the rows. */
+  readonly from: Fragment;
   /** The column that orders the rows, newest first. */
   readonly created: 'i.created_at' | 't.created_at';
   readonly rest: TokenQuery;
@@ -149,40 +148,42 @@ function expectation(
 ): number | undefined {
   if ('id_in' in condition) return condition.id_in.length;
   if (!('id_prefix' in condition || 'index_in' in condition)) return undefined;
-  const where = withTenant(tenant, whereCondition(condition));
   const all =
     'id_prefix' in condition
-      ? { sql: `SELECT 1 FROM token t INDEXED BY token_id WHERE ${where.sql}`, params: where.params }
+      ? sql`SELECT 1 FROM ${tokensBy('INDEXED BY token_id', tenant, whereCondition(condition))}`
       : selectEntries(tenant, condition, visible, '1');
   return count(upTo(most, all));
 }
 
-function upTo(most: number, { sql, params }: Fragment): Fragment {
-  return { sql: `SELECT count(*) FROM (${sql} LIMIT +?)`, params: [...params, most] };
+function upTo(most: number, rows: Fragment): Fragment {
+  return sql`SELECT count(*) FROM (${rows} LIMIT +${most})`;
+}
+
+/** Returns the rows `t` of `token` that meet the condition, found by an index. */
+function tokensBy(index: string, tenant: number, where: Fragment): Fragment {
+  return sql`token t ${raw(index)} WHERE t.tenant = +${tenant} AND ${where}`;
 }
 
 /** Returns the start from a condition that is not ordered. */
 function startFrom(tenant: number, query: PlannedQuery, condition: PlannedCondition): Start {
   const rest = without(query, condition);
-  if (!('index_in' in condition)) {
-    const where = withTenant(tenant, whereCondition(condition));
-    return { from: 'token t INDEXED BY token_id', where, created: 't.created_at', rest };
-  }
-  const { sql, params } = selectEntries(tenant, condition, query.visible, 'token');
-  const where = withTenant(tenant, { sql: `t.token IN (${sql})`, params });
-  return { from: 'token t NOT INDEXED', where, created: 't.created_at', rest };
+  const from =
+    'index_in' in condition
+      ? tokensBy('NOT INDEXED', tenant, sql`t.token IN (${selectEntries(tenant, condition, query.visible, 'token')})`)
+      : tokensBy('INDEXED BY token_id', tenant, whereCondition(condition));
+  return { from, created: 't.created_at', rest };
 }
 
 function startFromIndex(tenant: number, blind: Uint8Array, set: number, rest: TokenQuery): Start {
-  const from = `token_index i
-    CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant AND t.set_number = i.set_number`;
-  const where = { sql: 'i.tenant = +? AND i.blind = +? AND i.set_number = +?', params: [tenant, blind, set] };
-  return { from, where, created: 'i.created_at', rest: queryInSet(rest, set) };
+  const from = sql`token_index i
+    CROSS JOIN token t ON t.token = i.token AND t.tenant = i.tenant AND t.set_number = i.set_number
+    WHERE i.tenant = +${tenant} AND i.blind = +${blind} AND i.set_number = +${set}`;
+  return { from, created: 'i.created_at', rest: queryInSet(rest, set) };
 }
 
 function startFromSet(tenant: number, set: number, rest: TokenQuery): Start {
-  const where = withTenant(tenant, { sql: 't.set_number = +?', params: [set] });
-  return { from: 'token t INDEXED BY token_newest', where, created: 't.created_at', rest: queryInSet(rest, set) };
+  const from = tokensBy('INDEXED BY token_newest', tenant, sql`t.set_number = +${set}`);
+  return { from, created: 't.created_at', rest: queryInSet(rest, set) };
 }
 
 /** Returns the starts for all tokens of the tenant. */
@@ -190,73 +191,44 @@ function startsFromNewest(tenant: number, query: PlannedQuery): readonly Start[]
   return query.sets().map((set) => startFromSet(tenant, set, query));
 }
 
-function withTenant(tenant: number, where: Fragment): Fragment {
-  return { sql: `t.tenant = +? AND ${where.sql}`, params: [tenant, ...where.params] };
-}
-
 /** Counts all tokens in visible sets, at least up to `most`. */
 function countAll(tenant: number, { visible }: PlannedQuery, most: number): Fragment {
-  if (visible !== undefined) return upTo(most, selectEntries(tenant, { index_in: [], set_in: visible }, visible, '1'));
-  return { sql: 'SELECT ifnull(sum(count), 0) FROM counter WHERE tenant = +? AND type > 0', params: [tenant] };
+  return visible === undefined
+    ? sql`SELECT ifnull(sum(count), 0) FROM counter WHERE tenant = +${tenant} AND type > 0`
+    : upTo(most, selectEntries(tenant, { index_in: [], set_in: visible }, visible, '1'));
 }
 
 function listOf(starts: readonly Start[], now: Instant): Fragment {
-  return inOrder(
-    starts.map((start) => {
-      const body = bodyOf(start, now);
-      return { start, sql: `SELECT t.token, ${start.created}, t.id ${body.sql}`, params: body.params };
-    }),
-  );
+  return inOrder(starts, (start) => sql`SELECT t.token, ${raw(start.created)}, t.id ${bodyOf(start, now)}`);
 }
 
 function totalOf(starts: readonly Start[], now: Instant): Fragment {
-  const bodies = starts.map((start) => bodyOf(start, now));
-  return {
-    sql: `SELECT ${bodies.map(({ sql }) => `(SELECT count(*) ${sql})`).join(' + ')}`,
-    params: bodies.flatMap(({ params }) => params),
-  };
+  const counts = starts.map((start) => sql`(SELECT count(*) ${bodyOf(start, now)})`);
+  return sql`SELECT ${list(counts, ' + ')}`;
 }
 
 function walkOf(starts: readonly Start[], after: ScanPosition | undefined, now: Instant): Fragment {
-  return inOrder(
-    starts.map((start) => {
-      const { created, from, where } = start;
-      const rest = whereQuery(start.rest);
-      const behind: Fragment =
-        after === undefined
-          ? { sql: 'TRUE', params: [] }
-          : {
-              sql: `${created} <= +? AND (${created} < +? OR t.id > ?)`,
-              params: [after.created_at, after.created_at, after.id],
-            };
-      return {
-        start,
-        sql: `SELECT t.token, ${created}, t.id, (${rest.sql} AND (t.expires_at IS NULL OR t.expires_at > ?))
-          FROM ${from} WHERE ${where.sql} AND ${behind.sql}`,
-        params: [...rest.params, now, ...where.params, ...behind.params],
-      };
-    }),
-  );
+  return inOrder(starts, ({ created, from, rest }) => {
+    const time = raw(created);
+    const behind =
+      after === undefined
+        ? raw('TRUE')
+        : sql`${time} <= +${after.created_at} AND (${time} < +${after.created_at} OR t.id > ${after.id})`;
+    return sql`SELECT t.token, ${time}, t.id, (${whereQuery(rest)} AND ${isLive(now)}) FROM ${from} AND ${behind}`;
+  });
 }
 
 /** Merges walks into one statement, newest first. The time of creation is their second column, the id the third. */
-function inOrder(walks: readonly (Fragment & { readonly start: Start })[]): Fragment {
-  const [only, ...others] = walks;
-  if (only !== undefined && others.length === 0) {
-    return { sql: `${only.sql} ORDER BY ${only.start.created} DESC, t.id`, params: only.params };
-  }
-  return {
-    sql: `${walks.map(({ sql }) => sql).join(' UNION ALL ')} ORDER BY 2 DESC, 3`,
-    params: walks.flatMap(({ params }) => params),
-  };
+function inOrder(starts: readonly Start[], walk: (start: Start) => Fragment): Fragment {
+  const [only] = starts;
+  const walks = list(starts.map(walk), ' UNION ALL ');
+  return only !== undefined && starts.length === 1
+    ? sql`${walks} ORDER BY ${raw(only.created)} DESC, t.id`
+    : sql`${walks} ORDER BY 2 DESC, 3`;
 }
 
-function bodyOf(start: Start, now: Instant): Fragment {
-  const rest = whereQuery(start.rest);
-  return {
-    sql: `FROM ${start.from} WHERE ${start.where.sql} AND ${rest.sql} AND (t.expires_at IS NULL OR t.expires_at > ?)`,
-    params: [...start.where.params, ...rest.params, now],
-  };
+function bodyOf({ from, rest }: Start, now: Instant): Fragment {
+  return sql`FROM ${from} AND ${whereQuery(rest)} AND ${isLive(now)}`;
 }
 
 /**
@@ -265,16 +237,9 @@ function bodyOf(start: Start, now: Instant): Fragment {
  */
 function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
   if (query.anyOf !== undefined || query.all.some((condition) => !('type_in' in condition))) return undefined;
-  const types = join(query.all.map(whereCondition), ' AND ');
-  return lessExpired(
-    {
-      sql: `SELECT ifnull(sum(t.count), 0) FROM counter t WHERE t.tenant = +? AND t.type > 0 AND ${types.sql}`,
-      params: [tenant, ...types.params],
-    },
-    tenant,
-    types,
-    now,
-  );
+  const types = whereQuery(query);
+  const all = sql`SELECT ifnull(sum(t.count), 0) FROM counter t WHERE t.tenant = +${tenant} AND t.type > 0 AND ${types}`;
+  return lessExpired(all, tenant, types, now);
 }
 
 /**
@@ -284,24 +249,12 @@ function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fra
 function totalFromIndex(tenant: number, query: PlannedQuery, now: Instant): Fragment | undefined {
   const [only] = query.all;
   if (query.anyOf !== undefined || query.all.length !== 1 || only === undefined || !isOrdered(only)) return undefined;
-  const { sql, params } = selectEntries(tenant, only, query.visible, '1');
-  return lessExpired(
-    {
-      sql: `SELECT count(*) FROM (${sql}
-        LIMIT ${MAX_TOTAL} + 1 + (SELECT count(*) FROM token INDEXED BY token_expiry WHERE expires_at <= ? AND tenant = +?))`,
-      params: [...params, now, tenant],
-    },
-    tenant,
-    whereCondition(only),
-    now,
-  );
+  const all = sql`SELECT count(*) FROM (${selectEntries(tenant, only, query.visible, '1')} LIMIT ${raw(`${MAX_TOTAL}`)} + 1
+    + (SELECT count(*) FROM token INDEXED BY token_expiry WHERE expires_at <= ${now} AND tenant = +${tenant}))`;
+  return lessExpired(all, tenant, whereCondition(only), now);
 }
 
 function lessExpired(all: Fragment, tenant: number, where: Fragment, now: Instant): Fragment {
-  const params: readonly Value[] = [...all.params, now, tenant, ...where.params];
-  return {
-    sql: `SELECT (${all.sql}) - (SELECT count(*) FROM token t INDEXED BY token_expiry
-      WHERE t.expires_at <= ? AND t.tenant = +? AND ${where.sql})`,
-    params,
-  };
+  return sql`SELECT (${all}) - (SELECT count(*) FROM token t INDEXED BY token_expiry
+    WHERE t.expires_at <= ${now} AND t.tenant = +${tenant} AND ${where})`;
 }
