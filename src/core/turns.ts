@@ -53,6 +53,7 @@ export function createTurns(
     const calls = waiting;
     waiting = [];
     const creates = calls.filter(isCreate);
+    // This thread itself may write a single token, so the other calls must not wait for it.
     if (creates.length < 2) answerAll(calls);
     else {
       answerAll(creates);

@@ -64,7 +64,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   let failed = false;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let writing: Promise<void> = Promise.resolve();
-  /** The last of these writes, until it begins. */
+  /** The last write while it has not begun. */
   let next: Promise<void> | undefined;
   const denials = createDenialWindow(() => void flush().catch(() => undefined));
 

@@ -19,7 +19,8 @@ export function sql(strings: TemplateStringsArray, ...parts: readonly (Fragment 
   for (const [index, part] of parts.entries()) {
     if (isFragment(part)) {
       text += part.sql;
-      params.push(...part.params);
+      // A call with too many arguments would overflow the stack.
+      for (const value of part.params) params.push(value);
     } else {
       text += '?';
       params.push(part);
