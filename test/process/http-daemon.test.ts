@@ -278,10 +278,12 @@ test('the log has one line a request, with allowed members only', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const { port, get } = await start({ log: 'json' });
   const trace = `SVC-API-KEY: ${KEY}\r\nSVC-TRACE-ID: t1\r\n`;
-  await raw(port, get('/tokens/a-secret-id?type=a-secret-type', trace));
-  await raw(port, get('/a-secret-path', trace));
-  await raw(port, 'A SECRET LINE\r\n\r\n');
-  await raw(port, get('/readyz', trace));
+  const sent = [
+    await raw(port, get('/tokens/a-secret-id?type=a-secret-type', trace)),
+    await raw(port, get('/a-secret-path', trace)),
+    await raw(port, 'A SECRET LINE\r\n\r\n'),
+    await raw(port, get('/readyz', trace)),
+  ];
   const lines = stderr.mock.calls.map(([text]) => String(text));
   expect(lines.every((line) => line.endsWith('}\n'))).toBe(true);
   expect(lines.join('')).not.toMatch(/secret|good/i);
@@ -299,6 +301,8 @@ test('the log has one line a request, with allowed members only', async () => {
   expect(Object.keys(entries[0])).toEqual(members);
   expect(entries.map((entry) => entry.application_id)).toEqual([APPLICATION_ID, undefined, undefined, undefined]);
   expect(entries[0].trace_id).toBe('t1');
+  const bodies = sent.flatMap(({ responses }) => responses.map(({ body }) => body));
+  expect(entries.map(({ bytes }) => bytes)).toEqual(bodies.map((body) => Buffer.byteLength(body)));
 });
 
 test('one connection is used for many requests', async () => {

@@ -162,8 +162,8 @@ function encodeEvent(event: AuditEvent, before: AuditEvent | undefined): string 
   const marks = `${revealed ? '!' : ''}${as_of === undefined ? '' : `@${as_of}`}`;
   let text = `${AUDIT_FACTS[action].code}\n${result}${marks}\n${revision ?? ''}`;
   for (const name of WHO) {
-    const id = event[name] ?? '';
-    text += `\n${id !== '' && id === before?.[name] ? SAME : packId(id)}`;
+    const id = event[name];
+    text += `\n${id !== undefined && id === before?.[name] ? SAME : packId(id ?? '')}`;
   }
   for (const id of entities) text += `\n${packId(id)}`;
   return text;
