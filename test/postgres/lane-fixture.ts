@@ -60,7 +60,7 @@ export function memberOf(
   return {
     audit: entry(`row ${row}`, `row ${row}`),
     written: 'made',
-    statements: (place) => {
+    statements: (_, [place]) => {
       if (place === undefined) throw new Error('no place');
       return [[CHANGE, [...placeParameters(place), row]]];
     },

@@ -67,13 +67,13 @@ describe('members', () => {
     expect(await client.run({ text: groups })).toEqual([[9], [8], [4]]);
   });
 
-  const batch = (key: string) => ({ batch: { key, id: key, row: [], bind: () => [] } });
+  const shared = (key: string) => ({ shared: { key, id: key } });
 
   it('do not wait for later members that can share statements', async () => {
     const lane = openTestLane(url);
     await lane.join(memberOf(5));
     const settled: unknown[] = [];
-    const made = [memberOf(1, batch('later')), memberOf(5, batch('earlier'))];
+    const made = [memberOf(1, shared('later')), memberOf(5, shared('earlier'))];
     await Promise.all(made.map(async (member) => settled.push(await lane.join(member))));
     expect(settled).toEqual(['made', 'refused']);
   });
@@ -83,7 +83,7 @@ describe('members', () => {
     await lane.join(memberOf(5));
     const settled: unknown[] = [];
     const add = async (row: number) =>
-      settled.push(await lane.join(memberOf(row, batch(row === 5 ? 'refused' : 'other'))));
+      settled.push(await lane.join(memberOf(row, shared(row === 5 ? 'refused' : 'other'))));
     await add(5);
     await Promise.all([add(5), add(5), add(5), add(1), add(2)]);
     expect(settled).toEqual(['refused', 'made', 'made', 'refused', 'refused', 'refused']);
@@ -91,7 +91,7 @@ describe('members', () => {
 
   it.each([
     ['that may refuse', { mayRefuse: true }],
-    ['that can share statements', batch('other')],
+    ['that can share statements', shared('other')],
   ])('%s end while others are refused all the time', async (_, parts) => {
     const lane = openTestLane(url);
     await lane.join(memberOf(5));

@@ -9,7 +9,8 @@ import {
   Undo,
 } from '../../src/store/postgres/connections.ts';
 import { containerSets } from '../../src/store/postgres/container-sets.ts';
-import { locksOf } from '../../src/store/postgres/lock-rows.ts';
+import { runWithin } from '../../src/store/postgres/lane-members.ts';
+import { lockRows } from '../../src/store/postgres/lock-rows.ts';
 import { resealing } from '../../src/store/postgres/reseal.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
@@ -91,7 +92,7 @@ const UNUSED: Connections = {
 };
 
 type Writes = ReturnType<typeof tokenWrites>;
-type Changes = ReturnType<typeof resealing> & ReturnType<typeof tokenRemoval>;
+type Changes = ReturnType<typeof resealing> & ReturnType<typeof tokenRemoval> & Writes;
 
 /** Returns the lane member by which the store would make a change. */
 export async function memberOf<T>(call: (writes: Writes) => Promise<T>): Promise<LaneMember<T>> {
@@ -105,11 +106,10 @@ export async function memberOf<T>(call: (writes: Writes) => Promise<T>): Promise
 }
 
 /** Returns the statements of a lane member, which writes no entry. */
-export function workOf<T>({ gates = [], tokens = [], statements, read }: LaneMember<T>): Work<T> {
+export function workOf<T>(member: LaneMember<T>): Work<T> {
   return async (run) => {
-    await Promise.all(locksOf(gates, tokens).map(([statement, values]) => run(statement, values)));
-    const sent = statements(undefined, ROOT_CHAIN).map(([statement, values]) => run(statement, values));
-    return read(await Promise.all(sent), 0).result;
+    await lockRows(run, member.gates ?? [], member.tokens ?? []);
+    return (await runWithin(run, ROOT_CHAIN, member)).result;
   };
 }
 
@@ -133,6 +133,7 @@ export function changeOf<T>(call: (changes: Changes) => Promise<T>): Work<T> {
     const change: Connections['change'] = (work) => work(transactionOf(run));
     const connections: Connections = { ...UNUSED, change, changeTokens: change };
     return call({
+      ...tokenWrites(connections, containerSets(connections)),
       ...resealing(connections, containerSets(connections)),
       ...tokenRemoval({ ...connections, sweepChains: async () => undefined }),
     });

@@ -71,7 +71,9 @@ describe.each(MEMBERS)('a %s', (_, memberFor) => {
       link: LINK,
       ...place,
     };
-    const sent = member.statements(whole, whole.chain).map(([statement, values]) => client.run(statement, values));
+    const sent = member
+      .statements(whole.chain, [whole], [member.row ?? []])
+      .map(([statement, values]) => client.run(statement, values));
     return member.read(await Promise.all(sent), 0);
   }
 

@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { APPLICATION_READS } from '../../src/store/postgres/application-rows.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
-import { TOKEN_LISTS } from '../../src/store/postgres/insert-tokens.ts';
 import { LOCKS } from '../../src/store/postgres/lock-rows.ts';
 import { REPLIES } from '../../src/store/postgres/reply-rows.ts';
 import { inSchema } from '../../src/store/postgres/schema.ts';
@@ -85,7 +84,6 @@ describe('a plan that is made on empty tables finds rows by their whole key', ()
   const statements: Readonly<Record<string, NamedStatement>> = {
     ...TOKEN_READS,
     ...TOKEN_CHANGES,
-    ...TOKEN_LISTS,
     ...LOCKS,
     ...TENANT_READS,
     ...APPLICATION_READS,

@@ -3,7 +3,7 @@ import type { TokenIndexes, TokenRecord } from '../../src/core/ports.ts';
 import { LOCKS } from '../../src/store/postgres/lock-rows.ts';
 import { inSchema, schemaStatements } from '../../src/store/postgres/schema.ts';
 import { TOKEN_CHANGES } from '../../src/store/postgres/token-statements.ts';
-import { blindsOf } from '../../src/store/postgres/token-writes.ts';
+import { blindText } from '../../src/store/postgres/uuid-text.ts';
 import {
   blind,
   ENTRY,
@@ -51,6 +51,9 @@ async function addTenant(): Promise<string> {
 async function create(token: TokenRecord, given = indexes(token.id), deduplicate = false) {
   return memberOf((writes) => writes.insertToken(token, given, { deduplicate, now: NOW }, ENTRY));
 }
+
+/** Returns `token.blinds` of a token without containers. */
+const blindsOf = ({ fingerprint, others }: TokenIndexes) => [fingerprint, ...others].map(blindText);
 
 const patch = (token: TokenRecord, given: TokenIndexes) =>
   memberOf((writes) => writes.replaceToken(token, given, { revision: 1, now: NOW }, ENTRY));

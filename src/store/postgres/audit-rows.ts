@@ -14,7 +14,7 @@ import { blindText } from './uuid-text.ts';
 const APPEND: Statement = { name: 'appendAudit', text: `WITH ${HEAD}, ${entryIf('head')} SELECT count(*) FROM head` };
 const APPENDING: LaneMember<void> = {
   written: undefined,
-  statements: (place) => (place === undefined ? [] : [[APPEND, placeParameters(place)]]),
+  statements: (_, [place]) => (place === undefined ? [] : [[APPEND, placeParameters(place)]]),
   read([rows]) {
     const isHead = rows === undefined || rows[0]?.[0] === 1;
     return { isHead, hasChanged: isHead, result: undefined };

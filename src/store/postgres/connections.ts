@@ -59,20 +59,6 @@ export function placeParameters(place: Place | undefined, chain = place?.chain):
   return [chain, place?.sequence, place?.previous, place?.at, place?.sealed, place?.link];
 }
 
-/** Describes how members of a transaction share statements. This halves the work of the server. */
-export interface Batch {
-  /** Members with the same key may share statements. */
-  readonly key: string;
-  /** The record that the member writes. Two members with the same record share no statement. */
-  readonly id: string;
-  readonly row: readonly Scalar[];
-  /**
-   * Returns the statements for rows with consecutive places, or without places. They change nothing after the first row
-   * that they refuse.
-   */
-  bind(chain: string, places: readonly Place[], rows: readonly (readonly Scalar[])[]): readonly Bound[];
-}
-
 /**
  * A change that shares a transaction with others. All its statements are sent at once, so none can depend on the answer
  * of another. Use `change` for a draft with a reply.
@@ -82,7 +68,7 @@ export interface LaneMember<T> {
   readonly tokens?: readonly { readonly tenant_id: string; readonly id: string }[] | undefined;
   /** The rows of `gate` to lock before its statements run. */
   readonly gates?: readonly number[] | undefined;
-  /** The entry of the change. If it is absent, `statements` receives no place. */
+  /** The entry of the change. If it is absent, `statements` receives no places. */
   readonly audit?: AuditDraft | undefined;
   /** Whether the change is a removal. A removal also empties the replies that show the record. */
   readonly isRemoval?: boolean | undefined;
@@ -96,11 +82,20 @@ export interface LaneMember<T> {
    * caller receives `write_unsettled`. A member without an entry may run twice.
    */
   readonly written?: T;
-  /** Present if the member can share its statements with others. */
-  readonly batch?: Batch | undefined;
-  statements(place: Place | undefined, chain: string): readonly Bound[];
   /**
-   * Converts the rows of the statements, in their order, to a result. `at` is the position in a shared statement, or 0.
+   * Present if the member can share its statements with neighbours of the same key, which halves the work of the server.
+   * Two members with the same `id`, which names the record that they write, share no statement.
+   */
+  readonly shared?: { readonly key: string; readonly id: string } | undefined;
+  /** The values of the member in its statements. */
+  readonly row?: readonly Scalar[];
+  /**
+   * Returns the statements for rows with consecutive places, or without places. They change nothing after the first row
+   * that they refuse.
+   */
+  statements(chain: string, places: readonly Place[], rows: readonly (readonly Scalar[])[]): readonly Bound[];
+  /**
+   * Converts the rows of the statements, in their order, to a result. `at` is the position of the member's row.
    * `isHead` is false if the place was taken: the member changed nothing and runs again. `hasChanged` is true if the
    * entry was written. May throw a problem only if nothing was changed.
    */

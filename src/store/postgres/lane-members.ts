@@ -1,7 +1,7 @@
 import type { AuditHead } from '../../core/audit/ports.ts';
 import type { Scalar } from '../rows/fragment.ts';
 import { type PlacedEntry, placeAfter } from './audit-chain.ts';
-import type { Batch, Bound, LaneMember, Transaction } from './connections.ts';
+import type { Bound, LaneMember, Run, Transaction } from './connections.ts';
 import { lockRows } from './lock-rows.ts';
 
 /** A member of a group with its statements. */
@@ -10,21 +10,23 @@ export interface Prepared {
   readonly entry?: PlacedEntry | undefined;
   /** Members that share a statement have the same array. */
   readonly bound: readonly Bound[];
-  /** The position in a shared statement, or 0. */
+  /** The position of the member's row in its statements. */
   readonly at: number;
-  /** Present if building the statements failed. The member then has no entry and no statements. */
+  /** Present if the entry could not be linked. The member then has no entry and no statements. */
   readonly failure?: { readonly error: unknown };
 }
 
 /** The maximum length of the values in a shared statement. Lists send bytes as texts of twice their length. */
 const MAX_SHARED_BYTES = 256 * 1024;
 
-/** Neighbours in a group that share a statement. */
-interface Shared {
-  readonly batch: Batch;
+/** Neighbours in a group that share statements, or one member. */
+interface Sharing {
+  readonly first: LaneMember<unknown>;
   /** The length of the values that still fit. */
   room: number;
-  readonly members: Map<string, { readonly member: LaneMember<unknown>; readonly entry: PlacedEntry }>;
+  readonly ids: Set<string>;
+  readonly places: PlacedEntry[];
+  readonly rows: (readonly Scalar[])[];
   readonly bound: Bound[];
 }
 
@@ -32,55 +34,47 @@ function lengthOf(value: Scalar): number {
   return value instanceof Uint8Array || typeof value === 'string' ? value.length : 0;
 }
 
+/** Runs a member in an open transaction that holds its locks. Does not write its entry. */
+export async function runWithin<T>(run: Run, chain: string, { row = [], statements, read }: LaneMember<T>) {
+  const sent = statements(chain, [], [row]).map(([statement, values]) => run(statement, values));
+  return read(await Promise.all(sent), 0);
+}
+
 /** Runs a member alone in an open transaction, then writes its entry and its reply. */
 export async function runAlone<T>(transaction: Transaction, member: LaneMember<T>): Promise<T> {
   const { run, chain, record, recordRemoval } = transaction;
   const { gates = [], tokens = [], audit, isRemoval = false } = member;
   await lockRows(run, gates, tokens);
-  const sent = member.statements(undefined, chain).map(([statement, values]) => run(statement, values));
-  const { hasChanged, result } = member.read(await Promise.all(sent), 0);
+  const { hasChanged, result } = await runWithin(run, chain, member);
   if (hasChanged && audit !== undefined) await (isRemoval ? recordRemoval(audit) : record(audit));
   return result;
 }
 
 /** Gives the entries of the members consecutive places, as if each member changed something. */
 export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead): readonly Prepared[] {
-  const { chain } = head;
-  const groups: Shared[] = [];
+  const all: Sharing[] = [];
   let last = head;
-  let shared: Shared | undefined;
   const prepared = members.map((member): Prepared => {
     try {
-      const { audit, batch } = member;
+      const { audit, shared: { key, id = '' } = {}, row = [] } = member;
       const entry = audit && placeAfter(last, audit);
-      if (batch === undefined || entry === undefined) {
-        const bound = member.statements(entry, chain);
-        shared = undefined;
-        last = entry ?? last;
-        return { member, entry, bound, at: 0 };
+      last = entry ?? last;
+      const size = row.reduce<number>((sum, value) => sum + lengthOf(value), 0);
+      let shared = all.at(-1);
+      const isNeighbour = key !== undefined && shared?.first.shared?.key === key;
+      if (shared === undefined || !isNeighbour || shared.ids.has(id) || shared.room < size) {
+        shared = { first: member, room: MAX_SHARED_BYTES, ids: new Set(), places: [], rows: [], bound: [] };
+        all.push(shared);
       }
-      const size = batch.row.reduce<number>((sum, value) => sum + lengthOf(value), 0);
-      if (shared?.batch.key !== batch.key || shared.members.has(batch.id) || shared.room < size) {
-        shared = { batch, room: MAX_SHARED_BYTES, members: new Map(), bound: [] };
-        groups.push(shared);
-      }
+      const { ids, places, rows, bound } = shared;
       shared.room -= size;
-      const { members: neighbours, bound } = shared;
-      neighbours.set(batch.id, { member, entry });
-      last = entry;
-      return { member, entry, bound, at: neighbours.size - 1 };
+      ids.add(id);
+      if (entry !== undefined) places.push(entry);
+      return { member, entry, bound, at: rows.push(row) - 1 };
     } catch (error) {
       return { member, bound: [], at: 0, failure: { error } };
     }
   });
-  for (const { batch, members: neighbours, bound } of groups) {
-    const all = [...neighbours.values()];
-    const [first] = all;
-    if (all.length > 1) {
-      const rows = all.map(({ member }) => member.batch?.row ?? []);
-      const places = all.map(({ entry }) => entry);
-      bound.push(...batch.bind(chain, places, rows));
-    } else if (first !== undefined) bound.push(...first.member.statements(first.entry, chain));
-  }
+  for (const { first, places, rows, bound } of all) bound.push(...first.statements(head.chain, places, rows));
   return prepared;
 }

@@ -46,7 +46,7 @@ interface Task {
 
 /** Returns the key of the members with which a task can share a statement; empty if there are none. */
 function keyOf({ work }: Task): string {
-  return work.member?.batch?.key ?? '';
+  return work.member?.shared?.key ?? '';
 }
 
 /** The options of a lane. */

@@ -51,7 +51,7 @@ const FOLD_COUNTS = `WITH folded AS (DELETE FROM vault.token_count WHERE chain =
 
 /** The heartbeat of a chain. */
 export const HEARTBEAT: LaneMember<void> = {
-  statements: (_, chain) => [[BEAT, [chain]]],
+  statements: (chain) => [[BEAT, [chain]]],
   read: () => ({ isHead: true, hasChanged: false, result: undefined }),
 };
 

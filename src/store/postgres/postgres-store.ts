@@ -6,7 +6,6 @@ import { auditMethods } from './audit-rows.ts';
 import { containerSets } from './container-sets.ts';
 import { findTokensMethods } from './find-tokens.ts';
 import { headerMethods } from './header-row.ts';
-import { insertTokens } from './insert-tokens.ts';
 import { inspectTables } from './inspect-tables.ts';
 import type { OpenConnections } from './open-connections.ts';
 import { replyMethods } from './reply-rows.ts';
@@ -29,7 +28,6 @@ export function postgresStore(connections: OpenConnections): Store {
     ...applicationMethods(connections),
     ...tokenReads(connections),
     ...tokenWrites(connections, sets),
-    ...insertTokens(connections, sets),
     ...tokenRemoval(connections),
     ...findTokensMethods(connections),
     ...auditMethods(connections),

@@ -3,12 +3,12 @@ import type { Store, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION, toApplicationRecord } from './application-rows.ts';
-import type { Connections } from './connections.ts';
-import { type ContainerSets, setOf } from './container-sets.ts';
+import { type Connections, placeParameters } from './connections.ts';
+import type { ContainerSets } from './container-sets.ts';
 import { lockRows } from './lock-rows.ts';
 import { idKey, TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
-import { blindsOf, ownerOf } from './token-writes.ts';
+import { lastOf, ownerOf } from './token-writes.ts';
 import { uuidKey } from './uuid-text.ts';
 
 /** The maximum number of sealed bytes in a batch of tokens. A batch is read, opened, sealed and written as a whole. */
@@ -72,18 +72,17 @@ export function resealing({ readSlow, readSnapshot, changeTokens }: Connections,
           const ids = old.map(({ id }) => idKey(id));
           const reseal = async ({ before, after, indexes }: ResealedToken) => {
             const read = [idKey(before.id), before.revision, before.key_id, before.index_key_id];
-            const written = [indexes && blindsOf(indexes), after.expires_at, after.clear, after.presented, after.full];
-            const set = indexes ? setOf(indexes) : [null, null];
-            const values = [chain, ...ownerOf(after), ...read, ...written, ...set];
-            return (await run(TOKEN_CHANGES.reseal, values))[0];
+            const row = [...read, after.expires_at, after.revision, ...lastOf(after, indexes)];
+            const place = placeParameters(undefined, chain);
+            return (await run(TOKEN_CHANGES.reseal, [...place, ...ownerOf(after), ...row.map((value) => [value])]))[0];
           };
           const [answers] = await Promise.all([
             Promise.all(changes.map(reseal)),
             run(TOKEN_CHANGES.reindex, [uuidKey(tenantId), ids]),
           ]);
           // Throw before the commit, which undoes the whole batch.
-          if (answers.some((row) => row?.[0] === 1 && row[1] !== 1)) throw new Problem('write_conflict');
-          return answers.filter((row) => row?.[1] === 1).length;
+          if (answers.some((row) => row?.[2] !== row?.[3])) throw new Problem('write_conflict');
+          return answers.filter((row) => row?.[2] === 1).length;
         }),
       );
     },

@@ -1,4 +1,4 @@
-import type { Statement } from './sql-client.ts';
+import type { NamedStatement } from './sql-client.ts';
 import { oldestWith } from './token-reads.ts';
 
 // The statements that change tokens. The parameter `place` means the six of `placeParameters`. Without a place, all of
@@ -46,19 +46,6 @@ function givenIn(from: number, lists: Lists): string {
 function entriesOf(changed: string): string {
   return `entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
   SELECT $1, $2 + place - 1, entry_at, link, sealed FROM ${changed} JOIN given USING (place) WHERE link IS NOT NULL)`;
-}
-
-/** The set of the token's containers, as `s`: no row if the set has no number. `name` is NULL without containers. */
-function setBy(name: string): string {
-  return `s AS MATERIALIZED (SELECT number FROM vault.container_set WHERE tenant = (SELECT tenant FROM n)
-    AND name = ${name}::uuid)`;
-}
-
-const SET_NUMBER = 'coalesce((SELECT number FROM s), 0)';
-
-/** The value of `blinds`. It includes the containers if their set has no number. */
-function blindsOf(blinds: string, containers: string): string {
-  return `CASE WHEN EXISTS (SELECT 1 FROM s) THEN ${blinds}::uuid[] ELSE ${blinds}::uuid[] || ${containers}::uuid[] END`;
 }
 
 /** The rows of `given` that are in `chosen`, with the number of their set, or 0. `indexes` is the value of `blinds`. */
@@ -127,11 +114,15 @@ const MOVE_COUNT = counted(`SELECT old.tenant, old.type, 0, k.key_id, k.index_ke
 const INDEXED = `indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
   SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b)`;
 
-const INSERT = `${setBy('$21')},
+/** `blinds` includes the containers if their set has no number. */
+const INSERT = `s AS MATERIALIZED (SELECT number FROM vault.container_set WHERE tenant = (SELECT tenant FROM n)
+    AND name = $21::uuid),
 made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id,
     index_key_id, active_month, set_number, blinds, clear, presented, revealed)
   SELECT tenant, $10::text, $11::smallint, $12::bigint, $13::bigint, $14::bigint, $8, $9, $15::integer,
-    ${SET_NUMBER}, ${blindsOf('$16', '$20')}, $17::bytea, $18::bytea, $19::bytea FROM ok
+    coalesce((SELECT number FROM s), 0),
+    CASE WHEN EXISTS (SELECT 1 FROM s) THEN $16::uuid[] ELSE $16::uuid[] || $20::uuid[] END,
+    $17::bytea, $18::bytea, $19::bytea FROM ok
   ON CONFLICT (tenant, id) DO NOTHING RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
 ${INDEXED},
 ${counted('SELECT tenant, type, active_month, $8, $9, $1::bigint, 1, 1, created_at FROM made')},
@@ -159,6 +150,36 @@ const NEW: Lists = {
   active_month: 'integer',
   ...LAST,
 };
+
+/**
+ * Returns a statement that replaces tokens. Parameters: place, tenant id, data key, index key, then the lists: id,
+ * revision that was read, `more`, expiry, revision, `LAST`. Without blind indexes, a token keeps those it has. Returns
+ * whether the place is free and the keys are the newest (NULL without the tenant), the number of replaced tokens, and of
+ * those that meet the condition. An earlier statement must lock the tokens, and `reindex` must follow.
+ */
+function replacing(name: string, more: Lists, condition: string): NamedStatement {
+  return {
+    name,
+    text: `WITH ${HEAD_OF_LISTS},
+${TENANT},
+${OK},
+${givenIn(10, { id: 'text', expected: 'bigint', ...more, expires_at: 'bigint', revision: 'bigint', ...LAST })},
+${oldIf(condition, 'ok')},
+next AS MATERIALIZED ${withSets('old')},
+changed AS (UPDATE vault.token t SET key_id = $8, index_key_id = $9,
+    (expires_at, revision, set_number, blinds, clear, presented, revealed) = (SELECT expires_at, revision,
+      CASE WHEN next.blinds IS NULL THEN t.set_number ELSE next.set_number END,
+      CASE WHEN next.blinds IS NULL THEN t.blinds ELSE indexes END, clear, presented, revealed
+      FROM next WHERE next.id = t.id)
+  WHERE ${IS_OLD}
+  RETURNING t.token, t.key_id, t.index_key_id, t.set_number, t.blinds),
+${STALE},
+${UNINDEX},
+${MOVE_COUNT},
+${entriesOf('old')}
+SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}, ${countOf('found')}`,
+  };
+}
 
 export const TOKEN_CHANGES = {
   /**
@@ -214,30 +235,14 @@ ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FR
 ${INSERT}
 SELECT ${INSERTED}, duplicate.* FROM n LEFT JOIN duplicate ON true`,
   },
-  /**
-   * Parameters: place, tenant id, data key, index key, then the lists. Returns whether the place is free and the keys are
-   * the newest (NULL without the tenant), and the number of replaced tokens. Refuses a token that is expired or has another
-   * revision. An earlier statement must lock the tokens, and `reindex` must follow.
-   */
-  replace: {
-    name: 'replaceTokens',
-    text: `WITH ${HEAD_OF_LISTS},
-${TENANT},
-${OK},
-${givenIn(10, { id: 'text', expected: 'bigint', now: 'bigint', expires_at: 'bigint', revision: 'bigint', ...LAST })},
-${oldIf('(t.expires_at IS NULL OR t.expires_at > given.now)', 'ok')},
-next AS MATERIALIZED ${withSets('old')},
-changed AS (UPDATE vault.token t SET key_id = $8, index_key_id = $9,
-    (expires_at, revision, set_number, blinds, clear, presented, revealed) = (SELECT expires_at, revision, set_number,
-      indexes, clear, presented, revealed FROM next WHERE next.id = t.id)
-  WHERE ${IS_OLD}
-  RETURNING t.token, t.key_id, t.index_key_id, t.set_number, t.blinds),
-${STALE},
-${UNINDEX},
-${MOVE_COUNT},
-${entriesOf('old')}
-SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}`,
-  },
+  /** Refuses a token that is expired or has another revision. */
+  replace: replacing('replaceTokens', { now: 'bigint' }, '(t.expires_at IS NULL OR t.expires_at > given.now)'),
+  /** Refuses a token that has another revision or other keys. */
+  reseal: replacing(
+    'resealTokens',
+    { read_key: 'integer', read_index_key: 'integer' },
+    't.key_id = given.read_key AND t.index_key_id = given.read_index_key',
+  ),
   /**
    * Parameters: tenant id, ids. Adds the missing index entries of tokens, directly after `replace` or `reseal`. Uses the
    * blind indexes of the stored rows, so it adds nothing for a refused change.
@@ -273,31 +278,6 @@ ${entriesOf('old')}
 SELECT ${countOf('head')}, ${countOf('changed')}`,
   },
   /**
-   * Parameters: chain, tenant id, data key, index key, id, read revision, read data key, read index key, blinds or NULL
-   * to keep them and the set, expires_at, clear, presented, revealed, containers, name of their set. Returns whether the
-   * token is unchanged, and whether it was replaced. An earlier statement must lock the token, and `reindex` must follow.
-   */
-  reseal: {
-    name: 'resealToken',
-    text: `WITH n AS (SELECT tenant, data_key_id = $3::integer AND index_key_id = $4::integer AS has_keys
-  FROM vault.tenant WHERE id = $2::uuid),
-${setBy('$15')},
-found AS MATERIALIZED (SELECT ${FOUND_COLUMNS} FROM vault.token
-  WHERE tenant = (SELECT tenant FROM n) AND id = $5::text),
-old AS MATERIALIZED (SELECT * FROM found
-  WHERE revision = $6::bigint AND key_id = $7::integer AND index_key_id = $8::integer AND deleted_at IS NULL),
-changed AS (UPDATE vault.token SET key_id = $3, index_key_id = $4,
-    set_number = CASE WHEN $9::uuid[] IS NULL THEN set_number ELSE ${SET_NUMBER} END,
-    blinds = CASE WHEN $9 IS NULL THEN blinds ELSE ${blindsOf('$9', '$14')} END,
-    expires_at = $10::bigint, clear = $11::bytea, presented = $12::bytea, revealed = $13::bytea
-  WHERE token = (SELECT old.token FROM old, n WHERE n.has_keys)
-  RETURNING token, key_id, index_key_id, set_number, blinds),
-${STALE},
-${UNINDEX},
-${MOVE_COUNT}
-SELECT ${countOf('old')}, ${countOf('changed')}`,
-  },
-  /**
    * Parameters: chain, tenant id, ids, month. The numbers of the tokens are an array, which keeps the planner from
    * reading the whole table for many ids. Earlier statements must lock the tokens.
    */
@@ -311,4 +291,4 @@ SELECT ${countOf('old')}, ${countOf('changed')}`,
 ${counted('SELECT tenant, type, $4, 0, 0, $1::bigint, 0, count(*), 0 FROM marked GROUP BY tenant, type')}
 SELECT`,
   },
-} as const satisfies Record<string, Statement>;
+} as const satisfies Record<string, NamedStatement>;

@@ -1,31 +1,22 @@
 import type { AuditDraft } from '../../core/audit/ports.ts';
-import type { InsertTokenOutcome } from '../../core/insert-ports.ts';
+import type { InsertObstacle, InsertTokenOutcome } from '../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Parameter, Scalar } from '../rows/fragment.ts';
 import { isStorableText, storableText, storedNumber } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
-import { type Batch, type Connections, type LaneMember, type Place, placeParameters } from './connections.ts';
+import { type Connections, type LaneMember, type Place, placeParameters, Undo } from './connections.ts';
 import { type ContainerSets, setOf } from './container-sets.ts';
-import { runAlone } from './lane-members.ts';
+import { runAlone, runWithin } from './lane-members.ts';
+import { lockRows } from './lock-rows.ts';
 import { requireFree } from './reply-rows.ts';
-import { listsOf, type Statement } from './sql-client.ts';
+import { listsOf } from './sql-client.ts';
 import { idKey, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
 
 /** The answer of a change that found its place taken, and must run again. */
 const PLACE_TAKEN = { isHead: false, hasChanged: false } as const;
-
-/** Returns `token.blinds` of a token in a numbered set: the fingerprint's blind index, then the others. */
-export function blindsOf({ fingerprint, others }: TokenIndexes): readonly string[] {
-  return [...new Set([fingerprint, ...others].map(blindText))];
-}
-
-/** Returns the fingerprint under each index key, newest first. */
-export function fingerprintsOf({ fingerprint, former = [] }: TokenIndexes): readonly string[] {
-  return [fingerprint, ...former].map(blindText);
-}
 
 /** Returns the gates of fingerprints: their first 12 bits. Equal fingerprints have equal gates. */
 export function gatesOf(fingerprints: readonly string[]): readonly number[] {
@@ -49,18 +40,18 @@ export function ownerOf({ tenant_id, key_id, index_key_id }: TokenRecord): reado
   return [uuidKey(tenant_id), key_id, index_key_id];
 }
 
-/** Returns the last columns of a row: the blind indexes as a text, the sealed values, the containers and their set. */
-function lastOf(token: TokenRecord, indexes: TokenIndexes): readonly Scalar[] {
-  const [containers, setName] = setOf(indexes);
-  const [blinds, others] = [blindsOf(indexes), containers].map((list) => `{${list.join()}}`);
-  return [blinds, token.clear, token.presented, token.full, others, setName];
-}
+const listText = (blinds: readonly string[]) => `{${blinds.join()}}`;
 
-/** Returns the parameters of `create` from the id on, which are also a row of the lists of `createMany`. */
-export function createRow(token: TokenRecord, indexes: TokenIndexes): readonly Scalar[] {
-  const { id, type, created_at, expires_at, revision, active_month } = token;
-  const clear = [storableText(id), TOKEN_TYPE_CODES[type], created_at, expires_at, revision, active_month];
-  return [...clear, ...lastOf(token, indexes)];
+/**
+ * Returns the last columns of a row: the blind indexes without the containers as a text, the fingerprint first, the
+ * sealed values, the containers and their set. Without indexes, `reseal` keeps those of the token.
+ */
+export function lastOf(token: TokenRecord, indexes: TokenIndexes | undefined): readonly Scalar[] {
+  const { clear, presented, full } = token;
+  if (indexes === undefined) return [null, clear, presented, full, listText([]), null];
+  const [containers, setName] = setOf(indexes);
+  const blinds = new Set([indexes.fingerprint, ...indexes.others].map(blindText));
+  return [listText([...blinds]), clear, presented, full, listText(containers), setName];
 }
 
 /** Returns a row of the lists of `remove`. */
@@ -70,14 +61,6 @@ export function removeRow(tombstone: Tombstone, expectedRevision: number): reado
   return [idKey(id), expectedRevision, uuidValue(created_by), deleter, deleted_at, mac];
 }
 
-/** Returns the statements of a member that can share them. */
-function sharing(batch: Batch): Pick<LaneMember<unknown>, 'batch' | 'statements'> {
-  return {
-    batch,
-    statements: (place, chain) => batch.bind(chain, place === undefined ? [] : [place], [batch.row]),
-  };
-}
-
 type TokenChange<T> = Omit<LaneMember<T>, 'audit'>;
 
 function insertion(
@@ -85,28 +68,24 @@ function insertion(
   indexes: TokenIndexes,
   { deduplicate, now }: { readonly deduplicate: boolean; readonly now: number },
 ): TokenChange<InsertTokenOutcome> {
-  const fingerprints = fingerprintsOf(indexes);
+  /** The fingerprint under each index key, newest first. */
+  const fingerprints = [indexes.fingerprint, ...(indexes.former ?? [])].map(blindText);
   const owner = ownerOf(token);
-  const row = createRow(token, indexes);
-  const statement: Statement = deduplicate ? TOKEN_CHANGES.createUnlessDuplicate : TOKEN_CHANGES.create;
+  const { id, type, created_at, expires_at, revision, active_month } = token;
+  const clear = [storableText(id), TOKEN_TYPE_CODES[type], created_at, expires_at, revision, active_month];
   return {
     gates: deduplicate ? gatesOf(fingerprints) : [],
     // Ids that a vault makes are UUIDs, which are never taken.
     mayRefuse: deduplicate || uuidKey(token.id) === null,
     written: { outcome: 'inserted' },
-    ...(!deduplicate && {
-      batch: {
-        key: owner.join(),
-        id: token.id,
-        row,
-        bind: (chain, places, rows) => [
-          [TOKEN_CHANGES.createMany, [...placesOf(chain, places), ...owner, ...toColumns(rows)]],
-        ],
-      },
-    }),
-    statements(place, chain) {
-      const search = deduplicate ? [fingerprints, now] : [];
-      return [[statement, [...placeParameters(place, chain), ...owner, ...row, ...search]]];
+    shared: deduplicate ? undefined : { key: owner.join(), id },
+    row: [...clear, ...lastOf(token, indexes)],
+    statements(chain, places, rows) {
+      if (rows.length > 1)
+        return [[TOKEN_CHANGES.createMany, [...placesOf(chain, places), ...owner, ...toColumns(rows)]]];
+      const values = [...placeParameters(places[0], chain), ...owner, ...rows.flat()];
+      if (!deduplicate) return [[TOKEN_CHANGES.create, values]];
+      return [[TOKEN_CHANGES.createUnlessDuplicate, [...values, fingerprints, now]]];
     },
     read([rows], at) {
       const answer = rows?.[0];
@@ -134,18 +113,15 @@ function replacement(
   return {
     tokens: [token],
     written: true,
-    ...sharing({
-      key: `replace ${owner.join()}`,
-      id: token.id,
-      row: [idKey(token.id), expected.revision, expected.now, expires_at, revision, ...lastOf(token, indexes)],
-      bind(chain, places, rows) {
-        const lists = toColumns(rows);
-        return [
-          [TOKEN_CHANGES.replace, [...placesOf(chain, places), ...owner, ...lists]],
-          [TOKEN_CHANGES.reindex, [owner[0], lists[0]]],
-        ];
-      },
-    }),
+    shared: { key: `replace ${owner.join()}`, id: token.id },
+    row: [idKey(token.id), expected.revision, expected.now, expires_at, revision, ...lastOf(token, indexes)],
+    statements(chain, places, rows) {
+      const lists = toColumns(rows);
+      return [
+        [TOKEN_CHANGES.replace, [...placesOf(chain, places), ...owner, ...lists]],
+        [TOKEN_CHANGES.reindex, [owner[0], lists[0]]],
+      ];
+    },
     read([rows], at) {
       const [head, hasKeys, changed] = rows?.[0] ?? [];
       if (head !== 1) return { ...PLACE_TAKEN, result: false };
@@ -179,6 +155,27 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
     insertToken: (token, indexes, options, audit) =>
       sets.ensured([{ token, indexes }], () => run(insertion(token, indexes, options), audit, { isKeyFirst: true })),
 
+    insertTokens: (tokens, now, audit) =>
+      sets.ensured(tokens, () =>
+        connections.changeTokens(async ({ run: send, chain, record }) => {
+          await requireFree(send, audit);
+          const changes = tokens.map(({ token, indexes, deduplicate }) =>
+            insertion(token, indexes, { deduplicate, now }),
+          );
+          const gates = changes.flatMap((change) => change.gates ?? []);
+          await lockRows(send, gates, []);
+          // The statements run in their order, so each token meets the earlier ones.
+          const answers = await Promise.all(changes.map((change) => runWithin(send, chain, change)));
+          const obstacles = answers.flatMap(({ result }, at): InsertObstacle[] => {
+            if (result.outcome === 'inserted') return [];
+            return [{ at, duplicate: result.outcome === 'duplicate' ? result.token : undefined }];
+          });
+          if (obstacles.length > 0) throw new Undo(obstacles);
+          await record(audit);
+          return [];
+        }),
+      ),
+
     replaceToken: (token, indexes, expected, audit) =>
       sets.ensured([{ token, indexes }], () =>
         run(replacement(token, indexes, expected), audit, { isKeyFirst: false }),
@@ -191,14 +188,11 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
         isRemoval: true,
         tokens: [tombstone],
         written: true,
-        ...sharing({
-          key: `remove ${tenant}`,
-          id: tombstone.id,
-          row: removeRow(tombstone, expectedRevision),
-          bind: (chain, places, rows) => [
-            [TOKEN_CHANGES.remove, [...placesOf(chain, places), tenant, ...toColumns(rows)]],
-          ],
-        }),
+        shared: { key: `remove ${tenant}`, id: tombstone.id },
+        row: removeRow(tombstone, expectedRevision),
+        statements: (chain, places, rows) => [
+          [TOKEN_CHANGES.remove, [...placesOf(chain, places), tenant, ...toColumns(rows)]],
+        ],
         read([rows], at) {
           const [head, changed] = rows?.[0] ?? [];
           return head === 1 ? readPrefix(changed, at) : { ...PLACE_TAKEN, result: false };
@@ -210,7 +204,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
       const marked = [...new Set(ids)].filter(isStorableText);
       return connections.join({
         tokens: marked.map((id) => ({ tenant_id: tenantId, id })),
-        statements: (_, chain) => [[TOKEN_CHANGES.mark, [chain, uuidKey(tenantId), marked, month]]],
+        statements: (chain) => [[TOKEN_CHANGES.mark, [chain, uuidKey(tenantId), marked, month]]],
         read: () => ({ isHead: true, hasChanged: false, result: undefined }),
       });
     },
