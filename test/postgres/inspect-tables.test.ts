@@ -18,10 +18,7 @@ const SUBJECT = '00000000-0000-0000-0000-0000000000c1';
 /** The name of the set that contains only `SUBJECT`. */
 const SET_NAME = blindText(nameOf([storedBlind(SUBJECT)]));
 
-/** The number of rows of a step. */
-const EXAMINED = 50;
-
-/** More tokens than one step examines, one of them deleted, with entries, counters, a reply and an audit. */
+/** Tokens, one of them deleted, with entries, counters, a reply and an audit. */
 const FILL = [
   ...schemaStatements('vault'),
   "INSERT INTO vault.header VALUES (1, 'v', 1, 0, 1, NULL, '{}', '{}', '')",
@@ -215,8 +212,10 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
 
 describe('the inspection of the tables', () => {
   let client: SqlClient;
-  const connections = { readSnapshot: <T>(query: (run: Run) => Promise<T>) => query((...args) => client.run(...args)) };
-  const { inspect } = inspectTables(connections, EXAMINED);
+  const connections = {
+    inspectSnapshot: <T>(query: (run: Run) => Promise<T>) => query((...args) => client.run(...args)),
+  };
+  const { inspect } = inspectTables(connections);
 
   beforeAll(async () => {
     client = await connectStore(parseStoreUrl(`${await createDatabase()}?sslmode=disable`), { timeout: 20_000 });

@@ -86,6 +86,7 @@ const UNUSED: Connections = {
   read: unused,
   readSlow: unused,
   readSnapshot: unused,
+  inspectSnapshot: unused,
   change: unused,
   changeTokens: unused,
   join: unused,

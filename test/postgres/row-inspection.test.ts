@@ -9,7 +9,7 @@ import { createDatabase } from './create-database.ts';
 const TENANT = '00000000-0000-7000-8000-000000000001';
 const BLIND = '00000000-0000-0000-0000-0000000000b1';
 
-/** Live tokens, with a tombstone after every 10,500th: more of either than one step examines. */
+/** Live tokens, with a tombstone after every 10,500th. */
 const FILL = [
   ...schemaStatements('vault'),
   `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, authority, details)
@@ -29,7 +29,7 @@ const FILL = [
 
 describe('the inspection of rows', () => {
   let client: SqlClient;
-  const { inspectRows } = rowInspection({ readSnapshot: (query) => query((...args) => client.run(...args)) });
+  const { inspectRows } = rowInspection({ inspectSnapshot: (query) => query((...args) => client.run(...args)) });
 
   beforeAll(async () => {
     client = await connectStore(parseStoreUrl(`${await createDatabase()}?sslmode=disable`), { timeout: 20_000 });

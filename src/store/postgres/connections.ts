@@ -117,6 +117,8 @@ export interface Connections {
   readonly readSlow: Run;
   /** Runs statements on one snapshot. `query` may send independent statements at once. */
   readSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
+  /** Runs `readSnapshot` for an inspection, whose statements read whole tables in order and may take hours. */
+  inspectSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /** Runs a change alone, in the root chain. No other such change of any process runs meanwhile. */
   change<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Runs a change alone, in the chain of this process. It may change only tokens, container sets, counters and replies. */

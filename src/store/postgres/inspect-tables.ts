@@ -1,9 +1,7 @@
 import type { Finding } from '../../core/maintenance-ports.ts';
 import type { Store } from '../../core/ports.ts';
-import type { Parameter } from '../rows/fragment.ts';
-import { LAST_INSTANT, storedNumber, storedText } from '../rows/stored-value.ts';
-import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
-import { countTokens, inspectCounters } from './inspect-counters.ts';
+import { LAST_INSTANT, storedText } from '../rows/stored-value.ts';
+import type { Connections } from './connections.ts';
 import { schemaStatements } from './schema.ts';
 
 /** A check. `sql` selects the ids of wrong rows, and `what` describes the damage. */
@@ -12,12 +10,6 @@ interface Check {
   readonly what: string;
   readonly sql: string;
 }
-
-/** The default number of rows that one statement of a walk examines. */
-const EXAMINED = 5000;
-
-/** The tenants that may have index entries, including those whose tokens a sweep still removes. */
-const KNOWN = '(SELECT tenant FROM vault.tenant UNION ALL SELECT tenant FROM vault.purge)';
 
 const NO_TENANT = 'belongs to a tenant that does not exist';
 
@@ -131,105 +123,72 @@ const CHECKS: readonly Check[] = [
   }),
 ];
 
-/**
- * The checks of the rows `t` of `token` with numbers above $1 and up to $2. OFFSET 0 makes PostgreSQL look up each
- * index entry by its whole key.
- */
-const TOKEN_CHECKS: readonly Check[] = [
-  ...checksOf('token', {
-    [NO_TENANT]: "SELECT DISTINCT 'tenant ' || tenant FROM t WHERE tenant NOT IN (SELECT tenant FROM vault.tenant)",
-    'is neither a token nor a tombstone': `SELECT id FROM t WHERE NOT CASE WHEN deleted_at IS NULL
+/** The live rows and tombstones, without those of removed tenants. */
+const TOKENS = '(SELECT * FROM vault.token WHERE tenant NOT IN (SELECT tenant FROM vault.purge)) t';
+
+/** Selects the tables, ids and damages of wrong rows of `token`. OFFSET 0 makes PostgreSQL look up a row by its whole key. */
+const WRONG_TOKENS = `SELECT f.* FROM ${TOKENS}, LATERAL (VALUES
+    ('token', 'tenant ' || tenant, '${NO_TENANT}', tenant NOT IN (SELECT tenant FROM vault.tenant)),
+    ('token', id, 'is neither a token nor a tombstone', NOT CASE WHEN deleted_at IS NULL
       THEN num_nulls(blinds, clear, presented, revealed) = 0 AND num_nonnulls(mac, created_by, deleted_by) = 0
-      ELSE num_nonnulls(blinds, clear, presented, revealed, expires_at) = 0 AND num_nulls(mac, created_by) = 0 END`,
-    'has no valid list of blind indexes': `SELECT id FROM t WHERE deleted_at IS NULL AND (cardinality(blinds) = 0
-      OR cardinality(blinds) <> (SELECT count(DISTINCT b) FROM unnest(blinds) b))`,
-    'is in a container set that does not exist': `
-      SELECT id FROM t WHERE set_number <> 0 AND deleted_at IS NULL AND NOT EXISTS (
+      ELSE num_nonnulls(blinds, clear, presented, revealed, expires_at) = 0 AND num_nulls(mac, created_by) = 0 END),
+    ('token', id, 'has no valid list of blind indexes', deleted_at IS NULL AND (cardinality(blinds) = 0
+      OR cardinality(blinds) <> (SELECT count(DISTINCT b) FROM unnest(blinds) b))),
+    ('token', id, 'is in a container set that does not exist', set_number <> 0 AND deleted_at IS NULL AND NOT EXISTS (
       SELECT 1 FROM vault.container_set s
-      WHERE s.tenant = t.tenant AND s.number = t.set_number AND s.index_key_id = t.index_key_id)`,
-  }),
-  ...checksOf('token_index', {
-    'an index entry of the token is missing': `
-      SELECT id FROM t WHERE EXISTS (SELECT 1 FROM unnest(blinds) b WHERE b IS NOT NULL AND NOT EXISTS (
-      SELECT 1 FROM vault.token_index i
+      WHERE s.tenant = t.tenant AND s.number = t.set_number AND s.index_key_id = t.index_key_id OFFSET 0)),
+    ('token_index', id, 'an index entry of the token is missing', EXISTS (
+      SELECT 1 FROM unnest(blinds) b WHERE b IS NOT NULL AND NOT EXISTS (SELECT 1 FROM vault.token_index i
       WHERE i.tenant = t.tenant AND i.blind = b AND i.set_number = t.set_number AND i.created_at = t.created_at
-        AND i.token = t.token OFFSET 0))`,
-  }),
-];
+        AND i.token = t.token OFFSET 0)))
+  ) f (table_name, id, what, is_wrong) WHERE is_wrong`;
 
-const TOKENS = `WITH t AS (SELECT * FROM vault.token WHERE token > $1 AND token <= $2
-  AND tenant NOT IN (SELECT tenant FROM vault.purge))`;
-const NEXT_TOKENS = `SELECT max(token) FROM (SELECT token FROM vault.token WHERE token > $1 ORDER BY token LIMIT $2::bigint) t`;
-const NUMBERS = `${TOKENS} ${countTokens('t')}`;
-
-/** At most $6 entries of `token_index` after a cursor, in order. */
-const ENTRIES = `(SELECT * FROM vault.token_index
-  WHERE (tenant, blind, set_number, created_at, token) > ($1::int, $2::uuid, $3::smallint, $4::bigint, $5::bigint)
-  ORDER BY tenant, blind, set_number, created_at, token LIMIT $6::bigint) i`;
-const LAST_ENTRY = `SELECT tenant, blind, set_number, created_at, token FROM ${ENTRIES}
-    ORDER BY tenant DESC, blind DESC, set_number DESC, created_at DESC, token DESC LIMIT 1`;
-/**
- * Selects the wrong entries: the tenant if it does not exist, the blind index, and the id of the live token, if there
- * is one.
- */
-const WRONG_ENTRIES = `SELECT CASE WHEN n.tenant IS NULL THEN 'tenant ' || i.tenant END, i.blind::text, t.id FROM ${ENTRIES}
-    LEFT JOIN ${KNOWN} n ON n.tenant = i.tenant
+/** Selects the same of `token_index`: entries without a tenant, without their token, or that its token does not name. */
+const WRONG_ENTRIES = `SELECT f.* FROM vault.token_index i
+    LEFT JOIN (SELECT tenant FROM vault.tenant UNION ALL SELECT tenant FROM vault.purge) n ON n.tenant = i.tenant
     LEFT JOIN LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t
-      ON t.tenant = i.tenant AND t.set_number = i.set_number AND t.created_at = i.created_at AND t.deleted_at IS NULL
-    WHERE n.tenant IS NULL OR (i.blind = ANY (t.blinds)) IS NOT TRUE`;
-const FIRST_ENTRY = [-(2 ** 31), '00000000-0000-0000-0000-000000000000', 0, 0, 0];
+      ON t.tenant = i.tenant AND t.set_number = i.set_number AND t.created_at = i.created_at AND t.deleted_at IS NULL,
+    LATERAL (VALUES ('token_index', 'tenant ' || i.tenant, '${NO_TENANT}', n.tenant IS NULL),
+      ('token_index', i.blind::text, 'an index entry leads to no token', t.id IS NULL),
+      ('token_index', t.id, 'the token has an unexpected index entry', t.id IS NOT NULL AND n.tenant IS NOT NULL)
+    ) f (table_name, id, what, is_wrong)
+  WHERE (n.tenant IS NULL OR (i.blind = ANY (t.blinds)) IS NOT TRUE) AND is_wrong
+  ORDER BY i.tenant, i.blind, i.set_number, i.created_at, i.token`;
 
-/**
- * Returns the check of the tables, which needs no key. It reads one snapshot, and walks tokens and their index in steps
- * of `examined` rows.
- */
-export function inspectTables({ readSnapshot }: Pick<Connections, 'readSnapshot'>, examined = EXAMINED) {
+/** Selects the same of `token_count`, whose rows of all chains are compared with the tokens. */
+const WRONG_COUNTERS = `WITH c AS MATERIALIZED (
+    SELECT tenant, type, key_id, index_key_id, active_month AS month, count(*) FILTER (WHERE deleted_at IS NULL) AS live,
+      count(*) FILTER (WHERE deleted_at IS NULL) AS active, max(created_at) AS last, 0 AS counted_last
+    FROM ${TOKENS} GROUP BY tenant, type, key_id, index_key_id, active_month
+    UNION ALL SELECT tenant, type, key_id, index_key_id, month, -live, -active, 0, last_created_at FROM vault.token_count)
+  SELECT 'token_count', coalesce((SELECT id::text FROM vault.tenant n WHERE n.tenant = f.tenant), 'number ' || tenant)
+      || ' ' || name, what FROM (
+    SELECT tenant, 'type ' || type, 'the counter of a type differs from the number of its tokens'
+    FROM c GROUP BY tenant, type, key_id, index_key_id HAVING sum(live) <> 0
+    UNION ALL SELECT tenant, 'type ' || type, 'the last creation time of a type differs from that of its last token'
+    FROM c GROUP BY tenant, type HAVING max(last) <> max(counted_last)
+    UNION ALL SELECT tenant, 'month ' || month, 'the counter of a month is lower than the number of its tokens'
+    FROM c GROUP BY tenant, month HAVING sum(active) > 0) f (tenant, name, what)`;
+
+/** Returns the check of the tables, which needs no key. It reads one snapshot. */
+export function inspectTables({ inspectSnapshot }: Pick<Connections, 'inspectSnapshot'>) {
   return {
     inspect: () =>
-      readSnapshot(async (run) => {
-        await run(PLAN_BY_ORDER);
-        const findings = await findingsOf(run, COLUMN_CHECK);
-        if (findings.length > 0) return findings;
-        for (const check of CHECKS) findings.push(...(await findingsOf(run, check)));
-        const counters = inspectCounters();
-        for (let after = Number.MIN_SAFE_INTEGER; ; ) {
-          const [row] = await run(NEXT_TOKENS, [after, examined]);
-          if (row === undefined || row[0] === null) break;
-          const range = [after, storedNumber(row[0])] as const;
-          const checks = TOKEN_CHECKS.map((check) => findingsOf(run, check, TOKENS, range));
-          const [numbers, ...found] = await Promise.all([run(NUMBERS, range), ...checks]);
-          counters.add(numbers);
-          findings.push(...found.flat());
-          after = range[1];
+      inspectSnapshot(async (run) => {
+        const findingsOf = async ({ table, what, sql }: Check) =>
+          (await run(sql)).map(([id]): Finding => ({ table, id: storedText(id), what }));
+        const wrongColumns = await findingsOf(COLUMN_CHECK);
+        if (wrongColumns.length > 0) return wrongColumns;
+        const findings: Finding[] = [];
+        for (const check of CHECKS) findings.push(...(await findingsOf(check)));
+        for (const sql of [WRONG_TOKENS, WRONG_ENTRIES, WRONG_COUNTERS]) {
+          for (const row of await run(sql)) {
+            const [table = '', id = '', what = ''] = row.slice(0, 3).map(storedText);
+            findings.push({ table, id, what });
+          }
         }
-        return distinct([...findings, ...(await inspectEntries(run, examined)), ...(await counters.findings(run))]);
+        // Several rows may have the same damage.
+        return [...new Map(findings.map((finding) => [Object.values(finding).join(), finding])).values()];
       }),
   } satisfies Partial<Store>;
-}
-
-async function findingsOf(run: Run, check: Check, rows = '', values: readonly Parameter[] = []): Promise<Finding[]> {
-  const { table, what, sql } = check;
-  const found = await run(`${rows} ${sql}`, values);
-  return found.map(([id]) => ({ table, id: storedText(id), what }));
-}
-
-async function inspectEntries(run: Run, examined: number): Promise<readonly Finding[]> {
-  const findings: Finding[] = [];
-  const add = (id: unknown, what: string) => findings.push({ table: 'token_index', id: storedText(id), what });
-  for (let cursor: readonly Parameter[] | undefined = FIRST_ENTRY; cursor !== undefined; ) {
-    const values: readonly Parameter[] = [...cursor, examined];
-    const [wrong, [last]] = await Promise.all([run(WRONG_ENTRIES, values), run(LAST_ENTRY, values)]);
-    for (const [tenant, blind, token] of wrong) {
-      if (tenant !== null) add(tenant, NO_TENANT);
-      if (token === null) add(blind, 'an index entry leads to no token');
-      else if (tenant === null) add(token, 'the token has an unexpected index entry');
-    }
-    cursor = last?.map((value) => (typeof value === 'string' ? value : storedNumber(value)));
-  }
-  return findings;
-}
-
-/** Removes duplicate findings, which several steps may report. */
-function distinct(findings: readonly Finding[]): readonly Finding[] {
-  return [...new Map(findings.map((finding) => [`${finding.table} ${finding.id} ${finding.what}`, finding])).values()];
 }

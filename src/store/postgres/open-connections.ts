@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../../core/problem.ts';
 import { type ConnectOptions, connectStore } from './connect.ts';
-import type { Connections, Run } from './connections.ts';
+import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
 import { holdConnection } from './held-connection.ts';
 import { type Lane, type LaneOptions, openLane } from './lane.ts';
 import { retryRead, stopping } from './retry.ts';
@@ -15,9 +15,14 @@ import { findVault, requireVault } from './vault-check.ts';
  * The time limits of a statement in milliseconds, by the use of its connection. Transactions of the lane set lower
  * ones.
  */
-export const LIMITS = { reader: 5000, slow: 30_000, lane: 70_000 } as const;
+export const LIMITS = { reader: 5000, slow: 30_000, lane: 70_000, inspection: 24 * 60 * 60 * 1000 } as const;
+
+/** The maximum number of connections for slow reads. */
+const SLOW = 4;
 
 const PING_LIMIT_MS = 2000;
+
+const UNLIMITED = 'SET LOCAL statement_timeout TO 0';
 
 /** The options of a connection to a store. `timeout` replaces the limits of all connections. */
 export type StoreOptions = { readonly [Name in keyof ConnectOptions]?: ConnectOptions[Name] | undefined } & Pick<
@@ -74,15 +79,14 @@ export function openConnections(
 
   const reader = holdConnection(connect(LIMITS.reader), first);
   const writer = holdConnection(connect(LIMITS.lane));
-  const pool = slowPool(connect(LIMITS.slow));
+  const pool = slowPool(connect(LIMITS.slow), SLOW);
+  const inspection = slowPool(connect(LIMITS.inspection), 1);
   const lane = openLane(writer, dropAll, { writesOnRoot: options.writesOnRoot });
   const active = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 
   function dropAll(): void {
-    reader.drop();
-    writer.drop();
-    pool.drop();
+    for (const each of [reader, writer, pool, inspection]) each.drop();
   }
 
   /** Runs a read. Refuses it after `close`, and makes `close` wait for it. */
@@ -102,7 +106,7 @@ export function openConnections(
   async function close(): Promise<void> {
     await lane.close();
     await Promise.allSettled(active);
-    await Promise.all([reader.close(), writer.close(), pool.close()]);
+    await Promise.all([reader, writer, pool, inspection].map((each) => each.close()));
   }
 
   return {
@@ -110,6 +114,13 @@ export function openConnections(
     read,
     readSlow: (statement, values) => track(() => pool.run((run) => run(statement, values))),
     readSnapshot: (query) => track(() => pool.snapshot(query)),
+    inspectSnapshot: (query) =>
+      track(() =>
+        inspection.snapshot(async (run) => {
+          await Promise.all([run(UNLIMITED), run(PLAN_BY_ORDER)]);
+          return query(run);
+        }),
+      ),
 
     async ping() {
       const found = await Promise.race([

@@ -2,14 +2,11 @@ import type { Run } from './connections.ts';
 import { type HeldConnection, holdConnection } from './held-connection.ts';
 import type { SqlClient } from './sql-client.ts';
 
-/** The maximum number of connections for long reads. */
-const SIZE = 4;
-
 const BEGIN = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
 const END = 'COMMIT';
 
-/** Returns a few connections for reads that may take long. Each read uses one connection alone. */
-export function slowPool(connect: () => Promise<SqlClient>) {
+/** Returns at most `size` connections for reads that may take long. Each read uses one connection alone. */
+export function slowPool(connect: () => Promise<SqlClient>, size: number) {
   const connections: HeldConnection[] = [];
   const idle: HeldConnection[] = [];
   const waiting: ((connection: HeldConnection) => void)[] = [];
@@ -17,7 +14,7 @@ export function slowPool(connect: () => Promise<SqlClient>) {
   async function take(): Promise<HeldConnection> {
     const free = idle.pop();
     if (free !== undefined) return free;
-    if (connections.length < SIZE) {
+    if (connections.length < size) {
       const connection = holdConnection(connect);
       connections.push(connection);
       return connection;

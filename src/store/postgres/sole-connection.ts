@@ -37,10 +37,13 @@ export function soleConnection(client: SqlClient): OpenConnections {
   const change = <T>(work: (transaction: Transaction) => Promise<T>): Promise<T> =>
     inLine(() => saved(async () => work(openTransaction(run, await readHead(run, ROOT_CHAIN)).transaction)));
 
+  const snapshot: OpenConnections['readSnapshot'] = (query) => inLine(() => query(run));
+
   return {
     read: run,
     readSlow: run,
-    readSnapshot: (query) => inLine(() => query(run)),
+    readSnapshot: snapshot,
+    inspectSnapshot: snapshot,
     change,
     changeTokens: change,
     head: () => undefined,
