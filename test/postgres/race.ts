@@ -90,6 +90,11 @@ const UNUSED: Connections = {
   change: unused,
   changeTokens: unused,
   join: unused,
+  head: () => undefined,
+  useRecorder: () => undefined,
+  sweepChains: async () => undefined,
+  ping: unused,
+  close: unused,
 };
 
 type Writes = ReturnType<typeof tokenWrites>;
@@ -136,7 +141,7 @@ export function changeOf<T>(call: (changes: Changes) => Promise<T>): Work<T> {
     return call({
       ...tokenWrites(connections, containerSets(connections)),
       ...resealing(connections, containerSets(connections)),
-      ...tokenRemoval({ ...connections, sweepChains: async () => undefined }),
+      ...tokenRemoval(connections),
     });
   };
 }

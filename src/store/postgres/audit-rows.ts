@@ -3,8 +3,7 @@ import { Fault } from '../../core/fault.ts';
 import type { Store } from '../../core/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { headsWhere, readHead, toHead } from './audit-chain.ts';
-import { type LaneMember, placeParameters } from './connections.ts';
-import type { OpenConnections } from './open-connections.ts';
+import { type Connections, type LaneMember, placeParameters } from './connections.ts';
 import { NOT_ALLOWED, PgError } from './pg-error.ts';
 import { listsOf, type Row, type Statement } from './sql-client.ts';
 import { entryIf, HEAD } from './token-statements.ts';
@@ -97,7 +96,7 @@ function countOf([row]: readonly Row[]): number {
 /**
  * Returns the functions for the tables `audit`, `audit_subject` and `audit_index`. Changes append their own entries.
  */
-export function auditMethods({ read, readSlow, change, changeTokens, join, useRecorder }: OpenConnections) {
+export function auditMethods({ read, readSlow, change, changeTokens, join, useRecorder }: Connections) {
   return {
     async appendAudit(drafts) {
       const [audit] = drafts;

@@ -1,4 +1,4 @@
-import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
+import type { AuditDraft, AuditHead, ChainRecorder } from '../../core/audit/ports.ts';
 import type { Parameter, Scalar } from '../rows/fragment.ts';
 import type { Row, Statement } from './sql-client.ts';
 
@@ -125,4 +125,17 @@ export interface Connections {
   changeTokens<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Runs a change of tokens together with others, in the chain of this process. */
   join<T>(member: LaneMember<T>): Promise<T>;
+  /** Returns the last committed row of the process's own chain. Undefined while no chain is open. */
+  head(): AuditHead | undefined;
+  /** Lets the process open its own chain. */
+  useRecorder(recorder: ChainRecorder): void;
+  /** Closes and records the chains of processes that have ended without closing them. */
+  sweepChains(): Promise<void>;
+  /**
+   * Rejects with `vault_busy` unless a server that accepts writes answers soon. Rejects with `vault_moved` if the
+   * database holds another vault.
+   */
+  ping(): Promise<void>;
+  /** Refuses further calls. Resolves when the earlier ones have ended and all connections are closed. */
+  close(): Promise<void>;
 }

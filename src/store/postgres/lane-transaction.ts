@@ -221,21 +221,11 @@ const TOUCH_AUTHORITY = 'UPDATE vault.sweep SET authority = gen_random_uuid()';
 const WAIT_SHORTLY = "SET LOCAL lock_timeout TO '1s'";
 
 /**
- * Returns the functions of a transaction that holds the lock of the chain, and its progress: the entries, and the first
- * error of a statement. `head` is the last entry of the chain.
+ * Returns the functions of a transaction that holds the lock of the chain, and the entries so far. `head` is the last
+ * entry of the chain.
  */
-export function openTransaction(send: Run, head: AuditHead) {
+export function openTransaction(run: Run, head: AuditHead) {
   const entries: PlacedEntry[] = [];
-  let failure: PgError | undefined;
-
-  const run: Run = async (statement, values) => {
-    try {
-      return await send(statement, values);
-    } catch (error) {
-      if (error instanceof PgError) failure ??= error;
-      throw error;
-    }
-  };
 
   async function append(drafts: readonly AuditDraft[], isRemoval: boolean): Promise<AuditHead> {
     const from = entries.length;
@@ -262,7 +252,7 @@ export function openTransaction(send: Run, head: AuditHead) {
       await run(TOUCH_AUTHORITY);
     },
   };
-  return { transaction, entries, failure: () => failure };
+  return { transaction, entries };
 }
 
 /** Runs a change alone in a transaction of a chain. Rejects with `TransactionFailed` or `CommitLost`. */
@@ -272,25 +262,24 @@ export function runChange(
   change: (transaction: Transaction) => Promise<unknown>,
 ): Promise<Committed> {
   return within(client, CHANGE_LIMIT_MS, async () => {
-    let opened: ReturnType<typeof openTransaction> | undefined;
+    let entries: readonly PlacedEntry[];
     let done: Outcome;
     try {
-      opened = openTransaction(client.run, await begin(client, BEGIN_CHANGE, chain));
+      const opened = openTransaction(client.run, await begin(client, BEGIN_CHANGE, chain));
+      ({ entries } = opened);
       done = { state: 'done', result: await change(opened.transaction) };
     } catch (error) {
       await rollBack(client);
-      const failure = opened?.failure() ?? error;
-      if (failure instanceof PgError) throw new TransactionFailed(failure);
+      if (error instanceof PgError) throw new TransactionFailed(error);
       const undone: Outcome =
         error instanceof Undo ? { state: 'done', result: error.result } : { state: 'refused', error };
       return { outcomes: [undone], head: undefined };
     }
-    const { entries, failure } = opened;
     try {
       await client.commit();
     } catch (error) {
       if (!(error instanceof PgError)) throw error;
-      if (!isLost(error)) throw new TransactionFailed(failure() ?? error);
+      if (!isLost(error)) throw new TransactionFailed(error);
       // A transaction writes all of its entries or none. A change without an entry may run twice.
       const settle: CommitLost['settle'] = (written) => [written.size > 0 ? done : { state: 'again' }];
       throw new CommitLost(error, { chain, entries, settle });

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
-import type { AuditHead, ChainRecorder } from '../../core/audit/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { COMMITS } from '../rows/channels.ts';
 import type { Connections, LaneMember, Transaction } from './connections.ts';
@@ -57,17 +56,11 @@ export interface LaneOptions {
   readonly writesOnRoot?: number | undefined;
 }
 
-/** The writes of a process. */
-export interface Lane extends Pick<Connections, 'change' | 'changeTokens' | 'join'> {
-  /** Returns the last committed row of the process's own chain. Undefined while no chain is open. */
-  head(): AuditHead | undefined;
-  /** Lets the process open its own chain. */
-  useRecorder(recorder: ChainRecorder): void;
-  /** Closes and records the chains of processes that have ended without closing them. */
-  sweepChains(): Promise<void>;
-  /** Refuses further writes. Resolves when the earlier ones have ended and the process's chain is closed. */
-  close(): Promise<void>;
-}
+/** The writes of a process. `close` also closes its chain. */
+export type Lane = Pick<
+  Connections,
+  'change' | 'changeTokens' | 'join' | 'head' | 'useRecorder' | 'sweepChains' | 'close'
+>;
 
 /**
  * Runs the writes of a process on one connection, one transaction after the other. Members that wait together share a

@@ -8,7 +8,7 @@ import { auditMethods } from './audit-rows.ts';
 import { NOW, readClock } from './database-clock.ts';
 import { insertHeader, readHeader } from './header-row.ts';
 import { COMPLETE, OF_TENANT, readMoved, writeMoved } from './moved-rows.ts';
-import { connectTo, type StoreOptions } from './open-connections.ts';
+import { connectTo, LIMITS, type StoreOptions } from './open-connections.ts';
 import { readVault, toStoreFault, withConnection } from './open-vault-store.ts';
 import { PgError } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
@@ -17,9 +17,6 @@ import { soleConnection } from './sole-connection.ts';
 import type { SqlClient } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
 import { findVault } from './vault-check.ts';
-
-/** The limit of one statement in milliseconds, such as counting all tokens. */
-const LIMIT_MS = 600_000;
 
 const SETTINGS = `SET LOCAL synchronous_commit TO on; SET LOCAL idle_in_transaction_session_timeout TO 0;
   SET LOCAL statement_timeout TO 0; SET LOCAL lock_timeout TO '10s'`;
@@ -51,7 +48,7 @@ const ANALYZED = ['token', 'token_index', 'audit', 'audit_subject'];
 export function movedStore(url: StoreUrl, options: StoreOptions & { readonly grant?: string | undefined }): MovePlace {
   /** Runs `work` in one transaction. */
   const inTransaction = <T>(work: (client: SqlClient) => Promise<T>): Promise<T> =>
-    withConnection(url, LIMIT_MS, options, async (client) => {
+    withConnection(url, LIMITS.inspection, options, async (client) => {
       await client.run(BEGIN);
       const result = await work(client);
       await client.commit();
@@ -64,7 +61,7 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
     });
 
   const findAt = (role: 'source' | 'target'): Promise<FoundPlace> =>
-    withConnection(url, LIMIT_MS, options, (client) => findPlace(client, url, role));
+    withConnection(url, LIMITS.inspection, options, (client) => findPlace(client, url, role));
 
   return {
     shown: url.shown,
@@ -107,7 +104,7 @@ async function findPlace(client: SqlClient, url: StoreUrl, role: 'source' | 'tar
 }
 
 async function openSource(url: StoreUrl, options: StoreOptions, keep: boolean): Promise<MoveSource> {
-  const client = await connectTo(url, LIMIT_MS, options);
+  const client = await connectTo(url, LIMITS.inspection, options);
   const { run } = client;
   try {
     await run(keep ? BEGIN_COPY : BEGIN);

@@ -3,7 +3,7 @@ import { Problem } from '../../core/problem.ts';
 import { type ConnectOptions, connectStore } from './connect.ts';
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
 import { holdConnection } from './held-connection.ts';
-import { type Lane, type LaneOptions, openLane } from './lane.ts';
+import { type LaneOptions, openLane } from './lane.ts';
 import { retryRead, stopping } from './retry.ts';
 import { inSchema } from './schema.ts';
 import { slowPool } from './slow-pool.ts';
@@ -30,17 +30,6 @@ export type StoreOptions = { readonly [Name in keyof ConnectOptions]?: ConnectOp
   'writesOnRoot'
 >;
 
-/** The connections of an open store. */
-export interface OpenConnections extends Connections, Pick<Lane, 'head' | 'useRecorder' | 'sweepChains'> {
-  /**
-   * Rejects with `vault_busy` unless a server that accepts writes answers soon. Rejects with `vault_moved` if the
-   * database holds another vault.
-   */
-  ping(): Promise<void>;
-  /** Refuses further calls. Resolves when the earlier ones have ended and all connections are closed. */
-  close(): Promise<void>;
-}
-
 /** Connects with statements that name the configured schema. */
 export async function connectTo(url: StoreUrl, limit: number, options: StoreOptions): Promise<SqlClient> {
   const client = await connectStore(url, { ...options, timeout: options.timeout ?? limit });
@@ -64,7 +53,7 @@ export function openConnections(
   url: StoreUrl,
   options: StoreOptions,
   { reader: first, vaultId }: { readonly reader: SqlClient; readonly vaultId: string },
-): OpenConnections {
+): Connections {
   /** Checks each new connection: the database may hold another vault by now. */
   const connect = (limit: number) => async (): Promise<SqlClient> => {
     const client = await connectTo(url, limit, options);
@@ -103,6 +92,8 @@ export function openConnections(
 
   const read: Run = (statement, values) => track(async () => (await reader.get()).run(statement, values));
 
+  const readSnapshot: Connections['readSnapshot'] = (query) => track(() => pool.snapshot(query));
+
   async function close(): Promise<void> {
     await lane.close();
     await Promise.allSettled(active);
@@ -112,8 +103,8 @@ export function openConnections(
   return {
     ...lane,
     read,
-    readSlow: (statement, values) => track(() => pool.run((run) => run(statement, values))),
-    readSnapshot: (query) => track(() => pool.snapshot(query)),
+    readSlow: (statement, values) => readSnapshot((run) => run(statement, values)),
+    readSnapshot,
     inspectSnapshot: (query) =>
       track(() =>
         inspection.snapshot(async (run) => {

@@ -34,11 +34,11 @@ export function toPgError(error: unknown): PgError {
 export interface Treatment {
   /**
    * - `reconnect`: the connection is lost. Repeat reads on a new one; find out whether writes were committed.
-   * - `again`: nothing was written. Repeat after growing pauses; `again_once` at once.
+   * - `again`: nothing was written. Repeat after growing pauses.
    * - `new_chain`: the chain is closed, or another process writes it. Repeat on a new chain.
    * - `new_hosts`: the server became read-only. Drop all connections and try the hosts again.
    */
-  readonly reaction: 'reconnect' | 'again' | 'again_once' | 'new_chain' | 'new_hosts' | 'fail';
+  readonly reaction: 'reconnect' | 'again' | 'new_chain' | 'new_hosts' | 'fail';
   readonly problem: ProblemCode;
   /** The fault of a command that cannot connect. */
   readonly fault: FaultCode;
@@ -59,8 +59,7 @@ const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   ],
   // Connections: 25P03, 25P04 and 57P05 are timeouts that end the session.
   [/^(E[A-Z_]+|LOST|08...|57P0[1235]|25P0[34])$/, LOST],
-  [/^(53300|40...|55P03)$/, BUSY],
-  [/^57014$/, { ...BUSY, reaction: 'again_once' }],
+  [/^(53300|40...|55P03|57014)$/, BUSY],
   [/^(53200|53400)$/, { ...BUSY, reaction: 'fail' }],
   [/^25006$/, { ...BUSY, reaction: 'new_hosts' }],
   [/^53100$/, { reaction: 'fail', problem: 'no_space', fault: 'no_space' }],

@@ -3,11 +3,11 @@ import type { Store } from '../../core/ports.ts';
 import { applicationMethods } from './application-rows.ts';
 import { readHead } from './audit-chain.ts';
 import { auditMethods } from './audit-rows.ts';
+import type { Connections } from './connections.ts';
 import { containerSets } from './container-sets.ts';
 import { findTokensMethods } from './find-tokens.ts';
 import { headerMethods } from './header-row.ts';
 import { inspectTables } from './inspect-tables.ts';
-import type { OpenConnections } from './open-connections.ts';
 import { replyMethods } from './reply-rows.ts';
 import { resealing } from './reseal.ts';
 import { rowInspection } from './row-inspection.ts';
@@ -21,7 +21,7 @@ import { tokenWrites } from './token-writes.ts';
  * Returns the store in one schema of a PostgreSQL database. Other processes may have the same store open: each call
  * sees what they have committed.
  */
-export function postgresStore(connections: OpenConnections): Store {
+export function postgresStore(connections: Connections): Store {
   const sets = containerSets(connections);
   return {
     ...tenantMethods(connections),

@@ -1,9 +1,8 @@
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import { readHead } from './audit-chain.ts';
-import { type Run, type Transaction, Undo } from './connections.ts';
+import { type Connections, type Run, type Transaction, Undo } from './connections.ts';
 import { runAlone } from './lane-members.ts';
 import { openTransaction } from './lane-transaction.ts';
-import type { OpenConnections } from './open-connections.ts';
 import type { SqlClient } from './sql-client.ts';
 
 const SAVE = 'SAVEPOINT change';
@@ -13,7 +12,7 @@ const UNDO = 'ROLLBACK TO SAVEPOINT change';
  * Returns connections that run every call inside the open transaction of one client, one call after the other. Other
  * processes then see the first rows of a vault all at once. Does not convert the errors of PostgreSQL.
  */
-export function soleConnection(client: SqlClient): OpenConnections {
+export function soleConnection(client: SqlClient): Connections {
   const run: Run = client.run;
   let last: Promise<unknown> = Promise.resolve();
 
@@ -37,7 +36,7 @@ export function soleConnection(client: SqlClient): OpenConnections {
   const change = <T>(work: (transaction: Transaction) => Promise<T>): Promise<T> =>
     inLine(() => saved(async () => work(openTransaction(run, await readHead(run, ROOT_CHAIN)).transaction)));
 
-  const snapshot: OpenConnections['readSnapshot'] = (query) => inLine(() => query(run));
+  const snapshot: Connections['readSnapshot'] = (query) => inLine(() => query(run));
 
   return {
     read: run,

@@ -2,8 +2,7 @@ import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { ExpiryRecorder, Instant, Store } from '../../core/ports.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import { removeApplication } from './application-rows.ts';
-import { placeParameters, type Transaction } from './connections.ts';
-import type { OpenConnections } from './open-connections.ts';
+import { type Connections, placeParameters, type Transaction } from './connections.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { removeRow, toColumns } from './token-writes.ts';
@@ -96,7 +95,7 @@ export function tokenRemoval({
   change,
   changeTokens,
   sweepChains,
-}: Pick<OpenConnections, 'change' | 'changeTokens' | 'sweepChains'>) {
+}: Pick<Connections, 'change' | 'changeTokens' | 'sweepChains'>) {
   async function sweep(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
     const removed = await changeTokens(async (transaction) => {
       const audits = await removeTokens(transaction, now, limit, recorder);
