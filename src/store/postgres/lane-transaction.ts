@@ -27,15 +27,6 @@ export type Outcome =
   | { readonly state: 'again' }
   | { readonly state: 'unsettled' };
 
-/** Thrown when a transaction failed and was rolled back, or its connection was lost before COMMIT was sent. */
-export class TransactionFailed extends Error {
-  declare readonly cause: PgError;
-
-  constructor(cause: PgError) {
-    super('the transaction failed', { cause });
-  }
-}
-
 /** Thrown when the connection was lost after COMMIT was sent. The entries may or may not exist. */
 export class CommitLost extends Error {
   declare readonly cause: PgError;
@@ -89,9 +80,14 @@ async function begin(client: SqlClient, statement: Statement, chain: string): Pr
   return head;
 }
 
-/** Rolls a transaction back. Cuts the connection if that fails. */
-async function rollBack(client: SqlClient): Promise<void> {
-  await client.run(ROLLBACK).catch(() => client.destroy());
+/** Rolls the transaction back if `work` fails. Cuts the connection if that fails, too. */
+async function orRollBack<T>(client: SqlClient, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    await client.run(ROLLBACK).catch(() => client.destroy());
+    throw error;
+  }
 }
 
 /** Cuts the connection if `work` takes longer than `limit` milliseconds. */
@@ -110,12 +106,23 @@ function isLost(error: PgError): boolean {
 
 type Answers = PromiseSettledResult<readonly (readonly Row[])[]>;
 
-/** Returns the outcome of a member whose statements were answered, and whether its entry was written. */
-function readOutcome(
-  { member, at, failure }: Prepared,
+/**
+ * Returns the outcome of a member whose statements were answered. If the connection was lost at COMMIT, `written` has the
+ * sequences of the entries that exist.
+ */
+function outcomeOf(
+  { member, entry, at, failure }: Prepared,
   answers: Answers | undefined,
+  written?: ReadonlySet<number>,
 ): Outcome & { readonly hasChanged?: boolean } {
   if (failure !== undefined) return { state: 'refused', error: failure.error };
+  if (written !== undefined) {
+    // If its entry was not written, the member changed nothing. A member without an entry may run twice.
+    if (entry === undefined || !written.has(entry.sequence)) return { state: 'again' };
+    if (answers?.status !== 'fulfilled') {
+      return 'written' in member ? { state: 'done', result: member.written } : { state: 'unsettled' };
+    }
+  }
   try {
     if (answers?.status === 'rejected') throw answers.reason;
     const { isHead, hasChanged, result } = member.read(answers?.value ?? [], at);
@@ -126,36 +133,9 @@ function readOutcome(
 }
 
 /**
- * Returns the outcome of a member whose connection was lost at COMMIT. `written` has the sequences of the entries that
- * exist.
- */
-function settleMember(prepared: Prepared, answers: Answers | undefined, written: ReadonlySet<number>): Outcome {
-  const { member, entry, failure } = prepared;
-  if (failure === undefined) {
-    // If its entry was not written, the member changed nothing. A member without an entry may run twice.
-    if (entry === undefined || !written.has(entry.sequence)) return { state: 'again' };
-    if (answers?.status !== 'fulfilled') {
-      return 'written' in member ? { state: 'done', result: member.written } : { state: 'unsettled' };
-    }
-  }
-  return readOutcome(prepared, answers);
-}
-
-/** Begins a transaction of the root chain. Reads the head, because other processes change it. */
-async function beginOnRoot(client: SqlClient): Promise<AuditHead> {
-  try {
-    return await begin(client, BEGIN_GROUP, ROOT_CHAIN);
-  } catch (error) {
-    await rollBack(client);
-    if (error instanceof PgError) throw new TransactionFailed(error);
-    throw error;
-  }
-}
-
-/**
- * Runs members in one transaction of the chain that ends at `own`, or else of the root chain. Sends their statements
- * and COMMIT in one write. In a chain of this process, that write also begins the transaction. Rejects with
- * `TransactionFailed` or `CommitLost`.
+ * Runs members in one transaction of the chain that ends at `own`, or else of the root chain, whose head other
+ * processes change. Sends their statements and COMMIT in one write. In a chain of this process, that write also begins
+ * the transaction. Rejects with the first error after a rollback, or with `CommitLost`.
  */
 export function runGroup(
   client: SqlClient,
@@ -163,7 +143,7 @@ export function runGroup(
   own?: AuditHead,
 ): Promise<Committed> {
   return within(client, GROUP_LIMIT_MS, async () => {
-    const head = own ?? (await beginOnRoot(client));
+    const head = own ?? (await orRollBack(client, () => begin(client, BEGIN_GROUP, ROOT_CHAIN)));
     const { chain } = head;
     const prepared = prepare(members, head);
     const entries = prepared.flatMap(({ entry, member: { isRemoval } }) => (entry ? [{ ...entry, isRemoval }] : []));
@@ -193,13 +173,13 @@ export function runGroup(
     if (committed === undefined) return readAll(prepared, answers);
     if (isLost(committed)) {
       const settle: CommitLost['settle'] = (written) =>
-        prepared.map((each, at) => settleMember(each, answers[at], written));
+        prepared.map((each, at) => outcomeOf(each, answers[at], written));
       throw new CommitLost(committed, { chain, entries, settle });
     }
     const failures = [...locked, ...answers, ...indexed].flatMap((each) =>
       each.status === 'rejected' && each.reason instanceof PgError ? [each.reason] : [],
     );
-    throw new TransactionFailed(failures.find(({ code }) => code !== AFTER_FAILURE) ?? committed);
+    throw failures.find(({ code }) => code !== AFTER_FAILURE) ?? committed;
   });
 }
 
@@ -208,7 +188,7 @@ function readAll(prepared: readonly Prepared[], answers: readonly Answers[]): Co
   let head: AuditHead | undefined;
   let isAstray: boolean | undefined;
   const outcomes = prepared.map((each, at): Outcome => {
-    const outcome = readOutcome(each, answers[at]);
+    const outcome = outcomeOf(each, answers[at]);
     if (outcome.hasChanged === true) head = each.entry ?? head;
     if (each.entry !== undefined) isAstray ??= outcome.state === 'again';
     return outcome;
@@ -255,22 +235,23 @@ export function openTransaction(run: Run, head: AuditHead) {
   return { transaction, entries };
 }
 
-/** Runs a change alone in a transaction of a chain. Rejects with `TransactionFailed` or `CommitLost`. */
+/** Runs a change alone in a transaction of a chain. Rejects with a `PgError` after a rollback, or with `CommitLost`. */
 export function runChange(
   client: SqlClient,
   chain: string,
   change: (transaction: Transaction) => Promise<unknown>,
 ): Promise<Committed> {
   return within(client, CHANGE_LIMIT_MS, async () => {
-    let entries: readonly PlacedEntry[];
+    let entries: readonly PlacedEntry[] = [];
     let done: Outcome;
     try {
-      const opened = openTransaction(client.run, await begin(client, BEGIN_CHANGE, chain));
-      ({ entries } = opened);
-      done = { state: 'done', result: await change(opened.transaction) };
+      done = await orRollBack(client, async () => {
+        const opened = openTransaction(client.run, await begin(client, BEGIN_CHANGE, chain));
+        ({ entries } = opened);
+        return { state: 'done', result: await change(opened.transaction) };
+      });
     } catch (error) {
-      await rollBack(client);
-      if (error instanceof PgError) throw new TransactionFailed(error);
+      if (error instanceof PgError) throw error;
       const undone: Outcome =
         error instanceof Undo ? { state: 'done', result: error.result } : { state: 'refused', error };
       return { outcomes: [undone], head: undefined };
@@ -278,8 +259,7 @@ export function runChange(
     try {
       await client.commit();
     } catch (error) {
-      if (!(error instanceof PgError)) throw error;
-      if (!isLost(error)) throw new TransactionFailed(error);
+      if (!(error instanceof PgError) || !isLost(error)) throw error;
       // A transaction writes all of its entries or none. A change without an entry may run twice.
       const settle: CommitLost['settle'] = (written) => [written.size > 0 ? done : { state: 'again' }];
       throw new CommitLost(error, { chain, entries, settle });
@@ -296,17 +276,13 @@ export function findSettled(
   client: SqlClient,
   { chain, entries }: { readonly chain: string; readonly entries: readonly Pick<PlacedEntry, 'sequence' | 'link'>[] },
 ): Promise<ReadonlySet<number>> {
-  return within(client, GROUP_LIMIT_MS, async () => {
-    try {
-      await client.run(BEGIN_GROUP);
-      // The lost transaction holds the lock of the chain until its end.
-      await client.run(chain === ROOT_CHAIN ? CHAIN.lock : CHAIN.close, [chain]);
-      const written = await findWritten(client.run, chain, entries);
-      await client.commit();
-      return written;
-    } catch (error) {
-      await rollBack(client);
-      throw error;
-    }
-  });
+  const find = async () => {
+    await client.run(BEGIN_GROUP);
+    // The lost transaction holds the lock of the chain until its end.
+    await client.run(chain === ROOT_CHAIN ? CHAIN.lock : CHAIN.close, [chain]);
+    const written = await findWritten(client.run, chain, entries);
+    await client.commit();
+    return written;
+  };
+  return within(client, GROUP_LIMIT_MS, () => orRollBack(client, find));
 }

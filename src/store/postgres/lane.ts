@@ -4,7 +4,7 @@ import { Problem } from '../../core/problem.ts';
 import { COMMITS } from '../rows/channels.ts';
 import type { Connections, LaneMember, Transaction } from './connections.ts';
 import type { HeldConnection } from './held-connection.ts';
-import { CommitLost, findSettled, type Outcome, runChange, runGroup, TransactionFailed } from './lane-transaction.ts';
+import { CommitLost, findSettled, type Outcome, runChange, runGroup } from './lane-transaction.ts';
 import { HEARTBEAT, ownChain, WRITES_ON_ROOT } from './own-chain.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, retryRead, stopping } from './retry.ts';
 import type { SqlClient } from './sql-client.ts';
@@ -155,8 +155,7 @@ export function openLane(
       if (COMMITS.hasSubscribers) COMMITS.publish(tasks.map(({ deadline }) => begun - (deadline - deadlineMs)));
       return true;
     } catch (failure) {
-      const isOfStore = failure instanceof TransactionFailed || failure instanceof CommitLost;
-      const error = isOfStore ? failure.cause : failure;
+      const error = failure instanceof CommitLost ? failure.cause : failure;
       const reaction = reactionTo(error, 'write');
       if (reaction === undefined || reaction === 'fail') return refuse(tasks, error, reaction === 'fail');
       if (reaction === 'new_hosts') dropAll();
@@ -220,7 +219,7 @@ export function openLane(
       if (isAstray === true) await abandon(client);
       return outcomes;
     } catch (error) {
-      if (error instanceof TransactionFailed && reactionTo(error.cause, 'write') === 'new_chain') await abandon(client);
+      if (reactionTo(error, 'write') === 'new_chain') await abandon(client);
       if (!(error instanceof CommitLost)) throw error;
       client.destroy();
       if (error.chain !== ROOT_CHAIN) own.forget();
