@@ -60,9 +60,9 @@ export function memberOf(
   return {
     audit: entry(`row ${row}`, `row ${row}`),
     written: 'made',
-    statements: (_, [place]) => {
-      if (place === undefined) throw new Error('no place');
-      return [[CHANGE, [...placeParameters(place), row]]];
+    statements: (chain, places) => {
+      if (places.length === 0) throw new Error('no place');
+      return [[CHANGE, [...placeParameters(chain, places), row]]];
     },
     read([rows]) {
       const [head, made] = rows?.[0] ?? [];

@@ -13,7 +13,7 @@ import { blindText } from './uuid-text.ts';
 const APPEND: Statement = { name: 'appendAudit', text: `WITH ${HEAD}, ${entryIf('head')} SELECT count(*) FROM head` };
 const APPENDING: LaneMember<void> = {
   written: undefined,
-  statements: (_, [place]) => (place === undefined ? [] : [[APPEND, placeParameters(place)]]),
+  statements: (chain, places) => (places.length === 0 ? [] : [[APPEND, placeParameters(chain, places)]]),
   read([rows]) {
     const isHead = rows === undefined || rows[0]?.[0] === 1;
     return { isHead, hasChanged: isHead, result: undefined };
@@ -27,10 +27,14 @@ const FIND_LAST = `SELECT DISTINCT ON (c.chain) c.chain, s.sequence, s.n FROM va
       LATERAL (SELECT sequence, n FROM vault.audit_subject
         WHERE blind = w.blind AND chain = c.chain AND sequence <= $2 ORDER BY sequence DESC, n DESC LIMIT 1) s
     ORDER BY c.chain, s.sequence DESC, s.n DESC`;
-const FIND_UNINDEXED = `SELECT DISTINCT w.sequence FROM unnest($2::bigint[], $3::uuid[], $4::integer[]) w (sequence, blind, n)
-    LEFT JOIN LATERAL (SELECT true AS found FROM vault.audit_subject
-      WHERE blind = w.blind AND chain = $1 AND sequence = w.sequence AND n = w.n OFFSET 0) s ON true
+/** Returns the query for the sequences of wanted rows without an entry in an index. */
+const missingIn = (table: 'audit_index' | 'audit_subject', condition: string) =>
+  `SELECT DISTINCT w.sequence FROM unnest($2::bigint[], $3::uuid[], $4::integer[]) w (sequence, blind, n)
+    LEFT JOIN LATERAL (SELECT true AS found FROM vault.${table}
+      WHERE blind = w.blind AND chain = $1 AND sequence = w.sequence AND ${condition} OFFSET 0) s ON true
     WHERE s.found IS NULL`;
+const FIND_UNINDEXED = missingIn('audit_subject', 'n = w.n');
+const FIND_UNLOGGED = missingIn('audit_index', 'w.n IS NULL');
 /** Returns a statement that counts the entries of an index up to a row of the chain. */
 const counting = (table: 'audit_index' | 'audit_subject') =>
   `SELECT count(*) FROM vault.${table} WHERE chain = $1 AND sequence <= $2`;
@@ -51,10 +55,6 @@ function loggedIn(table: 'audit_index' | 'audit_subject'): string {
 }
 const FIND_LOGGED = `SELECT sequence FROM (${loggedIn('audit_index')} UNION ${loggedIn('audit_subject')}) found
     ORDER BY sequence DESC LIMIT $4`;
-const FIND_UNLOGGED = `SELECT DISTINCT w.sequence FROM unnest($2::bigint[], $3::uuid[]) w (sequence, blind)
-    LEFT JOIN LATERAL (SELECT true AS found FROM vault.audit_index
-      WHERE blind = w.blind AND chain = $1 AND sequence = w.sequence OFFSET 0) s ON true
-    WHERE s.found IS NULL`;
 
 const PRUNE = 'DELETE FROM vault.audit WHERE chain = $1 AND sequence BETWEEN $2 AND $3';
 const PRUNE_INDEXES = ['audit_subject', 'audit_index'].map(
@@ -148,7 +148,7 @@ export function auditMethods({ read, readSlow, change, changeTokens, join, useRe
     },
 
     async findUnlogged(chain, rows) {
-      return missingOf(rows, await readSlow(FIND_UNLOGGED, [chain, ...pairs(rows)]));
+      return missingOf(rows, await readSlow(FIND_UNLOGGED, [chain, ...pairs(rows), null]));
     },
 
     countLogIndex: async (chain, upTo) => countOf(await readSlow(COUNT_LOG, [chain, upTo])),

@@ -1,6 +1,6 @@
 import type { AuditDraft, AuditHead, ChainRecorder } from '../../core/audit/ports.ts';
 import type { Parameter, Scalar } from '../rows/fragment.ts';
-import type { Row, Statement } from './sql-client.ts';
+import { listsOf, type Row, type Statement } from './sql-client.ts';
 
 /** Sends a statement and resolves to its rows. */
 export type Run = (statement: Statement, values?: readonly Parameter[]) => Promise<readonly Row[]>;
@@ -55,8 +55,13 @@ export interface Place {
 }
 
 /** The first six parameters of a statement that writes an audit entry; only the chain if it writes none. */
-export function placeParameters(place: Place | undefined, chain = place?.chain): readonly Parameter[] {
+export function placeParameters(chain: string, [place]: readonly Place[]): readonly Parameter[] {
   return [chain, place?.sequence, place?.previous, place?.at, place?.sealed, place?.link];
+}
+
+/** The first six parameters of a statement with lists, which writes entries at consecutive places, or none. */
+export function placesParameters(chain: string, places: readonly Place[]): readonly Parameter[] {
+  return [chain, places[0]?.sequence, places[0]?.previous, ...listsOf(places, 'at', 'sealed', 'link')];
 }
 
 /**

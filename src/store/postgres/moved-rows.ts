@@ -10,14 +10,9 @@ export const OF_TENANT = 'tenant NOT IN (SELECT tenant FROM vault.purge)';
 
 /** The tables whose form differs from that of `MOVED_TABLES`, as queries. UUIDs become bytes later. */
 const QUERIES: MovedSql = {
-  container_set: `SELECT tenant, number, name,
-      (SELECT string_agg(uuid_send(c), ''::bytea ORDER BY c) FROM unnest(containers) c) AS containers
-    FROM vault.container_set s WHERE EXISTS (SELECT 1 FROM vault.token t
+  container_set: `SELECT * FROM vault.container_set s WHERE EXISTS (SELECT 1 FROM vault.token t
       WHERE t.tenant = s.tenant AND t.set_number = s.number AND t.deleted_at IS NULL)`,
-  token: `SELECT token, tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month, set_number,
-      (SELECT string_agg(uuid_send(b), ''::bytea ORDER BY n > 1, b) FROM unnest(blinds) WITH ORDINALITY u (b, n)) AS blinds,
-      clear, presented, revealed
-    FROM vault.token WHERE deleted_at IS NULL AND ${OF_TENANT}`,
+  token: `SELECT * FROM vault.token WHERE deleted_at IS NULL AND ${OF_TENANT}`,
   tombstone: `SELECT * FROM vault.token WHERE deleted_at IS NOT NULL AND ${OF_TENANT}`,
   token_count: `SELECT tenant, type, key_id, index_key_id, sum(live)::bigint AS live,
       max(last_created_at) AS last_created_at
@@ -30,10 +25,24 @@ const QUERIES: MovedSql = {
   audit: 'SELECT * FROM vault.audit WHERE chain > 0 OR sequence > 0',
 };
 
-/** Returns the array of the UUIDs in a column of bytes. */
-function uuidsOf(bytes: string): string {
-  return `ARRAY(SELECT encode(substr(${bytes}, 16 * n + 1, 16), 'hex')::uuid
-        FROM generate_series(0, length(${bytes}) / 16 - 1) n ORDER BY n)`;
+/** The columns with lists of UUIDs, and the order of the UUIDs `b` with their places `n`. */
+const LISTS: Readonly<Record<string, string>> = { containers: 'b', blinds: 'n > 1, b' };
+
+/** Returns the expression that converts a column to a moved value. */
+function toMoved([name, kind]: readonly [name: string, kind: string]): string {
+  if (name in LISTS) {
+    return `(SELECT string_agg(uuid_send(b), ''::bytea ORDER BY ${LISTS[name]}) FROM unnest(${name}) WITH ORDINALITY u (b, n))`;
+  }
+  return kind === 'uuid' ? `uuid_send(${name})` : name;
+}
+
+/** Returns the expression that converts a moved value to a column. */
+function fromMoved([name, kind]: readonly [name: string, kind: string]): string {
+  if (name in LISTS) {
+    return `ARRAY(SELECT encode(substr(${name}, 16 * n + 1, 16), 'hex')::uuid
+        FROM generate_series(0, length(${name}) / 16 - 1) n ORDER BY n) AS ${name}`;
+  }
+  return kind === 'uuid' ? `encode(${name}, 'hex')::uuid AS ${name}` : name;
 }
 
 /** The statements that write the rows `r` into tables of another form. */
@@ -42,12 +51,7 @@ const INSERTS: MovedSql = {
       key_id, details, data_key_id, index_key_id, authority) OVERRIDING SYSTEM VALUE
     SELECT *, 0, 0, gen_random_uuid() FROM r`,
   container_set: `INSERT INTO vault.container_set (tenant, number, name, containers, index_key_id)
-    SELECT tenant, number, name, ${uuidsOf('containers')}, 0 FROM r`,
-  token: `, made AS (INSERT INTO vault.token (token, tenant, id, type, created_at, expires_at, revision, key_id,
-      index_key_id, active_month, set_number, blinds, clear, presented, revealed) OVERRIDING SYSTEM VALUE
-    SELECT token, tenant, id, type, created_at, expires_at, revision, key_id, index_key_id, active_month, set_number,
-      ${uuidsOf('blinds')}, clear, presented, revealed FROM r RETURNING tenant, blinds, set_number, created_at, token)
-    INSERT INTO vault.token_index SELECT tenant, blind, set_number, created_at, token FROM made, unnest(blinds) blind`,
+    SELECT tenant, number, name, containers, 0 FROM r`,
   tombstone: `INSERT INTO vault.token (tenant, id, type, created_by, created_at, deleted_by, deleted_at, mac,
       active_month, revision, key_id, index_key_id, token) OVERRIDING SYSTEM VALUE
     SELECT *, 0, 0, 0, 0, (SELECT coalesce(max(token), 0) FROM vault.token) + row_number() OVER () FROM r`,
@@ -67,6 +71,7 @@ const numbers = (table: string) => `SELECT setval(pg_get_serial_sequence('vault.
 
 /** The statements that complete the tables after the last row. */
 export const COMPLETE: readonly string[] = [
+  'INSERT INTO vault.token_index SELECT tenant, b, set_number, created_at, token FROM vault.token, unnest(blinds) b',
   ...['tenant', 'application', 'token', 'reply'].map(numbers),
   `UPDATE vault.tenant n SET
     data_key_id = (SELECT max(key_id) FROM vault.tenant_key k WHERE k.tenant = n.tenant AND purpose = 1),
@@ -78,8 +83,7 @@ export const COMPLETE: readonly string[] = [
 /** Returns the reads of a store for a move, one table after the other. They need an open transaction. */
 export function readMoved(run: Run): ReadRows {
   return async function* rows(table) {
-    const columns = Object.entries(table.columns);
-    const values = columns.map(([name, kind]) => (kind === 'uuid' ? `uuid_send(${name})` : name));
+    const values = Object.entries(table.columns).map(toMoved);
     const source = sqlOf(QUERIES, table) ?? `SELECT * FROM vault.${table.name}`;
     await run(`DECLARE moved NO SCROLL CURSOR FOR SELECT ${values} FROM (${source}) t ORDER BY ${table.key}`);
     for (;;) {
@@ -103,7 +107,7 @@ export function writeMoved(run: Run): WriteRows {
     const columns = Object.entries(table.columns);
     const names = columns.map(([name]) => name);
     const lists = columns.map(([, kind], at) => `$${at + 1}::${TYPES[kind]}[]`);
-    const values = columns.map(([name, kind]) => (kind === 'uuid' ? `encode(${name}, 'hex')::uuid AS ${name}` : name));
+    const values = columns.map(fromMoved);
     const isNumbered = names[0] === table.name;
     const insert =
       sqlOf(INSERTS, table) ??

@@ -23,21 +23,16 @@ export const REPLIES = {
   },
 } as const satisfies Record<string, Statement>;
 
-/** Removes the rows `old` of `reply`, and their rows in `reply_subject`. */
-const REMOVE_OLD = `subjects AS (DELETE FROM vault.reply_subject s USING old WHERE s.reply = old.reply),
+/** Returns the statement that removes replies and their rows in `reply_subject`. */
+const removing = (which: string) => `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply WHERE ${which}),
+  subjects AS (DELETE FROM vault.reply_subject s USING old WHERE s.reply = old.reply),
   removed AS (DELETE FROM vault.reply r USING old WHERE r.reply = old.reply RETURNING 1)
   SELECT count(*) FROM removed`;
-
+const OF_TENANT = 'tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)';
 /** Keeps a reply that another process has just stored, so that the insertion fails. */
-const REMOVE_BY_KEY = `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply
-    WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND application_id = $2 AND key_hash = $3
-      AND created_at <= $4),
-  ${REMOVE_OLD}`;
-const REMOVE_BY_APPLICATION = `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply
-    WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND application_id = ANY ($2::uuid[])),
-  ${REMOVE_OLD}`;
-const REMOVE_BY_AGE = `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply WHERE created_at <= $1 LIMIT $2),
-  ${REMOVE_OLD}`;
+const REMOVE_BY_KEY = removing(`${OF_TENANT} AND application_id = $2 AND key_hash = $3 AND created_at <= $4`);
+const REMOVE_BY_APPLICATION = removing(`${OF_TENANT} AND application_id = ANY ($2::uuid[])`);
+const REMOVE_BY_AGE = removing('created_at <= $1 LIMIT $2');
 const INSERT = `WITH made AS (INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, sealed)
     SELECT tenant, $2::uuid, $3::bytea, $4::bytea, $5::bigint, $6::bytea FROM vault.tenant WHERE id = $1 RETURNING reply),
   subjects AS (INSERT INTO vault.reply_subject (reply, blind)

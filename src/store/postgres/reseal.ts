@@ -3,7 +3,7 @@ import type { Store, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION, toApplicationRecord } from './application-rows.ts';
-import { type Connections, placeParameters } from './connections.ts';
+import { type Connections, placesParameters } from './connections.ts';
 import type { ContainerSets } from './container-sets.ts';
 import { lockRows } from './lock-rows.ts';
 import { idKey, TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
@@ -73,7 +73,7 @@ export function resealing({ readSlow, readSnapshot, changeTokens }: Connections,
           const reseal = async ({ before, after, indexes }: ResealedToken) => {
             const read = [idKey(before.id), before.revision, before.key_id, before.index_key_id];
             const row = [...read, after.expires_at, after.revision, ...lastOf(after, indexes)];
-            const place = placeParameters(undefined, chain);
+            const place = placesParameters(chain, []);
             return (await run(TOKEN_CHANGES.reseal, [...place, ...ownerOf(after), ...row.map((value) => [value])]))[0];
           };
           const [answers] = await Promise.all([

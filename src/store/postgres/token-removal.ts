@@ -2,7 +2,7 @@ import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { ExpiryRecorder, Instant, Store } from '../../core/ports.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import { removeApplication } from './application-rows.ts';
-import { type Connections, placeParameters, type Transaction } from './connections.ts';
+import { type Connections, placesParameters, type Transaction } from './connections.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { removeRow, toColumns } from './token-writes.ts';
@@ -51,7 +51,7 @@ async function removeTokens(
   const removed = await Promise.all(
     tenants.map((tenant) => {
       const rows = expired.filter((each) => each.tenant === tenant).map(({ row }) => row);
-      return run(TOKEN_CHANGES.remove, [...placeParameters(undefined, chain), tenant, ...toColumns(rows)]);
+      return run(TOKEN_CHANGES.remove, [...placesParameters(chain, []), tenant, ...toColumns(rows)]);
     }),
   );
   const count = removed.reduce((sum, [row]) => sum + storedNumber(row?.[1]), 0);

@@ -7,7 +7,7 @@ import { oldestWith } from './token-reads.ts';
 // changes a table twice.
 //
 // A statement with lists changes the tokens before the first one that it refuses. The place is that of the first entry;
-// the times, sealed bytes and links of the entries are lists, or NULL. The ids must differ. Lists of blind indexes are
+// the times, sealed bytes and links of the entries are lists. The ids must differ. Lists of blind indexes are
 // texts, because PostgreSQL requires equally long lists in a nested array. Lists are subqueries for the reason in
 // lock-rows.ts.
 
@@ -18,7 +18,7 @@ function headUnless(hasNoEntry: string): string {
 
 /** Has one row, unless the place of the entry is taken. */
 export const HEAD = headUnless('$6::bytea IS NULL');
-const HEAD_OF_LISTS = headUnless('$6::bytea[] IS NULL');
+const HEAD_OF_LISTS = headUnless('cardinality($6::bytea[]) = 0');
 
 /** The tenant of a write; `ok` has a row if the place is free and the record is under the newest keys. */
 const TENANT = `n AS (SELECT tenant, data_key_id = $8::integer AND index_key_id = $9::integer AS has_keys

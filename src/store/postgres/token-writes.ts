@@ -2,15 +2,14 @@ import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { InsertObstacle, InsertTokenOutcome } from '../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
-import type { Parameter, Scalar } from '../rows/fragment.ts';
+import type { Scalar } from '../rows/fragment.ts';
 import { isStorableText, storableText, storedNumber } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
-import { type Connections, type LaneMember, type Place, placeParameters, Undo } from './connections.ts';
+import { type Connections, type LaneMember, placeParameters, placesParameters, Undo } from './connections.ts';
 import { type ContainerSets, setOf } from './container-sets.ts';
 import { runAlone, runWithin } from './lane-members.ts';
 import { lockRows } from './lock-rows.ts';
 import { requireFree } from './reply-rows.ts';
-import { listsOf } from './sql-client.ts';
 import { idKey, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
@@ -21,13 +20,6 @@ const PLACE_TAKEN = { isHead: false, hasChanged: false } as const;
 /** Returns the gates of fingerprints: their first 12 bits. Equal fingerprints have equal gates. */
 export function gatesOf(fingerprints: readonly string[]): readonly number[] {
   return fingerprints.map((fingerprint) => Number.parseInt(fingerprint.slice(0, 3), 16));
-}
-
-/** Returns the place parameters of consecutive entries: the first place, and lists of times, sealed bytes and links. */
-function placesOf(chain: string, places: readonly Place[]): readonly Parameter[] {
-  const [first] = places;
-  if (first === undefined) return placeParameters(undefined, chain);
-  return [chain, first.sequence, first.previous, ...listsOf(places, 'at', 'sealed', 'link')];
 }
 
 /** Returns a list for each column of the rows. */
@@ -82,8 +74,8 @@ function insertion(
     row: [...clear, ...lastOf(token, indexes)],
     statements(chain, places, rows) {
       if (rows.length > 1)
-        return [[TOKEN_CHANGES.createMany, [...placesOf(chain, places), ...owner, ...toColumns(rows)]]];
-      const values = [...placeParameters(places[0], chain), ...owner, ...rows.flat()];
+        return [[TOKEN_CHANGES.createMany, [...placesParameters(chain, places), ...owner, ...toColumns(rows)]]];
+      const values = [...placeParameters(chain, places), ...owner, ...rows.flat()];
       if (!deduplicate) return [[TOKEN_CHANGES.create, values]];
       return [[TOKEN_CHANGES.createUnlessDuplicate, [...values, fingerprints, now]]];
     },
@@ -118,7 +110,7 @@ function replacement(
     statements(chain, places, rows) {
       const lists = toColumns(rows);
       return [
-        [TOKEN_CHANGES.replace, [...placesOf(chain, places), ...owner, ...lists]],
+        [TOKEN_CHANGES.replace, [...placesParameters(chain, places), ...owner, ...lists]],
         [TOKEN_CHANGES.reindex, [owner[0], lists[0]]],
       ];
     },
@@ -191,7 +183,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
         shared: { key: `remove ${tenant}`, id: tombstone.id },
         row: removeRow(tombstone, expectedRevision),
         statements: (chain, places, rows) => [
-          [TOKEN_CHANGES.remove, [...placesOf(chain, places), tenant, ...toColumns(rows)]],
+          [TOKEN_CHANGES.remove, [...placesParameters(chain, places), tenant, ...toColumns(rows)]],
         ],
         read([rows], at) {
           const [head, changed] = rows?.[0] ?? [];
