@@ -16,6 +16,9 @@ export type Bound = readonly [statement: Statement, values: readonly Parameter[]
 export const PLAN_BY_ORDER = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
     set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`;
 
+/** The settings of an inspection: its statements read whole tables in order, and may take hours. */
+export const INSPECT = `${PLAN_BY_ORDER}, set_config('statement_timeout', '0', true)`;
+
 /** A transaction that runs alone on the lane. It holds the lock of its chain. */
 export interface Transaction {
   readonly run: Run;
@@ -122,7 +125,7 @@ export interface Connections {
   readonly readSlow: Run;
   /** Runs statements on one snapshot. `query` may send independent statements at once. */
   readSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
-  /** Runs `readSnapshot` for an inspection, whose statements read whole tables in order and may take hours. */
+  /** Runs `readSnapshot` for an inspection, whose statements may take hours. */
   inspectSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /** Runs a change alone, in the root chain. No other such change of any process runs meanwhile. */
   change<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;

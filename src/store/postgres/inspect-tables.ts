@@ -1,7 +1,7 @@
 import type { Finding } from '../../core/maintenance-ports.ts';
 import type { Store } from '../../core/ports.ts';
 import { LAST_INSTANT, storedText } from '../rows/stored-value.ts';
-import type { Connections } from './connections.ts';
+import { type Connections, INSPECT } from './connections.ts';
 import { schemaStatements } from './schema.ts';
 
 /** A check. `sql` selects the ids of wrong rows, and `what` describes the damage. */
@@ -177,6 +177,7 @@ export function inspectTables({ inspectSnapshot }: Pick<Connections, 'inspectSna
       inspectSnapshot(async (run) => {
         const findingsOf = async ({ table, what, sql }: Check) =>
           (await run(sql)).map(([id]): Finding => ({ table, id: storedText(id), what }));
+        await run(INSPECT);
         const wrongColumns = await findingsOf(COLUMN_CHECK);
         if (wrongColumns.length > 0) return wrongColumns;
         const findings: Finding[] = [];

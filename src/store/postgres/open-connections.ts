@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../../core/problem.ts';
 import { type ConnectOptions, connectStore } from './connect.ts';
-import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
+import type { Connections, Run } from './connections.ts';
 import { holdConnection } from './held-connection.ts';
 import { type LaneOptions, openLane } from './lane.ts';
 import { retryRead, stopping } from './retry.ts';
@@ -21,8 +21,6 @@ export const LIMITS = { reader: 5000, slow: 30_000, lane: 70_000, inspection: 24
 const SLOW = 4;
 
 const PING_LIMIT_MS = 2000;
-
-const UNLIMITED = 'SET LOCAL statement_timeout TO 0';
 
 /** The options of a connection to a store. `timeout` replaces the limits of all connections. */
 export type StoreOptions = { readonly [Name in keyof ConnectOptions]?: ConnectOptions[Name] | undefined } & Pick<
@@ -105,13 +103,7 @@ export function openConnections(
     read,
     readSlow: (statement, values) => readSnapshot((run) => run(statement, values)),
     readSnapshot,
-    inspectSnapshot: (query) =>
-      track(() =>
-        inspection.snapshot(async (run) => {
-          await Promise.all([run(UNLIMITED), run(PLAN_BY_ORDER)]);
-          return query(run);
-        }),
-      ),
+    inspectSnapshot: (query) => track(() => inspection.snapshot(query)),
 
     async ping() {
       const found = await Promise.race([

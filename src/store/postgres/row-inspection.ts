@@ -4,7 +4,7 @@ import type { Parameter } from '../rows/fragment.ts';
 import { tombstoneColumns } from '../rows/record-columns.ts';
 import { decoded, storedBytes, storedText } from '../rows/stored-value.ts';
 import { APPLICATION, toApplicationRecord } from './application-rows.ts';
-import type { Connections } from './connections.ts';
+import { type Connections, INSPECT } from './connections.ts';
 import { REPLY } from './reply-rows.ts';
 import { type Row, storedList } from './sql-client.ts';
 import { findNumber } from './tenant-numbers.ts';
@@ -70,7 +70,7 @@ export function rowInspection({ inspectSnapshot }: Pick<Connections, 'inspectSna
   return {
     inspectRows: (table, tenantId, after, limit) =>
       inspectSnapshot(async (run) => {
-        const found = await findNumber(run, tenantId);
+        const [, found] = await Promise.all([run(INSPECT), findNumber(run, tenantId)]);
         if (found === undefined) return [];
         const { sql, position, idOf, decode, indexesOf } = READERS[table];
         const [first, ...more] = position(after);

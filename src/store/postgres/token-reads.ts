@@ -1,14 +1,13 @@
 import type { Instant, PresentedToken, Store, TokenRecord } from '../../core/ports.ts';
 import type { ScannedToken } from '../../core/scan-ports.ts';
+import { TOKEN } from '../rows/record-columns.ts';
 import { isStorableText, optionally, storedBytes, storedNumber, storedText } from '../rows/stored-value.ts';
-import { storedTokenType } from '../rows/type-codes.ts';
 import type { Connections } from './connections.ts';
 import type { NamedStatement, Row, Statement } from './sql-client.ts';
 import { blindText, uuidKey } from './uuid-text.ts';
 
-/** The columns of a live row `t` of `token`, for `toTokenRecord`. */
-export const TOKEN_COLUMNS = `t.id, t.type, t.created_at, t.expires_at, t.revision, t.key_id, t.index_key_id,
-  t.active_month, t.clear, t.presented, t.revealed`;
+/** The columns of a live row `t` of `token`, for `toTokenRecord`. SQL reserves the word `full`. */
+export const TOKEN_COLUMNS = TOKEN.of('t').replace('t.full', 't.revealed');
 
 /** The columns for `toScannedToken`. */
 export const SCANNED_COLUMNS = 't.id, t.expires_at, t.active_month, t.clear, t.presented';
@@ -20,22 +19,7 @@ const optionalNumber = optionally(storedNumber);
 
 /** Decodes a row that begins with `TOKEN_COLUMNS`. Throws `integrity_failure` for values that a vault never writes. */
 export function toTokenRecord(tenantId: string, row: Row): TokenRecord {
-  const [id, type, created_at, expires_at, revision, key_id, index_key_id, active_month, ...sealed] = row;
-  const [clear, presented, revealed] = sealed;
-  return {
-    id: storedText(id),
-    tenant_id: tenantId,
-    type: storedTokenType(type),
-    created_at: storedNumber(created_at),
-    expires_at: optionalNumber(expires_at),
-    revision: storedNumber(revision),
-    key_id: storedNumber(key_id),
-    index_key_id: storedNumber(index_key_id),
-    active_month: storedNumber(active_month),
-    clear: storedBytes(clear),
-    presented: storedBytes(presented),
-    full: storedBytes(revealed),
-  };
+  return TOKEN.readList(row, { tenant_id: tenantId });
 }
 
 /** Decodes a row that begins with `SCANNED_COLUMNS`. */

@@ -1,4 +1,4 @@
-import type { ApplicationRecord, TenantRecord, Tombstone, WrappedKey } from '../../core/ports.ts';
+import type { ApplicationRecord, TenantRecord, TokenRecord, Tombstone, WrappedKey } from '../../core/ports.ts';
 import type { StoredReply } from '../../core/reply-ports.ts';
 import {
   applicationType,
@@ -58,6 +58,26 @@ export function applicationColumns(uuid: Kind<string>) {
     { fixed: ['id', 'type', 'parent_id', 'created_by', 'created_at'] },
   );
 }
+
+export type TokenColumns = Omit<TokenRecord, 'tenant_id'>;
+
+/** The columns of a live token. The month is fixed: a change of the token must not undo `markActive`. */
+export const TOKEN = columns<TokenColumns>(
+  {
+    id: text,
+    type: tokenType,
+    created_at: number,
+    expires_at: optional(number),
+    revision: number,
+    key_id: number,
+    index_key_id: number,
+    active_month: number,
+    clear: bytes,
+    presented: bytes,
+    full: bytes,
+  },
+  { fixed: ['id', 'type', 'created_at', 'active_month'] },
+);
 
 export function tombstoneColumns(uuid: Kind<string>) {
   return columns<Omit<Tombstone, 'tenant_id'>>(

@@ -2,8 +2,9 @@ import type { AuditDraft, IndexedSubject } from '../../../core/audit/ports.ts';
 import type { NewToken } from '../../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
 import type { StoredReply } from '../../../core/reply-ports.ts';
+import { TOKEN } from '../../rows/record-columns.ts';
 import { REPLY } from '../tables/reply-rows.ts';
-import { TOKEN, TOMBSTONE } from '../tables/token-rows.ts';
+import { TOMBSTONE } from '../tables/token-rows.ts';
 import type { Cell, Inbox, Outbox } from './write-messages.ts';
 
 /** Returns the link that chains an audit entry to the previous one, as `Keyring.auditLink` does. */

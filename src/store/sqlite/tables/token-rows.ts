@@ -1,29 +1,9 @@
 import type { Instant, TokenRecord } from '../../../core/ports.ts';
-import { bytes, columns, number, optional, type StoredRow, text, tokenType } from '../../rows/columns.ts';
-import { tombstoneColumns } from '../../rows/record-columns.ts';
+import type { StoredRow } from '../../rows/columns.ts';
+import { TOKEN, type TokenColumns, tombstoneColumns } from '../../rows/record-columns.ts';
 import { isStorableText, storedNumber } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { uuid } from './uuid-bytes.ts';
-
-type TokenColumns = Omit<TokenRecord, 'tenant_id'>;
-
-/** The columns of `token` that hold a record. The month is fixed: a change of the token must not undo `markActive`. */
-export const TOKEN = columns<TokenColumns>(
-  {
-    id: text,
-    type: tokenType,
-    created_at: number,
-    expires_at: optional(number),
-    revision: number,
-    key_id: number,
-    index_key_id: number,
-    active_month: number,
-    clear: bytes,
-    presented: bytes,
-    full: bytes,
-  },
-  { fixed: ['id', 'type', 'created_at', 'active_month'] },
-);
 
 export const TOMBSTONE = tombstoneColumns(uuid);
 
