@@ -92,7 +92,7 @@ describe('a process', () => {
     await append(one);
     await silence(1);
     await two.removeExpired(0, 1, { recordExpiry: () => expect.fail(), recordRemoval: () => ENTRY });
-    expect([told, await open()]).toEqual([['open 1', 'open 2', 'close 1:1'], ['2']]);
+    expect([told, await open()]).toEqual([['open 1', 'close 1:1', 'open 2'], ['2']]);
     await Promise.all([append(one), append(one)]);
     expect(await ends(one)).toEqual(['0:4', '1:1', '2:0', '3:2']);
   });

@@ -9,9 +9,7 @@ import {
   Undo,
 } from '../../src/store/postgres/connections.ts';
 import { containerSets } from '../../src/store/postgres/container-sets.ts';
-import { runWithin } from '../../src/store/postgres/lane-members.ts';
-import { lockRows } from '../../src/store/postgres/lock-rows.ts';
-import { resealing } from '../../src/store/postgres/reseal.ts';
+import { runAlone } from '../../src/store/postgres/lane-members.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { tokenRemoval } from '../../src/store/postgres/token-removal.ts';
@@ -98,7 +96,7 @@ const UNUSED: Connections = {
 };
 
 type Writes = ReturnType<typeof tokenWrites>;
-type Changes = ReturnType<typeof resealing> & ReturnType<typeof tokenRemoval> & Writes;
+type Changes = ReturnType<typeof tokenRemoval> & Writes;
 
 /** Returns the lane member by which the store would make a change. */
 export async function memberOf<T>(call: (writes: Writes) => Promise<T>): Promise<LaneMember<T>> {
@@ -113,10 +111,7 @@ export async function memberOf<T>(call: (writes: Writes) => Promise<T>): Promise
 
 /** Returns the statements of a lane member, which writes no entry. */
 export function workOf<T>(member: LaneMember<T>): Work<T> {
-  return async (run) => {
-    await lockRows(run, member.gates ?? [], member.tokens ?? []);
-    return (await runWithin(run, ROOT_CHAIN, member)).result;
-  };
+  return async (run) => runAlone(transactionOf(run), member);
 }
 
 /** Returns a transaction that writes neither entries nor replies. */
@@ -137,11 +132,9 @@ export function transactionOf(run: Run): Transaction {
 export function changeOf<T>(call: (changes: Changes) => Promise<T>): Work<T> {
   return (run) => {
     const change: Connections['change'] = (work) => work(transactionOf(run));
-    const connections: Connections = { ...UNUSED, change, changeTokens: change };
-    return call({
-      ...tokenWrites(connections, containerSets(connections)),
-      ...resealing(connections, containerSets(connections)),
-      ...tokenRemoval(connections),
-    });
+    const join: Connections['join'] = (member) => change((transaction) => runAlone(transaction, member));
+    const connections: Connections = { ...UNUSED, readSlow: run, change, changeTokens: change, join };
+    const writes = tokenWrites(connections, containerSets(connections));
+    return call({ ...writes, ...tokenRemoval(connections, writes) });
   };
 }

@@ -35,9 +35,23 @@ function lengthOf(value: Scalar): number {
 }
 
 /** Runs a member in an open transaction that holds its locks. Does not write its entry. */
-export async function runWithin<T>(run: Run, chain: string, { row = [], statements, read }: LaneMember<T>) {
+async function runWithin<T>(run: Run, chain: string, { row = [], statements, read }: LaneMember<T>) {
   const sent = statements(chain, [], [row]).map(([statement, values]) => run(statement, values));
   return read(await Promise.all(sent), 0);
+}
+
+/** Runs members one after the other in an open transaction, in one round trip. Does not write their entries. */
+export async function runAll<T>(
+  { run, chain }: Pick<Transaction, 'run' | 'chain'>,
+  members: readonly LaneMember<T>[],
+): Promise<readonly T[]> {
+  await lockRows(
+    run,
+    members.flatMap(({ gates = [] }) => gates),
+    members.flatMap(({ tokens = [] }) => tokens),
+  );
+  const answers = await Promise.all(members.map((member) => runWithin(run, chain, member)));
+  return answers.map(({ result }) => result);
 }
 
 /** Runs a member alone in an open transaction, then writes its entry and its reply. */

@@ -9,8 +9,8 @@ import { findTokensMethods } from './find-tokens.ts';
 import { headerMethods } from './header-row.ts';
 import { inspectTables } from './inspect-tables.ts';
 import { replyMethods } from './reply-rows.ts';
-import { resealing } from './reseal.ts';
 import { rowInspection } from './row-inspection.ts';
+import { staleReads } from './stale-reads.ts';
 import { sweepMethods } from './sweep-row.ts';
 import { tenantMethods } from './tenant-rows.ts';
 import { tokenReads } from './token-reads.ts';
@@ -22,19 +22,19 @@ import { tokenWrites } from './token-writes.ts';
  * sees what they have committed.
  */
 export function postgresStore(connections: Connections): Store {
-  const sets = containerSets(connections);
+  const writes = tokenWrites(connections, containerSets(connections));
   return {
     ...tenantMethods(connections),
     ...applicationMethods(connections),
     ...tokenReads(connections),
-    ...tokenWrites(connections, sets),
-    ...tokenRemoval(connections),
+    ...writes,
+    ...tokenRemoval(connections, writes),
     ...findTokensMethods(connections),
     ...auditMethods(connections),
     ...replyMethods(connections),
     ...headerMethods(connections),
     ...sweepMethods(connections),
-    ...resealing(connections, sets),
+    ...staleReads(connections),
     ...inspectTables(connections),
     ...rowInspection(connections),
 

@@ -1,23 +1,20 @@
-import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { ExpiryRecorder, Instant, Store } from '../../core/ports.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import { removeApplication } from './application-rows.ts';
-import { type Connections, placesParameters, type Transaction } from './connections.ts';
+import type { Connections, Transaction } from './connections.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
-import { TOKEN_CHANGES } from './token-statements.ts';
-import { removeRow, toColumns } from './token-writes.ts';
 import { storedUuid } from './uuid-text.ts';
 
-/** The maximum number of expired records that one transaction removes. */
+/** The maximum number of expired records that one step removes. */
 const SWEEP_BATCH = 100;
 
 /** The number of rows of a removed tenant that one transaction removes from a table. */
 const PURGE_BATCH = 1000;
 
-/** Parameters: now, limit. Selects the earliest expiry first. Skips tokens that another process has locked. */
+/** Parameters: now, limit. Selects the earliest expiry first. */
 const EXPIRED_TOKENS = `SELECT n.id, ${TOKEN_COLUMNS} FROM vault.token t JOIN vault.tenant n ON n.tenant = t.tenant
 WHERE t.expires_at <= $1 AND t.expires_at IS NOT NULL AND t.deleted_at IS NULL
-ORDER BY t.expires_at LIMIT $2 FOR UPDATE OF t SKIP LOCKED`;
+ORDER BY t.expires_at LIMIT $2`;
 /** Parameters: now, limit. Earliest expiry first. */
 const EXPIRED_APPLICATIONS = `SELECT n.tenant, n.id, a.id FROM vault.application a JOIN vault.tenant n ON n.tenant = a.tenant
 WHERE a.expires_at <= $1 AND a.expires_at IS NOT NULL ORDER BY a.expires_at LIMIT $2`;
@@ -34,30 +31,6 @@ SELECT count(*) FROM gone`,
   SELECT token FROM vault.token WHERE tenant = $1 ORDER BY id LIMIT $2)) RETURNING 1) SELECT count(*) FROM gone`,
 ];
 const END_PURGE = 'DELETE FROM vault.purge WHERE tenant = $1';
-
-/** Removes expired tokens. Resolves to an audit entry for each. */
-async function removeTokens(
-  { run, chain }: Transaction,
-  now: Instant,
-  limit: number,
-  recorder: ExpiryRecorder,
-): Promise<readonly AuditDraft[]> {
-  const expired = (await run(EXPIRED_TOKENS, [now, limit])).map(([tenantId, ...columns]) => {
-    const token = toTokenRecord(storedUuid(tenantId), columns);
-    const { tombstone, audit } = recorder.recordExpiry(token, now);
-    return { tenant: token.tenant_id, row: removeRow(tombstone, token.revision), audit };
-  });
-  const tenants = [...new Set(expired.map(({ tenant }) => tenant))];
-  const removed = await Promise.all(
-    tenants.map((tenant) => {
-      const rows = expired.filter((each) => each.tenant === tenant).map(({ row }) => row);
-      return run(TOKEN_CHANGES.remove, [...placesParameters(chain, []), tenant, ...toColumns(rows)]);
-    }),
-  );
-  const count = removed.reduce((sum, [row]) => sum + storedNumber(row?.[1]), 0);
-  if (count !== expired.length) throw new Error('unreachable: the rows were locked in this transaction');
-  return expired.map(({ audit }) => audit);
-}
 
 /** Removes expired applications and their children. Resolves to the number of expired ones. */
 async function removeApplications(
@@ -91,17 +64,22 @@ async function purgeTokens({ run }: Transaction): Promise<boolean> {
 }
 
 /** Returns the function that removes expired records. It also removes the tokens of removed tenants. */
-export function tokenRemoval({
-  change,
-  changeTokens,
-  sweepChains,
-}: Pick<Connections, 'change' | 'changeTokens' | 'sweepChains'>) {
-  async function sweep(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
-    const removed = await changeTokens(async (transaction) => {
-      const audits = await removeTokens(transaction, now, limit, recorder);
-      await Promise.all(audits.map((audit) => transaction.recordRemoval(audit)));
-      return audits.length;
+export function tokenRemoval(
+  { readSlow, change, changeTokens, sweepChains }: Connections,
+  { deleteToken }: Pick<Store, 'deleteToken'>,
+) {
+  /** Removes the earliest expired tokens that no other process changes meanwhile. */
+  async function removeTokens(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
+    const removals = (await readSlow(EXPIRED_TOKENS, [now, limit])).map(([tenantId, ...columns]) => {
+      const token = toTokenRecord(storedUuid(tenantId), columns);
+      const { tombstone, audit } = recorder.recordExpiry(token, now);
+      return deleteToken(tombstone, token.revision, audit);
     });
+    return (await Promise.all(removals)).filter(Boolean).length;
+  }
+
+  async function sweep(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
+    const removed = await removeTokens(now, limit, recorder);
     return removed + (await change((transaction) => removeApplications(transaction, now, limit - removed, recorder)));
   }
 

@@ -154,8 +154,8 @@ const NEW: Lists = {
 /**
  * Returns a statement that replaces tokens. Parameters: place, tenant id, data key, index key, then the lists: id,
  * revision that was read, `more`, expiry, revision, `LAST`. Without blind indexes, a token keeps those it has. Returns
- * whether the place is free and the keys are the newest (NULL without the tenant), the number of replaced tokens, and of
- * those that meet the condition. An earlier statement must lock the tokens, and `reindex` must follow.
+ * whether the place is free and the keys are the newest (NULL without the tenant), and the number of replaced tokens. An
+ * earlier statement must lock the tokens, and `reindex` must follow.
  */
 function replacing(name: string, more: Lists, condition: string): NamedStatement {
   return {
@@ -177,7 +177,7 @@ ${STALE},
 ${UNINDEX},
 ${MOVE_COUNT},
 ${entriesOf('old')}
-SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}, ${countOf('found')}`,
+SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}`,
   };
 }
 

@@ -7,9 +7,9 @@ import { isStorableText, storableText, storedNumber } from '../rows/stored-value
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
 import { type Connections, type LaneMember, placeParameters, placesParameters, Undo } from './connections.ts';
 import { type ContainerSets, setOf } from './container-sets.ts';
-import { runAlone, runWithin } from './lane-members.ts';
-import { lockRows } from './lock-rows.ts';
+import { runAll, runAlone } from './lane-members.ts';
 import { requireFree } from './reply-rows.ts';
+import type { NamedStatement } from './sql-client.ts';
 import { idKey, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
@@ -23,12 +23,12 @@ export function gatesOf(fingerprints: readonly string[]): readonly number[] {
 }
 
 /** Returns a list for each column of the rows. */
-export function toColumns(rows: readonly (readonly Scalar[])[]): readonly (readonly Scalar[])[] {
+function toColumns(rows: readonly (readonly Scalar[])[]): readonly (readonly Scalar[])[] {
   return (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
 }
 
 /** Returns the tenant of a token and the keys that it is sealed with. */
-export function ownerOf({ tenant_id, key_id, index_key_id }: TokenRecord): readonly Scalar[] {
+function ownerOf({ tenant_id, key_id, index_key_id }: TokenRecord): readonly Scalar[] {
   return [uuidKey(tenant_id), key_id, index_key_id];
 }
 
@@ -38,7 +38,7 @@ const listText = (blinds: readonly string[]) => `{${blinds.join()}}`;
  * Returns the last columns of a row: the blind indexes without the containers as a text, the fingerprint first, the
  * sealed values, the containers and their set. Without indexes, `reseal` keeps those of the token.
  */
-export function lastOf(token: TokenRecord, indexes: TokenIndexes | undefined): readonly Scalar[] {
+function lastOf(token: TokenRecord, indexes: TokenIndexes | undefined): readonly Scalar[] {
   const { clear, presented, full } = token;
   if (indexes === undefined) return [null, clear, presented, full, listText([]), null];
   const [containers, setName] = setOf(indexes);
@@ -47,7 +47,7 @@ export function lastOf(token: TokenRecord, indexes: TokenIndexes | undefined): r
 }
 
 /** Returns a row of the lists of `remove`. */
-export function removeRow(tombstone: Tombstone, expectedRevision: number): readonly Scalar[] {
+function removeRow(tombstone: Tombstone, expectedRevision: number): readonly Scalar[] {
   const { id, created_by, deleted_by, deleted_at, mac } = tombstone;
   const deleter = deleted_by === undefined ? null : uuidValue(deleted_by);
   return [idKey(id), expectedRevision, uuidValue(created_by), deleter, deleted_at, mac];
@@ -95,22 +95,24 @@ function insertion(
   };
 }
 
+/** Returns the change that replaces a token. `expected` has the values that the statement compares. */
 function replacement(
+  statement: NamedStatement,
   token: TokenRecord,
-  indexes: TokenIndexes,
-  expected: { readonly revision: number; readonly now: number },
+  indexes: TokenIndexes | undefined,
+  expected: readonly Scalar[],
 ): TokenChange<boolean> {
   const owner = ownerOf(token);
-  const { expires_at, revision } = token;
+  const { id, expires_at, revision } = token;
   return {
     tokens: [token],
     written: true,
-    shared: { key: `replace ${owner.join()}`, id: token.id },
-    row: [idKey(token.id), expected.revision, expected.now, expires_at, revision, ...lastOf(token, indexes)],
+    shared: { key: `${statement.name} ${owner.join()}`, id },
+    row: [idKey(id), ...expected, expires_at, revision, ...lastOf(token, indexes)],
     statements(chain, places, rows) {
       const lists = toColumns(rows);
       return [
-        [TOKEN_CHANGES.replace, [...placesParameters(chain, places), ...owner, ...lists]],
+        [statement, [...placesParameters(chain, places), ...owner, ...lists]],
         [TOKEN_CHANGES.reindex, [owner[0], lists[0]]],
       ];
     },
@@ -149,29 +151,37 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
 
     insertTokens: (tokens, now, audit) =>
       sets.ensured(tokens, () =>
-        connections.changeTokens(async ({ run: send, chain, record }) => {
-          await requireFree(send, audit);
-          const changes = tokens.map(({ token, indexes, deduplicate }) =>
+        connections.changeTokens(async (transaction) => {
+          await requireFree(transaction.run, audit);
+          const insertions = tokens.map(({ token, indexes, deduplicate }) =>
             insertion(token, indexes, { deduplicate, now }),
           );
-          const gates = changes.flatMap((change) => change.gates ?? []);
-          await lockRows(send, gates, []);
-          // The statements run in their order, so each token meets the earlier ones.
-          const answers = await Promise.all(changes.map((change) => runWithin(send, chain, change)));
-          const obstacles = answers.flatMap(({ result }, at): InsertObstacle[] => {
+          const obstacles = (await runAll(transaction, insertions)).flatMap((result, at): InsertObstacle[] => {
             if (result.outcome === 'inserted') return [];
             return [{ at, duplicate: result.outcome === 'duplicate' ? result.token : undefined }];
           });
           if (obstacles.length > 0) throw new Undo(obstacles);
-          await record(audit);
+          await transaction.record(audit);
           return [];
         }),
       ),
 
-    replaceToken: (token, indexes, expected, audit) =>
+    replaceToken: (token, indexes, { revision, now }, audit) =>
       sets.ensured([{ token, indexes }], () =>
-        run(replacement(token, indexes, expected), audit, { isKeyFirst: false }),
+        run(replacement(TOKEN_CHANGES.replace, token, indexes, [revision, now]), audit, { isKeyFirst: false }),
       ),
+
+    resealTokens(_tenantId, changes) {
+      const written = changes.flatMap(({ after, indexes }) => (indexes ? [{ token: after, indexes }] : []));
+      return sets.ensured(written, () =>
+        connections.changeTokens(async (transaction) => {
+          const replacements = changes.map(({ before: { revision, key_id, index_key_id }, after, indexes }) =>
+            replacement(TOKEN_CHANGES.reseal, after, indexes, [revision, key_id, index_key_id]),
+          );
+          return (await runAll(transaction, replacements)).filter(Boolean).length;
+        }),
+      );
+    },
 
     deleteToken: async (tombstone, expectedRevision, audit) => {
       const tenant = uuidKey(tombstone.tenant_id);

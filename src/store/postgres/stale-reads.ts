@@ -1,14 +1,8 @@
-import type { ResealedToken } from '../../core/maintenance-ports.ts';
 import type { Store, TokenRecord } from '../../core/ports.ts';
-import { Problem } from '../../core/problem.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION, toApplicationRecord } from './application-rows.ts';
-import { type Connections, placesParameters } from './connections.ts';
-import type { ContainerSets } from './container-sets.ts';
-import { lockRows } from './lock-rows.ts';
+import type { Connections } from './connections.ts';
 import { idKey, TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
-import { TOKEN_CHANGES } from './token-statements.ts';
-import { lastOf, ownerOf } from './token-writes.ts';
 import { uuidKey } from './uuid-text.ts';
 
 /** The maximum number of sealed bytes in a batch of tokens. A batch is read, opened, sealed and written as a whole. */
@@ -31,8 +25,8 @@ const TOKENS = `SELECT ${TOKEN_COLUMNS} FROM unnest($2::text[]) WITH ORDINALITY 
 const APPLICATIONS = `SELECT ${APPLICATION.of('a')} FROM vault.application a
 WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND a.key_id < $2 LIMIT $3`;
 
-/** Returns the reads and writes of records under older keys. */
-export function resealing({ readSlow, readSnapshot, changeTokens }: Connections, sets: ContainerSets) {
+/** Returns the reads of records under older keys. */
+export function staleReads({ readSlow, readSnapshot }: Pick<Connections, 'readSlow' | 'readSnapshot'>) {
   return {
     async countStale(tenantId, { key_id, index_key_id }) {
       const [row] = await readSlow(COUNT, [uuidKey(tenantId), key_id, index_key_id]);
@@ -61,30 +55,6 @@ export function resealing({ readSlow, readSnapshot, changeTokens }: Connections,
     async findStaleApplications(tenantId, { key_id }, limit) {
       const rows = await readSlow(APPLICATIONS, [uuidKey(tenantId), key_id, limit]);
       return rows.map((row) => toApplicationRecord(tenantId, row));
-    },
-
-    resealTokens: (tenantId, changes) => {
-      const written = changes.flatMap(({ after, indexes }) => (indexes ? [{ token: after, indexes }] : []));
-      return sets.ensured(written, () =>
-        changeTokens(async ({ run, chain }) => {
-          const old = changes.map(({ before }) => before);
-          await lockRows(run, [], old);
-          const ids = old.map(({ id }) => idKey(id));
-          const reseal = async ({ before, after, indexes }: ResealedToken) => {
-            const read = [idKey(before.id), before.revision, before.key_id, before.index_key_id];
-            const row = [...read, after.expires_at, after.revision, ...lastOf(after, indexes)];
-            const place = placesParameters(chain, []);
-            return (await run(TOKEN_CHANGES.reseal, [...place, ...ownerOf(after), ...row.map((value) => [value])]))[0];
-          };
-          const [answers] = await Promise.all([
-            Promise.all(changes.map(reseal)),
-            run(TOKEN_CHANGES.reindex, [uuidKey(tenantId), ids]),
-          ]);
-          // Throw before the commit, which undoes the whole batch.
-          if (answers.some((row) => row?.[2] !== row?.[3])) throw new Problem('write_conflict');
-          return answers.filter((row) => row?.[2] === 1).length;
-        }),
-      );
     },
   } satisfies Partial<Store>;
 }
