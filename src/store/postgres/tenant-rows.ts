@@ -56,10 +56,8 @@ const REMOVALS: readonly string[] = [
 ];
 
 const KEY_IDS = 'SELECT key_id, purpose FROM vault.tenant_key WHERE tenant = $1';
-const SET_NEWEST: Readonly<Record<WrappedKey['purpose'], string>> = {
-  data: 'UPDATE vault.tenant SET data_key_id = $2 WHERE tenant = $1',
-  index: 'UPDATE vault.tenant SET index_key_id = $2 WHERE tenant = $1',
-};
+const setNewest = (purpose: WrappedKey['purpose']) =>
+  `UPDATE vault.tenant SET ${purpose}_key_id = $2 WHERE tenant = $1`;
 const IS_IN_USE = `SELECT EXISTS (SELECT 1 FROM vault.token_count WHERE tenant = $1 AND (key_id = $2 OR index_key_id = $2)
       GROUP BY type, key_id, index_key_id HAVING sum(live) <> 0)
     OR EXISTS (SELECT 1 FROM vault.application WHERE tenant = $1 AND key_id = $2)
@@ -147,7 +145,7 @@ export function tenantMethods(connections: Connections) {
         const others = await run(KEY_IDS, [tenant]);
         if (others.some(([id]) => storedNumber(id) >= key.key_id) || !(await areCurrent(run, [key]))) return false;
         await insertKey(run, tenant, key);
-        await run(SET_NEWEST[key.purpose], [tenant, key.key_id]);
+        await run(setNewest(key.purpose), [tenant, key.key_id]);
         return true;
       }),
 

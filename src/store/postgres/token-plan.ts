@@ -21,13 +21,11 @@ export interface TokenPlan {
   readonly total: Fragment | undefined;
 }
 
-/** The rows that a search examines, with the row `t` of `token`. Each row must still meet `rest`. */
+/** The rows that a search examines, with the row `t` of `token`. Each must still meet the other conditions. */
 interface Start {
   readonly from: Fragment;
   /** The column that orders the rows, newest first. */
   readonly created: Fragment;
-  readonly rest: TokenQuery;
-  readonly setsOf: SetsOf;
   /** Whether the rows are read in the order of the list. */
   readonly isOrdered: boolean;
 }
@@ -168,12 +166,13 @@ export function readWeights([tenant, visible, sets, tokens, ...expected]: Row): 
  * Except by ids, a search reads no token and no entry of a set without visible tokens.
  */
 export function planTokens(weights: Weights, query: TokenQuery, page: PageRequest, now: Instant): TokenPlan {
-  const { start, isFew } = choose(weights, query);
-  const isNear = start.isOrdered && page.offset + page.limit <= FEW && isEverything(start.rest);
+  const { start, rest, isFew } = choose(weights, query);
+  const body = sql`FROM ${start.from} AND ${whereQuery(rest, weights.setsOf)} AND ${isLive(now)}`;
+  const isNear = start.isOrdered && page.offset + page.limit <= FEW && isEverything(rest);
   const total = totalFromCounters(weights, query, now) ?? totalFromIndex(weights, query, now);
   return {
-    list: isFew || isNear ? pageOf(start, page, now) : undefined,
-    total: total ?? (isFew ? sql`SELECT count(*), 0 ${bodyOf(start, now)}` : undefined),
+    list: isFew || isNear ? pageOf(body, start, page) : undefined,
+    total: total ?? (isFew ? sql`SELECT count(*), 0 ${body}` : undefined),
   };
 }
 
@@ -188,21 +187,22 @@ export function planWalk(
   now: Instant,
   columns: string,
 ): Fragment {
-  const { created, from, rest, setsOf } = choose(weights, query).start;
+  const { start, rest } = choose(weights, query);
+  const { created, from } = start;
   const behind =
     after === undefined
       ? raw('TRUE')
       : sql`${created} <= ${after.created_at} AND (${created} < ${after.created_at} OR t.id > ${after.id})`;
   return sql`SELECT i.created_at, i.id, i.is_found, ${raw(columns)} FROM (
       SELECT *, count(*) FILTER (WHERE is_found) OVER (ORDER BY created_at DESC, id ROWS UNBOUNDED PRECEDING) AS place
-      FROM (SELECT t.token, ${created}, t.id, (${whereQuery(rest, setsOf)} AND ${isLive(now)}) AS is_found
+      FROM (SELECT t.token, ${created}, t.id, (${whereQuery(rest, weights.setsOf)} AND ${isLive(now)}) AS is_found
         FROM ${from} AND ${behind} ORDER BY ${created} DESC, t.id LIMIT ${limit}) e
     ) i LEFT JOIN LATERAL (SELECT * FROM vault.token
       WHERE token = i.token AND i.is_found AND i.place - ${skip}::bigint BETWEEN 1 AND ${take}::bigint OFFSET 0
     ) t ON true ORDER BY i.created_at DESC, i.id`;
 }
 
-/** Returns the best start. `isFew` is true if the search reads only few tokens for any page. */
+/** Returns the best start and the other conditions. `isFew` is true if the search reads only few tokens for any page. */
 function choose(weights: Weights, query: TokenQuery) {
   const served = query.all.flatMap((condition, index) => {
     const expected = weights.expected[index];
@@ -210,22 +210,19 @@ function choose(weights: Weights, query: TokenQuery) {
   });
   const [best] = served.toSorted((a, b) => a.count - b.count);
   if (best !== undefined) {
-    const { setsOf } = weights;
     const rest = without(query, best.condition);
-    const start = { ...startFrom(weights, best.condition, best.entries > 0), rest, setsOf };
+    const start = startFrom(weights, best.condition, best.entries > 0);
     const isFew = best.count < fewOf(rest);
-    if (isFew || start.isOrdered) return { start, isFew };
+    if (isFew || start.isOrdered) return { start, rest, isFew };
   }
-  return { start: startFromNewest(weights, query), isFew: best === undefined && weights.tokens < fewOf(query) };
+  const isFew = best === undefined && weights.tokens < fewOf(query);
+  return { start: startFromSets(weights.tenant, weights.visible), rest: query, isFew };
 }
 
 /** The row of `token` with the number of the row `i`. OFFSET 0 keeps PostgreSQL from joining in another order. */
 const TOKEN_OF_I = raw('LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t');
 
-/** The rows from which a search starts, before the tests of the other conditions. */
-type Rows = Omit<Start, 'rest' | 'setsOf'>;
-
-function startFrom(weights: Weights, condition: TokenCondition, hasEntries: boolean): Rows {
+function startFrom(weights: Weights, condition: TokenCondition, hasEntries: boolean): Start {
   const { tenant, visible, setsOf } = weights;
   const created = raw('t.created_at');
   const live = sql`t.tenant = ${tenant} AND t.deleted_at IS NULL`;
@@ -276,28 +273,18 @@ function union(queries: readonly Fragment[]): Fragment {
   );
 }
 
-/** Returns the start from all tokens in visible sets. */
-function startFromNewest({ tenant, visible, setsOf }: Weights, query: TokenQuery): Start {
-  return { ...startFromSets(tenant, visible), rest: query, setsOf };
-}
-
 /** Returns the start that merges walks of these sets. */
-function startFromSets(tenant: number, numbers: readonly number[]): Rows {
+function startFromSets(tenant: number, numbers: readonly number[]): Start {
   const sets = numbers.map((number) => membersOf(tenant, number, raw('*')));
   const from = sql`(${union(sets)}) t WHERE t.tenant = ${tenant} AND t.deleted_at IS NULL`;
   return { from, created: raw('t.created_at'), isOrdered: true };
 }
 
 /** Returns the statement of a page. It reads the wide columns after the sort, so that the sort does not carry them. */
-function pageOf(start: Start, { offset, limit }: PageRequest, now: Instant): Fragment {
-  const { created } = start;
+function pageOf(body: Fragment, { created }: Start, { offset, limit }: PageRequest): Fragment {
   return sql`SELECT ${raw(PRESENTED_COLUMNS)} FROM (
-      SELECT t.token, ${created}, t.id ${bodyOf(start, now)} ORDER BY ${created} DESC, t.id LIMIT ${limit} OFFSET ${offset}
+      SELECT t.token, ${created}, t.id ${body} ORDER BY ${created} DESC, t.id LIMIT ${limit} OFFSET ${offset}
     ) i, ${TOKEN_OF_I} ORDER BY i.created_at DESC, i.id`;
-}
-
-function bodyOf({ from, rest, setsOf }: Start, now: Instant): Fragment {
-  return sql`FROM ${from} AND ${whereQuery(rest, setsOf)} AND ${isLive(now)}`;
 }
 
 /** Returns the total of a query that has no conditions except types. */
