@@ -22,6 +22,7 @@ it('keeps one plan for each named statement, whatever the length of its lists', 
   const reads = tokenReads({ read: run });
 
   for (let time = 0; time < TIMES; time += 1) {
+    await run('BEGIN');
     const token = tokenRecord(tenantId);
     const next = { ...token, revision: 2 };
     const twin = tokenRecord(tenantId);
@@ -45,6 +46,7 @@ it('keeps one plan for each named statement, whatever the length of its lists', 
       reads.findDuplicate(tenantId, blind('fingerprint x'), token.id, NOW),
     ]);
     await workOf(await memberOf((writes) => writes.deleteToken(tombstoneOf(next), 2, ENTRY)))(run);
+    await client.commit();
   }
 
   const kept = await run({ text: 'SELECT name FROM pg_prepared_statements WHERE generic_plans > 0 ORDER BY name' });

@@ -3,18 +3,26 @@ import type { Scalar } from '../rows/fragment.ts';
 import { type PlacedEntry, placeAfter } from './audit-chain.ts';
 import type { Bound, LaneMember, Run, Transaction } from './connections.ts';
 import { lockRows } from './lock-rows.ts';
+import type { Row } from './sql-client.ts';
 
-/** A member of a group with its statements. */
-export interface Prepared {
+/** A member of a group with its entry. */
+interface Linked {
   readonly member: LaneMember<unknown>;
   readonly entry?: PlacedEntry | undefined;
+  /** Present if the entry could not be linked. The member then has no entry and no statements. */
+  readonly failure?: { readonly error: unknown };
+}
+
+/** A member of a group with its statements. */
+export interface Prepared extends Linked {
   /** Members that share a statement have the same array. */
   readonly bound: readonly Bound[];
   /** The position of the member's row in its statements. */
   readonly at: number;
-  /** Present if the entry could not be linked. The member then has no entry and no statements. */
-  readonly failure?: { readonly error: unknown };
 }
+
+const SAVE = 'SAVEPOINT members';
+const UNDO = 'ROLLBACK TO SAVEPOINT members';
 
 /** The maximum length of the values in a shared statement. Lists send bytes as texts of twice their length. */
 const MAX_SHARED_BYTES = 256 * 1024;
@@ -34,61 +42,88 @@ function lengthOf(value: Scalar): number {
   return value instanceof Uint8Array || typeof value === 'string' ? value.length : 0;
 }
 
-/** Runs a member in an open transaction that holds its locks. Does not write its entry. */
-async function runWithin<T>(run: Run, chain: string, { row = [], statements, read }: LaneMember<T>) {
-  const sent = statements(chain, [], [row]).map(([statement, values]) => run(statement, values));
-  return read(await Promise.all(sent), 0);
+/** Sends the statements of members, shared ones once. Returns a promise of the answers for each member. */
+export function sendAll(run: Run, members: readonly Prepared[]): readonly Promise<readonly (readonly Row[])[]>[] {
+  const sent = new Map<readonly Bound[], Promise<readonly (readonly Row[])[]>>();
+  return members.map(({ bound }) => {
+    const asked = sent.get(bound) ?? Promise.all(bound.map(([statement, values]) => run(statement, values)));
+    sent.set(bound, asked);
+    return asked;
+  });
 }
 
-/** Runs members one after the other in an open transaction, in one round trip. Does not write their entries. */
+/** Runs members in their order in an open transaction, in one round trip. Does not write their entries. */
 export async function runAll<T>(
   { run, chain }: Pick<Transaction, 'run' | 'chain'>,
   members: readonly LaneMember<T>[],
 ): Promise<readonly T[]> {
+  const attempt = async (list: readonly LaneMember<T>[]) => {
+    const prepared = share(
+      chain,
+      list.map((member) => ({ member })),
+    );
+    const answers = await Promise.all(sendAll(run, prepared));
+    return list.map(({ read }, n) => read(answers[n] ?? [], prepared[n]?.at ?? 0));
+  };
   await lockRows(
     run,
     members.flatMap(({ gates = [] }) => gates),
     members.flatMap(({ tokens = [] }) => tokens),
   );
-  const answers = await Promise.all(members.map((member) => runWithin(run, chain, member)));
-  return answers.map(({ result }) => result);
+  const [, answers] = await Promise.all([run(SAVE), attempt(members)]);
+  if (answers.every(({ isHead }) => isHead)) return answers.map(({ result }) => result);
+  // A refused member hides the outcomes of those behind it in a shared statement.
+  await run(UNDO);
+  const again = await attempt(members.map((member) => ({ ...member, shared: undefined })));
+  return again.map(({ result }) => result);
 }
 
 /** Runs a member alone in an open transaction, then writes its entry and its reply. */
 export async function runAlone<T>(transaction: Transaction, member: LaneMember<T>): Promise<T> {
   const { run, chain, record, recordRemoval } = transaction;
-  const { gates = [], tokens = [], audit, isRemoval = false } = member;
+  const { gates = [], tokens = [], row = [], audit, isRemoval = false, statements, read } = member;
   await lockRows(run, gates, tokens);
-  const { hasChanged, result } = await runWithin(run, chain, member);
+  const sent = statements(chain, [], [row]).map(([statement, values]) => run(statement, values));
+  const { hasChanged, result } = read(await Promise.all(sent), 0);
   if (hasChanged && audit !== undefined) await (isRemoval ? recordRemoval(audit) : record(audit));
   return result;
 }
 
 /** Gives the entries of the members consecutive places, as if each member changed something. */
 export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead): readonly Prepared[] {
-  const all: Sharing[] = [];
   let last = head;
-  const prepared = members.map((member): Prepared => {
+  const linked = members.map((member): Linked => {
     try {
-      const { audit, shared: { key, id = '' } = {}, row = [] } = member;
-      const entry = audit && placeAfter(last, audit);
+      const entry = member.audit && placeAfter(last, member.audit);
       last = entry ?? last;
-      const size = row.reduce<number>((sum, value) => sum + lengthOf(value), 0);
-      let shared = all.at(-1);
-      const isNeighbour = key !== undefined && shared?.first.shared?.key === key;
-      if (shared === undefined || !isNeighbour || shared.ids.has(id) || shared.room < size) {
-        shared = { first: member, room: MAX_SHARED_BYTES, ids: new Set(), places: [], rows: [], bound: [] };
-        all.push(shared);
-      }
-      const { ids, places, rows, bound } = shared;
-      shared.room -= size;
-      ids.add(id);
-      if (entry !== undefined) places.push(entry);
-      return { member, entry, bound, at: rows.push(row) - 1 };
+      return { member, entry };
     } catch (error) {
-      return { member, bound: [], at: 0, failure: { error } };
+      return { member, failure: { error } };
     }
   });
-  for (const { first, places, rows, bound } of all) bound.push(...first.statements(head.chain, places, rows));
+  return share(head.chain, linked);
+}
+
+/** Adds the statements of members. Neighbours with the same key share them. */
+function share(chain: string, members: readonly Linked[]): readonly Prepared[] {
+  const all: Sharing[] = [];
+  const prepared = members.map((linked): Prepared => {
+    const { member, entry, failure } = linked;
+    if (failure !== undefined) return { ...linked, bound: [], at: 0 };
+    const { shared: { key, id = '' } = {}, row = [] } = member;
+    const size = row.reduce<number>((sum, value) => sum + lengthOf(value), 0);
+    let shared = all.at(-1);
+    const isNeighbour = key !== undefined && shared?.first.shared?.key === key;
+    if (shared === undefined || !isNeighbour || shared.ids.has(id) || shared.room < size) {
+      shared = { first: member, room: MAX_SHARED_BYTES, ids: new Set(), places: [], rows: [], bound: [] };
+      all.push(shared);
+    }
+    const { ids, places, rows, bound } = shared;
+    shared.room -= size;
+    ids.add(id);
+    if (entry !== undefined) places.push(entry);
+    return { ...linked, bound, at: rows.push(row) - 1 };
+  });
+  for (const { first, places, rows, bound } of all) bound.push(...first.statements(chain, places, rows));
   return prepared;
 }

@@ -11,7 +11,7 @@ import {
   subjectStatements,
 } from './audit-chain.ts';
 import { type Bound, type LaneMember, type Run, type Transaction, Undo } from './connections.ts';
-import { type Prepared, prepare } from './lane-members.ts';
+import { type Prepared, prepare, sendAll } from './lane-members.ts';
 import { locksOf } from './lock-rows.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
 import { insertReply } from './reply-rows.ts';
@@ -155,15 +155,9 @@ export function runGroup(
       ),
     ];
     const send = ([statement, values]: Bound) => client.run(statement, values);
-    const sent = new Map<readonly Bound[], Promise<readonly (readonly Row[])[]>>();
-    const sendOnce = (bound: readonly Bound[]) => {
-      const asked = sent.get(bound) ?? Promise.all(bound.map(send));
-      sent.set(bound, asked);
-      return asked;
-    };
     const [locked, answers, indexed, committed] = await Promise.all([
       Promise.allSettled(locks.map(send)),
-      Promise.allSettled(prepared.map(({ bound }) => sendOnce(bound))),
+      Promise.allSettled(sendAll(client.run, prepared)),
       Promise.allSettled(subjectStatements(entries).map(send)),
       client.commit().then(
         () => undefined,
