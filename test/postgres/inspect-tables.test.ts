@@ -22,8 +22,8 @@ const SET_NAME = blindText(nameOf([storedBlind(SUBJECT)]));
 const FILL = [
   ...schemaStatements('vault'),
   "INSERT INTO vault.header VALUES (1, 'v', 1, 0, 1, NULL, '{}', '{}', '')",
-  `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, authority, details)
-    VALUES ('${TENANT}', '${TENANT}', 1, 1, 1, 1, 2, gen_random_uuid(), '')`,
+  `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
+    VALUES ('${TENANT}', '${TENANT}', 1, 1, 1, 1, 2, '')`,
   "INSERT INTO vault.tenant_key VALUES (1, 1, 1, 1, 'k', 1), (1, 2, 2, 1, 'k', 1)",
   `INSERT INTO vault.application (tenant, id, type, key_hash, parent_id, created_at, revision, key_id, details)
     VALUES (1, '${PARENT}', 1, 'a', NULL, 1, 1, 1, ''), (1, '${CHILD}', 4, 'b', '${PARENT}', 1, 1, 1, '')`,

@@ -16,8 +16,8 @@ it('keeps one plan for each named statement, whatever the length of its lists', 
   await createTables(client);
   const { run } = client;
   const tenantId = nextId();
-  const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, authority,
-    details) VALUES ($1, $1, 0, 1, 1, 1, 2, $1, '')`;
+  const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
+    VALUES ($1, $1, 0, 1, 1, 1, 2, '')`;
   await run({ text }, [tenantId]);
   const reads = tokenReads({ read: run });
 

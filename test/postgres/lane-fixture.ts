@@ -48,7 +48,7 @@ const CHANGE = {
     made AS (INSERT INTO vault.purge (tenant, since) SELECT $7::integer, 0 FROM head
       ON CONFLICT (tenant) DO NOTHING RETURNING 1),
     entry AS (INSERT INTO vault.audit (chain, sequence, at, sealed, link)
-      SELECT $1, $2, $4::bigint, $5::bytea, $6::bytea FROM made)
+      SELECT $1, $2, ($4::bigint[])[1], ($5::bytea[])[1], ($6::bytea[])[1] FROM made)
     SELECT (SELECT count(*) FROM head), (SELECT count(*) FROM made)`,
 };
 

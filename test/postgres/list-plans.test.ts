@@ -39,8 +39,8 @@ const TEXTS = [
   ...['token', 'token_index', 'token_count'].map(
     (table) => `ALTER TABLE vault.${table} SET (autovacuum_enabled = off)`,
   ),
-  `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, authority, details)
-    SELECT ('${TENANT.slice(0, -1)}' || n)::uuid, gen_random_uuid(), 1, 1, 1, 1, 2, gen_random_uuid(), ''
+  `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
+    SELECT ('${TENANT.slice(0, -1)}' || n)::uuid, gen_random_uuid(), 1, 1, 1, 1, 2, ''
     FROM generate_series(1, 2) n`,
   `INSERT INTO vault.token (tenant, type, active_month, created_at, expires_at, revision, key_id, index_key_id, id,
       set_number, blinds, clear, presented, revealed)

@@ -10,6 +10,7 @@ import {
 } from '../../src/store/postgres/connections.ts';
 import { containerSets } from '../../src/store/postgres/container-sets.ts';
 import { runAlone } from '../../src/store/postgres/lane-members.ts';
+import { reactionTo } from '../../src/store/postgres/retry.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { tokenRemoval } from '../../src/store/postgres/token-removal.ts';
@@ -47,6 +48,7 @@ export async function openRaceTrack(url: string): Promise<RaceTrack> {
       return { result: await work(client.run), end: () => client.commit() };
     } catch (error) {
       await client.run(ROLLBACK);
+      if (reactionTo(error, 'write') === 'again') return begin(client, work);
       if (!(error instanceof Undo)) throw error;
       return { result: error.result, end: async () => undefined };
     }
@@ -122,9 +124,7 @@ export function transactionOf(run: Run): Transaction {
     chain: ROOT_CHAIN,
     append: async () => ({ chain: ROOT_CHAIN, sequence: 0, link: NO_LINK }),
     record: nothing,
-    recordRemoval: nothing,
     lockOpenChains: nothing,
-    touchAuthority: nothing,
   };
 }
 

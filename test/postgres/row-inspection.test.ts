@@ -12,8 +12,8 @@ const BLIND = '00000000-0000-0000-0000-0000000000b1';
 /** Live tokens, with a tombstone after every 10,500th. */
 const FILL = [
   ...schemaStatements('vault'),
-  `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, authority, details)
-    VALUES ('${TENANT}', '${TENANT}', 1, 1, 1, 1, 2, gen_random_uuid(), '')`,
+  `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
+    VALUES ('${TENANT}', '${TENANT}', 1, 1, 1, 1, 2, '')`,
   `INSERT INTO vault.token (tenant, type, active_month, created_at, revision, key_id, index_key_id, id, blinds, clear,
       presented, revealed)
     SELECT 1, 1, 7, n, 1, 1, 2, lpad(n::text, 6, '0'), ARRAY['${BLIND}']::uuid[], 'c', 'p', 'r'

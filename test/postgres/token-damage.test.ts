@@ -20,8 +20,8 @@ beforeAll(async () => {
 
 async function addToken({ run }: SqlClient): Promise<TokenRecord> {
   const tenantId = nextId();
-  const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, authority,
-    details) VALUES ($1, $1, 0, 1, 1, 1, 2, $1, '')`;
+  const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
+    VALUES ($1, $1, 0, 1, 1, 1, 2, '')`;
   await run({ text }, [tenantId]);
   const token = tokenRecord(tenantId);
   const options = { deduplicate: false, now: NOW };

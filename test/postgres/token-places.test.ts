@@ -46,8 +46,8 @@ const MEMBERS: readonly (readonly [string, MemberOf])[] = [
 
 async function prepare({ run }: SqlClient, memberFor: MemberOf): Promise<LaneMember<unknown>> {
   const tenantId = nextId();
-  const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, authority,
-    details) VALUES ($1, $1, 0, 1, 1, 1, 2, $1, '')`;
+  const text = `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
+    VALUES ($1, $1, 0, 1, 1, 1, 2, '')`;
   await run({ text }, [tenantId]);
   const [fresh, stored] = [tokenRecord(tenantId), tokenRecord(tenantId)];
   await workOf(await insertion(false)(stored, stored))(run);

@@ -41,8 +41,8 @@ function ask(text: string, ...values: readonly (string | number | readonly strin
 async function addTenant(): Promise<string> {
   const id = nextId();
   await ask(
-    `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, authority, details)
-     VALUES ($1, $1, 0, 1, 1, 1, 2, $1, '')`,
+    `INSERT INTO vault.tenant (id, owner_id, created_at, revision, key_id, data_key_id, index_key_id, details)
+     VALUES ($1, $1, 0, 1, 1, 1, 2, '')`,
     id,
   );
   return id;

@@ -48,13 +48,13 @@ const REMOVE_CHILDREN = 'DELETE FROM vault.application WHERE tenant = $1 AND par
  * false if the application does not exist, or has another revision than the given one.
  */
 export async function removeApplication(
-  { run, recordRemoval }: Transaction,
+  { run, record }: Transaction,
   of: { readonly tenantId: string; readonly tenant: number; readonly id: string; readonly revision?: number },
   audit: (ids: readonly string[]) => AuditDraft,
 ): Promise<boolean> {
   if ((await run(REMOVE, [of.tenant, uuidKey(of.id), of.revision])).length === 0) return false;
   const ids = [of.id, ...(await run(REMOVE_CHILDREN, [of.tenant, of.id])).map(([child]) => storedUuid(child))];
-  await recordRemoval(audit(ids));
+  await record(audit(ids), true);
   await removeRepliesOf(run, of.tenantId, ids);
   return true;
 }
@@ -81,7 +81,6 @@ export function applicationMethods(connections: Connections) {
       connections.change(async (transaction) => {
         await insertApplication(transaction.run, application);
         await transaction.record(audit);
-        await transaction.touchAuthority();
       }),
 
     async findApplication(tenantId, id, now) {

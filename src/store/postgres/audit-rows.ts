@@ -6,11 +6,14 @@ import { headsWhere, readHead, toHead } from './audit-chain.ts';
 import { type Connections, type LaneMember, placeParameters } from './connections.ts';
 import { NOT_ALLOWED, PgError } from './pg-error.ts';
 import { listsOf, type Row, type Statement } from './sql-client.ts';
-import { entryIf, HEAD } from './token-statements.ts';
+import { entriesOf, givenIn, HEAD } from './token-statements.ts';
 import { blindText } from './uuid-text.ts';
 
 /** Parameters: place. Returns whether the place is free. */
-const APPEND: Statement = { name: 'appendAudit', text: `WITH ${HEAD}, ${entryIf('head')} SELECT count(*) FROM head` };
+const APPEND: Statement = {
+  name: 'appendAudit',
+  text: `WITH ${HEAD}, ${givenIn(7, {})}, ${entriesOf('(SELECT place FROM given, head) g')} SELECT count(*) FROM head`,
+};
 const APPENDING: LaneMember<void> = {
   written: undefined,
   statements: (chain, places) => (places.length === 0 ? [] : [[APPEND, placeParameters(chain, places)]]),

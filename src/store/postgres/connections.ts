@@ -26,14 +26,13 @@ export interface Transaction {
   readonly chain: string;
   /** Appends entries to the chain, with their subjects. Does not write replies. Resolves to the end of the chain. */
   append(...drafts: readonly AuditDraft[]): Promise<AuditHead>;
-  /** Writes the entry of a change and its reply. Throws `write_conflict` if the idempotency key already has a reply. */
-  record(draft: AuditDraft): Promise<void>;
-  /** Writes the entry of a removal and empties the replies that show a removed record. */
-  recordRemoval(draft: AuditDraft): Promise<void>;
+  /**
+   * Writes the entry of a change and its reply. A removal also empties the replies that show a removed record. Throws
+   * `write_conflict` if the idempotency key already has a reply.
+   */
+  record(draft: AuditDraft, isRemoval?: boolean): Promise<void>;
   /** Waits for the writes of all processes, and keeps them waiting until the end. Only the root chain may do this. */
   lockOpenChains(): Promise<void>;
-  /** Stores a new authority version. Call it in every change of a tenant, an application or a key. */
-  touchAuthority(): Promise<void>;
 }
 
 /** Thrown in a transaction to roll it back and to resolve the change to `result`. */
@@ -57,13 +56,8 @@ export interface Place {
   readonly link: Uint8Array;
 }
 
-/** The first six parameters of a statement that writes an audit entry; only the chain if it writes none. */
-export function placeParameters(chain: string, [place]: readonly Place[]): readonly Parameter[] {
-  return [chain, place?.sequence, place?.previous, place?.at, place?.sealed, place?.link];
-}
-
-/** The first six parameters of a statement with lists, which writes entries at consecutive places, or none. */
-export function placesParameters(chain: string, places: readonly Place[]): readonly Parameter[] {
+/** The first six parameters of a statement that writes entries at consecutive places, or none. */
+export function placeParameters(chain: string, places: readonly Place[]): readonly Parameter[] {
   return [chain, places[0]?.sequence, places[0]?.previous, ...listsOf(places, 'at', 'sealed', 'link')];
 }
 
@@ -127,7 +121,10 @@ export interface Connections {
   readSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /** Runs `readSnapshot` for an inspection, whose statements may take hours. */
   inspectSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
-  /** Runs a change alone, in the root chain. No other such change of any process runs meanwhile. */
+  /**
+   * Runs a change alone, in the root chain, and stores a new authority version. No other such change of any process runs
+   * meanwhile.
+   */
   change<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;
   /** Runs a change alone, in the chain of this process. It may change only tokens, container sets, counters and replies. */
   changeTokens<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;

@@ -61,14 +61,14 @@ export function headerMethods({ read, change }: Connections) {
     header: async () => readHeader(read),
 
     replaceHeader: (header, expected, audit) =>
-      change(async ({ run, record, touchAuthority }) => {
+      change(async ({ run, record }) => {
         if (!(await replace(run, header, expected))) return false;
-        await Promise.all([record(audit), touchAuthority()]);
+        await record(audit);
         return true;
       }),
 
     replaceMasterKey: (header, expected, all, audit) =>
-      change(async ({ run, record, touchAuthority }) => {
+      change(async ({ run, record }) => {
         const wrapped = all.flatMap(({ tenant_id, keys }) =>
           keys.map((key) => ({ ...key, tenant: uuidKey(tenant_id) })),
         );
@@ -80,7 +80,7 @@ export function headerMethods({ read, change }: Connections) {
         ]);
         // Another process has replaced keys since they were read.
         if (changed?.[0] !== wrapped.length) throw new Undo(false);
-        await Promise.all([record(audit), touchAuthority()]);
+        await record(audit);
         return true;
       }),
   } satisfies Partial<Store>;

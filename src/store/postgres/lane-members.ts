@@ -52,9 +52,12 @@ export function sendAll(run: Run, members: readonly Prepared[]): readonly Promis
   });
 }
 
-/** Runs members in their order in an open transaction, in one round trip. Does not write their entries. */
+/**
+ * Runs members in their order in an open transaction, in one round trip. Then writes the entries and replies of those
+ * that changed something.
+ */
 export async function runAll<T>(
-  { run, chain }: Pick<Transaction, 'run' | 'chain'>,
+  { run, chain, record }: Pick<Transaction, 'run' | 'chain' | 'record'>,
   members: readonly LaneMember<T>[],
 ): Promise<readonly T[]> {
   const attempt = async (list: readonly LaneMember<T>[]) => {
@@ -70,23 +73,23 @@ export async function runAll<T>(
     members.flatMap(({ gates = [] }) => gates),
     members.flatMap(({ tokens = [] }) => tokens),
   );
-  const [, answers] = await Promise.all([run(SAVE), attempt(members)]);
-  if (answers.every(({ isHead }) => isHead)) return answers.map(({ result }) => result);
-  // A refused member hides the outcomes of those behind it in a shared statement.
-  await run(UNDO);
-  const again = await attempt(members.map((member) => ({ ...member, shared: undefined })));
-  return again.map(({ result }) => result);
+  // A single member cannot be behind another.
+  let [, answers] = await Promise.all([members.length > 1 && run(SAVE), attempt(members)]);
+  if (!answers.every(({ isHead }) => isHead)) {
+    // A refused member hides the outcomes of those behind it in a shared statement.
+    await run(UNDO);
+    answers = await attempt(members.map((member) => ({ ...member, shared: undefined })));
+  }
+  for (const [n, { audit, isRemoval }] of members.entries()) {
+    if (audit !== undefined && answers[n]?.hasChanged === true) await record(audit, isRemoval);
+  }
+  return answers.map(({ result }) => result);
 }
 
 /** Runs a member alone in an open transaction, then writes its entry and its reply. */
 export async function runAlone<T>(transaction: Transaction, member: LaneMember<T>): Promise<T> {
-  const { run, chain, record, recordRemoval } = transaction;
-  const { gates = [], tokens = [], row = [], audit, isRemoval = false, statements, read } = member;
-  await lockRows(run, gates, tokens);
-  const sent = statements(chain, [], [row]).map(([statement, values]) => run(statement, values));
-  const { hasChanged, result } = read(await Promise.all(sent), 0);
-  if (hasChanged && audit !== undefined) await (isRemoval ? recordRemoval(audit) : record(audit));
-  return result;
+  const [result] = await runAll(transaction, [member]);
+  return result as T;
 }
 
 /** Gives the entries of the members consecutive places, as if each member changed something. */

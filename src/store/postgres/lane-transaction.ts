@@ -190,7 +190,6 @@ function readAll(prepared: readonly Prepared[], answers: readonly Answers[]): Co
   return { outcomes, head, isAstray: isAstray === true };
 }
 
-const TOUCH_AUTHORITY = 'UPDATE vault.sweep SET authority = gen_random_uuid()';
 /** Limits the wait for a chain: a process that hangs keeps the lock of its chain. */
 const WAIT_SHORTLY = "SET LOCAL lock_timeout TO '1s'";
 
@@ -201,7 +200,7 @@ const WAIT_SHORTLY = "SET LOCAL lock_timeout TO '1s'";
 export function openTransaction(run: Run, head: AuditHead) {
   const entries: PlacedEntry[] = [];
 
-  async function append(drafts: readonly AuditDraft[], isRemoval: boolean): Promise<AuditHead> {
+  async function append(drafts: readonly AuditDraft[], isRemoval = false): Promise<AuditHead> {
     const from = entries.length;
     for (const draft of drafts) entries.push(placeAfter(entries.at(-1) ?? head, draft));
     await appendEntries(run, entries.slice(from), isRemoval);
@@ -211,19 +210,13 @@ export function openTransaction(run: Run, head: AuditHead) {
   const transaction: Transaction = {
     run,
     chain: head.chain,
-    append: (...drafts) => append(drafts, false),
-    async record(draft) {
-      await append([draft], false);
+    append: (...drafts) => append(drafts),
+    async record(draft, isRemoval) {
+      await append([draft], isRemoval);
       await insertReply(run, draft);
-    },
-    async recordRemoval(draft) {
-      await append([draft], true);
     },
     async lockOpenChains() {
       await Promise.all([run(WAIT_SHORTLY), run(LOCK_OPEN_CHAINS)]);
-    },
-    async touchAuthority() {
-      await run(TOUCH_AUTHORITY);
     },
   };
   return { transaction, entries };

@@ -23,6 +23,8 @@ const MAX_LAST = 32;
 /** The maximum number of waiting tasks. */
 const MAX_WAITING = 4096;
 
+const TOUCH_AUTHORITY = 'UPDATE vault.sweep SET authority = gen_random_uuid()';
+
 /** The number of heartbeats between two records of the chain's end in the root chain. */
 const BEATS_PER_NOTE = 3;
 
@@ -256,7 +258,15 @@ export function openLane(
 
   return {
     join: (member) => submit({ member }),
-    change: (change) => submit({ change, onRoot: true }),
+    change: (change) =>
+      submit({
+        async change(transaction) {
+          const result = await change(transaction);
+          await transaction.run(TOUCH_AUTHORITY);
+          return result;
+        },
+        onRoot: true,
+      }),
     changeTokens: (change) => submit({ change }),
     head: own.head,
     useRecorder: (recorder) => own.useRecorder(recorder),

@@ -48,8 +48,8 @@ function fromMoved([name, kind]: readonly [name: string, kind: string]): string 
 /** The statements that write the rows `r` into tables of another form. */
 const INSERTS: MovedSql = {
   tenant: `INSERT INTO vault.tenant (tenant, id, owner_id, created_by, created_at, modified_by, modified_at, revision,
-      key_id, details, data_key_id, index_key_id, authority) OVERRIDING SYSTEM VALUE
-    SELECT *, 0, 0, gen_random_uuid() FROM r`,
+      key_id, details, data_key_id, index_key_id) OVERRIDING SYSTEM VALUE
+    SELECT *, 0, 0 FROM r`,
   container_set: `INSERT INTO vault.container_set (tenant, number, name, containers, index_key_id)
     SELECT tenant, number, name, containers, 0 FROM r`,
   tombstone: `INSERT INTO vault.token (tenant, id, type, created_by, created_at, deleted_by, deleted_at, mac,

@@ -22,14 +22,13 @@ const GATES = 4096;
  * - `format` has a negative number after the vault was moved away, and in a copy before the move is complete. `header`
  *   is written last: without its row there is no vault.
  * - `sweep` has what SQLite keeps in the file's own row of `counter`: the last claim to remove expired records, and the
- *   clock note. `authority` is random and new after each change of any tenant, application or key. There is no
+ *   clock note. `authority` is random, and new after each change of tenants, applications or keys. There is no
  *   counter of commits: the head of the audit identifies the last commit.
  * - `chain` holds the chains of the audit: 0 is the root, each other belongs to one process. Its rows stay, so that no
  *   number is used again. `recorded_at` is set when the root contains the end of the chain. `logged` is the last
  *   sequence that `audit_index` covers; SQLite keeps it as a row of that table.
  * - `gate` rows are locked by creates that look for duplicates, by a hash of the fingerprint.
- * - `tenant.authority` is random and new after each change of the tenant, its applications or keys. `data_key_id` and
- *   `index_key_id` are the newest keys, so that a write compares them without reading `tenant_key`.
+ * - `tenant.data_key_id` and `index_key_id` are the newest keys, so that a write compares them without reading `tenant_key`.
  * - A deleted token stays a row of `token`, so that `token_id` keeps its id taken in every race: `deleted_at` and `mac`
  *   are set, and nothing sealed is left. `created_by` is set only then, since the clear columns of a live token are
  *   packed in `clear`. `revealed` is the port's `full`, a word that SQL reserves.
@@ -62,7 +61,7 @@ const TABLES: readonly string[] = [
   `CREATE TABLE vault.tenant (tenant integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id uuid NOT NULL UNIQUE,
   owner_id uuid NOT NULL, created_by uuid, created_at bigint NOT NULL, modified_by uuid, modified_at bigint,
   revision bigint NOT NULL, key_id integer NOT NULL, data_key_id integer NOT NULL, index_key_id integer NOT NULL,
-  authority uuid NOT NULL, details bytea NOT NULL)`,
+  details bytea NOT NULL)`,
   `CREATE TABLE vault.tenant_key (tenant integer NOT NULL, key_id integer NOT NULL, purpose smallint NOT NULL,
   generation integer NOT NULL, wrapped bytea NOT NULL, created_at bigint NOT NULL, PRIMARY KEY (tenant, key_id))`,
   `CREATE TABLE vault.application (application bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant integer NOT NULL,

@@ -11,7 +11,6 @@ export interface TenantNumber {
 }
 
 const FIND = 'SELECT tenant, data_key_id, index_key_id FROM vault.tenant WHERE id = $1';
-const NEW_STAMP = 'UPDATE vault.tenant SET authority = gen_random_uuid() WHERE tenant = $1';
 
 /** Resolves to the tenant's number, or to undefined if the tenant does not exist. */
 export async function findNumber(run: Run, id: string): Promise<TenantNumber | undefined> {
@@ -22,8 +21,8 @@ export async function findNumber(run: Run, id: string): Promise<TenantNumber | u
 }
 
 /**
- * Changes a tenant, its applications or keys. `work` resolves to whether it changed something. If so, writes the entry
- * and new authority stamps. Resolves to false if nothing was changed, or if the tenant does not exist.
+ * Changes a tenant, its applications or keys. `work` resolves to whether it changed something. If so, writes the entry.
+ * Resolves to false if nothing was changed, or if the tenant does not exist.
  */
 export function changeTenant(
   { change }: Connections,
@@ -35,7 +34,6 @@ export function changeTenant(
     const found = await findNumber(transaction.run, id);
     if (found === undefined || !(await work(transaction, found))) return false;
     if (audit !== undefined) await transaction.record(audit);
-    await Promise.all([transaction.run(NEW_STAMP, [found.tenant]), transaction.touchAuthority()]);
     return true;
   });
 }

@@ -38,8 +38,8 @@ const LIST = `SELECT ${TENANT.of('n')}, n.tenant FROM vault.tenant n ORDER BY n.
 const LIST_KEYS = `SELECT ${KEY.of('k')}, k.tenant FROM vault.tenant_key k ORDER BY k.tenant, k.key_id`;
 
 const GENERATION = 'SELECT generation FROM vault.header';
-const INSERT = `INSERT INTO vault.tenant (data_key_id, index_key_id, authority, ${TENANT.names})
-    VALUES ($1, $2, gen_random_uuid(), ${parametersOf(TENANT.names, 3)}) RETURNING tenant`;
+const INSERT = `INSERT INTO vault.tenant (data_key_id, index_key_id, ${TENANT.names})
+    VALUES ($1, $2, ${parametersOf(TENANT.names, 3)}) RETURNING tenant`;
 const INSERT_KEY = `INSERT INTO vault.tenant_key (tenant, ${KEY.names}) VALUES ($1, ${parametersOf(KEY.names, 2)})`;
 const REPLACE = `UPDATE vault.tenant SET ${assignmentsOf(TENANT.changing, 3)} WHERE tenant = $1 AND revision = $2 RETURNING 1`;
 
@@ -95,7 +95,6 @@ export function tenantMethods(connections: Connections) {
         await Promise.all(keys.map((key) => insertKey(run, tenant, key)));
         await insertApplication(run, application);
         await transaction.append(audit);
-        await transaction.touchAuthority();
       }),
 
     async findTenant(id) {

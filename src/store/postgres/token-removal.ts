@@ -46,7 +46,6 @@ async function removeApplications(
     // An earlier turn of this loop may have removed the row as a child of its application.
     if (await removeApplication(transaction, { tenantId, tenant, id }, audit)) removed += 1;
   }
-  if (removed > 0) await transaction.touchAuthority();
   return removed;
 }
 

@@ -1,49 +1,36 @@
 import type { NamedStatement } from './sql-client.ts';
 import { oldestWith } from './token-reads.ts';
 
-// The statements that change tokens. The parameter `place` means the six of `placeParameters`. Without a place, all of
-// them except the chain are NULL, and the statement writes no entry. A statement finds its tokens by tenant and id
+// The statements that change tokens, given as lists. The parameter `place` means the six of `placeParameters`: the place
+// of the first entry, and lists of the times, sealed bytes and links, which are empty if there are no entries. A statement
+// changes the tokens before the first one that it refuses. The ids must differ. It finds its tokens by tenant and id
 // alone, in a MATERIALIZED query: a plan made while the table is empty would take any index that fits. No statement
-// changes a table twice.
-//
-// A statement with lists changes the tokens before the first one that it refuses. The place is that of the first entry;
-// the times, sealed bytes and links of the entries are lists. The ids must differ. Lists of blind indexes are
-// texts, because PostgreSQL requires equally long lists in a nested array. Lists are subqueries for the reason in
-// lock-rows.ts.
+// changes a table twice. Lists of blind indexes are texts, because PostgreSQL requires equally long lists in a nested
+// array. Lists are subqueries for the reason in lock-rows.ts.
 
-function headUnless(hasNoEntry: string): string {
-  return `head AS (SELECT 1 WHERE ${hasNoEntry} OR EXISTS (SELECT 1 FROM vault.audit
+/** Has one row, unless the place of the first entry is taken. */
+export const HEAD = `head AS (SELECT 1 WHERE cardinality($6::bytea[]) = 0 OR EXISTS (SELECT 1 FROM vault.audit
   WHERE chain = $1::bigint AND sequence = $2::bigint - 1 AND link = $3::bytea))`;
-}
-
-/** Has one row, unless the place of the entry is taken. */
-export const HEAD = headUnless('$6::bytea IS NULL');
-const HEAD_OF_LISTS = headUnless('cardinality($6::bytea[]) = 0');
 
 /** The tenant of a write; `ok` has a row if the place is free and the record is under the newest keys. */
 const TENANT = `n AS (SELECT tenant, data_key_id = $8::integer AND index_key_id = $9::integer AS has_keys
   FROM vault.tenant WHERE id = $7::uuid)`;
 const OK = 'ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys)';
 
-/** Writes the entry if the query `changed` has rows. */
-export function entryIf(changed: string): string {
-  return `entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
-  SELECT $1, $2, $4::bigint, $6, $5::bytea FROM ${changed} WHERE $6 IS NOT NULL)`;
-}
-
 /** The columns of a list of tokens, in order, and the type of each list. */
 type Lists = Readonly<Record<string, string>>;
 
 /** The rows of the lists as `given`, with their `place`. The first list is the parameter number `from`. */
-function givenIn(from: number, lists: Lists): string {
+export function givenIn(from: number, lists: Lists): string {
   const own = Object.values(lists).map((type, at) => `$${from + at}::${type}[]`);
-  const values = [...own, '$4::bigint[]', '$5::bytea[]', '$6::bytea[]'];
+  const values = ['$4::bigint[]', '$5::bytea[]', '$6::bytea[]', ...own];
+  const names = ['entry_at', 'sealed', 'link', ...Object.keys(lists), 'place'];
   return `given AS MATERIALIZED (SELECT * FROM unnest(${values.map((value) => `(SELECT ${value})`).join()})
-  WITH ORDINALITY w (${Object.keys(lists)}, entry_at, sealed, link, place))`;
+  WITH ORDINALITY w (${names}))`;
 }
 
 /** Writes the entries of the rows of `changed`. */
-function entriesOf(changed: string): string {
+export function entriesOf(changed: string): string {
   return `entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
   SELECT $1, $2 + place - 1, entry_at, link, sealed FROM ${changed} JOIN given USING (place) WHERE link IS NOT NULL)`;
 }
@@ -110,26 +97,6 @@ const MOVE_COUNT = counted(`SELECT old.tenant, old.type, 0, k.key_id, k.index_ke
     WHERE old.key_id <> changed.key_id OR old.index_key_id <> changed.index_key_id
     GROUP BY old.tenant, old.type, k.key_id, k.index_key_id`);
 
-/** The index entries of the tokens `made`. */
-const INDEXED = `indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
-  SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b)`;
-
-/** `blinds` includes the containers if their set has no number. */
-const INSERT = `s AS MATERIALIZED (SELECT number FROM vault.container_set WHERE tenant = (SELECT tenant FROM n)
-    AND name = $21::uuid),
-made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id,
-    index_key_id, active_month, set_number, blinds, clear, presented, revealed)
-  SELECT tenant, $10::text, $11::smallint, $12::bigint, $13::bigint, $14::bigint, $8, $9, $15::integer,
-    coalesce((SELECT number FROM s), 0),
-    CASE WHEN EXISTS (SELECT 1 FROM s) THEN $16::uuid[] ELSE $16::uuid[] || $20::uuid[] END,
-    $17::bytea, $18::bytea, $19::bytea FROM ok
-  ON CONFLICT (tenant, id) DO NOTHING RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
-${INDEXED},
-${counted('SELECT tenant, type, active_month, $8, $9, $1::bigint, 1, 1, created_at FROM made')},
-${entryIf('made')}`;
-
-const INSERTED = `${countOf('head')}, n.has_keys, ${countOf('made')}`;
-
 /** The last columns of a written token. */
 const LAST = {
   blinds: 'text',
@@ -152,6 +119,34 @@ const NEW: Lists = {
 };
 
 /**
+ * Returns a statement that creates tokens if `ok` has a row. Parameters: place, tenant id, data key, index key, then the
+ * lists `NEW`. Returns no row if the tenant does not exist. Otherwise returns whether the place is free, the keys are the
+ * newest, and the number of inserted tokens. Refuses a token whose id is taken. Inserts in the order of the ids, so that
+ * processes that create the same ids do not deadlock.
+ */
+function creating(ok: string): string {
+  return `WITH ${HEAD},
+${TENANT},
+${ok},
+${givenIn(10, NEW)},
+taken AS MATERIALIZED (SELECT min(place) AS place FROM ok, given,
+  LATERAL (SELECT 1 FROM vault.token WHERE tenant = ok.tenant AND vault.token.id = given.id OFFSET 0) t),
+kept AS MATERIALIZED (SELECT ok.tenant, given.place FROM ok, given, taken
+  WHERE taken.place IS NULL OR given.place < taken.place),
+made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
+    active_month, set_number, blinds, clear, presented, revealed)
+  SELECT tenant, id, type, created_at, expires_at, revision, $8, $9, active_month, set_number, indexes, clear, presented,
+    revealed FROM ${withSets('kept')} w ORDER BY id
+  RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
+indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
+  SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b),
+${counted(`SELECT tenant, type, active_month, $8, $9, $1::bigint, count(*), count(*), max(created_at) FROM made
+    GROUP BY tenant, type, active_month`)},
+${entriesOf('kept')}
+SELECT ${countOf('head')}, n.has_keys, ${countOf('made')}`;
+}
+
+/**
  * Returns a statement that replaces tokens. Parameters: place, tenant id, data key, index key, then the lists: id,
  * revision that was read, `more`, expiry, revision, `LAST`. Without blind indexes, a token keeps those it has. Returns
  * whether the place is free and the keys are the newest (NULL without the tenant), and the number of replaced tokens. An
@@ -160,7 +155,7 @@ const NEW: Lists = {
 function replacing(name: string, more: Lists, condition: string): NamedStatement {
   return {
     name,
-    text: `WITH ${HEAD_OF_LISTS},
+    text: `WITH ${HEAD},
 ${TENANT},
 ${OK},
 ${givenIn(10, { id: 'text', expected: 'bigint', ...more, expires_at: 'bigint', revision: 'bigint', ...LAST })},
@@ -182,58 +177,19 @@ SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}`,
 }
 
 export const TOKEN_CHANGES = {
+  create: { name: 'createTokens', text: `${creating(OK)} FROM n` },
   /**
-   * Parameters: place, tenant id, data key, index key, id, type, created_at, expires_at, revision, month, blinds, clear,
-   * presented, revealed, containers, name of their set. Returns no row if the tenant does not exist. Otherwise returns
-   * whether the place is free, the keys are the newest, and the token was inserted.
-   */
-  create: {
-    name: 'createToken',
-    text: `WITH ${HEAD},
-${TENANT},
-${OK},
-${INSERT}
-SELECT ${INSERTED} FROM n`,
-  },
-  /**
-   * Parameters: place, tenant id, data key, index key, then the lists `NEW`. Returns the columns of `create`. Refuses a
-   * token whose id is taken. Inserts in the order of the ids, so that processes that create the same ids do not deadlock.
-   */
-  createMany: {
-    name: 'createTokens',
-    text: `WITH ${HEAD_OF_LISTS},
-${TENANT},
-${OK},
-${givenIn(10, NEW)},
-taken AS MATERIALIZED (SELECT min(place) AS place FROM ok, given,
-  LATERAL (SELECT 1 FROM vault.token WHERE tenant = ok.tenant AND vault.token.id = given.id OFFSET 0) t),
-kept AS MATERIALIZED (SELECT ok.tenant, given.place FROM ok, given, taken
-  WHERE taken.place IS NULL OR given.place < taken.place),
-made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
-    active_month, set_number, blinds, clear, presented, revealed)
-  SELECT tenant, id, type, created_at, expires_at, revision, $8, $9, active_month, set_number, indexes, clear, presented,
-    revealed FROM ${withSets('kept')} w ORDER BY id
-  RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
-${INDEXED},
-${counted(`SELECT tenant, type, active_month, $8, $9, $1::bigint, count(*), count(*), max(created_at) FROM made
-    GROUP BY tenant, type, active_month`)},
-${entriesOf('kept')}
-SELECT ${INSERTED} FROM n`,
-  },
-  /**
-   * Parameters: those of `create`, the fingerprint under each index key, now. Returns the columns of `create`, then those
-   * of the duplicate. An earlier statement must lock the gates of all fingerprints.
+   * Creates one token. Further parameters: the fingerprint under each index key, now. Returns the columns of `create`,
+   * then those of the duplicate. An earlier statement must lock the gates of all fingerprints.
    */
   createUnlessDuplicate: {
     name: 'createTokenUnlessDuplicate',
-    text: `WITH ${HEAD},
-${TENANT},
-duplicate AS MATERIALIZED (SELECT t.* FROM n, unnest((SELECT $22::uuid[])) WITH ORDINALITY f (blind, place),
+    text: `${creating(`duplicate AS MATERIALIZED (SELECT t.* FROM n,
+  unnest((SELECT $22::uuid[])) WITH ORDINALITY f (blind, place),
   LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$23::bigint' })}) t
   ORDER BY f.place LIMIT 1),
-ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate)),
-${INSERT}
-SELECT ${INSERTED}, duplicate.* FROM n LEFT JOIN duplicate ON true`,
+ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate))`)},
+  duplicate.* FROM n LEFT JOIN duplicate ON true`,
   },
   /** Refuses a token that is expired or has another revision. */
   replace: replacing('replaceTokens', { now: 'bigint' }, '(t.expires_at IS NULL OR t.expires_at > given.now)'),
@@ -262,7 +218,7 @@ SELECT tenant, b, set_number, created_at, token FROM found, unnest(blinds) b ON 
    */
   remove: {
     name: 'removeTokens',
-    text: `WITH ${HEAD_OF_LISTS},
+    text: `WITH ${HEAD},
 n AS (SELECT tenant FROM vault.tenant WHERE id = $7::uuid),
 ${givenIn(8, { id: 'text', expected: 'bigint', created_by: 'uuid', deleted_by: 'uuid', deleted_at: 'bigint', mac: 'bytea' })},
 ${oldIf('true', 'head')},

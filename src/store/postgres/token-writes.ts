@@ -5,7 +5,7 @@ import { Problem } from '../../core/problem.ts';
 import type { Scalar } from '../rows/fragment.ts';
 import { isStorableText, storableText, storedNumber } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
-import { type Connections, type LaneMember, placeParameters, placesParameters, Undo } from './connections.ts';
+import { type Connections, type LaneMember, placeParameters, Undo } from './connections.ts';
 import { type ContainerSets, setOf } from './container-sets.ts';
 import { runAll, runAlone } from './lane-members.ts';
 import { requireFree } from './reply-rows.ts';
@@ -73,9 +73,7 @@ function insertion(
     shared: deduplicate ? undefined : { key: owner.join(), id },
     row: [...clear, ...lastOf(token, indexes)],
     statements(chain, places, rows) {
-      if (rows.length > 1)
-        return [[TOKEN_CHANGES.createMany, [...placesParameters(chain, places), ...owner, ...toColumns(rows)]]];
-      const values = [...placeParameters(chain, places), ...owner, ...rows.flat()];
+      const values = [...placeParameters(chain, places), ...owner, ...toColumns(rows)];
       if (!deduplicate) return [[TOKEN_CHANGES.create, values]];
       return [[TOKEN_CHANGES.createUnlessDuplicate, [...values, fingerprints, now]]];
     },
@@ -112,7 +110,7 @@ function replacement(
     statements(chain, places, rows) {
       const lists = toColumns(rows);
       return [
-        [statement, [...placesParameters(chain, places), ...owner, ...lists]],
+        [statement, [...placeParameters(chain, places), ...owner, ...lists]],
         [TOKEN_CHANGES.reindex, [owner[0], lists[0]]],
       ];
     },
@@ -193,7 +191,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
         shared: { key: `remove ${tenant}`, id: tombstone.id },
         row: removeRow(tombstone, expectedRevision),
         statements: (chain, places, rows) => [
-          [TOKEN_CHANGES.remove, [...placesParameters(chain, places), tenant, ...toColumns(rows)]],
+          [TOKEN_CHANGES.remove, [...placeParameters(chain, places), tenant, ...toColumns(rows)]],
         ],
         read([rows], at) {
           const [head, changed] = rows?.[0] ?? [];
