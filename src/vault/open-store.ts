@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../core/fault.ts';
 import type { Store, VaultHeader } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
-import { type DatabaseClock, startDatabaseClock } from '../store/postgres/database-clock.ts';
 import { openVaultStore } from '../store/postgres/open-vault-store.ts';
+import { type DatabaseClock, startDatabaseClock } from './database-clock.ts';
 import type { StorePlace } from './place.ts';
 import type { Times } from './system-clock.ts';
 

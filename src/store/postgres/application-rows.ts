@@ -6,7 +6,7 @@ import { storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES } from '../rows/type-codes.ts';
 import type { Connections, Run, Transaction } from './connections.ts';
 import { removeRepliesOf } from './reply-rows.ts';
-import { assignmentsOf, parametersOf, type Row, type Statement } from './sql-client.ts';
+import { numbered, type Row, type Statement } from './sql-client.ts';
 import { changeTenant, findNumber } from './tenant-numbers.ts';
 import { storedUuid, uuid, uuidKey } from './uuid-text.ts';
 
@@ -35,10 +35,9 @@ const PAGE = `SELECT ${APPLICATION.of('a')} ${LISTED} ORDER BY a.created_at DESC
 const COUNT = `SELECT count(*) ${LISTED}`;
 
 const EXISTS = 'SELECT 1 FROM vault.application WHERE tenant = $1 AND id = $2';
-const INSERT = `INSERT INTO vault.application (tenant, ${APPLICATION.names})
-    VALUES ($1, ${parametersOf(APPLICATION.names, 2)})`;
-const REPLACE = `UPDATE vault.application SET ${assignmentsOf(APPLICATION.changing, 4)}
-    WHERE tenant = $1 AND id = $2 AND revision = $3 RETURNING 1`;
+const INSERT = numbered(APPLICATION.insertInto('vault.application', 'tenant'));
+const REPLACE = numbered(`UPDATE vault.application SET ${APPLICATION.assigned()}
+    WHERE tenant = ? AND id = ? AND revision = ? RETURNING 1`);
 const REMOVE = `DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND ($3::bigint IS NULL OR revision = $3)
     RETURNING id`;
 const REMOVE_CHILDREN = 'DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 RETURNING id';
@@ -71,7 +70,7 @@ export async function insertApplication(run: Run, record: ApplicationRecord): Pr
   if (parent_id !== undefined && (await run(EXISTS, [found.tenant, uuidKey(parent_id)])).length === 0) {
     throw new Problem('unauthenticated');
   }
-  await run(INSERT, [found.tenant, ...APPLICATION.values(record)]);
+  await run(INSERT, [...APPLICATION.values(record), found.tenant]);
 }
 
 /** Returns the functions for the table `application`. */
@@ -105,7 +104,7 @@ export function applicationMethods(connections: Connections) {
       changeTenant(connections, application.tenant_id, audit, async ({ run }, found) => {
         if (found.dataKey !== application.key_id) throw new Problem('write_conflict');
         const key = [found.tenant, uuidKey(application.id), expectedRevision];
-        const changed = await run(REPLACE, [...key, ...APPLICATION.changes(application)]);
+        const changed = await run(REPLACE, [...APPLICATION.changes(application), ...key]);
         return changed.length > 0;
       }),
 

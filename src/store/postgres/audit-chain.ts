@@ -1,7 +1,7 @@
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import type { Bound, Place, Run } from './connections.ts';
-import { NOW } from './database-clock.ts';
+import { NOW } from './read-clock.ts';
 import { listsOf, type Row, type Statement } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
 

@@ -30,18 +30,12 @@ function totalOf([row = []]: readonly Row[]): number | undefined {
 }
 
 /** Reads the rows of a walk that examined at most `limit` tokens. */
-function sliceOf(
-  rows: readonly Row[],
-  limit: number,
-): Omit<WalkSlice, 'records'> & { readonly wanted: readonly Row[] } {
-  const last = rows.at(-1);
+function sliceOf<T>(rows: readonly Row[], limit: number, decode: (tenantId: string, row: Row) => T, tenantId: string) {
+  const [created, id] = rows.length < limit ? [] : (rows.at(-1) ?? []);
   return {
     found: rows.filter(([, , isFound]) => isFound === true).length,
-    wanted: rows.map((row) => row.slice(WALK_WIDTH)).filter(([id]) => id !== null),
-    next:
-      last === undefined || rows.length < limit
-        ? undefined
-        : { created_at: storedNumber(last[0]), id: storedText(last[1]) },
+    records: rows.flatMap((row) => (row[WALK_WIDTH] === null ? [] : [decode(tenantId, row.slice(WALK_WIDTH))])),
+    next: id === undefined ? undefined : { created_at: storedNumber(created), id: storedText(id) },
   };
 }
 
@@ -87,8 +81,7 @@ export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnaps
       search<WalkSlice>(filter, { found: 0, records: [] }, async (run, weights, query) => {
         const limit = Math.ceil(walk.limit / weightOf(query));
         const plan = planWalk(weights, query, { ...walk, limit }, now, PRESENTED_COLUMNS);
-        const { found, wanted, next } = sliceOf(await run(...toBound(plan)), limit);
-        return { found, records: wanted.map((token) => toPresentedToken(filter.tenant_id, token)), next };
+        return sliceOf(await run(...toBound(plan)), limit, toPresentedToken, filter.tenant_id);
       }),
 
     scanTokens: (filter, { after, limit }, now) =>
@@ -96,10 +89,8 @@ export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnaps
         filter,
         { records: [] },
         async (run, weights, query) => {
-          const slice = { after, limit, skip: 0, take: limit };
-          const plan = planWalk(weights, query, slice, now, SCANNED_COLUMNS);
-          const { wanted, next } = sliceOf(await run(...toBound(plan)), limit);
-          return { records: wanted.map((token) => toScannedToken(filter.tenant_id, token)), next };
+          const plan = planWalk(weights, query, { after, limit, skip: 0, take: limit }, now, SCANNED_COLUMNS);
+          return sliceOf(await run(...toBound(plan)), limit, toScannedToken, filter.tenant_id);
         },
         // Without weighed conditions, the walk starts from all tokens.
         { all: [] },

@@ -4,18 +4,18 @@ import { bytes, columns, instant, number, optional, text } from '../rows/columns
 import type { Parameter } from '../rows/fragment.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { type Connections, type Run, Undo } from './connections.ts';
-import { assignmentsOf, listsOf, parametersOf, type Row, type Statement, storedList } from './sql-client.ts';
+import { listsOf, numbered, type Row, type Statement, storedList } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
 const HEADER = columns<Omit<VaultHeader, 'slots'>>(
   { vault_id: text, format: number, created_at: instant, generation: number, carried: optional(bytes), mac: bytes },
   { fixed: [] },
 );
-const NAMES = [...HEADER.names, 'slot_numbers', 'slot_bytes'];
+const SLOTS = ['slot_numbers', 'slot_bytes'];
 
-const READ: Statement = { name: 'header', text: `SELECT ${NAMES} FROM vault.header` };
-const INSERT = `INSERT INTO vault.header (one, ${NAMES}) VALUES (1, ${parametersOf(NAMES, 1)})`;
-const REPLACE = `UPDATE vault.header SET ${assignmentsOf(NAMES, 1)}`;
+const READ: Statement = { name: 'header', text: `SELECT ${[...HEADER.names, ...SLOTS]} FROM vault.header` };
+const INSERT = numbered(HEADER.insertInto('vault.header', ...SLOTS));
+const REPLACE = numbered(`UPDATE vault.header SET ${HEADER.assigned(...SLOTS)}`);
 
 const COUNT_KEYS = 'SELECT count(*) FROM vault.tenant_key';
 /** Parameters: tenant ids, key ids, wrapped keys, new generations, the old generation. */

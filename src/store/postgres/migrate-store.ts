@@ -1,8 +1,8 @@
 import { Fault } from '../../core/fault.ts';
 import { storedNumber } from '../rows/stored-value.ts';
-import { NOW } from './database-clock.ts';
 import type { StoreOptions } from './open-connections.ts';
 import { readVault, withConnection } from './open-vault-store.ts';
+import { NOW } from './read-clock.ts';
 import { FORMAT } from './schema.ts';
 import type { SqlClient } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';

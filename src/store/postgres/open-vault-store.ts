@@ -1,10 +1,10 @@
 import { Fault } from '../../core/fault.ts';
 import type { Instant, Store, VaultHeader } from '../../core/ports.ts';
-import { readClock } from './database-clock.ts';
 import { insertHeader, readHeader } from './header-row.ts';
 import { connectTo, LIMITS, openConnections, type StoreOptions } from './open-connections.ts';
 import { NOT_ALLOWED, PgError, treatmentOf } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
+import { readClock } from './read-clock.ts';
 import { createSchema, FORMAT, grantAccess } from './schema.ts';
 import { soleConnection } from './sole-connection.ts';
 import type { SqlClient } from './sql-client.ts';

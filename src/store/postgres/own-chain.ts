@@ -4,8 +4,8 @@ import { LOSSES, type Loss } from '../rows/channels.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import { headsWhere, toHead } from './audit-chain.ts';
 import type { LaneMember, Transaction } from './connections.ts';
-import { NOW } from './database-clock.ts';
 import { findSettled, runChange } from './lane-transaction.ts';
+import { NOW } from './read-clock.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 import { counted } from './token-statements.ts';
 

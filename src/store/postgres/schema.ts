@@ -50,7 +50,7 @@ const GATES = 4096;
 const TABLES: readonly string[] = [
   `CREATE TABLE vault.format (one smallint PRIMARY KEY CHECK (one = 1), format integer NOT NULL,
   serves_from integer NOT NULL, migrated_at bigint NOT NULL)`,
-  `CREATE TABLE vault.header (one smallint PRIMARY KEY CHECK (one = 1), vault_id text COLLATE "C" NOT NULL,
+  `CREATE TABLE vault.header (one smallint PRIMARY KEY DEFAULT 1 CHECK (one = 1), vault_id text COLLATE "C" NOT NULL,
   format integer NOT NULL, created_at bigint NOT NULL, generation integer NOT NULL, carried bytea,
   slot_numbers smallint[] NOT NULL, slot_bytes bytea[] NOT NULL, mac bytea NOT NULL)`,
   `CREATE TABLE vault.sweep (one smallint PRIMARY KEY CHECK (one = 1), swept_at bigint NOT NULL, clock_note text NOT NULL,

@@ -16,20 +16,15 @@ export type Statement = NamedStatement | string;
  */
 export type Row = readonly unknown[];
 
-/** Returns the parameters for the columns, from the number `from` on. */
-export function parametersOf(columns: readonly string[], from: number): string {
-  return columns.map((_, at) => `$${from + at}`).join();
-}
-
-/** Returns the assignments of parameters to the columns, from the number `from` on. */
-export function assignmentsOf(columns: readonly string[], from: number): string {
-  return columns.map((name, at) => `${name} = $${from + at}`).join();
+/** Returns a statement whose parameters are $1, $2, … instead of `?`. */
+export function numbered(text: string): string {
+  let count = 0;
+  return text.replaceAll('?', () => `$${++count}`);
 }
 
 /** Returns an unnamed statement, which PostgreSQL plans for its values. */
 export function toBound({ sql, params }: Fragment): readonly [text: string, values: readonly Parameter[]] {
-  let count = 0;
-  return [sql.replaceAll('?', () => `$${++count}`), params];
+  return [numbered(sql), params];
 }
 
 /** Returns a stored array. Throws `integrity_failure` for any other value. */

@@ -4,7 +4,7 @@ import { KEY, tenantColumns } from '../rows/record-columns.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION, insertApplication, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Run } from './connections.ts';
-import { assignmentsOf, parametersOf, type Row, type Statement } from './sql-client.ts';
+import { numbered, type Row, type Statement } from './sql-client.ts';
 import { changeTenant } from './tenant-numbers.ts';
 import { uuid, uuidKey } from './uuid-text.ts';
 
@@ -38,10 +38,9 @@ const LIST = `SELECT ${TENANT.of('n')}, n.tenant FROM vault.tenant n ORDER BY n.
 const LIST_KEYS = `SELECT ${KEY.of('k')}, k.tenant FROM vault.tenant_key k ORDER BY k.tenant, k.key_id`;
 
 const GENERATION = 'SELECT generation FROM vault.header';
-const INSERT = `INSERT INTO vault.tenant (data_key_id, index_key_id, ${TENANT.names})
-    VALUES ($1, $2, ${parametersOf(TENANT.names, 3)}) RETURNING tenant`;
-const INSERT_KEY = `INSERT INTO vault.tenant_key (tenant, ${KEY.names}) VALUES ($1, ${parametersOf(KEY.names, 2)})`;
-const REPLACE = `UPDATE vault.tenant SET ${assignmentsOf(TENANT.changing, 3)} WHERE tenant = $1 AND revision = $2 RETURNING 1`;
+const INSERT = numbered(`${TENANT.insertInto('vault.tenant', 'data_key_id', 'index_key_id')} RETURNING tenant`);
+const INSERT_KEY = numbered(KEY.insertInto('vault.tenant_key', 'tenant'));
+const REPLACE = numbered(`UPDATE vault.tenant SET ${TENANT.assigned()} WHERE tenant = ? AND revision = ? RETURNING 1`);
 
 /**
  * The statements that remove a tenant except its tokens. Nobody can open the tokens any more; `purgeTokens` removes
@@ -73,7 +72,7 @@ async function areCurrent(run: Run, keys: readonly WrappedKey[]): Promise<boolea
 }
 
 function insertKey(run: Run, tenant: number, key: WrappedKey) {
-  return run(INSERT_KEY, [tenant, ...KEY.values(key)]);
+  return run(INSERT_KEY, [...KEY.values(key), tenant]);
 }
 
 function newest(keys: readonly WrappedKey[], purpose: WrappedKey['purpose']): number | undefined {
@@ -90,7 +89,7 @@ export function tenantMethods(connections: Connections) {
         const [dataKey, indexKey] = [newest(keys, 'data'), newest(keys, 'index')];
         const isCurrent = dataKey === record.key_id && indexKey !== undefined && (await areCurrent(run, keys));
         if (!isCurrent) throw new Problem('write_conflict');
-        const [row] = await run(INSERT, [dataKey, indexKey, ...TENANT.values(record)]);
+        const [row] = await run(INSERT, [...TENANT.values(record), dataKey, indexKey]);
         const tenant = storedNumber(row?.[0]);
         await Promise.all(keys.map((key) => insertKey(run, tenant, key)));
         await insertApplication(run, application);
@@ -128,7 +127,7 @@ export function tenantMethods(connections: Connections) {
     replaceTenant: (record, expectedRevision, audit) =>
       changeTenant(connections, record.id, audit, async ({ run }, found) => {
         if (found.dataKey !== record.key_id) throw new Problem('write_conflict');
-        const changed = await run(REPLACE, [found.tenant, expectedRevision, ...TENANT.changes(record)]);
+        const changed = await run(REPLACE, [...TENANT.changes(record), found.tenant, expectedRevision]);
         return changed.length > 0;
       }),
 

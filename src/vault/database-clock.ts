@@ -1,20 +1,8 @@
-import type { Instant } from '../../core/ports.ts';
-import type { SqlClient, Statement } from './sql-client.ts';
+import type { Instant } from '../core/ports.ts';
 
 const INTERVAL_MS = 1000;
 /** The number of kept samples. The one with the shortest round trip counts. */
 const SAMPLES = 8;
-
-/** The time of the database in milliseconds. */
-export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
-
-const CLOCK: Statement = { name: 'clock', text: `SELECT ${NOW} AS now` };
-
-/** Reads the time of the database. */
-export async function readClock(client: Pick<SqlClient, 'run'>): Promise<Instant> {
-  const [row] = await client.run(CLOCK);
-  return Number(row?.[0]);
-}
 
 /** The time of the database, which all daemons share to within half a round trip. */
 export interface DatabaseClock {
