@@ -12,47 +12,32 @@ export interface FlagRow {
 
 export type FlagRows = Readonly<Record<string, FlagRow>>;
 
+/** Returns the row of a flag. Its environment variable is `VAULT_` with the flag's name, unless `env` is another. */
+export function flag<const Flag extends string>(flag: Flag, help: string, env?: string) {
+  const name = flag.replace(/^.*--| .*$/g, '');
+  return { flag, env: env ?? `VAULT_${name.toUpperCase().replaceAll('-', '_')}`, help };
+}
+
 /** The flag of every command that reads a file with a secret. */
 const PERMISSIONS = {
-  allowInsecurePermissions: {
-    flag: '--allow-insecure-permissions',
-    env: 'VAULT_ALLOW_INSECURE_PERMISSIONS',
-    help: 'read secrets from files that others can read, on file systems without modes',
-  },
-} as const;
+  allowInsecurePermissions: flag(
+    '--allow-insecure-permissions',
+    'read secrets from files that others can read, on file systems without modes',
+  ),
+};
 
 /** The flags that name a database. */
 const STORE = {
-  store: {
-    flag: '--store <url>',
-    env: 'VAULT_STORE',
-    help: 'a PostgreSQL database: postgres://user@host/database',
-  },
-  insecureStore: {
-    flag: '--insecure-store',
-    env: 'VAULT_INSECURE_STORE',
-    help: 'allow a database without TLS on another machine, or without fsync',
-  },
-} as const;
+  store: flag('--store <url>', 'a PostgreSQL database: postgres://user@host/database'),
+  insecureStore: flag('--insecure-store', 'allow a database without TLS on another machine, or without fsync'),
+};
 
 /** The flags that name the credential of a vault. A command accepts at most one of them. */
 const CREDENTIAL = {
-  keyFile: {
-    flag: '--key-file <path>',
-    env: 'VAULT_KEY_FILE',
-    help: 'the key that opens the vault (default with --file: FILE.key)',
-  },
-  keyCommand: {
-    flag: '--key-command <command>',
-    env: 'VAULT_KEY_COMMAND',
-    help: 'a program that prints the key, with arguments; no shell',
-  },
-  passphraseFile: {
-    flag: '--passphrase-file <path>',
-    env: 'VAULT_PASSPHRASE_FILE',
-    help: 'a file with the passphrase of the vault; - for standard input',
-  },
-} as const;
+  keyFile: flag('--key-file <path>', 'the key that opens the vault (default with --file: FILE.key)'),
+  keyCommand: flag('--key-command <command>', 'a program that prints the key, with arguments; no shell'),
+  passphraseFile: flag('--passphrase-file <path>', 'a file with the passphrase of the vault; - for standard input'),
+};
 
 /** The flags that several commands share, by purpose. The keys are commander's attribute names. */
 export const FLAGS = {
@@ -60,104 +45,53 @@ export const FLAGS = {
   store: STORE,
   /** Flags that open a vault's file or store. */
   file: {
-    file: { flag: '--file <path>', env: 'VAULT_FILE', help: 'the encrypted file (default: ./vault.db)' },
+    file: flag('--file <path>', 'the encrypted file (default: ./vault.db)'),
     ...STORE,
     ...CREDENTIAL,
     ...PERMISSIONS,
   },
   credential: CREDENTIAL,
   /** The flag that detects an older copy of the vault. */
-  anchor: {
-    anchor: {
-      flag: '--anchor <path>',
-      env: 'VAULT_ANCHOR',
-      help: 'a file outside the vault that shows whether the vault is an older copy',
-    },
-  },
+  anchor: { anchor: flag('--anchor <path>', 'a file outside the vault that shows whether the vault is an older copy') },
   /** Flags that reach a daemon. */
   daemon: {
-    url: { flag: '--url <url>', env: 'VAULT_URL', help: 'a daemon: http://, https:// or unix:/path.sock' },
-    headerPrefix: {
-      flag: '--header-prefix <prefix>',
-      env: 'VAULT_HEADER_PREFIX',
-      help: 'the prefix of the header names (default: SVC)',
-    },
-    cacert: {
-      flag: '--cacert <path>',
-      env: 'VAULT_CACERT',
-      help: 'the certificates to trust for https://, PEM, instead of those of Node.js',
-    },
+    url: flag('--url <url>', 'a daemon: http://, https:// or unix:/path.sock'),
+    headerPrefix: flag('--header-prefix <prefix>', 'the prefix of the header names (default: SVC)'),
+    cacert: flag('--cacert <path>', 'the certificates to trust for https://, PEM, instead of those of Node.js'),
   },
   /** The flags that select a profile: a vault and its credentials, saved under a name. */
-  profile: {
-    profile: { flag: '--profile <name>', env: 'VAULT_PROFILE', help: 'a profile that `vault profile add` saved' },
-    ...PERMISSIONS,
-  },
+  profile: { profile: flag('--profile <name>', 'a profile that `vault profile add` saved'), ...PERMISSIONS },
   /**
    * The flag for the API key. The key itself is never a flag, because every user of the machine can read command lines.
    */
-  key: {
-    apiKeyFile: {
-      flag: '--api-key-file <path>',
-      env: 'VAULT_API_KEY_FILE',
-      help: 'a file with the API key; VAULT_API_KEY contains the key itself',
-    },
-  },
+  key: { apiKeyFile: flag('--api-key-file <path>', 'a file with the API key; VAULT_API_KEY contains the key itself') },
   /** Flags that format a result. `color` is false with `--no-color`. */
   output: {
-    output: {
-      flag: '-o, --output <format>',
-      env: 'VAULT_OUTPUT',
-      help: 'table, json, yaml, csv or ndjson (default: table on a terminal, else json)',
-    },
-    field: {
-      flag: '--field <path>',
-      env: 'VAULT_FIELD',
-      help: 'print one member without quotes: id, data.number, data[0].id',
-    },
-    quiet: { flag: '-q, --quiet', env: 'VAULT_QUIET', help: 'print ids only' },
-    color: { flag: '--no-color', env: 'NO_COLOR', help: 'print without colours' },
+    output: flag('-o, --output <format>', 'table, json, yaml, csv or ndjson (default: table on a terminal, else json)'),
+    field: flag('--field <path>', 'print one member without quotes: id, data.number, data[0].id'),
+    quiet: flag('-q, --quiet', 'print ids only'),
+    color: flag('--no-color', 'print without colours', 'NO_COLOR'),
   },
   request: {
-    dryRun: {
-      flag: '--dry-run',
-      env: 'VAULT_DRY_RUN',
-      help: 'check and print the request; send nothing',
-    },
-    curl: { flag: '--curl', env: 'VAULT_CURL', help: 'print the request as a curl command; send nothing' },
+    dryRun: flag('--dry-run', 'check and print the request; send nothing'),
+    curl: flag('--curl', 'print the request as a curl command; send nothing'),
   },
-  list: {
-    all: {
-      flag: '--all',
-      env: 'VAULT_ALL',
-      help: 'print all pages; --field selects from each item',
-    },
-  },
+  list: { all: flag('--all', 'print all pages; --field selects from each item') },
   /** The flag of lists that can wait for new items. */
-  follow: {
-    follow: {
-      flag: '--follow',
-      env: 'VAULT_FOLLOW',
-      help: 'print new entries until stopped; NDJSON unless on a terminal',
-    },
-  },
+  follow: { follow: flag('--follow', 'print new entries until stopped; NDJSON unless on a terminal') },
   /** The flag of commands whose result contains an API key. */
-  keyOut: {
-    keyOut: {
-      flag: '--key-out <path>',
-      env: 'VAULT_KEY_OUT',
-      help: 'a new file (0600) for the API key, which is then not printed',
-    },
-  },
+  keyOut: { keyOut: flag('--key-out <path>', 'a new file (0600) for the API key, which is then not printed') },
+  /** The flag for the seed number of ids, keys and test data. */
+  seed: { seed: flag('--seed <number>', 'makes ids, keys and test data predictable; only for test vaults') },
   /** The flag that skips the confirmation of a command. */
-  confirm: { yes: { flag: '-y, --yes', env: 'VAULT_YES', help: 'skip the confirmation' } },
+  confirm: { yes: flag('-y, --yes', 'skip the confirmation') },
 } as const satisfies Record<string, FlagRows>;
 
 /** The flags that choose the calling application and a vault: on a daemon, in a file or in a database. */
-export const VAULT_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key } as const;
+export const VAULT_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key };
 
 /** The flags of every operation, by attribute. An operation's other flags are derived from its row. */
-export const GLOBAL_FLAGS = { ...VAULT_FLAGS, ...FLAGS.output, ...FLAGS.confirm } as const;
+export const GLOBAL_FLAGS = { ...VAULT_FLAGS, ...FLAGS.output, ...FLAGS.confirm };
 
 /**
  * The flags that `vault help options` describes. Omits --yes: the help of each command that accepts it describes it.

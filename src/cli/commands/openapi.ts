@@ -3,18 +3,14 @@ import { openApiText } from '../../contract/openapi/openapi.ts';
 import { Fault } from '../../core/fault.ts';
 import { checkHeaderPrefix } from '../../http/daemon-options.ts';
 import type { Finish } from '../exit-codes.ts';
-import { addFlags, FLAGS, readFlags, typedFlags } from '../global-flags.ts';
+import { addFlags, FLAGS, flag, readFlags, typedFlags } from '../global-flags.ts';
 import { writeOut } from '../output/standard-output.ts';
 import { VERSION } from '../version.ts';
 
 const OPENAPI_FLAGS = {
   headerPrefix: FLAGS.daemon.headerPrefix,
-  serverUrl: {
-    flag: '--server-url <url>',
-    env: 'VAULT_SERVER_URL',
-    help: 'the URL in `servers` (default: /)',
-  },
-} as const;
+  serverUrl: flag('--server-url <url>', 'the URL in `servers` (default: /)'),
+};
 
 /** `vault openapi`: prints the OpenAPI document that a daemon serves at /openapi.json. Needs no vault. */
 export function defineOpenApi(command: Command, finish: Finish): void {

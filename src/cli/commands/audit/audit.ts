@@ -9,7 +9,7 @@ import { formatInstant } from '../../../core/time.ts';
 import type { VaultAdmin } from '../../../vault/admin.ts';
 import { archiveFile } from '../../archive-file.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, FLAGS, type FlagValues } from '../../global-flags.ts';
+import { addFlags, FLAGS, type FlagValues, flag } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { filePath, outputPath, requireLines } from '../../output-path.ts';
@@ -19,47 +19,27 @@ import { writeWholeFile } from '../../whole-file.ts';
 import { defineWithAdmin } from '../on-file.ts';
 
 const LIST_FLAGS = {
-  limit: { flag: '--limit <number>', env: 'VAULT_LIMIT', help: 'the largest number of entries (default: 50)' },
-  application: { flag: '--application <id>', env: 'VAULT_AUDIT_APPLICATION', help: 'only calls of this application' },
-  entity: { flag: '--entity <id>', env: 'VAULT_AUDIT_ENTITY', help: 'only calls on this token or application' },
-  action: {
-    flag: '--action <name>',
-    env: 'VAULT_AUDIT_ACTION',
-    help: 'only this action: createToken, getToken, expireToken, …',
-  },
-  denied: { flag: '--denied', env: 'VAULT_AUDIT_DENIED', help: 'only denied calls' },
-  since: {
-    flag: '--since <time>',
-    env: 'VAULT_AUDIT_SINCE',
-    help: 'only entries since this ISO 8601 time or age (15m, 24h)',
-  },
-  until: {
-    flag: '--until <time>',
-    env: 'VAULT_AUDIT_UNTIL',
-    help: 'only entries before this ISO 8601 time or age',
-  },
-} as const;
+  limit: flag('--limit <number>', 'the largest number of entries (default: 50)'),
+  application: flag('--application <id>', 'only calls of this application', 'VAULT_AUDIT_APPLICATION'),
+  entity: flag('--entity <id>', 'only calls on this token or application', 'VAULT_AUDIT_ENTITY'),
+  action: flag('--action <name>', 'only this action: createToken, getToken, expireToken, …', 'VAULT_AUDIT_ACTION'),
+  denied: flag('--denied', 'only denied calls', 'VAULT_AUDIT_DENIED'),
+  since: flag('--since <time>', 'only entries since this ISO 8601 time or age (15m, 24h)', 'VAULT_AUDIT_SINCE'),
+  until: flag('--until <time>', 'only entries before this ISO 8601 time or age', 'VAULT_AUDIT_UNTIL'),
+};
 
-const EXPORT_FLAGS = {
-  out: {
-    flag: '--out <path>',
-    env: 'VAULT_OUT',
-    help: 'a new file (0600); - is standard output (default)',
-  },
-} as const;
+const EXPORT_FLAGS = { out: flag('--out <path>', 'a new file (0600); - is standard output (default)') };
 
-const VERIFY_FLAGS = {
-  archive: { flag: '--archive <path>', env: 'VAULT_ARCHIVE', help: 'check only this archive from `vault audit prune`' },
-} as const;
+const VERIFY_FLAGS = { archive: flag('--archive <path>', 'check only this archive from `vault audit prune`') };
 
 const PRUNE_FLAGS = {
-  before: {
-    flag: '--before <time>',
-    env: 'VAULT_PRUNE_BEFORE',
-    help: 'remove the entries before this ISO 8601 time, or older than this age (400d)',
-  },
-  archive: { flag: '--archive <path>', env: 'VAULT_PRUNE_ARCHIVE', help: 'a new file (0600) for the removed entries' },
-} as const;
+  before: flag(
+    '--before <time>',
+    'remove the entries before this ISO 8601 time, or older than this age (400d)',
+    'VAULT_PRUNE_BEFORE',
+  ),
+  archive: flag('--archive <path>', 'a new file (0600) for the removed entries', 'VAULT_PRUNE_ARCHIVE'),
+};
 
 const DEFAULT_LIMIT = '50';
 

@@ -42,11 +42,7 @@ export function defineClockAdvance(command: Command, finish: Finish): void {
     view: RESULT_VIEWS.clock,
     examples: ['vault clock advance 25h', 'vault clock advance 30d --field removed'],
     names: { advance_ms: '<duration>' },
-    ask: ({ words: [duration = ''] }) => ({
-      method: 'POST',
-      path,
-      body: { advance_ms: stepForward(duration) },
-    }),
+    ask: ({ words: [duration = ''] }) => ({ method: 'POST', path, body: { advance_ms: stepForward(duration) } }),
   });
 }
 

@@ -2,7 +2,15 @@ import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import type { Finish } from '../../exit-codes.ts';
 import type { FlagsOf } from '../../flags-of.ts';
-import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
+import {
+  addFlags,
+  type Environment,
+  FLAGS,
+  flag,
+  flagValue,
+  type GlobalFlags,
+  typedFlags,
+} from '../../global-flags.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
 import { VAULT_VARIABLES, withProfile } from '../../profiles/with-profile.ts';
@@ -37,18 +45,10 @@ const SHELL_NAMES = Object.keys(SHELLS) as (keyof typeof SHELLS)[];
 export const KEY_NAMES = ['private', 'management'] as const;
 
 export const ENV_FLAGS = {
-  readyFile: {
-    flag: '--ready-file <path>',
-    env: 'VAULT_READY_FILE',
-    help: 'the file that `vault serve --ready-file` wrote',
-  },
-  shell: { flag: '--shell <name>', env: 'VAULT_SHELL', help: 'sh, fish or powershell (default: sh)' },
-  as: {
-    flag: '--as <key>',
-    env: 'VAULT_AS',
-    help: 'the key of a --dev vault: private or management (default: private)',
-  },
-} as const;
+  readyFile: flag('--ready-file <path>', 'the file that `vault serve --ready-file` wrote'),
+  shell: flag('--shell <name>', 'sh, fish or powershell (default: sh)'),
+  as: flag('--as <key>', 'the key of a --dev vault: private or management (default: private)'),
+};
 
 type EnvFlags = FlagsOf<typeof ENV_FLAGS>;
 

@@ -3,33 +3,20 @@ import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import type { ChildExitCode, ExitCode, Finish } from '../../exit-codes.ts';
 import type { FlagsOf } from '../../flags-of.ts';
-import { addFlags, type Environment, FLAGS, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, flag, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
 import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
 import { report } from '../../report-failure.ts';
 import { seededVariables } from '../seed/seed-output.ts';
-import { SEED_FLAG } from './seed-flag.ts';
 import { type DevDaemon, startDevDaemon } from './seeded-dev-vault.ts';
 
 const EXEC_FLAGS = {
-  seedFile: {
-    flag: '--seed-file <path>',
-    env: 'VAULT_SEED_FILE',
-    help: 'a seed file to apply first; repeatable (comma-separated in VAULT_SEED_FILE)',
-  },
-  seed: SEED_FLAG,
-  ephemeral: {
-    flag: '--ephemeral',
-    env: 'VAULT_EPHEMERAL',
-    help: 'use a temporary vault and ignore VAULT_DEV_FILE (default without --file)',
-  },
-  file: {
-    flag: '--file <path>',
-    // Do not read VAULT_FILE: it names a user's own vault, not a --dev vault.
-    env: 'VAULT_DEV_FILE',
-    help: 'a persistent vault file from `vault serve --dev --file`',
-  },
+  seedFile: flag('--seed-file <path>', 'a seed file to apply first; repeatable (comma-separated in VAULT_SEED_FILE)'),
+  ...FLAGS.seed,
+  ephemeral: flag('--ephemeral', 'use a temporary vault and ignore VAULT_DEV_FILE (default without --file)'),
+  // Not VAULT_FILE, which names a user's own vault, not a --dev vault.
+  file: flag('--file <path>', 'a persistent vault file from `vault serve --dev --file`', 'VAULT_DEV_FILE'),
   ...FLAGS.permissions,
-} as const;
+};
 
 /** The typed flags. `--seed-file` is repeatable, so its value is a list. */
 type ExecFlags = FlagsOf<Omit<typeof EXEC_FLAGS, 'seedFile'>> & { readonly seedFile?: readonly string[] };
@@ -70,7 +57,7 @@ export function defineExec(command: Command, finish: Finish): void {
       file: ephemeral ? undefined : flagValue(flags.file, env, EXEC_FLAGS.file),
       settings: {},
       seedFiles: flags.seedFile ?? fromEnvironment,
-      seed: flagValue(flags.seed, env, SEED_FLAG),
+      seed: flagValue(flags.seed, env, EXEC_FLAGS.seed),
       env,
     });
     try {

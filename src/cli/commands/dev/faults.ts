@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags } from '../../global-flags.ts';
+import { addFlags, flag } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { parseDuration, parseWhole } from '../../quantities.ts';
 import { defineOnDevDaemon } from './dev-daemon.ts';
@@ -10,16 +10,16 @@ import { defineOnDevDaemon } from './dev-daemon.ts';
 const path = DEV_PATHS.faults;
 
 const FAULT_FLAGS = {
-  status: { flag: '--status <number>', env: 'VAULT_FAULT_STATUS', help: 'reply with this status: 429, 500, 503' },
-  times: { flag: '--times <number>', env: 'VAULT_FAULT_TIMES', help: 'the number of requests that fail (default: 1)' },
-  delay: { flag: '--delay <duration>', env: 'VAULT_FAULT_DELAY', help: 'wait before the reply: 200ms, 2s' },
-  drop: { flag: '--drop', env: 'VAULT_FAULT_DROP', help: 'close the connection without a reply' },
-  retryAfter: {
-    flag: '--retry-after <duration>',
-    env: 'VAULT_FAULT_RETRY_AFTER',
-    help: 'the Retry-After of a 429 or 503 (default: 1s)',
-  },
-} as const;
+  status: flag('--status <number>', 'reply with this status: 429, 500, 503', 'VAULT_FAULT_STATUS'),
+  times: flag('--times <number>', 'the number of requests that fail (default: 1)', 'VAULT_FAULT_TIMES'),
+  delay: flag('--delay <duration>', 'wait before the reply: 200ms, 2s', 'VAULT_FAULT_DELAY'),
+  drop: flag('--drop', 'close the connection without a reply', 'VAULT_FAULT_DROP'),
+  retryAfter: flag(
+    '--retry-after <duration>',
+    'the Retry-After of a 429 or 503 (default: 1s)',
+    'VAULT_FAULT_RETRY_AFTER',
+  ),
+};
 
 /** `vault faults set`: sets faults for the next matching requests. */
 export function defineFaultsSet(command: Command, finish: Finish): void {

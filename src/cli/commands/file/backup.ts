@@ -5,7 +5,7 @@ import { Fault } from '../../../core/fault.ts';
 import type { FileHolderOptions } from '../../../vault/key-holder.ts';
 import { type Credential, keyFileBeside, namedCredential, readCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, type Environment, FLAGS, type GlobalFlags } from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, flag, type GlobalFlags } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { isTerminal, writeOut } from '../../output/standard-output.ts';
@@ -17,13 +17,9 @@ import { makeTemporaryFolder, removeFolder } from '../dev/temporary-folder.ts';
 import { type Checked, checkAndReport, doctorExitCode } from './doctor.ts';
 
 const BACKUP_FLAGS = {
-  keep: {
-    flag: '--keep <n>',
-    env: 'VAULT_KEEP',
-    help: 'name the backup by its time in the folder OUT; keep the last n of this vault',
-  },
-  verify: { flag: '--verify', env: 'VAULT_VERIFY', help: 'check the backup OUT as `vault doctor` does; copy nothing' },
-} as const;
+  keep: flag('--keep <n>', 'name the backup by its time in the folder OUT; keep the last n of this vault'),
+  verify: flag('--verify', 'check the backup OUT as `vault doctor` does; copy nothing'),
+};
 
 const MAX_KEPT = 9999;
 
@@ -176,13 +172,7 @@ async function readBackupCredential(
   return readCredential({ file: isBeside ? file : backup }, flags, env);
 }
 
-const RESTORE_FLAGS = {
-  moveAside: {
-    flag: '--move-aside',
-    env: 'VAULT_MOVE_ASIDE',
-    help: 'rename an existing file, with its log, to FILE.aside-TIME',
-  },
-} as const;
+const RESTORE_FLAGS = { moveAside: flag('--move-aside', 'rename an existing file, with its log, to FILE.aside-TIME') };
 
 /** `vault restore BACKUP --file F`: copies a backup to F, if the backup is undamaged. */
 export function defineRestore(command: Command, finish: Finish): void {

@@ -4,7 +4,7 @@ import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
 import { archiveFile } from '../../archive-file.ts';
 import { adjacentKeyFile, adjacentKeyWarning } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, type Environment, FLAGS, type GlobalFlags, typedFlags } from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, flag, type GlobalFlags, typedFlags } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { filePath } from '../../output-path.ts';
@@ -12,12 +12,11 @@ import { report } from '../../report-failure.ts';
 import { defineOnVault } from '../on-file.ts';
 
 const DOCTOR_FLAGS = {
-  archive: {
-    flag: '--archive <path...>',
-    env: 'VAULT_ARCHIVE',
-    help: 'an archive from `vault audit prune` to check, too; repeatable (comma-separated in VAULT_ARCHIVE)',
-  },
-} as const;
+  archive: flag(
+    '--archive <path...>',
+    'an archive from `vault audit prune` to check, too; repeatable (comma-separated in VAULT_ARCHIVE)',
+  ),
+};
 
 /** The result of `vault doctor`. */
 export type Checked = Awaited<ReturnType<typeof checkAndReport>>;

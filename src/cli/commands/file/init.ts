@@ -11,7 +11,7 @@ import {
   namedCredential,
 } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { FLAGS } from '../../global-flags.ts';
+import { FLAGS, flag } from '../../global-flags.ts';
 import { withKeyFile } from '../../key-out.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { filePath } from '../../output-path.ts';
@@ -33,19 +33,11 @@ import { checkTenantName } from '../tenants/check-tenant.ts';
 import { initNotes, type MadeVault } from './init-notes.ts';
 
 const INIT_FLAGS = {
-  tenant: {
-    flag: '--tenant <name>',
-    env: 'VAULT_TENANT_NAME',
-    help: 'the name of the first tenant (default: default)',
-  },
-  grant: {
-    flag: '--grant <role>',
-    env: 'VAULT_GRANT',
-    help: 'with --store: the role of the daemons; it can use the tables, but not alter them',
-  },
+  tenant: flag('--tenant <name>', 'the name of the first tenant (default: default)', 'VAULT_TENANT_NAME'),
+  grant: flag('--grant <role>', 'with --store: the role of the daemons; it can use the tables, but not alter them'),
   ...LABEL_FLAGS,
   ...WEAK_PASSPHRASE_FLAGS,
-} as const;
+};
 
 /**
  * `vault init`: creates the file or the tables, its key, its first tenant and the management application of this

@@ -1,15 +1,13 @@
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { FLAGS } from '../../global-flags.ts';
+import { FLAGS, flag } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { report } from '../../report-failure.ts';
 import { choosePlace } from '../../target.ts';
 import { type CommandLine, definePrinting } from '../define-printing.ts';
 
-const MIGRATE_FLAGS = {
-  dryRun: { flag: '--dry-run', env: 'VAULT_DRY_RUN', help: 'print the formats and change nothing' },
-} as const;
+const MIGRATE_FLAGS = { dryRun: flag('--dry-run', 'print the formats and change nothing') };
 
 const HELP = `
 Run it as the owner of the tables, after an update of this program. It needs no key, runs in one transaction, and gives up

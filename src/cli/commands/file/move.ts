@@ -3,36 +3,24 @@ import { Fault } from '../../../core/fault.ts';
 import type { VaultPlace } from '../../../vault/place.ts';
 import { readCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { FLAGS } from '../../global-flags.ts';
+import { FLAGS, flag } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { parsePlace } from '../../target.ts';
 import { type CommandLine, definePrinting } from '../define-printing.ts';
 
 const MOVE_FLAGS = {
-  from: { flag: '--from <place>', env: 'VAULT_MOVE_FROM', help: 'the vault: a file, or postgres://user@host/database' },
-  to: { flag: '--to <place>', env: 'VAULT_MOVE_TO', help: 'a new file, or a database without a vault' },
-  keepSource: {
-    flag: '--keep-source',
-    env: 'VAULT_MOVE_KEEP_SOURCE',
-    help: 'make a copy, and leave the vault as it is',
-  },
-  verify: {
-    flag: '--verify <depth>',
-    env: 'VAULT_MOVE_VERIFY',
-    help: 'full: also open every record of the copy, as `vault doctor` does',
-  },
-  abort: {
-    flag: '--abort',
-    env: 'VAULT_MOVE_ABORT',
-    help: 'undo a killed move, so that the source serves again',
-  },
-  grant: {
-    flag: '--grant <role>',
-    env: 'VAULT_GRANT',
-    help: 'for a database: the role of the daemons; it can use the tables, but not alter them',
-  },
-} as const;
+  from: flag('--from <place>', 'the vault: a file, or postgres://user@host/database', 'VAULT_MOVE_FROM'),
+  to: flag('--to <place>', 'a new file, or a database without a vault', 'VAULT_MOVE_TO'),
+  keepSource: flag('--keep-source', 'make a copy, and leave the vault as it is', 'VAULT_MOVE_KEEP_SOURCE'),
+  verify: flag(
+    '--verify <depth>',
+    'full: also open every record of the copy, as `vault doctor` does',
+    'VAULT_MOVE_VERIFY',
+  ),
+  abort: flag('--abort', 'undo a killed move, so that the source serves again', 'VAULT_MOVE_ABORT'),
+  grant: flag('--grant <role>', 'for a database: the role of the daemons; it can use the tables, but not alter them'),
+};
 
 const HELP = `
 Copies all rows with their sealed values, compares a digest of each table, checks the audit of the copy, and then moves

@@ -1,14 +1,13 @@
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import type { Finish } from '../../exit-codes.ts';
+import { flag } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { filePath } from '../../output-path.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { definePrinting } from '../define-printing.ts';
 
-const KEYGEN_FLAGS = {
-  out: { flag: '--out <path>', env: 'VAULT_OUT', help: 'a new file (0600) for the secret key' },
-} as const;
+const KEYGEN_FLAGS = { out: flag('--out <path>', 'a new file (0600) for the secret key') };
 
 /** `vault keygen --out K`: creates a key pair for sealed exports. The result is the public key. */
 export function defineKeygen(command: Command, finish: Finish): void {

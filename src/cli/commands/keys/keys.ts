@@ -3,7 +3,7 @@ import { Fault } from '../../../core/fault.ts';
 import type { VaultPlace } from '../../../vault/place.ts';
 import { onlyOne } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, FLAGS, type FlagValues } from '../../global-flags.ts';
+import { addFlags, FLAGS, type FlagValues, flag } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { canPrompt, confirmLoss, promptSecret } from '../../prompt.ts';
@@ -15,29 +15,17 @@ import { confirmPassphrase, type NewCredential, provideNamed, WEAK_PASSPHRASE_FL
 import { checkLabel, LABEL_FLAGS } from './slot-label.ts';
 
 const ADD_FLAGS = {
-  newKeyFile: {
-    flag: '--new-key-file <path>',
-    env: 'VAULT_NEW_KEY_FILE',
-    help: 'the key file to add; a missing file is created (0600)',
-  },
-  newKeyCommand: {
-    flag: '--new-key-command <command>',
-    env: 'VAULT_NEW_KEY_COMMAND',
-    help: 'a program that prints the key to add, with arguments; no shell',
-  },
-  newPassphraseFile: {
-    flag: '--new-passphrase-file <path>',
-    env: 'VAULT_NEW_PASSPHRASE_FILE',
-    help: 'the passphrase to add; - for standard input',
-  },
+  newKeyFile: flag('--new-key-file <path>', 'the key file to add; a missing file is created (0600)'),
+  newKeyCommand: flag('--new-key-command <command>', 'a program that prints the key to add, with arguments; no shell'),
+  newPassphraseFile: flag('--new-passphrase-file <path>', 'the passphrase to add; - for standard input'),
   ...LABEL_FLAGS,
   ...WEAK_PASSPHRASE_FLAGS,
-} as const;
+};
 
 const REMOVE_FLAGS = {
-  slot: { flag: '--slot <number>', env: 'VAULT_SLOT', help: 'the slot to remove; `vault keys list` shows the slots' },
+  slot: flag('--slot <number>', 'the slot to remove; `vault keys list` shows the slots'),
   ...LABEL_FLAGS,
-} as const;
+};
 
 /** `vault keys list`: lists the slots and marks those that the given credential opens. */
 export function defineKeysList(command: Command, finish: Finish): void {
@@ -130,17 +118,13 @@ export function defineKeysStatus(command: Command, finish: Finish): void {
 
 const ROTATE_FLAGS = {
   ...TENANT_FLAGS,
-  master: {
-    flag: '--master',
-    env: 'VAULT_ROTATE_MASTER',
-    help: 'replace the master key, too; only the slot of the given credential remains',
-  },
-  indexes: {
-    flag: '--indexes',
-    env: 'VAULT_ROTATE_INDEXES',
-    help: 'replace the index keys, too; all fingerprints change',
-  },
-} as const;
+  master: flag(
+    '--master',
+    'replace the master key, too; only the slot of the given credential remains',
+    'VAULT_ROTATE_MASTER',
+  ),
+  indexes: flag('--indexes', 'replace the index keys, too; all fingerprints change', 'VAULT_ROTATE_INDEXES'),
+};
 
 const HELP = `
 Daemons and other commands keep running. The next rotation resumes an interrupted one.

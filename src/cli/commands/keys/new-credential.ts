@@ -11,6 +11,7 @@ import {
   readKeyFile,
   readPassphraseFile,
 } from '../../credential.ts';
+import { flag } from '../../global-flags.ts';
 import { filePath } from '../../output-path.ts';
 import { isTypedByHand, promptSecret } from '../../prompt.ts';
 import { writeWholeFile } from '../../whole-file.ts';
@@ -23,12 +24,8 @@ export interface NewCredential {
 }
 
 export const WEAK_PASSPHRASE_FLAGS = {
-  weakPassphrase: {
-    flag: '--weak-passphrase',
-    env: 'VAULT_WEAK_PASSPHRASE',
-    help: 'allow a passphrase of fewer than 12 characters',
-  },
-} as const;
+  weakPassphrase: flag('--weak-passphrase', 'allow a passphrase of fewer than 12 characters'),
+};
 
 /**
  * Resolves to the named credential, or to undefined if none is named or a prompt must read it. Creates a missing key

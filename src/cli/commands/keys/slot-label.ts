@@ -1,8 +1,9 @@
 import { Fault } from '../../../core/fault.ts';
+import { flag } from '../../global-flags.ts';
 
 export const LABEL_FLAGS = {
-  label: { flag: '--label <text>', env: 'VAULT_SLOT_LABEL', help: 'the label of the key slot; it is not secret' },
-} as const;
+  label: flag('--label <text>', 'the label of the key slot; it is not secret', 'VAULT_SLOT_LABEL'),
+};
 
 const LABEL = /^(?! )[\p{L}\p{M}\p{N}\p{P}\p{S} ]{1,40}(?<! )$/u;
 

@@ -6,7 +6,7 @@ import type { StorePlace } from '../../../vault/place.ts';
 import { namedCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import type { FlagsOf } from '../../flags-of.ts';
-import { type Environment, FLAGS, type FlagRows, flagValue, type GlobalFlags } from '../../global-flags.ts';
+import { type Environment, FLAGS, type FlagRows, flag, flagValue, type GlobalFlags } from '../../global-flags.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import type { Profile } from '../../profiles/profile.ts';
@@ -16,9 +16,7 @@ import { chooseTarget } from '../../target.ts';
 import { createTextReader } from '../../text-reader.ts';
 import { definePrinting } from '../define-printing.ts';
 
-const API_KEY_FLAGS = {
-  apiKey: { flag: '--api-key <->', env: 'VAULT_API_KEY', help: 'read the API key from standard input and save it' },
-} as const;
+const API_KEY_FLAGS = { apiKey: flag('--api-key <->', 'read the API key from standard input and save it') };
 
 type AddFlags = GlobalFlags & FlagsOf<typeof API_KEY_FLAGS>;
 

@@ -36,10 +36,7 @@ export function seedCalls(client: Client, apiKey: string): SeedCalls {
       params: id === undefined ? {} : { id },
       query: Object.entries(query).flatMap(([name, values]) => values.map((value) => [name, value] as const)),
       idempotencyKey,
-      ...(body !== undefined && {
-        mediaType: row.mediaType ?? 'application/json',
-        bodyText: stringifyJson(body),
-      }),
+      ...(body !== undefined && { mediaType: row.mediaType ?? 'application/json', bodyText: stringifyJson(body) }),
     });
     if (reply.status >= 400) throw problemOf(reply, place);
     return (reply.bodyText === undefined ? undefined : asObject(parseJson(reply.bodyText))) ?? {};

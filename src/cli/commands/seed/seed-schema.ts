@@ -83,18 +83,8 @@ export const SEED_SCHEMA: Schema = {
       },
       description: 'The name and the settings of the tenant of the calling key.',
     },
-    apps: {
-      type: 'object',
-      propertyNames: ITEM_NAME,
-      additionalProperties: APP,
-      description: 'Applications by name.',
-    },
-    tokens: {
-      type: 'object',
-      propertyNames: ITEM_NAME,
-      additionalProperties: TOKEN,
-      description: 'Tokens by name.',
-    },
+    apps: { type: 'object', propertyNames: ITEM_NAME, additionalProperties: APP, description: 'Applications by name.' },
+    tokens: { type: 'object', propertyNames: ITEM_NAME, additionalProperties: TOKEN, description: 'Tokens by name.' },
   },
 };
 

@@ -6,7 +6,7 @@ import type { VaultPlace } from '../../../vault/place.ts';
 import { readApiKey } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import type { FlagsOf } from '../../flags-of.ts';
-import { addFlags, type Environment, FLAGS, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, flag, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
 import { createPrinter } from '../../output/print-result.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
@@ -14,7 +14,6 @@ import { outputPath } from '../../output-path.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { report } from '../../report-failure.ts';
 import { chooseTarget, openTarget, placeOf } from '../../target.ts';
-import { SEED_FLAG } from '../dev/seed-flag.ts';
 import { applySeed } from './apply-seed.ts';
 import { loadSeed } from './seed-document.ts';
 import {
@@ -30,24 +29,12 @@ import { seedSchemaDocument } from './seed-schema.ts';
 import { parseSeed, seededRandom } from './seeded-random.ts';
 
 const APPLY_FLAGS = {
-  prune: {
-    flag: '--prune',
-    env: 'VAULT_PRUNE',
-    help: 'remove items of earlier applies that the files no longer name',
-  },
-  dryRun: { flag: '--dry-run', env: 'VAULT_DRY_RUN', help: 'print the changes without making them' },
-  seed: SEED_FLAG,
-  out: {
-    flag: '--out <format>',
-    env: 'VAULT_SEED_OUT',
-    help: 'print ids and keys instead of the summary: json or dotenv',
-  },
-  outFile: {
-    flag: '--out-file <path>',
-    env: 'VAULT_SEED_OUT_FILE',
-    help: 'a new file (0600) for ids and keys; - is standard output',
-  },
-} as const;
+  prune: flag('--prune', 'remove items of earlier applies that the files no longer name'),
+  dryRun: flag('--dry-run', 'print the changes without making them'),
+  ...FLAGS.seed,
+  out: flag('--out <format>', 'print ids and keys instead of the summary: json or dotenv', 'VAULT_SEED_OUT'),
+  outFile: flag('--out-file <path>', 'a new file (0600) for ids and keys; - is standard output', 'VAULT_SEED_OUT_FILE'),
+};
 
 type ApplyFlags = FlagsOf<typeof APPLY_FLAGS>;
 
@@ -110,7 +97,7 @@ export function defineSeedApply(command: Command, finish: Finish): void {
     const dryRun = isSwitchedOn(flags.dryRun, env, APPLY_FLAGS.dryRun);
     const out = outOf(flags, env, dryRun);
     const printer = createPrinter(flags, env, dryRun ? RESULT_VIEWS.seedPlan : RESULT_VIEWS.seedApply);
-    const seed = parseSeed(flagValue(flags.seed, env, SEED_FLAG));
+    const seed = parseSeed(flagValue(flags.seed, env, APPLY_FLAGS.seed));
     const document = await loadSeed(files, env, seed ?? 0);
     const target = chooseTarget(flags, env);
     const apiKey = await readApiKey(flags, env);

@@ -9,6 +9,7 @@ import type { FlagsOf } from '../../flags-of.ts';
 import {
   type Environment,
   FLAGS,
+  flag,
   flagValue,
   type GlobalFlags,
   isSwitchedOn,
@@ -18,7 +19,6 @@ import {
 import { filePath } from '../../output-path.ts';
 import { parseByteSize, parseDuration, parseRate, parseWhole } from '../../quantities.ts';
 import { includedActiveTokens } from '../../target.ts';
-import { SEED_FLAG } from '../dev/seed-flag.ts';
 import type { Retention } from './audit-retention.ts';
 
 export const DEFAULT_HEADER_PREFIX = 'SVC';
@@ -26,122 +26,63 @@ const METRICS_ADDRESS: MetricsAddress = { host: '127.0.0.1', port: 9484 };
 
 /** The flags of `vault serve`, besides those that open the file. */
 export const SERVE_FLAGS = {
-  dev: { flag: '--dev', env: 'VAULT_DEV', help: 'create a vault with its API keys; temporary without --file' },
-  seedFile: {
-    flag: '--seed-file <path...>',
-    env: 'VAULT_SEED_FILE',
-    help: 'with --dev: seed files to apply before the first request',
-  },
-  seed: SEED_FLAG,
-  ui: { flag: '--ui', env: 'VAULT_DEV_UI', help: 'with --dev: serve the console to other machines, too' },
-  noUi: { flag: '--no-ui', env: 'VAULT_DEV_UI', help: 'with --dev: serve no console' },
-  host: { flag: '--host <address>', env: 'VAULT_HOST', help: 'the address to listen on (default: 127.0.0.1)' },
-  port: { flag: '--port <number>', env: 'VAULT_PORT', help: 'the port to listen on, 0 for a free one (default: 8484)' },
-  socket: { flag: '--socket <path>', env: 'VAULT_SOCKET', help: 'a Unix socket to listen on, instead of a port' },
-  workers: {
-    flag: '--workers <number>',
-    env: 'VAULT_WORKERS',
-    help: 'the number of processes that share the port, 1 to 64 (default: 1)',
-  },
-  storeWait: {
-    flag: '--store-wait <duration>',
-    env: 'VAULT_STORE_WAIT',
-    help: 'how long to wait at the start for a --store that is not reachable: 0s, 2m (default: 30s)',
-  },
+  dev: flag('--dev', 'create a vault with its API keys; temporary without --file'),
+  seedFile: flag('--seed-file <path...>', 'with --dev: seed files to apply before the first request'),
+  ...FLAGS.seed,
+  ui: flag('--ui', 'with --dev: serve the console to other machines, too', 'VAULT_DEV_UI'),
+  noUi: flag('--no-ui', 'with --dev: serve no console', 'VAULT_DEV_UI'),
+  host: flag('--host <address>', 'the address to listen on (default: 127.0.0.1)'),
+  port: flag('--port <number>', 'the port to listen on, 0 for a free one (default: 8484)'),
+  socket: flag('--socket <path>', 'a Unix socket to listen on, instead of a port'),
+  workers: flag('--workers <number>', 'the number of processes that share the port, 1 to 64 (default: 1)'),
+  storeWait: flag(
+    '--store-wait <duration>',
+    'how long to wait at the start for a --store that is not reachable: 0s, 2m (default: 30s)',
+  ),
   headerPrefix: FLAGS.daemon.headerPrefix,
-  readyFile: { flag: '--ready-file <path>', env: 'VAULT_READY_FILE', help: 'a file to write when the daemon is ready' },
-  log: {
-    flag: '--log [format]',
-    env: 'VAULT_LOG',
-    help: 'one line per request on stderr: text, json or false (default: json; text with --dev)',
-  },
-  noLog: { flag: '--no-log', env: 'VAULT_LOG', help: 'print no request lines' },
-  logFile: {
-    flag: '--log-file <path>',
-    env: 'VAULT_LOG_FILE',
-    help: 'a file to append the request lines to, instead of stderr; SIGUSR2 reopens it',
-  },
-  metrics: {
-    flag: '--metrics [address]',
-    env: 'VAULT_METRICS',
-    help: 'an address that serves /metrics for Prometheus (without a value: 127.0.0.1:9484; default: off)',
-  },
-  tlsCert: {
-    flag: '--tls-cert <path>',
-    env: 'VAULT_TLS_CERT',
-    help: 'the certificate for HTTPS, PEM; SIGHUP reloads it',
-  },
-  tlsKey: { flag: '--tls-key <path>', env: 'VAULT_TLS_KEY', help: 'the key of the certificate, PEM' },
-  hostName: {
-    flag: '--host-name <name...>',
-    env: 'VAULT_HOST_NAME',
-    help: 'a host name that requests may use, besides localhost and --host; repeatable (comma-separated in VAULT_HOST_NAME)',
-  },
-  insecureHttp: {
-    flag: '--insecure-http',
-    env: 'VAULT_INSECURE_HTTP',
-    help: 'allow plain HTTP on an address that other machines can reach',
-  },
-  includedActiveTokens: {
-    flag: '--included-active-tokens <number>',
-    env: 'VAULT_INCLUDED_ACTIVE_TOKENS',
-    help: 'included_monthly_active_tokens of the usage report (default: 1000)',
-  },
-  audit: {
-    flag: '--audit <level>',
-    env: 'VAULT_AUDIT',
-    help: `the calls to record: ${Object.entries(AUDIT_LEVELS)
+  readyFile: flag('--ready-file <path>', 'a file to write when the daemon is ready'),
+  log: flag('--log [format]', 'one line per request on stderr: text, json or false (default: json; text with --dev)'),
+  noLog: flag('--no-log', 'print no request lines', 'VAULT_LOG'),
+  logFile: flag('--log-file <path>', 'a file to append the request lines to, instead of stderr; SIGUSR2 reopens it'),
+  metrics: flag(
+    '--metrics [address]',
+    'an address that serves /metrics for Prometheus (without a value: 127.0.0.1:9484; default: off)',
+  ),
+  tlsCert: flag('--tls-cert <path>', 'the certificate for HTTPS, PEM; SIGHUP reloads it'),
+  tlsKey: flag('--tls-key <path>', 'the key of the certificate, PEM'),
+  hostName: flag(
+    '--host-name <name...>',
+    'a host name that requests may use, besides localhost and --host; repeatable (comma-separated in VAULT_HOST_NAME)',
+  ),
+  insecureHttp: flag('--insecure-http', 'allow plain HTTP on an address that other machines can reach'),
+  includedActiveTokens: flag(
+    '--included-active-tokens <number>',
+    'included_monthly_active_tokens of the usage report (default: 1000)',
+  ),
+  audit: flag(
+    '--audit <level>',
+    `the calls to record: ${Object.entries(AUDIT_LEVELS)
       .map(([level, what]) => `${level} (${what})`)
       .join(', ')}; default: ${DEFAULT_AUDIT_LEVEL}`,
-  },
-  auditStrict: {
-    flag: '--audit-strict',
-    env: 'VAULT_AUDIT_STRICT',
-    help: 'write the audit entry of a reveal to disk before the reply',
-  },
-  auditKeep: {
-    flag: '--audit-keep <duration>',
-    env: 'VAULT_AUDIT_KEEP',
-    help: 'move audit entries older than this (400d) to --audit-archive',
-  },
-  auditArchive: {
-    flag: '--audit-archive <folder>',
-    env: 'VAULT_AUDIT_ARCHIVE',
-    help: 'the folder for the archives of --audit-keep',
-  },
-  corsOrigin: {
-    flag: '--cors-origin <origin...>',
-    env: 'VAULT_CORS_ORIGIN',
-    help: 'an origin whose web pages may use public and expiring keys; repeatable (comma-separated in VAULT_CORS_ORIGIN)',
-  },
-  rateLimit: {
-    flag: '--rate-limit <rate>',
-    env: 'VAULT_RATE_LIMIT',
-    help: 'the calls that each application may make: 100/s, 600/m or 5000/h (default: no limit)',
-  },
-  maxConnections: {
-    flag: '--max-connections <number>',
-    env: 'VAULT_MAX_CONNECTIONS',
-    help: 'the maximum number of open connections (default: no limit)',
-  },
-  maxBody: { flag: '--max-body <size>', env: 'VAULT_MAX_BODY', help: 'the largest request body (default: 1MiB)' },
-  maxUrl: { flag: '--max-url <size>', env: 'VAULT_MAX_URL', help: 'the longest request URL (default: 8KiB)' },
-  maxHeaders: {
-    flag: '--max-headers <size>',
-    env: 'VAULT_MAX_HEADERS',
-    help: 'the largest request headers (default: 16KiB)',
-  },
-  maxDepth: {
-    flag: '--max-depth <number>',
-    env: 'VAULT_MAX_DEPTH',
-    help: `the maximum nesting of JSON in a body, 1 to ${MAX_DEPTH} (default: 64)`,
-  },
-  maxResponse: {
-    flag: '--max-response <size>',
-    env: 'VAULT_MAX_RESPONSE',
-    help: 'the largest response (default: 16MiB)',
-  },
-} as const;
+  ),
+  auditStrict: flag('--audit-strict', 'write the audit entry of a reveal to disk before the reply'),
+  auditKeep: flag('--audit-keep <duration>', 'move audit entries older than this (400d) to --audit-archive'),
+  auditArchive: flag('--audit-archive <folder>', 'the folder for the archives of --audit-keep'),
+  corsOrigin: flag(
+    '--cors-origin <origin...>',
+    'an origin whose web pages may use public and expiring keys; repeatable (comma-separated in VAULT_CORS_ORIGIN)',
+  ),
+  rateLimit: flag(
+    '--rate-limit <rate>',
+    'the calls that each application may make: 100/s, 600/m or 5000/h (default: no limit)',
+  ),
+  maxConnections: flag('--max-connections <number>', 'the maximum number of open connections (default: no limit)'),
+  maxBody: flag('--max-body <size>', 'the largest request body (default: 1MiB)'),
+  maxUrl: flag('--max-url <size>', 'the longest request URL (default: 8KiB)'),
+  maxHeaders: flag('--max-headers <size>', 'the largest request headers (default: 16KiB)'),
+  maxDepth: flag('--max-depth <number>', `the maximum nesting of JSON in a body, 1 to ${MAX_DEPTH} (default: 64)`),
+  maxResponse: flag('--max-response <size>', 'the largest response (default: 16MiB)'),
+};
 
 /** The typed flags of `vault serve`. `log` and `metrics` are true for `--log` and `--metrics` without a value. */
 export type ServeFlags = FlagsOf<typeof SERVE_FLAGS>;
@@ -219,9 +160,7 @@ function retentionOf(flags: ServeFlags, env: Environment): Retention | undefined
     throw new Fault(
       'usage',
       `${keep === undefined ? '--audit-archive needs --audit-keep' : '--audit-keep needs --audit-archive'}`,
-      {
-        hint: 'set both to archive old audit entries (VAULT_AUDIT_KEEP, VAULT_AUDIT_ARCHIVE)',
-      },
+      { hint: 'set both to archive old audit entries (VAULT_AUDIT_KEEP, VAULT_AUDIT_ARCHIVE)' },
     );
   }
   const keepMs = parseDuration('--audit-keep', keep, '400d');

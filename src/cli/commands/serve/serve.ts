@@ -342,10 +342,7 @@ async function devConsole(
   return createConsoleLink({
     client,
     apiKeys: [keys.management_key, keys.private_key],
-    about: {
-      header_prefix: headerPrefix,
-      audit_level: settings.auditLevel ?? DEFAULT_AUDIT_LEVEL,
-    },
+    about: { header_prefix: headerPrefix, audit_level: settings.auditLevel ?? DEFAULT_AUDIT_LEVEL },
     holder,
     secure: tls !== undefined,
     idleMs: DEV_SESSION_MS,

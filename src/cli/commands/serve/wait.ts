@@ -6,7 +6,15 @@ import { Fault } from '../../../core/fault.ts';
 import { errorCode } from '../../error-code.ts';
 import type { Finish } from '../../exit-codes.ts';
 import type { FlagsOf } from '../../flags-of.ts';
-import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
+import {
+  addFlags,
+  type Environment,
+  FLAGS,
+  flag,
+  flagValue,
+  type GlobalFlags,
+  typedFlags,
+} from '../../global-flags.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { parseDuration } from '../../quantities.ts';
 import { readTrusted } from '../../target.ts';
@@ -18,13 +26,9 @@ const PAUSE_MS = 100;
 /** The minimum duration of an attempt, in milliseconds: even `--timeout 0ms` makes one attempt. */
 const MIN_MS = 100;
 const WAIT_FLAGS = {
-  timeout: {
-    flag: '--timeout <duration>',
-    env: 'VAULT_TIMEOUT',
-    help: 'the longest wait: 500ms, 30s, 2m (default: 30s)',
-  },
+  timeout: flag('--timeout <duration>', 'the longest wait: 500ms, 30s, 2m (default: 30s)'),
   readyFile: ENV_FLAGS.readyFile,
-} as const;
+};
 
 type WaitFlags = FlagsOf<typeof WAIT_FLAGS> & GlobalFlags;
 

@@ -14,10 +14,7 @@ export type SignalWork = (signal: WorkSignal) => Promise<boolean>;
  */
 export function workSignals({ tls, logFile }: Pick<ServeOptions, 'tls' | 'logFile'>): readonly WorkSignal[] {
   if (process.platform === 'win32') return [];
-  const isWork = {
-    SIGHUP: tls !== undefined && !process.stderr.isTTY,
-    SIGUSR2: logFile !== undefined,
-  };
+  const isWork = { SIGHUP: tls !== undefined && !process.stderr.isTTY, SIGUSR2: logFile !== undefined };
   return WORK_SIGNALS.filter((signal) => isWork[signal]);
 }
 

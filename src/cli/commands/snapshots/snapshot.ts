@@ -5,7 +5,7 @@ import type { FileHolderOptions } from '../../../vault/key-holder.ts';
 import type { VaultSnapshots } from '../../../vault/snapshots.ts';
 import { readCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, FLAGS } from '../../global-flags.ts';
+import { addFlags, FLAGS, flag } from '../../global-flags.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { confirmLoss } from '../../prompt.ts';
@@ -15,9 +15,7 @@ import { type Asked, openDevDaemon } from '../dev/dev-daemon.ts';
 import { closing, defineOnFile } from '../on-file.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 
-const SAVE_FLAGS = {
-  replace: { flag: '--replace', env: 'VAULT_REPLACE', help: 'overwrite the snapshot of this name' },
-} as const;
+const SAVE_FLAGS = { replace: flag('--replace', 'overwrite the snapshot of this name') };
 
 const NAME = 'lower-case letters, digits, - and _';
 
@@ -91,13 +89,7 @@ export function defineSnapshotDelete(command: Command, finish: Finish): void {
   command.addHelpText('after', DAEMON_HELP);
 }
 
-const RESET_FLAGS = {
-  compact: {
-    flag: '--compact',
-    env: 'VAULT_COMPACT',
-    help: 'also return free space to the file system, like `vault compact`',
-  },
-} as const;
+const RESET_FLAGS = { compact: flag('--compact', 'also return free space to the file system, like `vault compact`') };
 
 /** `vault reset`: removes all tokens. */
 export function defineReset(command: Command, finish: Finish): void {
@@ -137,7 +129,7 @@ interface SnapshotWork {
   readonly onDaemon: Asked;
 }
 
-const ROWS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.profile, ...FLAGS.key } as const;
+const ROWS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.profile, ...FLAGS.key };
 
 /** Defines a subcommand for a file or a daemon. `prepare` checks the flags and asks for confirmation. */
 function define(

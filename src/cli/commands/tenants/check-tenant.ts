@@ -1,15 +1,10 @@
 import { PLAIN_TEXT, UUID } from '../../../contract/patterns.ts';
 import { TENANT } from '../../../contract/tenant.ts';
 import { Fault } from '../../../core/fault.ts';
+import { flag } from '../../global-flags.ts';
 
 /** The flag of commands that work on all tenants unless the flag names one. */
-export const TENANT_FLAGS = {
-  tenant: {
-    flag: '--tenant <id>',
-    env: 'VAULT_TENANT_ID',
-    help: 'only this tenant, by id',
-  },
-} as const;
+export const TENANT_FLAGS = { tenant: flag('--tenant <id>', 'only this tenant, by id', 'VAULT_TENANT_ID') };
 
 /**
  * Returns the value of `--tenant`, a UUID in any case; undefined without the flag. Throws the fault `usage` for other

@@ -3,7 +3,7 @@ import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { Vault } from '../../../vault/vault.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, FLAGS, type FlagRow } from '../../global-flags.ts';
+import { addFlags, FLAGS, type FlagRow, flag } from '../../global-flags.ts';
 import { type KeyMember, withKeyFile } from '../../key-out.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -11,12 +11,8 @@ import type { CommandLine } from '../define-printing.ts';
 import { closing, defineOnVault } from '../on-file.ts';
 import { checkTenantId, checkTenantName } from './check-tenant.ts';
 
-const NAME = { flag: '--name <name>', env: 'VAULT_TENANT_NAME', help: 'the display name of the tenant' } as const;
-const TENANT = {
-  flag: '--tenant <id>',
-  env: 'VAULT_TENANT_ID',
-  help: 'the id of the tenant (default: the only one)',
-} as const;
+const NAME = flag('--name <name>', 'the display name of the tenant', 'VAULT_TENANT_NAME');
+const TENANT = flag('--tenant <id>', 'the id of the tenant (default: the only one)', 'VAULT_TENANT_ID');
 
 /** `vault tenant create`: creates a tenant. Needs the key of the vault, but no API key. */
 export function defineTenantCreate(command: Command, finish: Finish): void {

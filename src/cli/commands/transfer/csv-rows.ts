@@ -154,9 +154,7 @@ export async function* csvRows(
       throw new Fault(
         'invalid_data',
         `line ${line} of the CSV has ${cells.length} cells, but the header has ${header.length}`,
-        {
-          hint: first === undefined ? 'put quotes around a cell with a comma' : `add a cell for the column ${first}`,
-        },
+        { hint: first === undefined ? 'put quotes around a cell with a comma' : `add a cell for the column ${first}` },
       );
     }
     yield { line, body: bodyOf(type, at, cells) };

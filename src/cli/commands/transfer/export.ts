@@ -9,6 +9,7 @@ import {
   addFlags,
   type Environment,
   FLAGS,
+  flag,
   flagValue,
   type GlobalFlags,
   isSwitchedOn,
@@ -29,23 +30,11 @@ import { chooseSeal, SEAL_FLAGS, type SealFlags } from './seal-flags.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
 const EXPORT_FLAGS = {
-  out: {
-    flag: '--out <path>',
-    env: 'VAULT_OUT',
-    help: 'a new file (0600); - is standard output (default)',
-  },
-  format: { flag: '--format <format>', env: 'VAULT_EXPORT_FORMAT', help: 'ndjson or csv (default: ndjson)' },
-  masked: {
-    flag: '--masked',
-    env: 'VAULT_MASKED',
-    help: 'export only the masked forms, unsealed by default; not with --url',
-  },
-  tenant: {
-    flag: '--tenant <id>',
-    env: 'VAULT_TENANT_ID',
-    help: 'the tenant to export (default: the only one)',
-  },
-} as const;
+  out: flag('--out <path>', 'a new file (0600); - is standard output (default)'),
+  format: flag('--format <format>', 'ndjson or csv (default: ndjson)', 'VAULT_EXPORT_FORMAT'),
+  masked: flag('--masked', 'export only the masked forms, unsealed by default; not with --url'),
+  tenant: flag('--tenant <id>', 'the tenant to export (default: the only one)', 'VAULT_TENANT_ID'),
+};
 
 type ExportFlags = FlagsOf<typeof EXPORT_FLAGS> & SealFlags;
 
@@ -128,9 +117,7 @@ async function openSource(flags: ExportFlags & GlobalFlags, env: Environment, ma
       throw new Fault(
         'usage',
         '--masked works only with --file and --store; a daemon masks according to the rules of the API key',
-        {
-          hint: 'export with the key of an application whose rules mask',
-        },
+        { hint: 'export with the key of an application whose rules mask' },
       );
     }
     const apiKey = await readApiKey(flags, env);

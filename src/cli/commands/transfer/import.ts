@@ -4,7 +4,7 @@ import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import type { FlagsOf } from '../../flags-of.ts';
-import { addFlags, type Environment, FLAGS, flagValue, typedFlags } from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, flag, flagValue, typedFlags } from '../../global-flags.ts';
 import { isSignalExit } from '../../interrupt.ts';
 import { createPrinter } from '../../output/print-result.ts';
 import { progressLine } from '../../output/progress-line.ts';
@@ -24,30 +24,22 @@ import { OPEN_FLAGS, type OpenFlags } from './seal-flags.ts';
 import { reasonOf } from './send-row.ts';
 
 const IMPORT_FLAGS = {
-  format: {
-    flag: '--format <format>',
-    env: 'VAULT_IMPORT_FORMAT',
-    help: 'ndjson or csv (default: csv for a file *.csv, else ndjson)',
-  },
-  type: { flag: '--type <type>', env: 'VAULT_IMPORT_TYPE', help: 'the token type of the rows of a CSV' },
-  errors: {
-    flag: '--errors <path>',
-    env: 'VAULT_IMPORT_ERRORS',
-    help: 'a new file for refused rows, one JSON line each',
-  },
-  resume: {
-    flag: '--resume <path>',
-    env: 'VAULT_IMPORT_RESUME',
-    help: 'a journal; the same journal resumes a stopped import',
-  },
-} as const;
+  format: flag(
+    '--format <format>',
+    'ndjson or csv (default: csv for a file *.csv, else ndjson)',
+    'VAULT_IMPORT_FORMAT',
+  ),
+  type: flag('--type <type>', 'the token type of the rows of a CSV', 'VAULT_IMPORT_TYPE'),
+  errors: flag('--errors <path>', 'a new file for refused rows, one JSON line each', 'VAULT_IMPORT_ERRORS'),
+  resume: flag('--resume <path>', 'a journal; the same journal resumes a stopped import', 'VAULT_IMPORT_RESUME'),
+};
 
 /** The repeatable flag `--map`, which the table cannot define. */
-const MAP_FLAG = {
-  flag: '--map <member=column>',
-  env: 'VAULT_IMPORT_MAP',
-  help: 'the CSV column of a member; repeatable (comma-separated in VAULT_IMPORT_MAP)',
-} as const;
+const MAP_FLAG = flag(
+  '--map <member=column>',
+  'the CSV column of a member; repeatable (comma-separated in VAULT_IMPORT_MAP)',
+  'VAULT_IMPORT_MAP',
+);
 
 type ImportFlags = FlagsOf<typeof IMPORT_FLAGS> & OpenFlags & { readonly map?: readonly string[] };
 

@@ -1,43 +1,27 @@
 import { Fault } from '../../../core/fault.ts';
 import type { NamedOpener, NamedSeal } from '../../../vault/transfer.ts';
 import type { FlagsOf } from '../../flags-of.ts';
-import { type Environment, flagValue, isSwitchedOn } from '../../global-flags.ts';
+import { type Environment, flag, flagValue, isSwitchedOn } from '../../global-flags.ts';
 import { canPrompt, promptSecret } from '../../prompt.ts';
 import { readSecretFile } from '../../secret-file.ts';
 import { decodeText } from '../../text-reader.ts';
 
 const PASSPHRASE_FLAG = {
-  sealPassphraseFile: {
-    flag: '--seal-passphrase-file <path>',
-    env: 'VAULT_SEAL_PASSPHRASE_FILE',
-    help: 'a file with the passphrase of a sealed export',
-  },
-} as const;
+  sealPassphraseFile: flag('--seal-passphrase-file <path>', 'a file with the passphrase of a sealed export'),
+};
 
 /** The recipient or passphrase that seals an export. */
 export const SEAL_FLAGS = {
-  recipient: {
-    flag: '--recipient <key>',
-    env: 'VAULT_RECIPIENT',
-    help: 'seal for this public key from `vault keygen`',
-  },
+  recipient: flag('--recipient <key>', 'seal for this public key from `vault keygen`'),
   ...PASSPHRASE_FLAG,
-  plaintext: {
-    flag: '--plaintext',
-    env: 'VAULT_PLAINTEXT',
-    help: 'do not seal: anybody with the file can read the tokens',
-  },
-} as const;
+  plaintext: flag('--plaintext', 'do not seal: anybody with the file can read the tokens'),
+};
 
 /** The credential that opens a sealed export. */
 export const OPEN_FLAGS = {
-  identity: {
-    flag: '--identity <path>',
-    env: 'VAULT_IDENTITY',
-    help: 'the secret key file from `vault keygen`',
-  },
+  identity: flag('--identity <path>', 'the secret key file from `vault keygen`'),
   ...PASSPHRASE_FLAG,
-} as const;
+};
 
 export type SealFlags = FlagsOf<typeof SEAL_FLAGS>;
 export type OpenFlags = FlagsOf<typeof OPEN_FLAGS>;

@@ -8,6 +8,7 @@ import {
   addFlags,
   type Environment,
   FLAGS,
+  flag,
   flagValue,
   type GlobalFlags,
   typedFlags,
@@ -35,19 +36,15 @@ const STOP_MS = 1_000;
 
 const UI_FLAGS = {
   ...VAULT_FLAGS,
-  apiKeyFile: {
-    flag: '--api-key-file <path...>',
-    env: FLAGS.key.apiKeyFile.env,
-    help: 'a file with an API key for the page; repeatable. VAULT_API_KEY contains the key itself',
-  },
-  port: { flag: '--port <number>', env: 'VAULT_UI_PORT', help: 'the port of the page (default: a free one)' },
-  noOpen: { flag: '--no-open', env: 'VAULT_UI_OPEN', help: 'print the link without opening a browser' },
-  idle: {
-    flag: '--idle <duration>',
-    env: 'VAULT_UI_IDLE',
-    help: 'end after this time without a request: 10m, 2h (default: 30m)',
-  },
-} as const;
+  apiKeyFile: flag(
+    '--api-key-file <path...>',
+    'a file with an API key for the page; repeatable. VAULT_API_KEY contains the key itself',
+    FLAGS.key.apiKeyFile.env,
+  ),
+  port: flag('--port <number>', 'the port of the page (default: a free one)', 'VAULT_UI_PORT'),
+  noOpen: flag('--no-open', 'print the link without opening a browser', 'VAULT_UI_OPEN'),
+  idle: flag('--idle <duration>', 'end after this time without a request: 10m, 2h (default: 30m)', 'VAULT_UI_IDLE'),
+};
 
 /** The typed flags. `open` is false with `--no-open`. */
 type UiFlags = Omit<FlagsOf<typeof UI_FLAGS>, 'noOpen'> & { readonly open?: boolean };
@@ -103,10 +100,7 @@ async function showConsole(
       client,
       sendToDev: dev?.send,
       apiKeys,
-      about: {
-        url: nameOf(target),
-        header_prefix: headerPrefix,
-      },
+      about: { url: nameOf(target), header_prefix: headerPrefix },
       holder:
         target.kind === 'direct' && credential !== undefined
           ? holderCommands(
