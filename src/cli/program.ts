@@ -1,7 +1,7 @@
 import { Command, type CommanderError } from 'commander';
 import { OPERATIONS, type OperationId } from '../contract/operations.ts';
 import { Fault } from '../core/fault.ts';
-import { completeLocalHelp, LOCAL_COMMANDS } from './commands/local-commands.ts';
+import { LOCAL_COMMANDS } from './commands/local-commands.ts';
 import { defineOperation } from './derive/operation-command.ts';
 import type { Finish } from './exit-codes.ts';
 import { addFlags, GLOBAL_FLAGS } from './global-flags.ts';
@@ -13,7 +13,7 @@ import { VERSION } from './version.ts';
 
 /** A subcommand: its words, and the function that adds its flags and action. */
 export interface Entry {
-  readonly words: readonly [string] | readonly [string, string];
+  readonly words: readonly string[];
   readonly summary: string;
   /** The heading of the subcommand's group in the help. */
   readonly group: string;
@@ -110,25 +110,10 @@ export function nounOf(word: string): string | undefined {
 export function allEntries(): readonly Entry[] {
   const operations = (Object.keys(OPERATIONS) as OperationId[]).map((id): Entry => {
     const { cli, summary } = OPERATIONS[id];
-    return {
-      words: cli.command,
-      summary,
-      group: OPERATIONS_GROUP,
-      define: (command, finish) => defineOperation(command, id, finish),
-    };
+    const define: Entry['define'] = (command, finish) => defineOperation(command, id, finish);
+    return { words: cli.command, summary, group: OPERATIONS_GROUP, define };
   });
-  const local = LOCAL_COMMANDS.map((row): Entry => {
-    return {
-      words: row.command,
-      summary: row.summary,
-      group: LOCAL_GROUP,
-      define: async (command, finish) => {
-        (await row.load())(command, finish);
-        completeLocalHelp(command, row.command);
-      },
-    };
-  });
-  return [...operations, ...local];
+  return [...operations, ...LOCAL_COMMANDS.map((row) => ({ ...row, group: LOCAL_GROUP }))];
 }
 
 function addNoun(root: Command, noun: string, row: NounRow, verbs: readonly Entry[], finish: Finish): void {

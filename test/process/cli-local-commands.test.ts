@@ -299,7 +299,7 @@ describe('vault serve', () => {
 });
 
 describe('the help of the commands without an endpoint', () => {
-  it.each(LOCAL_COMMANDS.map((row) => [row.command.join(' '), row.command] as const))(
+  it.each(LOCAL_COMMANDS.map(({ words }) => [words.join(' '), words] as const))(
     'vault %s names the variable of every flag',
     async (_name, words) => {
       const { stdout } = await place.vault([...words, '--help']);

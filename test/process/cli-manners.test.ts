@@ -17,7 +17,7 @@ const PASSPHRASE = 'orchid lantern battery staple';
 const ROWS = Object.values<Operation>(OPERATIONS);
 const COMMANDS: readonly (readonly string[])[] = [
   ...ROWS.map((row) => [...row.cli.command, ...(row.cli.arguments ?? []).map(() => 'some-id')]),
-  ...LOCAL_COMMANDS.map((row) => row.command).filter(([word]) => word !== 'serve'),
+  ...LOCAL_COMMANDS.map(({ words }) => words).filter(([word]) => word !== 'serve'),
 ];
 
 const place = makePlace();
@@ -114,8 +114,7 @@ describe('without a terminal no command waits for an answer', () => {
     'keygen',
     'migrate',
   ];
-  const ON_FILE = [...ROWS.map((row) => row.cli), ...LOCAL_COMMANDS]
-    .map(({ command }) => command)
+  const ON_FILE = [...ROWS.map((row) => row.cli.command), ...LOCAL_COMMANDS.map(({ words }) => words)]
     .filter((command) => command.join(' ') !== 'seed schema')
     .filter(([word]) => !NO_FILE.includes(word));
 

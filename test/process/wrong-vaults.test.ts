@@ -120,10 +120,10 @@ async function run(words: readonly string[]) {
 
 /** Returns the flags that a command defines. */
 async function flagsOf(words: string): Promise<readonly (string | undefined)[]> {
-  const row = LOCAL_COMMANDS.find(({ command }) => command.join(' ') === words);
+  const row = LOCAL_COMMANDS.find((one) => one.words.join(' ') === words);
   if (row === undefined) return ['--file', '--url', '--key-file', '--api-key-file'];
   const command = new Command();
-  (await row.load())(command, () => undefined);
+  await row.define(command, () => undefined);
   return command.options.map(({ long }) => long);
 }
 
@@ -147,8 +147,8 @@ async function runAll(flag: '--file' | '--url', value: string) {
 
 it('the table has every command with --file or --url', async () => {
   const missing = [];
-  for (const { command } of LOCAL_COMMANDS) {
-    const words = command.join(' ');
+  for (const row of LOCAL_COMMANDS) {
+    const words = row.words.join(' ');
     const flags = await flagsOf(words);
     const isThere = Object.hasOwn(COMMANDS, words);
     if ((flags.includes('--file') || flags.includes('--url')) && !isThere) missing.push(words);

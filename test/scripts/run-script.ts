@@ -284,10 +284,12 @@ export async function runScript(
   }
 }
 
+/** The commands without an endpoint that work on a target, as operations do. */
+const ON_TARGETS: readonly string[] = ['ui', 'seed apply'];
+
 function isLocal(words: readonly string[]): boolean {
-  return LOCAL_COMMANDS.some(
-    ({ command, usesTarget }) => usesTarget !== true && command.every((word, at) => words[at] === word),
-  );
+  const found = LOCAL_COMMANDS.find((row) => row.words.every((word, at) => words[at] === word));
+  return found !== undefined && !ON_TARGETS.includes(found.words.join(' '));
 }
 
 interface StepVariables {

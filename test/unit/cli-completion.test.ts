@@ -11,7 +11,7 @@ import { TOKEN_TYPES } from '../../src/contract/token-types.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const ROWS = Object.values<Operation>(OPERATIONS);
-const COMMANDS = [...ROWS.map((row) => row.cli.command), ...LOCAL_COMMANDS.map((row) => row.command)];
+const COMMANDS = [...ROWS.map((row) => row.cli.command), ...LOCAL_COMMANDS.map(({ words }) => words)];
 
 const folder = temporaryFolder();
 beforeAll(async () => {

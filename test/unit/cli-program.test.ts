@@ -52,10 +52,10 @@ describe('the command line', () => {
     for (const example of row.cli.examples) expect(stdout).toContain(example);
   });
 
-  it.each(LOCAL_COMMANDS.map((row) => [row.command.join(' '), row] as const))('%s has help', async (_words, row) => {
-    const { stdout, exitCode } = await run('help', ...row.command);
+  it.each(LOCAL_COMMANDS.map(({ words }) => [words.join(' '), words] as const))('%s has help', async (name, words) => {
+    const { stdout, exitCode } = await run('help', ...words);
     expect(exitCode).toBe(0);
-    expect(stdout).toContain(`Usage: vault ${row.command.join(' ')}`);
+    expect(stdout).toContain(`Usage: vault ${name}`);
     expect(stdout.split('\n').filter((line) => line.length > 80)).toEqual([]);
     const examples =
       stdout
@@ -63,11 +63,11 @@ describe('the command line', () => {
         ?.trimEnd()
         .replaceAll(/ \\\n +/g, ' ')
         .split('\n') ?? [];
-    expect(examples.join('\n')).toContain(`vault ${row.command.join(' ')}`);
+    expect(examples.join('\n')).toContain(`vault ${name}`);
     for (const example of examples) {
       const own = example.split(' -- ')[0]?.split(' | ')[0] ?? '';
-      if (!own.includes(`vault ${row.command.join(' ')}`)) continue;
-      for (const [flag] of own.matchAll(/--[a-z-]+/g)) expect(await flagsOf(row.command)).toContain(flag);
+      if (!own.includes(`vault ${name}`)) continue;
+      for (const [flag] of own.matchAll(/--[a-z-]+/g)) expect(await flagsOf(words)).toContain(flag);
     }
   });
 
@@ -94,7 +94,7 @@ describe('the command line', () => {
   });
 
   it('has no two subcommands with the same name', () => {
-    const words = [...ROWS.map(([, row]) => row.cli.command), ...LOCAL_COMMANDS.map((row) => row.command)].map((one) =>
+    const words = [...ROWS.map(([, row]) => row.cli.command), ...LOCAL_COMMANDS.map((row) => row.words)].map((one) =>
       one.join(' '),
     );
     expect(new Set(words).size).toBe(words.length);
@@ -122,8 +122,8 @@ describe('the command line', () => {
     expect(stdout.trimEnd().split('\n').length).toBeLessThanOrEqual(45);
   });
 
-  it.each([...LOCAL_COMMANDS, ...Object.entries(NOUNS).map(([noun, row]) => ({ command: [noun], ...row }))])(
-    '$command is summed up in eight words',
+  it.each([...LOCAL_COMMANDS, ...Object.entries(NOUNS).map(([noun, row]) => ({ words: [noun], ...row }))])(
+    '$words is summed up in eight words',
     ({ summary }) => {
       expect(summary.split(' ').length).toBeLessThanOrEqual(8);
     },

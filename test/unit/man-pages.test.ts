@@ -10,7 +10,7 @@ import { OPERATIONS } from '../../src/contract/operations.ts';
 
 const COMMANDS = [
   ...Object.values(OPERATIONS).map(({ cli }) => cli.command),
-  ...LOCAL_COMMANDS.map(({ command }) => command),
+  ...LOCAL_COMMANDS.map(({ words }) => words),
 ].map((words) => [words.join(' '), words] as const);
 
 const pages = await manPages();

@@ -3,46 +3,18 @@ import type { Finish } from '../exit-codes.ts';
 
 type Define = (command: Command, finish: Finish) => void;
 
-interface LocalCommand {
-  readonly command: readonly [string] | readonly [string, string];
-  readonly summary: string;
-  /** Whether the command works on a target (a file or a daemon), as operations do. */
-  readonly usesTarget: boolean;
-  /**
-   * Resolves to the function that adds the subcommand's flags and action. Called only when the subcommand is needed.
-   */
-  readonly load: () => Promise<Define>;
-}
-
-/** The name of the export that defines the command, the summary, and whether the command works on a target. */
-type Row<Name extends string> = readonly [define: Name, summary: string, target?: 'target'];
-
 /** The subcommands without an endpoint. */
-export const LOCAL_COMMANDS: readonly LocalCommand[] = [
-  ...commandsOf(() => import('./file/init.ts'), {
-    init: ['defineInit', 'Create a vault and its first tenant'],
-  }),
-  ...commandsOf(() => import('./serve/serve.ts'), {
-    serve: ['defineServe', 'Serve the API over HTTP'],
-  }),
-  ...commandsOf(() => import('./ui/ui.ts'), {
-    ui: ['defineUi', 'Open a vault in the browser', 'target'],
-  }),
-  ...commandsOf(() => import('./dev/exec.ts'), {
-    exec: ['defineExec', 'Run a command with a temporary vault'],
-  }),
-  ...commandsOf(() => import('./serve/wait.ts'), {
-    wait: ['defineWait', 'Wait until a daemon is ready'],
-  }),
-  ...commandsOf(() => import('./dev/env.ts'), {
-    env: ['defineEnv', 'Print shell variables for a daemon'],
-  }),
+export const LOCAL_COMMANDS = [
+  ...commandsOf(() => import('./file/init.ts'), { init: ['defineInit', 'Create a vault and its first tenant'] }),
+  ...commandsOf(() => import('./serve/serve.ts'), { serve: ['defineServe', 'Serve the API over HTTP'] }),
+  ...commandsOf(() => import('./ui/ui.ts'), { ui: ['defineUi', 'Open a vault in the browser'] }),
+  ...commandsOf(() => import('./dev/exec.ts'), { exec: ['defineExec', 'Run a command with a temporary vault'] }),
+  ...commandsOf(() => import('./serve/wait.ts'), { wait: ['defineWait', 'Wait until a daemon is ready'] }),
+  ...commandsOf(() => import('./dev/env.ts'), { env: ['defineEnv', 'Print shell variables for a daemon'] }),
   ...commandsOf(() => import('../completion/completion.ts'), {
     completion: ['defineCompletion', 'Print a shell completion script'],
   }),
-  ...commandsOf(() => import('./openapi.ts'), {
-    openapi: ['defineOpenApi', 'Print the OpenAPI document'],
-  }),
+  ...commandsOf(() => import('./openapi.ts'), { openapi: ['defineOpenApi', 'Print the OpenAPI document'] }),
   ...commandsOf(() => import('./tenants/tenants.ts'), {
     'tenant create': ['defineTenantCreate', 'Create a tenant and its management application'],
     'tenant list': ['defineTenantList', 'List the tenants of the vault'],
@@ -68,12 +40,8 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
   ...commandsOf(() => import('./file/compact.ts'), {
     compact: ['defineCompact', 'Return free space to the file system'],
   }),
-  ...commandsOf(() => import('./file/move.ts'), {
-    move: ['defineMove', 'Move a vault to another file or database'],
-  }),
-  ...commandsOf(() => import('./file/migrate.ts'), {
-    migrate: ['defineMigrate', 'Update the tables of a database'],
-  }),
+  ...commandsOf(() => import('./file/move.ts'), { move: ['defineMove', 'Move a vault to another file or database'] }),
+  ...commandsOf(() => import('./file/migrate.ts'), { migrate: ['defineMigrate', 'Update the tables of a database'] }),
   ...commandsOf(() => import('./snapshots/snapshot.ts'), {
     'snapshot save': ['defineSnapshotSave', 'Save the state of the file'],
     'snapshot list': ['defineSnapshotList', 'List the snapshots of the file'],
@@ -81,15 +49,9 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     'snapshot delete': ['defineSnapshotDelete', 'Delete a snapshot'],
     reset: ['defineReset', 'Remove all tokens and keep the applications'],
   }),
-  ...commandsOf(() => import('./transfer/export.ts'), {
-    export: ['defineExport', 'Export tokens, sealed by default'],
-  }),
-  ...commandsOf(() => import('./transfer/import.ts'), {
-    import: ['defineImport', 'Import tokens from NDJSON or CSV'],
-  }),
-  ...commandsOf(() => import('./keys/keygen.ts'), {
-    keygen: ['defineKeygen', 'Create a key pair for sealed exports'],
-  }),
+  ...commandsOf(() => import('./transfer/export.ts'), { export: ['defineExport', 'Export tokens, sealed by default'] }),
+  ...commandsOf(() => import('./transfer/import.ts'), { import: ['defineImport', 'Import tokens from NDJSON or CSV'] }),
+  ...commandsOf(() => import('./keys/keygen.ts'), { keygen: ['defineKeygen', 'Create a key pair for sealed exports'] }),
   ...commandsOf(() => import('./file/doctor.ts'), {
     doctor: ['defineDoctor', 'Check every record, index and counter'],
   }),
@@ -108,7 +70,7 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
     'requests list': ['defineRequestsList', 'List the last requests of a --dev daemon'],
   }),
   ...commandsOf(() => import('./seed/seed.ts'), {
-    'seed apply': ['defineSeedApply', 'Apply seed files', 'target'],
+    'seed apply': ['defineSeedApply', 'Apply seed files'],
     'seed schema': ['defineSeedSchema', 'Print the JSON Schema of a seed file'],
   }),
   ...commandsOf(() => import('./profile/profile.ts'), {
@@ -119,19 +81,21 @@ export const LOCAL_COMMANDS: readonly LocalCommand[] = [
   }),
 ];
 
+/** Returns the commands that one module defines. Loads the module only when a command is needed. */
 function commandsOf<const Name extends string>(
   load: () => Promise<Readonly<Record<NoInfer<Name>, Define>>>,
-  rows: Readonly<Record<string, Row<Name>>>,
-): readonly LocalCommand[] {
-  return Object.entries(rows).map(([words, [define, summary, target]]) => {
-    const [first = '', second] = words.split(' ');
-    return {
-      command: second === undefined ? [first] : [first, second],
-      summary,
-      usesTarget: target !== undefined,
-      load: async () => (await load())[define],
-    };
-  });
+  rows: Readonly<Record<string, readonly [define: Name, summary: string]>>,
+) {
+  return Object.entries(rows).map(([words, [name, summary]]) => ({
+    words: words.split(' '),
+    summary,
+    async define(command: Command, finish: Finish) {
+      (await load())[name](command, finish);
+      const examples = EXAMPLES[words];
+      if (examples === undefined) return;
+      command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
+    },
+  }));
 }
 
 /** Complete command lines for the help of commands without an endpoint; some commands define their own. */
@@ -219,11 +183,3 @@ const EXAMPLES: Readonly<Record<string, readonly string[]>> = {
   'profile use': ['vault profile use staging'],
   'profile remove': ['vault profile remove staging'],
 };
-
-/** Adds the examples of a command without an endpoint. */
-export function completeLocalHelp(command: Command, words: readonly string[]): void {
-  const examples = EXAMPLES[words.join(' ')];
-  if (examples !== undefined) {
-    command.addHelpText('after', `\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`);
-  }
-}
