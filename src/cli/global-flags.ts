@@ -1,6 +1,5 @@
 import type { Command, Option } from 'commander';
 import { Fault } from '../core/fault.ts';
-import type { FlagsOf } from './flags-of.ts';
 
 export interface FlagRow {
   /** The flag in commander's syntax. */
@@ -8,6 +7,8 @@ export interface FlagRow {
   /** The environment variable that replaces a missing flag. */
   readonly env: string;
   readonly help: string;
+  /** Whether the flag may occur several times, each time with one value. */
+  readonly repeatable?: boolean;
 }
 
 export type FlagRows = Readonly<Record<string, FlagRow>>;
@@ -98,6 +99,22 @@ export const GLOBAL_FLAGS = { ...VAULT_FLAGS, ...FLAGS.output, ...FLAGS.confirm 
  */
 const GLOBAL_ROWS: readonly FlagRow[] = Object.values({ ...VAULT_FLAGS, ...FLAGS.output });
 
+/**
+ * The typed flags of a table: a list for `<path...>`, a string for `<path>`, a boolean for a switch. Flags that were
+ * not typed are absent; `flagValue` and `isSwitchedOn` then read their environment variables.
+ */
+export type FlagsOf<Rows extends FlagRows> = {
+  readonly [Name in keyof Rows]?: FlagValue<Rows[Name]['flag']>;
+};
+
+type FlagValue<Flag extends string> = Flag extends `${string}...>`
+  ? readonly string[]
+  : Flag extends `${string}[${string}`
+    ? string | boolean
+    : Flag extends `${string}<${string}`
+      ? string
+      : boolean;
+
 /** The values of flags from the command line or the environment. Unset switches are false. */
 export type FlagValues<Rows extends FlagRows> = {
   readonly [Name in keyof Rows]: Rows[Name]['flag'] extends `${string}<${string}` ? string | undefined : boolean;
@@ -116,11 +133,19 @@ export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Adds flags of the tables above, and names their environment variables in the help. */
 export function addFlags(command: Command, rows: FlagRows): void {
-  for (const row of Object.values(rows)) command.option(row.flag, describeFlag(row));
+  for (const row of Object.values(rows)) {
+    if (row.repeatable) command.option(row.flag, describeFlag(row), append);
+    else command.option(row.flag, describeFlag(row));
+  }
   // Set the variables, too: prompts and readers of secrets read only the environment.
   if (Object.hasOwn(rows, 'color')) command.on('option:no-color', () => Object.assign(process.env, { NO_COLOR: '1' }));
   const { env } = PERMISSIONS.allowInsecurePermissions;
   command.on('option:allow-insecure-permissions', () => Object.assign(process.env, { [env]: '1' }));
+}
+
+/** Collects the values of a flag that may occur several times. */
+export function append(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
 }
 
 function describeFlag({ help, env }: FlagRow): string {
@@ -172,6 +197,11 @@ export function switchValue(row: FlagRow, word: string): boolean {
 /** Returns the typed value of a flag, or else its environment variable. An empty variable counts as unset. */
 export function flagValue(typed: string | undefined, env: Environment, row: FlagRow): string | undefined {
   return typed ?? (env[row.env] || undefined);
+}
+
+/** Returns the typed values of a flag, or else those in its environment variable, separated by commas. */
+export function flagValues(typed: readonly string[] | undefined, env: Environment, row: FlagRow): readonly string[] {
+  return typed ?? (env[row.env] ?? '').split(',').filter((value) => value !== '');
 }
 
 /** Reads all flags of a table, each with `flagValue` or `isSwitchedOn`. */

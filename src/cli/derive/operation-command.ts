@@ -2,7 +2,7 @@ import type { Command } from 'commander';
 import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../../contract/operations.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Finish } from '../exit-codes.ts';
-import { addFlags, FLAGS, VAULT_FLAGS } from '../global-flags.ts';
+import { addFlags, append, FLAGS, VAULT_FLAGS } from '../global-flags.ts';
 import { runOperation } from '../run-operation.ts';
 import type { CommandInput } from './assemble-call.ts';
 import { clearableFlags } from './clearing.ts';
@@ -20,10 +20,12 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   }
   command.optionsGroup('Members:');
   for (const { name, kind, repeatable, help } of flags) {
-    (repeatable ? addRepeatable : addOnce)(command, `--${name} ${PLACEHOLDERS[kind]}`, help);
+    const words = `--${name} ${PLACEHOLDERS[kind]}`;
+    if (repeatable) command.option(words, help, append);
+    else addOnce(command, words, help);
   }
   const clearable = clearableFlags(row).map((flag) => flag.name);
-  if (clearable.length > 0) addRepeatable(command, '--clear <member>', clearHelp(clearable));
+  if (clearable.length > 0) command.option('--clear <member>', clearHelp(clearable), append);
   if (takesAll(row)) addFlags(command, FLAGS.list);
   if (row.query?.properties?.['wait'] !== undefined) addFlags(command, FLAGS.follow);
   if (row.body !== undefined) addOnce(command, '--body <source>', row.body.properties ? WHOLE_BODY : ANY_BODY);
@@ -54,10 +56,6 @@ function addOnce(command: Command, words: string, help: string): void {
     if (isGiven) throw new Fault('usage', `${flag} is given twice, but takes only one value`);
     isGiven = true;
   });
-}
-
-function addRepeatable(command: Command, words: string, help: string): void {
-  command.option(words, help, (value: string, before: readonly string[] | undefined) => [...(before ?? []), value]);
 }
 
 const IDEMPOTENCY_HELP = 'if this key was sent in the last 24 hours, change nothing and return the first result';

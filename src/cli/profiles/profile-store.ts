@@ -14,35 +14,25 @@ import { isProfileName, type Profile, parseProfile } from './profile.ts';
  *       default                                 the name of the default profile
  *       profiles/NAME.json                      0600, the members of `Profile`
  */
-export interface ProfileStore {
-  /** Resolves to the sorted names. */
-  list(): Promise<readonly string[]>;
-  /**
-   * Resolves to a profile. Rejects with `not_found` for an unknown name, and with `file_unsafe` when others can read
-   * its file.
-   */
-  read(name: string): Promise<Profile>;
-  /** Rejects with the fault `usage` for an invalid name and with `file_exists` for a taken one. */
-  checkFree(name: string): Promise<void>;
-  /** Writes a new profile completely or not at all. Rejects with the fault `file_exists`. */
-  add(name: string, profile: Profile): Promise<void>;
-  remove(name: string): Promise<void>;
-  defaultName(): Promise<string | undefined>;
-  setDefault(name: string): Promise<void>;
-}
+export type ProfileStore = Awaited<ReturnType<typeof openProfileStore>>;
 
-export async function openProfileStore(env: Environment): Promise<ProfileStore> {
+export async function openProfileStore(env: Environment) {
   const root = env['VAULT_CONFIG_DIR'] || (await platformFolder());
   const folder = path.join(root, 'profiles');
   const defaultFile = path.join(root, 'default');
   const fileOf = (name: string) => path.join(folder, `${checkName(name)}.json`);
-  const store: ProfileStore = {
-    async list() {
+  const store = {
+    /** Resolves to the sorted names. */
+    async list(): Promise<readonly string[]> {
       const files = (await ignoreMissing(readdir(folder))) ?? [];
       const names = files.filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));
       return names.filter(isProfileName).sort();
     },
-    async read(name) {
+    /**
+     * Resolves to a profile. Rejects with `not_found` for an unknown name, and with `file_unsafe` when others can read
+     * its file.
+     */
+    async read(name: string): Promise<Profile> {
       const file = fileOf(name);
       const text = await readClosed(file);
       if (text === undefined) throw noProfile(name);
@@ -50,26 +40,28 @@ export async function openProfileStore(env: Environment): Promise<ProfileStore> 
       if (profile !== undefined) return profile;
       throw new Fault('usage', `${file} is not a profile`, { hint: `vault profile remove ${name}` });
     },
-    async checkFree(name) {
+    /** Rejects with the fault `usage` for an invalid name and with `file_exists` for a taken one. */
+    async checkFree(name: string) {
       checkName(name);
       if ((await store.list()).includes(name)) throw taken(name);
     },
-    async add(name, profile) {
+    /** Writes a new profile completely or not at all. Rejects with the fault `file_exists`. */
+    async add(name: string, profile: Profile) {
       const file = fileOf(name);
       await makeFolder(folder);
       await writeWholeFile('profile', file, `${JSON.stringify(profile)}\n`).catch((error: unknown) => {
         throw error instanceof Fault && error.code === 'file_exists' ? taken(name) : error;
       });
     },
-    async remove(name) {
+    async remove(name: string) {
       if ((await ignoreMissing(rm(fileOf(name)).then(() => true))) !== true) throw noProfile(name);
       if ((await store.defaultName()) === name) await rm(defaultFile, { force: true });
     },
-    async defaultName() {
+    async defaultName(): Promise<string | undefined> {
       const name = (await readClosed(defaultFile))?.trim();
       return name === undefined || name === '' ? undefined : checkName(name);
     },
-    async setDefault(name) {
+    async setDefault(name: string) {
       await store.read(name);
       await writeWholeFile('profile', defaultFile, `${name}\n`, 'replace');
     },

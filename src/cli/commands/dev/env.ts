@@ -1,14 +1,14 @@
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import type { Finish } from '../../exit-codes.ts';
-import type { FlagsOf } from '../../flags-of.ts';
 import {
   addFlags,
   type Environment,
   FLAGS,
+  type FlagValues,
   flag,
-  flagValue,
   type GlobalFlags,
+  readFlags,
   typedFlags,
 } from '../../global-flags.ts';
 import { writeOut } from '../../output/standard-output.ts';
@@ -50,8 +50,6 @@ export const ENV_FLAGS = {
   as: flag('--as <key>', 'the key of a --dev vault: private or management (default: private)'),
 };
 
-type EnvFlags = FlagsOf<typeof ENV_FLAGS>;
-
 /** `vault env`: prints the lines that point a shell at a daemon or a profile. */
 export function defineEnv(command: Command, finish: Finish): void {
   addFlags(command, { ...ENV_FLAGS, ...FLAGS.profile });
@@ -60,9 +58,10 @@ export function defineEnv(command: Command, finish: Finish): void {
     '\nExamples:\n  eval "$(vault env --ready-file ready.json)"\n  vault env --profile staging --shell fish | source',
   );
   command.action(async () => {
-    const flags = typedFlags<EnvFlags>(command);
-    const shell = SHELLS[oneOf('--shell', flagValue(flags.shell, process.env, ENV_FLAGS.shell), SHELL_NAMES) ?? 'sh'];
-    const variables = await variablesFor(flags, process.env);
+    const flags = typedFlags(command);
+    const values = readFlags(ENV_FLAGS, flags, process.env);
+    const shell = SHELLS[oneOf('--shell', values.shell, SHELL_NAMES) ?? 'sh'];
+    const variables = await variablesFor(flags, values, process.env);
     const lines = Object.entries(variables).map(([name, value]) => shell.set(name, value));
     const gone = rivalsOf(variables, process.env).map((name) => shell.unset(name));
     await writeOut([...lines, ...gone].map((line) => `${line}\n`).join(''));
@@ -87,15 +86,15 @@ function rivalsOf(variables: Readonly<Record<string, string>>, env: Environment)
 }
 
 async function variablesFor(
-  flags: EnvFlags & GlobalFlags,
+  flags: GlobalFlags,
+  values: FlagValues<typeof ENV_FLAGS>,
   env: Environment,
 ): Promise<Readonly<Record<string, string>>> {
-  const as = oneOf('--as', flagValue(flags.as, env, ENV_FLAGS.as), KEY_NAMES);
-  if (flags.readyFile !== undefined && flags.profile !== undefined) {
+  const as = oneOf('--as', values.as, KEY_NAMES);
+  if ('readyFile' in flags && flags.profile !== undefined) {
     throw new Fault('usage', 'only one of --ready-file and --profile can be given');
   }
-  const file = flags.profile === undefined ? flagValue(flags.readyFile, env, ENV_FLAGS.readyFile) : undefined;
-  if (file !== undefined) return variablesOfDaemon(file, as);
+  if (flags.profile === undefined && values.readyFile !== undefined) return variablesOfDaemon(values.readyFile, as);
   if (as !== undefined) throw new Fault('usage', '--as needs --ready-file (VAULT_READY_FILE)');
   // Read only the variables of the profile, because the shell already has the others.
   const filled = await withProfile(flags, {

@@ -2,24 +2,23 @@ import { constants } from 'node:os';
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import type { ChildExitCode, ExitCode, Finish } from '../../exit-codes.ts';
-import type { FlagsOf } from '../../flags-of.ts';
-import { addFlags, type Environment, FLAGS, flag, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, flag, flagValues, readFlags, typedFlags } from '../../global-flags.ts';
 import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
 import { report } from '../../report-failure.ts';
 import { seededVariables } from '../seed/seed-output.ts';
 import { type DevDaemon, startDevDaemon } from './seeded-dev-vault.ts';
 
 const EXEC_FLAGS = {
-  seedFile: flag('--seed-file <path>', 'a seed file to apply first; repeatable (comma-separated in VAULT_SEED_FILE)'),
   ...FLAGS.seed,
   ephemeral: flag('--ephemeral', 'use a temporary vault and ignore VAULT_DEV_FILE (default without --file)'),
   // Not VAULT_FILE, which names a user's own vault, not a --dev vault.
   file: flag('--file <path>', 'a persistent vault file from `vault serve --dev --file`', 'VAULT_DEV_FILE'),
-  ...FLAGS.permissions,
 };
 
-/** The typed flags. `--seed-file` is repeatable, so its value is a list. */
-type ExecFlags = FlagsOf<Omit<typeof EXEC_FLAGS, 'seedFile'>> & { readonly seedFile?: readonly string[] };
+const SEED_FILE = {
+  ...flag('--seed-file <path>', 'a seed file to apply first; repeatable (comma-separated in VAULT_SEED_FILE)'),
+  repeatable: true,
+};
 
 const HELP = `
 The environment of the command has VAULT_URL, VAULT_API_KEY (all token permissions), VAULT_MANAGEMENT_KEY, VAULT_DEV_TENANT_ID
@@ -35,29 +34,22 @@ Examples:
 /** `vault exec`: runs one command with a temporary vault. */
 export function defineExec(command: Command, finish: Finish): void {
   command.argument('<command...>', 'the command to run, after --');
-  const { seedFile, ...others } = EXEC_FLAGS;
-  addFlags(command, others);
-  command.option(
-    seedFile.flag,
-    `${seedFile.help} [env: ${seedFile.env}]`,
-    (path: string, before: readonly string[] = []) => [...before, path],
-  );
+  addFlags(command, { ...EXEC_FLAGS, ...FLAGS.permissions, seedFile: SEED_FILE });
   // A flag after the command's name belongs to the command, with and without --.
   command.passThroughOptions();
   command.addHelpText('after', HELP);
   command.action(async (words: readonly string[]) => {
-    const flags = typedFlags<ExecFlags>(command);
-    const env: Environment = process.env;
-    const ephemeral = isSwitchedOn(flags.ephemeral, env, EXEC_FLAGS.ephemeral);
+    const flags = typedFlags<{ readonly seedFile?: readonly string[] }>(command);
+    const { env } = process;
+    const { ephemeral, file, seed } = readFlags(EXEC_FLAGS, flags, env);
     if (ephemeral && flags.file !== undefined)
       throw new Fault('usage', 'only one of --ephemeral and --file can be given');
-    const fromEnvironment = env[seedFile.env]?.split(',').filter((name) => name !== '') ?? [];
     const run = createChildRunner();
     const dev = await startDevDaemon('SVC', {
-      file: ephemeral ? undefined : flagValue(flags.file, env, EXEC_FLAGS.file),
+      file: ephemeral ? undefined : file,
       settings: {},
-      seedFiles: flags.seedFile ?? fromEnvironment,
-      seed: flagValue(flags.seed, env, EXEC_FLAGS.seed),
+      seedFiles: flagValues(flags.seedFile, env, SEED_FILE),
+      seed,
       env,
     });
     try {

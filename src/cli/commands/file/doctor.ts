@@ -4,7 +4,15 @@ import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
 import { archiveFile } from '../../archive-file.ts';
 import { adjacentKeyFile, adjacentKeyWarning } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import { addFlags, type Environment, FLAGS, flag, type GlobalFlags, typedFlags } from '../../global-flags.ts';
+import {
+  addFlags,
+  type Environment,
+  FLAGS,
+  flag,
+  flagValues,
+  type GlobalFlags,
+  typedFlags,
+} from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { filePath } from '../../output-path.ts';
@@ -29,9 +37,9 @@ export function defineDoctor(command: Command, finish: Finish): void {
     RESULT_VIEWS.doctor,
     async ({ read, flags, env }) => {
       const { anchor } = read(FLAGS.anchor);
-      const { archive = env[DOCTOR_FLAGS.archive.env]?.split(',') } = typedFlags<{ archive?: string[] }>(command);
-      const paths = archive?.filter((path) => path !== '').map((path) => filePath('--archive', path));
-      const archives = paths?.map((path) => archiveFile('--archive', path));
+      const { archive } = typedFlags<{ archive?: string[] }>(command);
+      const paths = flagValues(archive, env, DOCTOR_FLAGS.archive).map((path) => filePath('--archive', path));
+      const archives = paths.map((path) => archiveFile('--archive', path));
       return (opened) => checkAndReport({ ...opened, anchor, archives }, flags, env);
     },
     (checked) => doctorExitCode(checked, 'restore a backup with `vault restore`'),

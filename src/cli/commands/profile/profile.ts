@@ -5,8 +5,15 @@ import { Fault } from '../../../core/fault.ts';
 import type { StorePlace } from '../../../vault/place.ts';
 import { namedCredential } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import type { FlagsOf } from '../../flags-of.ts';
-import { type Environment, FLAGS, type FlagRows, flag, flagValue, type GlobalFlags } from '../../global-flags.ts';
+import {
+  type Environment,
+  FLAGS,
+  type FlagRows,
+  type FlagsOf,
+  flag,
+  flagValue,
+  type GlobalFlags,
+} from '../../global-flags.ts';
 import type { ResultView } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import type { Profile } from '../../profiles/profile.ts';

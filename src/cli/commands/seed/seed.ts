@@ -1,30 +1,20 @@
 import { existsSync } from 'node:fs';
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
-import { stringifyJson } from '../../../core/json/stringify.ts';
 import type { VaultPlace } from '../../../vault/place.ts';
 import { readApiKey } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import type { FlagsOf } from '../../flags-of.ts';
-import { addFlags, type Environment, FLAGS, flag, flagValue, isSwitchedOn, typedFlags } from '../../global-flags.ts';
-import { createPrinter } from '../../output/print-result.ts';
+import { FLAGS, type FlagValues, flag } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { outputPath } from '../../output-path.ts';
-import { withProfile } from '../../profiles/with-profile.ts';
 import { report } from '../../report-failure.ts';
 import { chooseTarget, openTarget, placeOf } from '../../target.ts';
+import { type CommandLine, definePrinting } from '../define-printing.ts';
+import { closing } from '../on-file.ts';
 import { applySeed } from './apply-seed.ts';
 import { loadSeed } from './seed-document.ts';
-import {
-  OUT_FORMATS,
-  type OutFormat,
-  printIds,
-  type SeedSummary,
-  seededIds,
-  seedSummary,
-  withOutFile,
-} from './seed-output.ts';
+import { OUT_FORMATS, printIds, seededIds, seedSummary, withOutFile } from './seed-output.ts';
 import { seedSchemaDocument } from './seed-schema.ts';
 import { parseSeed, seededRandom } from './seeded-random.ts';
 
@@ -35,8 +25,6 @@ const APPLY_FLAGS = {
   out: flag('--out <format>', 'print ids and keys instead of the summary: json or dotenv', 'VAULT_SEED_OUT'),
   outFile: flag('--out-file <path>', 'a new file (0600) for ids and keys; - is standard output', 'VAULT_SEED_OUT_FILE'),
 };
-
-type ApplyFlags = FlagsOf<typeof APPLY_FLAGS>;
 
 const HELP = `
 A seed file is YAML or JSON; \`vault seed schema\` prints its JSON Schema:
@@ -81,69 +69,45 @@ function allowKnownKeys({ file }: VaultPlace, isTyped: boolean): void {
 /** `vault seed apply`: makes the tenant, applications and tokens match seed files, in a file or through a daemon. */
 export function defineSeedApply(command: Command, finish: Finish): void {
   command.argument('<file...>', 'YAML or JSON; - for standard input');
-  addFlags(command, {
-    ...APPLY_FLAGS,
-    ...FLAGS.daemon,
-    ...FLAGS.file,
-    ...FLAGS.anchor,
-    ...FLAGS.profile,
-    ...FLAGS.key,
-    ...FLAGS.output,
-  });
+  const target = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key };
+  const view = (read: CommandLine['read']) =>
+    read(APPLY_FLAGS).dryRun ? RESULT_VIEWS.seedPlan : RESULT_VIEWS.seedApply;
+  definePrinting(command, finish, view, { ...APPLY_FLAGS, ...target }, apply);
   command.addHelpText('after', HELP);
-  command.action(async (files: readonly string[]) => {
-    const flags = typedFlags<ApplyFlags>(command);
-    const env = await withProfile(flags, process.env);
-    const dryRun = isSwitchedOn(flags.dryRun, env, APPLY_FLAGS.dryRun);
-    const out = outOf(flags, env, dryRun);
-    const printer = createPrinter(flags, env, dryRun ? RESULT_VIEWS.seedPlan : RESULT_VIEWS.seedApply);
-    const seed = parseSeed(flagValue(flags.seed, env, APPLY_FLAGS.seed));
-    const document = await loadSeed(files, env, seed ?? 0);
-    const target = chooseTarget(flags, env);
-    const apiKey = await readApiKey(flags, env);
-    if (seed !== undefined && target.kind !== 'remote') allowKnownKeys(placeOf(target), flags.seed !== undefined);
-    const random = seed === undefined || target.kind === 'remote' ? undefined : seededRandom(seed);
-    const client = await openTarget(target, flags, env, 'many', { overRandom: random?.over });
-    const apply = async () => {
-      const applied = await applySeed(client, apiKey, document, {
-        prune: isSwitchedOn(flags.prune, env, APPLY_FLAGS.prune),
-        dryRun,
-        random,
-        noNewApps: seed !== undefined && target.kind === 'remote',
-      });
+}
+
+async function apply({ words, flags, env, read }: CommandLine): Promise<object | undefined> {
+  const { prune, dryRun, ...named } = read(APPLY_FLAGS);
+  const out = outOf(named, dryRun);
+  const seed = parseSeed(named.seed);
+  const document = await loadSeed(words, env, seed ?? 0);
+  const target = chooseTarget(flags, env);
+  const apiKey = await readApiKey(flags, env);
+  if (seed !== undefined && target.kind !== 'remote') allowKnownKeys(placeOf(target), 'seed' in flags);
+  const random = seed === undefined || target.kind === 'remote' ? undefined : seededRandom(seed);
+  const noNewApps = seed !== undefined && target.kind === 'remote';
+  return closing(await openTarget(target, flags, env, 'many', { overRandom: random?.over }), async (client) => {
+    const work = async () => {
+      const applied = await applySeed(client, apiKey, document, { prune, dryRun, random, noNewApps });
       const text = out === undefined ? '' : printIds(out.format, seededIds(applied, document));
       return { text, result: seedSummary(applied, dryRun) };
     };
-    const print = (summary: SeedSummary) => printer.print(stringifyJson(summary));
-    try {
-      if (out === undefined) await print((await apply()).result);
-      else if (out.file !== undefined) await print(await withOutFile({ ...out, file: out.file }, document, apply));
-      else {
-        const { text, result } = await apply();
-        const { created, changed, unchanged, removed } = result;
-        report(`${created} created, ${changed} changed, ${unchanged} unchanged, ${removed} removed`);
-        await writeOut(text);
-      }
-      finish(0);
-    } finally {
-      await client.close();
-    }
+    if (out?.file !== undefined) return withOutFile({ ...out, file: out.file }, document, work);
+    const { text, result } = await work();
+    if (out === undefined) return result;
+    const { created, changed, unchanged, removed } = result;
+    report(`${created} created, ${changed} changed, ${unchanged} unchanged, ${removed} removed`);
+    await writeOut(text);
+    return undefined;
   });
 }
 
-function outOf(
-  flags: ApplyFlags,
-  env: Environment,
-  dryRun: boolean,
-): { readonly format: OutFormat; readonly file: string | undefined } | undefined {
-  const asked = flagValue(flags.out, env, APPLY_FLAGS.out);
-  const named = flagValue(flags.outFile, env, APPLY_FLAGS.outFile);
-  const file = outputPath(named);
-  if (asked === undefined && named === undefined) return undefined;
+function outOf({ out, outFile }: Pick<FlagValues<typeof APPLY_FLAGS>, 'out' | 'outFile'>, dryRun: boolean) {
+  if (out === undefined && outFile === undefined) return undefined;
   if (dryRun) throw new Fault('usage', 'only one of --dry-run and --out can be given');
-  const format = OUT_FORMATS.find((known) => known === (asked ?? 'json'));
+  const format = OUT_FORMATS.find((known) => known === (out ?? 'json'));
   if (format === undefined) throw new Fault('usage', `--out (VAULT_SEED_OUT) must be one of ${OUT_FORMATS.join(', ')}`);
-  return { format, file };
+  return { format, file: outputPath(outFile) };
 }
 
 /** `vault seed schema`: prints the JSON Schema of a seed file, for editors. */

@@ -5,10 +5,10 @@ import { Fault } from '../../../core/fault.ts';
 import type { MetricsAddress } from '../../../http/metrics-listener.ts';
 import { passedSocket } from '../../../http/passed-socket.ts';
 import type { LogFormat } from '../../../http/request-log.ts';
-import type { FlagsOf } from '../../flags-of.ts';
 import {
   type Environment,
   FLAGS,
+  type FlagsOf,
   flag,
   flagValue,
   type GlobalFlags,

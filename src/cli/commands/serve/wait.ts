@@ -5,7 +5,6 @@ import { httpTransport } from '../../../client/http-transport.ts';
 import { Fault } from '../../../core/fault.ts';
 import { errorCode } from '../../error-code.ts';
 import type { Finish } from '../../exit-codes.ts';
-import type { FlagsOf } from '../../flags-of.ts';
 import {
   addFlags,
   type Environment,
@@ -13,6 +12,7 @@ import {
   flag,
   flagValue,
   type GlobalFlags,
+  readFlags,
   typedFlags,
 } from '../../global-flags.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
@@ -30,8 +30,6 @@ const WAIT_FLAGS = {
   readyFile: ENV_FLAGS.readyFile,
 };
 
-type WaitFlags = FlagsOf<typeof WAIT_FLAGS> & GlobalFlags;
-
 /** The location of the daemon: `name` is its address or its ready file. */
 interface Whereabouts {
   readonly name: string;
@@ -46,10 +44,10 @@ export function defineWait(command: Command, finish: Finish): void {
   const { url, cacert } = FLAGS.daemon;
   addFlags(command, { ...WAIT_FLAGS, url, cacert, ...FLAGS.profile });
   command.action(async () => {
-    const flags = typedFlags<WaitFlags>(command);
-    const timeout = flagValue(flags.timeout, process.env, WAIT_FLAGS.timeout) ?? '30s';
+    const flags = typedFlags(command);
+    const { timeout = '30s', readyFile } = readFlags(WAIT_FLAGS, flags, process.env);
     const timeoutMs = parseDuration('--timeout', timeout);
-    await waitUntilReady(await whereabouts(flags, process.env), timeoutMs, timeout);
+    await waitUntilReady(await whereabouts(flags, readyFile, process.env), timeoutMs, timeout);
     finish(0);
   });
 }
@@ -58,14 +56,13 @@ export function defineWait(command: Command, finish: Finish): void {
  * Resolves to the location of the daemon. A typed flag overrides the environment. In the environment, a ready file
  * overrides a URL, because it names one daemon.
  */
-async function whereabouts(flags: WaitFlags, env: Environment): Promise<Whereabouts> {
-  if (flags.url !== undefined && flags.readyFile !== undefined) {
+async function whereabouts(flags: GlobalFlags, readyFile: string | undefined, env: Environment): Promise<Whereabouts> {
+  if (flags.url !== undefined && 'readyFile' in flags) {
     throw new Fault('usage', 'only one of --url and --ready-file can be given');
   }
-  const file = flags.url === undefined ? flagValue(flags.readyFile, env, WAIT_FLAGS.readyFile) : undefined;
-  if (file !== undefined) {
+  if (flags.url === undefined && readyFile !== undefined) {
     const trusted = (url: string) => readTrusted(url, flags, env);
-    return { name: file, url: async () => (await readReadyFile(file))?.url, trusted };
+    return { name: readyFile, url: async () => (await readReadyFile(readyFile))?.url, trusted };
   }
   const filled = await withProfile(flags, env);
   const url = flagValue(flags.url, filled, FLAGS.daemon.url) ?? DEFAULT_URL;

@@ -3,30 +3,19 @@ import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { NamedSeal } from '../../../vault/transfer.ts';
 import { readApiKey, readCredential } from '../../credential.ts';
-import type { Finish } from '../../exit-codes.ts';
-import type { FlagsOf } from '../../flags-of.ts';
-import {
-  addFlags,
-  type Environment,
-  FLAGS,
-  flag,
-  flagValue,
-  type GlobalFlags,
-  isSwitchedOn,
-  typedFlags,
-} from '../../global-flags.ts';
-import { createPrinter } from '../../output/print-result.ts';
+import type { ExitCode, Finish } from '../../exit-codes.ts';
+import { FLAGS, flag } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { isTerminal, writeOut } from '../../output/standard-output.ts';
 import { outputPath, requireLines } from '../../output-path.ts';
-import { withProfile } from '../../profiles/with-profile.ts';
 import { reportProblem } from '../../report-failure.ts';
 import { chooseTarget, openTarget, placeOf } from '../../target.ts';
 import { writeWholeFile } from '../../whole-file.ts';
+import { type CommandLine, definePrinting } from '../define-printing.ts';
 import { checkTenantId } from '../tenants/check-tenant.ts';
 import { pageExport } from './page-export.ts';
-import { chooseSeal, SEAL_FLAGS, type SealFlags } from './seal-flags.ts';
+import { chooseSeal, SEAL_FLAGS } from './seal-flags.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
 const EXPORT_FLAGS = {
@@ -35,8 +24,6 @@ const EXPORT_FLAGS = {
   masked: flag('--masked', 'export only the masked forms, unsealed by default; not with --url'),
   tenant: flag('--tenant <id>', 'the tenant to export (default: the only one)', 'VAULT_TENANT_ID'),
 };
-
-type ExportFlags = FlagsOf<typeof EXPORT_FLAGS> & SealFlags;
 
 const HELP = `
 With --file or --store, the export needs the key of the vault but no API key. It contains every token of the tenant with its definitions,
@@ -66,52 +53,46 @@ interface Source {
 
 /** `vault export`: writes the tokens to a file, sealed unless --plaintext is given. */
 export function defineExport(command: Command, finish: Finish): void {
-  addFlags(command, { ...EXPORT_FLAGS, ...SEAL_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...FLAGS.profile });
-  addFlags(command, FLAGS.output);
+  const rows = { ...EXPORT_FLAGS, ...SEAL_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...FLAGS.profile };
+  definePrinting(command, finish, RESULT_VIEWS.export, rows, exportTokens);
   command.addHelpText('after', HELP);
-  command.action(async () => {
-    const flags = typedFlags<ExportFlags>(command);
-    const env = await withProfile(flags, process.env);
-    const printer = createPrinter(flags, env, RESULT_VIEWS.export);
-    const format = formatOf(flagValue(flags.format, env, EXPORT_FLAGS.format));
-    const masked = isSwitchedOn(flags.masked, env, EXPORT_FLAGS.masked);
-    const out = outputPath(flagValue(flags.out, env, EXPORT_FLAGS.out));
-    if (out === undefined) requireLines(flags, 'use --format csv for CSV rows');
-    const seal = await chooseSeal(flags, env, { sharable: masked });
-    if (out === undefined && seal !== undefined && isTerminal()) {
-      throw new Fault('usage', 'a sealed export cannot be printed on a terminal', { hint: 'set --out (VAULT_OUT)' });
-    }
-    const source = await openSource(flags, env, masked);
-    const line = progressLine('exporting');
-    let tokens = 0;
-    try {
-      const pieces = withSeal(
-        seal,
-        printRows(source, format, (done, total) => {
-          tokens = done;
-          line.show(done, Math.max(done, total));
-        }),
-      );
-      if (out === undefined) for await (const piece of pieces) await writeOut(piece);
-      else await writeWholeFile('--out', out, pieces);
-    } catch (error) {
-      line.end();
-      if (!(error instanceof TransferRefused)) throw error;
-      finish(reportProblem(error.reply));
-      return;
-    } finally {
-      line.end();
-      await source.close();
-    }
-    const sealed = seal === undefined ? 'no' : 'recipient' in seal ? 'recipient' : 'passphrase';
-    if (out !== undefined) await printer.print(stringifyJson({ file: out, tokens, view: source.view, sealed }));
-    finish(0);
-  });
 }
 
-async function openSource(flags: ExportFlags & GlobalFlags, env: Environment, masked: boolean): Promise<Source> {
+async function exportTokens(command: CommandLine): Promise<object | ExitCode | undefined> {
+  const { format: name, masked, tenant, ...named } = command.read(EXPORT_FLAGS);
+  const format = formatOf(name);
+  const out = outputPath(named.out);
+  if (out === undefined) requireLines(command.flags, 'use --format csv for CSV rows');
+  const seal = await chooseSeal(command.read(SEAL_FLAGS), { sharable: masked });
+  if (out === undefined && seal !== undefined && isTerminal()) {
+    throw new Fault('usage', 'a sealed export cannot be printed on a terminal', { hint: 'set --out (VAULT_OUT)' });
+  }
+  const source = await openSource(command, masked, tenant);
+  const line = progressLine('exporting');
+  let tokens = 0;
+  try {
+    const text = printRows(source, format, (done, total) => {
+      tokens = done;
+      line.show(done, Math.max(done, total));
+    });
+    const pieces = withSeal(seal, text);
+    if (out === undefined) for await (const piece of pieces) await writeOut(piece);
+    else await writeWholeFile('--out', out, pieces);
+  } catch (error) {
+    line.end();
+    if (!(error instanceof TransferRefused)) throw error;
+    return reportProblem(error.reply);
+  } finally {
+    line.end();
+    await source.close();
+  }
+  const sealed = seal === undefined ? 'no' : 'recipient' in seal ? 'recipient' : 'passphrase';
+  return out === undefined ? undefined : { file: out, tokens, view: source.view, sealed };
+}
+
+async function openSource({ flags, env }: CommandLine, masked: boolean, tenant: string | undefined): Promise<Source> {
   const target = chooseTarget(flags, env);
-  const tenantId = checkTenantId(flagValue(flags.tenant, env, EXPORT_FLAGS.tenant));
+  const tenantId = checkTenantId(tenant);
   if (target.kind === 'remote') {
     if (masked) {
       throw new Fault(

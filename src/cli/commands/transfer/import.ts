@@ -3,8 +3,7 @@ import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
-import type { FlagsOf } from '../../flags-of.ts';
-import { addFlags, type Environment, FLAGS, flag, flagValue, typedFlags } from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, type FlagValues, flag, readFlags, typedFlags } from '../../global-flags.ts';
 import { isSignalExit } from '../../interrupt.ts';
 import { createPrinter } from '../../output/print-result.ts';
 import { progressLine } from '../../output/progress-line.ts';
@@ -20,7 +19,7 @@ import type { ImportRow } from './import-row.ts';
 import { type ImportCounts, importRows } from './import-rows.ts';
 import { decodeText, type InputFile, openInput, readLines } from './input-file.ts';
 import { openErrorFile, reportEnding, reportInterrupt } from './report-import.ts';
-import { OPEN_FLAGS, type OpenFlags } from './seal-flags.ts';
+import { OPEN_FLAGS } from './seal-flags.ts';
 import { reasonOf } from './send-row.ts';
 
 const IMPORT_FLAGS = {
@@ -34,14 +33,15 @@ const IMPORT_FLAGS = {
   resume: flag('--resume <path>', 'a journal; the same journal resumes a stopped import', 'VAULT_IMPORT_RESUME'),
 };
 
-/** The repeatable flag `--map`, which the table cannot define. */
-const MAP_FLAG = flag(
-  '--map <member=column>',
-  'the CSV column of a member; repeatable (comma-separated in VAULT_IMPORT_MAP)',
-  'VAULT_IMPORT_MAP',
-);
+const MAP_FLAG = {
+  flag: '--map <member=column>',
+  env: 'VAULT_IMPORT_MAP',
+  help: 'the CSV column of a member; repeatable (comma-separated in VAULT_IMPORT_MAP)',
+  repeatable: true,
+};
 
-type ImportFlags = FlagsOf<typeof IMPORT_FLAGS> & OpenFlags & { readonly map?: readonly string[] };
+/** The typed flags that `readFlags` does not read. */
+type CsvFlags = { readonly map?: readonly string[]; readonly type?: string };
 
 const HELP = `
 A line of NDJSON is a body of \`vault tokens create\`, as \`vault export\` writes it. For a CSV, --type names the token type
@@ -57,22 +57,21 @@ const MAX_REPORTED = 5;
 /** `vault import FILE`: creates a token from each row, many at a time. */
 export function defineImport(command: Command, finish: Finish): void {
   command.argument('<file>', 'the file to import; - for standard input');
-  addFlags(command, IMPORT_FLAGS);
-  command.option(MAP_FLAG.flag, `${MAP_FLAG.help} [env: ${MAP_FLAG.env}]`, collect);
-  addFlags(command, { ...OPEN_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile });
-  addFlags(command, FLAGS.output);
+  const target = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile };
+  addFlags(command, { ...IMPORT_FLAGS, map: MAP_FLAG, ...OPEN_FLAGS, ...target, ...FLAGS.output });
   command.addHelpText('after', HELP);
   command.action(async (path: string) => {
-    const flags = typedFlags<ImportFlags>(command);
+    const flags = typedFlags<CsvFlags>(command);
     const env = await withProfile(flags, process.env);
     const printer = createPrinter(flags, env, RESULT_VIEWS.import);
     const target = chooseTarget(flags, env);
-    const toRows = rowReader(path, flags, env);
+    const read = readFlags({ ...IMPORT_FLAGS, ...OPEN_FLAGS }, flags, env);
+    const toRows = rowReader(path, read, flags, env);
     const apiKey = await readApiKey(flags, env);
-    const input = await openInput(path, flags, env);
-    const journalPath = filePath('--resume', flagValue(flags.resume, env, IMPORT_FLAGS.resume));
+    const input = await openInput(path, read);
+    const journalPath = filePath('--resume', read.resume);
     const journal = journalPath === undefined ? undefined : await openJournal(journalPath);
-    const errorPath = filePath('--errors', flagValue(flags.errors, env, IMPORT_FLAGS.errors));
+    const errorPath = filePath('--errors', read.errors);
     const errors = errorPath === undefined ? undefined : await openErrorFile(errorPath);
     const client = await openTarget(target, flags, env, 'many');
     const line = progressLine('importing', printByteSize);
@@ -115,27 +114,22 @@ export function defineImport(command: Command, finish: Finish): void {
   });
 }
 
-function collect(word: string, before: readonly string[] = []): readonly string[] {
-  return [...before, word];
-}
-
 /** Returns the function that turns the input's bytes into rows. Throws the fault `usage` before anything is opened. */
 function rowReader(
   path: string,
-  flags: ImportFlags,
+  { format: named, type }: FlagValues<typeof IMPORT_FLAGS>,
+  typed: CsvFlags,
   env: Environment,
 ): (input: InputFile) => AsyncGenerator<ImportRow> {
-  const named = flagValue(flags.format, env, IMPORT_FLAGS.format);
   const format = named ?? (path.toLowerCase().endsWith('.csv') ? 'csv' : 'ndjson');
-  const type = flagValue(flags.type, env, IMPORT_FLAGS.type);
   if (format === 'csv') {
     if (type === undefined) throw new Fault('usage', 'a CSV needs --type (VAULT_IMPORT_TYPE), such as card');
     const parsed = parseTokenType(type);
-    const map = parseColumnMap(flags.map ?? env[MAP_FLAG.env]?.split(',') ?? [], parsed);
+    const map = parseColumnMap(typed.map ?? env[MAP_FLAG.env]?.split(',') ?? [], parsed);
     return (input) => csvRows(readCsv(decodeText(input.bytes)), parsed, map);
   }
   if (format !== 'ndjson') throw new Fault('usage', '--format must be ndjson or csv');
-  if (flags.map !== undefined || flags.type !== undefined)
+  if (typed.map !== undefined || typed.type !== undefined)
     throw new Fault('usage', '--type and --map work only with a CSV');
   return (input) => readLines(decodeText(input.bytes));
 }

@@ -1,10 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
 import { errorCode } from '../../error-code.ts';
-import type { Environment } from '../../global-flags.ts';
+import type { FlagValues } from '../../global-flags.ts';
 import { readNamed } from '../../secret-file.ts';
 import type { ImportRow } from './import-row.ts';
-import { chooseOpener, type OpenFlags } from './seal-flags.ts';
+import { chooseOpener, type OPEN_FLAGS } from './seal-flags.ts';
 
 /** The maximum length of a line, larger than any request body. */
 const MAX_LINE = 16 * 1024 * 1024;
@@ -22,7 +22,7 @@ export interface InputFile {
  * Opens a file or, for `-`, standard input. Unseals a sealed file with the credential in the flags. Rejects with the
  * fault `usage`.
  */
-export async function openInput(path: string, flags: OpenFlags, env: Environment): Promise<InputFile> {
+export async function openInput(path: string, flags: FlagValues<typeof OPEN_FLAGS>): Promise<InputFile> {
   let read = 0;
   const pieces = (async function* () {
     // Open the stream on the first read: an unread stream would end the process when it fails.
@@ -39,7 +39,7 @@ export async function openInput(path: string, flags: OpenFlags, env: Environment
   const size = path === '-' ? undefined : await sizeOf(path);
   const { isSealed, openPieces } = await import('../../../vault/transfer.ts');
   const { start, all } = await lookAhead(pieces);
-  const bytes = (await isSealed(start)) ? await openPieces(await chooseOpener(flags, env), all) : all;
+  const bytes = (await isSealed(start)) ? await openPieces(await chooseOpener(flags), all) : all;
   return { bytes, size, read: () => read };
 }
 

@@ -1,7 +1,6 @@
 import { Fault } from '../../../core/fault.ts';
 import type { NamedOpener, NamedSeal } from '../../../vault/transfer.ts';
-import type { FlagsOf } from '../../flags-of.ts';
-import { type Environment, flag, flagValue, isSwitchedOn } from '../../global-flags.ts';
+import { type FlagValues, flag } from '../../global-flags.ts';
 import { canPrompt, promptSecret } from '../../prompt.ts';
 import { readSecretFile } from '../../secret-file.ts';
 import { decodeText } from '../../text-reader.ts';
@@ -23,22 +22,15 @@ export const OPEN_FLAGS = {
   ...PASSPHRASE_FLAG,
 };
 
-export type SealFlags = FlagsOf<typeof SEAL_FLAGS>;
-export type OpenFlags = FlagsOf<typeof OPEN_FLAGS>;
-
 /**
  * Resolves to the recipient or passphrase that seals an export, or to undefined for an unsealed export. Without flags,
  * prompts for a passphrase on a terminal. Rejects with the fault `usage` for several flags, or for none without a
  * terminal.
  */
 export async function chooseSeal(
-  flags: SealFlags,
-  env: Environment,
+  { recipient, sealPassphraseFile: passphraseFile, plaintext }: FlagValues<typeof SEAL_FLAGS>,
   { sharable }: { readonly sharable: boolean },
 ): Promise<NamedSeal | undefined> {
-  const recipient = flagValue(flags.recipient, env, SEAL_FLAGS.recipient);
-  const passphraseFile = flagValue(flags.sealPassphraseFile, env, SEAL_FLAGS.sealPassphraseFile);
-  const plaintext = isSwitchedOn(flags.plaintext, env, SEAL_FLAGS.plaintext);
   if ([recipient !== undefined, passphraseFile !== undefined, plaintext].filter(Boolean).length > 1) {
     throw new Fault('usage', 'only one of --recipient, --seal-passphrase-file and --plaintext can be given');
   }
@@ -59,9 +51,10 @@ export async function chooseSeal(
  * Resolves to the credential that opens a sealed file. Without flags, prompts for its passphrase. Rejects with the
  * fault `usage`.
  */
-export async function chooseOpener(flags: OpenFlags, env: Environment): Promise<NamedOpener> {
-  const identity = flagValue(flags.identity, env, OPEN_FLAGS.identity);
-  const passphraseFile = flagValue(flags.sealPassphraseFile, env, OPEN_FLAGS.sealPassphraseFile);
+export async function chooseOpener({
+  identity,
+  sealPassphraseFile: passphraseFile,
+}: FlagValues<typeof OPEN_FLAGS>): Promise<NamedOpener> {
   if (identity !== undefined && passphraseFile !== undefined) {
     throw new Fault('usage', 'only one of --identity and --seal-passphrase-file can be given');
   }

@@ -3,11 +3,11 @@ import { DEFAULT_LIMITS } from '../../../contract/limits.ts';
 import { Problem } from '../../../core/problem.ts';
 import { readApiKey, readCredential } from '../../credential.ts';
 import type { ExitCode, Finish } from '../../exit-codes.ts';
-import type { FlagsOf } from '../../flags-of.ts';
 import {
   addFlags,
   type Environment,
   FLAGS,
+  type FlagsOf,
   flag,
   flagValue,
   type GlobalFlags,
