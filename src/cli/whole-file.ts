@@ -33,21 +33,12 @@ export async function writeWholeFile(
   }
 }
 
-/** A new file for a secret that the vault shows only once. It has a temporary name until `fill` resolves. */
-export interface ReservedFile {
-  /**
-   * Writes the text and renames the file to its final name. If the rename fails, the fault names the temporary file.
-   */
-  fill(text: string): Promise<void>;
-  /** Removes the file, unless `fill` wrote its text. */
-  discard(): Promise<void>;
-}
-
 /**
  * Reserves disk space for a text of at most `bytes` bytes before the text exists, so that neither a full disk nor an
- * existing file can lose an API key. Rejects as `writeWholeFile` does.
+ * existing file can lose an API key, which the vault shows only once. The file has a temporary name until `fill`
+ * resolves. Rejects as `writeWholeFile` does.
  */
-export async function reserveFile(flag: string, path: string, bytes: number): Promise<ReservedFile> {
+export async function reserveFile(flag: string, path: string, bytes: number) {
   const draft = await openDraft(flag, path, 'new');
   try {
     await draft.handle.writeFile(' '.repeat(bytes));
@@ -58,7 +49,8 @@ export async function reserveFile(flag: string, path: string, bytes: number): Pr
   }
   let holdsText = false;
   return {
-    async fill(text) {
+    /** Writes the text and renames the file to its final name. If that fails, the fault names the temporary file. */
+    async fill(text: string): Promise<void> {
       await overwrite(draft.handle, Buffer.from(text));
       holdsText = true;
       draft.keep();
@@ -67,7 +59,8 @@ export async function reserveFile(flag: string, path: string, bytes: number): Pr
         throw new Fault('file_exists', `${flag}: ${where}`, { cause });
       });
     },
-    async discard() {
+    /** Removes the file, unless `fill` wrote its text. */
+    async discard(): Promise<void> {
       if (!holdsText) await draft.discard();
     },
   };
@@ -81,17 +74,8 @@ async function overwrite(handle: FileHandle, content: Uint8Array): Promise<void>
   await handle.close();
 }
 
-/** A file under a temporary name. The process removes it on exit. */
-interface Draft {
-  readonly temporary: string;
-  readonly handle: FileHandle;
-  readonly fail: (error: unknown) => never;
-  /** Keeps the file when the process exits. */
-  readonly keep: () => void;
-  readonly discard: () => Promise<void>;
-}
-
-async function openDraft(flag: string, path: string, placement: Placement): Promise<Draft> {
+/** Creates a file under a temporary name. The process removes it on exit. */
+async function openDraft(flag: string, path: string, placement: Placement) {
   if (placement === 'new' && (await lstat(path).catch(() => undefined)) !== undefined) {
     throw new Fault('file_exists', `${flag}: ${path} exists`);
   }
@@ -109,6 +93,7 @@ async function openDraft(flag: string, path: string, placement: Placement): Prom
   };
   // A signal may end the process before `open` has resolved.
   process.on('exit', remove);
+  /** Keeps the file when the process exits. */
   const keep = () => process.off('exit', remove);
   const handle = await open(temporary, 'wx', 0o600).catch((error: unknown) => {
     keep();

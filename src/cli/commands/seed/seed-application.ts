@@ -17,12 +17,6 @@ const PERMISSIONS: readonly Permission[] = [
 const MAX_DESCRIPTION = 1_000;
 const MAX_RULES = 50;
 
-interface WrittenRecord {
-  readonly apps: readonly (readonly [item: string, id: string])[];
-  readonly hidden: readonly (readonly [key: string, digest: string])[];
-  readonly number: number;
-}
-
 /**
  * The facts that a later apply cannot read from the vault. (It can read which tokens the seed made, from `created_by`.)
  * The record has a digest of the hidden members for each item. With one digest for all items, only an empty PATCH could
@@ -38,16 +32,7 @@ export interface SeedRecord {
 }
 
 /** The application that stores a seed's record and creates its tokens. Each apply regenerates its key. */
-export interface SeedApplication {
-  readonly id: string;
-  readonly record: SeedRecord;
-  /** Calls the API with the application's key. Rejects with `conflict` when another apply has regenerated the key. */
-  readonly calls: SeedCalls;
-  /** Calls the API with the management key. Also rejects with `conflict` when another apply has regenerated the key. */
-  readonly change: SeedCalls;
-  /** Replaces the record if it differs. */
-  readonly write: (record: SeedRecord) => Promise<void>;
-}
+export type SeedApplication = Awaited<ReturnType<typeof takeSeed>>;
 
 export const NO_RECORD: SeedRecord = { apps: new Map(), hidden: new Map() };
 
@@ -62,7 +47,7 @@ const MARK = 'kept by vault seed apply: ';
  * Locks a seed for one apply by regenerating its application's key. Creates the application if it is missing. An
  * earlier apply of the same seed gets a 401 for its next call.
  */
-export async function takeSeed(client: Client, management: SeedCalls, seed: string): Promise<SeedApplication> {
+export async function takeSeed(client: Client, management: SeedCalls, seed: string) {
   const asked = reportAnother(management, 'idempotency_in_progress');
   const body = { ...applicationOf(seed, MARK), type: 'private' };
   let own = await findSeedApplication(asked, seed);
@@ -83,12 +68,15 @@ export async function takeSeed(client: Client, management: SeedCalls, seed: stri
   let record = recordOf(taken);
   return {
     id,
+    /** Calls the API with the application's key. Rejects with `conflict` when another apply has regenerated the key. */
     calls,
+    /** Calls the API with the management key. Also rejects with `conflict` when another apply has taken over. */
     change,
     get record() {
       return record;
     },
-    async write(next) {
+    /** Replaces the record if it differs. */
+    async write(next: SeedRecord): Promise<void> {
       const { apps, hidden, number } = next;
       const text = MARK + JSON.stringify({ apps: [...apps], hidden: [...hidden], number });
       if (text !== written) await change('updateApplication', { id, body: applicationOf(seed, text) });
@@ -129,11 +117,8 @@ function textOf({ rules }: JsonObject): string {
 }
 
 function recordOf(app: JsonObject): SeedRecord {
-  const {
-    apps = [],
-    hidden = [],
-    number,
-  } = (parseText(textOf(app).slice(MARK.length)) ?? {}) as Partial<WrittenRecord>;
+  type Written = { apps?: [item: string, id: string][]; hidden?: [key: string, digest: string][]; number?: number };
+  const { apps, hidden, number } = (parseText(textOf(app).slice(MARK.length)) ?? {}) as Written;
   return { apps: new Map(apps), hidden: new Map(hidden), number };
 }
 

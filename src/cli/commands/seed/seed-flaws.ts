@@ -4,16 +4,8 @@ import type { SeedText } from './read-seed-file.ts';
 /** The maximum number of flaws that an error lists. It counts the others. */
 const MAX_REPORTED = 20;
 
-/** Collects the errors in the files of one seed by dotted path, to report them together. */
-export interface SeedFlaws {
-  add(text: SeedText, path: string, message: string): void;
-  /** Returns whether this member or a member inside it has a flaw. */
-  has(text: SeedText, path: string): boolean;
-  /** Returns whether this member itself has a flaw. */
-  hasAt(text: SeedText, path: string): boolean;
-  /** Throws the fault `invalid_data` if there are flaws. It lists them with file, line and member, in file order. */
-  throwAny(): void;
-}
+/** The errors in the files of one seed, by dotted path. */
+export type SeedFlaws = ReturnType<typeof createSeedFlaws>;
 
 interface Flaw {
   readonly text: SeedText;
@@ -21,18 +13,23 @@ interface Flaw {
   readonly line: string;
 }
 
-export function createSeedFlaws(texts: readonly SeedText[]): SeedFlaws {
+/** Returns functions that collect errors, to report them together. */
+export function createSeedFlaws(texts: readonly SeedText[]) {
   const found: Flaw[] = [];
   const known = new Set<string>();
   return {
-    add(text, path, message) {
+    add(text: SeedText, path: string, message: string): void {
       const line = `${placeOf(text, path)}: ${message}`;
       if (!known.has(line)) found.push({ text, path, line });
       known.add(line);
     },
-    has: (text, path) => found.some((one) => one.text === text && `${one.path}.`.startsWith(`${path}.`)),
-    hasAt: (text, path) => found.some((one) => one.text === text && one.path === path),
-    throwAny() {
+    /** Returns whether this member or a member inside it has a flaw. */
+    has: (text: SeedText, path: string) =>
+      found.some((one) => one.text === text && `${one.path}.`.startsWith(`${path}.`)),
+    /** Returns whether this member itself has a flaw. */
+    hasAt: (text: SeedText, path: string) => found.some((one) => one.text === text && one.path === path),
+    /** Throws the fault `invalid_data` if there are flaws. It lists them with file, line and member, in file order. */
+    throwAny(): void {
       if (found.length === 0) return;
       const order = ({ text: a, path }: Flaw, { text: b, path: other }: Flaw) =>
         texts.indexOf(a) - texts.indexOf(b) || a.lineOf(path) - b.lineOf(other);

@@ -28,32 +28,28 @@ export function seededBytes(label: string): (length: number) => Uint8Array {
 }
 
 /** Overrides randomness for ids and API keys of test vaults, on demand. */
-export interface SeededRandom {
-  /** Returns the vault's random source: the seeded one inside `during`, and the system's outside. */
-  readonly over: (system: Random) => Random;
-  /** Runs `work` with ids and keys that follow only from the seed and the label. Runs one `work` at a time. */
-  during<T>(label: string, work: () => Promise<T>): Promise<T>;
-  /** Returns a new random source with the values that `during` uses for the same label. */
-  at(label: string): Pick<Random, 'bytes' | 'id'>;
-}
+export type SeededRandom = ReturnType<typeof seededRandom>;
 
-export function seededRandom(seed: number): SeededRandom {
+export function seededRandom(seed: number) {
   let current: Pick<Random, 'bytes' | 'id'> | undefined;
-  const at = (name: string): Pick<Random, 'bytes' | 'id'> => {
-    const bytes = seededBytes(`${seed}\0${name}`);
+  const at = (label: string): Pick<Random, 'bytes' | 'id'> => {
+    const bytes = seededBytes(`${seed}\0${label}`);
     return { bytes, id: () => uuid(bytes(16)) };
   };
   return {
+    /** Returns a new random source with the values that `during` uses for the same label. */
     at,
-    over: (system) => ({
+    /** Returns the vault's random source: the seeded one inside `during`, and the system's outside. */
+    over: (system: Random): Random => ({
       bytes: (length) => (current ?? system).bytes(length),
       id: () => (current ?? system).id(),
       // Not seeded: a version 7 UUID contains the time.
       timeOrderedId: () => system.timeOrderedId(),
     }),
-    async during(name, work) {
-      if (current !== undefined) throw new TypeError(`unreachable: ${name} during another`);
-      current = at(name);
+    /** Runs `work` with ids and keys that follow only from the seed and the label. Runs one `work` at a time. */
+    async during<T>(label: string, work: () => Promise<T>): Promise<T> {
+      if (current !== undefined) throw new TypeError(`unreachable: ${label} during another`);
+      current = at(label);
       try {
         return await work();
       } finally {

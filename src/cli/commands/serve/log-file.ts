@@ -8,23 +8,13 @@ const NO_WAIT = (constants.O_NONBLOCK as number | undefined) ?? 0;
 
 type Report = (fact: string) => void;
 
-/** A file to which a daemon appends its log. */
-export interface LogFile {
-  /** Appends lines. Reports the first of several failed writes; the lines are then lost, and the daemon continues. */
-  readonly write: (text: string) => void;
-  /**
-   * Opens the file again after it was renamed, and returns true. On an error, reports it, keeps the old file and
-   * returns false.
-   */
-  readonly reopen: (report: Report) => boolean;
-}
-
 /** Opens the file of `--log-file`; creates it (0600) if it is missing. Throws the fault `usage`. */
-export function openLogFile(path: string, report: Report): LogFile {
+export function openLogFile(path: string, report: Report) {
   let file = open(path);
   let isFailing = false;
   return {
-    write(text) {
+    /** Appends lines. Reports the first of several failed writes; the lines are then lost, and the daemon continues. */
+    write(text: string): void {
       try {
         appendFileSync(file, text);
         isFailing = false;
@@ -33,7 +23,11 @@ export function openLogFile(path: string, report: Report): LogFile {
         isFailing = true;
       }
     },
-    reopen(reportDone) {
+    /**
+     * Opens the file again after it was renamed, and returns true. On an error, reports it, keeps the old file and
+     * returns false.
+     */
+    reopen(reportDone: Report): boolean {
       try {
         const next = open(path);
         closeSync(file);
@@ -41,9 +35,8 @@ export function openLogFile(path: string, report: Report): LogFile {
         reportDone('the log file was reopened');
         return true;
       } catch (error) {
-        report(
-          `the log file was not reopened; the old one stays in use: ${error instanceof Fault ? error.message : ''}`,
-        );
+        const reason = error instanceof Fault ? error.message : '';
+        report(`the log file was not reopened; the old one stays in use: ${reason}`);
         return false;
       }
     },

@@ -116,16 +116,19 @@ function createCrew() {
     for (const worker of to) worker.send(message, () => undefined);
   }
 
+  /** Returns the first worker while it lives, or all others. */
+  const livingWhere = (isFirst: boolean) => [...living].filter(({ id }) => (id === FIRST) === isFirst);
+
   /** Lets the first worker end if it is the only one left. It ends last, because it writes for the others. */
   function releaseFirst(): void {
-    if ([...living].every(({ id }) => id === FIRST)) send(RELEASE);
+    if (livingWhere(false).length === 0) send(RELEASE);
   }
 
   function askMetrics(worker: Worker): Promise<CollectedMetrics> {
     return new Promise((resolve, reject) => {
       setTimeout(() => reject(new Error('a worker does not answer')), METRICS_MS).unref();
       asked.set(worker, [...(asked.get(worker) ?? []), resolve]);
-      worker.send(METRICS, () => undefined);
+      send(METRICS, [worker]);
     });
   }
 
@@ -139,12 +142,9 @@ function createCrew() {
       new Promise<string>((resolve) => {
         const worker = cluster.fork();
         living.add(worker);
-        worker.on('message', (message: WorkerListens | WorkDone | WorkerMetrics | Letter) => {
+        worker.on('message', (message: WorkerMessage) => {
           if ('done' in message) {
-            send(
-              message.done,
-              [...living].filter(({ id }) => id !== FIRST),
-            );
+            send(message.done, livingWhere(false));
           } else if ('url' in message) {
             serving.add(worker);
             resolve(message.url);
@@ -158,11 +158,7 @@ function createCrew() {
         worker.on('exit', (code: number | null, signal: string | null) => ended(worker, code, signal));
       }),
     /** Lets the first worker do the work of a signal. */
-    passOn: (signal: WorkSignal) =>
-      send(
-        signal,
-        [...living].filter(({ id }) => id === FIRST),
-      ),
+    passOn: (signal: WorkSignal) => send(signal, livingWhere(true)),
     /** Resolves to the metrics of all workers. Rejects when one does not answer. */
     collect: () => Promise.all([...living].map(askMetrics)),
     /** Resolves to the exit code when a worker ends without a request to stop. */
@@ -202,51 +198,31 @@ interface Letter {
   readonly message: unknown;
 }
 
-/** Sent by a worker to the supervisor once, when the worker accepts requests. */
-interface WorkerListens {
-  readonly url: string;
-}
-
-/** Sent by the first worker to the supervisor when it has done the work of a signal. */
-interface WorkDone {
-  readonly done: WorkSignal;
-}
-
-/** Sent by a worker to the supervisor after each message METRICS. */
-interface WorkerMetrics {
-  readonly metrics: CollectedMetrics;
-}
+/** A message of a worker to the supervisor. */
+type WorkerMessage =
+  /** Sent once, when the worker accepts requests. */
+  | { readonly url: string }
+  /** Sent by the first worker when it has done the work of a signal. */
+  | { readonly done: WorkSignal }
+  /** Sent after each message METRICS. */
+  | { readonly metrics: CollectedMetrics }
+  | Letter;
 
 /** The role of this process as a worker of `vault serve --workers`. */
-export interface WorkerPost {
-  /** Whether this is the first worker. Only the first worker removes expired records. */
-  readonly isFirst: boolean;
-  /** Requests a stop when the supervisor sends STOP or has ended. */
-  readonly stopRequests: StopRequests;
-  /** Does the work of the signals that the supervisor passes on. Call it before `listens`. */
-  readonly startWork: (work: SignalWork) => void;
-  /** Reports that the worker accepts requests. With `collect`, sends its metrics whenever the supervisor asks. */
-  listens(url: string, collect: (() => Promise<CollectedMetrics>) | undefined): void;
-  readonly relay: NonNullable<VaultSettings['relay']>;
-  /**
-   * Resolves when no other worker sends writes to this one. Resolves at once unless this is the first worker and the
-   * supervisor is stopping it.
-   */
-  released(): Promise<void>;
-  /** Lets this process end when it has nothing to do. */
-  leave(): void;
-}
+export type WorkerPost = NonNullable<ReturnType<typeof workerPost>>;
 
 /**
  * Returns the role of this process as a worker; undefined if it is not a worker. A worker ignores signals from then on:
  * a Ctrl-C or a service manager also reaches the supervisor, which stops the workers.
  */
-export function workerPost(): WorkerPost | undefined {
+export function workerPost() {
   const { worker } = cluster;
   if (worker === undefined) return undefined;
   for (const signal of [...END_SIGNALS, ...WORK_SIGNALS]) process.on(signal, () => undefined);
   const isFirst = worker.id === FIRST;
   let isStopping = false;
+  // Ignore a failure: the event `disconnect` reports that the supervisor has ended.
+  const send = (message: WorkerMessage) => void worker.send(message, () => undefined);
   const onOrder = (order: string, listener: () => void) =>
     process.on('message', (message) => {
       if (message === order) listener();
@@ -255,22 +231,29 @@ export function workerPost(): WorkerPost | undefined {
     onOrder(RELEASE, resolve);
     worker.on('disconnect', resolve);
   });
-  return {
+  const relay: NonNullable<VaultSettings['relay']> = {
     isFirst,
-    relay: {
-      isFirst,
-      send: (peer, message) => void worker.send({ peer, message } satisfies Letter, () => undefined),
-      onMessage: (listener) =>
-        void process.on('message', (letter: string | Letter) => {
-          if (typeof letter === 'object') listener(letter.peer, letter.message);
-        }),
-      onLost: (listener) => {
-        onOrder(LOST, listener);
-        worker.on('disconnect', listener);
-      },
+    send: (peer, message) => send({ peer, message }),
+    onMessage: (listener) =>
+      void process.on('message', (letter: string | Letter) => {
+        if (typeof letter === 'object') listener(letter.peer, letter.message);
+      }),
+    onLost: (listener) => {
+      onOrder(LOST, listener);
+      worker.on('disconnect', listener);
     },
+  };
+  return {
+    /** Whether this is the first worker. Only the first worker removes expired records. */
+    isFirst,
+    relay,
+    /**
+     * Resolves when no other worker sends writes to this one. Resolves at once unless this is the first worker and the
+     * supervisor is stopping it.
+     */
     released: () => (isFirst && isStopping ? released : Promise.resolve()),
-    stopRequests: (ask) => {
+    /** Requests a stop when the supervisor sends STOP or has ended. */
+    stopRequests: (ask: Parameters<StopRequests>[0]) => {
       onOrder(STOP, () => {
         isStopping = true;
         ask();
@@ -281,25 +264,20 @@ export function workerPost(): WorkerPost | undefined {
         ask();
       });
     },
-    startWork: (work) => {
+    /** Does the work of the signals that the supervisor passes on. Call it before `listens`. */
+    startWork: (work: SignalWork) => {
       for (const signal of WORK_SIGNALS) {
         onOrder(signal, async () => {
-          const isDone = await work(signal);
-          if (isDone && isFirst) worker.send({ done: signal } satisfies WorkDone, () => undefined);
+          if ((await work(signal)) && isFirst) send({ done: signal });
         });
       }
     },
-    listens: (url, collect) => {
-      if (collect !== undefined) {
-        onOrder(METRICS, async () => {
-          const message: WorkerMetrics = { metrics: await collect() };
-          worker.send(message, () => undefined);
-        });
-      }
-      const message: WorkerListens = { url };
-      // Ignore a failure: the event `disconnect` reports that the supervisor has ended.
-      worker.send(message, () => undefined);
+    /** Reports that the worker accepts requests. With `collect`, sends its metrics whenever the supervisor asks. */
+    listens: (url: string, collect: (() => Promise<CollectedMetrics>) | undefined) => {
+      if (collect !== undefined) onOrder(METRICS, async () => send({ metrics: await collect() }));
+      send({ url });
     },
+    /** Lets this process end when it has nothing to do. */
     leave: () => process.channel?.unref(),
   };
 }

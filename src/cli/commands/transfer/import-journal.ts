@@ -19,26 +19,8 @@ interface JournalState {
   readonly sha256: string;
 }
 
-/** An open journal. */
-export interface ImportJournal {
-  /** The number of rows that earlier runs finished. */
-  readonly done: number;
-  /** The number of these rows that were rejected. */
-  readonly refused: number;
-  /**
-   * Yields the remaining rows, each with an id. Throws the fault `conflict` when the finished rows differ from the
-   * journal's.
-   */
-  left(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow>;
-  /**
-   * Records that the first `rows` of the remaining rows are finished, of which `refused` were rejected. No other row
-   * may be in progress.
-   */
-  note(rows: number, refused: number): Promise<void>;
-}
-
 /** Opens a journal or creates one. Throws the fault `invalid_data` for another file. */
-export async function openJournal(path: string): Promise<ImportJournal> {
+export async function openJournal(path: string) {
   const found = await readJournal(path);
   let state: JournalState = found ?? {
     version: 1,
@@ -54,10 +36,16 @@ export async function openJournal(path: string): Promise<ImportJournal> {
   const hash = createHash('sha256');
 
   return {
+    /** The number of rows that earlier runs finished. */
     done,
+    /** The number of these rows that were rejected. */
     refused,
 
-    async *left(rows) {
+    /**
+     * Yields the remaining rows, each with an id. Throws the fault `conflict` when the finished rows differ from the
+     * journal's.
+     */
+    async *left(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow> {
       let passed = 0;
       for await (const row of rows) {
         hash.update(`${row.body}\n`);
@@ -70,7 +58,11 @@ export async function openJournal(path: string): Promise<ImportJournal> {
       if (passed < done) throw foreign(path);
     },
 
-    async note(rows, more) {
+    /**
+     * Records that the first `rows` of the remaining rows are finished, of which `more` were rejected. No other row may
+     * be in progress.
+     */
+    async note(rows: number, more: number): Promise<void> {
       state = { ...state, rows: done + rows, refused: refused + more, sha256: digestOf(hash) };
       await write(state);
     },

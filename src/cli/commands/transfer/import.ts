@@ -89,7 +89,7 @@ export function defineImport(command: Command, finish: Finish): void {
         apiKey,
         progress: (counts) => {
           soFar = counts;
-          line.show(input.read(), Math.max(input.size ?? 0, input.read(), 1));
+          line.show(input.bytesRead(), Math.max(input.size ?? 0, input.bytesRead(), 1));
         },
         checkpoint: journal && ((done, failed) => journal.note(done, failed)),
         countsLeft: path !== '-',

@@ -10,19 +10,13 @@ import { chooseOpener, type OPEN_FLAGS } from './seal-flags.ts';
 const MAX_LINE = 16 * 1024 * 1024;
 
 /** The input of an import, unsealed. */
-export interface InputFile {
-  readonly bytes: AsyncIterable<Uint8Array>;
-  /** The size in bytes, before decryption; undefined for a stream. */
-  readonly size: number | undefined;
-  /** The number of bytes read so far. */
-  read(): number;
-}
+export type InputFile = Awaited<ReturnType<typeof openInput>>;
 
 /**
  * Opens a file or, for `-`, standard input. Unseals a sealed file with the credential in the flags. Rejects with the
  * fault `usage`.
  */
-export async function openInput(path: string, flags: FlagValues<typeof OPEN_FLAGS>): Promise<InputFile> {
+export async function openInput(path: string, flags: FlagValues<typeof OPEN_FLAGS>) {
   let read = 0;
   const pieces = (async function* () {
     // Open the stream on the first read: an unread stream would end the process when it fails.
@@ -36,11 +30,12 @@ export async function openInput(path: string, flags: FlagValues<typeof OPEN_FLAG
       throw unreadable(path, error);
     }
   })();
+  /** The size in bytes, before decryption; undefined for a stream. */
   const size = path === '-' ? undefined : await sizeOf(path);
   const { isSealed, openPieces } = await import('../../../vault/transfer.ts');
   const { start, all } = await lookAhead(pieces);
   const bytes = (await isSealed(start)) ? await openPieces(await chooseOpener(flags), all) : all;
-  return { bytes, size, read: () => read };
+  return { bytes, size, bytesRead: () => read };
 }
 
 async function sizeOf(path: string): Promise<number | undefined> {
