@@ -9,27 +9,21 @@ import { reserveFile } from './whole-file.ts';
 /** The space to reserve on disk for an API key, larger than any key. */
 const RESERVED_BYTES = 256;
 
-/** A new file for an API key. It has a temporary name until it holds the key. */
-export interface KeyFile {
-  /** Moves `key`, or `application.key`, from a result into the file, and returns the rest of the result. */
-  take(bodyText: string): Promise<string>;
-  discard(): Promise<void>;
-}
-
 /** The path of the key in a result: in an application, or in a tenant with its first application. */
 export type KeyMember = 'key' | 'application.key';
 
 /**
  * Reserves a new file for an API key before the key exists, so that neither a full disk nor an existing file can lose a
- * key, which the vault shows only once. Rejects with the faults `file_exists`, `usage` and `no_space`.
+ * key, which the vault shows only once. The file has a temporary name until it holds the key. Rejects with the faults
+ * `file_exists`, `usage` and `no_space`.
  */
-export async function reserveKeyFile(path: string, member: KeyMember = 'key'): Promise<KeyFile> {
+export async function reserveKeyFile(path: string, member: KeyMember = 'key') {
   filePath('--key-out', path, `omit --key-out and pass --field ${member} to print only the key`);
   const reserved = await reserveFile('--key-out', path, RESERVED_BYTES);
   return {
-    async take(bodyText) {
-      const body = asObject(parseJson(bodyText)) ?? {};
-      const { key, rest } = splitKey(body);
+    /** Moves `key`, or `application.key`, from a result into the file, and returns the rest of the result. */
+    async take(bodyText: string): Promise<string> {
+      const { key, rest } = splitKey(asObject(parseJson(bodyText)) ?? {});
       if (key === undefined) throw new Fault('usage', '--key-out: the result has no key');
       await reserved.fill(`${key}\n`);
       return stringifyJson(rest);
@@ -56,9 +50,9 @@ export async function withKeyFile(
 }
 
 /** Returns the key of an application (or of that in a new tenant), and the result without the key. */
-function splitKey(body: JsonObject): { readonly key: string | undefined; readonly rest: JsonObject } {
+function splitKey(body: JsonObject) {
   const { key, ...rest } = body;
   if (typeof key === 'string') return { key, rest };
   const { key: inner, ...application } = asObject(body['application'] ?? null) ?? {};
-  return typeof inner === 'string' ? { key: inner, rest: { ...body, application } } : { key: undefined, rest: body };
+  return typeof inner === 'string' ? { key: inner, rest: { ...body, application } } : { rest: body };
 }

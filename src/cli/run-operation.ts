@@ -42,7 +42,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
   }
 
   const view = viewOf(row);
-  const printer = many ? undefined : createPrinter(flags, env, view);
+  const print = many ? undefined : createPrinter(flags, env, view);
   const listPrinter = many ? await createListPrinter(flags, env, view, follow) : undefined;
   const target = chooseTarget(flags, env);
   const apiKey = await readApiKey(flags, env);
@@ -71,7 +71,7 @@ export async function runOperation(id: OperationId, typed: CommandInput, command
       if (row.body?.properties?.['permissions'] !== undefined) warnOfGrants(call.bodyText);
       if (reply.bodyText === undefined) return 0;
       const bodyText = keyFile === undefined ? reply.bodyText : await keyFile.take(reply.bodyText);
-      await printer?.print(bodyText).catch((error: unknown) => {
+      await print?.(bodyText).catch((error: unknown) => {
         throw row.method === 'GET' ? error : withChangeMadeHint(error);
       });
       return 0;

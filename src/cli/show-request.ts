@@ -26,8 +26,8 @@ export async function showRequest(
     return 0;
   }
   const { dryRun } = await import('./derive/dry-run.ts');
-  const printer = createPrinter(flags, env, RESULT_VIEWS.dryRun);
-  await printer.print(await dryRun(call, headerPrefix));
+  const print = createPrinter(flags, env, RESULT_VIEWS.dryRun);
+  await print(await dryRun(call, headerPrefix));
   return 0;
 }
 

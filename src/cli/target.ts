@@ -20,11 +20,7 @@ const VARIABLE = 'VAULT_INCLUDED_ACTIVE_TOKENS';
 const MAX_INCLUDED = 999_999_999_999_999;
 
 /** The values of the flags that name a vault. */
-interface Named {
-  readonly url: string | undefined;
-  readonly file: string | undefined;
-  readonly store: string | undefined;
-}
+type Named = { readonly [Name in 'url' | 'file' | 'store']?: string | undefined };
 
 /**
  * Returns the target of calls. Typed flags override the environment. Default: `./vault.db`, if it exists. Throws the
@@ -164,29 +160,17 @@ export async function readTrusted(url: string, flags: GlobalFlags, env: Environm
  * Returns the names of a vault from the flags or, without any, from the environment. Throws the fault `usage` for two
  * names.
  */
-function namedVault(flags: GlobalFlags, env: Environment): Named {
-  const { url, file, store } = flags;
-  const typed = onlyOneOf({ url, file, store }, { url: '--url', file: '--file', store: '--store' });
-  if (typed !== undefined) return typed;
-  const variables = { url: 'VAULT_URL', file: 'VAULT_FILE', store: 'VAULT_STORE' } as const;
-  const set = (name: keyof Named) => env[variables[name]] || undefined;
-  return (
-    onlyOneOf({ url: set('url'), file: set('file'), store: set('store') }, variables) ?? {
-      url: undefined,
-      file: undefined,
-      store: undefined,
-    }
-  );
+function namedVault({ url, file, store }: GlobalFlags, env: Environment): Named {
+  const { VAULT_URL, VAULT_FILE, VAULT_STORE } = env;
+  const set = { url: VAULT_URL || undefined, file: VAULT_FILE || undefined, store: VAULT_STORE || undefined };
+  const typed = onlyOneOf({ url, file, store }, (name) => `--${name}`);
+  return typed ?? onlyOneOf(set, (name) => `VAULT_${name.toUpperCase()}`) ?? {};
 }
 
-function onlyOneOf(named: Named, names: Readonly<Record<keyof Named, string>>): Named | undefined {
-  const given = (['url', 'file', 'store'] as const).filter((name) =>
-    name === 'store' ? named.store !== undefined : named[name],
-  );
-  if (given.length > 1) {
-    throw new Fault('usage', `only one of ${given.map((name) => names[name]).join(' and ')} can be given`);
-  }
-  return given.length === 0 ? undefined : named;
+function onlyOneOf(named: Named, shown: (name: string) => string): Named | undefined {
+  const given = Object.entries(named).filter(([name, value]) => (name === 'store' ? value !== undefined : value));
+  if (given.length <= 1) return given.length === 0 ? undefined : named;
+  throw new Fault('usage', `only one of ${given.map(([name]) => shown(name)).join(' and ')} can be given`);
 }
 
 /** Returns the vault that a flag names: the URL of a database, or the path of a file. */

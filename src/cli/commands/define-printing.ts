@@ -56,14 +56,14 @@ export function definePrinting<Result extends object = object>(
     const follow = Object.hasOwn(rows, 'follow') && read(FLAGS.follow).follow;
     const chosen = typeof view === 'function' ? view(read) : view;
     const items = follow ? await createListPrinter(flags, env, chosen, true) : undefined;
-    const printer = items === undefined ? createPrinter(flags, env, chosen) : undefined;
+    const print = items === undefined ? createPrinter(flags, env, chosen) : undefined;
     const result = await work({ words: command.args, flags, env, read, items });
     if (typeof result === 'number') {
       finish(result);
       return;
     }
     const isObject = typeof result === 'object';
-    if (result !== undefined) await printer?.print(isObject ? stringifyJson({ ...result } as Printable) : result);
+    if (result !== undefined) await print?.(isObject ? stringifyJson({ ...result } as Printable) : result);
     finish(isObject ? exitCode(result) : 0);
   });
 }

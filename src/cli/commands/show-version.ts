@@ -14,10 +14,10 @@ export async function showVersion(argv: readonly string[]): Promise<ExitCode> {
   command.option('--version').allowExcessArguments(false);
   addFlags(command, FLAGS.output);
   command.parse(argv, { from: 'user' });
-  const printer = createPrinter(typedFlags(command), process.env, RESULT_VIEWS.version);
+  const print = createPrinter(typedFlags(command), process.env, RESULT_VIEWS.version);
   const { engineVersions } = await import('../../vault/vault.ts');
   const { node } = process.versions;
   const { platform, arch } = process;
-  await printer.print(JSON.stringify({ version: VERSION, ...(await engineVersions()), node, platform, arch }));
+  await print(JSON.stringify({ version: VERSION, ...(await engineVersions()), node, platform, arch }));
   return 0;
 }

@@ -2,7 +2,7 @@ import { CONDITION } from '../../contract/access-rule.ts';
 import type { Json } from '../../contract/json.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import { CONTAINER, NAME } from '../../contract/patterns.ts';
-import { APPLICATION_TYPES, type ApplicationType, PERMISSIONS, TRANSFORMS } from '../../contract/permissions.ts';
+import { APPLICATION_TYPES, PERMISSIONS, TRANSFORMS } from '../../contract/permissions.ts';
 import {
   type DataRule,
   type MemberRule,
@@ -22,33 +22,44 @@ export interface Terminal {
   readonly output: NodeJS.WritableStream;
 }
 
-type Prompts = typeof import('@inquirer/prompts');
-
-interface Asking {
-  readonly prompts: Prompts;
-  readonly terminal: Terminal;
-  /** Returns the answer to an earlier question. */
-  readonly answer: (member: string) => string;
+/** Returns the prompts on a terminal. `answer` returns the answer to an earlier question. */
+function promptsOn(
+  terminal: Terminal,
+  prompts: typeof import('@inquirer/prompts'),
+  answer: (member: string) => string,
+) {
+  type Choice = string | { readonly value: string; readonly description?: string };
+  return {
+    answer,
+    select: (message: string, choices: readonly Choice[]) => prompts.select({ message, choices }, terminal),
+    input: (config: Parameters<typeof prompts.input>[0]) => prompts.input(config, terminal),
+    password: (config: Parameters<typeof prompts.password>[0]) => prompts.password(config, terminal),
+    confirm: (message: string) => prompts.confirm({ message, default: false }, terminal),
+    checkbox: (message: string, choices: readonly Choice[], required: boolean) =>
+      prompts.checkbox({ message, choices, required }, terminal),
+  };
 }
+
+type Asking = ReturnType<typeof promptsOn>;
 
 /** Asks for one member. Resolves to the answers as flag values, or to an empty list for a skipped member. */
 type Question = (asking: Asking) => Promise<readonly string[]>;
 
 const QUESTIONS: Readonly<Record<string, Question>> = {
-  'createToken.type': async ({ prompts, terminal }) => [
-    await prompts.select(
-      { message: 'Type of the token', choices: choicesOf(TOKEN_TYPES, ({ summary }) => summary) },
-      terminal,
+  'createToken.type': async ({ select }) => [
+    await select(
+      'Type of the token',
+      choicesOf(TOKEN_TYPES, ({ summary }) => summary),
     ),
   ],
   'createToken.data': async (asking) => [await askData(asking, asking.answer('type') as TokenType)],
-  'createApplication.name': async ({ prompts, terminal }) => [
-    await prompts.input({ message: 'Name', required: true, validate: (name) => fits(name, NAME) }, terminal),
+  'createApplication.name': async ({ input }) => [
+    await input({ message: 'Name', required: true, validate: (name) => fits(name, NAME) }),
   ],
-  'createApplication.type': async ({ prompts, terminal }) => [
-    await prompts.select(
-      { message: 'Type of the application', choices: choicesOf(APPLICATION_TYPES, (use) => use) },
-      terminal,
+  'createApplication.type': async ({ select }) => [
+    await select(
+      'Type of the application',
+      choicesOf(APPLICATION_TYPES, (use) => use),
     ),
   ],
   'createApplication.permissions': (asking) =>
@@ -66,13 +77,12 @@ export async function askMembers(
   terminal: Terminal = { output: process.stderr },
 ): Promise<CommandInput['members']> {
   const row: Operation = OPERATIONS[id];
-  const prompts = await import('@inquirer/prompts');
   const answers = new Map<string, readonly string[]>();
-  const answer = (member: string) => answers.get(member)?.[0] ?? '';
+  const asking = promptsOn(terminal, await import('@inquirer/prompts'), (member) => answers.get(member)?.[0] ?? '');
   for (const member of members) {
     const ask = QUESTIONS[`${id}.${member}`];
     if (ask === undefined) throw new TypeError(`unreachable: nothing asks for ${member}`);
-    answers.set(member, await ask({ prompts, terminal, answer }));
+    answers.set(member, await ask(asking));
   }
   const flags = memberFlags(row);
   const given = [...answers].filter(([, values]) => values.length > 0);
@@ -86,16 +96,10 @@ async function askData(asking: Asking, type: TokenType): Promise<string> {
   if (rule.kind === 'object') return askObject(asking, rule.members);
   if (type !== 'token')
     return JSON.stringify(await askSecret(asking, TOKEN_TYPES[type].summary, { ...rule, required: true }));
-  const { prompts, terminal } = asking;
-  const kind = await prompts.select(
-    { message: 'The value is', choices: [{ value: 'text' }, { value: 'JSON' }] },
-    terminal,
-  );
-  if (kind === 'text') return JSON.stringify(await askSecret(asking, 'Text', { ...rule, required: true }));
-  return prompts.input(
-    { message: 'JSON', required: true, validate: (text) => isJson(text, (value) => checkValue(rule, value)) },
-    terminal,
-  );
+  if ((await asking.select('The value is', ['text', 'JSON'])) === 'text')
+    return JSON.stringify(await askSecret(asking, 'Text', { ...rule, required: true }));
+  const validate = (text: string) => isJson(text, (value) => checkValue(rule, value));
+  return asking.input({ message: 'JSON', required: true, validate });
 }
 
 /** Asks for the members of an object. Resolves to its JSON text. An empty answer omits an optional member. */
@@ -113,27 +117,23 @@ async function askObject(asking: Asking, members: Readonly<Record<string, Member
 /** The rules that an answer must follow. */
 type AnswerRule = ValueRule & { readonly required: boolean };
 
-function askNumber({ prompts, terminal }: Asking, message: string, rule: AnswerRule): Promise<string> {
+function askNumber({ input }: Asking, message: string, rule: AnswerRule): Promise<string> {
   const validate = (typed: string) =>
     (typed === '' && !rule.required) || (checkValue(rule, Number(typed)) ?? /^\d+$/.test(typed));
-  return prompts.input({ message, validate }, terminal).then((typed) => (typed === '' ? '' : String(Number(typed))));
+  return input({ message, validate }).then((typed) => (typed === '' ? '' : String(Number(typed))));
 }
 
-function askSecret({ prompts, terminal }: Asking, message: string, rule: AnswerRule): Promise<string> {
+function askSecret({ password }: Asking, message: string, rule: AnswerRule): Promise<string> {
   const validate = (typed: string) =>
     (typed === '' && !rule.required) || (typed === '' ? 'is required' : (checkValue(rule, typed) ?? true));
-  return prompts.password({ message, mask: '*', validate }, terminal);
+  return password({ message, mask: '*', validate });
 }
 
-async function askPermissions(
-  { prompts, terminal, answer }: Asking,
-  message: string,
-  mayBeNone: boolean,
-): Promise<readonly string[]> {
-  const type = answer('type') as ApplicationType;
+function askPermissions({ checkbox, answer }: Asking, message: string, mayBeNone: boolean): Promise<readonly string[]> {
+  const type = answer('type');
   const fitting = Object.entries(PERMISSIONS).filter(([, row]) => row.types.some((one) => one === type));
   const choices = fitting.map(([value, row]) => ({ value, description: row.allows }));
-  return prompts.checkbox({ message, choices, required: !mayBeNone }, terminal);
+  return checkbox(message, choices, !mayBeNone);
 }
 
 /**
@@ -141,52 +141,36 @@ async function askPermissions(
  * permission.
  */
 async function askRules(asking: Asking): Promise<readonly string[]> {
-  const { prompts, terminal, answer } = asking;
+  const { confirm, answer } = asking;
   const rules: string[] = [];
   if (answer('type') === 'management') return rules;
   const must = answer('permissions') === '';
-  while (
-    (must && rules.length === 0) ||
-    (await prompts.confirm(
-      { message: rules.length === 0 ? 'Add an access rule?' : 'Add another rule?', default: false },
-      terminal,
-    ))
-  ) {
-    rules.push(await askRule(asking, rules.length + 1));
-  }
+  const more = () => confirm(rules.length === 0 ? 'Add an access rule?' : 'Add another rule?');
+  while ((must && rules.length === 0) || (await more())) rules.push(await askRule(asking, rules.length + 1));
   return rules;
 }
 
 async function askRule(asking: Asking, priority: number): Promise<string> {
-  const { prompts, terminal, answer } = asking;
-  const scope =
-    answer('type') === 'expiring'
-      ? { conditions: [await askCondition(asking)] }
-      : { container: await askContainer(asking) };
-  const transform = await prompts.select(
-    { message: 'The rule shows data', choices: choicesOf(TRANSFORMS, (effect) => effect) },
-    terminal,
+  const isExpiring = asking.answer('type') === 'expiring';
+  const scope = isExpiring ? { conditions: [await askCondition(asking)] } : { container: await askContainer(asking) };
+  const transform = await asking.select(
+    'The rule shows data',
+    choicesOf(TRANSFORMS, (effect) => effect),
   );
   const permissions = await askPermissions(asking, 'The rule allows', false);
   return JSON.stringify({ description: '', priority, ...scope, transform, permissions });
 }
 
-function askContainer({ prompts, terminal }: Asking): Promise<string> {
-  return prompts.input(
-    { message: 'Container, such as /pci/', default: '/', validate: (path) => fits(path, CONTAINER) },
-    terminal,
-  );
+function askContainer({ input }: Asking): Promise<string> {
+  return input({ message: 'Container, such as /pci/', default: '/', validate: (path) => fits(path, CONTAINER) });
 }
 
-async function askCondition({ prompts, terminal }: Asking): Promise<object> {
+async function askCondition({ select, input }: Asking): Promise<object> {
   const { attribute, operator, value } = CONDITION.properties;
   return {
-    attribute: await prompts.select({ message: attribute.description, choices: [...attribute.enum] }, terminal),
-    operator: await prompts.select({ message: operator.description, choices: [...operator.enum] }, terminal),
-    value: await prompts.input(
-      { message: value.description, required: true, validate: (text) => fits(text, value) },
-      terminal,
-    ),
+    attribute: await select(attribute.description, attribute.enum),
+    operator: await select(operator.description, operator.enum),
+    value: await input({ message: value.description, required: true, validate: (text) => fits(text, value) }),
   };
 }
 

@@ -13,13 +13,6 @@ import {
 } from './result-view.ts';
 import { selectField } from './select-field.ts';
 
-/** Prints the items of a list page by page. */
-export interface ItemPrinter {
-  print(items: readonly Json[]): Promise<void>;
-  /** Prints the text after the last item. */
-  end(): Promise<void>;
-}
-
 /** Functions that return the text of a page of items and of the list's end. `isFirst` is true before any output. */
 interface ItemFormat {
   readonly page: (items: readonly Json[], isFirst: boolean) => string | Promise<string>;
@@ -75,6 +68,9 @@ const ENDLESS: Readonly<Partial<Record<Format, MakeFormat>>> = {
   }),
 };
 
+/** Prints the items of a list page by page. */
+export type ItemPrinter = ReturnType<typeof createItemPrinter>;
+
 /**
  * Creates a printer of list items. `write` prints text on stdout, and `note` prints a remark on stderr. A field is a
  * path in an item; the printer prints an empty line for an item without it.
@@ -85,17 +81,18 @@ export function createItemPrinter(
   options: RenderOptions,
   write: (text: string) => Promise<void>,
   note: (text: string) => void,
-): ItemPrinter {
+) {
   const { page, end } = formatOf(view, showing, options);
   let isEmpty = true;
   return {
-    async print(items) {
+    async print(items: readonly Json[]): Promise<void> {
       if (items.length === 0) return;
       const text = await page(items, isEmpty);
       isEmpty = false;
       if (text !== '') await write(text);
     },
-    async end() {
+    /** Prints the text after the last item. */
+    async end(): Promise<void> {
       const rendered = (await end?.(isEmpty)) ?? '';
       const { text, note: word = undefined }: Rendered = typeof rendered === 'string' ? { text: rendered } : rendered;
       if (text !== '') await write(text);

@@ -14,24 +14,20 @@ import { chooseShowing, renderResult, type Showing } from './render-result.ts';
 import { chooseFormat, type RenderOptions, type ResultView } from './result-view.ts';
 import { isTerminal, writeOut } from './standard-output.ts';
 
-/** Prints the result of a command in the form that its flags select. */
-export interface Printer {
-  print(bodyText: string): Promise<void>;
-}
-
-/** Returns a printer for results. Throws the fault `usage` when no result can satisfy the flags. */
-export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView): Printer {
+/**
+ * Returns a function that prints a result in the form that the flags select. Throws the fault `usage` when no result can
+ * satisfy the flags.
+ */
+export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView) {
   const { field, showing, options, write } = prepare(flags, env, view);
   if (KEY_PATHS.has(field) && flagValue(flags.keyOut, env, FLAGS.keyOut.keyOut) !== undefined) {
     const why = 'the key is written only to the file';
     throw new Fault('usage', `--key-out and --field cannot both select the key: ${why}`);
   }
-  return {
-    async print(bodyText) {
-      const { text, note } = await renderResult(bodyText, view, showing, options);
-      await write(text);
-      if (note !== undefined) report(note);
-    },
+  return async (bodyText: string): Promise<void> => {
+    const { text, note } = await renderResult(bodyText, view, showing, options);
+    await write(text);
+    if (note !== undefined) report(note);
   };
 }
 

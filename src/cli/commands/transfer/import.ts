@@ -63,7 +63,7 @@ export function defineImport(command: Command, finish: Finish): void {
   command.action(async (path: string) => {
     const flags = typedFlags<CsvFlags>(command);
     const env = await withProfile(flags, process.env);
-    const printer = createPrinter(flags, env, RESULT_VIEWS.import);
+    const print = createPrinter(flags, env, RESULT_VIEWS.import);
     const target = chooseTarget(flags, env);
     const read = readFlags({ ...IMPORT_FLAGS, ...OPEN_FLAGS }, flags, env);
     const toRows = rowReader(path, read, flags, env);
@@ -102,7 +102,7 @@ export function defineImport(command: Command, finish: Finish): void {
       line.end();
       const before = journal?.refused ?? 0;
       const exitCode = reportEnding(ending, { before, errors: errorPath, journal: journalPath, env });
-      if (!('stoppedBy' in ending)) await printer.print(stringifyJson({ ...ending.counts }));
+      if (!('stoppedBy' in ending)) await print(stringifyJson({ ...ending.counts }));
       finish(exitCode);
     } finally {
       process.off('exit', atExit);
