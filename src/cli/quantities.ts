@@ -37,10 +37,10 @@ export function printByteSize(bytes: number): string {
   return bytes < 1024 ** 2 ? `${Math.round(bytes / 1024)} KiB` : `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
 }
 
-/** Returns the instant of an ISO 8601 time, or of an age before `now` (`15m`, `24h`). Throws the fault `usage`. */
-export function parseMoment(flag: string, text: string | undefined, now: Instant = Date.now()): Instant | undefined {
+/** Returns the instant of an ISO 8601 time, or of an age before now (`15m`, `24h`). Throws the fault `usage`. */
+export function parseMoment(flag: string, text: string | undefined): Instant | undefined {
   if (text === undefined) return undefined;
-  if (/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text)) return now - parseDuration(flag, text);
+  if (/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text)) return Date.now() - parseDuration(flag, text);
   if (!ISO.test(text)) throw new Fault('usage', `${flag} must be an ISO 8601 time, or an age such as 15m or 24h`);
   const instant = parseInstant(text);
   if (!Number.isNaN(instant)) return instant;
@@ -48,8 +48,8 @@ export function parseMoment(flag: string, text: string | undefined, now: Instant
 }
 
 /** Returns a whole number from `min` to `max`. Throws the fault `usage` with `message` for any other text. */
-export function parseWhole(text: string, min: number, max: number, message: string, hint?: string): number {
+export function parseWhole(text: string, min: number, max: number, message: string): number {
   const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
   if (value >= min && value <= max) return value;
-  throw new Fault('usage', message, { hint });
+  throw new Fault('usage', message);
 }

@@ -8,25 +8,25 @@ import type { ResultView } from '../output/result-view.ts';
 import { chooseFile, choosePlace } from '../target.ts';
 import { type CommandLine, definePrinting } from './define-printing.ts';
 
-/** Checks the flags and asks questions before the file is opened. Resolves to the work on the open file. */
-type Prepare<Work> = (line: CommandLine) => Promise<Work>;
-
 /** The place of a vault, and the credential that opens it. */
-export type Opening<Place> = Place & { readonly credential: Credential };
-
-/** Resolves to the result to print (an object or JSON text), or to undefined if it has printed the result itself. */
-type PlaceWork<Place, Result> = (opened: Opening<Place>) => Promise<Result | string | undefined>;
+export type Opening<Place extends VaultPlace = VaultPlace> = Place & { readonly credential: Credential };
 
 type FilePlace = Extract<VaultPlace, { readonly file: string }>;
 
-type AdminWork = (admin: VaultAdmin, opened: Opening<VaultPlace>) => Promise<object | undefined>;
+/**
+ * Checks the flags and asks questions before the vault is opened. Resolves to the work on the open vault, which resolves
+ * to the result to print (an object or JSON text), or to undefined if it has printed the result itself.
+ */
+type Prepare<Parts extends readonly unknown[], Result> = (
+  line: CommandLine,
+) => Promise<(...parts: Parts) => Promise<Result | string | undefined>>;
 
 /** Adds the flags that open a vault to a subcommand. Its action runs the prepared work and prints the result. */
 export function defineOnVault<Result extends object = object>(
   command: Command,
   finish: Finish,
   view: ResultView,
-  prepare: Prepare<PlaceWork<VaultPlace, Result>>,
+  prepare: Prepare<[Opening], Result>,
   exitCode?: (result: Result) => ExitCode,
 ): void {
   define(command, finish, view, choosePlace, prepare, exitCode);
@@ -37,7 +37,7 @@ export function defineOnFile<Result extends object = object>(
   command: Command,
   finish: Finish,
   view: ResultView,
-  prepare: Prepare<PlaceWork<FilePlace, Result>>,
+  prepare: Prepare<[Opening<FilePlace>], Result>,
   storeHint?: string,
 ): void {
   define(command, finish, view, (flags, env) => ({ file: chooseFile(flags, env, storeHint) }), prepare);
@@ -48,7 +48,7 @@ function define<Place extends VaultPlace, Result extends object>(
   finish: Finish,
   view: ResultView,
   choose: (flags: GlobalFlags, env: Environment) => Place,
-  prepare: Prepare<PlaceWork<Place, Result>>,
+  prepare: Prepare<[Opening<Place>], Result>,
   exitCode?: (result: Result) => ExitCode,
 ): void {
   const rows = { ...FLAGS.file, ...FLAGS.profile };
@@ -65,12 +65,12 @@ export function defineWithAdmin(
   command: Command,
   finish: Finish,
   view: ResultView,
-  prepare: Prepare<AdminWork>,
+  prepare: Prepare<[VaultAdmin, Opening], object>,
   exitCode?: (result: object) => ExitCode,
 ): void {
-  const prepareOnVault: Prepare<PlaceWork<VaultPlace, object>> = async (line) => {
+  const prepareOnVault = async (line: CommandLine) => {
     const work = await prepare(line);
-    return async (opened) => {
+    return async (opened: Opening) => {
       const { openVaultAdmin } = await import('../../vault/admin.ts');
       return closing(await openVaultAdmin(opened), (admin) => work(admin, opened));
     };

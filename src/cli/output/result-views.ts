@@ -1,6 +1,7 @@
 import { APPLICATION } from '../../contract/application.ts';
 import type { Schema } from '../../contract/schema.ts';
 import { TENANT } from '../../contract/tenant.ts';
+import { PROFILE_VARIABLES } from '../profiles/profile.ts';
 import type { ResultView } from './result-view.ts';
 
 type Members = Readonly<Record<string, Schema>>;
@@ -10,8 +11,8 @@ const NUMBER: Schema = { type: 'integer' };
 const TIME: Schema = { type: 'string', format: 'date-time' };
 const FLAG: Schema = { type: 'boolean' };
 
-const texts = <Name extends string>(...names: readonly Name[]) =>
-  Object.fromEntries(names.map((name) => [name, TEXT])) as Readonly<Record<Name, Schema>>;
+const texts = (...names: readonly string[]): Members => Object.fromEntries(names.map((name) => [name, TEXT]));
+const numbers = (...names: readonly string[]): Members => Object.fromEntries(names.map((name) => [name, NUMBER]));
 const object = (properties: Members): Schema => ({ type: 'object', additionalProperties: false, properties });
 const array = (items: Schema): Schema => ({ type: 'array', items });
 
@@ -33,7 +34,7 @@ const TENANT_KEYS = {
   stale: NUMBER,
 };
 const ROTATED = { tenant_id: TEXT, key_id: NUMBER, index_key_id: NUMBER, resealed: NUMBER, resumed: FLAG };
-const CHECKED = object({ tenants: NUMBER, applications: NUMBER, tokens: NUMBER, audit_entries: NUMBER });
+const CHECKED = object(numbers('tenants', 'applications', 'tokens', 'audit_entries'));
 const SIZES = { bytes_before: NUMBER, bytes_after: NUMBER };
 const AUDIT_ENTRY = {
   sequence: TEXT,
@@ -51,22 +52,8 @@ const AUDIT_ENTRY = {
   entities: array(TEXT),
 };
 const SNAPSHOT = { name: TEXT, saved_at: TIME, tokens: NUMBER, bytes: NUMBER, refused: TEXT };
-const PROFILE = {
-  name: TEXT,
-  default: FLAG,
-  ...texts(
-    'url',
-    'header_prefix',
-    'cacert',
-    'file',
-    'store',
-    'key_file',
-    'key_command',
-    'passphrase_file',
-    'api_key_file',
-  ),
-  keeps_api_key: FLAG,
-};
+const { api_key: _, ...PROFILE_TEXTS } = PROFILE_VARIABLES;
+const PROFILE = { name: TEXT, default: FLAG, ...texts(...Object.keys(PROFILE_TEXTS)), keeps_api_key: FLAG };
 const DEV_CLOCK = { now: TEXT, offset_ms: NUMBER, next_expiry: TEXT, removed: NUMBER };
 const DEV_FAULT = { request: TEXT, status: NUMBER, retry_after: NUMBER, delay_ms: NUMBER, drop: FLAG, times: NUMBER };
 const DEV_REQUEST = {
@@ -109,15 +96,7 @@ export const RESULT_VIEWS = {
   keygen: one({ file: TEXT, recipient: TEXT }),
   backup: one({ file: TEXT, checked: CHECKED, removed: array(TEXT) }, { columns: ['file', 'checked'], rest: true }),
   compact: one({ file: TEXT, ...SIZES, checked: CHECKED }),
-  move: one({
-    state: TEXT,
-    from: TEXT,
-    to: TEXT,
-    tenants: NUMBER,
-    applications: NUMBER,
-    tokens: NUMBER,
-    audit_rows: NUMBER,
-  }),
+  move: one({ ...texts('state', 'from', 'to'), ...numbers('tenants', 'applications', 'tokens', 'audit_rows') }),
   migrate: one({ store: TEXT, from: NUMBER, to: NUMBER, steps: NUMBER }),
   doctor: one({
     ok: FLAG,

@@ -1,6 +1,5 @@
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
-import type { VaultPlace } from '../../../vault/place.ts';
 import { onlyOne } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import { addFlags, FLAGS, type FlagValues, flag } from '../../global-flags.ts';
@@ -158,7 +157,7 @@ export function defineKeysRotate(command: Command, finish: Finish): void {
   command.addHelpText('after', HELP);
 }
 
-async function countSnapshots(opened: Opening<VaultPlace>): Promise<number> {
+async function countSnapshots(opened: Opening): Promise<number> {
   if (opened.store !== undefined) return 0;
   return (await import('../../../vault/snapshots.ts')).countLoadableSnapshots(opened);
 }

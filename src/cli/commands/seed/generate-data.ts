@@ -7,12 +7,7 @@ import { seededBytes } from './seeded-random.ts';
 
 export type GeneratedKind = (typeof GENERATED_KINDS)[number];
 
-interface Draw {
-  /** Returns a number from 0 to below `limit`. */
-  readonly below: (limit: number) => number;
-  readonly digits: (count: number) => string;
-  readonly one: <T>(choices: readonly T[]) => T;
-}
+type Draw = ReturnType<typeof drawsFrom>;
 
 interface KindRow {
   readonly type: TokenType;
@@ -70,17 +65,20 @@ export const KINDS: Readonly<Record<GeneratedKind, KindRow>> = {
   },
 };
 
-/** Returns the test data of one token. Equal labels give equal data. */
-export function generateData(kind: GeneratedKind, label: string): Json {
+/** Returns functions that draw test data. Equal labels give equal draws. */
+function drawsFrom(label: string) {
   const bytes = seededBytes(label);
   const below = (limit: number): number => Buffer.from(bytes(4)).readUInt32BE() % limit;
-  const digits = (count: number): string => Array.from({ length: count }, () => below(10)).join('');
-  return KINDS[kind].make({
+  return {
+    /** Returns a number from 0 to below `limit`. */
     below,
-    digits,
-    one: (choices) => choices[below(choices.length)] as (typeof choices)[number],
-  });
+    digits: (count: number): string => Array.from({ length: count }, () => below(10)).join(''),
+    one: <T>(choices: readonly T[]) => choices[below(choices.length)] as T,
+  };
 }
+
+/** Returns the test data of one token. Equal labels give equal data. */
+export const generateData = (kind: GeneratedKind, label: string): Json => KINDS[kind].make(drawsFrom(label));
 
 const two = (number: number): string => String(number).padStart(2, '0');
 const object = (members: Readonly<Record<string, Json>>): Json => objectOfMembers(new Map(Object.entries(members)));

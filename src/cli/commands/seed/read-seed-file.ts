@@ -11,15 +11,7 @@ const MAX_VALUES = 1_000_000;
 const MAX_DEPTH = 64;
 
 /** A seed file as JSON, and the places of its members. */
-export interface SeedText {
-  readonly file: string;
-  /** null when the file is invalid. */
-  readonly value: Json;
-  /** The syntax errors. Lines count from 1. */
-  readonly unreadable: readonly { readonly line: number; readonly message: string }[];
-  /** Returns the line of a member by its dotted path, or of its nearest enclosing member in the file; from 1. */
-  lineOf(path: string): number;
-}
+export type SeedText = Awaited<ReturnType<typeof readSeedFile>>;
 
 /** Returns the dotted path of a member or an array item. */
 export const memberPath = (path: string, step: string | number): string =>
@@ -29,7 +21,7 @@ export const memberPath = (path: string, step: string | number): string =>
  * Parses a seed file as YAML 1.2, which includes JSON. Keeps the order of members, and the exact digits of numbers that
  * a double would change.
  */
-export async function readSeedFile(file: string, text: string): Promise<SeedText> {
+export async function readSeedFile(file: string, text: string) {
   const {
     default: { LineCounter, parseDocument },
   } = await import('yaml');
@@ -60,9 +52,12 @@ export async function readSeedFile(file: string, text: string): Promise<SeedText
   }
   return {
     file,
+    /** null when the file is invalid. */
     value,
+    /** The syntax errors. Lines count from 1. */
     unreadable,
-    lineOf: (path) => {
+    /** Returns the line of a member by its dotted path, or of its nearest enclosing member in the file; from 1. */
+    lineOf: (path: string): number => {
       for (let at = path; at !== ''; at = at.slice(0, Math.max(0, at.lastIndexOf('.')))) {
         const line = lines.get(at);
         if (line !== undefined) return line;
@@ -138,16 +133,13 @@ export function membersAt(value: Json, member: 'apps' | 'tokens'): readonly (rea
 }
 
 /** The names of the items of a seed, across its files. */
-export interface ItemNames {
-  readonly apps: ReadonlySet<string>;
-  /** The ids of tokens by item, before references in them are resolved. */
-  readonly tokenIds: ReadonlyMap<string, string>;
-}
+export type ItemNames = ReturnType<typeof namesOf>;
 
-export function namesOf(texts: readonly SeedText[]): ItemNames {
+export function namesOf(texts: readonly SeedText[]) {
   const tokens = texts.flatMap(({ value }) => membersAt(value, 'tokens'));
   return {
     apps: new Set(texts.flatMap(({ value }) => membersAt(value, 'apps').map(([item]) => item))),
+    /** The ids of tokens by item, before references in them are resolved. */
     tokenIds: new Map(tokens.map(([item, token]) => [item, idOf(item, token)])),
   };
 }

@@ -1,5 +1,6 @@
 import type { Json } from '../../../contract/json.ts';
 import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
+import type { Environment } from '../../global-flags.ts';
 import { asObject } from '../../output/result-view.ts';
 import { type ItemNames, memberPath, type SeedText } from './read-seed-file.ts';
 import type { SeedFlaws } from './seed-flaws.ts';
@@ -35,7 +36,7 @@ export function resolveReferences(value: Json, resolve: Resolve, path = ''): Jso
 /** Returns the resolver for the references in one file. The resolver adds a flaw for a wrong reference. */
 export function resolverOf(
   text: SeedText,
-  known: ItemNames & { readonly env: Readonly<Record<string, string | undefined>> },
+  known: ItemNames & { readonly env: Environment },
   flaws: Pick<SeedFlaws, 'add'>,
 ): ResolveWith {
   const fail = (path: string, message: string): string => {

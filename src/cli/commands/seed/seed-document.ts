@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../../../contract/json.ts';
 import type { TokenType } from '../../../contract/token-types.ts';
 import { Fault } from '../../../core/fault.ts';
 import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
+import type { Environment } from '../../global-flags.ts';
 import { asObject } from '../../output/result-view.ts';
 import { createTextReader } from '../../text-reader.ts';
 import { checkIds, checkItems, checkSchema, checkTwice } from './check-items.ts';
@@ -10,8 +11,6 @@ import { type GeneratedKind, generateData, KINDS } from './generate-data.ts';
 import { idsOf, membersAt, namesOf, readSeedFile, type SeedText, seedName, textOf } from './read-seed-file.ts';
 import { PLAIN_ID, type ResolveWith, resolveReferences, resolverOf } from './references.ts';
 import { createSeedFlaws, invalidSeed, placeOf } from './seed-flaws.ts';
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Returns the place of an item or one of its members, for errors: `seed.yaml:12: tokens.visa.data.number`. */
 export type Place = (member?: string) => string;

@@ -86,13 +86,8 @@ export async function withOutFile<T>(
 }
 
 type Line = Pick<Planned<unknown>, 'action' | 'members'> & { readonly item: string };
-type Counts = Readonly<Record<'created' | 'changed' | 'unchanged' | 'removed', number>>;
-
-/** The numbers of created, changed, unchanged and removed items, and the change of each item. */
-export type SeedSummary = Counts & { readonly seed: string; readonly data?: readonly Line[] };
-
-/** Returns `{ seed, created, changed, unchanged, removed }`. `withItems` adds the planned change of each item. */
-export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean): SeedSummary {
+/** Returns the seed and the numbers of items by change. `withItems` adds the planned change of each item. */
+export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean) {
   const planned: readonly (readonly [item: string, Planned<unknown>])[] = [
     ...(plan.tenant === undefined ? [] : [['tenant', plan.tenant] as const]),
     ...plan.apps.map((app) => [`apps.${app.item.item}`, app] as const),
@@ -110,6 +105,5 @@ export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean): Se
     unchanged: count('unchanged'),
     removed: count('remove'),
   };
-  if (!withItems) return counts;
-  return { ...counts, data: lines.filter((line) => line.action !== 'unchanged') };
+  return { ...counts, ...(withItems && { data: lines.filter((line) => line.action !== 'unchanged') }) };
 }

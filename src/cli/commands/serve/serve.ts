@@ -68,14 +68,12 @@ const DEV_SESSION_MS = 8 * 60 * 60 * 1000;
 /** Addresses that only this machine can reach. */
 const OWN_ADDRESSES: readonly string[] = ['127.0.0.1', 'localhost', '::1'];
 const NOT_FOR_DEV = {
-  keyFile: '--key-file',
-  keyCommand: '--key-command',
-  passphraseFile: '--passphrase-file',
-  anchor: '--anchor',
-  store: '--store',
-  auditKeep: '--audit-keep',
-  auditArchive: '--audit-archive',
-} as const;
+  ...FLAGS.credential,
+  ...FLAGS.anchor,
+  store: FLAGS.store.store,
+  auditKeep: SERVE_FLAGS.auditKeep,
+  auditArchive: SERVE_FLAGS.auditArchive,
+};
 
 /**
  * Throws the fault `usage` for flags that conflict with --dev, which creates its own key. Also rejects predictable keys
@@ -89,9 +87,10 @@ function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket, passed }:
   if (seeded && socket === undefined && !OWN_ADDRESSES.includes(host)) {
     throw new Fault('usage', `--seed makes predictable API keys, which --host ${host} would expose`);
   }
-  const names = Object.keys(NOT_FOR_DEV) as (keyof typeof NOT_FOR_DEV)[];
-  const given = names.find((name) => flags[name] !== undefined);
-  if (given !== undefined) throw new Fault('usage', `only one of --dev and ${NOT_FOR_DEV[given]} can be given`);
+  const given = Object.entries(NOT_FOR_DEV)
+    .find(([name]) => name in flags)?.[1]
+    .flag.split(' ')[0];
+  if (given !== undefined) throw new Fault('usage', `only one of --dev and ${given} can be given`);
 }
 
 /** Rejects typed --seed flags without --dev. Ignores their variables, which may be meant for other commands. */

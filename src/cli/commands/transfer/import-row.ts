@@ -13,15 +13,6 @@ export interface ImportRow {
   readonly hasDerivedId?: boolean;
 }
 
-/** Facts about the body of a row. */
-export interface RowFacts {
-  readonly id?: string;
-  /**
-   * Whether the body has `mask: null`: no mask, not even that of its type. Only a patch after the create can do that.
-   */
-  readonly withoutMask: boolean;
-}
-
 /** Returns whether a body can be part of a batch: one create request creates its token completely. */
 export function isWholeRequest(body: string): boolean {
   const parsed = parseText(body);
@@ -29,8 +20,11 @@ export function isWholeRequest(body: string): boolean {
   return Object.hasOwn(parsed, 'type') && Object.hasOwn(parsed, 'data') && !factsOf(body).withoutMask;
 }
 
-/** Returns facts about a body. Accepts a body that is not a JSON object, so that the vault reports the error. */
-export function factsOf(body: string): RowFacts {
+/**
+ * Returns the id of a body, and whether it has `mask: null`: no mask, not even that of its type. Only a patch after the
+ * create can do that. Accepts a body that is not a JSON object, so that the vault reports the error.
+ */
+export function factsOf(body: string): { readonly id?: string; readonly withoutMask: boolean } {
   // Skip the parse for most rows, which have neither member.
   if (!body.includes('"id"') && !body.includes('"mask"')) return { withoutMask: false };
   const parsed = parseText(body);
