@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
-import { initNotes, type MadeVault } from '../../src/cli/commands/file/init-notes.ts';
+import { initNotes, type MadeVault } from '../../src/cli/commands/file/init.ts';
 
-const FILE = { file: './vault.db', keyFile: undefined, keyOut: undefined };
+const FILE = { file: './vault.db', keyFile: undefined, keyCommand: undefined, keyOut: undefined };
 
 it.each<readonly [made: MadeVault, said: RegExp]>([
   [

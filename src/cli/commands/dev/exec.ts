@@ -1,7 +1,7 @@
 import { constants } from 'node:os';
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
-import type { ChildExitCode, ExitCode, Finish } from '../../exit-codes.ts';
+import type { ChildExitCode, Finish } from '../../exit-codes.ts';
 import { addFlags, type Environment, FLAGS, flag, flagValues, readFlags, typedFlags } from '../../global-flags.ts';
 import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
 import { report } from '../../report-failure.ts';
@@ -86,20 +86,12 @@ function variablesFor({ url, keys, ids }: DevDaemon, env: Environment): Readonly
 }
 
 /**
- * Runs one command without a shell, on this process's own standard streams. Resolves to its exit code. The code is 128
- * plus the signal number after a signal, 127 for an unknown command and 126 for a command that cannot run.
+ * Returns a function that runs one command without a shell, on this process's own standard streams. It resolves to the
+ * exit code, which is 128 plus the signal number after a signal, 127 for an unknown command and 126 for a command that
+ * cannot run. Handles signals, so that none ends this process before it has removed its files. While the command runs,
+ * this process passes signals on and waits; otherwise a signal makes it clean up and exit.
  */
-type ChildRunner = (
-  words: readonly string[],
-  env: Readonly<Record<string, string>>,
-) => Promise<ExitCode | ChildExitCode>;
-
-/**
- * Creates the runner of the command and handles signals, so that none ends this process before it has removed its
- * files. While the command runs, this process passes signals on and waits; otherwise a signal makes it clean up and
- * exit.
- */
-function createChildRunner(): ChildRunner {
+function createChildRunner() {
   let kill: ((signal: NodeJS.Signals) => void) | undefined;
   takeSignals();
   for (const signal of END_SIGNALS) {
@@ -109,7 +101,7 @@ function createChildRunner(): ChildRunner {
       else if (signal !== 'SIGINT' || process.stdin.isTTY !== true) kill(signal);
     });
   }
-  return async ([command, ...more], env) => {
+  return async ([command, ...more]: readonly string[], env: Readonly<Record<string, string>>) => {
     if (command === undefined) throw new Error('unreachable: no command');
     // execa can find and start npm.cmd on Windows.
     const { execa } = await import('execa');

@@ -21,14 +21,10 @@ export interface SeededDevVault extends DevVault {
 }
 
 /** A daemon with its `--dev` vault, on a free port of 127.0.0.1. */
-export interface DevDaemon extends SeededDevVault {
-  readonly url: string;
-  /** Stops the daemon and closes the vault. Further calls wait for the first. */
-  readonly stop: () => Promise<void>;
-}
+export type DevDaemon = Awaited<ReturnType<typeof startDevDaemon>>;
 
 /** Opens a `--dev` vault and serves it without a log. Resolves when the daemon listens. */
-export async function startDevDaemon(headerPrefix: string, options: SeededDevVaultOptions): Promise<DevDaemon> {
+export async function startDevDaemon(headerPrefix: string, options: SeededDevVaultOptions) {
   const dev = await openSeededDevVault(options);
   const { vault, clock, snapshots, reset } = dev;
   try {
@@ -49,6 +45,7 @@ export async function startDevDaemon(headerPrefix: string, options: SeededDevVau
       dev: { clock, snapshots, reset },
     });
     let stopped: Promise<void> | undefined;
+    /** Stops the daemon and closes the vault. Further calls wait for the first. */
     const stop = (): Promise<void> => {
       stopped ??= daemon.stop().finally(() => vault.close());
       return stopped;

@@ -1,9 +1,8 @@
-import { lstatSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
+import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
 import { Fault } from '../../../core/fault.ts';
 import { errorCode, isFullDisk } from '../../error-code.ts';
-import { isRunning, ownMachine } from '../../own-machine.ts';
 
 /** Matches a folder name such as `token-vault-dev-4242-x1Y2z3`: the purpose, the process number, and a random part. */
 const NAME = /^token-vault-(?:dev|test|backup|doctor)-(\d{1,10})-[A-Za-z0-9]{6}$/;
@@ -84,4 +83,27 @@ function isOurs(folder: string): boolean {
   const user = process.getuid?.();
   const isClosed = user === undefined || (found.uid === user && (found.mode & 0o022) === 0);
   return found.isDirectory() && isClosed && readFileSync(path.join(folder, MARK), 'utf8') === ownMachine();
+}
+
+/**
+ * Returns the scope in which process numbers are unique: this machine and, on Linux, the PID namespace on a second
+ * line. Containers may share a folder, a vault and a host name, but see only their own processes.
+ */
+function ownMachine(): string {
+  try {
+    return `${hostname()}\n${readlinkSync('/proc/self/ns/pid')}`;
+  } catch {
+    // The system has no such namespaces, or /proc is not mounted.
+    return hostname();
+  }
+}
+
+/** Returns whether a process with this number runs on this machine. It may be another user's, or a later process. */
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return errorCode(error) !== 'ESRCH';
+  }
 }

@@ -21,16 +21,16 @@ import { report } from '../../report-failure.ts';
 import { chooseOwnPlace } from '../../target.ts';
 import { type CommandLine, definePrinting } from '../define-printing.ts';
 import {
+  checkLabel,
   confirmPassphrase,
   keptCredential,
+  LABEL_FLAGS,
   makeKeyFileBeside,
   type NewCredential,
   provideNamed,
   WEAK_PASSPHRASE_FLAGS,
 } from '../keys/new-credential.ts';
-import { checkLabel, LABEL_FLAGS } from '../keys/slot-label.ts';
 import { checkTenantName } from '../tenants/check-tenant.ts';
-import { initNotes, type MadeVault } from './init-notes.ts';
 
 const INIT_FLAGS = {
   tenant: flag('--tenant <name>', 'the name of the first tenant (default: default)', 'VAULT_TENANT_NAME'),
@@ -83,7 +83,10 @@ async function init(line: CommandLine): Promise<string> {
   }
 }
 
-function madeBy(line: CommandLine, file: string, { kind }: Credential): MadeVault {
+/** A new vault. It has no `keyFile` when a passphrase or a command opens it, and no `keyOut` when the key is printed. */
+export type MadeVault = ReturnType<typeof madeBy>;
+
+function madeBy(line: CommandLine, file: string, { kind }: Credential) {
   const { keyCommand, keyFile = keyFileBeside(file) } = namedCredential(line.flags, line.env);
   const isFile = kind === 'key_file' && keyCommand === undefined;
   return { file, keyFile: isFile ? keyFile : undefined, keyCommand, keyOut: line.read(FLAGS.keyOut).keyOut };
@@ -103,4 +106,28 @@ async function newCredential(file: string, { flags, env }: CommandLine, allowWea
   if (passphrase !== '') return confirmPassphrase(passphrase, allowWeak, (chosen) => report(describeStrength(chosen)));
   if (isTyped) return keptCredential({ kind: 'passphrase', passphrase });
   return makeKeyFileBeside(file);
+}
+
+/** A fact and a hint for `report`. */
+type Note = readonly [fact: string, hint: string];
+
+/** Returns notes for a person at a terminal about a new vault: the files, what to keep, and the next command. */
+export function initNotes({ file, keyFile, keyCommand, keyOut }: MadeVault): readonly Note[] {
+  const secret = keyCommand === undefined ? 'passphrase' : 'key from the command';
+  const made: Note =
+    keyFile === undefined
+      ? [`wrote ${file}; the ${secret} opens it`, `keep the ${secret}: without it nobody can read the vault`]
+      : [
+          `wrote ${file}; ${keyFile} opens it`,
+          `keep a copy of ${keyFile} in another place: without it nobody can read the vault`,
+        ];
+  const named = keyFile === undefined || keyFile === keyFileBeside(file) ? '' : ` --key-file '${keyFile}'`;
+  const opener = keyCommand === undefined ? named : ` --key-command '${keyCommand}'`;
+  const next = `vault apps create --file '${file}'${opener} --api-key-file '${keyOut ?? 'FILE'}' --name backend --type private --rule 'container=/ transform=mask permissions=token:create,token:read'`;
+  return [
+    made,
+    keyOut === undefined
+      ? ['the API key below is shown once', `keep it in a file, then create an application: ${next}`]
+      : [`wrote the API key to ${keyOut}`, `create an application: ${next}`],
+  ];
 }

@@ -10,8 +10,14 @@ import { report } from '../../report-failure.ts';
 import type { CommandLine } from '../define-printing.ts';
 import { defineWithAdmin, type Opening } from '../on-file.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
-import { confirmPassphrase, type NewCredential, provideNamed, WEAK_PASSPHRASE_FLAGS } from './new-credential.ts';
-import { checkLabel, LABEL_FLAGS } from './slot-label.ts';
+import {
+  checkLabel,
+  confirmPassphrase,
+  LABEL_FLAGS,
+  type NewCredential,
+  provideNamed,
+  WEAK_PASSPHRASE_FLAGS,
+} from './new-credential.ts';
 
 const ADD_FLAGS = {
   newKeyFile: flag('--new-key-file <path>', 'the key file to add; a missing file is created (0600)'),

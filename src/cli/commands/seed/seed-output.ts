@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../contract/json.ts';
 import { objectOfMembers } from '../../../core/json/member-names.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import type { AppliedSeed } from './apply-seed.ts';
-import type { Planned, SeedAction } from './plan-seed.ts';
+import type { SeedAction } from './plan-seed.ts';
 import type { SeedDocument } from './seed-document.ts';
 
 /** The formats of `--out`. */
@@ -85,16 +85,15 @@ export async function withOutFile<T>(
   }
 }
 
-type Line = Pick<Planned<unknown>, 'action' | 'members'> & { readonly item: string };
 /** Returns the seed and the numbers of items by change. `withItems` adds the planned change of each item. */
 export function seedSummary({ seed, plan }: AppliedSeed, withItems: boolean) {
-  const planned: readonly (readonly [item: string, Planned<unknown>])[] = [
-    ...(plan.tenant === undefined ? [] : [['tenant', plan.tenant] as const]),
-    ...plan.apps.map((app) => [`apps.${app.item.item}`, app] as const),
-    ...plan.tokens.map((token) => [`tokens.${token.item.id}`, token] as const),
+  const planned = [
+    ...(plan.tenant === undefined ? [] : [{ ...plan.tenant, item: 'tenant' }]),
+    ...plan.apps.map((app) => ({ ...app, item: `apps.${app.item.item}` })),
+    ...plan.tokens.map((token) => ({ ...token, item: `tokens.${token.item.id}` })),
   ];
-  const lines: readonly Line[] = [
-    ...planned.map(([item, { action, members }]) => ({ action, item, members })),
+  const lines = [
+    ...planned.map(({ action, item, members }) => ({ action, item, members })),
     ...plan.removals.map(({ kind, item }) => ({ action: 'remove' as const, item: `${kind}.${item}`, members: [] })),
   ];
   const count = (action: SeedAction): number => lines.filter((line) => line.action === action).length;

@@ -30,13 +30,11 @@ const WAIT_FLAGS = {
   readyFile: ENV_FLAGS.readyFile,
 };
 
-/** The location of the daemon: `name` is its address or its ready file. */
+/** The daemon. Its name is its address or its ready file. */
 interface Whereabouts {
   readonly name: string;
-  /** Resolves to the daemon's URL, or to undefined while its ready file does not exist. */
-  readonly url: () => Promise<string | undefined>;
-  /** Resolves to the certificates to trust for a URL, as PEM text; undefined for those of Node. */
-  readonly trusted: (url: string) => Promise<string | undefined>;
+  /** Resolves to the URL, with the certificates to trust as PEM text; to undefined while the ready file is missing. */
+  readonly find: () => Promise<{ readonly url: string; readonly ca: string | undefined } | undefined>;
 }
 
 /** `vault wait`: returns when the daemon answers `/readyz`; fails after the timeout. */
@@ -61,13 +59,16 @@ async function whereabouts(flags: GlobalFlags, readyFile: string | undefined, en
     throw new Fault('usage', 'only one of --url and --ready-file can be given');
   }
   if (flags.url === undefined && readyFile !== undefined) {
-    const trusted = (url: string) => readTrusted(url, flags, env);
-    return { name: readyFile, url: async () => (await readReadyFile(readyFile))?.url, trusted };
+    const find = async () => {
+      const ready = await readReadyFile(readyFile);
+      return ready && { url: ready.url, ca: await readTrusted(ready.url, flags, env) };
+    };
+    return { name: readyFile, find };
   }
   const filled = await withProfile(flags, env);
   const url = flagValue(flags.url, filled, FLAGS.daemon.url) ?? DEFAULT_URL;
   const ca = await readTrusted(url, flags, filled);
-  return { name: url, url: async () => url, trusted: async () => ca };
+  return { name: url, find: async () => ({ url, ca }) };
 }
 
 const hint = 'start `vault serve`, check its stderr, or raise --timeout';
@@ -79,11 +80,9 @@ async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: st
     const left = deadline - performance.now();
     if (left <= 0 && tries > 0)
       throw new Fault('not_ready', `${where.name} was not ready within ${timeout}: ${seen}`, { hint });
-    const url = await where.url();
-    const answer =
-      url === undefined
-        ? 'there is no such file'
-        : await askOnce(url, Math.min(Math.max(left, MIN_MS), 2000), await where.trusted(url));
+    const found = await where.find();
+    const ms = Math.min(Math.max(left, MIN_MS), 2000);
+    const answer = found === undefined ? 'there is no such file' : await askOnce(found.url, ms, found.ca);
     // The timeout may cut the last attempt short: an earlier result is more useful.
     seen = answer ?? seen;
     if (seen === '') return;

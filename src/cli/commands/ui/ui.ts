@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import type { Command } from 'commander';
 import { DEFAULT_LIMITS } from '../../../contract/limits.ts';
 import { Problem } from '../../../core/problem.ts';
@@ -160,7 +161,6 @@ async function confirmBrowser(number: string): Promise<boolean> {
 
 async function show(link: string, opens: boolean): Promise<void> {
   if (opens) {
-    const { openBrowser } = await import('./open-browser.ts');
     if (await openBrowser(link)) {
       report('the console is open in your browser; Ctrl-C ends it');
       return;
@@ -175,4 +175,22 @@ async function readApiKeys(files: readonly string[], flags: GlobalFlags, env: En
   if (files.length > 0) return Promise.all(files.map((apiKeyFile) => readApiKey({ ...flags, apiKeyFile }, env)));
   const isNamed = env['VAULT_API_KEY'] || env[UI_FLAGS.apiKeyFile.env];
   return isNamed ? [await readApiKey(flags, env)] : [];
+}
+
+/** The program that opens an address in the user's browser, with its first arguments, by platform. */
+const OPENERS: Partial<Readonly<Record<NodeJS.Platform, readonly [string, ...string[]]>>> = {
+  darwin: ['open'],
+  // `start` uses its first quoted argument as the window title, so pass an empty one.
+  win32: ['cmd', '/c', 'start', '""'],
+};
+
+/** Opens the address in the user's browser. Resolves to false when that fails. */
+function openBrowser(url: string): Promise<boolean> {
+  const [program, ...words] = OPENERS[process.platform] ?? ['xdg-open'];
+  return new Promise((resolve) => {
+    const child = spawn(program, [...words, url], { stdio: 'ignore', detached: true });
+    child.once('error', () => resolve(false));
+    child.once('exit', (status) => resolve(status === 0));
+    child.unref();
+  });
 }
