@@ -115,9 +115,13 @@ type FlagValue<Flag extends string> = Flag extends `${string}...>`
       ? string
       : boolean;
 
-/** The values of flags from the command line or the environment. Unset switches are false. */
+/** The values of flags from the command line or the environment. Unset switches are false, and unset lists are empty. */
 export type FlagValues<Rows extends FlagRows> = {
-  readonly [Name in keyof Rows]: Rows[Name]['flag'] extends `${string}<${string}` ? string | undefined : boolean;
+  readonly [Name in keyof Rows]: Rows[Name] extends { flag: `${string}...>` } | { repeatable: true }
+    ? readonly string[]
+    : Rows[Name]['flag'] extends `${string}<${string}`
+      ? string | undefined
+      : boolean;
 };
 
 export type GlobalFlags = FlagsOf<typeof GLOBAL_FLAGS>;
@@ -204,7 +208,7 @@ export function flagValues(typed: readonly string[] | undefined, env: Environmen
   return typed ?? (env[row.env] ?? '').split(',').filter((value) => value !== '');
 }
 
-/** Reads all flags of a table, each with `flagValue` or `isSwitchedOn`. */
+/** Reads all flags of a table, each with `flagValue`, `flagValues` or `isSwitchedOn`. */
 export function readFlags<Rows extends FlagRows>(
   rows: Rows,
   typed: Readonly<Record<string, unknown>>,
@@ -212,6 +216,9 @@ export function readFlags<Rows extends FlagRows>(
 ): FlagValues<Rows> {
   const values = Object.entries(rows).map(([name, row]) => {
     const given = typed[name];
+    if (row.repeatable || row.flag.endsWith('...>')) {
+      return [name, flagValues(Array.isArray(given) ? given : undefined, env, row)];
+    }
     if (!row.flag.includes('<')) return [name, isSwitchedOn(typeof given === 'boolean' ? given : undefined, env, row)];
     return [name, flagValue(typeof given === 'string' ? given : undefined, env, row)];
   });

@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
 import type { Finish } from '../exit-codes.ts';
-
-type Define = (command: Command, finish: Finish) => void;
+import type { Define } from './printing.ts';
 
 /** The subcommands without an endpoint. */
 export const LOCAL_COMMANDS = [

@@ -1,81 +1,63 @@
-import type { Command } from 'commander';
 import type { VaultAdmin } from '../../vault/admin.ts';
 import type { VaultPlace } from '../../vault/place.ts';
 import { type Credential, readCredential } from '../credential.ts';
-import type { ExitCode, Finish } from '../exit-codes.ts';
-import { type Environment, FLAGS, type GlobalFlags } from '../global-flags.ts';
-import type { ResultView } from '../output/result-view.ts';
+import { type Environment, FLAGS, type FlagRows, type GlobalFlags } from '../global-flags.ts';
 import { chooseFile, choosePlace } from '../target.ts';
-import { type CommandLine, definePrinting } from './define-printing.ts';
+import { type CommandLine, type Define, type Printing, printing } from './printing.ts';
 
 /** The place of a vault, and the credential that opens it. */
 export type Opening<Place extends VaultPlace = VaultPlace> = Place & { readonly credential: Credential };
 
 type FilePlace = Extract<VaultPlace, { readonly file: string }>;
 
-/**
- * Checks the flags and asks questions before the vault is opened. Resolves to the work on the open vault, which resolves
- * to the result to print (an object or JSON text), or to undefined if it has printed the result itself.
- */
-type Prepare<Parts extends readonly unknown[], Result> = (
-  line: CommandLine,
-) => Promise<(...parts: Parts) => Promise<Result | string | undefined>>;
-
-/** Adds the flags that open a vault to a subcommand. Its action runs the prepared work and prints the result. */
-export function defineOnVault<Result extends object = object>(
-  command: Command,
-  finish: Finish,
-  view: ResultView,
-  prepare: Prepare<[Opening], Result>,
-  exitCode?: (result: Result) => ExitCode,
-): void {
-  define(command, finish, view, choosePlace, prepare, exitCode);
+/** A subcommand that works on the vault itself. The flags that open the vault follow its own flags. */
+interface OnVault<Parts extends readonly unknown[], Result extends object>
+  extends Omit<Printing<Result>, 'flags' | 'work'> {
+  readonly flags?: FlagRows;
+  /**
+   * Checks the flags and asks questions before the vault is opened. Resolves to the work on the vault, which resolves to
+   * the result to print (an object or JSON text), or to undefined if it has printed the result itself.
+   */
+  readonly prepare: (line: CommandLine) => Promise<(...parts: Parts) => Promise<Result | string | undefined>>;
 }
 
-/** Defines a subcommand like `defineOnVault`, which works only on a file. `storeHint` is what to do with a database. */
-export function defineOnFile<Result extends object = object>(
-  command: Command,
-  finish: Finish,
-  view: ResultView,
-  prepare: Prepare<[Opening<FilePlace>], Result>,
-  storeHint?: string,
-): void {
-  define(command, finish, view, (flags, env) => ({ file: chooseFile(flags, env, storeHint) }), prepare);
+/** Returns the function that defines a subcommand for a file or a database. */
+export function onVault<Result extends object>(row: OnVault<[Opening], Result>): Define {
+  return onPlace(row, choosePlace);
 }
 
-function define<Place extends VaultPlace, Result extends object>(
-  command: Command,
-  finish: Finish,
-  view: ResultView,
+/** Returns the function that defines a subcommand for a file. `storeHint` is what to do with a database. */
+export function onFile(row: OnVault<[Opening<FilePlace>], object>, storeHint?: string): Define {
+  return onPlace(row, (flags, env) => ({ file: chooseFile(flags, env, storeHint) }));
+}
+
+function onPlace<Place extends VaultPlace, Result extends object>(
+  { prepare, ...row }: OnVault<[Opening<Place>], Result>,
   choose: (flags: GlobalFlags, env: Environment) => Place,
-  prepare: Prepare<[Opening<Place>], Result>,
-  exitCode?: (result: Result) => ExitCode,
-): void {
-  const rows = { ...FLAGS.file, ...FLAGS.profile };
-  const workOnVault = async (line: CommandLine) => {
-    const work = await prepare(line);
-    const place = choose(line.flags, line.env);
-    return work({ ...place, credential: await readCredential(place, line.flags, line.env) });
-  };
-  definePrinting(command, finish, view, rows, workOnVault, exitCode);
+): Define {
+  return printing<Result>({
+    ...row,
+    flags: { ...row.flags, ...FLAGS.file, ...FLAGS.profile },
+    async work(line) {
+      const work = await prepare(line);
+      const place = choose(line.flags, line.env);
+      return work({ ...place, credential: await readCredential(place, line.flags, line.env) });
+    },
+  });
 }
 
-/** Defines a subcommand like `defineOnVault`. Its work gets the opened vault as an administrator. */
-export function defineWithAdmin(
-  command: Command,
-  finish: Finish,
-  view: ResultView,
-  prepare: Prepare<[VaultAdmin, Opening], object>,
-  exitCode?: (result: object) => ExitCode,
-): void {
-  const prepareOnVault = async (line: CommandLine) => {
-    const work = await prepare(line);
-    return async (opened: Opening) => {
-      const { openVaultAdmin } = await import('../../vault/admin.ts');
-      return closing(await openVaultAdmin(opened), (admin) => work(admin, opened));
-    };
-  };
-  defineOnVault(command, finish, view, prepareOnVault, exitCode);
+/** Returns the function that defines a subcommand like `onVault`. Its work gets the opened vault as an administrator. */
+export function withAdmin({ prepare, ...row }: OnVault<[VaultAdmin, Opening], object>): Define {
+  return onVault({
+    ...row,
+    async prepare(line) {
+      const work = await prepare(line);
+      return async (opened) => {
+        const { openVaultAdmin } = await import('../../vault/admin.ts');
+        return closing(await openVaultAdmin(opened), (admin) => work(admin, opened));
+      };
+    },
+  });
 }
 
 /** Runs `work`, closes `opened`, and resolves to the result of `work`. */

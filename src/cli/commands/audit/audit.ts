@@ -1,4 +1,3 @@
-import type { Command } from 'commander';
 import { AUDITED_ACTIONS, type AuditedAction } from '../../../core/audit/audit-event.ts';
 import { isDenied } from '../../../core/audit/audit-level.ts';
 import { BrokenAudit, type PlacedEvent, rowName } from '../../../core/audit/walk-audit.ts';
@@ -8,15 +7,14 @@ import { nearestHint } from '../../../core/nearest-name.ts';
 import { formatInstant } from '../../../core/time.ts';
 import type { VaultAdmin } from '../../../vault/admin.ts';
 import { archiveFile } from '../../archive-file.ts';
-import type { Finish } from '../../exit-codes.ts';
-import { addFlags, FLAGS, type FlagValues, flag } from '../../global-flags.ts';
+import { FLAGS, type FlagValues, flag } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { filePath, outputPath, requireLines } from '../../output-path.ts';
 import { parseMoment, parseWhole } from '../../quantities.ts';
 import { report } from '../../report-failure.ts';
 import { writeWholeFile } from '../../whole-file.ts';
-import { defineWithAdmin } from '../on-file.ts';
+import { withAdmin } from '../on-file.ts';
 
 const LIST_FLAGS = {
   limit: flag('--limit <number>', 'the largest number of entries (default: 50)'),
@@ -44,9 +42,10 @@ const PRUNE_FLAGS = {
 const DEFAULT_LIMIT = '50';
 
 /** `vault audit list`: lists calls with their caller, records and result. */
-export function defineAuditList(command: Command, finish: Finish): void {
-  addFlags(command, LIST_FLAGS);
-  defineWithAdmin(command, finish, RESULT_VIEWS.auditList, async ({ read }) => {
+export const defineAuditList = withAdmin({
+  flags: LIST_FLAGS,
+  view: RESULT_VIEWS.auditList,
+  async prepare({ read }) {
     const values = read(LIST_FLAGS);
     const limit = parseWhole(
       values.limit ?? DEFAULT_LIMIT,
@@ -56,37 +55,34 @@ export function defineAuditList(command: Command, finish: Finish): void {
     );
     const wanted = filterOf(values);
     return async (admin) => ({ data: (await admin.lastEvents(wanted, limit).catch(damaged)).map(shownEvent) });
-  });
-}
+  },
+});
 
 /** `vault audit verify`: verifies the chain of entries. Exits with 9 and names the first entry that was altered. */
-export function defineAuditVerify(command: Command, finish: Finish): void {
-  addFlags(command, { ...FLAGS.anchor, ...VERIFY_FLAGS });
-  defineWithAdmin(
-    command,
-    finish,
-    RESULT_VIEWS.auditVerify,
-    async ({ read }) => {
-      const { anchor } = read(FLAGS.anchor);
-      const { archive } = read(VERIFY_FLAGS);
-      return async (admin) => {
-        if (archive !== undefined) return admin.verifyArchive(archiveFile('--archive', filePath('--archive', archive)));
-        if (anchor !== undefined) await admin.compareWithAnchor(anchor);
-        return admin.verifyAudit();
-      };
-    },
-    (result) => ('first_bad' in result ? 9 : 0),
-  );
-  command.addHelpText(
-    'after',
-    '\nOnly --anchor detects missing entries at the end. `vault doctor` also compares every record with the audit.',
-  );
-}
+export const defineAuditVerify = withAdmin({
+  flags: { ...FLAGS.anchor, ...VERIFY_FLAGS },
+  view: RESULT_VIEWS.auditVerify,
+  help: `
+Only --anchor detects missing entries at the end. \`vault doctor\` also compares every record with the audit.`,
+  async prepare({ read }) {
+    const { anchor } = read(FLAGS.anchor);
+    const { archive } = read(VERIFY_FLAGS);
+    return async (admin) => {
+      if (archive !== undefined) return admin.verifyArchive(archiveFile('--archive', filePath('--archive', archive)));
+      if (anchor !== undefined) await admin.compareWithAnchor(anchor);
+      return admin.verifyAudit();
+    };
+  },
+  exitCode: (result) => ('first_bad' in result ? 9 : 0),
+});
 
 /** `vault audit prune`: moves old entries to an archive. */
-export function defineAuditPrune(command: Command, finish: Finish): void {
-  addFlags(command, PRUNE_FLAGS);
-  defineWithAdmin(command, finish, RESULT_VIEWS.auditPrune, async ({ read }) => {
+export const defineAuditPrune = withAdmin({
+  flags: PRUNE_FLAGS,
+  view: RESULT_VIEWS.auditPrune,
+  help: `
+The archive is sealed: \`vault audit verify --archive\` checks it with the key of the vault. A killed command loses nothing; run it again, with another --archive.`,
+  async prepare({ read }) {
     const flags = read(PRUNE_FLAGS);
     const before = parseMoment('--before', flags.before);
     if (before === undefined) throw new Fault('usage', '--before (VAULT_PRUNE_BEFORE) must be given');
@@ -100,17 +96,14 @@ export function defineAuditPrune(command: Command, finish: Finish): void {
       report(`no entry is older than ${flags.before}${removed > 0 ? '; completed an earlier prune' : ''}`);
       return { entries: 0, removed };
     };
-  });
-  command.addHelpText(
-    'after',
-    '\nThe archive is sealed: `vault audit verify --archive` checks it with the key of the vault. A killed command loses nothing; run it again, with another --archive.',
-  );
-}
+  },
+});
 
 /** `vault audit export`: writes all entries as NDJSON, for a log store. `sequence` identifies each line. */
-export function defineAuditExport(command: Command, finish: Finish): void {
-  addFlags(command, EXPORT_FLAGS);
-  defineWithAdmin(command, finish, RESULT_VIEWS.auditExport, async ({ flags, read }) => {
+export const defineAuditExport = withAdmin({
+  flags: EXPORT_FLAGS,
+  view: RESULT_VIEWS.auditExport,
+  async prepare({ flags, read }) {
     const out = outputPath(read(EXPORT_FLAGS).out);
     if (out === undefined) requireLines(flags, 'use `vault audit list -o csv` for a table');
     return async (admin) => {
@@ -128,8 +121,8 @@ export function defineAuditExport(command: Command, finish: Finish): void {
       await writeWholeFile('--out', out, counted());
       return { file: out, entries };
     };
-  });
-}
+  },
+});
 
 async function* exportedLines(admin: VaultAdmin): AsyncGenerator<string> {
   try {

@@ -1,10 +1,9 @@
-import type { Command } from 'commander';
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
-import type { Finish } from '../../exit-codes.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { parseDuration, parseMoment } from '../../quantities.ts';
-import { defineOnDevDaemon } from './dev-daemon.ts';
+import type { Define } from '../printing.ts';
+import { onDevDaemon } from './dev-daemon.ts';
 
 const path = DEV_PATHS.clock;
 
@@ -14,46 +13,42 @@ const OTHER_WAYS =
   'run `vault clock advance 25h`, or `vault clock set 2030-01-31` for any time, or `vault clock reset` for the time of this machine';
 
 /** `vault clock show`: shows the daemon's time, and when the next record expires. */
-export function defineClockShow(command: Command, finish: Finish): void {
-  defineOnDevDaemon(command, finish, {
-    view: RESULT_VIEWS.clock,
-    examples: ['vault clock show', 'vault clock set "$(vault clock show --field next_expiry)"'],
-    ask: () => ({ method: 'GET', path }),
-  });
-}
+export const defineClockShow = onDevDaemon({
+  view: RESULT_VIEWS.clock,
+  examples: ['vault clock show', 'vault clock set "$(vault clock show --field next_expiry)"'],
+  ask: () => ({ method: 'GET', path }),
+});
 
 /** `vault clock set`: moves the daemon's clock to a time. */
-export function defineClockSet(command: Command, finish: Finish): void {
-  refuseStepBack(command, ISO_ONLY);
-  command.argument('<time>', 'an ISO 8601 time: 2030-01-31, 2030-01-31T12:00:00Z');
-  defineOnDevDaemon(command, finish, {
+export const defineClockSet = refusingStepBack(
+  ISO_ONLY,
+  onDevDaemon({
+    args: { '<time>': 'an ISO 8601 time: 2030-01-31, 2030-01-31T12:00:00Z' },
     view: RESULT_VIEWS.clock,
     examples: ['vault clock set 2030-01-31T12:00:00Z', 'vault clock set 2030-01-31 --field now'],
     names: { now: '<time>' },
     ask: ({ words: [time = ''] }) => ({ method: 'PUT', path, body: { now: isoTime(time) } }),
-  });
-}
+  }),
+);
 
 /** `vault clock advance`: moves the daemon's clock forward; expired records are removed at once. */
-export function defineClockAdvance(command: Command, finish: Finish): void {
-  refuseStepBack(command, FORWARD_ONLY);
-  command.argument('<duration>', 'the duration: 90s, 15m, 25h, 30d');
-  defineOnDevDaemon(command, finish, {
+export const defineClockAdvance = refusingStepBack(
+  FORWARD_ONLY,
+  onDevDaemon({
+    args: { '<duration>': 'the duration: 90s, 15m, 25h, 30d' },
     view: RESULT_VIEWS.clock,
     examples: ['vault clock advance 25h', 'vault clock advance 30d --field removed'],
     names: { advance_ms: '<duration>' },
     ask: ({ words: [duration = ''] }) => ({ method: 'POST', path, body: { advance_ms: stepForward(duration) } }),
-  });
-}
+  }),
+);
 
 /** `vault clock reset`: sets the daemon's clock back to the time of its machine. */
-export function defineClockReset(command: Command, finish: Finish): void {
-  defineOnDevDaemon(command, finish, {
-    view: RESULT_VIEWS.clock,
-    examples: ['vault clock reset'],
-    ask: () => ({ method: 'DELETE', path }),
-  });
-}
+export const defineClockReset = onDevDaemon({
+  view: RESULT_VIEWS.clock,
+  examples: ['vault clock reset'],
+  ask: () => ({ method: 'DELETE', path }),
+});
 
 function isoTime(typed: string): string {
   // Reject durations: `parseMoment` would subtract them from this machine's time.
@@ -69,11 +64,12 @@ function stepForward(typed: string): number {
 }
 
 /** Reports a negative duration such as `-1h` as a step back, although commander parses it as an unknown flag. */
-function refuseStepBack(command: Command, fact: string): void {
-  command.exitOverride((error) => {
-    if (error.code === 'commander.unknownOption' && /'-\d/.test(error.message)) {
-      throw new Fault('usage', fact, { hint: OTHER_WAYS });
-    }
-    throw error;
-  });
+function refusingStepBack(fact: string, define: Define): Define {
+  return (command, finish) => {
+    define(command, finish);
+    command.exitOverride((error) => {
+      const isStepBack = error.code === 'commander.unknownOption' && /'-\d/.test(error.message);
+      throw isStepBack ? new Fault('usage', fact, { hint: OTHER_WAYS }) : error;
+    });
+  };
 }

@@ -1,17 +1,15 @@
-import type { Command } from 'commander';
 import { decodeProblem } from '../../../client/decode-problem.ts';
 import { sendToDev } from '../../../client/remote.ts';
 import type { Reply } from '../../../contract/call.ts';
 import type { DevRequest } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
 import { readApiKey } from '../../credential.ts';
-import type { ExitCode, Finish } from '../../exit-codes.ts';
-import { FLAGS, flagValue } from '../../global-flags.ts';
+import type { ExitCode } from '../../exit-codes.ts';
+import { FLAGS, type FlagRows, flagValue } from '../../global-flags.ts';
 import type { ItemPrinter } from '../../output/print-items.ts';
-import type { ResultView } from '../../output/result-view.ts';
 import { report, reportProblem } from '../../report-failure.ts';
 import { daemonAt } from '../../target.ts';
-import { type CommandLine, definePrinting } from '../define-printing.ts';
+import { type CommandLine, type Define, type Printing, printing } from '../printing.ts';
 
 /** The part of a request that a subcommand defines. */
 export type Asked = Omit<DevRequest, 'apiKey'>;
@@ -19,8 +17,8 @@ export type Asked = Omit<DevRequest, 'apiKey'>;
 /** Sends a request. Resolves to the body of the reply, or to the exit code of a problem that it has reported. */
 export type Send = (asked: Asked) => Promise<string | ExitCode>;
 
-export interface DevCommand {
-  readonly view: ResultView;
+interface DevCommand extends Pick<Printing<object>, 'args' | 'view'> {
+  readonly flags?: FlagRows;
   /** Complete command lines, shown by `--help`. */
   readonly examples: readonly string[];
   /** The flags or arguments that set the members of the body, by member. Reported problems name them. */
@@ -31,19 +29,17 @@ export interface DevCommand {
   readonly follow?: (send: Send, items: ItemPrinter) => Promise<ExitCode>;
 }
 
-/** Defines a subcommand for a running `vault serve --dev`. */
-export function defineOnDevDaemon(command: Command, finish: Finish, row: DevCommand): void {
-  const examples = row.examples.map((line) => `  ${line}`).join('\n');
-  command.addHelpText(
-    'after',
-    `\nOnly for a daemon started with --dev, on this machine, with its management key:\n  eval "$(vault env --ready-file ready.json --as management)"\n\nExamples:\n${examples}`,
-  );
-  const { ask, follow } = row;
-  const rows = { ...(follow && FLAGS.follow), ...FLAGS.daemon, ...FLAGS.profile, ...FLAGS.key };
-  definePrinting(command, finish, row.view, rows, async (line) => {
-    const asked = ask(line);
-    const send = await openDevDaemon(line, urlOf(line), row.names);
-    return line.items === undefined ? send(asked) : follow?.(send, line.items);
+/** Returns the function that defines a subcommand for a running `vault serve --dev`. */
+export function onDevDaemon({ examples, names, ask, follow, ...row }: DevCommand): Define {
+  return printing({
+    ...row,
+    flags: { ...row.flags, ...(follow && FLAGS.follow), ...FLAGS.daemon, ...FLAGS.profile, ...FLAGS.key },
+    help: `\nOnly for a daemon started with --dev, on this machine, with its management key:\n  eval "$(vault env --ready-file ready.json --as management)"\n\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`,
+    async work(line) {
+      const asked = ask(line);
+      const send = await openDevDaemon(line, urlOf(line), names);
+      return line.items === undefined ? send(asked) : follow?.(send, line.items);
+    },
   });
 }
 

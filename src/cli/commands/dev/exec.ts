@@ -2,7 +2,7 @@ import { constants } from 'node:os';
 import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import type { ChildExitCode, Finish } from '../../exit-codes.ts';
-import { addFlags, type Environment, FLAGS, flag, flagValues, readFlags, typedFlags } from '../../global-flags.ts';
+import { addFlags, type Environment, FLAGS, flag, readFlags, typedFlags } from '../../global-flags.ts';
 import { END_SIGNALS, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
 import { report } from '../../report-failure.ts';
 import { seededVariables } from '../seed/seed-output.ts';
@@ -13,12 +13,11 @@ const EXEC_FLAGS = {
   ephemeral: flag('--ephemeral', 'use a temporary vault and ignore VAULT_DEV_FILE (default without --file)'),
   // Not VAULT_FILE, which names a user's own vault, not a --dev vault.
   file: flag('--file <path>', 'a persistent vault file from `vault serve --dev --file`', 'VAULT_DEV_FILE'),
-};
-
-const SEED_FILE = {
-  ...flag('--seed-file <path>', 'a seed file to apply first; repeatable (comma-separated in VAULT_SEED_FILE)'),
-  repeatable: true,
-};
+  seedFile: {
+    ...flag('--seed-file <path>', 'a seed file to apply first; repeatable (comma-separated in VAULT_SEED_FILE)'),
+    repeatable: true,
+  },
+} as const;
 
 const HELP = `
 The environment of the command has VAULT_URL, VAULT_API_KEY (all token permissions), VAULT_MANAGEMENT_KEY, VAULT_DEV_TENANT_ID
@@ -34,21 +33,21 @@ Examples:
 /** `vault exec`: runs one command with a temporary vault. */
 export function defineExec(command: Command, finish: Finish): void {
   command.argument('<command...>', 'the command to run, after --');
-  addFlags(command, { ...EXEC_FLAGS, ...FLAGS.permissions, seedFile: SEED_FILE });
+  addFlags(command, { ...EXEC_FLAGS, ...FLAGS.permissions });
   // A flag after the command's name belongs to the command, with and without --.
   command.passThroughOptions();
   command.addHelpText('after', HELP);
   command.action(async (words: readonly string[]) => {
-    const flags = typedFlags<{ readonly seedFile?: readonly string[] }>(command);
+    const flags = typedFlags(command);
     const { env } = process;
-    const { ephemeral, file, seed } = readFlags(EXEC_FLAGS, flags, env);
+    const { ephemeral, file, seed, seedFile } = readFlags(EXEC_FLAGS, flags, env);
     if (ephemeral && flags.file !== undefined)
       throw new Fault('usage', 'only one of --ephemeral and --file can be given');
     const run = createChildRunner();
     const dev = await startDevDaemon('SVC', {
       file: ephemeral ? undefined : file,
       settings: {},
-      seedFiles: flagValues(flags.seedFile, env, SEED_FILE),
+      seedFiles: seedFile,
       seed,
       env,
     });

@@ -1,11 +1,9 @@
-import type { Command } from 'commander';
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
-import type { Finish } from '../../exit-codes.ts';
-import { addFlags, flag } from '../../global-flags.ts';
+import { flag } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { parseDuration, parseWhole } from '../../quantities.ts';
-import { defineOnDevDaemon } from './dev-daemon.ts';
+import { onDevDaemon } from './dev-daemon.ts';
 
 const path = DEV_PATHS.faults;
 
@@ -22,63 +20,56 @@ const FAULT_FLAGS = {
 };
 
 /** `vault faults set`: sets faults for the next matching requests. */
-export function defineFaultsSet(command: Command, finish: Finish): void {
-  command.argument('<request>', "a method or * and a path: 'POST /tokens', 'GET /tokens/{id}'");
-  addFlags(command, FAULT_FLAGS);
-  defineOnDevDaemon(command, finish, {
-    view: RESULT_VIEWS.faults,
-    examples: [
-      "vault faults set 'POST /tokens' --status 429 --times 2",
-      "vault faults set 'GET /tokens/{id}' --delay 2s --times 10",
-      "vault faults set '* /tokens' --drop",
-    ],
-    names: {
-      request: '<request>',
-      status: '--status',
-      times: '--times',
-      delay_ms: '--delay',
-      retry_after: '--retry-after',
-      drop: '--drop',
-    },
-    ask: ({ words: [request = ''], read }) => {
-      const { status, times, delay, retryAfter, drop } = read(FAULT_FLAGS);
-      const body = {
-        request,
-        status: wholeNumber('--status', status),
-        times: wholeNumber('--times', times),
-        delay_ms: delay === undefined ? undefined : Math.round(parseDuration('--delay', delay)),
-        retry_after:
-          retryAfter === undefined ? undefined : Math.ceil(parseDuration('--retry-after', retryAfter) / 1000),
-        drop: drop || undefined,
-      };
-      if (body.status === undefined && delay === undefined && body.drop === undefined) {
-        throw new Fault('usage', 'one of --status, --delay and --drop must be given');
-      }
-      if (body.status !== undefined && body.drop !== undefined) {
-        throw new Fault('usage', 'only one of --status and --drop can be given');
-      }
-      return { method: 'POST', path, body };
-    },
-  });
-}
+export const defineFaultsSet = onDevDaemon({
+  args: { '<request>': "a method or * and a path: 'POST /tokens', 'GET /tokens/{id}'" },
+  flags: FAULT_FLAGS,
+  view: RESULT_VIEWS.faults,
+  examples: [
+    "vault faults set 'POST /tokens' --status 429 --times 2",
+    "vault faults set 'GET /tokens/{id}' --delay 2s --times 10",
+    "vault faults set '* /tokens' --drop",
+  ],
+  names: {
+    request: '<request>',
+    status: '--status',
+    times: '--times',
+    delay_ms: '--delay',
+    retry_after: '--retry-after',
+    drop: '--drop',
+  },
+  ask: ({ words: [request = ''], read }) => {
+    const { status, times, delay, retryAfter, drop } = read(FAULT_FLAGS);
+    const body = {
+      request,
+      status: wholeNumber('--status', status),
+      times: wholeNumber('--times', times),
+      delay_ms: delay === undefined ? undefined : Math.round(parseDuration('--delay', delay)),
+      retry_after: retryAfter === undefined ? undefined : Math.ceil(parseDuration('--retry-after', retryAfter) / 1000),
+      drop: drop || undefined,
+    };
+    if (body.status === undefined && delay === undefined && body.drop === undefined) {
+      throw new Fault('usage', 'one of --status, --delay and --drop must be given');
+    }
+    if (body.status !== undefined && body.drop !== undefined) {
+      throw new Fault('usage', 'only one of --status and --drop can be given');
+    }
+    return { method: 'POST', path, body };
+  },
+});
 
 /** `vault faults list`: lists the remaining faults in the order in which they were set. */
-export function defineFaultsList(command: Command, finish: Finish): void {
-  defineOnDevDaemon(command, finish, {
-    view: RESULT_VIEWS.faults,
-    examples: ['vault faults list -o table'],
-    ask: () => ({ method: 'GET', path }),
-  });
-}
+export const defineFaultsList = onDevDaemon({
+  view: RESULT_VIEWS.faults,
+  examples: ['vault faults list -o table'],
+  ask: () => ({ method: 'GET', path }),
+});
 
 /** `vault faults clear`: removes all faults. */
-export function defineFaultsClear(command: Command, finish: Finish): void {
-  defineOnDevDaemon(command, finish, {
-    view: RESULT_VIEWS.faults,
-    examples: ['vault faults clear'],
-    ask: () => ({ method: 'DELETE', path }),
-  });
-}
+export const defineFaultsClear = onDevDaemon({
+  view: RESULT_VIEWS.faults,
+  examples: ['vault faults clear'],
+  ask: () => ({ method: 'DELETE', path }),
+});
 
 function wholeNumber(flag: string, text: string | undefined): number | undefined {
   return text === undefined ? undefined : parseWhole(text, 0, 999_999_999, `${flag} must be a whole number`);

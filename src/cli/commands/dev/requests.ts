@@ -1,12 +1,11 @@
-import type { Command } from 'commander';
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { parseJson } from '../../../core/json/parse.ts';
-import type { ExitCode, Finish } from '../../exit-codes.ts';
+import type { ExitCode } from '../../exit-codes.ts';
 import type { ItemPrinter } from '../../output/print-items.ts';
 import { itemsOf } from '../../output/result-view.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { selectField } from '../../output/select-field.ts';
-import { defineOnDevDaemon, type Send } from './dev-daemon.ts';
+import { onDevDaemon, type Send } from './dev-daemon.ts';
 
 const path = DEV_PATHS.requests;
 
@@ -14,14 +13,12 @@ const path = DEV_PATHS.requests;
 const WAIT = 25;
 
 /** `vault requests list`: lists the last requests that the daemon answered. */
-export function defineRequestsList(command: Command, finish: Finish): void {
-  defineOnDevDaemon(command, finish, {
-    view: RESULT_VIEWS.requests,
-    examples: ['vault requests list -o table', 'vault requests list --follow'],
-    ask: () => ({ method: 'GET', path }),
-    follow,
-  });
-}
+export const defineRequestsList = onDevDaemon({
+  view: RESULT_VIEWS.requests,
+  examples: ['vault requests list -o table', 'vault requests list --follow'],
+  ask: () => ({ method: 'GET', path }),
+  follow,
+});
 
 /**
  * Prints the requests, oldest first, and then new ones as they arrive. Resolves to the exit code of the first failure.

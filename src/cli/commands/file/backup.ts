@@ -1,19 +1,17 @@
 import { chmodSync, copyFileSync, createReadStream, existsSync } from 'node:fs';
 import path from 'node:path';
-import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import type { FileHolderOptions } from '../../../vault/key-holder.ts';
 import { type Credential, keyFileBeside, namedCredential, readCredential } from '../../credential.ts';
-import type { Finish } from '../../exit-codes.ts';
-import { addFlags, type Environment, FLAGS, flag, type GlobalFlags } from '../../global-flags.ts';
+import { type Environment, FLAGS, flag, type GlobalFlags } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { isTerminal, writeOut } from '../../output/standard-output.ts';
 import { filePath, outputPath } from '../../output-path.ts';
 import { parseWhole } from '../../quantities.ts';
 import { chooseFile } from '../../target.ts';
-import { type CommandLine, definePrinting } from '../define-printing.ts';
 import { makeTemporaryFolder, removeFolder } from '../dev/temporary-folder.ts';
+import { type CommandLine, printing } from '../printing.ts';
 import { type Checked, checkAndReport, doctorExitCode } from './doctor.ts';
 
 const BACKUP_FLAGS = {
@@ -32,33 +30,33 @@ vault-YYYYMMDDTHHMMSSZ.db and removes only files with such a name that are backu
 of the backup or of the vault, unless a flag names the key.`;
 
 /** `vault backup OUT`: copies a consistent state of the vault file, even while other processes use the file. */
-export function defineBackup(command: Command, finish: Finish): void {
-  command.argument('<out>', 'the new file; - for standard output; existing files are never changed');
-  addFlags(command, BACKUP_FLAGS);
-  const view = (read: CommandLine['read']) => (read(BACKUP_FLAGS).verify ? RESULT_VIEWS.doctor : RESULT_VIEWS.backup);
-  const rows = { ...FLAGS.file, ...FLAGS.profile };
-  const work = async (line: CommandLine): Promise<object | undefined> => {
-    const { flags, env, read } = line;
-    const [out = ''] = line.words;
-    const { keep: asked, verify } = read(BACKUP_FLAGS);
-    if (verify) {
-      if (asked !== undefined) throw new Fault('usage', 'only one of --keep and --verify can be given');
-      return verifyBackup(filePath('<out>', out), line);
-    }
-    const keep =
-      asked === undefined ? undefined : parseWhole(asked, 1, MAX_KEPT, '--keep must be a number from 1 to 9999');
-    if (keep !== undefined) filePath('--keep', out, 'name a folder for the backups');
-    else if (outputPath(out) === undefined) requireStream(flags);
-    const from = chooseFile(flags, env);
-    const opened = { file: from, credential: await readCredential({ file: from }, flags, env) };
-    if (keep !== undefined) return backUpByTime(opened, out, keep);
-    if (outputPath(out) !== undefined) return { file: out, checked: await backUp(opened, out) };
-    await backUpToOutput(opened);
-    return undefined;
-  };
-  const exitCode = (result: object) => ('findings' in result ? verifiedExitCode(result as Checked) : 0);
-  definePrinting(command, finish, view, rows, work, exitCode);
-  command.addHelpText('after', BACKUP_HELP);
+export const defineBackup = printing({
+  args: { '<out>': 'the new file; - for standard output; existing files are never changed' },
+  flags: { ...BACKUP_FLAGS, ...FLAGS.file, ...FLAGS.profile },
+  view: (read) => (read(BACKUP_FLAGS).verify ? RESULT_VIEWS.doctor : RESULT_VIEWS.backup),
+  help: BACKUP_HELP,
+  work: backUpOrVerify,
+  exitCode: (result) => ('findings' in result ? verifiedExitCode(result as Checked) : 0),
+});
+
+async function backUpOrVerify(line: CommandLine): Promise<object | undefined> {
+  const { flags, env, read } = line;
+  const [out = ''] = line.words;
+  const { keep: asked, verify } = read(BACKUP_FLAGS);
+  if (verify) {
+    if (asked !== undefined) throw new Fault('usage', 'only one of --keep and --verify can be given');
+    return verifyBackup(filePath('<out>', out), line);
+  }
+  const keep =
+    asked === undefined ? undefined : parseWhole(asked, 1, MAX_KEPT, '--keep must be a number from 1 to 9999');
+  if (keep !== undefined) filePath('--keep', out, 'name a folder for the backups');
+  else if (outputPath(out) === undefined) requireStream(flags);
+  const from = chooseFile(flags, env);
+  const opened = { file: from, credential: await readCredential({ file: from }, flags, env) };
+  if (keep !== undefined) return backUpByTime(opened, out, keep);
+  if (outputPath(out) !== undefined) return { file: out, checked: await backUp(opened, out) };
+  await backUpToOutput(opened);
+  return undefined;
 }
 
 /** Throws the fault `usage` for a terminal, and for flags that format a result, because the output is the copy. */
@@ -175,23 +173,20 @@ async function readBackupCredential(
 const RESTORE_FLAGS = { moveAside: flag('--move-aside', 'rename an existing file, with its log, to FILE.aside-TIME') };
 
 /** `vault restore BACKUP --file F`: copies a backup to F, if the backup is undamaged. */
-export function defineRestore(command: Command, finish: Finish): void {
-  command.argument('<backup>', 'the file that `vault backup` created');
-  const rows = { ...RESTORE_FLAGS, ...FLAGS.file, ...FLAGS.profile };
-  definePrinting(command, finish, RESULT_VIEWS.backup, rows, async ({ flags, env, read, words: [backup = ''] }) => {
+export const defineRestore = printing({
+  args: { '<backup>': 'the file that `vault backup` created' },
+  flags: { ...RESTORE_FLAGS, ...FLAGS.file, ...FLAGS.profile },
+  view: RESULT_VIEWS.backup,
+  help: `
+No file is overwritten. --move-aside keeps a damaged vault with its log, which may contain recent writes. Also remove the --anchor file.`,
+  async work({ flags, env, read, words: [backup = ''] }) {
     const file = filePath('--file', chooseFile(flags, env));
     requireBackup(backup);
     const credential = await readBackupCredential(backup, file, flags, env);
     const { restoreVault } = await import('../../../vault/admin.ts');
     const line = progressLine('checking the copy');
-    const { checked } = await restoreVault(
-      { from: backup, to: file, credential, ...read(RESTORE_FLAGS) },
-      line.show,
-    ).finally(line.end);
+    const copy = { from: backup, to: file, credential, ...read(RESTORE_FLAGS) };
+    const { checked } = await restoreVault(copy, line.show).finally(line.end);
     return { file, checked };
-  });
-  command.addHelpText(
-    'after',
-    '\nNo file is overwritten. --move-aside keeps a damaged vault with its log, which may contain recent writes. Also remove the --anchor file.',
-  );
-}
+  },
+});

@@ -1,10 +1,8 @@
-import type { Command } from 'commander';
 import type { FileHolderOptions } from '../../../vault/key-holder.ts';
-import type { Finish } from '../../exit-codes.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { printByteSize } from '../../quantities.ts';
-import { defineOnFile } from '../on-file.ts';
+import { onFile } from '../on-file.ts';
 
 const HELP = `
 Removed records leave free space in the file, which new records use. This command writes a copy without it, checks the
@@ -12,19 +10,17 @@ copy as \`vault doctor\` does, and replaces the file. It needs free space for th
 daemons first; other commands fail with exit code 8 meanwhile. A killed run leaves the old file.`;
 
 /** `vault compact`: replaces the file with a checked copy without free space. */
-export function defineCompact(command: Command, finish: Finish): void {
-  defineOnFile(
-    command,
-    finish,
-    RESULT_VIEWS.compact,
-    async () => async (opened) => {
+export const defineCompact = onFile(
+  {
+    view: RESULT_VIEWS.compact,
+    help: HELP,
+    prepare: async () => async (opened) => {
       const { checked, ...sizes } = await compactWithProgress(opened);
       return { file: opened.file, ...sizes, checked };
     },
-    'stop the daemons, then return the free space of a database with `vacuumdb --full`',
-  );
-  command.addHelpText('after', HELP);
-}
+  },
+  'stop the daemons, then return the free space of a database with `vacuumdb --full`',
+);
 
 /** Compacts a vault file and shows the progress. */
 export async function compactWithProgress({ file, credential }: FileHolderOptions) {

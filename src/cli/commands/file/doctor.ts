@@ -1,23 +1,13 @@
-import type { Command } from 'commander';
 import type { ArchiveFile } from '../../../core/maintenance-ports.ts';
 import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
 import { archiveFile } from '../../archive-file.ts';
 import { adjacentKeyFile, adjacentKeyWarning } from '../../credential.ts';
-import type { Finish } from '../../exit-codes.ts';
-import {
-  addFlags,
-  type Environment,
-  FLAGS,
-  flag,
-  flagValues,
-  type GlobalFlags,
-  typedFlags,
-} from '../../global-flags.ts';
+import { type Environment, FLAGS, flag, type GlobalFlags } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { filePath } from '../../output-path.ts';
 import { report } from '../../report-failure.ts';
-import { defineOnVault } from '../on-file.ts';
+import { onVault } from '../on-file.ts';
 
 const DOCTOR_FLAGS = {
   archive: flag(
@@ -30,22 +20,17 @@ const DOCTOR_FLAGS = {
 export type Checked = Awaited<ReturnType<typeof checkAndReport>>;
 
 /** `vault doctor`: opens every record, changes nothing, and exits with 9 when it finds damage. */
-export function defineDoctor(command: Command, finish: Finish): void {
-  defineOnVault<Checked>(
-    command,
-    finish,
-    RESULT_VIEWS.doctor,
-    async ({ read, flags, env }) => {
-      const { anchor } = read(FLAGS.anchor);
-      const { archive } = typedFlags<{ archive?: string[] }>(command);
-      const paths = flagValues(archive, env, DOCTOR_FLAGS.archive).map((path) => filePath('--archive', path));
-      const archives = paths.map((path) => archiveFile('--archive', path));
-      return (opened) => checkAndReport({ ...opened, anchor, archives }, flags, env);
-    },
-    (checked) => doctorExitCode(checked, 'restore a backup with `vault restore`'),
-  );
-  addFlags(command, { ...FLAGS.anchor, ...DOCTOR_FLAGS });
-}
+export const defineDoctor = onVault<Checked>({
+  flags: { ...FLAGS.file, ...FLAGS.profile, ...FLAGS.output, ...FLAGS.anchor, ...DOCTOR_FLAGS },
+  view: RESULT_VIEWS.doctor,
+  async prepare({ read, flags, env }) {
+    const { anchor } = read(FLAGS.anchor);
+    const paths = read(DOCTOR_FLAGS).archive.map((path) => filePath('--archive', path));
+    const archives = paths.map((path) => archiveFile('--archive', path));
+    return (opened) => checkAndReport({ ...opened, anchor, archives }, flags, env);
+  },
+  exitCode: (checked) => doctorExitCode(checked, 'restore a backup with `vault restore`'),
+});
 
 /** Runs the checks of `vault doctor` on a file, shows their progress and reports notices. Resolves to the result. */
 export async function checkAndReport(

@@ -5,8 +5,8 @@ import { namedCredential } from '../../credential.ts';
 import { describeStrength } from '../../passphrase-strength.ts';
 import { canPrompt, promptSecret } from '../../prompt.ts';
 import { report } from '../../report-failure.ts';
-import type { CommandLine } from '../define-printing.ts';
 import { confirmPassphrase, type NewCredential, provideNamed } from '../keys/new-credential.ts';
+import type { CommandLine } from '../printing.ts';
 
 interface InitStoreOptions {
   readonly tenantName: string;

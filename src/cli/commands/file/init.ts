@@ -1,6 +1,5 @@
 import { existsSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
-import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import {
@@ -10,7 +9,6 @@ import {
   keyFileBeside,
   namedCredential,
 } from '../../credential.ts';
-import type { Finish } from '../../exit-codes.ts';
 import { FLAGS, flag } from '../../global-flags.ts';
 import { withKeyFile } from '../../key-out.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -19,7 +17,6 @@ import { describeStrength } from '../../passphrase-strength.ts';
 import { canPrompt, promptSecret } from '../../prompt.ts';
 import { report } from '../../report-failure.ts';
 import { chooseOwnPlace } from '../../target.ts';
-import { type CommandLine, definePrinting } from '../define-printing.ts';
 import {
   checkLabel,
   confirmPassphrase,
@@ -30,6 +27,7 @@ import {
   provideNamed,
   WEAK_PASSPHRASE_FLAGS,
 } from '../keys/new-credential.ts';
+import { type CommandLine, printing } from '../printing.ts';
 import { checkTenantName } from '../tenants/check-tenant.ts';
 
 const INIT_FLAGS = {
@@ -43,18 +41,15 @@ const INIT_FLAGS = {
  * `vault init`: creates the file or the tables, its key, its first tenant and the management application of this
  * tenant. Leaves nothing behind when it fails.
  */
-export function defineInit(command: Command, finish: Finish): void {
-  const rows = { ...INIT_FLAGS, ...FLAGS.file, ...FLAGS.keyOut };
-  definePrinting(command, finish, RESULT_VIEWS.init, rows, (line) =>
-    withKeyFile(line.read(FLAGS.keyOut).keyOut, () => init(line), 'application.key'),
-  );
-  command.addHelpText(
-    'after',
-    '\nCreates a missing key file: 32 random bytes, mode 0600. Keep a copy of it. Uses an existing key file only if\n' +
-      '--key-file names it. Anybody with a copy of the vault and its key file can read the vault. With --store, name the\n' +
-      'key: --key-file, --key-command or --passphrase-file.',
-  );
-}
+export const defineInit = printing({
+  flags: { ...INIT_FLAGS, ...FLAGS.file, ...FLAGS.keyOut },
+  view: RESULT_VIEWS.init,
+  help: `
+Creates a missing key file: 32 random bytes, mode 0600. Keep a copy of it. Uses an existing key file only if
+--key-file names it. Anybody with a copy of the vault and its key file can read the vault. With --store, name the
+key: --key-file, --key-command or --passphrase-file.`,
+  work: (line) => withKeyFile(line.read(FLAGS.keyOut).keyOut, () => init(line), 'application.key'),
+});
 
 async function init(line: CommandLine): Promise<string> {
   const { tenant: tenantName = 'default', grant, weakPassphrase, ...flags } = line.read(INIT_FLAGS);

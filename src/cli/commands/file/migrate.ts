@@ -1,11 +1,9 @@
-import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
-import type { Finish } from '../../exit-codes.ts';
 import { FLAGS, flag } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { report } from '../../report-failure.ts';
 import { choosePlace } from '../../target.ts';
-import { type CommandLine, definePrinting } from '../define-printing.ts';
+import { type CommandLine, printing } from '../printing.ts';
 
 const MIGRATE_FLAGS = { dryRun: flag('--dry-run', 'print the formats and change nothing') };
 
@@ -15,11 +13,12 @@ when it must wait for a lock for more than two seconds. Most updates only add so
 file needs no command: the first use of a newer version updates it, and keeps a copy.`;
 
 /** `vault migrate`: updates the tables of a database to the format of this version. */
-export function defineMigrate(command: Command, finish: Finish): void {
-  const rows = { ...MIGRATE_FLAGS, ...FLAGS.store, ...FLAGS.profile };
-  definePrinting(command, finish, RESULT_VIEWS.migrate, rows, migrate);
-  command.addHelpText('after', HELP);
-}
+export const defineMigrate = printing({
+  flags: { ...MIGRATE_FLAGS, ...FLAGS.store, ...FLAGS.profile },
+  view: RESULT_VIEWS.migrate,
+  help: HELP,
+  work: migrate,
+});
 
 async function migrate({ flags, env, read }: CommandLine) {
   const { dryRun } = read(MIGRATE_FLAGS);

@@ -1,13 +1,11 @@
-import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import type { VaultPlace } from '../../../vault/place.ts';
 import { readCredential } from '../../credential.ts';
-import type { Finish } from '../../exit-codes.ts';
 import { FLAGS, flag } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { parsePlace } from '../../target.ts';
-import { type CommandLine, definePrinting } from '../define-printing.ts';
+import { type CommandLine, printing } from '../printing.ts';
 
 const MOVE_FLAGS = {
   from: flag('--from <place>', 'the vault: a file, or postgres://user@host/database', 'VAULT_MOVE_FROM'),
@@ -29,13 +27,17 @@ file must not be in use; daemons on a database answer reads, and writes fail wit
 source serves: run the command again, or --abort.`;
 
 /** `vault move`: moves or copies a vault between files and databases. */
-export function defineMove(command: Command, finish: Finish): void {
-  const { keyFile, keyCommand, passphraseFile } = FLAGS.credential;
-  const { insecureStore } = FLAGS.store;
-  const rows = { ...MOVE_FLAGS, keyFile, keyCommand, passphraseFile, insecureStore, ...FLAGS.permissions };
-  definePrinting(command, finish, RESULT_VIEWS.move, rows, move);
-  command.addHelpText('after', HELP);
-}
+export const defineMove = printing({
+  flags: {
+    ...MOVE_FLAGS,
+    ...FLAGS.credential,
+    insecureStore: FLAGS.store.insecureStore,
+    ...FLAGS.permissions,
+  },
+  view: RESULT_VIEWS.move,
+  help: HELP,
+  work: move,
+});
 
 async function move(line: CommandLine) {
   const { flags, env } = line;

@@ -1,14 +1,12 @@
-import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import { onlyOne } from '../../credential.ts';
-import type { Finish } from '../../exit-codes.ts';
-import { addFlags, FLAGS, type FlagValues, flag } from '../../global-flags.ts';
+import { FLAGS, type FlagValues, flag } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { canPrompt, confirmLoss, promptSecret } from '../../prompt.ts';
 import { report } from '../../report-failure.ts';
-import type { CommandLine } from '../define-printing.ts';
-import { defineWithAdmin, type Opening } from '../on-file.ts';
+import { type Opening, withAdmin } from '../on-file.ts';
+import type { CommandLine } from '../printing.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import {
   checkLabel,
@@ -33,14 +31,16 @@ const REMOVE_FLAGS = {
 };
 
 /** `vault keys list`: lists the slots and marks those that the given credential opens. */
-export function defineKeysList(command: Command, finish: Finish): void {
-  defineWithAdmin(command, finish, RESULT_VIEWS.keysList, async () => async (admin) => ({ data: await admin.slots() }));
-}
+export const defineKeysList = withAdmin({
+  view: RESULT_VIEWS.keysList,
+  prepare: async () => async (admin) => ({ data: await admin.slots() }),
+});
 
 /** `vault keys add`: adds a slot; changes no record, so a running daemon keeps working. */
-export function defineKeysAdd(command: Command, finish: Finish): void {
-  addFlags(command, ADD_FLAGS);
-  defineWithAdmin(command, finish, RESULT_VIEWS.keysSlot, async ({ read }) => {
+export const defineKeysAdd = withAdmin({
+  flags: ADD_FLAGS,
+  view: RESULT_VIEWS.keysSlot,
+  async prepare({ read }) {
     const values = read(ADD_FLAGS);
     const label = checkLabel(values.label);
     return async (admin) => {
@@ -55,26 +55,25 @@ export function defineKeysAdd(command: Command, finish: Finish): void {
         throw error;
       }
     };
-  });
-}
+  },
+});
 
 /**
  * `vault keys remove`: stops the slot's credential from opening this vault. The credential still opens older copies.
  */
-export function defineKeysRemove(command: Command, finish: Finish): void {
-  command.argument('[slot]', 'the same as --slot');
-  addFlags(command, { ...REMOVE_FLAGS, ...FLAGS.confirm });
-  defineWithAdmin(command, finish, RESULT_VIEWS.keysSlot, async (line) => {
+export const defineKeysRemove = withAdmin({
+  args: { '[slot]': 'the same as --slot' },
+  flags: { ...REMOVE_FLAGS, ...FLAGS.confirm },
+  view: RESULT_VIEWS.keysSlot,
+  help: `
+The removed key still opens backups and older copies. \`vault keys rotate --master\` creates new keys for the vault.`,
+  async prepare(line) {
     const named = namedSlot(line);
     const shown = typeof named === 'number' ? named : `"${named}"`;
     if (!line.read(FLAGS.confirm).yes) await confirmLoss(`The key of slot ${shown} will no longer open this vault.`);
     return (admin) => admin.removeSlot(named);
-  });
-  command.addHelpText(
-    'after',
-    '\nThe removed key still opens backups and older copies. `vault keys rotate --master` creates new keys for the vault.',
-  );
-}
+  },
+});
 
 /** Returns the number or the label of the slot to remove. Flags override variables. */
 function namedSlot({ words, flags, read }: CommandLine): number | string {
@@ -113,13 +112,12 @@ async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewC
 }
 
 /** `vault keys status`: reports the generation of the master key, and each tenant's keys. */
-export function defineKeysStatus(command: Command, finish: Finish): void {
-  defineWithAdmin(command, finish, RESULT_VIEWS.keysStatus, async () => (admin) => admin.status());
-  command.addHelpText(
-    'after',
-    '\n`stale` counts the records that an unfinished rotation has left. `vault keys rotate` finishes the rotation.',
-  );
-}
+export const defineKeysStatus = withAdmin({
+  view: RESULT_VIEWS.keysStatus,
+  help: `
+\`stale\` counts the records that an unfinished rotation has left. \`vault keys rotate\` finishes the rotation.`,
+  prepare: async () => (admin) => admin.status(),
+});
 
 const ROTATE_FLAGS = {
   ...TENANT_FLAGS,
@@ -131,16 +129,18 @@ const ROTATE_FLAGS = {
   indexes: flag('--indexes', 'replace the index keys, too; all fingerprints change', 'VAULT_ROTATE_INDEXES'),
 };
 
-const HELP = `
+const ROTATE_HELP = `
 Daemons and other commands keep running. The next rotation resumes an interrupted one.
 Every rotation replaces the data keys. --indexes changes the \`fingerprint\` of every token, so fingerprints that clients
 stored no longer match. Rotating destroys the keys of existing snapshots, so they can no longer be loaded.
 After --master, add other key files and passphrases again with \`vault keys add\`.`;
 
 /** `vault keys rotate`: makes new keys, reseals every record, and destroys the old keys. */
-export function defineKeysRotate(command: Command, finish: Finish): void {
-  addFlags(command, { ...ROTATE_FLAGS, ...FLAGS.confirm });
-  defineWithAdmin(command, finish, RESULT_VIEWS.keysRotate, async ({ read }) => {
+export const defineKeysRotate = withAdmin({
+  flags: { ...ROTATE_FLAGS, ...FLAGS.confirm },
+  view: RESULT_VIEWS.keysRotate,
+  help: ROTATE_HELP,
+  async prepare({ read }) {
     const { tenant, master, indexes } = read(ROTATE_FLAGS);
     const tenantId = checkTenantId(tenant);
     const confirmed = read(FLAGS.confirm).yes;
@@ -159,9 +159,8 @@ export function defineKeysRotate(command: Command, finish: Finish): void {
       if (snapshots > 0) report(lostSnapshots(snapshots));
       return result;
     };
-  });
-  command.addHelpText('after', HELP);
-}
+  },
+});
 
 async function countSnapshots(opened: Opening): Promise<number> {
   if (opened.store !== undefined) return 0;

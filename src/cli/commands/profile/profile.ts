@@ -1,81 +1,68 @@
 import path from 'node:path';
-import type { Command } from 'commander';
 import { httpTransport } from '../../../client/http-transport.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { StorePlace } from '../../../vault/place.ts';
 import { namedCredential } from '../../credential.ts';
-import type { Finish } from '../../exit-codes.ts';
-import {
-  type Environment,
-  FLAGS,
-  type FlagRows,
-  type FlagsOf,
-  flag,
-  flagValue,
-  type GlobalFlags,
-} from '../../global-flags.ts';
-import type { ResultView } from '../../output/result-view.ts';
+import { type Environment, FLAGS, type FlagsOf, flag, flagValue, type GlobalFlags } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import type { Profile } from '../../profiles/profile.ts';
 import { openProfileStore, type ProfileStore } from '../../profiles/profile-store.ts';
 import { canPrompt, isTypedByHand, promptSecret } from '../../prompt.ts';
 import { chooseTarget } from '../../target.ts';
 import { createTextReader } from '../../text-reader.ts';
-import { definePrinting } from '../define-printing.ts';
+import { type Printing, printing } from '../printing.ts';
 
 const API_KEY_FLAGS = { apiKey: flag('--api-key <->', 'read the API key from standard input and save it') };
 
 type AddFlags = GlobalFlags & FlagsOf<typeof API_KEY_FLAGS>;
 
 /** `vault profile add`: saves a vault and its credentials under a name. Reads missing flags from the environment. */
-export function defineProfileAdd(command: Command, finish: Finish): void {
-  command.argument('<name>', 'the name of the new profile');
-  const rows = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS };
-  const work: ProfileWork = async (store, name, flags) => {
+export const defineProfileAdd = onProfiles(
+  {
+    args: { '<name>': 'the name of the new profile' },
+    flags: { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS },
+    help: `
+A profile stores paths, not the contents of the files. On a terminal, the command asks for a missing API key.`,
+  },
+  async (store, name, flags) => {
     await store.checkFree(name);
     await store.add(name, await readProfile(flags, process.env));
     return shown(store, name);
-  };
-  define(command, finish, RESULT_VIEWS.profile, work, rows);
-  command.addHelpText(
-    'after',
-    '\nA profile stores paths, not the contents of the files. On a terminal, the command asks for a missing API key.',
-  );
-}
+  },
+);
 
 /** `vault profile use`: sets the default profile, which commands use if they name no vault. */
-export function defineProfileUse(command: Command, finish: Finish): void {
-  command.argument('<name>', 'the new default; `vault profile list` prints the names');
-  define(command, finish, RESULT_VIEWS.profile, async (store, name) => {
+export const defineProfileUse = onProfiles(
+  { args: { '<name>': 'the new default; `vault profile list` prints the names' } },
+  async (store, name) => {
     await store.setDefault(name);
     return shown(store, name);
-  });
-}
+  },
+);
 
 /** `vault profile list`: lists the profiles without their API keys. */
-export function defineProfileList(command: Command, finish: Finish): void {
-  define(command, finish, RESULT_VIEWS.profileList, async (store) => {
-    const data = [];
-    for (const name of await store.list()) data.push(await shown(store, name));
-    return { data };
-  });
-}
+export const defineProfileList = onProfiles({ view: RESULT_VIEWS.profileList }, async (store) => {
+  const data = [];
+  for (const name of await store.list()) data.push(await shown(store, name));
+  return { data };
+});
 
 /** `vault profile remove`: removes a profile, but not its vault. */
-export function defineProfileRemove(command: Command, finish: Finish): void {
-  command.argument('<name>', 'the profile to remove');
-  define(command, finish, RESULT_VIEWS.profile, async (store, name) => {
-    await store.remove(name);
-    return { name };
+export const defineProfileRemove = onProfiles({ args: { '<name>': 'the profile to remove' } }, async (store, name) => {
+  await store.remove(name);
+  return { name };
+});
+
+function onProfiles(
+  row: Partial<Printing<object>>,
+  work: (store: ProfileStore, name: string, flags: AddFlags) => Promise<object>,
+) {
+  return printing({
+    flags: {},
+    view: RESULT_VIEWS.profile,
+    ...row,
+    work: async ({ flags, env, words: [name = ''] }) => work(await openProfileStore(env), name, flags),
   });
-}
-
-type ProfileWork = (store: ProfileStore, name: string, flags: AddFlags) => Promise<object>;
-
-function define(command: Command, finish: Finish, view: ResultView, work: ProfileWork, rows: FlagRows = {}): void {
-  definePrinting(command, finish, view, rows, async ({ flags, env, words: [name = ''] }) =>
-    work(await openProfileStore(env), name, flags),
-  );
 }
 
 async function shown(store: ProfileStore, name: string) {

@@ -10,8 +10,8 @@ import { writeOut } from '../../output/standard-output.ts';
 import { outputPath } from '../../output-path.ts';
 import { report } from '../../report-failure.ts';
 import { chooseTarget, openTarget, placeOf } from '../../target.ts';
-import { type CommandLine, definePrinting } from '../define-printing.ts';
 import { closing } from '../on-file.ts';
+import { type CommandLine, printing } from '../printing.ts';
 import { applySeed } from './apply-seed.ts';
 import { loadSeed } from './seed-document.ts';
 import { OUT_FORMATS, printIds, seededIds, seedSummary, withOutFile } from './seed-output.ts';
@@ -67,14 +67,13 @@ function allowKnownKeys({ file }: VaultPlace, isTyped: boolean): void {
 }
 
 /** `vault seed apply`: makes the tenant, applications and tokens match seed files, in a file or through a daemon. */
-export function defineSeedApply(command: Command, finish: Finish): void {
-  command.argument('<file...>', 'YAML or JSON; - for standard input');
-  const target = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key };
-  const view = (read: CommandLine['read']) =>
-    read(APPLY_FLAGS).dryRun ? RESULT_VIEWS.seedPlan : RESULT_VIEWS.seedApply;
-  definePrinting(command, finish, view, { ...APPLY_FLAGS, ...target }, apply);
-  command.addHelpText('after', HELP);
-}
+export const defineSeedApply = printing({
+  args: { '<file...>': 'YAML or JSON; - for standard input' },
+  flags: { ...APPLY_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, ...FLAGS.key },
+  view: (read) => (read(APPLY_FLAGS).dryRun ? RESULT_VIEWS.seedPlan : RESULT_VIEWS.seedApply),
+  help: HELP,
+  work: apply,
+});
 
 async function apply({ words, flags, env, read }: CommandLine): Promise<object | undefined> {
   const { prune, dryRun, ...named } = read(APPLY_FLAGS);

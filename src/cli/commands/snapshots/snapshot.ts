@@ -1,18 +1,15 @@
-import type { Command } from 'commander';
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { FileHolderOptions } from '../../../vault/key-holder.ts';
 import type { VaultSnapshots } from '../../../vault/snapshots.ts';
 import { readCredential } from '../../credential.ts';
-import type { Finish } from '../../exit-codes.ts';
-import { addFlags, FLAGS, flag } from '../../global-flags.ts';
-import type { ResultView } from '../../output/result-view.ts';
+import { FLAGS, type FlagRows, flag } from '../../global-flags.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { confirmLoss } from '../../prompt.ts';
 import { chooseTarget, refuseStore } from '../../target.ts';
-import { type CommandLine, definePrinting } from '../define-printing.ts';
 import { type Asked, openDevDaemon } from '../dev/dev-daemon.ts';
-import { closing, defineOnFile } from '../on-file.ts';
+import { closing, onFile } from '../on-file.ts';
+import { type CommandLine, type Define, type Printing, printing } from '../printing.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 
 const SAVE_FLAGS = { replace: flag('--replace', 'overwrite the snapshot of this name') };
@@ -36,47 +33,52 @@ Tenants, applications, API keys and the audit stay. Ids of deleted tokens may be
 to be stopped.`;
 
 /** `vault snapshot save NAME`: saves the current state. */
-export function defineSnapshotSave(command: Command, finish: Finish): void {
-  command.argument('<name>', NAME);
-  addFlags(command, SAVE_FLAGS);
-  define(command, finish, RESULT_VIEWS.snapshot, async ({ read }, name) => {
+export const defineSnapshotSave = onSnapshots({
+  args: { '<name>': NAME },
+  flags: SAVE_FLAGS,
+  view: RESULT_VIEWS.snapshot,
+  help: SAVE_HELP + DAEMON_HELP,
+  async prepare({ read }, name) {
     const { replace } = read(SAVE_FLAGS);
     return {
       onFile: (snapshots) => snapshots.save(name, { replace }),
       onDaemon: { method: 'POST', path: DEV_PATHS.snapshots, body: { name, replace } },
     };
-  });
-  command.addHelpText('after', SAVE_HELP + DAEMON_HELP);
-}
+  },
+});
 
 /** `vault snapshot list`: lists the snapshots. */
-export function defineSnapshotList(command: Command, finish: Finish): void {
-  define(command, finish, RESULT_VIEWS.snapshotList, async () => ({
+export const defineSnapshotList = onSnapshots({
+  view: RESULT_VIEWS.snapshotList,
+  help: DAEMON_HELP,
+  prepare: async () => ({
     onFile: async (snapshots) => ({ data: await snapshots.list() }),
     onDaemon: { method: 'GET', path: DEV_PATHS.snapshots },
-  }));
-  command.addHelpText('after', DAEMON_HELP);
-}
+  }),
+});
 
 /** `vault snapshot load NAME`: restores the records in one step. */
-export function defineSnapshotLoad(command: Command, finish: Finish): void {
-  command.argument('<name>', NAME);
-  addFlags(command, FLAGS.confirm);
-  define(command, finish, RESULT_VIEWS.snapshot, async (line, name) => {
+export const defineSnapshotLoad = onSnapshots({
+  args: { '<name>': NAME },
+  flags: FLAGS.confirm,
+  view: RESULT_VIEWS.snapshot,
+  help: LOAD_HELP + DAEMON_HELP,
+  async prepare(line, name) {
     await confirmed(line, `Everything that changed since the snapshot ${name} is lost.`);
     return {
       onFile: (snapshots) => snapshots.load(name),
       onDaemon: { method: 'POST', path: `${DEV_PATHS.snapshots}/${name}/load` },
     };
-  });
-  command.addHelpText('after', LOAD_HELP + DAEMON_HELP);
-}
+  },
+});
 
 /** `vault snapshot delete NAME`: deletes a snapshot. */
-export function defineSnapshotDelete(command: Command, finish: Finish): void {
-  command.argument('<name>', NAME);
-  addFlags(command, FLAGS.confirm);
-  define(command, finish, RESULT_VIEWS.snapshot, async (line, name) => {
+export const defineSnapshotDelete = onSnapshots({
+  args: { '<name>': NAME },
+  flags: FLAGS.confirm,
+  view: RESULT_VIEWS.snapshot,
+  help: DAEMON_HELP,
+  async prepare(line, name) {
     await confirmed(line, `The snapshot ${name} is lost.`);
     return {
       onFile: async (snapshots) => {
@@ -85,16 +87,17 @@ export function defineSnapshotDelete(command: Command, finish: Finish): void {
       },
       onDaemon: { method: 'DELETE', path: `${DEV_PATHS.snapshots}/${name}` },
     };
-  });
-  command.addHelpText('after', DAEMON_HELP);
-}
+  },
+});
 
 const RESET_FLAGS = { compact: flag('--compact', 'also return free space to the file system, like `vault compact`') };
 
 /** `vault reset`: removes all tokens. */
-export function defineReset(command: Command, finish: Finish): void {
-  addFlags(command, { ...TENANT_FLAGS, ...RESET_FLAGS, ...FLAGS.confirm });
-  defineOnFile(command, finish, RESULT_VIEWS.reset, async (line) => {
+export const defineReset = onFile({
+  flags: { ...TENANT_FLAGS, ...RESET_FLAGS, ...FLAGS.confirm },
+  view: RESULT_VIEWS.reset,
+  help: RESET_HELP,
+  async prepare(line) {
     const tenant = checkTenantId(line.read(TENANT_FLAGS).tenant);
     const { compact } = line.read(RESET_FLAGS);
     await confirmed(line, tenant === undefined ? 'All tokens are lost.' : 'All tokens of the tenant are lost.');
@@ -105,9 +108,8 @@ export function defineReset(command: Command, finish: Finish): void {
       const removed_tokens = await closing(await openVaultSnapshots(opened), (snapshots) => snapshots.reset(tenant));
       return { removed_tokens, ...(compact && (await compactAfterReset(opened))) };
     };
-  });
-  command.addHelpText('after', RESET_HELP);
-}
+  },
+});
 
 async function compactAfterReset(opened: FileHolderOptions) {
   try {
@@ -129,31 +131,34 @@ interface SnapshotWork {
   readonly onDaemon: Asked;
 }
 
-const ROWS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.profile, ...FLAGS.key };
+interface OnSnapshots extends Omit<Printing<object>, 'flags' | 'work'> {
+  readonly flags?: FlagRows;
+  /** Checks the flags and asks for confirmation. */
+  readonly prepare: (line: CommandLine, name: string) => Promise<SnapshotWork>;
+}
 
-/** Defines a subcommand for a file or a daemon. `prepare` checks the flags and asks for confirmation. */
-function define(
-  command: Command,
-  finish: Finish,
-  view: ResultView,
-  prepare: (line: CommandLine, name: string) => Promise<SnapshotWork>,
-): void {
-  definePrinting(command, finish, view, ROWS, async (line) => {
-    const [name] = line.words;
-    const { flags, env } = line;
-    const [{ checkSnapshotName }, { openVaultSnapshots }] = await Promise.all([
-      import('../../../maintenance/vault-snapshots.ts'),
-      import('../../../vault/snapshots.ts'),
-    ]);
-    if (name !== undefined) checkSnapshotName(name);
-    const { onFile, onDaemon } = await prepare(line, name ?? '');
-    const target = chooseTarget(flags, env);
-    if (target.kind === 'remote') {
-      const hint = 'name the file with --file (VAULT_FILE), or start a daemon: `vault serve --dev`';
-      return (await openDevDaemon(line, target.url, {}, hint))(onDaemon);
-    }
-    if (target.kind === 'store') refuseStore(target.store);
-    const credential = await readCredential({ file: target.file }, flags, env);
-    return closing(await openVaultSnapshots({ file: target.file, credential }), onFile);
+/** Returns the function that defines a subcommand for a file or a daemon. */
+function onSnapshots({ prepare, ...row }: OnSnapshots): Define {
+  return printing({
+    ...row,
+    flags: { ...row.flags, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.profile, ...FLAGS.key },
+    async work(line) {
+      const [name] = line.words;
+      const { flags, env } = line;
+      const [{ checkSnapshotName }, { openVaultSnapshots }] = await Promise.all([
+        import('../../../maintenance/vault-snapshots.ts'),
+        import('../../../vault/snapshots.ts'),
+      ]);
+      if (name !== undefined) checkSnapshotName(name);
+      const { onFile, onDaemon } = await prepare(line, name ?? '');
+      const target = chooseTarget(flags, env);
+      if (target.kind === 'remote') {
+        const hint = 'name the file with --file (VAULT_FILE), or start a daemon: `vault serve --dev`';
+        return (await openDevDaemon(line, target.url, {}, hint))(onDaemon);
+      }
+      if (target.kind === 'store') refuseStore(target.store);
+      const credential = await readCredential({ file: target.file }, flags, env);
+      return closing(await openVaultSnapshots({ file: target.file, credential }), onFile);
+    },
   });
 }

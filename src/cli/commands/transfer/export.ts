@@ -1,9 +1,8 @@
-import type { Command } from 'commander';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { NamedSeal } from '../../../vault/transfer.ts';
 import { readApiKey, readCredential } from '../../credential.ts';
-import type { ExitCode, Finish } from '../../exit-codes.ts';
+import type { ExitCode } from '../../exit-codes.ts';
 import { FLAGS, flag } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -12,7 +11,7 @@ import { outputPath, requireLines } from '../../output-path.ts';
 import { reportProblem } from '../../report-failure.ts';
 import { chooseTarget, openTarget, placeOf } from '../../target.ts';
 import { writeWholeFile } from '../../whole-file.ts';
-import { type CommandLine, definePrinting } from '../define-printing.ts';
+import { type CommandLine, printing } from '../printing.ts';
 import { checkTenantId } from '../tenants/check-tenant.ts';
 import { pageExport } from './page-export.ts';
 import { chooseSeal, SEAL_FLAGS } from './seal-flags.ts';
@@ -52,11 +51,12 @@ interface Source {
 }
 
 /** `vault export`: writes the tokens to a file, sealed unless --plaintext is given. */
-export function defineExport(command: Command, finish: Finish): void {
-  const rows = { ...EXPORT_FLAGS, ...SEAL_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...FLAGS.profile };
-  definePrinting(command, finish, RESULT_VIEWS.export, rows, exportTokens);
-  command.addHelpText('after', HELP);
-}
+export const defineExport = printing({
+  flags: { ...EXPORT_FLAGS, ...SEAL_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...FLAGS.profile },
+  view: RESULT_VIEWS.export,
+  help: HELP,
+  work: exportTokens,
+});
 
 async function exportTokens(command: CommandLine): Promise<object | ExitCode | undefined> {
   const { format: name, masked, tenant, ...named } = command.read(EXPORT_FLAGS);
