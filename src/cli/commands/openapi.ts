@@ -4,6 +4,7 @@ import { Fault } from '../../core/fault.ts';
 import { checkHeaderPrefix } from '../../http/daemon-options.ts';
 import type { Finish } from '../exit-codes.ts';
 import { addFlags, FLAGS, flag, readFlags, typedFlags } from '../global-flags.ts';
+import { addExamples } from '../help.ts';
 import { writeOut } from '../output/standard-output.ts';
 import { VERSION } from '../version.ts';
 
@@ -15,6 +16,7 @@ const OPENAPI_FLAGS = {
 /** `vault openapi`: prints the OpenAPI document that a daemon serves at /openapi.json. Needs no vault. */
 export function defineOpenApi(command: Command, finish: Finish): void {
   addFlags(command, OPENAPI_FLAGS);
+  addExamples(command, ['vault openapi > openapi.json', 'vault openapi --server-url http://127.0.0.1:8484']);
   command.action(async () => {
     const { headerPrefix, serverUrl } = readFlags(OPENAPI_FLAGS, typedFlags(command), process.env);
     if (headerPrefix !== undefined) checkHeaderPrefix(headerPrefix);

@@ -11,6 +11,7 @@ import {
   readFlags,
   typedFlags,
 } from '../global-flags.ts';
+import { addExamples } from '../help.ts';
 import type { ItemPrinter } from '../output/print-items.ts';
 import { createListPrinter, createPrinter } from '../output/print-result.ts';
 import type { ResultView } from '../output/result-view.ts';
@@ -40,6 +41,8 @@ export interface Printing<Result extends object> {
   readonly view: ResultView | ((read: CommandLine['read']) => ResultView);
   /** The text below the options. */
   readonly help?: string;
+  /** Complete command lines, which end the help. */
+  readonly examples?: readonly string[];
   /**
    * Resolves to the result to print (an object or JSON text), to undefined if it has printed the result itself, or to
    * the exit code of a failure that it has reported.
@@ -58,6 +61,7 @@ export function printing<Result extends object>(printed: Printing<Result>): Defi
     for (const [words, description] of Object.entries(args)) command.argument(words, description);
     addFlags(command, { ...row.flags, ...FLAGS.output });
     if (row.help !== undefined) command.addHelpText('after', row.help);
+    if (row.examples !== undefined) addExamples(command, row.examples);
     command.action(async () => {
       const flags = typedFlags(command);
       const env = Object.hasOwn(row.flags, 'profile') ? await withProfile(flags, process.env) : process.env;

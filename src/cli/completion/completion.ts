@@ -1,6 +1,7 @@
 import type { Command } from 'commander';
 import { Fault } from '../../core/fault.ts';
 import type { Finish } from '../exit-codes.ts';
+import { addExamples } from '../help.ts';
 import { writeOut } from '../output/standard-output.ts';
 import { inOwnName } from '../own-name.ts';
 import type { Suggestions } from './suggest.ts';
@@ -104,10 +105,10 @@ const SHELLS = Object.keys(COMPLETION_SCRIPTS) as CompletionShell[];
 export function defineCompletion(command: Command, finish: Finish): void {
   command.argument('<shell>', SHELLS.join(', '));
   command.argument('[words...]', 'for `suggest`: the typed words; the last may be incomplete');
-  command.addHelpText(
-    'after',
-    '\nExamples:\n  eval "$(vault completion bash)"\n  vault completion fish > ~/.config/fish/completions/vault.fish',
-  );
+  addExamples(command, [
+    'eval "$(vault completion bash)"',
+    'vault completion fish > ~/.config/fish/completions/vault.fish',
+  ]);
   command.action(async (name: string, words: readonly string[]) => {
     const shell = SHELLS.find((known) => known === name);
     if (name === 'suggest') {

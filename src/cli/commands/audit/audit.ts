@@ -45,6 +45,11 @@ const DEFAULT_LIMIT = '50';
 export const defineAuditList = withAdmin({
   flags: LIST_FLAGS,
   view: RESULT_VIEWS.auditList,
+  examples: [
+    'vault audit list --entity ID',
+    'vault audit list --denied --since 24h',
+    'vault audit list --action deleteToken --limit 10 -o csv',
+  ],
   async prepare({ read }) {
     const values = read(LIST_FLAGS);
     const limit = parseWhole(
@@ -64,6 +69,7 @@ export const defineAuditVerify = withAdmin({
   view: RESULT_VIEWS.auditVerify,
   help: `
 Only --anchor detects missing entries at the end. \`vault doctor\` also compares every record with the audit.`,
+  examples: ['vault audit verify --field ok', 'vault audit verify --archive audit-2025'],
   async prepare({ read }) {
     const { anchor } = read(FLAGS.anchor);
     const { archive } = read(VERIFY_FLAGS);
@@ -82,6 +88,10 @@ export const defineAuditPrune = withAdmin({
   view: RESULT_VIEWS.auditPrune,
   help: `
 The archive is sealed: \`vault audit verify --archive\` checks it with the key of the vault. A killed command loses nothing; run it again, with another --archive.`,
+  examples: [
+    'vault audit prune --before 2026-01-01 --archive audit-2025',
+    'vault audit prune --before 400d --archive /mnt/archive/audit',
+  ],
   async prepare({ read }) {
     const flags = read(PRUNE_FLAGS);
     const before = parseMoment('--before', flags.before);
@@ -103,6 +113,7 @@ The archive is sealed: \`vault audit verify --archive\` checks it with the key o
 export const defineAuditExport = withAdmin({
   flags: EXPORT_FLAGS,
   view: RESULT_VIEWS.auditExport,
+  examples: ['vault audit export --out audit.ndjson'],
   async prepare({ flags, read }) {
     const out = outputPath(read(EXPORT_FLAGS).out);
     if (out === undefined) requireLines(flags, 'use `vault audit list -o csv` for a table');

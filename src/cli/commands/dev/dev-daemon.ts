@@ -17,10 +17,12 @@ export type Asked = Omit<DevRequest, 'apiKey'>;
 /** Sends a request. Resolves to the body of the reply, or to the exit code of a problem that it has reported. */
 export type Send = (asked: Asked) => Promise<string | ExitCode>;
 
-interface DevCommand extends Pick<Printing<object>, 'args' | 'view'> {
+const HELP = `
+Only for a daemon started with --dev, on this machine, with its management key:
+  eval "$(vault env --ready-file ready.json --as management)"`;
+
+interface DevCommand extends Pick<Printing<object>, 'args' | 'view' | 'examples'> {
   readonly flags?: FlagRows;
-  /** Complete command lines, shown by `--help`. */
-  readonly examples: readonly string[];
   /** The flags or arguments that set the members of the body, by member. Reported problems name them. */
   readonly names?: Readonly<Record<string, string>>;
   /** Returns the request for a command line. Throws the fault `usage` for wrong words. */
@@ -30,11 +32,11 @@ interface DevCommand extends Pick<Printing<object>, 'args' | 'view'> {
 }
 
 /** Returns the function that defines a subcommand for a running `vault serve --dev`. */
-export function onDevDaemon({ examples, names, ask, follow, ...row }: DevCommand): Define {
+export function onDevDaemon({ names, ask, follow, ...row }: DevCommand): Define {
   return printing({
     ...row,
     flags: { ...row.flags, ...(follow && FLAGS.follow), ...FLAGS.daemon, ...FLAGS.profile, ...FLAGS.key },
-    help: `\nOnly for a daemon started with --dev, on this machine, with its management key:\n  eval "$(vault env --ready-file ready.json --as management)"\n\nExamples:\n${examples.map((line) => `  ${line}`).join('\n')}`,
+    help: HELP,
     async work(line) {
       const asked = ask(line);
       const send = await openDevDaemon(line, urlOf(line), names);

@@ -11,6 +11,7 @@ import {
   readFlags,
   typedFlags,
 } from '../../global-flags.ts';
+import { addExamples } from '../../help.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
 import { VAULT_VARIABLES, withProfile } from '../../profiles/with-profile.ts';
@@ -53,10 +54,10 @@ export const ENV_FLAGS = {
 /** `vault env`: prints the lines that point a shell at a daemon or a profile. */
 export function defineEnv(command: Command, finish: Finish): void {
   addFlags(command, { ...ENV_FLAGS, ...FLAGS.profile });
-  command.addHelpText(
-    'after',
-    '\nExamples:\n  eval "$(vault env --ready-file ready.json)"\n  vault env --profile staging --shell fish | source',
-  );
+  addExamples(command, [
+    'eval "$(vault env --ready-file ready.json)"',
+    'vault env --profile staging --shell fish | source',
+  ]);
   command.action(async () => {
     const flags = typedFlags(command);
     const values = readFlags(ENV_FLAGS, flags, process.env);

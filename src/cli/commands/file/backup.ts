@@ -35,6 +35,12 @@ export const defineBackup = printing({
   flags: { ...BACKUP_FLAGS, ...FLAGS.file, ...FLAGS.profile },
   view: (read) => (read(BACKUP_FLAGS).verify ? RESULT_VIEWS.doctor : RESULT_VIEWS.backup),
   help: BACKUP_HELP,
+  examples: [
+    'vault backup monday.db',
+    'vault backup --keep 14 /mnt/backups',
+    'vault backup - | ssh host "cat > monday.db"',
+    'vault backup --verify monday.db --key-file vault.db.key',
+  ],
   work: backUpOrVerify,
   exitCode: (result) => ('findings' in result ? verifiedExitCode(result as Checked) : 0),
 });
@@ -179,6 +185,7 @@ export const defineRestore = printing({
   view: RESULT_VIEWS.backup,
   help: `
 No file is overwritten. --move-aside keeps a damaged vault with its log, which may contain recent writes. Also remove the --anchor file.`,
+  examples: ['vault restore monday.db --file vault.db --key-file vault.db.key'],
   async work({ flags, env, read, words: [backup = ''] }) {
     const file = filePath('--file', chooseFile(flags, env));
     requireBackup(backup);

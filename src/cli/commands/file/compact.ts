@@ -14,6 +14,7 @@ export const defineCompact = onFile(
   {
     view: RESULT_VIEWS.compact,
     help: HELP,
+    examples: ['vault compact', 'vault compact --file vault.db --field bytes_after'],
     prepare: async () => async (opened) => {
       const { checked, ...sizes } = await compactWithProgress(opened);
       return { file: opened.file, ...sizes, checked };

@@ -23,6 +23,7 @@ export type Checked = Awaited<ReturnType<typeof checkAndReport>>;
 export const defineDoctor = onVault<Checked>({
   flags: { ...FLAGS.file, ...FLAGS.profile, ...FLAGS.output, ...FLAGS.anchor, ...DOCTOR_FLAGS },
   view: RESULT_VIEWS.doctor,
+  examples: ['vault doctor', 'vault doctor --file vault.db --field ok'],
   async prepare({ read, flags, env }) {
     const { anchor } = read(FLAGS.anchor);
     const paths = read(DOCTOR_FLAGS).archive.map((path) => filePath('--archive', path));

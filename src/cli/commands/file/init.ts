@@ -48,6 +48,12 @@ export const defineInit = printing({
 Creates a missing key file: 32 random bytes, mode 0600. Keep a copy of it. Uses an existing key file only if
 --key-file names it. Anybody with a copy of the vault and its key file can read the vault. With --store, name the
 key: --key-file, --key-command or --passphrase-file.`,
+  examples: [
+    'vault init --file vault.db --key-out management.key',
+    'vault init --file vault.db --key-file /media/usb/vault.key --tenant Shop',
+    'vault init --file vault.db --passphrase-file -',
+    "vault init --store 'postgres://owner@db.test/vault' \\\n    --key-file vault.key --grant daemon",
+  ],
   work: (line) => withKeyFile(line.read(FLAGS.keyOut).keyOut, () => init(line), 'application.key'),
 });
 

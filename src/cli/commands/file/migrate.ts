@@ -17,6 +17,7 @@ export const defineMigrate = printing({
   flags: { ...MIGRATE_FLAGS, ...FLAGS.store, ...FLAGS.profile },
   view: RESULT_VIEWS.migrate,
   help: HELP,
+  examples: ["vault migrate --dry-run --store 'postgres://owner@db.test/vault'"],
   work: migrate,
 });
 

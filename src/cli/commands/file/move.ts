@@ -36,6 +36,11 @@ export const defineMove = printing({
   },
   view: RESULT_VIEWS.move,
   help: HELP,
+  examples: [
+    "vault move --from vault.db --to 'postgres://owner@db.test/vault' \\\n    --grant daemon",
+    "vault move --from 'postgres://owner@db.test/vault' --to vault.db \\\n    --key-file vault.key --verify full",
+    'vault move --abort --from vault.db --to copy.db',
+  ],
   work: move,
 });
 

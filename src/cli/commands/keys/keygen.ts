@@ -13,6 +13,7 @@ export const defineKeygen = printing({
   view: RESULT_VIEWS.keygen,
   help: `
 \`vault export --recipient\` takes the public key. \`vault import --identity\` takes the file with the secret key.`,
+  examples: ['vault keygen --out secret', 'recipient=$(vault keygen --out secret --field recipient)'],
   async work({ read }) {
     const file = filePath('--out', read(KEYGEN_FLAGS).out);
     if (file === undefined) throw new Fault('usage', '--out (VAULT_OUT) must be given');

@@ -33,6 +33,7 @@ const REMOVE_FLAGS = {
 /** `vault keys list`: lists the slots and marks those that the given credential opens. */
 export const defineKeysList = withAdmin({
   view: RESULT_VIEWS.keysList,
+  examples: ['vault keys list'],
   prepare: async () => async (admin) => ({ data: await admin.slots() }),
 });
 
@@ -40,6 +41,11 @@ export const defineKeysList = withAdmin({
 export const defineKeysAdd = withAdmin({
   flags: ADD_FLAGS,
   view: RESULT_VIEWS.keysSlot,
+  examples: [
+    'vault keys add --new-key-file spare.key --label spare',
+    "vault keys add --new-key-command 'pass show vault'",
+    'vault keys add --passphrase-file old.txt --new-passphrase-file new.txt',
+  ],
   async prepare({ read }) {
     const values = read(ADD_FLAGS);
     const label = checkLabel(values.label);
@@ -67,6 +73,7 @@ export const defineKeysRemove = withAdmin({
   view: RESULT_VIEWS.keysSlot,
   help: `
 The removed key still opens backups and older copies. \`vault keys rotate --master\` creates new keys for the vault.`,
+  examples: ['vault keys remove --slot 1', 'vault keys remove --label lost-laptop'],
   async prepare(line) {
     const named = namedSlot(line);
     const shown = typeof named === 'number' ? named : `"${named}"`;
@@ -116,6 +123,7 @@ export const defineKeysStatus = withAdmin({
   view: RESULT_VIEWS.keysStatus,
   help: `
 \`stale\` counts the records that an unfinished rotation has left. \`vault keys rotate\` finishes the rotation.`,
+  examples: ['vault keys status'],
   prepare: async () => (admin) => admin.status(),
 });
 
@@ -140,6 +148,7 @@ export const defineKeysRotate = withAdmin({
   flags: { ...ROTATE_FLAGS, ...FLAGS.confirm },
   view: RESULT_VIEWS.keysRotate,
   help: ROTATE_HELP,
+  examples: ['vault keys rotate --yes', 'vault keys rotate --tenant ID --indexes', 'vault keys rotate --master'],
   async prepare({ read }) {
     const { tenant, master, indexes } = read(ROTATE_FLAGS);
     const tenantId = checkTenantId(tenant);

@@ -17,51 +17,63 @@ const API_KEY_FLAGS = { apiKey: flag('--api-key <->', 'read the API key from sta
 type AddFlags = GlobalFlags & FlagsOf<typeof API_KEY_FLAGS>;
 
 /** `vault profile add`: saves a vault and its credentials under a name. Reads missing flags from the environment. */
-export const defineProfileAdd = onProfiles(
-  {
-    args: { '<name>': 'the name of the new profile' },
-    flags: { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS },
-    help: `
+export const defineProfileAdd = onProfiles({
+  args: { '<name>': 'the name of the new profile' },
+  flags: { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...API_KEY_FLAGS },
+  help: `
 A profile stores paths, not the contents of the files. On a terminal, the command asks for a missing API key.`,
-  },
-  async (store, name, flags) => {
+  examples: [
+    'vault profile add staging --url https://vault.test:8484 --api-key -',
+    'vault profile add local --file vault.db --api-key-file backend.key',
+  ],
+  async run(store, name, flags) {
     await store.checkFree(name);
     await store.add(name, await readProfile(flags, process.env));
     return shown(store, name);
   },
-);
+});
 
 /** `vault profile use`: sets the default profile, which commands use if they name no vault. */
-export const defineProfileUse = onProfiles(
-  { args: { '<name>': 'the new default; `vault profile list` prints the names' } },
-  async (store, name) => {
+export const defineProfileUse = onProfiles({
+  args: { '<name>': 'the new default; `vault profile list` prints the names' },
+  examples: ['vault profile use staging'],
+  async run(store, name) {
     await store.setDefault(name);
     return shown(store, name);
   },
-);
+});
 
 /** `vault profile list`: lists the profiles without their API keys. */
-export const defineProfileList = onProfiles({ view: RESULT_VIEWS.profileList }, async (store) => {
-  const data = [];
-  for (const name of await store.list()) data.push(await shown(store, name));
-  return { data };
+export const defineProfileList = onProfiles({
+  view: RESULT_VIEWS.profileList,
+  examples: ['vault profile list'],
+  async run(store) {
+    const data = [];
+    for (const name of await store.list()) data.push(await shown(store, name));
+    return { data };
+  },
 });
 
 /** `vault profile remove`: removes a profile, but not its vault. */
-export const defineProfileRemove = onProfiles({ args: { '<name>': 'the profile to remove' } }, async (store, name) => {
-  await store.remove(name);
-  return { name };
+export const defineProfileRemove = onProfiles({
+  args: { '<name>': 'the profile to remove' },
+  examples: ['vault profile remove staging'],
+  async run(store, name) {
+    await store.remove(name);
+    return { name };
+  },
 });
 
-function onProfiles(
-  row: Partial<Printing<object>>,
-  work: (store: ProfileStore, name: string, flags: AddFlags) => Promise<object>,
-) {
+interface OnProfiles extends Partial<Omit<Printing<object>, 'work'>> {
+  readonly run: (store: ProfileStore, name: string, flags: AddFlags) => Promise<object>;
+}
+
+function onProfiles({ run, ...row }: OnProfiles) {
   return printing({
     flags: {},
     view: RESULT_VIEWS.profile,
     ...row,
-    work: async ({ flags, env, words: [name = ''] }) => work(await openProfileStore(env), name, flags),
+    work: async ({ flags, env, words: [name = ''] }) => run(await openProfileStore(env), name, flags),
   });
 }
 

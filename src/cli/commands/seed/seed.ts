@@ -5,6 +5,7 @@ import type { VaultPlace } from '../../../vault/place.ts';
 import { readApiKey } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import { FLAGS, type FlagValues, flag } from '../../global-flags.ts';
+import { addExamples } from '../../help.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { outputPath } from '../../output-path.ts';
@@ -111,6 +112,7 @@ function outOf({ out, outFile }: Pick<FlagValues<typeof APPLY_FLAGS>, 'out' | 'o
 
 /** `vault seed schema`: prints the JSON Schema of a seed file, for editors. */
 export function defineSeedSchema(command: Command, finish: Finish): void {
+  addExamples(command, ['vault seed schema > seed.schema.json']);
   command.action(async () => {
     await writeOut(`${JSON.stringify(seedSchemaDocument(), null, 2)}\n`);
     finish(0);

@@ -10,6 +10,7 @@ import type { Vault, VaultSettings } from '../../../vault/vault.ts';
 import { readCredential } from '../../credential.ts';
 import type { ExitCode, Finish } from '../../exit-codes.ts';
 import { addFlags, type Environment, FLAGS, flagValue, type GlobalFlags, typedFlags } from '../../global-flags.ts';
+import { addExamples } from '../../help.ts';
 import { chooseFormat } from '../../output/result-view.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
@@ -39,6 +40,13 @@ import type { WorkerPost } from './workers.ts';
 /** `vault serve`: serves the API of a vault until a signal stops it. */
 export function defineServe(command: Command, finish: Finish): void {
   addFlags(command, { ...SERVE_FLAGS, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.profile, output: DEV_OUTPUT });
+  addExamples(command, [
+    'vault serve --dev',
+    'vault serve --dev --port 0 --ready-file ready.json \\\n    --seed-file seed.yaml --seed 7',
+    'vault serve --file vault.db --socket ./vault.sock',
+    "vault serve --store 'postgres://daemon@db.test/vault' --key-file vault.key",
+    'vault serve --file vault.db --host 0.0.0.0 \\\n    --tls-cert cert.pem --tls-key key.pem',
+  ]);
   command.action(async () => {
     const flags = typedFlags<ServeFlags>(command);
     const options = serveOptions(flags, process.env);

@@ -15,6 +15,7 @@ import {
   readFlags,
   typedFlags,
 } from '../../global-flags.ts';
+import { addExamples } from '../../help.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { parseDuration } from '../../quantities.ts';
 import { readTrusted } from '../../target.ts';
@@ -41,6 +42,7 @@ interface Whereabouts {
 export function defineWait(command: Command, finish: Finish): void {
   const { url, cacert } = FLAGS.daemon;
   addFlags(command, { ...WAIT_FLAGS, url, cacert, ...FLAGS.profile });
+  addExamples(command, ['vault wait --ready-file ready.json', 'vault wait --url http://127.0.0.1:8484 --timeout 2m']);
   command.action(async () => {
     const flags = typedFlags(command);
     const { timeout = '30s', readyFile } = readFlags(WAIT_FLAGS, flags, process.env);

@@ -38,6 +38,7 @@ export const defineSnapshotSave = onSnapshots({
   flags: SAVE_FLAGS,
   view: RESULT_VIEWS.snapshot,
   help: SAVE_HELP + DAEMON_HELP,
+  examples: ['vault snapshot save seeded', 'vault snapshot save seeded --replace'],
   async prepare({ read }, name) {
     const { replace } = read(SAVE_FLAGS);
     return {
@@ -51,6 +52,7 @@ export const defineSnapshotSave = onSnapshots({
 export const defineSnapshotList = onSnapshots({
   view: RESULT_VIEWS.snapshotList,
   help: DAEMON_HELP,
+  examples: ['vault snapshot list'],
   prepare: async () => ({
     onFile: async (snapshots) => ({ data: await snapshots.list() }),
     onDaemon: { method: 'GET', path: DEV_PATHS.snapshots },
@@ -63,6 +65,7 @@ export const defineSnapshotLoad = onSnapshots({
   flags: FLAGS.confirm,
   view: RESULT_VIEWS.snapshot,
   help: LOAD_HELP + DAEMON_HELP,
+  examples: ['vault snapshot load seeded --yes', 'vault snapshot load seeded --yes --url http://127.0.0.1:8484'],
   async prepare(line, name) {
     await confirmed(line, `Everything that changed since the snapshot ${name} is lost.`);
     return {
@@ -78,6 +81,7 @@ export const defineSnapshotDelete = onSnapshots({
   flags: FLAGS.confirm,
   view: RESULT_VIEWS.snapshot,
   help: DAEMON_HELP,
+  examples: ['vault snapshot delete seeded'],
   async prepare(line, name) {
     await confirmed(line, `The snapshot ${name} is lost.`);
     return {
@@ -97,6 +101,7 @@ export const defineReset = onFile({
   flags: { ...TENANT_FLAGS, ...RESET_FLAGS, ...FLAGS.confirm },
   view: RESULT_VIEWS.reset,
   help: RESET_HELP,
+  examples: ['vault reset --yes', 'vault reset --yes --compact', 'vault reset --tenant ID'],
   async prepare(line) {
     const tenant = checkTenantId(line.read(TENANT_FLAGS).tenant);
     const { compact } = line.read(RESET_FLAGS);

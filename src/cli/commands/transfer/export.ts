@@ -55,6 +55,11 @@ export const defineExport = printing({
   flags: { ...EXPORT_FLAGS, ...SEAL_FLAGS, ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.key, ...FLAGS.profile },
   view: RESULT_VIEWS.export,
   help: HELP,
+  examples: [
+    'vault export --recipient KEY --out tokens.sealed',
+    'vault export --masked --plaintext --format csv --out masked.csv',
+    'vault export --url http://127.0.0.1:8484 \\\n    --seal-passphrase-file phrase.txt --out tokens.sealed',
+  ],
   work: exportTokens,
 });
 

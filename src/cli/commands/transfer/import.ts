@@ -52,6 +52,8 @@ The API key creates the tokens. The import skips a row if its id belongs to a to
 be able to reveal. Each run creates the rows without an id again, unless --resume names a journal. Rejected rows end the
 import with exit code 7.`;
 
+import { addExamples } from '../../help.ts';
+
 const MAX_REPORTED = 5;
 
 /** `vault import FILE`: creates a token from each row, many at a time. */
@@ -60,6 +62,11 @@ export function defineImport(command: Command, finish: Finish): void {
   const target = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ...FLAGS.key, ...FLAGS.profile };
   addFlags(command, { ...IMPORT_FLAGS, map: MAP_FLAG, ...OPEN_FLAGS, ...target, ...FLAGS.output });
   command.addHelpText('after', HELP);
+  addExamples(command, [
+    'vault import tokens.sealed --identity secret',
+    'vault import cards.csv --type card --map number=pan --map metadata.customer=id',
+    'vault import tokens.ndjson --resume import.journal --errors refused.ndjson',
+  ]);
   command.action(async (path: string) => {
     const flags = typedFlags<CsvFlags>(command);
     const env = await withProfile(flags, process.env);

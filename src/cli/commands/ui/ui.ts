@@ -15,6 +15,7 @@ import {
   typedFlags,
   VAULT_FLAGS,
 } from '../../global-flags.ts';
+import { addExamples } from '../../help.ts';
 import { writeOut } from '../../output/standard-output.ts';
 import { withProfile } from '../../profiles/with-profile.ts';
 import { askYes, canPrompt, dropTypedAhead } from '../../prompt.ts';
@@ -53,6 +54,11 @@ type UiFlags = Omit<FlagsOf<typeof UI_FLAGS>, 'noOpen'> & { readonly open?: bool
 /** `vault ui`: serves the console of any vault until Ctrl-C or until the page is idle. */
 export function defineUi(command: Command, finish: Finish): void {
   addFlags(command, UI_FLAGS);
+  addExamples(command, [
+    'vault ui',
+    'vault ui --file vault.db --api-key-file management.key',
+    'vault ui --url https://vault.test:8484 --no-open',
+  ]);
   command.action(async () => {
     const { apiKeyFile, ...flags } = typedFlags<UiFlags>(command);
     finish(await showConsole(flags, apiKeyFile ?? [], await withProfile(flags, process.env)));
