@@ -62,9 +62,7 @@ export const FLAGS = {
   },
   /** The flags that select a profile: a vault and its credentials, saved under a name. */
   profile: { profile: flag('--profile <name>', 'a profile that `vault profile add` saved'), ...PERMISSIONS },
-  /**
-   * The flag for the API key. The key itself is never a flag, because every user of the machine can read command lines.
-   */
+  /** The flag for the API key. The key itself is never a flag: every user of the machine can read command lines. */
   key: { apiKeyFile: flag('--api-key-file <path>', 'a file with the API key; VAULT_API_KEY contains the key itself') },
   /** Flags that format a result. `color` is false with `--no-color`. */
   output: {
@@ -94,9 +92,7 @@ export const VAULT_FLAGS = { ...FLAGS.daemon, ...FLAGS.file, ...FLAGS.anchor, ..
 /** The flags of every operation, by attribute. An operation's other flags are derived from its row. */
 export const GLOBAL_FLAGS = { ...VAULT_FLAGS, ...FLAGS.output, ...FLAGS.confirm };
 
-/**
- * The flags that `vault help options` describes. Omits --yes: the help of each command that accepts it describes it.
- */
+/** The flags that `vault help options` describes. Omits --yes: the help of each command with it describes it. */
 const GLOBAL_ROWS: readonly FlagRow[] = Object.values({ ...VAULT_FLAGS, ...FLAGS.output });
 
 /**
@@ -115,7 +111,7 @@ type FlagValue<Flag extends string> = Flag extends `${string}...>`
       ? string
       : boolean;
 
-/** The values of flags from the command line or the environment. Unset switches are false, and unset lists are empty. */
+/** The values of flags from the command line or the environment. Unset switches are false; unset lists are empty. */
 export type FlagValues<Rows extends FlagRows> = {
   readonly [Name in keyof Rows]: Rows[Name] extends { flag: `${string}...>` } | { repeatable: true }
     ? readonly string[]
@@ -161,9 +157,7 @@ export function isGlobal({ flags, description }: Option): boolean {
   return GLOBAL_ROWS.some((row) => row.flag === flags && describeFlag(row) === description);
 }
 
-/**
- * Returns the flags typed before and after the command's words. A flag after them overrides the same flag before them.
- */
+/** Returns the flags typed before and after the command's words. A flag after them overrides one before them. */
 export function typedFlags<T extends object = GlobalFlags>(command: Command): T & GlobalFlags {
   let root: Command = command;
   while (root.parent !== null) root = root.parent;

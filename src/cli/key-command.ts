@@ -86,10 +86,7 @@ async function run(program: string, words: readonly string[], flag: string, prin
   throw new Fault('usage', `${flag}: ${program} ended with ${end}${line && `: ${stripControlCharacters(line)}`}`);
 }
 
-/**
- * Returns the key in a program's output; undefined if there is none. Never copies it to a string, which could not be
- * wiped.
- */
+/** Returns the key in a program's output; undefined without one. Makes no string of it, which could not be wiped. */
 function decodeKey(printed: Buffer): Uint8Array | undefined {
   const form = FORMS.find(({ size, end }) => {
     const newline = printed.length - size;

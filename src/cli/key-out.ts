@@ -32,9 +32,7 @@ export async function reserveKeyFile(path: string, member: KeyMember = 'key') {
   };
 }
 
-/**
- * Resolves to the result of `work`. With a path, reserves a new file first, and moves the key from the result into it.
- */
+/** Resolves to the result of `work`. With a path, reserves a file first, and moves the key from the result into it. */
 export async function withKeyFile(
   path: string | undefined,
   work: () => Promise<string>,

@@ -143,9 +143,7 @@ function refuseNoCommand(error: CommanderError): void {
   throw new Fault('usage', 'no command is given', { hint: 'vault --help' });
 }
 
-/**
- * Verbs that other nouns use for the same work. Commander cannot suggest them, because they are spelled differently.
- */
+/** Verbs that other nouns use for the same work. Commander cannot suggest them: they are spelled differently. */
 const SYNONYMS: Readonly<Record<string, string>> = {
   update: 'patch',
   patch: 'update',

@@ -6,9 +6,7 @@ const MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_0
 const BYTES: Readonly<Record<string, number>> = { '': 1, KiB: 1024, MiB: 1024 ** 2 };
 const ISO = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
-/**
- * Returns the milliseconds of `500ms`, `30s`, `1.5m`, `1h` or `2d`. A bare number is seconds. Throws the fault `usage`.
- */
+/** Returns the milliseconds of `500ms`, `30s`, `1.5m`, `1h` or `2d`. A bare number is seconds. Throws `usage`. */
 export function parseDuration(flag: string, text: string, examples = '500ms, 30s or 2m'): number {
   const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)?$/.exec(text);
   if (match === null) throw new Fault('usage', `${flag} must be a duration such as ${examples}`);

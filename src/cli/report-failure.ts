@@ -107,9 +107,7 @@ const USAGE_HINTS: Readonly<Record<string, string>> = {
 /** Matches the superfluous words in commander's message. A word may be a secret. */
 const EXCESS_WORDS = /(?<=^error: too many arguments.* but got \d+): [\s\S]*$/;
 
-/**
- * Reports an error of commander, whose message is `error: …` with a suggestion on a second line. Returns the exit code.
- */
+/** Reports an error of commander: `error: …` with a suggestion on a second line. Returns the exit code. */
 function reportUsage(error: UsageError): ExitCode {
   if (error.exitCode === 0) return 0;
   const message = error.message.replace(EXCESS_WORDS, '').replace(/^error: /, '');

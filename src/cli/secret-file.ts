@@ -37,10 +37,7 @@ export function assertPrivate(path: string, opened: Pick<Stats, 'uid' | 'mode' |
   });
 }
 
-/**
- * Resolves to the bytes of a file of at most 1 MiB. Rejects with `usage`, which names `flag`, and with errors of
- * `check`.
- */
+/** Resolves to the bytes of a file of at most 1 MiB. Rejects with `usage`, naming `flag`, and errors of `check`. */
 export async function readSmallFile(flag: string, path: string, check?: CheckOpened): Promise<Buffer> {
   let bytes: Buffer;
   try {
@@ -86,10 +83,7 @@ function readStart(path: string, most: number, check?: CheckOpened): Buffer {
   }
 }
 
-/**
- * Returns whether a path is a named pipe (`mkfifo`, `<(…)`), whose read waits for a writer. Throws the errors of
- * `stat`.
- */
+/** Returns whether a path is a named pipe (`mkfifo`, `<(…)`), whose read waits for a writer. Throws as `stat` does. */
 function isNamedPipe(path: string): boolean {
   return statSync(path).isFIFO();
 }

@@ -88,10 +88,7 @@ function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 }
 
-/**
- * Escapes control characters in JSON. Keeps line ends and tabs, which JSON allows between values and the quotes
- * protect.
- */
+/** Escapes control characters in JSON. Keeps line ends and tabs, which JSON allows and the quotes protect. */
 function escapeControls(json: string): string {
   return json.replace(/[\p{Cc}\p{Cs}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, (character) =>
     /[\t\n\r]/.test(character) ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,

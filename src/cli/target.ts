@@ -71,9 +71,7 @@ export function chooseOwnPlace(flags: GlobalFlags, env: Environment): VaultPlace
   return choosePlace(flags, { ...env, VAULT_URL: undefined });
 }
 
-/**
- * Returns the file as `choosePlace` does, for a command that works only on files. Throws the fault `usage` for a store.
- */
+/** Returns the file as `choosePlace` does, for a command that works only on files. Throws `usage` for a store. */
 export function chooseFile(flags: GlobalFlags, env: Environment, hint?: string): string {
   const { file, store } = choosePlace(flags, env);
   return file ?? refuseStore(store, hint);
@@ -156,10 +154,7 @@ export async function readTrusted(url: string, flags: GlobalFlags, env: Environm
   return text;
 }
 
-/**
- * Returns the names of a vault from the flags or, without any, from the environment. Throws the fault `usage` for two
- * names.
- */
+/** Returns the names of a vault from the flags or, without any, from the environment. Throws `usage` for two names. */
 function namedVault({ url, file, store }: GlobalFlags, env: Environment): Named {
   const { VAULT_URL, VAULT_FILE, VAULT_STORE } = env;
   const set = { url: VAULT_URL || undefined, file: VAULT_FILE || undefined, store: VAULT_STORE || undefined };

@@ -11,9 +11,7 @@ export type InputStream = AsyncIterable<Uint8Array | string>;
 /** The maximum size of a text, in MiB, so that an endless device or command cannot fill the memory. */
 const MAX_MIB = 256;
 
-/**
- * Creates a reader. It rejects with `usage` for a second flag that reads standard input, which can be read only once.
- */
+/** Creates a reader. It rejects with `usage` for a second flag that reads standard input, which can be read once. */
 export function createTextReader(stdin: () => InputStream = () => process.stdin): ReadText {
   let readBy: string | undefined;
   return async (flag, typed) => {

@@ -15,8 +15,8 @@ interface OnVault<Parts extends readonly unknown[], Result extends object>
   extends Omit<Printing<Result>, 'flags' | 'work'> {
   readonly flags?: FlagRows;
   /**
-   * Checks the flags and asks questions before the vault is opened. Resolves to the work on the vault, which resolves to
-   * the result to print (an object or JSON text), or to undefined if it has printed the result itself.
+   * Checks the flags and asks questions before the vault is opened. Resolves to the work on it, which resolves to the
+   * result to print (an object or JSON text), or to undefined if it has printed the result itself.
    */
   readonly prepare: (line: CommandLine) => Promise<(...parts: Parts) => Promise<Result | string | undefined>>;
 }
@@ -46,7 +46,7 @@ function onPlace<Place extends VaultPlace, Result extends object>(
   });
 }
 
-/** Returns the function that defines a subcommand like `onVault`. Its work gets the opened vault as an administrator. */
+/** Returns the function that defines a subcommand like `onVault`, whose work gets an administrator of the vault. */
 export function withAdmin({ prepare, ...row }: OnVault<[VaultAdmin, Opening], object>): Define {
   return onVault({
     ...row,

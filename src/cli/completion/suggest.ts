@@ -162,9 +162,7 @@ function choices(schema: Schema): readonly string[] {
   return one.enum ?? (one.type === 'boolean' ? BOOLEANS : []);
 }
 
-/**
- * Returns the words of a rule's shorthand: `transform=mask`, `permissions=token:read`, and `name=` for other members.
- */
+/** Returns the words of a rule's shorthand: `transform=mask`, `permissions=token:read`, `name=` for other members. */
 function wordsOf(schema: Schema): readonly string[] {
   return Object.entries(schema.items?.properties ?? {}).flatMap(([name, property]) => {
     const values = choices(property);

@@ -136,10 +136,7 @@ function askPermissions({ checkbox, answer }: Asking, message: string, mayBeNone
   return checkbox(message, choices, !mayBeNone);
 }
 
-/**
- * Asks for access rules. Skips a management application. Requires at least one rule if the application has no plain
- * permission.
- */
+/** Asks for access rules, at least one if the application has no plain permission. Skips a management application. */
 async function askRules(asking: Asking): Promise<readonly string[]> {
   const { confirm, answer } = asking;
   const rules: string[] = [];

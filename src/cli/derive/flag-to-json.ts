@@ -90,10 +90,7 @@ function pairsToJson(flag: MemberFlag, typed: readonly string[], cleared: readon
   return `{${[...pairs].map(([name, value]) => `${JSON.stringify(name)}:${JSON.stringify(value)}`).join(',')}}`;
 }
 
-/**
- * Returns the JSON array of all objects of a flag. An occurrence is JSON (an object or an array) or one object in
- * words.
- */
+/** Returns the JSON array of all objects of a flag. A value is JSON (an object or an array) or an object in words. */
 async function objectsToJson(flag: MemberFlag, typed: readonly string[], read: ReadText): Promise<string> {
   const texts: string[] = [];
   let count = 0;
@@ -112,10 +109,7 @@ async function objectsToJson(flag: MemberFlag, typed: readonly string[], read: R
   return `[${texts.filter((text) => text !== '').join(',')}]`;
 }
 
-/**
- * Parses the JSON of a flag. Throws the fault `usage` with the position of an error, but without the text, which may be
- * a secret.
- */
+/** Parses the JSON of a flag. Throws `usage` with the position of an error but not the text, which may be a secret. */
 function checked(flag: MemberFlag, text: string): Json {
   try {
     return parseJson(text);
@@ -127,9 +121,7 @@ function checked(flag: MemberFlag, text: string): Json {
   }
 }
 
-/**
- * Removes the final line end, which `echo` and editors add, from a text of one line. Keeps that of several lines (PEM).
- */
+/** Removes the line end, which `echo` and editors add, from a text of one line. Keeps that of several lines (PEM). */
 function withoutLineEnd(text: string, typed: string): string {
   if (typed === text) return text;
   const line = text.replace(/\r?\n$/, '');

@@ -18,9 +18,7 @@ export type FlagKind = 'literal' | 'time' | 'number' | 'boolean' | 'json' | 'tex
 export interface MemberFlag {
   /** The flag's name in kebab-case, without the dashes. */
   readonly name: string;
-  /**
-   * The member of the body or of the query that the flag sets; a dot separates an object of the body from its member.
-   */
+  /** The member of the body or query that the flag sets; a dot separates an object of the body from its member. */
   readonly member: string;
   readonly part: 'query' | 'body';
   readonly kind: FlagKind;

@@ -8,9 +8,7 @@ import type { CommandInput } from './assemble-call.ts';
 import { clearableFlags } from './clearing.ts';
 import { type FlagKind, type MemberFlag, memberFlags, takesAll } from './member-flags.ts';
 
-/**
- * Adds the arguments, flags, help and action to the subcommand of an operation, all derived from the operation's row.
- */
+/** Adds the arguments, flags, help and action to the subcommand of an operation, all derived from its row. */
 export function defineOperation(command: Command, id: OperationId, finish: Finish): void {
   const row: Operation = OPERATIONS[id];
   const flags = memberFlags(row);

@@ -5,10 +5,7 @@
  */
 const control = () => /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
-/**
- * Returns one line of text that is safe on a terminal: tabs and line ends become spaces, other control characters are
- * removed.
- */
+/** Returns a line that is safe on a terminal: tabs and line ends become spaces; other control characters go. */
 export function stripControlCharacters(text: string): string {
   return text.replace(control(), (character) => (/[\t\n\r]/.test(character) ? ' ' : ''));
 }
@@ -18,9 +15,7 @@ export function stripFromLines(text: string): string {
   return text.replace(control(), (character) => (/[\t\n]/.test(character) ? character : ''));
 }
 
-/**
- * Escapes control characters in JSON text except line feeds. Keeps the value, because the characters are in strings.
- */
+/** Escapes control characters in JSON text except line feeds. Keeps the value: the characters are in strings. */
 export function escapeInJson(text: string): string {
   return text.replace(control(), (character) => {
     if (character === '\n') return character;

@@ -17,9 +17,7 @@ export function displayWidth(text: string): number {
   return width;
 }
 
-/**
- * Returns as much of the text as fits into `width` columns, with an ellipsis if it is cut. Never splits a character.
- */
+/** Returns as much of a text as fits into `width` columns, with an ellipsis if it is cut. Never splits a character. */
 export function cutToWidth(text: string, width: number): string {
   if (displayWidth(text) <= width) return text;
   let head = '';
@@ -56,10 +54,7 @@ export function wrapToWidth(text: string, width: number): readonly string[] {
   return [...lines, line];
 }
 
-/**
- * Returns column widths that fit into `available` if possible. Shrinks the widest columns first, but none below
- * `least`.
- */
+/** Returns column widths that fit into `available` if possible. Shrinks the widest first, none below `least`. */
 export function fitWidths(natural: readonly number[], available: number, least: number): readonly number[] {
   const widths = [...natural];
   let excess = widths.reduce((sum, width) => sum + width, 0) - available;

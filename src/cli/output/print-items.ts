@@ -24,10 +24,7 @@ type MakeFormat = (view: ResultView, options: RenderOptions) => ItemFormat;
 const lines = (items: readonly Json[], print: (item: Json) => string) =>
   items.map((item) => `${print(item)}\n`).join('');
 
-/**
- * The formats of `--all`, which print items without an envelope. Only a table keeps all items, to compute its column
- * widths.
- */
+/** The formats of `--all`, which print items without an envelope. Only a table keeps all, to compute its widths. */
 const FORMATS: Readonly<Record<Format, MakeFormat>> = {
   ndjson: () => ({ page: (items) => lines(items, stringifyJson) }),
   json: () => ({

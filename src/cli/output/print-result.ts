@@ -15,8 +15,8 @@ import { chooseFormat, type RenderOptions, type ResultView } from './result-view
 import { isTerminal, writeOut } from './standard-output.ts';
 
 /**
- * Returns a function that prints a result in the form that the flags select. Throws the fault `usage` when no result can
- * satisfy the flags.
+ * Returns a function that prints a result in the form that the flags select. Throws the fault `usage` when no result
+ * can satisfy the flags.
  */
 export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment, view: ResultView) {
   const { field, showing, options, write } = prepare(flags, env, view);

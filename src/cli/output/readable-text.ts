@@ -7,9 +7,7 @@ import { stringifyJson } from '../../core/json/stringify.ts';
 /** The depth down to which nested members get rows of their own. */
 const ROW_DEPTH = 3;
 
-/**
- * Returns a value as text for a table cell: `number: XXXX4242, cvc: 123`. Omits member names for objects in an array.
- */
+/** Returns a value as text for a table cell: `number: XXXX4242, cvc: 123`. Omits the names for objects in an array. */
 export function briefText(value: Json | undefined, schema: Schema | undefined): string {
   if (typeof value === 'string' && schema?.format === 'date-time') return localTime(value, 'minutes');
   if (isJsonArray(value)) {

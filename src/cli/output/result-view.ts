@@ -82,10 +82,7 @@ export const FORMATS = ['table', 'json', 'yaml', 'csv', 'ndjson'] as const;
 
 export type Format = (typeof FORMATS)[number];
 
-/**
- * Returns the requested format. Default: `table` on a terminal, else `json`. Throws the fault `usage` for an unknown
- * one.
- */
+/** Returns the requested format. Default: `table` on a terminal, else `json`. Throws `usage` for an unknown one. */
 export function chooseFormat(asked: string | undefined, isTerminal: boolean): Format {
   if (asked === undefined) return isTerminal ? 'table' : 'json';
   const format = FORMATS.find((known) => known === asked);

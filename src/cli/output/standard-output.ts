@@ -108,10 +108,7 @@ function writeThrough(text: string | Uint8Array): Promise<void> {
   });
 }
 
-/**
- * Returns `OutputClosed` for a closed reader (EOF on Windows), the fault `no_space` for a full disk, or the error
- * itself.
- */
+/** Returns `OutputClosed` for a closed reader (EOF on Windows), `no_space` for a full disk, or the error itself. */
 function reasonOf(error: unknown): unknown {
   const code = errorCode(error);
   if (code === 'EPIPE' || code === 'EOF') return new OutputClosed();

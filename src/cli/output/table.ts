@@ -91,9 +91,7 @@ function chooseWidths(
   return natural.slice(0, 1).map((one) => Math.min(one, width));
 }
 
-/**
- * Returns the path and text of each value of a single result, the columns first. Omits members that the result lacks.
- */
+/** Returns the path and text of each value of a single result, the columns first. Omits members that it lacks. */
 function detailsOf(body: Json, view: ResultView): readonly Line[] {
   const others =
     isJsonObject(body) && view.rest ? memberNames(body).filter((name) => !view.columns.includes(name)) : [];
@@ -121,9 +119,7 @@ async function drawDetails(rows: readonly Line[], options: RenderOptions): Promi
   return draw(lines, [nameWidth, valueWidth]);
 }
 
-/**
- * Resolves to rows as text. The cells must fit their widths and have no control characters. No line ends with a space.
- */
+/** Resolves to rows as text. Cells must fit their widths and have no control characters. No line ends with a space. */
 async function draw(rows: readonly (readonly Cell[])[], widths: readonly number[]): Promise<string> {
   const { default: Table } = await import('cli-table3');
   const style = { 'padding-left': 0, 'padding-right': 0, head: [], border: [] };

@@ -7,9 +7,7 @@ import type { DevKeys } from './dev-vault.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 
-/**
- * Resolves to the output of `vault serve --dev`: a banner for people, or its ready file's contents in another format.
- */
+/** Resolves to the output of `vault serve --dev`: a banner for people, or the ready file in another format. */
 export async function devText(format: Format, ready: Ready, keys: DevKeys, headerPrefix: string): Promise<string> {
   if (format === 'table') return devBanner(ready, keys, headerPrefix);
   const { renderResult } = await import('../../output/render-result.ts');

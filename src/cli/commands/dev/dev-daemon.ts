@@ -63,10 +63,7 @@ export async function openDevDaemon(
   };
 }
 
-/**
- * Returns the URL of the daemon; a typed flag overrides the environment. Throws the fault `usage` for none or a
- * `--file`.
- */
+/** Returns the URL of the daemon; a typed flag overrides the environment. Throws `usage` for none or a `--file`. */
 function urlOf({ flags, env }: CommandLine): string {
   const isOther = (flags.file ?? flags.store) !== undefined;
   const url = isOther ? undefined : flagValue(flags.url, env, FLAGS.daemon.url);

@@ -20,9 +20,7 @@ export const defineRequestsList = onDevDaemon({
   follow,
 });
 
-/**
- * Prints the requests, oldest first, and then new ones as they arrive. Resolves to the exit code of the first failure.
- */
+/** Prints the requests, oldest first, then new ones as they arrive. Resolves to the exit code of the first failure. */
 async function follow(send: Send, items: ItemPrinter): Promise<ExitCode> {
   for (let after = '0'; ; ) {
     const reply = await send({ method: 'GET', path: `${path}?after=${after}&wait=${WAIT}` });

@@ -93,10 +93,7 @@ async function backUpByTime({ file: from, credential }: FileHolderOptions, folde
 
 const PIECE_BYTES = 1024 * 1024;
 
-/**
- * Writes a copy to standard output. Checks the copy first, in a temporary folder, because written bytes cannot be taken
- * back.
- */
+/** Writes a copy to standard output. Checks it first, in a temporary folder: written bytes cannot be taken back. */
 function backUpToOutput(opened: FileHolderOptions): Promise<void> {
   return inTemporaryFolder(async (folder) => {
     const copy = path.join(folder, 'backup.db');
@@ -137,10 +134,7 @@ async function verifyBackup(backup: string, { flags, env }: CommandLine): Promis
 const verifiedExitCode = (checked: Checked) =>
   doctorExitCode(checked, 'make a new backup with `vault backup`, and check the vault with `vault doctor`');
 
-/**
- * Runs a check on a temporary copy of a backup. Needed on a read-only disk, because SQLite writes a log beside each
- * file.
- */
+/** Runs a check on a temporary copy of a backup. Needed on a read-only disk: SQLite writes a log beside each file. */
 function withCopy(backup: string, check: (copy: string) => Promise<Checked>): Promise<Checked> {
   return inTemporaryFolder(async (folder) => {
     const copy = path.join(folder, path.basename(backup));

@@ -84,7 +84,7 @@ async function init(line: CommandLine): Promise<string> {
   }
 }
 
-/** A new vault. It has no `keyFile` when a passphrase or a command opens it, and no `keyOut` when the key is printed. */
+/** A new vault. It has no `keyFile` if a passphrase or a command opens it, and no `keyOut` if the key is printed. */
 export type MadeVault = ReturnType<typeof madeBy>;
 
 function madeBy(line: CommandLine, file: string, { kind }: Credential) {

@@ -64,9 +64,7 @@ export const defineKeysAdd = withAdmin({
   },
 });
 
-/**
- * `vault keys remove`: stops the slot's credential from opening this vault. The credential still opens older copies.
- */
+/** `vault keys remove`: stops the slot's credential from opening this vault. It still opens older copies. */
 export const defineKeysRemove = withAdmin({
   args: { '[slot]': 'the same as --slot' },
   flags: { ...REMOVE_FLAGS, ...FLAGS.confirm },

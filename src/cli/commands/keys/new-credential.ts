@@ -27,10 +27,7 @@ export const WEAK_PASSPHRASE_FLAGS = {
   weakPassphrase: flag('--weak-passphrase', 'allow a passphrase of fewer than 12 characters'),
 };
 
-/**
- * Resolves to the named credential, or to undefined if none is named or a prompt must read it. Creates a missing key
- * file.
- */
+/** Resolves to the named credential; to undefined if none is named or a prompt must read it. Creates a missing file. */
 export async function provideNamed(
   { keyFile, keyCommand, passphraseFile }: NamedCredential,
   dashes: '--' | '--new-',

@@ -41,9 +41,7 @@ export interface ApplyOptions {
 export interface AppliedSeed {
   readonly seed: string;
   readonly plan: SeedPlan;
-  /**
-   * Ids and known keys by item. Only new applications have a known key, unless a seeded random source reproduces it.
-   */
+  /** Ids and known keys by item. Only new applications have a known key, unless a seeded source reproduces it. */
   readonly apps: ReadonlyMap<string, { readonly id: string; readonly key?: string | undefined }>;
 }
 

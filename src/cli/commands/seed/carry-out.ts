@@ -19,9 +19,7 @@ const BATCHES_AT_ONCE = 3;
 /** The number of concurrent patches. Writes that arrive together share a commit. */
 const PATCHES_AT_ONCE = 16;
 
-/**
- * The placeholder for the digest of an item while it changes. It is as long as a digest, so the record keeps its size.
- */
+/** The placeholder for the digest of an item while it changes. It is as long as one, so the record keeps its size. */
 const UNKNOWN = '????????';
 
 interface Work {

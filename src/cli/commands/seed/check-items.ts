@@ -23,10 +23,7 @@ type AppMembers = JsonObject & Partial<ApplicationDefinition> & Pick<Application
 /** Adds a flaw of an item. `path` is the dotted path of the member inside the item. */
 type AddFlaw = (path: string, message: string) => void;
 
-/**
- * Adds a flaw for each schema error. Skips members with a flaw: their value may be the placeholder of a wrong
- * reference.
- */
+/** Adds a flaw for each schema error. Skips members with a flaw, which may hold the placeholder of a reference. */
 export function checkSchema(text: SeedText, value: Json, flaws: SeedFlaws): void {
   if (SEED_VALIDATOR(value)) return;
   const isObject = asObject(value) !== undefined;

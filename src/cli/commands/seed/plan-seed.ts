@@ -37,10 +37,7 @@ export interface SeedPlan {
 /** The application of the seed; its id is empty before the first apply. */
 export type Maker = Pick<SeedApplication, 'id' | 'record' | 'calls'>;
 
-/**
- * Compares a seed with the vault. Resolves to the changes to make, which never affect records that the seed did not
- * make.
- */
+/** Compares a seed with the vault. Resolves to the changes, which never affect records that the seed did not make. */
 export async function planSeed(
   document: SeedDocument,
   maker: Maker,

@@ -122,9 +122,7 @@ function recordOf(app: JsonObject): SeedRecord {
   return { apps: new Map(apps), hidden: new Map(hidden), number };
 }
 
-/**
- * Returns `calls` that rejects with the fault `conflict` instead of the problem `code`, which a competing apply causes.
- */
+/** Returns `calls` that rejects with the fault `conflict` instead of the problem `code` of a competing apply. */
 function reportAnother(calls: SeedCalls, code: Problem['code']): SeedCalls {
   return async (operation, parts) =>
     calls(operation, parts).catch((error: unknown) => {
@@ -135,9 +133,7 @@ function reportAnother(calls: SeedCalls, code: Problem['code']): SeedCalls {
     });
 }
 
-/**
- * Throws the error unless it is `idempotency_mismatch`: the key's application was deleted or had another definition.
- */
+/** Throws the error unless it is `idempotency_mismatch`: the key's application was deleted or had other members. */
 export function throwUnlessMismatch(error: unknown): undefined {
   if (error instanceof Problem && error.code === 'idempotency_mismatch') return undefined;
   throw error;

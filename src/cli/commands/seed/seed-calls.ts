@@ -23,10 +23,7 @@ export interface CallParts {
 /** Calls an operation with one API key and resolves to the body of the reply. */
 export type SeedCalls = (operation: OperationId, parts?: CallParts) => Promise<JsonObject>;
 
-/**
- * Returns a function that calls operations with a key. It rejects with problems that name members as the seed file
- * does.
- */
+/** Returns a function that calls operations with a key. It rejects with problems that name members as the file does. */
 export function seedCalls(client: Client, apiKey: string): SeedCalls {
   return async (operation, { id, query = {}, body, idempotencyKey, place } = {}) => {
     const row: Operation = OPERATIONS[operation];

@@ -63,10 +63,7 @@ export async function loadSeed(files: readonly string[], env: Environment, seed:
   return createSeedDocument(texts, env, seed);
 }
 
-/**
- * Checks the files of one seed. Rejects with `invalid_data`, which lists every error that can be found without the
- * vault.
- */
+/** Checks the files of one seed. Rejects with `invalid_data`, which lists every error that shows without the vault. */
 export async function createSeedDocument(
   texts: readonly SeedText[],
   env: Environment,

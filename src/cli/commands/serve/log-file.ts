@@ -23,10 +23,7 @@ export function openLogFile(path: string, report: Report) {
         isFailing = true;
       }
     },
-    /**
-     * Opens the file again after it was renamed, and returns true. On an error, reports it, keeps the old file and
-     * returns false.
-     */
+    /** Opens the file again after it was renamed; returns whether it could. Otherwise reports it and keeps the old. */
     reopen(reportDone: Report): boolean {
       try {
         const next = open(path);

@@ -50,9 +50,7 @@ function readPid(path: string): number | undefined {
   }
 }
 
-/**
- * Resolves to the contents of a ready file, or to undefined without the file. Rejects with `usage` and `file_unsafe`.
- */
+/** Resolves to the contents of a ready file; to undefined without one. Rejects with `usage` and `file_unsafe`. */
 export async function readReadyFile(path: string): Promise<Ready | undefined> {
   let text: string;
   try {

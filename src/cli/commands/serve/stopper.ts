@@ -25,10 +25,7 @@ export function stopSignals(except: readonly string[]): StopRequests {
   };
 }
 
-/**
- * Creates a stopper. The first request stops the daemon in order, within 10 s. A second signal ends the process at
- * once.
- */
+/** Creates a stopper. The first request stops the daemon in order, within 10 s. A second signal ends it at once. */
 export function createStopper(requests: StopRequests): Stopper {
   let requested: ExitCode | undefined;
   let wake: (exitCode: ExitCode) => void = (exitCode) => process.exit(exitCode);

@@ -55,10 +55,7 @@ export async function supervise(
   ]);
 }
 
-/**
- * Starts the first worker and then the others, so that an error that affects all workers is reported once. Resolves to
- * the URL.
- */
+/** Starts the first worker and then the others, so that a common error is reported once. Resolves to the URL. */
 async function startAll(crew: Crew, workers: number): Promise<string> {
   const url = await crew.start();
   await Promise.all(Array.from({ length: workers - 1 }, () => crew.start()));

@@ -6,10 +6,7 @@ import { flag } from '../../global-flags.ts';
 /** The flag of commands that work on all tenants unless the flag names one. */
 export const TENANT_FLAGS = { tenant: flag('--tenant <id>', 'only this tenant, by id', 'VAULT_TENANT_ID') };
 
-/**
- * Returns the value of `--tenant`, a UUID in any case; undefined without the flag. Throws the fault `usage` for other
- * text.
- */
+/** Returns the value of `--tenant`, a UUID in any case; undefined without the flag. Throws `usage` for other text. */
 export function checkTenantId<T extends string | undefined>(id: T): T {
   if (id === undefined || new RegExp(UUID).test(id)) return id;
   throw new Fault('usage', '--tenant must be the id of a tenant, a UUID');

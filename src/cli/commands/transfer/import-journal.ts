@@ -41,10 +41,7 @@ export async function openJournal(path: string) {
     /** The number of these rows that were rejected. */
     refused,
 
-    /**
-     * Yields the remaining rows, each with an id. Throws the fault `conflict` when the finished rows differ from the
-     * journal's.
-     */
+    /** Yields the remaining rows, each with an id. Throws `conflict` if the finished rows differ from the journal's. */
     async *left(rows: AsyncIterable<ImportRow>): AsyncGenerator<ImportRow> {
       let passed = 0;
       for await (const row of rows) {

@@ -90,9 +90,7 @@ function sameContainers(sent: Json | undefined, found: Json | undefined): boolea
   return sorted(sent) === sorted(found);
 }
 
-/**
- * Returns whether two times are the same moment, in any format. Returns true for a format that only the vault reads.
- */
+/** Returns whether two times are the same moment, in any format. True for a format that only the vault reads. */
 function sameTime(sent: Json | undefined, found: Json | undefined): boolean {
   if (typeof sent !== 'string' || typeof found !== 'string') return (sent ?? undefined) === (found ?? undefined);
   const [left, right] = [Date.parse(sent), Date.parse(found)];

@@ -84,10 +84,7 @@ export async function* decodeText(pieces: AsyncIterable<Uint8Array>): AsyncGener
   yield decode();
 }
 
-/**
- * Yields the lines of text that arrives in pieces, numbered from 1. Counts empty lines, but skips them. Throws
- * `invalid_data`.
- */
+/** Yields the lines of text in pieces, numbered from 1. Counts empty lines, but skips them. Throws `invalid_data`. */
 export async function* readLines(pieces: AsyncIterable<string>): AsyncGenerator<ImportRow> {
   let rest = '';
   let line = 0;

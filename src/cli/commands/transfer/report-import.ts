@@ -39,9 +39,7 @@ interface Circumstances {
   readonly env: Environment;
 }
 
-/**
- * Reports why an import did not finish every row, the outcome of the rows, and how to continue. Returns the exit code.
- */
+/** Reports why an import did not finish, the outcome of the rows, and how to continue. Returns the exit code. */
 export function reportEnding(ending: ImportEnding, circumstances: Circumstances): ExitCode {
   const { before, errors, journal, env } = circumstances;
   const { counts, unanswered, left, isInputFault } = ending;

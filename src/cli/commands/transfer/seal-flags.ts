@@ -47,10 +47,7 @@ export async function chooseSeal(
   throw new Fault('usage', 'the two passphrases differ');
 }
 
-/**
- * Resolves to the credential that opens a sealed file. Without flags, prompts for its passphrase. Rejects with the
- * fault `usage`.
- */
+/** Resolves to what opens a sealed file. Without flags, prompts for its passphrase. Rejects with `usage`. */
 export async function chooseOpener({
   identity,
   sealPassphraseFile: passphraseFile,
