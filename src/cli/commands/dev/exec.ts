@@ -40,17 +40,11 @@ export function defineExec(command: Command, finish: Finish): void {
   command.action(async (words: readonly string[]) => {
     const flags = typedFlags(command);
     const { env } = process;
-    const { ephemeral, file, seed, seedFile } = readFlags(EXEC_FLAGS, flags, env);
+    const { ephemeral, file, seed, seedFile: seedFiles } = readFlags(EXEC_FLAGS, flags, env);
     if (ephemeral && flags.file !== undefined)
       throw new Fault('usage', 'only one of --ephemeral and --file can be given');
     const run = createChildRunner();
-    const dev = await startDevDaemon('SVC', {
-      file: ephemeral ? undefined : file,
-      settings: {},
-      seedFiles: seedFile,
-      seed,
-      env,
-    });
+    const dev = await startDevDaemon('SVC', { file: ephemeral ? undefined : file, settings: {}, seedFiles, seed, env });
     try {
       finish(await run(words, variablesFor(dev, env)));
     } finally {

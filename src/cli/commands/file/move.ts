@@ -28,12 +28,7 @@ source serves: run the command again, or --abort.`;
 
 /** `vault move`: moves or copies a vault between files and databases. */
 export const defineMove = printing({
-  flags: {
-    ...MOVE_FLAGS,
-    ...FLAGS.credential,
-    insecureStore: FLAGS.store.insecureStore,
-    ...FLAGS.permissions,
-  },
+  flags: { ...MOVE_FLAGS, ...FLAGS.credential, insecureStore: FLAGS.store.insecureStore, ...FLAGS.permissions },
   view: RESULT_VIEWS.move,
   help: HELP,
   examples: [

@@ -95,10 +95,8 @@ function refuseForDev(flags: ServeFlags & GlobalFlags, { host, socket, passed }:
   if (seeded && socket === undefined && !OWN_ADDRESSES.includes(host)) {
     throw new Fault('usage', `--seed makes predictable API keys, which --host ${host} would expose`);
   }
-  const given = Object.entries(NOT_FOR_DEV)
-    .find(([name]) => name in flags)?.[1]
-    .flag.split(' ')[0];
-  if (given !== undefined) throw new Fault('usage', `only one of --dev and ${given} can be given`);
+  const [, given] = Object.entries(NOT_FOR_DEV).find(([name]) => name in flags) ?? [];
+  if (given !== undefined) throw new Fault('usage', `only one of --dev and ${given.flag.split(' ')[0]} can be given`);
 }
 
 /** Rejects typed --seed flags without --dev. Ignores their variables, which may be meant for other commands. */
@@ -273,13 +271,8 @@ async function openServed(
   if (options.dev) {
     const { openSeededDevVault } = await import('../dev/seeded-dev-vault.ts');
     const seedFiles = flags.seedFile ?? env[SERVE_FLAGS.seedFile.env]?.split(',').filter((name) => name !== '') ?? [];
-    const { ids, ...dev } = await openSeededDevVault({
-      file: flags.file,
-      settings,
-      seedFiles,
-      seed: flagValue(flags.seed, env, SERVE_FLAGS.seed),
-      env,
-    });
+    const seed = flagValue(flags.seed, env, SERVE_FLAGS.seed);
+    const { ids, ...dev } = await openSeededDevVault({ file: flags.file, settings, seedFiles, seed, env });
     return { ...dev, ...(seedFiles.length > 0 && { seeded: { seed: ids } }) };
   }
   const place = chooseOwnPlace(flags, env);

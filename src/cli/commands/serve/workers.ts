@@ -75,11 +75,8 @@ function createCrew() {
   /** The functions that receive the metrics of a worker, in the order of the questions. */
   const asked = new Map<Worker, ((metrics: CollectedMetrics) => void)[]>();
   let stopped: Promise<void> | undefined;
-  let onLost: (exitCode: ExitCode) => void;
   let onLastEnd: () => void = () => undefined;
-  const lost = new Promise<ExitCode>((resolve) => {
-    onLost = resolve;
-  });
+  const { promise: lost, resolve: onLost } = Promise.withResolvers<ExitCode>();
 
   function ended(worker: Worker, code: number | null, signal: string | null): void {
     living.delete(worker);
@@ -98,9 +95,8 @@ function createCrew() {
   }
 
   async function stop(): Promise<void> {
-    const allEnded = new Promise<void>((resolve) => {
-      onLastEnd = resolve;
-    });
+    const { promise: allEnded, resolve } = Promise.withResolvers<void>();
+    onLastEnd = resolve;
     for (const worker of living) if (!serving.has(worker)) worker.process.kill('SIGKILL');
     send(STOP);
     releaseFirst();
@@ -113,12 +109,12 @@ function createCrew() {
     for (const worker of to) worker.send(message, () => undefined);
   }
 
-  /** Returns the first worker while it lives, or all others. */
-  const livingWhere = (isFirst: boolean) => [...living].filter(({ id }) => (id === FIRST) === isFirst);
+  const first = () => [...living].filter(({ id }) => id === FIRST);
+  const others = () => [...living].filter(({ id }) => id !== FIRST);
 
   /** Lets the first worker end if it is the only one left. It ends last, because it writes for the others. */
   function releaseFirst(): void {
-    if (livingWhere(false).length === 0) send(RELEASE);
+    if (others().length === 0) send(RELEASE);
   }
 
   function askMetrics(worker: Worker): Promise<CollectedMetrics> {
@@ -141,7 +137,7 @@ function createCrew() {
         living.add(worker);
         worker.on('message', (message: WorkerMessage) => {
           if ('done' in message) {
-            send(message.done, livingWhere(false));
+            send(message.done, others());
           } else if ('url' in message) {
             serving.add(worker);
             resolve(message.url);
@@ -155,7 +151,7 @@ function createCrew() {
         worker.on('exit', (code: number | null, signal: string | null) => ended(worker, code, signal));
       }),
     /** Lets the first worker do the work of a signal. */
-    passOn: (signal: WorkSignal) => send(signal, livingWhere(true)),
+    passOn: (signal: WorkSignal) => send(signal, first()),
     /** Resolves to the metrics of all workers. Rejects when one does not answer. */
     collect: () => Promise.all([...living].map(askMetrics)),
     /** Resolves to the exit code when a worker ends without a request to stop. */
