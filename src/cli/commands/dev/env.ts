@@ -17,13 +17,9 @@ import { PROFILE_VARIABLES } from '../../profiles/profile.ts';
 import { VAULT_VARIABLES, withProfile } from '../../profiles/with-profile.ts';
 import { readReadyFile } from '../serve/ready-file.ts';
 
-/** The commands of a shell that set and unset a variable. */
-interface ShellRow {
-  readonly set: (name: string, value: string) => string;
-  readonly unset: (name: string) => string;
-}
+type Print = (name: string, value: string) => string;
 
-/** The syntax of each shell for `vault env`. The names are fixed, and the values are quoted. */
+/** How each shell sets and unsets a variable. The names are fixed, and the values are quoted. */
 export const SHELLS = {
   sh: {
     set: (name, value) => `export ${name}='${value.replaceAll("'", `'\\''`)}'`,
@@ -38,7 +34,7 @@ export const SHELLS = {
     set: (name, value) => `$env:${name} = '${value.replace(/['\u2018-\u201b]/g, '$&$&')}'`,
     unset: (name) => `Remove-Item Env:${name} -ErrorAction Ignore`,
   },
-} as const satisfies Record<string, ShellRow>;
+} as const satisfies Record<string, { set: Print; unset: (name: string) => string }>;
 
 const SHELL_NAMES = Object.keys(SHELLS) as (keyof typeof SHELLS)[];
 

@@ -15,10 +15,8 @@ export interface SeededDevVaultOptions {
   readonly env: Environment;
 }
 
-export interface SeededDevVault extends DevVault {
-  /** `{ apps, tokens }`: what `vault seed apply --out json` prints. Empty without a seed file. */
-  readonly ids: JsonObject;
-}
+/** `ids` is what `vault seed apply --out json` prints: `{ apps, tokens }`. It is empty without a seed file. */
+type SeededDevVault = DevVault & { readonly ids: JsonObject };
 
 /** A daemon with its `--dev` vault, on a free port of 127.0.0.1. */
 export type DevDaemon = Awaited<ReturnType<typeof startDevDaemon>>;

@@ -1,6 +1,7 @@
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import type { StorePlace } from '../../../vault/place.ts';
+import type { CreateStoreVaultOptions } from '../../../vault/store-vault.ts';
 import { namedCredential } from '../../credential.ts';
 import { describeStrength } from '../../passphrase-strength.ts';
 import { canPrompt, promptSecret } from '../../prompt.ts';
@@ -8,18 +9,15 @@ import { report } from '../../report-failure.ts';
 import { confirmPassphrase, type NewCredential, provideNamed } from '../keys/new-credential.ts';
 import type { CommandLine } from '../printing.ts';
 
-interface InitStoreOptions {
-  readonly tenantName: string;
-  readonly grant: string | undefined;
-  readonly weakPassphrase: boolean;
-  readonly label: string | undefined;
-}
-
 /**
  * `vault init --store`: creates the tables of a vault, its key file if it is missing, its first tenant and the
  * management application of this tenant. Leaves nothing behind when it fails.
  */
-export async function initStore(line: CommandLine, store: StorePlace, options: InitStoreOptions): Promise<string> {
+export async function initStore(
+  line: CommandLine,
+  store: StorePlace,
+  options: Omit<CreateStoreVaultOptions, 'store' | 'credential'>,
+): Promise<string> {
   const { createStoreVault, hasVault } = await import('../../../vault/store-vault.ts');
   requireNamed(line);
   if (await hasVault(store))

@@ -2,17 +2,11 @@
 const FIRST_MS = 1000;
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-interface FileCheckContext {
-  /** Resolves to one line for each finding. */
-  readonly check: () => Promise<readonly string[]>;
-  readonly report: (fact: string) => void;
-}
-
 /**
- * Checks the vault soon after the start and then daily, without keeping the process alive. Returns a function that
- * stops the checks.
+ * Checks the vault soon after the start and then daily, without keeping the process alive. `check` resolves to one line
+ * for each finding. Returns a function that stops the checks.
  */
-export function startFileCheck({ check, report }: FileCheckContext): () => void {
+export function startFileCheck(check: () => Promise<readonly string[]>, report: (fact: string) => void): () => void {
   let stopped = false;
   const turn = async () => {
     try {

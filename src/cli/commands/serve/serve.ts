@@ -194,7 +194,7 @@ async function serve(
       }
       if (keys === undefined) {
         // Each worker checks the file for its own notices.
-        stopFileCheck = startFileCheck({ check: () => vault.check(), report: reportOnce });
+        stopFileCheck = startFileCheck(() => vault.check(), reportOnce);
       }
       const { tls } = options;
       const work: Readonly<Record<WorkSignal, () => Promise<boolean>>> = {

@@ -56,13 +56,11 @@ export async function supervise(
 }
 
 /** Starts the first worker and then the others, so that a common error is reported once. Resolves to the URL. */
-async function startAll(crew: Crew, workers: number): Promise<string> {
+async function startAll(crew: ReturnType<typeof createCrew>, workers: number): Promise<string> {
   const url = await crew.start();
   await Promise.all(Array.from({ length: workers - 1 }, () => crew.start()));
   return url;
 }
-
-type Crew = ReturnType<typeof createCrew>;
 
 /** Returns functions that start, track and stop the workers. */
 function createCrew() {
