@@ -4,7 +4,7 @@ import type { StoredReply } from '../core/reply-ports.ts';
 import { auditChain } from './audit-chain.ts';
 import { type KeyHeader, openCarriedKeys } from './carried-keys.ts';
 import { envelopeKeyId, openText, sealText } from './envelope.ts';
-import { encodeFields, FieldEncoder } from './field-encoder.ts';
+import { encodeFields, type Field, FieldEncoder, withFields } from './field-encoder.ts';
 import type { VaultIdentity } from './header-mac.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveFromMaster } from './sub-keys.ts';
@@ -42,25 +42,18 @@ function wipe(keys: readonly Uint8Array[]): void {
 
 /** Returns the keyring of a master key. Derives all keys from it at once, so the caller can wipe the master key. */
 export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array): Keyring {
-  const identity = { vault_id: vault.vault_id, format: vault.format, generation: vault.generation };
   const carried = openCarriedKeys(sodium, master, vault);
   const wrappingKey = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
   const lock = new Lock();
-  const auditContext = auditContexts(identity);
+  const auditContext = auditContexts(vault);
   const subjects = new FieldEncoder(encodeFields('token-vault audit subject'));
-  const auditLink = auditChain(sodium, { vault_id: identity.vault_id, key: carried.audit_chain });
+  const auditLink = auditChain(sodium, { vault_id: vault.vault_id, key: carried.audit_chain });
 
-  const replyContext = ({
-    tenant_id,
-    application_id,
-    key_hash,
-    request_hash,
-    created_at,
-  }: Omit<StoredReply, 'sealed'>) => {
-    const { format, vault_id } = identity;
+  function replyContext(reply: Omit<StoredReply, 'sealed'>): Uint8Array {
+    const { tenant_id, application_id, key_hash, request_hash, created_at } = reply;
     const row = [tenant_id, application_id, key_hash, request_hash, created_at] as const;
-    return encodeFields('token-vault stored reply', format, vault_id, AUDIT_KEY_ID, ...row);
-  };
+    return encodeFields('token-vault stored reply', vault.format, vault.vault_id, AUDIT_KEY_ID, ...row);
+  }
 
   // Wipes every opened tenant's keys when the vault is locked, or when they become unreachable. The registry watches
   // the object that the tenant's functions share. It does not watch their keyring, because a caller may have extracted
@@ -71,45 +64,44 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     opened.delete(bytes);
   });
 
+  function hashed(length: number, key: Uint8Array, fields: readonly Field[]): Uint8Array {
+    lock.requireUnlocked();
+    return withFields(fields, (message) => sodium.crypto_generichash(length, message, key));
+  }
+
+  /** Seals the text of an audit entry or a stored reply. */
+  function seal(context: Uint8Array, text: string): Uint8Array {
+    lock.requireUnlocked();
+    return sealText(sodium, carried.audit_sealing, AUDIT_KEY_ID, context, text);
+  }
+
+  function open(context: Uint8Array, sealed: Uint8Array): string {
+    lock.requireUnlocked();
+    if (envelopeKeyId(sealed) !== AUDIT_KEY_ID) throw new Problem('integrity_failure');
+    return openText(sodium, carried.audit_sealing, context, sealed);
+  }
+
   return {
-    apiKeyHash(apiKey) {
-      lock.requireUnlocked();
-      const message = encodeFields(apiKey);
-      const hash = sodium.crypto_generichash(API_KEY_HASH_BYTES, message, carried.api_key_hash);
-      message.fill(0);
-      return hash;
-    },
+    apiKeyHash: (apiKey) => hashed(API_KEY_HASH_BYTES, carried.api_key_hash, [apiKey]),
 
     createTenantKey(tenantId, purpose, keys, now) {
       lock.requireUnlocked();
       const key_id = Math.max(0, ...keys.map((key) => key.key_id)) + 1;
-      return createTenantKey(sodium, wrappingKey, identity, tenantId, { key_id, purpose, created_at: now });
+      return createTenantKey(sodium, wrappingKey, vault, tenantId, { key_id, purpose, created_at: now });
     },
 
     openTenant(tenantId, wrapped) {
       lock.requireUnlocked();
-      const keys = openTenantKeys(sodium, wrappingKey, identity, tenantId, wrapped);
+      const keys = openTenantKeys(sodium, wrappingKey, vault, tenantId, wrapped);
       const bytes = tenantKeyBytes(keys);
       opened.add(bytes);
       forgotten.register(keys, bytes);
-      return tenantKeyring(sodium, identity, tenantId, keys, lock);
+      return tenantKeyring(sodium, vault, tenantId, keys, lock);
     },
 
-    anchorMac(text) {
-      lock.requireUnlocked();
-      return sodium.crypto_generichash(ANCHOR_MAC_BYTES, encodeFields(text), carried.anchor);
-    },
-
-    sealAuditEvent(at, text) {
-      lock.requireUnlocked();
-      return sealText(sodium, carried.audit_sealing, AUDIT_KEY_ID, auditContext(at), text);
-    },
-
-    openAuditEvent(at, sealed) {
-      lock.requireUnlocked();
-      if (envelopeKeyId(sealed) !== AUDIT_KEY_ID) throw new Problem('integrity_failure');
-      return openText(sodium, carried.audit_sealing, auditContext(at), sealed);
-    },
+    anchorMac: (text) => hashed(ANCHOR_MAC_BYTES, carried.anchor, [text]),
+    sealAuditEvent: (at, text) => seal(auditContext(at), text),
+    openAuditEvent: (at, sealed) => open(auditContext(at), sealed),
 
     auditLink(previous, entry) {
       lock.requireUnlocked();
@@ -132,34 +124,18 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
 
     auditChainKey() {
       lock.requireUnlocked();
-      return { vault_id: identity.vault_id, key: carried.audit_chain.slice() };
+      return { vault_id: vault.vault_id, key: carried.audit_chain.slice() };
     },
 
     tombstoneMac({ tenant_id, id, type, created_by, created_at, deleted_by, deleted_at }) {
-      lock.requireUnlocked();
-      const fields = encodeFields(tenant_id, id, type, created_by, created_at, deleted_by, deleted_at);
-      return sodium.crypto_generichash(TOMBSTONE_MAC_BYTES, fields, carried.tombstone);
+      const fields = [tenant_id, id, type, created_by, created_at, deleted_by, deleted_at];
+      return hashed(TOMBSTONE_MAC_BYTES, carried.tombstone, fields);
     },
 
-    replyHash(...fields) {
-      lock.requireUnlocked();
-      // The first field distinguishes these hashes from those of audit subjects, which use the same key.
-      const message = encodeFields('token-vault reply hash', ...fields);
-      const hash = sodium.crypto_generichash(REPLY_HASH_BYTES, message, carried.audit_index);
-      message.fill(0);
-      return hash;
-    },
-
-    sealReply(reply, text) {
-      lock.requireUnlocked();
-      return sealText(sodium, carried.audit_sealing, AUDIT_KEY_ID, replyContext(reply), text);
-    },
-
-    openReply(reply) {
-      lock.requireUnlocked();
-      if (envelopeKeyId(reply.sealed) !== AUDIT_KEY_ID) throw new Problem('integrity_failure');
-      return openText(sodium, carried.audit_sealing, replyContext(reply), reply.sealed);
-    },
+    // The first field distinguishes these hashes from those of audit subjects, which use the same key.
+    replyHash: (...fields) => hashed(REPLY_HASH_BYTES, carried.audit_index, ['token-vault reply hash', ...fields]),
+    sealReply: (reply, text) => seal(replyContext(reply), text),
+    openReply: (reply) => open(replyContext(reply), reply.sealed),
 
     // This keyring has one master key. `followMasterKey` wraps it for processes that can also unlock a later one.
     refresh: async () => lock.requireUnlocked(),
