@@ -7,7 +7,7 @@ import { runningTime } from './running-time.ts';
  * task that waited longer than `maxWait` milliseconds rejects with `vault_busy` and does not run, because its caller's
  * permissions may have changed.
  */
-export function createLines(maxWait: number) {
+export function createLines(maxWait = 5_000) {
   const last = new Map<string, Promise<void>>();
 
   return async <T>(name: string, work: (pass: () => void) => Promise<T>): Promise<T> => {

@@ -9,15 +9,12 @@ import { runningTime } from '../running-time.ts';
 import { findPage } from '../tokens/find-page.ts';
 import { askedGrants } from './asked-grants.ts';
 
-/** The maximum time that a measurement waits for other measurements of the same application. */
-const MAX_WAIT_MS = 5_000;
-
 /** The maximum time of a measurement. With many conditions, counting many tokens would take hours. */
 const MAX_MEASURE_MS = 20_000;
 
 const TOO_LONG = 'Counting took longer than 20 seconds; use fewer conditions.';
 
-const inLine = createLines(MAX_WAIT_MS);
+const inLine = createLines();
 
 /**
  * Counts the tokens that an application can read, by the rule that governs them (design of the console, §7). Opens

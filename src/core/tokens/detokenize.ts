@@ -19,10 +19,7 @@ import type { UsedToken } from './activity.ts';
 import { naming } from './derive.ts';
 import { openGoverned } from './present-token.ts';
 
-/** The maximum time that a body waits for other bodies of the same application, in milliseconds. */
-const MAX_WAIT_MS = 5_000;
-
-const inLine = createLines(MAX_WAIT_MS);
+const inLine = createLines();
 
 /** The number of tokens in one read. */
 const READ_AT_ONCE = 25;

@@ -20,12 +20,10 @@ import type { PresentedDetails } from './token-codec.ts';
 
 /** The maximum bytes of data that lists open in one turn. */
 const OPENED_AT_ONCE = 1024 * 1024;
-/** The maximum time that a page waits for other pages of the same application, in milliseconds. */
-const MAX_WAIT_MS = 5_000;
 
 const DEFAULT_SIZE = PAGE_QUERY.size.default;
 
-const inLine = createLines(MAX_WAIT_MS);
+const inLine = createLines();
 /** The bytes that lists have opened in this turn of the event loop. */
 let opened = 0;
 

@@ -14,10 +14,7 @@ import { printBatch } from '../request/print-batch.ts';
 import { loadBodyValidators, validateBody } from '../request/validate.ts';
 import { loadFiltersOf, prepareToken, type Reach, reachOf, showDuplicate } from './create.ts';
 
-/** The maximum time that a batch waits for other batches of the same application, in milliseconds. */
-const MAX_WAIT_MS = 5_000;
-
-const inLine = createLines(MAX_WAIT_MS);
+const inLine = createLines();
 
 /** A token request and its path in the body. */
 interface TokenRequest {
