@@ -1,4 +1,4 @@
-import type { Query } from '../src/core/search/query.ts';
+import type { Query } from '../src/core/search/parse-query.ts';
 
 /** A token with the properties that queries use. Times are in milliseconds. */
 export interface SearchedToken {

@@ -1,4 +1,4 @@
-import type { Query, RangeField } from '../../src/core/search/query.ts';
+import type { Query, RangeField } from '../../src/core/search/parse-query.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
 
 const MAX_LENGTH = 1_000;

@@ -2,8 +2,7 @@ import { readFileSync } from 'node:fs';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { Problem } from '../../src/core/problem.ts';
-import { parseQuery } from '../../src/core/search/parse-query.ts';
-import type { Query } from '../../src/core/search/query.ts';
+import { parseQuery, type Query } from '../../src/core/search/parse-query.ts';
 import { createDraw } from '../checks/model-fuzz-bodies.ts';
 import { randomQuery } from '../checks/random-query.ts';
 

@@ -1,22 +1,41 @@
 import { invalid } from '../problem.ts';
-import type { MatchField, Query, RangeField } from './query.ts';
-import { readInstant } from './query-time.ts';
+import { parseInstant } from '../time.ts';
 
 const MAX_CLAUSES = 64;
 const MAX_DEPTH = 20;
+const DAY_MS = 24 * 60 * 60 * 1000;
 
-const MATCH_FIELDS: readonly string[] = [
-  'data',
-  'id',
-  'fingerprint',
-  'type',
-  'container',
-  'created_by',
-  'modified_by',
-] satisfies readonly MatchField[];
-const RANGE_FIELDS: readonly string[] = ['created_at', 'modified_at', 'expires_at'] satisfies readonly RangeField[];
+const MATCH_FIELDS = ['data', 'id', 'fingerprint', 'type', 'container', 'created_by', 'modified_by'] as const;
+const RANGE_FIELDS = ['created_at', 'modified_at', 'expires_at'] as const;
 /** The fields of clauses. */
-export const QUERY_FIELDS = [...MATCH_FIELDS, 'metadata', ...RANGE_FIELDS];
+export const QUERY_FIELDS: readonly string[] = [...MATCH_FIELDS, 'metadata', ...RANGE_FIELDS];
+
+type MatchField = (typeof MATCH_FIELDS)[number];
+export type RangeField = (typeof RANGE_FIELDS)[number];
+
+/** A parsed search query. */
+export type Query =
+  | { readonly kind: 'and'; readonly parts: readonly Query[] }
+  | { readonly kind: 'or'; readonly parts: readonly Query[] }
+  | { readonly kind: 'not'; readonly part: Query }
+  | {
+      readonly kind: 'match';
+      readonly field: MatchField | 'metadata';
+      /** The key of a metadata clause. */
+      readonly key?: string;
+      readonly value: string;
+      /** Set when the clause also matches all containers below the value. */
+      readonly below?: true;
+    }
+  | {
+      readonly kind: 'range';
+      readonly field: RangeField;
+      /** The bound in milliseconds since 1970; undefined for an open end. */
+      readonly from: number | undefined;
+      readonly fromInclusive: boolean;
+      readonly to: number | undefined;
+      readonly toInclusive: boolean;
+    };
 
 const FIELDS = QUERY_FIELDS.join(', ').replace('metadata', 'metadata.KEY');
 
@@ -29,6 +48,7 @@ const NOT = /NOT(?=[\s(])|[!-]/y;
 const OPERATOR = /(?:AND|OR|NOT)(?=[\s()]|$)/y;
 const AND = /AND(?=[\s(])/y;
 const OR = /OR(?=[\s(])/y;
+const TIME = /^\d{4}-\d\d-\d\d(T(?:[01]\d|2[0-3]):\d\d(?::\d\d(?:\.\d{1,3})?)?(Z|[+-]\d\d:\d\d)?)?$/;
 
 /**
  * Parses a search query. Throws `invalid_request` with a position, in characters from 1.
@@ -86,9 +106,11 @@ export function parseQuery(text: string): Query {
     const [, field = '', quotedKey, plainKey] = named;
     const key = plainKey ?? (quotedKey === undefined ? undefined : unescaped(quotedKey));
     if (field === 'metadata' && key) return { kind: 'match', field, key, value: value() };
-    if (key === undefined && RANGE_FIELDS.includes(field)) return range(field as RangeField);
-    if (key !== undefined || !MATCH_FIELDS.includes(field)) fail(`unknown field; use ${FIELDS}`, start);
-    return match(field as MatchField);
+    const ranged = RANGE_FIELDS.find((known) => known === field);
+    if (key === undefined && ranged !== undefined) return range(ranged);
+    const matched = MATCH_FIELDS.find((known) => known === field);
+    if (key !== undefined || matched === undefined) return fail(`unknown field; use ${FIELDS}`, start);
+    return match(matched);
   }
 
   function match(field: MatchField): Query {
@@ -168,4 +190,15 @@ function joined(kind: 'and' | 'or', parts: readonly Query[]): Query {
 
 function unescaped(text: string): string {
   return text.replace(/\\(["\\])/g, '$1');
+}
+
+/**
+ * Returns the first and the last millisecond of an ISO 8601 day or date-time, in UTC unless it has an offset. Returns
+ * undefined for other text and for an impossible date.
+ */
+function readInstant(text = ''): { readonly first: number; readonly last: number } | undefined {
+  const [whole = '', time, offset] = TIME.exec(text) ?? [];
+  const first = parseInstant(time === undefined || offset !== undefined ? whole : `${whole}Z`);
+  if (Number.isNaN(first)) return undefined;
+  return { first, last: time === undefined ? first + DAY_MS - 1 : first };
 }

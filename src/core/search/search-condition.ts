@@ -3,7 +3,7 @@ import type { TenantKeyring, TokenCondition } from '../ports.ts';
 import { madeBy, modifiedIn } from '../tokens/clear-columns.ts';
 import { normalizeContainer } from '../tokens/containers.ts';
 import { foldCase, indexed, metadataText } from '../tokens/indexes.ts';
-import type { Query } from './query.ts';
+import type { Query } from './parse-query.ts';
 
 type Match = Extract<Query, { readonly kind: 'match' }>;
 type Range = Extract<Query, { readonly kind: 'range' }>;
