@@ -15,22 +15,12 @@ interface Entry {
   readonly expires_at: Instant;
 }
 
-export interface Authenticator {
-  /** Resolves to the identity of a key. Rejects with `unauthenticated`, or with the store's problems. */
-  identify(apiKey: string | undefined): Promise<Identity>;
-  /**
-   * Returns the cached identity of a key, or the problem `unauthenticated` for a malformed or expired key. Returns
-   * undefined for a key that is not cached. `version` is the store's current version.
-   */
-  known(apiKey: string | undefined, version: string): Identity | Problem | undefined;
-}
-
 /**
  * Creates step 1 of each call: the API key identifies the application and, through the application, the tenant (§5).
  * Every invalid key gets the same 401. Identities are cached until the store reports a change of authority. A
  * regenerated key therefore fails on the next call, whichever process regenerated the key.
  */
-export function createAuthenticator(world: World): Authenticator {
+export function createAuthenticator(world: World) {
   const cache = new Map<string, Entry>();
   /** The loads in progress, by version and key: calls of one turn that use the same key share one load. */
   const loading = new Map<string, Promise<Entry>>();
@@ -52,7 +42,8 @@ export function createAuthenticator(world: World): Authenticator {
   }
 
   return {
-    async identify(apiKey) {
+    /** Resolves to the identity of a key. Rejects with `unauthenticated`, or with the store's problems. */
+    async identify(apiKey: string | undefined): Promise<Identity> {
       if (!hasFormat(apiKey)) throw new Problem('unauthenticated');
       const keyHash = world.keyring.apiKeyHash(apiKey);
       const current = await world.store.authorityVersion();
@@ -69,7 +60,11 @@ export function createAuthenticator(world: World): Authenticator {
       return entry.identity;
     },
 
-    known(apiKey, current) {
+    /**
+     * Returns the cached identity of a key, or the problem `unauthenticated` for a malformed or expired key. Returns
+     * undefined for a key that is not cached. `current` is the store's current version.
+     */
+    known(apiKey: string | undefined, current: string): Identity | Problem | undefined {
       if (!hasFormat(apiKey)) return new Problem('unauthenticated');
       const entry = find(world.keyring.apiKeyHash(apiKey), current);
       if (entry === undefined || entry.expires_at > world.clock.now()) return entry?.identity;

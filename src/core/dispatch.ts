@@ -41,29 +41,13 @@ const READ_LATER: ReadonlySet<OperationId> = new Set(['tokenize', 'detokenize'])
  */
 const MAX_TRIES = 4;
 
-export interface Dispatch {
-  dispatch(call: Call): Promise<Reply>;
-  /**
-   * Answers a call synchronously, in the same steps as `dispatch`. Returns a promise only while the audit is written.
-   * Returns undefined for a call that must wait or that failed; the caller then uses `dispatch`.
-   */
-  answerNow<Id extends OperationId>(
-    call: Call,
-    handler: HandlerNow<Id>,
-    turn: Turn,
-  ): Reply | Promise<Reply> | undefined;
-  /**
-   * Loads the identity behind a call's API key into the cache, for `answerNow`. Resolves to the reply when the key is
-   * invalid, else to undefined.
-   */
-  loadCaller(call: Call): Promise<Reply | undefined>;
-}
+export type Dispatch = ReturnType<typeof createDispatch>;
 
 /**
  * Creates the path from Call to Reply that every operation takes on both targets. The order of the steps decides which
  * error a caller sees first (decisions §1): a caller learns nothing about a body or a token before authentication.
  */
-export function createDispatch(world: World): Dispatch {
+export function createDispatch(world: World) {
   const authenticator = createAuthenticator(world);
   const idempotency = createIdempotency(world);
 
@@ -92,6 +76,10 @@ export function createDispatch(world: World): Dispatch {
     return problemReply(failure instanceof Problem ? failure : new Problem('internal_error'), traceId);
   }
 
+  /**
+   * Answers a call synchronously, in the same steps as `dispatch`. Returns a promise only while the audit is written.
+   * Returns undefined for a call that must wait or that failed; the caller then uses `dispatch`.
+   */
   function answerNow<Id extends OperationId>(call: Call, handler: HandlerNow<Id>, turn: Turn) {
     const trace = traceOf(call, world.random);
     const identity = knownIn(turn, call.apiKey);
@@ -139,6 +127,10 @@ export function createDispatch(world: World): Dispatch {
         );
   }
 
+  /**
+   * Loads the identity behind a call's API key into the cache, for `answerNow`. Resolves to the reply when the key is
+   * invalid, else to undefined.
+   */
   async function loadCaller(call: Call): Promise<Reply | undefined> {
     try {
       await authenticator.identify(call.apiKey);
@@ -210,12 +202,10 @@ export function createDispatch(world: World): Dispatch {
       });
     }
     const { sent } = trace;
-    if (sent !== undefined) {
-      return bodyText === undefined ? { status, traceId: sent } : { status, bodyText, traceId: sent };
-    }
+    if (sent !== undefined) return { status, bodyText, traceId: sent };
     return {
       status,
-      ...(bodyText !== undefined && { bodyText }),
+      bodyText,
       get traceId() {
         return trace.traceId;
       },

@@ -47,7 +47,7 @@ export interface Turn {
   readonly reads: SnapshotReads;
   readonly now: Instant;
   readonly bodies: BodyValidators;
-  /** The results of `Authenticator.known` in this turn, by API key. */
+  /** The results of the authenticator's `known` in this turn, by API key. */
   readonly known: Map<string | undefined, Identity | Problem | undefined>;
   /** The number of bytes of sealed values that lists may still read in this turn. */
   room: number;

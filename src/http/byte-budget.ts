@@ -1,19 +1,16 @@
-/** A limit on the bytes of one kind that a daemon holds in memory at a time. */
-export interface ByteBudget {
-  /** Reserves `bytes`. Returns false, and reserves nothing, if that would exceed the limit. */
-  take(bytes: number): boolean;
-  giveBack(bytes: number): void;
-}
+export type ByteBudget = ReturnType<typeof createByteBudget>;
 
-export function createByteBudget(limit: number): ByteBudget {
+/** Creates a limit on the bytes of one kind that a daemon holds in memory at a time. */
+export function createByteBudget(limit: number) {
   let held = 0;
   return {
-    take(bytes) {
+    /** Reserves `bytes`. Returns false, and reserves nothing, if that would exceed the limit. */
+    take(bytes: number): boolean {
       if (held + bytes > limit) return false;
       held += bytes;
       return true;
     },
-    giveBack(bytes) {
+    giveBack(bytes: number): void {
       held -= bytes;
     },
   };

@@ -3,23 +3,18 @@ import { Problem } from '../core/problem.ts';
 /** How long a caller waits for its bytes, in milliseconds. */
 const MAX_WAIT_MS = 5_000;
 
-/** A limit on the bytes of one kind that a daemon holds in memory at a time. Callers wait in line for their bytes. */
-export interface ByteLine {
-  /**
-   * Resolves when `bytes` are reserved, in the order of the calls. Rejects with `vault_busy` after 5 s, or at once when
-   * too many callers wait.
-   */
-  enter(bytes: number): Promise<void>;
-  giveBack(bytes: number): void;
-}
+export type ByteLine = ReturnType<typeof createByteLine>;
 
 interface Waiting {
   readonly bytes: number;
   readonly admit: () => void;
 }
 
-/** Creates a line for `limit` bytes, in which at most `maxWaiting` callers wait. */
-export function createByteLine(limit: number, maxWaiting: number): ByteLine {
+/**
+ * Creates a limit on the bytes of one kind that a daemon holds in memory at a time. At most `maxWaiting` callers wait in
+ * line for their bytes.
+ */
+export function createByteLine(limit: number, maxWaiting: number) {
   const waiting = new Set<Waiting>();
   let held = 0;
 
@@ -33,8 +28,12 @@ export function createByteLine(limit: number, maxWaiting: number): ByteLine {
   }
 
   return {
-    enter: (bytes) =>
-      new Promise((resolve, reject) => {
+    /**
+     * Resolves when `bytes` are reserved, in the order of the calls. Rejects with `vault_busy` after 5 s, or at once when
+     * too many callers wait.
+     */
+    enter: (bytes: number) =>
+      new Promise<void>((resolve, reject) => {
         if (waiting.size >= maxWaiting) throw busy();
         const timer = setTimeout(() => {
           waiting.delete(one);
@@ -50,7 +49,7 @@ export function createByteLine(limit: number, maxWaiting: number): ByteLine {
         waiting.add(one);
         admit();
       }),
-    giveBack(bytes) {
+    giveBack(bytes: number): void {
       held -= bytes;
       admit();
     },

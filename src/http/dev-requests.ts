@@ -49,23 +49,12 @@ interface DevCall {
  */
 type Action = (sent: Sent, url: string, name: string) => Promise<object | undefined>;
 
-export interface DevRequests {
-  /** Handles a request before the router. Calls `next` to pass it on to the router. */
-  readonly take: (request: IncomingMessage, response: ServerResponse, next: () => void) => void;
-  /** Answers a request of the console. */
-  readonly ask: SendToDev;
-  /** Keeps an answered request for `GET /dev/requests`. */
-  readonly note: (record: RequestRecord, reply: Reply, request: IncomingMessage | undefined) => void;
-  /** Answers the requests that wait for `GET /dev/requests`. Later requests do not wait. */
-  readonly end: () => void;
-}
-
 /**
  * Creates the handler of requests before the router of a `--dev` daemon. It serves the paths below `/dev/` to
  * management keys on this machine, and applies the faults that they have set. A fault applies before every other check
  * of a request, even of its key.
  */
-export function createDevRequests({ controls, client, ...context }: DevContext): DevRequests {
+export function createDevRequests({ controls, client, ...context }: DevContext) {
   const { keyHeader, traceIdOf, isFromBrowser, answer } = context;
   const countFailure = createFailureLimit(FAILURES_A_SECOND);
   const budget = createByteBudget(MAX_BODIES);
@@ -172,6 +161,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
     else setTimeout(happen, fault.delay_ms).unref();
   }
 
+  /** Handles a request before the router. Calls `next` to pass it on to the router. */
   function take(request: IncomingMessage, response: ServerResponse, next: () => void): void {
     const { method = '', url = '' } = request;
     const peer = addressOf(request);
@@ -200,6 +190,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
     return { actions, action, route, name };
   }
 
+  /** Answers a request of the console. */
   const ask: SendToDev = async ({ method, path, apiKey, body }, traceId) => {
     const { actions, action, name } = find(method, path);
     if (action === undefined) {
@@ -213,10 +204,12 @@ export function createDevRequests({ controls, client, ...context }: DevContext):
   return {
     take,
     ask,
-    note(record, made, request) {
+    /** Keeps an answered request for `GET /dev/requests`. */
+    note(record: RequestRecord, made: Reply, request: IncomingMessage | undefined): void {
       const isOfConsole = request?.headers['user-agent'] === CONSOLE_AGENT;
       if (!isOfConsole && !OWN_REQUESTS.test(request?.url ?? '')) requests.add(record, made);
     },
+    /** Answers the requests that wait for `GET /dev/requests`. Later requests do not wait. */
     end: requests.end,
   };
 }

@@ -7,20 +7,15 @@ export const FAILURES_A_SECOND = 20;
 const WINDOW_MS = 1_000;
 
 /**
- * Counts a failed authentication of a peer. Returns the problem `too_many_requests` when the peer exceeds its limit.
- */
-export type CountFailure = (peer: string) => Problem | undefined;
-
-/**
- * Creates a counter of failed authentications. After `failures` within a second of a peer's first failure, the peer's
+ * Returns a function that counts a failed authentication of a peer, and returns a problem if that is one too many. After `failures` within a second of a peer's first failure, the peer's
  * further failures get 429 until that second has passed. Valid keys always pass: all callers on one machine count as
  * one peer, and no caller may lock the others out.
  */
-export function createFailureLimit(failures: number): CountFailure {
+export function createFailureLimit(failures: number) {
   const isOver = ({ start }: { readonly start: number }) => performance.now() - start >= WINDOW_MS;
   const windows = createForgetfulMap<{ readonly start: number; count: number }>(isOver);
 
-  return (peer) => {
+  return (peer: string): Problem | undefined => {
     const window = windows.get(peer);
     if (window !== undefined && !isOver(window)) {
       if (window.count >= failures) return new Problem('too_many_requests');

@@ -8,21 +8,16 @@ export interface Rate {
 }
 
 /**
- * Counts a call of an application. Returns the problem `too_many_requests`, with the seconds until the next call is
- * allowed, when the application exceeds its limit.
+ * Returns a function that counts a call of an application. When the application exceeds its limit, the function returns
+ * the problem `too_many_requests`, with the seconds until the next call is allowed. The limit is a token bucket that
+ * holds the calls of one period, and fills evenly. `now` is a monotonic clock in milliseconds.
  */
-type CountCall = (applicationId: string) => Problem | undefined;
-
-/**
- * Creates a limit on the calls of each application: a token bucket that holds the calls of one period, and fills
- * evenly. `now` is a monotonic clock in milliseconds.
- */
-export function createRateLimit({ calls, ms }: Rate, now = () => performance.now()): CountCall {
+export function createRateLimit({ calls, ms }: Rate, now = () => performance.now()) {
   const interval = ms / calls;
   /** When the bucket of each application will be full again. */
   const full = createForgetfulMap<number>((end) => end <= now());
 
-  return (applicationId) => {
+  return (applicationId: string): Problem | undefined => {
     const at = now();
     const next = Math.max(full.get(applicationId) ?? at, at) + interval;
     if (next - at > ms) return new Problem('too_many_requests', { retryAfter: Math.ceil((next - at - ms) / 1000) });

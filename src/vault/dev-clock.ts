@@ -2,43 +2,23 @@ import type { Clock, Instant } from '../core/ports.ts';
 import { systemClock } from './system-clock.ts';
 import type { Vault } from './vault.ts';
 
-/** The movable clock of a `--dev` vault. Times and durations are in milliseconds. */
-export interface DevClock {
-  now(): Instant;
-  /** The offset from the machine's clock; negative when it is behind. */
-  offset(): number;
-  /**
-   * Sets the clock to `at`. Like `advance` and `reset`, resolves to the number of expired records that were removed.
-   */
-  set(at: Instant): Promise<number>;
-  advance(by: number): Promise<number>;
-  /** Sets the clock to the machine's time. */
-  reset(): Promise<number>;
-  /** Resolves to the time when the next record expires, or to undefined if none does. */
-  nextExpiry(): Promise<Instant | undefined>;
-}
+export type DevClock = ReturnType<typeof devClock>;
+export type MovableClock = ReturnType<typeof movableClock>;
 
-/** A clock with an offset from the machine's clock. */
-export interface MovableClock extends Clock {
-  offset(): number;
-  /**
-   * Stops the clock while `settle` runs, then continues with the new offset, or with the old one if `settle` fails.
-   * Moves run in sequence.
-   */
-  move(offset: (now: Instant) => number, settle: (from: Instant, to: Instant) => Promise<void>): Promise<void>;
-}
+type NewOffset = (now: Instant) => number;
+type Settle = (from: Instant, to: Instant) => Promise<void>;
 
 /**
  * Returns a clock with an offset from the machine's clock. Its time goes back only by `move`, which deliberately breaks
  * the promise of `Clock`.
  */
-export function movableClock(machine: Clock = systemClock()): MovableClock {
+export function movableClock(machine: Clock = systemClock()) {
   let offset = 0;
   let held: Instant | undefined;
   let last: Promise<void> = Promise.resolve();
   const now = (): Instant => held ?? machine.now() + offset;
 
-  async function moveNow(to: (now: Instant) => number, settle: (from: Instant, to: Instant) => Promise<void>) {
+  async function moveNow(to: NewOffset, settle: Settle): Promise<void> {
     held = now();
     try {
       const next = to(held);
@@ -52,8 +32,13 @@ export function movableClock(machine: Clock = systemClock()): MovableClock {
   return {
     now,
     settled: () => held ?? machine.settled() + offset,
+    /** Returns the offset from the machine's clock; negative when this clock is behind. */
     offset: () => offset,
-    move(to, settle) {
+    /**
+     * Stops the clock while `settle` runs, then continues with the new offset, or with the old one if `settle` fails.
+     * Moves run in sequence.
+     */
+    move(to: NewOffset, settle: Settle): Promise<void> {
       const moved = last.then(() => moveNow(to, settle));
       last = moved.catch(() => undefined);
       return moved;
@@ -62,12 +47,12 @@ export function movableClock(machine: Clock = systemClock()): MovableClock {
 }
 
 /**
- * Returns the controls of a vault's movable clock. The sweeper, which pauses after jumps of the machine's clock, does
- * not notice moves, so each move removes the records that have expired at the new time. Before the clock goes back, it
- * stops until all expired records are removed, so that none of them returns.
+ * Returns the controls of a vault's movable clock, which `DevControls` describes. The sweeper, which pauses after jumps
+ * of the machine's clock, does not notice moves, so each move removes the records that have expired at the new time.
+ * Before the clock goes back, it stops until all expired records are removed, so that none of them returns.
  */
-export function devClock(clock: MovableClock, { sweep, nextExpiry }: Pick<Vault, 'sweep' | 'nextExpiry'>): DevClock {
-  async function move(to: (now: Instant) => number): Promise<number> {
+export function devClock(clock: MovableClock, { sweep, nextExpiry }: Pick<Vault, 'sweep' | 'nextExpiry'>) {
+  async function move(to: NewOffset): Promise<number> {
     let removed = 0;
     await clock.move(to, async (from, then) => {
       if (then < from) removed += await sweep();
@@ -78,8 +63,8 @@ export function devClock(clock: MovableClock, { sweep, nextExpiry }: Pick<Vault,
   return {
     now: clock.now,
     offset: clock.offset,
-    set: (at) => move((now) => clock.offset() + at - now),
-    advance: (by) => move(() => clock.offset() + by),
+    set: (at: Instant) => move((now) => clock.offset() + at - now),
+    advance: (by: number) => move(() => clock.offset() + by),
     reset: () => move(() => 0),
     nextExpiry,
   };

@@ -2,23 +2,11 @@ import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import type { Vault } from './vault.ts';
 
-/** A vault that can be closed for a moment to restore its file. */
-export interface ResettableVault {
-  readonly vault: Vault;
-  /**
-   * Finishes running calls, closes the vault, runs `between`, and opens the vault again for the calls that arrived
-   * meanwhile. Resolves to the result of `between`, or rejects as it does.
-   */
-  reopen<T>(between: () => Promise<T>): Promise<T>;
-  /**
-   * Runs `work` on the file and keeps the vault open until `work` ends. Rejects with `vault_moved` when the file was
-   * moved.
-   */
-  during<T>(work: () => Promise<T>): Promise<T>;
-}
-
-/** Returns a wrapper of `first` that uses `open` to open the vault again. If that fails, every later call fails. */
-export function resettableVault(first: Vault, open: () => Promise<Vault>): ResettableVault {
+/**
+ * Returns a wrapper of `first` that can be closed for a moment to restore its file. Uses `open` to open the vault again;
+ * if that fails, every later call fails.
+ */
+export function resettableVault(first: Vault, open: () => Promise<Vault>) {
   let current = Promise.resolve(first);
   /** Undefined while the vault is closed. */
   let opened: Vault | undefined = first;
@@ -90,6 +78,10 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
 
   return {
     vault,
+    /**
+     * Finishes running calls, closes the vault, runs `between`, and opens the vault again for the calls that arrived
+     * meanwhile. Resolves to the result of `between`, or rejects as it does.
+     */
     async reopen<T>(between: () => Promise<T>) {
       const outcome = Promise.withResolvers<T>();
       // If opening fails as well, nothing else handles the rejection of `between`.
@@ -98,7 +90,11 @@ export function resettableVault(first: Vault, open: () => Promise<Vault>): Reset
       await current;
       return outcome.promise;
     },
-    during: (work) =>
+    /**
+     * Runs `work` on the file and keeps the vault open until `work` ends. Rejects with `vault_moved` when the file was
+     * moved.
+     */
+    during: <T>(work: () => Promise<T>): Promise<T> =>
       use(async (vault) => {
         await vault.ready();
         return work();

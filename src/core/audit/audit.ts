@@ -20,29 +20,7 @@ export interface AuditedChange {
 }
 
 /** The writer of audit events. */
-export interface Audit {
-  readonly level: AuditLevel;
-  /**
-   * Returns the row that a store writes together with a change. `tenantId` is the tenant of the calling application;
-   * default: the tenant of the event.
-   */
-  draft(event: AuditEvent, tenantId?: string): AuditDraft;
-  /** Returns the row of several changes that are written together. */
-  draftAll(changes: readonly AuditedChange[]): AuditDraft;
-  /**
-   * Records an event without a change. Writes it a moment later, in one commit with other events; a strict audit writes
-   * it before the promise resolves. Returns no promise when the caller need not wait. Beyond 100 denials of an
-   * application in a minute, counts the denials and writes the count at the end of that minute. Rejects with the
-   * store's problems; the call must then fail.
-   */
-  record(event: AuditEvent): Promise<void> | undefined;
-  /** Writes the waiting events. Rejects with the store's problems and then keeps the events. */
-  settle(): Promise<void>;
-  /** Writes the waiting events and the counted denials. Rejects with the store's problems and then keeps the events. */
-  flush(): Promise<void>;
-  /** Returns the age of the oldest event that is not on disk, in milliseconds; 0 without one. */
-  lag(): number;
-}
+export type Audit = ReturnType<typeof createAudit>;
 
 export interface AuditParts {
   readonly store: AuditStore;
@@ -57,7 +35,7 @@ export interface AuditParts {
  * Creates the writer of audit events. The audit fails closed: after a failed write, each audited call tries to write
  * the waiting events with its own event, and fails if that write fails.
  */
-export function createAudit({ store, keyring, clock, level, strict }: AuditParts): Audit {
+export function createAudit({ store, keyring, clock, level, strict }: AuditParts) {
   let waiting: TimedEvent[] = [];
   /** The events that are being written. */
   let leaving: readonly TimedEvent[] = [];
@@ -79,6 +57,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     };
   }
 
+  /** Returns the row of several changes that are written together. */
   function draftAll(changes: readonly AuditedChange[]): AuditDraft {
     const at = clock.now();
     const subjects = changes.flatMap(({ event, tenant_id }, index) =>
@@ -90,6 +69,12 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     );
   }
 
+  /**
+   * Records an event without a change. Writes it a moment later, in one commit with other events; a strict audit writes
+   * it before the promise resolves. Returns no promise when the caller need not wait. Beyond 100 denials of an
+   * application in a minute, counts the denials and writes the count at the end of that minute. Rejects with the
+   * store's problems; the call must then fail.
+   */
   function record(event: AuditEvent): Promise<void> | undefined {
     const at = clock.now();
     if (event.status >= 400 && !failed && denials.absorb(event, at)) return undefined;
@@ -110,6 +95,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     }
   }
 
+  /** Writes the waiting events and the counted denials. Rejects with the store's problems and then keeps the events. */
   function flush(): Promise<void> {
     const at = clock.now();
     waiting.push(...denials.end().map((event) => ({ event, at })));
@@ -118,7 +104,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
 
   /**
    * Writes the waiting events after the previous write, so that entries have the order of their events. Calls share a
-   * write that has not begun.
+   * write that has not begun. Rejects with the store's problems and then keeps the events.
    */
   function writeWaiting(): Promise<void> {
     if (next === undefined) {
@@ -148,8 +134,13 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     }
   }
 
-  const draft: Audit['draft'] = (event, tenant_id = event.tenant_id) => draftAll([{ event, tenant_id }]);
+  /**
+   * Returns the row that a store writes together with a change. `tenant_id` is the tenant of the calling application;
+   * default: the tenant of the event.
+   */
+  const draft = (event: AuditEvent, tenant_id = event.tenant_id) => draftAll([{ event, tenant_id }]);
 
+  /** Returns the age of the oldest event that is not on disk, in milliseconds; 0 without one. */
   function lag(): number {
     const [oldest] = leaving.length > 0 ? leaving : waiting;
     return oldest === undefined ? 0 : Math.max(0, clock.now() - oldest.at);

@@ -11,25 +11,15 @@ interface Waiter {
   readonly wake: (isEnded: boolean) => void;
 }
 
-/** Wakes calls that wait for new rows of the audit, written by any process. */
-export interface LogWatch {
-  /**
-   * Resolves to false when the audit has more than `rows` rows, or after `ms` milliseconds. Resolves to true after
-   * `end`. Rejects with `too_many_requests` when too many calls wait.
-   */
-  changed(rows: number, ms: number): Promise<boolean>;
-  /** Ends all current and later waits. */
-  end(): void;
-  /** Returns whether `end` was called. */
-  readonly hasEnded: () => boolean;
-}
-
 /** Returns the number of rows of all chains. */
 export function countRows(heads: readonly AuditHead[]): number {
   return heads.reduce((sum, { sequence }) => sum + sequence, 0);
 }
 
-export function createLogWatch(store: Pick<AuditStore, 'auditHeads'>): LogWatch {
+export type LogWatch = ReturnType<typeof createLogWatch>;
+
+/** Creates an object that wakes calls that wait for new rows of the audit, written by any process. */
+export function createLogWatch(store: Pick<AuditStore, 'auditHeads'>) {
   const waiting = new Set<Waiter>();
   let timer: ReturnType<typeof setInterval> | undefined;
   let isEnded = false;
@@ -40,7 +30,11 @@ export function createLogWatch(store: Pick<AuditStore, 'auditHeads'>): LogWatch 
   }
 
   return {
-    async changed(rows, ms) {
+    /**
+     * Resolves to false when the audit has more than `rows` rows, or after `ms` milliseconds. Resolves to true after
+     * `end`. Rejects with `too_many_requests` when too many calls wait.
+     */
+    async changed(rows: number, ms: number): Promise<boolean> {
       if (isEnded) return true;
       if (waiting.size >= MAX_WAITING) throw new Problem('too_many_requests', { retryAfter: 1 });
       const { promise, resolve: wake } = Promise.withResolvers<boolean>();
@@ -60,11 +54,13 @@ export function createLogWatch(store: Pick<AuditStore, 'auditHeads'>): LogWatch 
       }
     },
 
-    end() {
+    /** Ends all current and later waits. */
+    end(): void {
       isEnded = true;
       for (const { wake } of waiting) wake(true);
     },
 
+    /** Returns whether `end` was called. */
     hasEnded: () => isEnded,
   };
 }

@@ -4,10 +4,9 @@ import type { Printable } from '../json/stringify.ts';
 import type { ApplicationRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { mayBeId } from '../tokens/token-id.ts';
-import type { Audit, AuditedChange } from './audit.ts';
+import type { Audit } from './audit.ts';
 import type { AuditEvent } from './audit-event.ts';
 import { isAudited, isDenied, type ReadKind } from './audit-level.ts';
-import type { AuditDraft } from './ports.ts';
 
 /** The reply of a change. */
 export interface ChangeResult {
@@ -20,30 +19,9 @@ export interface ChangeResult {
 }
 
 /** The audit of one call. The handler reports the records, and the dispatcher reports the outcome. */
-export interface Trail {
-  /** Returns the audit row of a change, for the store. `revision` is the revision of the record after the change. */
-  changed(entities: readonly string[], revision?: number, result?: ChangeResult): AuditDraft;
-  /** Returns the event of a change that is written together with other changes, for `Audit.draftAll`. */
-  change(entities: readonly string[], revision?: number): AuditedChange;
-  /** Reports the ids of unchanged records in the reply. `revealed` is true when the reply contains plaintext. */
-  shown(entities: readonly string[], revealed: boolean): void;
-  /**
-   * Reports success. Records the read if the audit's level requires it; returns undefined when nothing is recorded.
-   * Rejects with the store's problems.
-   */
-  finish(): Promise<void> | undefined;
-  /**
-   * Reports a problem as the result of the call. Records a denial if the audit's level requires it; returns undefined
-   * when nothing is recorded. Rejects with the store's problems.
-   */
-  refuse(error: unknown): Promise<void> | undefined;
-}
+export type Trail = ReturnType<typeof createTrail>;
 
-export function createTrail(
-  audit: Audit,
-  call: Call,
-  { id, tenant_id }: Pick<ApplicationRecord, 'id' | 'tenant_id'>,
-): Trail {
+export function createTrail(audit: Audit, call: Call, { id, tenant_id }: ApplicationRecord) {
   const { operation, peer } = call;
   const { status, audit: facts }: Operation = OPERATIONS[operation];
   // Name each member, because V8 takes microseconds to add a member to a spread object.
@@ -63,22 +41,37 @@ export function createTrail(
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 
   return {
-    changed: (entities, revision, result) =>
+    /** Returns the audit row of a change, for the store. `revision` is the revision of the record after the change. */
+    changed: (entities: readonly string[], revision?: number, result?: ChangeResult) =>
       audit.draft(event(status, entities, revision, result?.revealed), tenant_id),
-    change: (entities, revision) => ({ event: event(status, entities, revision), tenant_id }),
 
-    shown(entities, revealed) {
+    /** Returns the event of a change that is written together with other changes, for `Audit.draftAll`. */
+    change: (entities: readonly string[], revision?: number) => ({
+      event: event(status, entities, revision),
+      tenant_id,
+    }),
+
+    /** Reports the ids of unchanged records in the reply. `revealed` is true when the reply contains plaintext. */
+    shown(entities: readonly string[], revealed: boolean): void {
       seen = { entities, revealed };
     },
 
-    finish() {
+    /**
+     * Reports success. Records the read if the audit's level requires it; returns undefined when nothing is recorded.
+     * Rejects with the store's problems.
+     */
+    finish(): Promise<void> | undefined {
       // A change has already written its entry. A call without a change has reported the records that it shows.
       if (facts.effect !== 'none' && !seen) return undefined;
       if (!isWritten(seen?.revealed ? 'revealed' : 'other')) return undefined;
       return audit.record(event(status, seen?.entities ?? named(), undefined, seen?.revealed));
     },
 
-    refuse(error) {
+    /**
+     * Reports a problem as the result of the call. Records a denial if the audit's level requires it; returns undefined
+     * when nothing is recorded. Rejects with the store's problems.
+     */
+    refuse(error: unknown): Promise<void> | undefined {
       if (!(error instanceof Problem) || error.status >= 500) return undefined;
       if (!isWritten(isDenied(error.status) ? 'denied' : 'other')) return undefined;
       return audit.record(event(error.status, named()));

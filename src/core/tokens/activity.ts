@@ -10,20 +10,16 @@ export function monthOf(instant: Instant): number {
 export type UsedToken = Pick<PresentedToken, 'tenant_id' | 'id' | 'active_month'>;
 
 /** The recorder of the tokens that were used this month (§2.8). It writes a little later, so no read waits. */
-export interface Activity {
-  /** Records that a caller received these tokens. */
-  note(records: readonly UsedToken[], now: Instant): void;
-  /** Writes the recorded activity. */
-  flush(): Promise<void>;
-}
+export type Activity = ReturnType<typeof createActivity>;
 
 const DELAY_MS = 250;
 
 /** Creates the recorder. A failed write never fails a read; the next flush repeats it. */
-export function createActivity(store: Store): Activity {
+export function createActivity(store: Store) {
   let pending = new Map<string, { tenantId: string; month: number; ids: Set<string> }>();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
+  /** Records that a caller received these tokens. */
   function note(records: readonly UsedToken[], now: Instant): void {
     const month = monthOf(now);
     for (const { tenant_id, id, active_month } of records) {
