@@ -18,12 +18,6 @@ function isOnTokens(operation: OperationId): boolean {
   return permission?.startsWith('token:') === true;
 }
 
-/** A stored reply after decryption: its body and the ids of its records. */
-interface OpenedReply {
-  readonly entities: readonly string[];
-  readonly bodyText: string;
-}
-
 /**
  * Creates the functions that perform a change with an idempotency key only once. Stores the reply with the change, in
  * the same commit. Does not store a failure, or a success without a change.
@@ -67,11 +61,11 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
     },
 
     /**
-     * Resolves to the stored reply of a request, or to undefined when there is none. Rejects with
-     * `idempotency_mismatch` when a different request used the key, when the stored reply was emptied, or when one of
+     * Resolves to the stored reply of a request, or to undefined when there is none: its body, and the ids of its
+     * records. Rejects with `idempotency_mismatch` when a different request used the key, when the stored reply was emptied, or when one of
      * its tokens has expired.
      */
-    async find(request: KeyedRequest, operation: OperationId): Promise<OpenedReply | undefined> {
+    async find(request: KeyedRequest, operation: OperationId) {
       const { tenant_id, application_id, key_hash, request_hash } = request;
       const stored = await store.findReply(tenant_id, application_id, key_hash, clock.now());
       if (stored === undefined) return undefined;

@@ -15,9 +15,9 @@ const COLUMNS: ClearColumns = {
 };
 
 it('survive packing and unpacking', () => {
-  expect(unpackClear(packClear(COLUMNS))).toMatchObject(COLUMNS);
+  expect(unpackClear(packClear(COLUMNS, COLUMNS))).toMatchObject(COLUMNS);
 });
 
 it('accept only a UUID as the name of an application', () => {
-  expect(() => packClear({ ...COLUMNS, modified_by: 'somebody' })).toThrow(RangeError);
+  expect(() => packClear({ ...COLUMNS, modified_by: 'somebody' }, COLUMNS)).toThrow(RangeError);
 });

@@ -37,13 +37,13 @@ const END = MODIFIED_BY_AT + UUID_LENGTH;
  *
  * `layout` is 0x01. `type` is the code of the token type.
  */
-export function packClear(columns: ClearColumns): Uint8Array {
+export function packClear(columns: Omit<ClearColumns, keyof KeyIds>, keys: KeyIds): Uint8Array {
   const { created_by, modified_by } = columns;
   const bytes = Buffer.allocUnsafe(modified_by === undefined ? MODIFIED_BY_AT : END);
   bytes[0] = LAYOUT;
   bytes[TYPE_AT] = TOKEN_TYPES[columns.type].code;
-  bytes.writeUInt32BE(columns.key_id, KEY_ID_AT);
-  bytes.writeUInt32BE(columns.index_key_id, INDEX_KEY_ID_AT);
+  bytes.writeUInt32BE(keys.key_id, KEY_ID_AT);
+  bytes.writeUInt32BE(keys.index_key_id, INDEX_KEY_ID_AT);
   bytes.writeUIntBE(columns.revision, REVISION_AT, 6);
   bytes.writeUIntBE(columns.created_at, CREATED_AT, 6);
   bytes.writeUIntBE(columns.modified_at ?? 0, MODIFIED_AT, 6);

@@ -5,18 +5,10 @@ import { checkExpressions, evaluateExpression, evaluateMask, loadFilters } from 
 import { createWorkBudget, UNREAD_WORK } from '../expressions/limits.ts';
 import { printValue } from '../expressions/print-value.ts';
 import { stringifyJson } from '../json/stringify.ts';
-import type { TenantKeyring, TokenIndexes } from '../ports.ts';
+import type { TenantKeyring } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { containerIndexes, otherIndexes } from './indexes.ts';
-import { DEFAULT_FINGERPRINT, type TokenContents, type TokenDefinition, type TokenDetails } from './token-codec.ts';
-
-/** The values that each write derives from a token. Reads do not derive them. */
-export interface DerivedToken {
-  readonly contents: TokenContents;
-  readonly indexes: TokenIndexes;
-  /** The unencrypted texts behind the fingerprint and the search indexes. */
-  readonly foundBy: { readonly fingerprinted: string; readonly search_values: readonly string[] };
-}
+import { DEFAULT_FINGERPRINT, type TokenDefinition, type TokenDetails } from './token-codec.ts';
 
 /** A token before its contents are derived. */
 type UnderivedToken = Omit<TokenDetails, 'fingerprint'> & {
@@ -30,22 +22,18 @@ export async function derive(
   keyring: TenantKeyring,
   token: UnderivedToken,
   options: { readonly unread?: boolean } = {},
-): Promise<DerivedToken> {
+) {
   const { mask, search_indexes, fingerprint_expression } = token.definition;
   await loadFilters(mask, search_indexes, fingerprint_expression);
   return deriveNow(keyring, token, options);
 }
 
 /**
- * Returns the derived values of a token. Throws `invalid_request` with the member and the position of a failing
+ * Returns the values that each write derives from a token. Throws `invalid_request` with the member and the position of a failing
  * expression (decisions §4). `unread` is for a caller that cannot read the token: the function then removes the
  * expressions that fail on the token's data, and replaces a failing fingerprint expression with the default.
  */
-export function deriveNow(
-  keyring: TenantKeyring,
-  token: UnderivedToken,
-  { unread = false }: { readonly unread?: boolean } = {},
-): DerivedToken {
+export function deriveNow(keyring: TenantKeyring, token: UnderivedToken, { unread = false } = {}) {
   const { type, data, containers, metadata, expires_at, definition } = token;
   const { mask, search_indexes = [], fingerprint_expression } = definition;
 
@@ -99,6 +87,7 @@ export function deriveNow(
       others: otherIndexes(keyring, metadata, search_values),
       former: keyring.formerIndexKeys.map((key) => key.blindIndex('fingerprint', key.fingerprint(type, text))),
     },
+    /** The unencrypted texts behind the fingerprint and the search indexes. */
     foundBy: { fingerprinted: text, search_values },
   };
 }

@@ -23,15 +23,8 @@ export interface Sought {
   readonly onTurn?: (() => void) | undefined;
 }
 
-/** A page by number. */
-interface NumberedPage {
-  readonly records: readonly PresentedToken[];
-  /** The number of matches. Above `MAX_TOTAL` the exact number is unknown. */
-  readonly total: number;
-}
-
 /**
- * Resolves to a page by number and the total, counting at most `most` + 1 tokens. If the store cannot find the page at
+ * Resolves to the records of a page by number and the total, counting at most `most` + 1 tokens. If the store cannot find the page at
  * once, reads the tokens up to the page in slices, so that other calls wait for one slice only.
  */
 export async function findPage(
@@ -41,7 +34,7 @@ export async function findPage(
   caller: Caller,
   world: World,
   most = MAX_TOTAL,
-): Promise<NumberedPage> {
+) {
   const { filter, isExact } = sought;
   if (!isExact) return findGoverned(sought, request, now, caller, world, most);
   const { records: found, total } = await world.store.findTokens(filter, request, now);
@@ -124,7 +117,7 @@ async function findGoverned(
   caller: Caller,
   world: World,
   most: number,
-): Promise<NumberedPage> {
+) {
   const page: string[] = [];
   let total = 0;
   for await (const { id } of reachable(sought, undefined, now, caller, world)) {

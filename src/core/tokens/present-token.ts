@@ -20,13 +20,6 @@ import {
   type UnsealedToken,
 } from './token-codec.ts';
 
-/** A token in the form that a caller may see. */
-interface Presented {
-  readonly details: PresentedDetails;
-  readonly transform: Transform;
-  readonly text: JsonText;
-}
-
 /**
  * Performs step 7 of the request path: returns the token in the form that the caller's governing rule allows; undefined
  * without access. A masked or redacted read never opens the plaintext. `id` is the requested id; `most` limits the
@@ -38,7 +31,7 @@ export function presentToken(
   id: string,
   record: PresentedToken,
   most?: Transform,
-): Presented | undefined {
+) {
   const columns = presentedColumns(record);
   const opened = openGoverned(keyring, grants, 'token:read', id, record, columns, most);
   if (opened === undefined) return undefined;
@@ -46,14 +39,10 @@ export function presentToken(
   return { details, transform, text: tokenText(record, columns, details, data) };
 }
 
-/** A token with the JSON text of its presented data. */
-interface OpenedGoverned {
-  readonly details: PresentedDetails;
-  readonly transform: Transform;
-  readonly data: string | undefined;
-}
-
-/** Returns a token's details and presented data under the governing rule for a permission; undefined without access. */
+/**
+ * Returns a token's details and the JSON text of its presented data, under the governing rule for a permission;
+ * undefined without access.
+ */
 export function openGoverned(
   keyring: TenantKeyring,
   grants: Grants,
@@ -62,9 +51,9 @@ export function openGoverned(
   record: PresentedToken,
   columns = presentedColumns(record),
   most: Transform = 'reveal',
-): OpenedGoverned | undefined {
-  if (most === 'reveal' && transformOfEveryToken(grants, permission) === 'reveal') {
-    return { transform: 'reveal', ...openFull(keyring, id, record, columns) };
+) {
+  if (most === 'reveal' && transformOfEveryToken(grants, permission) === most) {
+    return { transform: most, ...openFull(keyring, id, record, columns) };
   }
   const { details, masked } = openPresented(keyring, id, record, columns);
   const governing = governingTransform(grants, permission, { id, containers: details.containers });

@@ -49,21 +49,9 @@ export interface UnsealedToken extends Omit<ClearColumns, keyof KeyIds> {
 
 /** Seals a token under the newest data key. The token's blind indexes and fingerprint must use the newest index key. */
 export function sealToken(keyring: TenantKeyring, unsealed: UnsealedToken, contents: TokenContents): TokenRecord {
-  const { id, tenant_id, type, created_by, created_at, modified_by, modified_at } = unsealed;
-  const { expires_at, revision, active_month } = unsealed;
+  const { id, tenant_id, type, created_at, expires_at, revision, active_month } = unsealed;
   const { key_id, index_key_id } = keyring.keyIds;
-  const columns = {
-    type,
-    created_by,
-    created_at,
-    modified_by,
-    modified_at,
-    expires_at,
-    revision,
-    key_id,
-    index_key_id,
-  };
-  const clear = packClear(columns);
+  const clear = packClear(unsealed, keyring.keyIds);
   const details = encodeDetails(contents.details);
   const definition = encodeDefinition(type, contents.definition);
   const presented = `${details}\n${definition}\n${contents.masked ?? ''}`;
@@ -85,32 +73,20 @@ export function sealToken(keyring: TenantKeyring, unsealed: UnsealedToken, conte
   };
 }
 
-/** The contents of `presented`, the sealed value for reads that do not reveal. */
-export interface OpenedPresented {
-  readonly details: PresentedDetails;
-  /** The JSON text of the masked form. When it is absent, a caller that may see only the mask gets a redacted token. */
-  readonly masked: string | undefined;
-  /** The text for `decodeDefinition`. Only callers with write access receive the definition. */
-  readonly definitionText: string;
-}
-
 /**
- * Opens the sealed value `presented` of a token. `id` is the requested id, and `columns` are the clear columns of the
- * record. Throws `integrity_failure`.
+ * Opens the sealed value `presented` of a token, for reads that do not reveal. `id` is the requested id, and the last
+ * parameter has the clear columns of the record. Throws `integrity_failure`.
  */
-export function openPresented(
-  keyring: TenantKeyring,
-  id: string,
-  record: ScannedToken,
-  { revision }: ClearColumns,
-): OpenedPresented {
+export function openPresented(keyring: TenantKeyring, id: string, record: ScannedToken, { revision }: ClearColumns) {
   const text = keyring.open(contextOf(id, record.clear, revision, 'presented'), record.presented);
   const { details, end } = decodeDetails(text);
   const definitionEnd = text.indexOf('\n', end + 1);
   const masked = text.slice(definitionEnd + 1);
   return {
     details,
+    /** The JSON text of the masked form. If it is absent, a caller that may see only the mask gets a redacted token. */
     masked: masked === '' ? undefined : masked,
+    /** The text for `decodeDefinition`. Only callers with write access receive the definition. */
     definitionText: text.slice(end + 1, definitionEnd),
   };
 }
@@ -119,19 +95,14 @@ export function openPresented(
  * Opens the sealed value `full` of a token: the details and the JSON text of `data`. Takes the same parameters as
  * `openPresented`, and throws `integrity_failure`.
  */
-export function openFull(
-  keyring: TenantKeyring,
-  id: string,
-  record: PresentedToken,
-  { revision }: ClearColumns,
-): { readonly details: PresentedDetails; readonly data: string } {
+export function openFull(keyring: TenantKeyring, id: string, record: PresentedToken, { revision }: ClearColumns) {
   const text = keyring.open(contextOf(id, record.clear, revision, 'full'), record.full);
   const { details, end } = decodeDetails(text);
   return { details, data: text.slice(end + 1) };
 }
 
-/** Opens a whole record for a change. Throws `integrity_failure`. */
-export function openToken(keyring: TenantKeyring, id: string, record: TokenRecord): OpenedToken {
+/** Opens a whole record for a change, in the form that `sealToken` accepts. Throws `integrity_failure`. */
+export function openToken(keyring: TenantKeyring, id: string, record: TokenRecord) {
   const columns = recordColumns(record);
   const { details, masked, definitionText } = openPresented(keyring, id, record, columns);
   const definition = decodeDefinition(columns.type, definitionText);
@@ -141,12 +112,6 @@ export function openToken(keyring: TenantKeyring, id: string, record: TokenRecor
     unsealed: { id, tenant_id, active_month, ...columns },
     contents: { data: full.data, masked, details: parseDetails(details), definition },
   };
-}
-
-/** A token in the form that `sealToken` accepts. */
-export interface OpenedToken {
-  readonly unsealed: UnsealedToken;
-  readonly contents: TokenContents;
 }
 
 /** Returns the details with parsed metadata. Replies use the text instead. */

@@ -68,13 +68,6 @@ function checkMetadata(members: number): void {
   if (members > MAX_METADATA) throw invalid('metadata', `must have at most ${MAX_METADATA} members`);
 }
 
-interface Updated {
-  readonly unsealed: UnsealedToken;
-  readonly contents: TokenContents;
-  /** The blind indexes of the new fingerprint, under each index key in use. */
-  readonly fingerprints: readonly Uint8Array[];
-}
-
 async function attempt(
   id: string,
   body: UpdateToken,
@@ -127,7 +120,7 @@ async function attempt(
   // Without read access, the reply must depend neither on the stored data nor on a duplicate (decisions §6).
   const shown = unread
     ? showToken(unsealed, { containers, expires_at: contents.details.expires_at }, undefined)
-    : showUpdated(caller, { unsealed, contents, fingerprints }, original);
+    : showUpdated(caller, unsealed, contents, original, fingerprints);
   const revealed = !unread && governingTransform(grants, 'token:update', { id, containers }) === 'reveal';
   const audit = caller.trail.changed([id], after.revision, { shown, revealed });
   const replaced = await world.store.replaceToken(after, indexes, { revision: before.revision, now }, audit);
@@ -213,10 +206,13 @@ async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { t
   return undefined;
 }
 
+/** Returns the updated token. `original` is a duplicate with one of the fingerprints. */
 function showUpdated(
   { tenant, grants }: Caller,
-  { unsealed, contents, fingerprints }: Updated,
+  unsealed: UnsealedToken,
+  contents: TokenContents,
   original: TokenRecord | undefined,
+  fingerprints: readonly Uint8Array[],
 ): Shown<Token> {
   const { details, definition } = contents;
   if (original) {
