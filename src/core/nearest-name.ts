@@ -23,11 +23,7 @@ export function didYouMean(name: string, known: readonly string[]): string {
 /**
  * Returns the hint for an unknown name: the nearest known name, else `all`; undefined when there are no known names.
  */
-export function nearestHint(
-  name: string,
-  known: readonly string[],
-  all = `known are ${known.join(', ')}`,
-): string | undefined {
+export function nearestHint(name: string, known: readonly string[], all = `known are ${known.join(', ')}`) {
   const near = nearestName(name, known);
   if (near !== undefined) return `did you mean ${near}?`;
   return known.length === 0 ? undefined : all;

@@ -6,10 +6,7 @@ export type MemberErrors = Readonly<Record<string, readonly string[]>>;
 /**
  * Returns one line `path: message` for each message; empty for a problem without members. `nameOf` translates a path.
  */
-export function memberLines(
-  errors: MemberErrors | null | undefined,
-  nameOf = (path: string): string => path,
-): readonly string[] {
+export function memberLines(errors: MemberErrors | null | undefined, nameOf = (path: string): string => path) {
   return Object.entries(errors ?? {}).flatMap(([path, messages]) =>
     messages.map((message) => `${nameOf(path)}: ${message}`),
   );

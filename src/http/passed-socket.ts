@@ -8,10 +8,7 @@ const FIRST_FD = 3;
  * Returns the file descriptor of the socket that systemd has passed to this process (sd_listen_fds(3)); undefined
  * without one. Throws the fault `usage` for several sockets.
  */
-export function passedSocket(
-  env: Readonly<Record<string, string | undefined>>,
-  pid: number = process.pid,
-): number | undefined {
+export function passedSocket(env: Readonly<Record<string, string | undefined>>, pid: number = process.pid) {
   const { LISTEN_PID, LISTEN_FDS } = env;
   if (LISTEN_PID !== String(pid) || LISTEN_FDS === undefined || LISTEN_FDS === '0') return undefined;
   if (LISTEN_FDS === '1') return FIRST_FD;

@@ -140,12 +140,8 @@ function sentBody(bytes: Buffer | undefined): SentBody {
  * Reads a body that has not fully arrived. Resolves to undefined if it is longer than `limit`. `hold` reserves bytes; it
  * returns false when the daemon holds too many.
  */
-function collect(
-  request: IncomingMessage,
-  limit: number,
-  hold: (bytes: number) => boolean,
-): Promise<Buffer | undefined> {
-  return new Promise((resolve, reject) => {
+function collect(request: IncomingMessage, limit: number, hold: (bytes: number) => boolean) {
+  return new Promise<Buffer | undefined>((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
 

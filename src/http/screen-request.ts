@@ -10,12 +10,8 @@ const ORIGIN_FORM = /^\/[\x21\x22\x24-\x7e]*$/;
  * undefined. Node checks the grammar; this function checks the rules that Node leaves to the application. `keyHeader`
  * is in lower case.
  */
-export function createScreen(
-  limits: Limits,
-  keyHeader: string,
-  isOwnHost: (host: string) => boolean,
-): (request: IncomingMessage) => ProblemCode | undefined {
-  return (request) => {
+export function createScreen(limits: Limits, keyHeader: string, isOwnHost: (host: string) => boolean) {
+  return (request: IncomingMessage): ProblemCode | undefined => {
     const { headers, rawHeaders, url = '' } = request;
     let [hosts, keys, types, size] = [0, 0, 0, 0];
     for (let i = 0; i < rawHeaders.length; i += 2) {

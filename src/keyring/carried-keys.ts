@@ -43,12 +43,7 @@ function carriedKeys(make: (name: (typeof CARRIED)[number], index: number) => Ui
  *     offset  0                32              64                96            128        160
  *             API-key hash 32  audit chain 32  audit sealing 32  tombstone 32  anchor 32  audit index 32
  */
-export function sealCarriedKeys(
-  sodium: Sodium,
-  master: Uint8Array,
-  vault: VaultIdentity,
-  keys: CarriedKeys,
-): Uint8Array {
+export function sealCarriedKeys(sodium: Sodium, master: Uint8Array, vault: VaultIdentity, keys: CarriedKeys) {
   const bytes = new Uint8Array(CARRIED.length * KEY_BYTES);
   for (const [index, name] of CARRIED.entries()) bytes.set(keys[name], index * KEY_BYTES);
   const wrapping = deriveFromMaster(sodium, master, 'carried_wrapping');

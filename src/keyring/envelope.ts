@@ -110,13 +110,7 @@ export function openEnvelope(sodium: Sodium, key: Uint8Array, context: Uint8Arra
 }
 
 /** Seals a padded text, as `sealEnvelope` does. */
-export function sealText(
-  sodium: Sodium,
-  key: Uint8Array,
-  keyId: number,
-  context: Uint8Array,
-  text: string,
-): Uint8Array {
+export function sealText(sodium: Sodium, key: Uint8Array, keyId: number, context: Uint8Array, text: string) {
   const padded = padText(text);
   const envelope = sealEnvelope(sodium, key, keyId, context, padded);
   padded.fill(0);

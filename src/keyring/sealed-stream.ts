@@ -37,11 +37,7 @@ type Passphrase = Extract<Credential, { readonly kind: 'passphrase' }>;
  * `layout` is 0x01. The additional data of the first chunk is everything before it, so the chunk also authenticates the
  * head. Only the last chunk has the tag FINAL, and nothing follows it, so a truncated file is detected at its end.
  */
-export async function* sealStream(
-  sodium: LargeSodium,
-  seal: Seal,
-  pieces: AsyncIterable<string>,
-): AsyncGenerator<Uint8Array> {
+export async function* sealStream(sodium: LargeSodium, seal: Seal, pieces: AsyncIterable<string>) {
   const { key, reached } = await newStreamKey(sodium, seal);
   const { state, header } = sodium.crypto_secretstream_xchacha20poly1305_init_push(key);
   key.fill(0);
@@ -70,11 +66,7 @@ export async function* sealStream(
  * Yields the bytes that were sealed, and verifies each chunk before yielding it. Only the end of the iteration proves
  * that the file is complete. Throws the fault `wrong_credential`, or `damaged` for altered bytes.
  */
-export async function* openStream(
-  sodium: LargeSodium,
-  opener: Opener,
-  pieces: AsyncIterable<Uint8Array>,
-): AsyncGenerator<Uint8Array> {
+export async function* openStream(sodium: LargeSodium, opener: Opener, pieces: AsyncIterable<Uint8Array>) {
   const source = byteSource(pieces);
   const fixed = await source.exactly(SEALED_MAGIC.length + 2);
   if (!fixed.subarray(0, SEALED_MAGIC.length).equals(SEALED_MAGIC) || fixed[SEALED_MAGIC.length] !== LAYOUT) {

@@ -80,11 +80,7 @@ export async function findSlot(header: VaultHeader, credential: Credential): Pro
  * copies of the file; only a new master key prevents its use on later ones. `named` is the slot's number or its label.
  * Throws `conflict` for the last slot.
  */
-export async function removeSlot(
-  header: VaultHeader,
-  master: Uint8Array,
-  named: number | string,
-): Promise<VaultHeader> {
+export async function removeSlot(header: VaultHeader, master: Uint8Array, named: number | string) {
   verifyHeader(await loadSodium(), header, master);
   const removed = listSlots(header).find(({ slot, label }) => named === slot || named === label);
   if (removed === undefined) {

@@ -20,10 +20,7 @@ export async function unlockMasterKey(header: VaultHeader, credential: Credentia
  * Returns the master key and the slot that the credential opened; the caller wipes the key. Checks every
  * slot before any derivation runs, and tries only slots of the credential's kind. Throws as `unlockMasterKey` does.
  */
-export async function openSlot(
-  header: VaultHeader,
-  credential: Credential,
-): Promise<{ readonly master: Uint8Array; readonly slot: number; readonly label: string }> {
+export async function openSlot(header: VaultHeader, credential: Credential) {
   checkHeaderShape(header);
   const slots = header.slots.map(({ slot, bytes }) => ({ number: slot, slot: decodeSlot(slot, bytes) }));
   const candidates = slots.filter(({ slot }) => slot.kind === credential.kind);

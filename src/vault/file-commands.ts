@@ -31,11 +31,7 @@ const running = new Map<string, Promise<object>>();
  * continue meanwhile. A second call for the same command gets the result of the first. Rejects with `internal_error`,
  * whose detail says what is wrong with the file or its key.
  */
-export function runOnFile(
-  command: ThreadCommand,
-  file: string,
-  credential: () => Promise<Credential>,
-): Promise<object> {
+export function runOnFile(command: ThreadCommand, file: string, credential: () => Promise<Credential>) {
   const name = `${command} ${file}`;
   const first = running.get(name);
   if (first !== undefined) return first;

@@ -62,10 +62,7 @@ async function sealOf(sodium: LargeSodium, named: NamedSeal): Promise<Seal> {
 export type NamedOpener = { readonly secret: string } | { readonly passphrase: string };
 
 /** Returns the bytes that `sealPieces` sealed. Throws the faults `wrong_credential`, `damaged`. */
-export async function openPieces(
-  named: NamedOpener,
-  pieces: AsyncIterable<Uint8Array>,
-): Promise<AsyncGenerator<Uint8Array>> {
+export async function openPieces(named: NamedOpener, pieces: AsyncIterable<Uint8Array>) {
   const [{ openStream }, { parseTransferKey }] = await Promise.all([
     import('../keyring/sealed-stream.ts'),
     import('../keyring/transfer-key.ts'),

@@ -225,11 +225,7 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
 }
 
 /** Writes the first records of a new vault: its clock note, the first entry of its audit and its first tenant. */
-export async function writeFirstRecords(
-  parts: VaultParts,
-  header: VaultHeader,
-  tenantName: string,
-): Promise<CreatedTenant> {
+export async function writeFirstRecords(parts: VaultParts, header: VaultHeader, tenantName: string) {
   const { createTenant } = await import('../core/tenants/create-tenant.ts');
   const { store, keyring } = parts;
   const world = createWorld(parts);

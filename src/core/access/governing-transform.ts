@@ -27,11 +27,7 @@ function plainTransform({ plain }: Grants, permission: Permission): Transform | 
 }
 
 /** Returns the first rule in ascending priority that matches the token and grants the permission. */
-export function governingRule(
-  { rules }: Pick<Grants, 'rules'>,
-  permission: Permission,
-  token: TokenFacts,
-): AccessRule | undefined {
+export function governingRule({ rules }: Pick<Grants, 'rules'>, permission: Permission, token: TokenFacts) {
   return rules.find((each) => each.permissions.includes(permission) && matches(each, token));
 }
 

@@ -54,10 +54,7 @@ function ownVisibility(grants: Grants, permission: Permission, keyring: TenantKe
 }
 
 /** Returns the tokens that a rule matches. The only list is empty when the rule matches every token. */
-export function ruleVisibility(
-  rule: AccessRule,
-  keyring: TenantKeyring,
-): Visibility & { readonly lists: readonly AllOf[] } {
+export function ruleVisibility(rule: AccessRule, keyring: TenantKeyring) {
   return { lists: [ruleConditions(rule, keyring)], exact: !rule.conditions?.some(comparesPartOfSegment) };
 }
 

@@ -89,11 +89,7 @@ export async function findBegunPrune(parts: CheckpointParts): Promise<PruneMark>
   return { blind, sequence: place.sequence, through };
 }
 
-async function lastPlace(
-  { store, keyring }: CheckpointParts,
-  subject: AuditSubject,
-  before: number,
-): Promise<AuditPlace | undefined> {
+async function lastPlace({ store, keyring }: CheckpointParts, subject: AuditSubject, before: number) {
   const places = await store.findAudited([keyring.auditSubject(subject)], before);
   return places.find(({ chain }) => chain === ROOT_CHAIN);
 }
@@ -142,10 +138,7 @@ export async function firstSequence({ store }: Pick<AuditParts, 'store'>): Promi
 }
 
 /** Yields the events that keep the state of the records at a checkpoint. Rejects with `BrokenAudit`. */
-export async function* keptEvents(
-  { store, keyring }: AuditParts,
-  { begin, place, through }: FoundCheckpoint,
-): AsyncGenerator<PlacedEvent> {
+export async function* keptEvents({ store, keyring }: AuditParts, { begin, place, through }: FoundCheckpoint) {
   for (let after = begin - 1; after < place.sequence - 1; ) {
     const rows = await store.readAudit(ROOT_CHAIN, after, Math.min(PAGE, place.sequence - 1 - after));
     for (const row of rows) {

@@ -1,6 +1,6 @@
 import type { Instant, Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
-import { type AuditEvent, decodeEvents, type TimedEvent } from './audit-event.ts';
+import { decodeEvents, type TimedEvent } from './audit-event.ts';
 import { NO_LINK, ROOT_CHAIN } from './audit-link.ts';
 import { notedPlaces } from './chain-events.ts';
 import { mergeChains } from './merge-chains.ts';
@@ -119,11 +119,7 @@ async function checkPlace(store: AuditParts['store'], place: AuditHead, end: num
 }
 
 /** Returns the events of the row after `head`. Throws `BrokenAudit` if `entry` is not that row. */
-function openNext(
-  keyring: AuditParts['keyring'],
-  head: AuditHead,
-  entry: AuditEntry | undefined,
-): readonly PlacedEvent[] {
+function openNext(keyring: AuditParts['keyring'], head: AuditHead, entry: AuditEntry | undefined) {
   const next = { chain: head.chain, sequence: head.sequence + 1 };
   if (entry?.sequence !== next.sequence) throw new BrokenAudit(next, 'is missing');
   const { sequence, at, sealed, link } = entry;
@@ -137,11 +133,7 @@ function openNext(
  * Resolves to the event at a place. Checks the link of its row to the previous row, or to `before` if that is the
  * previous row. Rejects with `BrokenAudit`.
  */
-export async function openPlace(
-  { store, keyring }: AuditParts,
-  place: AuditPlace,
-  before: AuditHead = START,
-): Promise<AuditEvent> {
+export async function openPlace({ store, keyring }: AuditParts, place: AuditPlace, before: AuditHead = START) {
   const { chain, sequence, n } = place;
   const isFirst = before.chain === chain && before.sequence === sequence - 1;
   const entries = await store.readAudit(chain, isFirst ? sequence - 1 : sequence - 2, isFirst ? 1 : 2);
@@ -153,10 +145,7 @@ export async function openPlace(
 }
 
 /** Returns the events of a row without checking the chain. Throws `BrokenAudit` for a row that does not open. */
-export function openRow(
-  keyring: AuditParts['keyring'],
-  { chain, sequence, at, sealed, link }: AuditEntry,
-): readonly PlacedEvent[] {
+export function openRow(keyring: AuditParts['keyring'], { chain, sequence, at, sealed, link }: AuditEntry) {
   try {
     const events = decodeEvents(at, keyring.openAuditEvent(at, sealed));
     return events.map((timed, index) => ({ chain, sequence, n: index + 1, link, ...timed }));

@@ -55,12 +55,7 @@ export function validate<Id extends OperationId>(
  * Checks a part of a body as if it were the whole body of another operation, and returns it without null members.
  * Throws `invalid_request`.
  */
-export function validateBody<Id extends OperationId>(
-  id: Id,
-  schema: Schema,
-  part: Json,
-  bodies: BodyValidators,
-): BodyOf<Id> {
+export function validateBody<Id extends OperationId>(id: Id, schema: Schema, part: Json, bodies: BodyValidators) {
   const body = dropNulls(schema, part);
   const errors = check(bodies[id], schema, body);
   if (errors !== undefined) throw new Problem('invalid_request', { errors });

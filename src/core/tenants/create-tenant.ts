@@ -2,7 +2,7 @@ import type { Application } from '../../contract/application.ts';
 import { PERMISSIONS, type Permission } from '../../contract/permissions.ts';
 import type { Tenant } from '../../contract/tenant.ts';
 import { generateApiKey } from '../applications/api-key.ts';
-import { type OpenedApplication, sealApplication, showApplication } from '../applications/application-codec.ts';
+import { sealApplication, showApplication } from '../applications/application-codec.ts';
 import type { AuditDraft } from '../audit/ports.ts';
 import type { World } from '../handler.ts';
 import type { ApplicationRecord, TenantKeyring } from '../ports.ts';
@@ -62,12 +62,7 @@ export async function showTenants(world: World): Promise<readonly Tenant[]> {
   );
 }
 
-function managementApplication(
-  world: World,
-  keyring: TenantKeyring,
-  tenant_id: string,
-  created_by: string,
-): { readonly application: OpenedApplication; readonly key: string } {
+function managementApplication(world: World, keyring: TenantKeyring, tenant_id: string, created_by: string) {
   const key = generateApiKey(world.random);
   const permissions = (Object.keys(PERMISSIONS) as Permission[]).filter((name) =>
     (PERMISSIONS[name].types as readonly string[]).includes('management'),

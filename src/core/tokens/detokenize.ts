@@ -116,11 +116,7 @@ function textOf(template: Template | undefined): Json | JsonText {
  * Reads the tokens and sets the value of each reference. Rejects with `invalid_request` for tokens that the caller may
  * not use.
  */
-async function fill(
-  references: ReadonlyMap<string, readonly Reference[]>,
-  caller: Caller,
-  world: World,
-): Promise<void> {
+async function fill(references: ReadonlyMap<string, readonly Reference[]>, caller: Caller, world: World) {
   const now = world.clock.now();
   const pace = createPace();
   const unusable = createErrors('invalid_request', MAX_BATCH);

@@ -1,4 +1,4 @@
-import type { IndexPurpose, TenantKeyring, TokenCondition, TokenIndexes, TokenRecord } from '../ports.ts';
+import type { IndexPurpose, TenantKeyring, TokenIndexes, TokenRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { containerPrefixes } from './containers.ts';
 
@@ -12,11 +12,7 @@ export function metadataText(key: string, value: string): string {
 }
 
 /** Returns the condition for tokens with a value. It covers each index key in use. */
-export function indexed(
-  keyring: TenantKeyring,
-  purpose: IndexPurpose,
-  value: string,
-): Extract<TokenCondition, { readonly index_in: unknown }> {
+export function indexed(keyring: TenantKeyring, purpose: IndexPurpose, value: string) {
   return { index_in: [keyring, ...keyring.formerIndexKeys].map((key) => key.blindIndex(purpose, value)) };
 }
 

@@ -54,11 +54,7 @@ function patternOf(source: string): RegExp {
   return pattern;
 }
 
-function validateMembers(
-  object: string,
-  members: Readonly<Record<string, MemberRule>>,
-  data: Json,
-): Record<string, string[]> {
+function validateMembers(object: string, members: Readonly<Record<string, MemberRule>>, data: Json) {
   if (!isJsonObject(data)) return { data: [`must be an object: ${object} with ${namesOf(members)}`] };
   const errors: Record<string, string[]> = {};
   for (const [name, rule] of Object.entries(members)) {
