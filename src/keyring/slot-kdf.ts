@@ -28,12 +28,6 @@ const COST_BOUNDS = {
  */
 const MAX_WORK = COST_BOUNDS.passes.max * COST_BOUNDS.memory_kib.max;
 
-/** The two halves of the derived bytes. The commitment may be stored; the key-encryption key (KEK) may not. */
-export interface SlotKeys {
-  readonly commitment: Uint8Array;
-  readonly kek: Uint8Array;
-}
-
 export function isWithinBounds(cost: PassphraseCost): boolean {
   return (['passes', 'memory_kib'] as const).every((name) => {
     const { min, max } = COST_BOUNDS[name];
@@ -47,15 +41,16 @@ export function isBearable(costs: readonly PassphraseCost[]): boolean {
 }
 
 /**
- * Returns a slot's KEK and its commitment, the halves of 64 derived bytes: keyed BLAKE2b over the salt for a key file,
- * Argon2id for a passphrase. The caller checks `cost`, which only a passphrase uses, and wipes the KEK.
+ * Returns a slot's key-encryption key (KEK) and its commitment, the halves of 64 derived bytes: keyed BLAKE2b over the
+ * salt for a key file, Argon2id for a passphrase. The commitment may be stored; the KEK may not. The caller checks
+ * `cost`, which only a passphrase uses, and wipes the KEK.
  */
 export async function deriveSlotKeys(
   sodium: Pick<Sodium, 'crypto_generichash'>,
   credential: Credential,
   salt: Uint8Array,
   cost: PassphraseCost,
-): Promise<SlotKeys> {
+) {
   let derived: Uint8Array;
   if (credential.kind === 'key_file') {
     const message = encodeFields('token-vault key file', salt);

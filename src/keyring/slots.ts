@@ -1,26 +1,17 @@
 import { Fault } from '../core/fault.ts';
-import type { Instant, VaultHeader } from '../core/ports.ts';
+import type { VaultHeader } from '../core/ports.ts';
 import type { CreateKeyringOptions } from './create-keyring.ts';
-import { CREDENTIAL_NAMES, type Credential, type CredentialKind, checkNewCredential } from './credential.ts';
+import { CREDENTIAL_NAMES, type Credential, checkNewCredential } from './credential.ts';
 import { headerMac, MAX_SLOTS, verifyHeader } from './header-mac.ts';
 import { decodeSlot, wrapMasterKey } from './slot.ts';
 import { loadSodium } from './sodium.ts';
 import { openSlot } from './unlock-master-key.ts';
 
-/** The public facts of one slot. */
-export interface SlotSummary {
-  readonly slot: number;
-  readonly kind: CredentialKind;
-  readonly created_at: Instant;
-  /** Absent for a slot without a label. */
-  readonly label?: string;
-}
-
 /**
- * Returns the slots in order of number. Needs no key, so the result is only as reliable as the file until the vault is
+ * Returns the public facts of the slots, in order of number. `label` is absent for a slot without a label. Needs no key, so the result is only as reliable as the file until the vault is
  * unlocked.
  */
-export function listSlots(header: VaultHeader): readonly SlotSummary[] {
+export function listSlots(header: VaultHeader) {
   return header.slots
     .map(({ slot, bytes }) => {
       const { kind, created_at, label } = decodeSlot(slot, bytes);

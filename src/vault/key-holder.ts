@@ -1,8 +1,8 @@
 import { createAudit } from '../core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
-import type { FileStore } from '../core/maintenance-ports.ts';
 import type { Clock, Keyring, Store, VaultHeader } from '../core/ports.ts';
 import type { Credential } from '../keyring/credential.ts';
+import { followMasterKey } from '../keyring/follow-master-key.ts';
 import { openClockNote } from '../maintenance/clock-note.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
 import type { StorePlace } from './place.ts';
@@ -34,79 +34,47 @@ export interface OpenedKeyHolder extends KeyHolder {
   close(): Promise<void>;
 }
 
-export interface OpenedFileHolder extends OpenedKeyHolder {
-  readonly store: FileStore;
-}
-
 /**
  * Opens a vault for the holder of its key. Its audit is strict: a change is complete only when its entry is durable.
  * Rejects as `openVault` and `openStoreVault` do.
  */
 export async function openForKeyHolder(options: KeyHolderOptions): Promise<OpenedKeyHolder> {
-  return options.store === undefined ? openFileForKeyHolder(options) : openStoreForKeyHolder(options);
+  if (options.store === undefined) return openFileForKeyHolder(options);
+  const { openStore } = await import('./open-store.ts');
+  return unlock(await openStore(options.store), options);
 }
 
 /** Opens a vault file as `openForKeyHolder` does. */
-export async function openFileForKeyHolder({
-  file,
-  credential,
-  clock,
-  isOpenHere,
-}: FileHolderOptions): Promise<OpenedFileHolder> {
-  const [{ openVaultFile }, { followMasterKey }] = await Promise.all([
-    import('../store/sqlite/file/open-vault-file.ts'),
-    import('../keyring/follow-master-key.ts'),
-  ]);
-  const { header, store } = await openVaultFile(file, { isOpenHere });
-  return unlock(store, { header, clock }, () => followMasterKey(header, credential, () => store.header()));
+export async function openFileForKeyHolder({ file, isOpenHere, ...holding }: FileHolderOptions) {
+  const { openVaultFile } = await import('../store/sqlite/file/open-vault-file.ts');
+  return unlock(await openVaultFile(file, { isOpenHere }), holding);
 }
 
-async function openStoreForKeyHolder({
-  store: place,
-  credential,
-  clock,
-}: StoreHolderOptions): Promise<OpenedKeyHolder> {
-  const [{ openStore }, { followMasterKey }] = await Promise.all([
-    import('./open-store.ts'),
-    import('../keyring/follow-master-key.ts'),
-  ]);
-  const { header, store, times } = await openStore(place);
-  return unlock(store, { header, clock, times }, () => followMasterKey(header, credential, () => store.header()));
-}
-
-interface Unlocking {
+interface Locked<Opened extends Store> {
+  readonly store: Opened;
   readonly header: VaultHeader;
-  readonly clock: Clock | undefined;
-  readonly times?: Times | undefined;
+  readonly times?: Times;
 }
 
 async function unlock<Opened extends Store>(
-  store: Opened,
-  { header: { vault_id }, clock, times }: Unlocking,
-  openKeys: () => Promise<Keyring>,
+  { store, header, times }: Locked<Opened>,
+  { credential, clock: given }: Holding,
 ): Promise<OpenedKeyHolder & { readonly store: Opened }> {
+  const { vault_id } = header;
   let keyring: Keyring | undefined;
-  try {
-    keyring = await openKeys();
-    // Never start before the last expiry, so that expired records stay hidden when the clock has gone back.
-    const { expired_at } = openClockNote({ keyring, vault_id }, await store.clockNote());
-    return holding(store, keyring, { vault_id, clock: clock ?? systemClock({ floor: expired_at, times }) });
-  } catch (error) {
-    await store.close();
-    keyring?.close();
-    throw error;
-  }
-}
-
-function holding<Opened extends Store>(
-  store: Opened,
-  keyring: Keyring,
-  { vault_id, clock }: Pick<OpenedKeyHolder, 'vault_id' | 'clock'>,
-): OpenedKeyHolder & { readonly store: Opened } {
-  const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
   const close = async () => {
     await store.close();
-    keyring.close();
+    keyring?.close();
   };
-  return { vault_id, store, keyring, clock, audit, close };
+  try {
+    keyring = await followMasterKey(header, credential, () => store.header());
+    // Never start before the last expiry, so that expired records stay hidden when the clock has gone back.
+    const { expired_at } = openClockNote({ keyring, vault_id }, await store.clockNote());
+    const clock = given ?? systemClock({ floor: expired_at, times });
+    const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
+    return { vault_id, store, keyring, clock, audit, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
 }

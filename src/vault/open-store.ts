@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../core/fault.ts';
-import type { Store, VaultHeader } from '../core/ports.ts';
+import type { Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { openVaultStore } from '../store/postgres/open-vault-store.ts';
 import { type DatabaseClock, startDatabaseClock } from './database-clock.ts';
@@ -12,20 +12,6 @@ const MAX_CLOCK_AGE_MS = 30_000;
 /** The pause between two attempts to reach the database. */
 const RETRY_MS = 500;
 
-/** A vault in a database, still locked. */
-export interface OpenedStore {
-  readonly header: VaultHeader;
-  /** The format of the tables. */
-  readonly format: number;
-  /**
-   * The store. Its `ping` also rejects with `vault_busy` when the time from the database is too old. Its `close` stops
-   * the clock.
-   */
-  readonly store: Store;
-  /** The time of the database. The processes of a vault differ by at most half a round trip each. */
-  readonly times: Times;
-}
-
 /** How long to wait for a database that is not reachable yet. */
 export interface StoreWait {
   readonly ms: number;
@@ -34,19 +20,16 @@ export interface StoreWait {
 }
 
 /**
- * Connects to the database of a vault and starts its clock. Rejects with the faults `store_missing`,
+ * Connects to the database of a vault and starts its clock. The vault is still locked. Rejects with the faults `store_missing`,
  * `store_unreachable` after the wait, `store_refused`, `store_insecure`, `store_outdated` and `newer_format`.
  */
-export async function openStore({ url, insecure }: StorePlace, wait?: StoreWait): Promise<OpenedStore> {
+export async function openStore({ url, insecure }: StorePlace, wait?: StoreWait) {
   const { header, format, store, readClock } = await whenReachable(() => openVaultStore(url, { insecure }), wait);
   try {
     const clock = await startDatabaseClock(readClock);
-    return {
-      header,
-      format,
-      store: withClock(store, clock),
-      times: { wall: clock.now, running: () => performance.now() },
-    };
+    // The processes of a vault differ by at most half a round trip each.
+    const times: Times = { wall: clock.now, running: () => performance.now() };
+    return { header, format, store: withClock(store, clock), times };
   } catch (error) {
     await store.close();
     throw error;

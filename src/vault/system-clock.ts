@@ -1,4 +1,4 @@
-import type { Clock, Instant } from '../core/ports.ts';
+import type { Instant } from '../core/ports.ts';
 import { runningTime } from '../core/running-time.ts';
 
 const HOUR = 60 * 60 * 1000;
@@ -12,11 +12,6 @@ export interface Times {
 }
 
 export const MACHINE: Times = { wall: () => Date.now(), running: runningTime };
-
-export interface SystemClock extends Clock {
-  /** Returns the wall-clock time at which the doubt about the clock ends, or undefined without a doubt. */
-  doubtedUntil(): Instant | undefined;
-}
 
 export interface ClockStart {
   /** The latest expiry that has passed. The clock never shows an earlier time. */
@@ -32,7 +27,7 @@ export interface ClockStart {
  * in doubt, so that nothing counts as expired. The clock notices jumps only when it is read, so read it from time to
  * time.
  */
-export function systemClock({ floor = 0, doubt = 0, times = MACHINE }: ClockStart = {}): SystemClock {
+export function systemClock({ floor = 0, doubt = 0, times = MACHINE }: ClockStart = {}) {
   const { wall, running } = times;
   let lastWall = wall();
   let lastRunning = running();
@@ -62,6 +57,7 @@ export function systemClock({ floor = 0, doubt = 0, times = MACHINE }: ClockStar
       look();
       return settled;
     },
+    /** Returns the wall-clock time at which the doubt about the clock ends, or undefined without a doubt. */
     doubtedUntil: () => {
       look();
       return doubted?.wall;

@@ -1,36 +1,29 @@
-import type { Keyring, Store } from '../core/ports.ts';
 import { doubtOf, noteOpening, noteSettled, pauseNotice } from '../maintenance/clock-note.ts';
-import { MACHINE, type SystemClock, systemClock, type Times } from './system-clock.ts';
+import type { KeyHolder } from '../maintenance/key-holder.ts';
+import { MACHINE, systemClock, type Times } from './system-clock.ts';
 
 /** The system's clock, compared with the vault's clock note. */
-export interface Timekeeper extends SystemClock {
-  /** Updates the clock note with the settled time. Rejects with `integrity_failure` when the note was altered. */
-  keep(): Promise<void>;
-  /** Returns a sentence if the clock is in doubt, else an empty list. */
-  notices(): readonly string[];
-}
+export type Timekeeper = Awaited<ReturnType<typeof openTimekeeper>>;
 
-interface TimekeeperParts {
-  readonly store: Store;
-  readonly keyring: Keyring;
-  readonly vault_id: string;
-}
+type Parts = Pick<KeyHolder, 'store' | 'keyring'> & { readonly vault_id: string };
 
 /**
  * Returns the clock of a vault and updates the vault's clock note. Rejects with `integrity_failure` when the note was
  * altered.
  */
-export async function openTimekeeper(parts: TimekeeperParts, times: Times = MACHINE): Promise<Timekeeper> {
+export async function openTimekeeper(parts: Parts, times: Times = MACHINE) {
   const wall = times.wall();
   const note = await noteOpening(parts, wall);
   const clock = systemClock({ floor: note.expired_at, doubt: doubtOf(note, wall), times });
   return {
     ...clock,
+    /** Updates the clock note with the settled time. Rejects with `integrity_failure` when the note was altered. */
     async keep() {
       const settled = clock.settled();
       if (settled > 0) await noteSettled(parts, settled);
     },
-    notices() {
+    /** Returns a sentence if the clock is in doubt, else an empty list. */
+    notices(): readonly string[] {
       const until = clock.doubtedUntil();
       return until === undefined ? [] : [pauseNotice(until)];
     },
