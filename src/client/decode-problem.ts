@@ -10,7 +10,6 @@ export interface DecodedProblem {
   readonly errors?: MemberErrors;
 }
 
-/** Returns the problem in the text of a body, or undefined for other text. */
 export function decodeProblem(bodyText: string | undefined): DecodedProblem | undefined {
   return readProblem(parseText(bodyText ?? ''));
 }

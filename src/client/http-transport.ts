@@ -136,7 +136,6 @@ export function unreachable(url: string, why: string, cause?: unknown): Fault {
   return new Fault('unreachable', `cannot reach ${url}: ${why}`, { ...(hint !== undefined && { hint }), cause });
 }
 
-/** Returns the fault for a response that another program sent. */
 export function notAVault(url: string, what: string): Fault {
   return new Fault('unreachable', `the server at ${url} is not a vault${what}`, {
     hint: `${CHECK_URL}: another program listens at this address`,

@@ -97,7 +97,6 @@ export function headerPrefixOf(given = 'SVC'): string {
   throw new Fault('usage', '--header-prefix must be letters, digits and dashes, beginning with a letter');
 }
 
-/** Returns the HTTP request for a call. */
 export function requestOf(call: Call, prefix: string): HttpRequest {
   const row: Operation = OPERATIONS[call.operation];
   const path = requestPath(row.path, call.params, call.query, encode);

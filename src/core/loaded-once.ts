@@ -1,4 +1,3 @@
-/** A loader that runs once. */
 export interface LoadedOnce<T> {
   (): Promise<T>;
   /** The result of the load; undefined before. */

@@ -29,7 +29,6 @@ export interface StaleTokens {
   readonly next?: string | undefined;
 }
 
-/** The wrapped keys of one tenant. */
 export interface KeysOfTenant {
   readonly tenant_id: string;
   readonly keys: readonly WrappedKey[];
@@ -116,7 +115,6 @@ export interface Maintenance {
    */
   pruneAudit(chain: string, first: number, last: number, blinds: readonly Uint8Array[]): Promise<void>;
 
-  /** Resolves to the last commit. */
   lastChange(): Promise<ChangeMark>;
   /**
    * Resolves to the findings that need no key: a damaged structure, and indexes and counters that differ from their

@@ -53,11 +53,9 @@ export interface MoveSource {
   close(): Promise<void>;
 }
 
-/** Makes a copy. */
 export interface MakeCopy {
   /** Writes all rows, and may read them again. */
   fill(write: WriteRows, rows: ReadRows): Promise<void>;
-  /** Checks the filled copy. */
   check(store: Store): Promise<void>;
 }
 

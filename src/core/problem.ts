@@ -51,7 +51,6 @@ export class Problem extends Error {
   }
 }
 
-/** Returns the `invalid_request` problem for one member. */
 export function invalid(path: string, message: string): Problem {
   return new Problem('invalid_request', { errors: { [path]: [message] } });
 }

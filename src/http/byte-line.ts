@@ -56,7 +56,6 @@ export function createByteLine(limit: number, maxWaiting: number) {
   };
 }
 
-/** Returns the problem of a body that finds no room. */
 export function busy(): Problem {
   return new Problem('vault_busy', { detail: 'The daemon is reading too many bodies; try again.' });
 }

@@ -48,7 +48,6 @@ export function createCors(origins: readonly string[], headerPrefix: string) {
      * prevent it (Fetch Metadata, §2).
      */
     isFromBrowser: (request: IncomingMessage): boolean => 'sec-fetch-site' in request.headers || allows(request),
-    /** Returns the CORS fields of the response to a request. */
     fields(request: IncomingMessage): readonly string[] {
       if (!allows(request)) return vary;
       return ['Access-Control-Allow-Origin', request.headers.origin ?? '', ...exposed, ...vary];

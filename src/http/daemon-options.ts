@@ -68,7 +68,6 @@ export interface DevControls {
   readonly reset?: (() => Promise<void>) | undefined;
 }
 
-/** The options of `startDaemon`. */
 export interface DaemonOptions {
   /** The address or name to listen on. Ignored when `socket` is given. */
   readonly host: string;
@@ -113,7 +112,6 @@ export interface DaemonOptions {
   readonly dev?: DevControls | undefined;
 }
 
-/** Throws the fault `usage` if the header prefix is not valid. */
 export function checkHeaderPrefix(prefix: string): void {
   if (new RegExp(HEADER_PREFIX).test(prefix)) return;
   throw new Fault('usage', 'the header prefix must be letters, digits and `-`, beginning with a letter');

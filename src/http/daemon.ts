@@ -31,7 +31,6 @@ const SMALL_REPLY = 64 * 1024;
 const MAX_DRAINS = 8;
 const CONSOLE_PATH = /^\/ui(?:[/?]|$)/;
 
-/** A running daemon. */
 export interface Daemon {
   /** The daemon's address, such as `http://127.0.0.1:8484` or `unix:/path.sock`. */
   readonly url: string;

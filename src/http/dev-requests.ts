@@ -190,7 +190,6 @@ export function createDevRequests({ controls, client, ...context }: DevContext) 
     return { actions, action, route, name };
   }
 
-  /** Answers a request of the console. */
   const ask: SendToDev = async ({ method, path, apiKey, body }, traceId) => {
     const { actions, action, name } = find(method, path);
     if (action === undefined) {

@@ -54,7 +54,6 @@ export async function listenForMetrics(
   isOwnHost = isLoopback(host) ? createHostCheck({ host, hostNames }, chosen) : () => true;
   return {
     url: `http://${urlHost(host)}:${chosen}${PATH}`,
-    /** Ends the listener and its connections. */
     stop(): void {
       server.close();
       server.closeAllConnections();

@@ -36,7 +36,6 @@ export type CollectedMetrics = readonly MetricObjectWithValues<MetricValue<strin
 export interface Metrics extends Meter, RequestMeter {
   /** Measures an open vault. */
   watchVault(figures: () => Promise<VaultFigures>): void;
-  /** Resolves to the present metrics. */
   collect(): Promise<CollectedMetrics>;
 }
 

@@ -1,7 +1,6 @@
 import { readFileSync, readlinkSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
 
-/** The first file descriptor that systemd passes. */
 const FIRST_FD = 3;
 
 /**

@@ -17,11 +17,9 @@ export interface Answered {
   readonly peer?: string | undefined;
   /** `performance.now()` when the request's headers were read. */
   readonly start?: number | undefined;
-  /** The length of the reply's body in bytes. */
   readonly bytes: number;
 }
 
-/** Writes complete lines. */
 export type WriteLines = (text: string) => void;
 
 let writeLines: WriteLines = (text) => void process.stderr.write(text);
@@ -101,7 +99,6 @@ const LINES = {
 /** `json` for machines, `text` for people. */
 export type LogFormat = keyof typeof LINES;
 
-/** Writes the line of an answered request. */
 export function logRequest(format: LogFormat, record: RequestRecord, reply: Reply, answered: Answered): void {
   writeLine(LINES[format](record, reply, answered));
 }

@@ -39,7 +39,6 @@ export function createTenantKey(
   return wrapped;
 }
 
-/** Wraps a key's bytes under the wrapping key. */
 export function wrapTenantKey(
   sodium: Sodium,
   wrappingKey: Uint8Array,

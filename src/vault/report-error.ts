@@ -12,7 +12,6 @@ export function errorReporter(write: (line: string) => void) {
   };
 }
 
-/** Writes such an error to standard error. */
 export const reportError = errorReporter((line) => process.stderr.write(line));
 
 /** Prints how many committed rows of an audit chain the database lacks, as after a failover that lost commits. */

@@ -28,7 +28,6 @@ export function holds(grants: Grants, permission: Permission): boolean {
 
 const STRENGTH = { redact: 0, mask: 1, reveal: 2 } as const satisfies Record<Transform, number>;
 
-/** Returns whether `a` reveals more than `b`. */
 export function showsMore(a: Transform, b: Transform): boolean {
   return STRENGTH[a] > STRENGTH[b];
 }

@@ -39,7 +39,6 @@ const LOCAL_ACTIONS = {
   moveVault: { code: 'vm', effect: 'none', summary: 'Move the vault' },
 } as const satisfies Record<string, AuditFacts & Pick<Operation, 'summary'>>;
 
-/** An event and its time. */
 export interface TimedEvent {
   readonly event: AuditEvent;
   readonly at: Instant;
@@ -91,7 +90,6 @@ export interface AuditEvent {
 
 const OPERATION_FACTS = Object.entries<Operation>(OPERATIONS).map(([id, { audit }]) => [id, audit] as const);
 
-/** The code and the effect of each action. */
 const AUDIT_FACTS: Readonly<Record<AuditedAction, AuditFacts>> = {
   ...(Object.fromEntries(OPERATION_FACTS) as Record<OperationId, AuditFacts>),
   ...LOCAL_ACTIONS,

@@ -19,7 +19,6 @@ export interface AuditedChange {
   readonly tenant_id: string | undefined;
 }
 
-/** The writer of audit events. */
 export type Audit = ReturnType<typeof createAudit>;
 
 export interface AuditParts {

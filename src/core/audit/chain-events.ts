@@ -23,7 +23,6 @@ export function encodePlace({ chain, sequence, link }: AuditHead): string {
   return [chain, sequence, Buffer.from(link).toString('base64url')].join(':');
 }
 
-/** Returns the place of a text from `encodePlace`. */
 export function decodePlace(text: string): AuditHead {
   const [chain = '', sequence, link = ''] = text.split(':');
   return { chain, sequence: Number(sequence), link: Buffer.from(link, 'base64url') };

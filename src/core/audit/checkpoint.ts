@@ -33,7 +33,6 @@ export interface Checkpoint {
   readonly chains: readonly AuditHead[];
 }
 
-/** Returns the entry of a checkpoint. */
 export function checkpointEvent({ through, latest, begin, digest, chains }: Checkpoint): AuditEvent {
   return {
     action: 'pruneAudit',
@@ -42,7 +41,6 @@ export function checkpointEvent({ through, latest, begin, digest, chains }: Chec
   };
 }
 
-/** Returns the checkpoint of an entry from `checkpointEvent`. */
 export function readCheckpoint({ entities }: AuditEvent): Checkpoint {
   const [through = '', latest, begin, digest = '', ...chains] = entities;
   return {

@@ -8,7 +8,6 @@ import { ROOT_CHAIN } from './audit-link.ts';
  */
 type PlaceInChain = readonly [sequence: number, n: number, entity: number];
 
-/** The place of a log entry in the audit. */
 export interface LogPlace {
   readonly chain: string;
   readonly place: PlaceInChain;

@@ -3,7 +3,6 @@ import type { AuditHead, AuditStore } from './ports.ts';
 
 /** The interval at which the watch reads the end of the audit for all waiting calls. */
 const POLL_MS = 100;
-/** The maximum number of waiting calls. */
 const MAX_WAITING = 64;
 
 interface Waiter {
@@ -11,7 +10,6 @@ interface Waiter {
   readonly wake: (isEnded: boolean) => void;
 }
 
-/** Returns the number of rows of all chains. */
 export function countRows(heads: readonly AuditHead[]): number {
   return heads.reduce((sum, { sequence }) => sum + sequence, 0);
 }
@@ -60,7 +58,6 @@ export function createLogWatch(store: Pick<AuditStore, 'auditHeads'>) {
       for (const { wake } of waiting) wake(true);
     },
 
-    /** Returns whether `end` was called. */
     hasEnded: () => isEnded,
   };
 }

@@ -63,7 +63,6 @@ export interface AuditHead {
   readonly link: Uint8Array;
 }
 
-/** The last row of a chain, with the time of the row. */
 export type ChainEnd = AuditHead & Pick<AuditEntry, 'at'>;
 
 /** Drafts the entries of the root chain about other chains; writes nothing. A store with one chain does not use it. */

@@ -47,7 +47,6 @@ export interface AuditParts {
   readonly keyring: Pick<Keyring, 'auditLink' | 'openAuditEvent'>;
 }
 
-/** A row with its opened events. */
 type WalkedRow = AuditEntry & { readonly placed: readonly PlacedEvent[] };
 
 /**

@@ -252,7 +252,6 @@ function noRoot(position: number): ExpressionError {
   return new ExpressionError('a path must start with data or metadata', position);
 }
 
-/** Parses a path. Leaves the cursor after the path. */
 function parsePath(cursor: Cursor): PathOperand {
   const position = cursor.at;
   const root = take(cursor, WORD);

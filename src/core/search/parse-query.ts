@@ -7,13 +7,11 @@ const DAY_MS = 24 * 60 * 60 * 1000;
 
 const MATCH_FIELDS = ['data', 'id', 'fingerprint', 'type', 'container', 'created_by', 'modified_by'] as const;
 const RANGE_FIELDS = ['created_at', 'modified_at', 'expires_at'] as const;
-/** The fields of clauses. */
 export const QUERY_FIELDS: readonly string[] = [...MATCH_FIELDS, 'metadata', ...RANGE_FIELDS];
 
 type MatchField = (typeof MATCH_FIELDS)[number];
 export type RangeField = (typeof RANGE_FIELDS)[number];
 
-/** A parsed search query. */
 export type Query =
   | { readonly kind: 'and'; readonly parts: readonly Query[] }
   | { readonly kind: 'or'; readonly parts: readonly Query[] }

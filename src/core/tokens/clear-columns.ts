@@ -100,7 +100,6 @@ export function madeBy(column: 'created_by' | 'modified_by', id: string): TokenC
   return { clear_in: { offset: column === 'created_by' ? CREATED_BY_AT : MODIFIED_BY_AT, from: bytes, to: bytes } };
 }
 
-/** Returns the condition for tokens that were modified in the range. */
 export function modifiedIn({ from, to }: TimeRange): TokenCondition {
   const [first, last] = [Math.max(from, 1), Math.min(to, 2 ** 48 - 1)].map((at) => {
     const bytes = Buffer.alloc(6);

@@ -10,7 +10,6 @@ import { invalid, Problem } from '../problem.ts';
 import { containerIndexes, otherIndexes } from './indexes.ts';
 import { DEFAULT_FINGERPRINT, type TokenDefinition, type TokenDetails } from './token-codec.ts';
 
-/** A token before its contents are derived. */
 type UnderivedToken = Omit<TokenDetails, 'fingerprint'> & {
   readonly type: TokenType;
   readonly data: Json;

@@ -85,7 +85,6 @@ export async function findAfter(
   return { records: await readAll(filter, ids, now, world), next: nextOf(found, limit) };
 }
 
-/** Returns the position of the last token of the page if more tokens follow. */
 function nextOf(found: readonly ScannedToken[], limit: number): ScanPosition | undefined {
   const last = found.length > limit ? found[limit - 1] : undefined;
   return last && { id: last.id, created_at: unpackClear(last.clear).created_at };

@@ -16,7 +16,6 @@ export function indexed(keyring: TenantKeyring, purpose: IndexPurpose, value: st
   return { index_in: [keyring, ...keyring.formerIndexKeys].map((key) => key.blindIndex(purpose, value)) };
 }
 
-/** Returns the blind indexes of containers and their prefixes. */
 export function containerIndexes(keyring: TenantKeyring, containers: readonly string[]): readonly Uint8Array[] {
   return [
     ...containerPrefixes(containers).map((path) => keyring.blindIndex('container_prefix', path)),
@@ -24,7 +23,6 @@ export function containerIndexes(keyring: TenantKeyring, containers: readonly st
   ];
 }
 
-/** Returns the blind indexes of metadata and search values. */
 export function otherIndexes(
   keyring: TenantKeyring,
   metadata: Readonly<Record<string, string>> = {},
