@@ -104,12 +104,9 @@ export function createClient(options: ClientOptions): VaultClient {
   return typedClient(options, async (call, signal) => {
     const { method, path: template }: Operation = OPERATIONS[call.operation];
     const path = requestPath(template, call.params, call.query, encodeURIComponent);
-    const sent = { method, headers: headersOf(call), ...(call.bodyText !== undefined && { body: call.bodyText }) };
-    const response = await (options.fetch ?? globalThis.fetch)(`${base}${path}`, {
-      ...sent,
-      signal,
-      redirect: 'error',
-    });
+    const body = call.bodyText !== undefined && { body: call.bodyText };
+    const sent = { method, headers: headersOf(call), ...body, signal, redirect: 'error' } as const;
+    const response = await (options.fetch ?? globalThis.fetch)(`${base}${path}`, sent);
     const { status, headers } = response;
     const after = headers.get('retry-after');
     return {

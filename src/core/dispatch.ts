@@ -53,22 +53,18 @@ export function createDispatch(world: World) {
 
   async function dispatch(call: Call): Promise<Reply> {
     const trace = traceOf(call, world.random);
-    let failure: unknown;
-    for (let tries = 1; ; tries += 1) {
-      try {
-        return await answer(call, trace);
-      } catch (error) {
-        failure = error;
-      }
-      if (tries === MAX_TRIES || !mayBeStale(failure)) break;
-      try {
+    try {
+      for (let tries = 1; ; tries += 1) {
+        try {
+          return await answer(call, trace);
+        } catch (error) {
+          if (tries === MAX_TRIES || !mayBeStale(error)) throw error;
+        }
         await world.keyring.refresh();
-      } catch (error) {
-        failure = error;
-        break;
       }
+    } catch (error) {
+      return failed(error, trace);
     }
-    return failed(failure, trace);
   }
 
   function failed(failure: unknown, { traceId }: Trace): Reply {

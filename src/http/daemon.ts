@@ -30,6 +30,7 @@ const SMALL_REPLY = 64 * 1024;
 /** The number of connections whose unread bodies are discarded at a time. */
 const MAX_DRAINS = 8;
 const CONSOLE_PATH = /^\/ui(?:[/?]|$)/;
+const TO_CONSOLE: AnswerOptions = { fields: ['Location', '/ui/', 'Content-Length', '0'] };
 
 export interface Daemon {
   /** The daemon's address, such as `http://127.0.0.1:8484` or `unix:/path.sock`. */
@@ -52,6 +53,8 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   checkDaemonOptions(options);
   const { limits, headerPrefix, tls, corsOrigins = [], meter } = options;
   const timeouts = { ...DEFAULT_TIMEOUTS, ...options.timeouts };
+  const { linger } = timeouts;
+  const { body: bodyLimit } = limits;
   const traceHeader = `${headerPrefix}-TRACE-ID`;
   const replayedHeader = `${headerPrefix}-IDEMPOTENT-REPLAYED`;
   const [keyHeader, idempotencyHeader, lowerTraceHeader] = [
@@ -96,27 +99,14 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
       reply = problemReply(new Problem('vault_busy'), made.traceId);
       bytes = bodyBytes(reply);
     }
-    const { route, operation, applicationId, allow, fields = [] } = more;
-    const { linger } = timeouts;
-    const all = [...cors.fields(response.req), ...fields, ...(reply.replayed ? [replayedHeader, 'true'] : [])];
-    writeReply(response, reply, {
-      traceHeader,
-      bytes,
-      allow,
-      fields: all,
-      close: stopping,
-      bodyLimit: limits.body,
-      linger,
-      drains,
-    });
-    if (more.isUnlogged) return;
+    const { route, operation, applicationId, allow } = more;
     const { req } = response;
+    const fields = [...cors.fields(req), ...(more.fields ?? []), ...(reply.replayed ? [replayedHeader, 'true'] : [])];
+    writeReply(response, reply, { traceHeader, bytes, allow, fields, close: stopping, bodyLimit, linger, drains });
+    if (more.isUnlogged) return;
     const { method, socket } = req;
-    note(
-      reply,
-      { method, route, operation, applicationId, peer: socket.remoteAddress, start: starts.get(socket), bytes },
-      req,
-    );
+    const { remoteAddress: peer } = socket;
+    note(reply, { method, route, operation, applicationId, peer, start: starts.get(socket), bytes }, req);
   }
 
   function note(reply: Reply, answered: Answered, request?: IncomingMessage): void {
@@ -130,7 +120,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const refusal = createRawRefusal({
     traceHeader,
     urlLimit: limits.url,
-    linger: timeouts.linger,
+    linger,
     current: (socket) => turns.newest(socket),
     onRefused: (reply, socket) =>
       note(reply, { peer: socket instanceof Socket ? socket.remoteAddress : undefined, bytes: bodyBytes(reply) }),
@@ -169,15 +159,9 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     const code = screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? 'vault_stopping' : undefined);
     if (options.console !== undefined && CONSOLE_PATH.test(request.url ?? '')) showConsole(request, response, code);
     else if (code !== undefined) answer(response, problemReply(new Problem(code), traceOf(request)));
-    else if (options.console !== undefined && isBrowserAtRoot(request)) {
-      answer(
-        response,
-        { status: 302, traceId: traceOf(request) },
-        {
-          fields: ['Location', '/ui/', 'Content-Length', '0'],
-        },
-      );
-    } else if (options.isConsoleOnly) answer(response, problemReply(new Problem('route_not_found'), traceOf(request)));
+    else if (options.console !== undefined && isBrowserAtRoot(request))
+      answer(response, { status: 302, traceId: traceOf(request) }, TO_CONSOLE);
+    else if (options.isConsoleOnly) answer(response, problemReply(new Problem('route_not_found'), traceOf(request)));
     else if (dev === undefined) dispatch(request, response);
     else dev.take(request, response, () => dispatch(request, response));
   }

@@ -37,39 +37,34 @@ interface RefusalOptions {
  * Creates the handlers for connections whose bytes are not a valid request. They answer on the socket itself and then
  * close the connection.
  */
-export function createRawRefusal(options: RefusalOptions) {
+export function createRawRefusal({ traceHeader, urlLimit, linger, current, onRefused }: RefusalOptions) {
   // Node reports the same broken connection again for every further packet.
   const refused = new WeakSet<Duplex>();
 
   function refuse(socket: Duplex, code: ProblemCode, allow?: string): void {
     const reply = problemReply(new Problem(code), randomUUID());
-    options.onRefused(reply, socket);
-    const fields = replyHeaders(reply, {
-      traceHeader: options.traceHeader,
-      bytes: bodyBytes(reply),
-      allow,
-      close: true,
-    });
+    onRefused(reply, socket);
+    const fields = replyHeaders(reply, { traceHeader, bytes: bodyBytes(reply), allow, close: true });
     const lines = [`HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status]}`, `Date: ${new Date().toUTCString()}`];
     for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`);
-    endSoon(socket, code === 'request_timeout' ? 0 : options.linger, `${lines.join('\r\n')}\r\n\r\n${reply.bodyText}`);
+    endSoon(socket, code === 'request_timeout' ? 0 : linger, `${lines.join('\r\n')}\r\n\r\n${reply.bodyText}`);
   }
 
   return {
     clientError(error: ConnectionError, socket: Duplex): void {
       if (refused.has(socket)) return;
       refused.add(socket);
-      const [code, allow] = diagnose(error, options.urlLimit);
-      const current = options.current(socket);
+      const [code, allow] = diagnose(error, urlLimit);
+      const response = current(socket);
       if (error.code === 'ECONNRESET' || !socket.writable || isSilent(socket)) socket.destroy();
-      else if (current === undefined || current.writableFinished) refuse(socket, code, allow);
-      else if (current.req.complete) {
+      else if (response === undefined || response.writableFinished) refuse(socket, code, allow);
+      else if (response.req.complete) {
         // With pipelining, the faulty bytes follow a request that is still in progress. Answer that request first.
-        current.once('finish', () => (socket.writable ? refuse(socket, code, allow) : socket.destroy()));
-      } else if (current.headersSent) {
+        response.once('finish', () => (socket.writable ? refuse(socket, code, allow) : socket.destroy()));
+      } else if (response.headersSent) {
         // Node corks its writes until the next tick; destroying the socket now would lose the reply.
-        endSoon(socket, options.linger);
-      } else if (current.socket === null) socket.destroy();
+        endSoon(socket, linger);
+      } else if (response.socket === null) socket.destroy();
       else refuse(socket, code, allow);
     },
     /** Rejects a CONNECT request, for which Node creates no response object. */

@@ -9,10 +9,7 @@ export type Credential =
 export type CredentialKind = Credential['kind'];
 
 /** The names of credentials in messages. */
-export const CREDENTIAL_NAMES = { key_file: 'key', passphrase: 'passphrase' } as const satisfies Record<
-  CredentialKind,
-  string
->;
+export const CREDENTIAL_NAMES = { key_file: 'key', passphrase: 'passphrase' } as const;
 
 const MIN_CHARACTERS = 12;
 

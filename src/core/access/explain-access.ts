@@ -1,4 +1,4 @@
-import type { AccessRule, Condition } from '../../contract/access-rule.ts';
+import type { AccessRule } from '../../contract/access-rule.ts';
 import type { ExplainedGrant, ExplainedPermission, RuleOutcome, TokenPermission } from '../../contract/explanation.ts';
 import type { Permission } from '../../contract/permissions.ts';
 import {
@@ -87,18 +87,11 @@ function mismatch({ container, conditions = [] }: AccessRule, token: TokenFacts)
   if (container !== undefined) return `${places} is not in ${container}`;
   const failed = conditions.filter((condition) => !satisfies(condition, token));
   return failed
-    .map((condition) => `${condition.attribute === 'id' ? token.id : places} ${failure(condition)}`)
+    .map(({ attribute, operator, value }) => `${attribute === 'id' ? token.id : places} ${FAILURES[operator]} ${value}`)
     .join('; ');
 }
 
-const FAILURES = { equals: 'is not', starts_with: 'does not start with' } as const satisfies Record<
-  Condition['operator'],
-  string
->;
-
-function failure({ operator, value }: Condition): string {
-  return `${FAILURES[operator]} ${value}`;
-}
+const FAILURES = { equals: 'is not', starts_with: 'does not start with' } as const;
 
 interface Parts {
   readonly own: ExplainedGrant;

@@ -61,16 +61,9 @@ function replace(
     const found = await findApplication(id, caller, world);
     if (!(await isAudited(world, 'application', found.record))) return undefined;
     const { record, details } = change(found);
-    const changed = sealApplication(
-      caller.tenant.keyring,
-      {
-        ...record,
-        modified_by: caller.application.record.id,
-        modified_at: world.clock.now(),
-        revision: record.revision + 1,
-      },
-      details,
-    );
+    const modified = { modified_by: caller.application.record.id, modified_at: world.clock.now() };
+    const next = { ...record, ...modified, revision: record.revision + 1 };
+    const changed = sealApplication(caller.tenant.keyring, next, details);
     const shown = showApplication(changed, key);
     const audit = caller.trail.changed([record.id], changed.record.revision, { shown });
     return (await world.store.replaceApplication(changed.record, record.revision, audit)) ? shown : undefined;

@@ -18,19 +18,15 @@ export const updateTenant: Handler<'updateTenant'> = async ({ body }, { applicat
     // The tenant was deleted after authentication, so the caller's key is no longer valid.
     if (!found) throw new Problem('unauthenticated');
     const { record, details } = openTenant(tenant.keyring, id, found.tenant);
-    const next = sealTenant(
-      tenant.keyring,
-      {
-        ...record,
-        modified_by: application.record.id,
-        modified_at: world.clock.now(),
-        revision: record.revision + 1,
-      },
-      { name: body.name, settings: body.settings ?? details.settings },
-    );
-    const shown = showTenant(next);
-    const audit = trail.changed([], next.record.revision, { shown });
-    return (await world.store.replaceTenant(next.record, record.revision, audit)) ? shown : undefined;
+    const modified = { modified_by: application.record.id, modified_at: world.clock.now() };
+    const next = { ...record, ...modified, revision: record.revision + 1 };
+    const changed = sealTenant(tenant.keyring, next, {
+      name: body.name,
+      settings: body.settings ?? details.settings,
+    });
+    const shown = showTenant(changed);
+    const audit = trail.changed([], next.revision, { shown });
+    return (await world.store.replaceTenant(changed.record, record.revision, audit)) ? shown : undefined;
   });
 };
 

@@ -118,14 +118,7 @@ export function presentedColumns({ clear, expires_at }: Pick<PresentedToken, 'cl
   return columns;
 }
 
-const INDEXED = [
-  'type',
-  'created_at',
-  'expires_at',
-  'revision',
-  'key_id',
-  'index_key_id',
-] as const satisfies readonly (keyof ClearColumns & keyof TokenRecord)[];
+const INDEXED = ['type', 'created_at', 'expires_at', 'revision', 'key_id', 'index_key_id'] as const;
 
 /**
  * Returns the clear columns of a whole record. Throws `integrity_failure` when any search column of the record differs

@@ -1,4 +1,5 @@
 import type { Json } from '../../contract/json.ts';
+import type { UpdateToken } from '../../contract/token.ts';
 import type { TokenType } from '../../contract/token-types.ts';
 import { ExpressionError } from '../expressions/expression-error.ts';
 import { checkExpressions, evaluateExpression, evaluateMask, loadFilters } from '../expressions/expressions.ts';
@@ -105,11 +106,7 @@ function withoutFailed(definition: TokenDefinition, failed: ReadonlySet<string>)
 }
 
 /** Throws `invalid_request` for expressions that fail for all data because of their syntax, filters or references. */
-export function checkSyntax(sent: {
-  readonly mask?: Json | undefined;
-  readonly search_indexes?: readonly string[] | null | undefined;
-  readonly fingerprint_expression?: string | null | undefined;
-}): void {
+export function checkSyntax(sent: Pick<UpdateToken, 'mask' | 'search_indexes' | 'fingerprint_expression'>): void {
   for (const member of ['mask', 'search_indexes', 'fingerprint_expression'] as const) {
     const source = sent[member];
     if (source === undefined || source === null) continue;

@@ -97,13 +97,8 @@ async function attempt(
   const expiry = patchedExpiry(body, before, details, now);
   const token = { type: before.type, data, containers, metadata, expires_at: expiry?.text, definition };
   const { contents, indexes } = await derive(keyring, token, { unread });
-  const unsealed = {
-    ...before,
-    modified_by: application.record.id,
-    modified_at: now,
-    expires_at: expiry?.instant,
-    revision: before.revision + 1,
-  };
+  const modified = { modified_by: application.record.id, modified_at: now, expires_at: expiry?.instant };
+  const unsealed = { ...before, ...modified, revision: before.revision + 1 };
   const after = sealToken(keyring, unsealed, contents);
   if (!unread) checkSize(unsealed, after, contents, world.limits);
   else if (
