@@ -8,7 +8,7 @@ import { encodeFields, type Field, FieldEncoder, withFields } from './field-enco
 import type { VaultIdentity } from './header-mac.ts';
 import type { Sodium } from './sodium.ts';
 import { deriveFromMaster } from './sub-keys.ts';
-import { createTenantKey, openTenantKeys, tenantKeyBytes } from './tenant-key.ts';
+import { tenantKeyBytes, tenantKeyWrapper } from './tenant-key.ts';
 import { Lock, tenantKeyring } from './tenant-keyring.ts';
 
 const API_KEY_HASH_BYTES = 32;
@@ -44,6 +44,7 @@ function wipe(keys: readonly Uint8Array[]): void {
 export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array): Keyring {
   const carried = openCarriedKeys(sodium, master, vault);
   const wrappingKey = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
+  const tenantKeys = tenantKeyWrapper(sodium, wrappingKey, vault);
   const lock = new Lock();
   const auditContext = auditContexts(vault);
   const subjects = new FieldEncoder(encodeFields('token-vault audit subject'));
@@ -87,12 +88,12 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     createTenantKey(tenantId, purpose, keys, now) {
       lock.requireUnlocked();
       const key_id = Math.max(0, ...keys.map((key) => key.key_id)) + 1;
-      return createTenantKey(sodium, wrappingKey, vault, tenantId, { key_id, purpose, created_at: now });
+      return tenantKeys.create(tenantId, { key_id, purpose, created_at: now });
     },
 
     openTenant(tenantId, wrapped) {
       lock.requireUnlocked();
-      const keys = openTenantKeys(sodium, wrappingKey, vault, tenantId, wrapped);
+      const keys = tenantKeys.open(tenantId, wrapped);
       const bytes = tenantKeyBytes(keys);
       opened.add(bytes);
       forgotten.register(keys, bytes);

@@ -7,7 +7,7 @@ import { headerMac } from './header-mac.ts';
 import { wrapMasterKey } from './slot.ts';
 import { loadSodium, type Sodium } from './sodium.ts';
 import { deriveFromMaster, KEY_BYTES } from './sub-keys.ts';
-import { unwrapTenantKey, wrapTenantKey } from './tenant-key.ts';
+import { tenantKeyWrapper } from './tenant-key.ts';
 import { openSlot } from './unlock-master-key.ts';
 
 /**
@@ -51,11 +51,12 @@ function rewrap(
 ): readonly KeysOfTenant[] {
   const from = deriveFromMaster(sodium, old, 'tenant_key_wrapping');
   const to = deriveFromMaster(sodium, next, 'tenant_key_wrapping');
+  const [before, after] = [tenantKeyWrapper(sodium, from, header), tenantKeyWrapper(sodium, to, vault)];
   const moved = tenants.map(({ tenant_id, keys }) => ({
     tenant_id,
     keys: keys.map((key) => {
-      const bytes = unwrapTenantKey(sodium, from, header, tenant_id, key);
-      const wrapped = wrapTenantKey(sodium, to, vault, tenant_id, key, bytes);
+      const bytes = before.unwrap(tenant_id, key);
+      const wrapped = after.wrap(tenant_id, key, bytes);
       bytes.fill(0);
       return wrapped;
     }),

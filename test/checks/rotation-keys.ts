@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import type { Credential } from '../../src/keyring/credential.ts';
 import { loadSodium } from '../../src/keyring/sodium.ts';
 import { deriveFromMaster } from '../../src/keyring/sub-keys.ts';
-import { unwrapTenantKey } from '../../src/keyring/tenant-key.ts';
+import { tenantKeyWrapper } from '../../src/keyring/tenant-key.ts';
 import { unlockMasterKey } from '../../src/keyring/unlock-master-key.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 
@@ -25,11 +25,11 @@ export async function tenantKeyBytes(file: string, credential: Credential): Prom
   try {
     const sodium = await loadSodium();
     const master = await unlockMasterKey(header, credential);
-    const wrapping = deriveFromMaster(sodium, master, 'tenant_key_wrapping');
+    const { unwrap } = tenantKeyWrapper(sodium, deriveFromMaster(sodium, master, 'tenant_key_wrapping'), header);
     return (await store.listTenants()).flatMap(({ tenant, keys }) =>
       keys.map((key) => ({
         wrapped: Buffer.from(key.wrapped).subarray(WRAPPED_FROM).toString('hex'),
-        unwrapped: Buffer.from(unwrapTenantKey(sodium, wrapping, header, tenant.id, key)).toString('hex'),
+        unwrapped: Buffer.from(unwrap(tenant.id, key)).toString('hex'),
       })),
     );
   } finally {

@@ -3,7 +3,7 @@ import type { SealContext, WrappedKey } from '../../src/core/ports.ts';
 import { openKeyring } from '../../src/keyring/keyring.ts';
 import { loadSodium, type Sodium } from '../../src/keyring/sodium.ts';
 import { deriveFromMaster, INDEX_SUB_KEYS, MASTER_SUB_KEYS } from '../../src/keyring/sub-keys.ts';
-import { createTenantKey, openTenantKeys, tenantKeyBytes } from '../../src/keyring/tenant-key.ts';
+import { tenantKeyBytes, tenantKeyWrapper } from '../../src/keyring/tenant-key.ts';
 
 const VAULT = { vault_id: '7d3c1c0a-5a3c-4f0e-9a53-1f6f0b8a2c11', format: 1, generation: 1 };
 const MASTER = new Uint8Array(32).fill(9);
@@ -15,7 +15,7 @@ beforeAll(async () => {
   sodium = await loadSodium();
   const wrappingKey = deriveFromMaster(sodium, MASTER, 'tenant_key_wrapping');
   wrap = (key_id, purpose, vault = VAULT) =>
-    createTenantKey(sodium, wrappingKey, vault, 'tenant', { key_id, purpose, created_at: 0 });
+    tenantKeyWrapper(sodium, wrappingKey, vault).create('tenant', { key_id, purpose, created_at: 0 });
 });
 
 function keyIdOf(sealed: Uint8Array): number {
@@ -57,7 +57,8 @@ describe('a tenant with several keys', () => {
 
 test('the keys of a tenant differ', () => {
   const wrappingKey = deriveFromMaster(sodium, MASTER, 'tenant_key_wrapping');
-  const keys = openTenantKeys(sodium, wrappingKey, VAULT, 'tenant', [wrap(1, 'data'), wrap(2, 'index')]);
+  const { open } = tenantKeyWrapper(sodium, wrappingKey, VAULT);
+  const keys = open('tenant', [wrap(1, 'data'), wrap(2, 'index')]);
   const all = tenantKeyBytes(keys).map((key) => Buffer.from(key).toString('hex'));
   expect(all).toHaveLength(1 + Object.keys(INDEX_SUB_KEYS).length);
   expect(new Set(all).size).toBe(all.length);
