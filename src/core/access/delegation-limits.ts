@@ -2,7 +2,6 @@ import type { AccessRule } from '../../contract/access-rule.ts';
 import type { Permission, Transform } from '../../contract/permissions.ts';
 import type { Caller, World } from '../handler.ts';
 import { Problem } from '../problem.ts';
-import { presentedColumns } from '../tokens/clear-columns.ts';
 import { openPresented } from '../tokens/token-codec.ts';
 import { governingTransform } from './governing-transform.ts';
 import { type Grants, showsMore } from './grants.ts';
@@ -43,7 +42,7 @@ async function reachesRule({ conditions = [], transform }: AccessRule, caller: C
     if (operator !== 'equals') continue;
     const record = await world.store.findPresentedToken(tenant.record.id, value, world.clock.now());
     if (!record) continue;
-    const { containers } = openPresented(tenant.keyring, value, record, presentedColumns(record)).details;
+    const { containers } = openPresented(tenant.keyring, value, record).details;
     const own = governingTransform(grants, 'token:read', { id: value, containers });
     if (own && !showsMore(transform, own)) return true;
   }

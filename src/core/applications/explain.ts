@@ -2,7 +2,6 @@ import { TOKEN_PERMISSIONS } from '../../contract/explanation.ts';
 import { explainAccess } from '../access/explain-access.ts';
 import type { Handler } from '../handler.ts';
 import { Problem } from '../problem.ts';
-import { presentedColumns } from '../tokens/clear-columns.ts';
 import { openPresented } from '../tokens/token-codec.ts';
 import { askedGrants } from './asked-grants.ts';
 
@@ -15,7 +14,7 @@ export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body 
   const grants = await askedGrants(body, caller, world);
   const record = await world.store.findPresentedToken(caller.tenant.record.id, id, world.clock.now());
   if (record === undefined) throw new Problem('token_not_found');
-  const { containers } = openPresented(caller.tenant.keyring, id, record, presentedColumns(record)).details;
+  const { containers } = openPresented(caller.tenant.keyring, id, record).details;
   const token = { id, containers };
   const permissions = TOKEN_PERMISSIONS.map((permission) => explainAccess(grants, permission, token));
   return { token_id: id, containers, permissions };

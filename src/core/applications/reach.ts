@@ -49,8 +49,9 @@ async function countTokens(
   world: World,
 ): Promise<number> {
   if (all === undefined) return 0;
-  const sought = { filter: { tenant_id: caller.tenant.record.id, all }, isExact, reaches: has, onTurn };
-  const { total } = await findPage(sought, { offset: 0, limit: 0 }, now, caller, world, MAX_REACH);
+  const { record, keyring } = caller.tenant;
+  const sought = { filter: { tenant_id: record.id, all }, now, keyring, isExact, reaches: has, onTurn };
+  const { total } = await findPage(sought, { offset: 0, limit: 0 }, world, MAX_REACH);
   return total;
 }
 

@@ -1,10 +1,10 @@
 import { MAX_TOTAL } from '../../contract/page.ts';
 import type { TokenFacts } from '../access/governing-transform.ts';
-import type { Caller, World } from '../handler.ts';
+import type { World } from '../handler.ts';
 import { ownTurn } from '../own-turn.ts';
-import type { Instant, PageRequest, PresentedToken, TokenFilter } from '../ports.ts';
-import type { ScannedToken, ScanPosition, ScanSlice } from '../scan-ports.ts';
-import { presentedColumns, unpackClear } from './clear-columns.ts';
+import type { Instant, PageRequest, PresentedToken, TenantKeyring, TokenFilter } from '../ports.ts';
+import type { ScannedToken, ScanPosition, ScanSlice, Walk } from '../scan-ports.ts';
+import { unpackClear } from './clear-columns.ts';
 import { openPresented } from './token-codec.ts';
 
 /** The number of tokens that a scan opens in one turn of the event loop. */
@@ -16,6 +16,8 @@ const WALKED_AT_ONCE = 1_000;
 /** The tokens that a query asks for and that the rules allow. */
 export interface Sought {
   readonly filter: TokenFilter;
+  readonly now: Instant;
+  readonly keyring: TenantKeyring;
   /** Whether the filter finds exactly these tokens. Otherwise each token found is opened and `reaches` decides. */
   readonly isExact: boolean;
   readonly reaches: (token: TokenFacts) => boolean;
@@ -24,25 +26,18 @@ export interface Sought {
 }
 
 /**
- * Resolves to the records of a page by number and the total, counting at most `most` + 1 tokens. If the store cannot find the page at
- * once, reads the tokens up to the page in slices, so that other calls wait for one slice only.
+ * Resolves to the records of a page by number and to the total, counting at most `most` + 1 tokens. If the store cannot
+ * find the page at once, reads the tokens up to the page in slices, so that other calls wait for one slice only.
  */
-export async function findPage(
-  sought: Sought,
-  request: PageRequest,
-  now: Instant,
-  caller: Caller,
-  world: World,
-  most = MAX_TOTAL,
-) {
-  const { filter, isExact } = sought;
-  if (!isExact) return findGoverned(sought, request, now, caller, world, most);
+export async function findPage(sought: Sought, request: PageRequest, world: World, most = MAX_TOTAL) {
+  const { filter, now, isExact } = sought;
+  if (!isExact) return findGoverned(sought, request, world, most);
   const { records: found, total } = await world.store.findTokens(filter, request, now);
   if (found !== undefined && total !== undefined) return { records: found, total };
   const records = [...(found ?? [])];
   let counted = 0;
   let skip = request.offset;
-  for await (const slice of walk(world, filter, undefined, now, () => ({
+  for await (const slice of walk(sought, undefined, world, () => ({
     skip,
     take: found === undefined ? request.limit - records.length : 0,
   }))) {
@@ -57,32 +52,25 @@ export async function findPage(
 }
 
 /** Resolves to the `limit` tokens after a position. `next` is the position of the last token if more tokens follow. */
-export async function findAfter(
-  sought: Sought,
-  { after, limit }: { readonly after: ScanPosition | undefined; readonly limit: number },
-  now: Instant,
-  caller: Caller,
-  world: World,
-): Promise<{ readonly records: readonly PresentedToken[]; readonly next: ScanPosition | undefined }> {
+export async function findAfter(sought: Sought, { after, limit }: Pick<Walk, 'after' | 'limit'>, world: World) {
   // Find one more token, to learn whether another page follows.
   const wanted = limit + 1;
-  const { filter, isExact } = sought;
-  if (isExact) {
+  if (sought.isExact) {
     const records: PresentedToken[] = [];
-    for await (const slice of walk(world, filter, after, now, () => ({ skip: 0, take: wanted - records.length }))) {
+    for await (const slice of walk(sought, after, world, () => ({ skip: 0, take: wanted - records.length }))) {
       records.push(...slice.records);
       if (records.length === wanted) break;
     }
     return { records: records.slice(0, limit), next: nextOf(records, limit) };
   }
   const found: ScannedToken[] = [];
-  for await (const record of reachable(sought, after, now, caller, world)) {
+  for await (const record of reachable(sought, after, world)) {
     found.push(record);
     if (found.length === wanted) break;
   }
   // A token that was deleted since then shortens the page, but must not end the list.
   const ids = found.slice(0, limit).map(({ id }) => id);
-  return { records: await readAll(filter, ids, now, world), next: nextOf(found, limit) };
+  return { records: await readAll(sought, ids, world), next: nextOf(found, limit) };
 }
 
 function nextOf(found: readonly ScannedToken[], limit: number): ScanPosition | undefined {
@@ -90,13 +78,9 @@ function nextOf(found: readonly ScannedToken[], limit: number): ScanPosition | u
   return last && { id: last.id, created_at: unpackClear(last.clear).created_at };
 }
 
-async function* walk(
-  { store }: World,
-  filter: TokenFilter,
-  from: ScanPosition | undefined,
-  now: Instant,
-  wanted: () => { readonly skip: number; readonly take: number },
-) {
+type Wanted = Pick<Walk, 'skip' | 'take'>;
+
+async function* walk({ filter, now }: Sought, from: Walk['after'], { store }: World, wanted: () => Wanted) {
   let after = from;
   let limit = FIRST_WALKED;
   do {
@@ -109,35 +93,22 @@ async function* walk(
 }
 
 /** Resolves to a page when the blind indexes cannot decide the rules exactly. */
-async function findGoverned(
-  sought: Sought,
-  { offset, limit }: PageRequest,
-  now: Instant,
-  caller: Caller,
-  world: World,
-  most: number,
-) {
+async function findGoverned(sought: Sought, { offset, limit }: PageRequest, world: World, most: number) {
   const page: string[] = [];
   let total = 0;
-  for await (const { id } of reachable(sought, undefined, now, caller, world)) {
+  for await (const { id } of reachable(sought, undefined, world)) {
     if (total >= offset && page.length < limit) page.push(id);
     total += 1;
     if (total > most && page.length === limit) break;
   }
-  return { records: await readAll(sought.filter, page, now, world), total };
+  return { records: await readAll(sought, page, world), total };
 }
 
 /**
  * Yields the tokens after `from` that the rules allow. Opens each candidate. Reads all tokens of the tenant in slices,
  * unless the indexes leave only a few candidates.
  */
-async function* reachable(
-  { filter, reaches, onTurn }: Sought,
-  from: ScanPosition | undefined,
-  now: Instant,
-  { tenant }: Caller,
-  { store }: World,
-): AsyncGenerator<ScannedToken> {
+async function* reachable({ filter, now, keyring, reaches, onTurn }: Sought, from: Walk['after'], { store }: World) {
   const { total = SCANNED_AT_ONCE + 1 } = await store.findTokens(filter, { offset: 0, limit: 0 }, now);
   const isFew = from === undefined && total <= SCANNED_AT_ONCE;
   let after = from;
@@ -149,14 +120,14 @@ async function* reachable(
       ? await store.walkTokens(filter, { ...slice, skip: 0, take: total }, now)
       : await store.scanTokens(filter, slice, now);
     for (const record of records) {
-      const { containers } = openPresented(tenant.keyring, record.id, record, presentedColumns(record)).details;
+      const { containers } = openPresented(keyring, record.id, record).details;
       if (reaches({ id: record.id, containers })) yield record;
     }
     after = next;
   } while (after !== undefined);
 }
 
-async function readAll(filter: TokenFilter, ids: readonly string[], now: Instant, { store }: World) {
+async function readAll({ filter, now }: Sought, ids: readonly string[], { store }: World) {
   const page = { offset: 0, limit: ids.length };
   const { records = [] } = await store.findTokens({ ...filter, all: [{ id_in: ids }] }, page, now);
   return records;

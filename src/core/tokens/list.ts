@@ -72,46 +72,43 @@ const inTurn = <T>(caller: Caller, make: () => Promise<T>): Promise<T> =>
 
 const numberedPage = (asked: Asked, numbered: Numbered, caller: Caller, world: World) =>
   inTurn(caller, async () => {
-    const now = world.clock.now();
-    const { records, total } = await findPage(soughtBy(asked, caller), pageRequest(numbered), now, caller, world);
-    return pageWith(await show(records, asked, now, caller, world), total, { asked, numbered, caller });
+    const sought = soughtBy(asked, caller, world.clock.now());
+    const { records, total } = await findPage(sought, pageRequest(numbered), world);
+    return pageWith(await show(records, asked, sought.now, caller, world), total, sought, numbered);
   });
 
 /**
  * Returns the list envelope. A total above `MAX_TOTAL` is reported as capped, except for the exact number of all tokens
  * of a tenant.
  */
-function pageWith(
-  tokens: readonly JsonText[],
-  total: number,
-  { asked, numbered, caller }: { readonly asked: Asked; readonly numbered: Numbered; readonly caller: Caller },
-) {
-  const isCapped = total > MAX_TOTAL && !isWhole(asked, caller);
+function pageWith(tokens: readonly JsonText[], total: number, { filter, isExact }: Sought, numbered: Numbered) {
+  const isWhole = isExact && filter.all.length === 0 && filter.visible === undefined;
+  const isCapped = total > MAX_TOTAL && !isWhole;
   return pageOf(numbered, isCapped ? MAX_TOTAL : total, tokens, { isCapped });
 }
 
 const pageBehind = (asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller: Caller, world: World) =>
   inTurn(caller, async () => {
-    const now = world.clock.now();
+    const sought = soughtBy(asked, caller, world.clock.now());
     const after = start === undefined ? undefined : readCursor(start);
-    const { records, next } = await findAfter(soughtBy(asked, caller), { after, limit: size }, now, caller, world);
-    const data = await show(records, asked, now, caller, world);
+    const { records, next } = await findAfter(sought, { after, limit: size }, world);
+    const data = await show(records, asked, sought.now, caller, world);
     return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
   });
 
 /** Lists tokens within a turn. Leaves a page to `listTokens` if the page needs a walk or exceeds the turn's budget. */
 export const listTokensNow: HandlerNow<'listTokens'> = ({ query }, caller, world, turn) => {
-  const asked = { filters: query, transform: query.transform };
-  const { filter, isExact } = soughtBy(asked, caller);
-  if (!isExact || turn.room <= 0) return undefined;
   const { now } = turn;
-  const { records, total } = turn.reads.findTokens(filter, pageRequest(query), now);
+  const asked = { filters: query, transform: query.transform };
+  const sought = soughtBy(asked, caller, now);
+  if (!sought.isExact || turn.room <= 0) return undefined;
+  const { records, total } = turn.reads.findTokens(sought.filter, pageRequest(query), now);
   if (records === undefined || total === undefined) return undefined;
   for (const { presented, full } of records) turn.room -= presented.length + full.length;
   if (turn.room < 0) return undefined;
   const page = createPage(asked, caller, world);
   for (const record of records) page.add(record);
-  return pageWith(page.end(records, now), total, { asked, numbered: query, caller });
+  return pageWith(page.end(records, now), total, sought, query);
 };
 
 async function show(records: readonly PresentedToken[], asked: Asked, now: Instant, caller: Caller, world: World) {
@@ -129,13 +126,14 @@ async function show(records: readonly PresentedToken[], asked: Asked, now: Insta
   return page.end(records, now);
 }
 
-function soughtBy(asked: Asked, { grants, tenant }: Caller): Sought {
-  const { lists, exact } = visibility(grants, 'token:read', tenant.keyring);
-  const all = conditionsOf(asked, tenant.keyring);
-  if (asked.query !== undefined) all.push(...searchable(grants, tenant.keyring));
+function soughtBy(asked: Asked, { grants, tenant }: Caller, now: Instant): Sought {
+  const { keyring } = tenant;
+  const { lists, exact } = visibility(grants, 'token:read', keyring);
+  const all = conditionsOf(asked, keyring);
+  if (asked.query !== undefined) all.push(...searchable(grants, keyring));
   const filter = { tenant_id: tenant.record.id, all, visible: lists };
   const reaches = (token: TokenFacts) => governingTransform(grants, 'token:read', token) !== undefined;
-  return { filter, isExact: exact, reaches };
+  return { filter, now, keyring, isExact: exact, reaches };
 }
 
 /**
@@ -145,15 +143,6 @@ function soughtBy(asked: Asked, { grants, tenant }: Caller): Sought {
 function searchable(grants: Caller['grants'], keyring: TenantKeyring): readonly TokenCondition[] {
   const { lists } = visibility(grants, 'token:search', keyring);
   return lists === undefined ? [] : [{ some: lists.map((every) => ({ every })) }];
-}
-
-/**
- * Returns whether the query asks for all tokens of the tenant and the caller can read all of them. Their number is then
- * exact.
- */
-function isWhole(asked: Asked, caller: Caller): boolean {
-  const { filter, isExact } = soughtBy(asked, caller);
-  return isExact && filter.all.length === 0 && filter.visible === undefined;
 }
 
 function createPage({ filters, transform }: Asked, { tenant, grants, trail }: Caller, world: World) {

@@ -4,7 +4,7 @@ import { parseJson } from '../json/parse.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
 import type { KeyIds, PresentedToken, SealContext, TenantKeyring, TokenRecord } from '../ports.ts';
 import type { ScannedToken } from '../scan-ports.ts';
-import { type ClearColumns, packClear, recordColumns } from './clear-columns.ts';
+import { type ClearColumns, packClear, presentedColumns, recordColumns } from './clear-columns.ts';
 
 /** The members that every read of a token returns. */
 export interface TokenDetails {
@@ -74,10 +74,15 @@ export function sealToken(keyring: TenantKeyring, unsealed: UnsealedToken, conte
 }
 
 /**
- * Opens the sealed value `presented` of a token, for reads that do not reveal. `id` is the requested id, and the last
- * parameter has the clear columns of the record. Throws `integrity_failure`.
+ * Opens the sealed value `presented` of a token, for reads that do not reveal. `id` is the requested id, and `columns`
+ * are the clear columns of the record. Throws `integrity_failure`.
  */
-export function openPresented(keyring: TenantKeyring, id: string, record: ScannedToken, { revision }: ClearColumns) {
+export function openPresented(
+  keyring: TenantKeyring,
+  id: string,
+  record: ScannedToken,
+  { revision }: ClearColumns = presentedColumns(record),
+) {
   const text = keyring.open(contextOf(id, record.clear, revision, 'presented'), record.presented);
   const { details, end } = decodeDetails(text);
   const definitionEnd = text.indexOf('\n', end + 1);
