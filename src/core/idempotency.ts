@@ -62,8 +62,8 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
 
     /**
      * Resolves to the stored reply of a request, or to undefined when there is none: its body, and the ids of its
-     * records. Rejects with `idempotency_mismatch` when a different request used the key, when the stored reply was emptied, or when one of
-     * its tokens has expired.
+     * records. Rejects with `idempotency_mismatch` when a different request used the key, when the stored reply was
+     * emptied, or when one of its tokens has expired.
      */
     async find(request: KeyedRequest, operation: OperationId) {
       const { tenant_id, application_id, key_hash, request_hash } = request;

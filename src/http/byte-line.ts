@@ -11,8 +11,8 @@ interface Waiting {
 }
 
 /**
- * Creates a limit on the bytes of one kind that a daemon holds in memory at a time. At most `maxWaiting` callers wait in
- * line for their bytes.
+ * Creates a limit on the bytes of one kind that a daemon holds in memory at a time. At most `maxWaiting` callers wait
+ * in line for their bytes.
  */
 export function createByteLine(limit: number, maxWaiting: number) {
   const waiting = new Set<Waiting>();
@@ -29,8 +29,8 @@ export function createByteLine(limit: number, maxWaiting: number) {
 
   return {
     /**
-     * Resolves when `bytes` are reserved, in the order of the calls. Rejects with `vault_busy` after 5 s, or at once when
-     * too many callers wait.
+     * Resolves when `bytes` are reserved, in the order of the calls. Rejects with `vault_busy` after 5 s, or at once
+     * when too many callers wait.
      */
     enter: (bytes: number) =>
       new Promise<void>((resolve, reject) => {

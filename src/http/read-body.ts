@@ -137,8 +137,8 @@ function sentBody(bytes: Buffer | undefined): SentBody {
 }
 
 /**
- * Reads a body that has not fully arrived. Resolves to undefined if it is longer than `limit`. `hold` reserves bytes; it
- * returns false when the daemon holds too many.
+ * Reads a body that has not fully arrived. Resolves to undefined if it is longer than `limit`. `hold` reserves bytes;
+ * it returns false when the daemon holds too many.
  */
 function collect(request: IncomingMessage, limit: number, hold: (bytes: number) => boolean) {
   return new Promise<Buffer | undefined>((resolve, reject) => {

@@ -8,8 +8,8 @@ import { loadSodium } from './sodium.ts';
 import { openSlot } from './unlock-master-key.ts';
 
 /**
- * Returns the public facts of the slots, in order of number. `label` is absent for a slot without a label. Needs no key, so the result is only as reliable as the file until the vault is
- * unlocked.
+ * Returns the public facts of the slots, in order of number. `label` is absent for a slot without a label. Needs no
+ * key, so the result is only as reliable as the file until the vault is unlocked.
  */
 export function listSlots(header: VaultHeader) {
   return header.slots

@@ -61,8 +61,8 @@ export function tenantKeyWrapper(sodium: Sodium, wrappingKey: Uint8Array, vault:
   }
 
   /**
-   * Returns a tenant's keys, unwrapped. Throws `integrity_failure` unless every key can be unwrapped, all ids differ, and
-   * both purposes have a key.
+   * Returns a tenant's keys, unwrapped. Throws `integrity_failure` unless every key can be unwrapped, all ids differ,
+   * and both purposes have a key.
    */
   function open(tenantId: string, wrapped: readonly WrappedKey[]): TenantKeys {
     if (new Set(wrapped.map((key) => key.key_id)).size !== wrapped.length) throw new Problem('integrity_failure');

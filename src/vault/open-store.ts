@@ -20,8 +20,9 @@ export interface StoreWait {
 }
 
 /**
- * Connects to the database of a vault and starts its clock. The vault is still locked. Rejects with the faults `store_missing`,
- * `store_unreachable` after the wait, `store_refused`, `store_insecure`, `store_outdated` and `newer_format`.
+ * Connects to the database of a vault and starts its clock. The vault is still locked. Rejects with the faults
+ * `store_missing`, `store_unreachable` after the wait, `store_refused`, `store_insecure`, `store_outdated` and
+ * `newer_format`.
  */
 export async function openStore({ url, insecure }: StorePlace, wait?: StoreWait) {
   const { header, format, store, readClock } = await whenReachable(() => openVaultStore(url, { insecure }), wait);

@@ -3,8 +3,8 @@ import { problemReply } from '../core/problem-reply.ts';
 import type { Vault } from './vault.ts';
 
 /**
- * Returns a wrapper of `first` that can be closed for a moment to restore its file. Uses `open` to open the vault again;
- * if that fails, every later call fails.
+ * Returns a wrapper of `first` that can be closed for a moment to restore its file. Uses `open` to open the vault
+ * again; if that fails, every later call fails.
  */
 export function resettableVault(first: Vault, open: () => Promise<Vault>) {
   let current = Promise.resolve(first);

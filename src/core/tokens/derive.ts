@@ -29,9 +29,9 @@ export async function derive(
 }
 
 /**
- * Returns the values that each write derives from a token. Throws `invalid_request` with the member and the position of a failing
- * expression (decisions §4). `unread` is for a caller that cannot read the token: the function then removes the
- * expressions that fail on the token's data, and replaces a failing fingerprint expression with the default.
+ * Returns the values that each write derives from a token. Throws `invalid_request` with the member and the position of
+ * a failing expression (decisions §4). `unread` is for a caller that cannot read the token: the function then removes
+ * the expressions that fail on the token's data, and replaces a failing fingerprint expression with the default.
  */
 export function deriveNow(keyring: TenantKeyring, token: UnderivedToken, { unread = false } = {}) {
   const { type, data, containers, metadata, expires_at, definition } = token;
