@@ -54,7 +54,7 @@ export interface Turn {
   /**
    * Inserts a token together with the other tokens of the turn. Returns `shown`, to be sent once the insert is on disk.
    */
-  insert<T>(token: NewToken & { readonly change: AuditedChange }, shown: T): Written<T>;
+  insert<T>(token: NewToken, change: AuditedChange, shown: T): Written<T>;
 }
 
 /**

@@ -64,20 +64,27 @@ export function createTurns(
 
   function answerAll(calls: Waiting[]): void {
     const known: Turn['known'] = new Map();
-    const inserts = createInserts({ store, audit, clock });
+    const tokens: NewToken[] = [];
+    const changes: AuditedChange[] = [];
+    const { promise: written, resolve } = Promise.withResolvers<void>();
+    function insert<T>(token: NewToken, change: AuditedChange, shown: T): Written<T> {
+      tokens.push(token);
+      changes.push(change);
+      return new Written(shown, written);
+    }
     const most = Math.min(Math.max(MIN_INSERTS, calls.length / 2), MAX_INSERTS);
     const replies = store.readNow?.((reads: SnapshotReads) => {
       const now = clock.now();
-      const turn: Turn = { reads, now, bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert: inserts.add };
+      const turn: Turn = { reads, now, bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert };
       const answers: ReturnType<typeof answerNow>[] = [];
       for (const { call, handler } of calls) {
-        if (inserts.count() >= most) break;
+        if (tokens.length >= most) break;
         answers.push(answerNow(call, handler, turn));
       }
       return answers;
     });
     // Without replies `dispatch` repeats each call, so write nothing here.
-    if (replies !== undefined) inserts.end();
+    if (replies !== undefined && tokens.length > 0) resolve(insertAll(tokens, changes));
     for (const one of calls.splice(replies?.length ?? calls.length)) wait(one);
     // Send replies after the snapshot ends: a slow client must not keep it open.
     for (const [index, one] of calls.entries()) {
@@ -91,6 +98,18 @@ export function createTurns(
       if (reply instanceof Promise) void reply.then(answered);
       else answered(reply);
     }
+  }
+
+  async function insertAll(tokens: readonly NewToken[], changes: readonly AuditedChange[]): Promise<void> {
+    try {
+      const obstacles = await store.insertTokens(tokens, clock.now(), audit.draftAll(changes));
+      if (obstacles.length === 0) return;
+    } catch (error) {
+      // One call's deleted tenant must not fail the other calls, so throw `write_conflict`: each call is then repeated
+      // alone.
+      if (!(error instanceof Problem) || error.code !== 'unauthenticated') throw error;
+    }
+    throw new Problem('write_conflict');
   }
 
   function wait(one: Waiting): void {
@@ -107,36 +126,5 @@ export function createTurns(
       return;
     }
     wait({ call, handler, answered });
-  };
-}
-
-/** Collects the tokens of a turn and inserts them together. */
-function createInserts({ store, audit, clock }: Pick<World, 'store' | 'audit' | 'clock'>) {
-  const tokens: NewToken[] = [];
-  const changes: AuditedChange[] = [];
-  const { promise, resolve } = Promise.withResolvers<void>();
-
-  async function insert(): Promise<void> {
-    try {
-      const obstacles = await store.insertTokens(tokens, clock.now(), audit.draftAll(changes));
-      if (obstacles.length === 0) return;
-    } catch (error) {
-      // One call's deleted tenant must not fail the other calls, so throw `write_conflict`: each call is then repeated
-      // alone.
-      if (!(error instanceof Problem) || error.code !== 'unauthenticated') throw error;
-    }
-    throw new Problem('write_conflict');
-  }
-
-  return {
-    add<T>({ change, ...token }: NewToken & { readonly change: AuditedChange }, shown: T): Written<T> {
-      tokens.push(token);
-      changes.push(change);
-      return new Written(shown, promise);
-    },
-    count: () => tokens.length,
-    end(): void {
-      if (tokens.length > 0) resolve(insert());
-    },
   };
 }

@@ -57,7 +57,7 @@ export const createTokenNow: HandlerNow<'createToken'> = ({ body }, caller, worl
   const id = body.id === undefined ? world.random.timeOrderedId() : checkedId(body.id);
   const { record, shown } = seal(id);
   const change = caller.trail.change([id], record.revision);
-  return turn.insert({ token: record, indexes, deduplicate: false, change }, shown);
+  return turn.insert({ token: record, indexes, deduplicate: false }, change, shown);
 };
 
 function isDeduplicated({ deduplicate_token }: CreateToken, { tenant }: Caller): boolean {
