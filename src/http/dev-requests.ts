@@ -164,7 +164,8 @@ export function createDevRequests({ controls, client, ...context }: DevContext) 
   /** Handles a request before the router. Calls `next` to pass it on to the router. */
   function take(request: IncomingMessage, response: ServerResponse, next: () => void): void {
     const { method = '', url = '' } = request;
-    const peer = addressOf(request);
+    // The address of a Unix socket is ''.
+    const { remoteAddress: peer = '' } = request.socket;
     const { actions, action, route, name } = find(method, url);
     if (actions === undefined || !isOwnMachine(peer)) {
       fail(request, response, next);
@@ -223,9 +224,4 @@ function devRouteOf(path: string): { readonly route: string; readonly name: stri
 function routeOf(method: string, url: string): { readonly route?: string } {
   const match = findRoute(method, url);
   return typeof match === 'object' ? { route: match.route.path } : {};
-}
-
-/** Returns the remote address of a connection, or `''` for a Unix socket. */
-function addressOf({ socket }: IncomingMessage): string {
-  return socket.remoteAddress ?? '';
 }

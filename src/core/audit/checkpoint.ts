@@ -1,6 +1,6 @@
 import { Fault } from '../fault.ts';
 import type { PruneMark } from '../maintenance-ports.ts';
-import type { Instant, Keyring } from '../ports.ts';
+import type { Instant } from '../ports.ts';
 import type { AuditEvent } from './audit-event.ts';
 import { ROOT_CHAIN } from './audit-link.ts';
 import { type AuditSubject, PRUNE_BEGUN, PRUNE_DONE } from './audit-subjects.ts';
@@ -13,7 +13,6 @@ const PAGE = 100;
 
 export interface CheckpointParts extends AuditParts {
   readonly store: AuditReads;
-  readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
 }
 
 /**

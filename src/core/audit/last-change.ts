@@ -4,8 +4,7 @@ import { Problem } from '../problem.ts';
 import { type AuditEvent, changeOf } from './audit-event.ts';
 import { type AuditSubject, subjectsOf } from './audit-subjects.ts';
 import { openKeptPlace } from './checkpoint.ts';
-import type { AuditPlace } from './ports.ts';
-import { BrokenAudit } from './walk-audit.ts';
+import { problemOf } from './walk-audit.ts';
 
 type Parts = Pick<World, 'store' | 'keyring' | 'clock'>;
 type Kind = Exclude<AuditSubject['kind'], 'actor' | 'entity' | 'prune'>;
@@ -89,7 +88,10 @@ async function lastOfChains(parts: Parts, blinds: readonly Uint8Array[], upTo: n
     for (const place of await parts.store.findAudited(blinds, before)) {
       const { chain } = place;
       if (place.sequence <= (last.get(chain)?.sequence ?? 0)) continue;
-      const event = await eventAt(parts, place);
+      // Check the link of the row, because an index row proves nothing.
+      const event = await openKeptPlace(parts, place).catch((error: unknown) => {
+        throw problemOf(error);
+      });
       const { as_of: sequence = place.sequence } = event;
       if (sequence <= upTo && sequence > (last.get(chain)?.sequence ?? 0)) last.set(chain, { event, sequence });
       // An earlier row may be about a later state.
@@ -103,16 +105,4 @@ async function lastOfChains(parts: Parts, blinds: readonly Uint8Array[], upTo: n
 /** Returns a number that is greater for the later change of a record. A removal is final. */
 function rankOf(event: AuditEvent): number {
   return changeOf(event)?.[1] === 'remove' ? Number.POSITIVE_INFINITY : (event.revision ?? 0);
-}
-
-/**
- * Resolves to the event at a place. Checks the link of its row, because an index row proves nothing. Rejects with
- * `integrity_failure`.
- */
-async function eventAt(parts: Parts, place: AuditPlace): Promise<AuditEvent> {
-  try {
-    return await openKeptPlace(parts, place);
-  } catch (cause) {
-    throw cause instanceof BrokenAudit ? new Problem('integrity_failure', { cause }) : cause;
-  }
 }

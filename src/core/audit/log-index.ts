@@ -1,5 +1,4 @@
 import { ownTurn } from '../own-turn.ts';
-import type { Keyring } from '../ports.ts';
 import { runningTime } from '../running-time.ts';
 import { logSubjectsOf } from './log-entries.ts';
 import type { AuditEntry, AuditStore, LoggedRow } from './ports.ts';
@@ -14,7 +13,6 @@ const MAX_SUBJECTS = 500;
 
 export interface LogParts extends AuditParts {
   readonly store: AuditStore;
-  readonly keyring: AuditParts['keyring'] & Pick<Keyring, 'auditSubject'>;
 }
 
 /** The maximum time of `indexLogs`, in milliseconds. Rows may arrive faster than it adds them. */

@@ -8,7 +8,7 @@ import { indexLog, type LogParts } from './log-index.ts';
 import { comparePlaces, type LogPlace, parseLogId } from './log-place.ts';
 import { compareKeys, mergeChains } from './merge-chains.ts';
 import type { AuditEntry, AuditHead } from './ports.ts';
-import { BrokenAudit, openRow, type PlacedEvent, rowsBackwards } from './walk-audit.ts';
+import { openRow, type PlacedEvent, problemOf, rowsBackwards } from './walk-audit.ts';
 
 /** The maximum number of events that one call opens, and the maximum in one row. A row is always opened as a whole. */
 const MAX_OPENED = 5_000;
@@ -122,8 +122,8 @@ async function withTime({ store }: LogParts, of: LogPlace | undefined): Promise<
 function openOrFail({ keyring }: LogParts, row: AuditEntry): readonly PlacedEvent[] {
   try {
     return openRow(keyring, row);
-  } catch (cause) {
-    throw cause instanceof BrokenAudit ? new Problem('integrity_failure', { cause }) : cause;
+  } catch (error) {
+    throw problemOf(error);
   }
 }
 

@@ -42,9 +42,14 @@ export class BrokenAudit extends Error {
   }
 }
 
+/** Returns the problem `integrity_failure` for damage in the audit, and any other error unchanged. */
+export function problemOf(cause: unknown): unknown {
+  return cause instanceof BrokenAudit ? new Problem('integrity_failure', { cause }) : cause;
+}
+
 export interface AuditParts {
   readonly store: Pick<AuditReads, 'readAudit' | 'auditHeads'>;
-  readonly keyring: Pick<Keyring, 'auditLink' | 'openAuditEvent'>;
+  readonly keyring: Pick<Keyring, 'auditLink' | 'openAuditEvent' | 'auditSubject'>;
 }
 
 type WalkedRow = AuditEntry & { readonly placed: readonly PlacedEvent[] };
