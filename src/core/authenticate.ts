@@ -1,4 +1,4 @@
-import { createGrants, type Grants } from './access/grants.ts';
+import { createGrants } from './access/grants.ts';
 import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
 import { openApplication } from './applications/application-codec.ts';
 import { requireAudited } from './audit/last-change.ts';
@@ -44,7 +44,7 @@ export function createAuthenticator(world: World) {
   return {
     /** Resolves to the identity of a key. Rejects with `unauthenticated`, or with the store's problems. */
     async identify(apiKey: string | undefined): Promise<Identity> {
-      if (!hasFormat(apiKey)) throw new Problem('unauthenticated');
+      if (!hasApiKeyFormat(apiKey)) throw new Problem('unauthenticated');
       const keyHash = world.keyring.apiKeyHash(apiKey);
       const current = await world.store.authorityVersion();
       const now = world.clock.now();
@@ -65,16 +65,12 @@ export function createAuthenticator(world: World) {
      * undefined for a key that is not cached. `current` is the store's current version.
      */
     known(apiKey: string | undefined, current: string): Identity | Problem | undefined {
-      if (!hasFormat(apiKey)) return new Problem('unauthenticated');
+      if (!hasApiKeyFormat(apiKey)) return new Problem('unauthenticated');
       const entry = find(world.keyring.apiKeyHash(apiKey), current);
       if (entry === undefined || entry.expires_at > world.clock.now()) return entry?.identity;
       return new Problem('unauthenticated');
     },
   };
-}
-
-function hasFormat(apiKey: string | undefined): apiKey is string {
-  return apiKey !== undefined && hasApiKeyFormat(apiKey);
 }
 
 function nameOf(keyHash: Uint8Array): string {
@@ -90,10 +86,8 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
   if (!Buffer.from(application.record.key_hash).equals(keyHash)) throw new Problem('integrity_failure');
   await requireAudited(world, 'tenant', { ...tenant.record, tenant_id: tenant.record.id });
   await requireAudited(world, 'application', application.record);
-  const grants = createGrants(
-    application.details,
-    await parentGrants(world, authority.application, tenant.keyring, now),
-  );
+  const within = await parentGrants(world, application.record, tenant.keyring, now);
+  const grants = createGrants(application.details, within);
   const expires_at = application.record.expires_at ?? Number.POSITIVE_INFINITY;
   return { identity: { application, tenant, grants }, expires_at };
 }
@@ -102,12 +96,8 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
  * Resolves to the grants of the private application that created an expiring application; to undefined for other
  * applications. Rejects with `unauthenticated` when the creator no longer exists.
  */
-export async function parentGrants(
-  world: World,
-  { parent_id, tenant_id }: Pick<ApplicationRecord, 'parent_id' | 'tenant_id'>,
-  keyring: TenantKeyring,
-  now: Instant,
-): Promise<Grants | undefined> {
+export async function parentGrants(world: World, child: ApplicationRecord, keyring: TenantKeyring, now: Instant) {
+  const { parent_id, tenant_id } = child;
   if (parent_id === undefined) return undefined;
   const record = await world.store.findApplication(tenant_id, parent_id, now);
   if (!record) throw new Problem('unauthenticated');

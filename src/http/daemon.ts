@@ -57,11 +57,9 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const { body: bodyLimit } = limits;
   const traceHeader = `${headerPrefix}-TRACE-ID`;
   const replayedHeader = `${headerPrefix}-IDEMPOTENT-REPLAYED`;
-  const [keyHeader, idempotencyHeader, lowerTraceHeader] = [
-    `${headerPrefix}-API-KEY`.toLowerCase(),
-    `${headerPrefix}-IDEMPOTENCY-KEY`.toLowerCase(),
-    traceHeader.toLowerCase(),
-  ];
+  const lowerPrefix = headerPrefix.toLowerCase();
+  const [keyHeader, idempotencyHeader] = [`${lowerPrefix}-api-key`, `${lowerPrefix}-idempotency-key`];
+  const lowerTraceHeader = traceHeader.toLowerCase();
   const traceOf = (request: IncomingMessage) => traceIdOf(request, lowerTraceHeader);
   const cors = createCors(corsOrigins, headerPrefix);
   /** The start of the current request of each connection. A connection has one request at a time. */

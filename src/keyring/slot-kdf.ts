@@ -45,12 +45,7 @@ export function isBearable(costs: readonly PassphraseCost[]): boolean {
  * salt for a key file, Argon2id for a passphrase. The commitment may be stored; the KEK may not. The caller checks
  * `cost`, which only a passphrase uses, and wipes the KEK.
  */
-export async function deriveSlotKeys(
-  sodium: Pick<Sodium, 'crypto_generichash'>,
-  credential: Credential,
-  salt: Uint8Array,
-  cost: PassphraseCost,
-) {
+export async function deriveSlotKeys(sodium: Sodium, credential: Credential, salt: Uint8Array, cost: PassphraseCost) {
   let derived: Uint8Array;
   if (credential.kind === 'key_file') {
     const message = encodeFields('token-vault key file', salt);

@@ -31,8 +31,8 @@ export function generateApiKey(random: Random): string {
 }
 
 /** Returns whether a text has the form of an API key. Does not check the checksum. */
-export function hasApiKeyFormat(text: string): boolean {
-  return FORMAT.test(text);
+export function hasApiKeyFormat(text: string | undefined): text is string {
+  return text !== undefined && FORMAT.test(text);
 }
 
 /**

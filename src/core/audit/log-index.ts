@@ -63,11 +63,7 @@ export async function indexLog(
 }
 
 /** Returns the entries of the log index for an audit row. */
-export function loggedRow(
-  keyring: LogParts['keyring'],
-  sequence: number,
-  placed: readonly Pick<PlacedEvent, 'event'>[],
-): LoggedRow {
+export function loggedRow(keyring: LogParts['keyring'], sequence: number, placed: readonly PlacedEvent[]): LoggedRow {
   const subjects = placed.flatMap(({ event }) => logSubjectsOf(event));
   const named = new Map(subjects.map((subject) => [`${subject.kind} ${subject.tenant_id} ${subject.id}`, subject]));
   return { sequence, blinds: [...named.values()].map((subject) => keyring.auditSubject(subject)) };

@@ -91,12 +91,7 @@ export function reachOf(grants: Grants): Reach {
  * Derives everything that does not depend on the token's id. The returned `seal` throws 403 when no rule matches the
  * token.
  */
-function prepare(
-  body: CreateToken,
-  { tenant, grants, application }: Caller,
-  world: World,
-  reach: Reach = reachOf(grants),
-) {
+function prepare(body: CreateToken, { tenant, grants, application }: Caller, world: World, reach = reachOf(grants)) {
   const { keyring } = tenant;
   checkData(body.type, body.data);
   const now = world.clock.now();

@@ -57,11 +57,7 @@ export const searchTokens: Handler<'searchTokens'> = ({ body }, caller, world) =
 export const searchTokensByCursor: Handler<'searchTokensByCursor'> = ({ body }, caller, world) =>
   pageBehind(searched(body), body, caller, world);
 
-const searched = ({ query, transform }: Pick<SearchTokens, 'query' | 'transform'>): Asked => ({
-  filters: {},
-  query,
-  transform,
-});
+const searched = ({ query, transform }: Omit<SearchTokens, 'page' | 'size'>) => ({ filters: {}, query, transform });
 
 /** Prepares one page at a time for each application, even on several connections, because a page may have 16 MiB. */
 const inTurn = <T>(caller: Caller, make: () => Promise<T>): Promise<T> =>
