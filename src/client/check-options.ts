@@ -1,4 +1,4 @@
-import { nearestName } from '../core/nearest-name.ts';
+import { nearestHint } from '../core/nearest-name.ts';
 
 /** The check of an option's value, and a description of valid values for messages. */
 export interface OptionRow {
@@ -17,9 +17,9 @@ export function checkOptions(caller: string, rows: Readonly<Record<string, Optio
   for (const [name, value] of Object.entries(options)) {
     const row = Object.hasOwn(rows, name) ? rows[name] : undefined;
     if (row === undefined) {
-      const near = nearestName(name, Object.keys(rows));
-      const known = near === undefined ? `known options: ${Object.keys(rows).join(', ')}` : `did you mean ${near}?`;
-      throw new TypeError(`${caller} has no option ${name}; ${known}`);
+      const known = Object.keys(rows);
+      const hint = nearestHint(name, known, `known options: ${known.join(', ')}`);
+      throw new TypeError(`${caller} has no option ${name}; ${hint}`);
     }
     if (value !== undefined && !row.is(value)) throw new TypeError(`${caller}: ${name} must be ${row.expected}`);
   }

@@ -95,11 +95,8 @@ function spendParsing(tools: FilterTools): void {
   }
 }
 
-/** Evaluates one string of a mask. */
-type EvaluateText = (source: string) => Json;
-
 /** Maps the strings of a mask. `path` leads to `mask`; it is unchanged when the function returns. */
-function mapMask(mask: Json, evaluate: EvaluateText, path: (string | number)[] = []): Json | undefined {
+function mapMask(mask: Json, evaluate: (source: string) => Json, path: (string | number)[] = []): Json | undefined {
   if (typeof mask === 'string') {
     // Parse a string with a tag, too: it must be rejected, not printed.
     if (!mask.includes('{{') && !mask.includes('{%')) return mask;

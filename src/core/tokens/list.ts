@@ -8,20 +8,25 @@ import { createLines } from '../in-line.ts';
 import type { JsonText } from '../json/stringify.ts';
 import { ownTurn } from '../own-turn.ts';
 import type { Instant, PresentedToken, TenantKeyring, TokenCondition } from '../ports.ts';
+import { invalid } from '../problem.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
+import type { ScanPosition } from '../scan-ports.ts';
 import { parseQuery } from '../search/parse-query.ts';
 import { searchCondition } from '../search/search-condition.ts';
 import { isAtOrBelow, normalizeContainers } from './containers.ts';
-import { cursorOf, readCursor } from './cursor.ts';
 import { findAfter, findPage, type Sought } from './find-page.ts';
 import { foldCase, indexed, metadataText } from './indexes.ts';
 import { presentToken } from './present-token.ts';
 import type { PresentedDetails } from './token-codec.ts';
+import { mayBeId } from './token-id.ts';
 
 /** The maximum bytes of data that lists open in one turn. */
 const OPENED_AT_ONCE = 1024 * 1024;
 
 const DEFAULT_SIZE = PAGE_QUERY.size.default;
+
+/** The content of a cursor: `created_at` in milliseconds in base 36, a dot, and the id. */
+const CURSOR = /^([0-9a-z]{1,10})\.(.*)$/s;
 
 const inLine = createLines();
 /** The bytes that lists have opened in this turn of the event loop. */
@@ -91,6 +96,18 @@ const pageBehind = (asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller
     const data = await show(records, asked, sought.now, caller, world);
     return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
   });
+
+/** Returns the cursor of the page after a token, opaque to clients. `readCursor` returns the token's position. */
+function cursorOf({ created_at, id }: ScanPosition): string {
+  return Buffer.from(`${created_at.toString(36)}.${id}`).toString('base64url');
+}
+
+/** Returns the position in a cursor. Throws `invalid_request` for a text that is not a cursor. */
+function readCursor(start: string): ScanPosition {
+  const [, created = '', id = ''] = CURSOR.exec(Buffer.from(start, 'base64url').toString()) ?? [];
+  if (created === '' || !mayBeId(id)) throw invalid('start', 'must be the `next` of an earlier page');
+  return { created_at: Number.parseInt(created, 36), id };
+}
 
 /** Lists tokens within a turn. Leaves a page to `listTokens` if the page needs a walk or exceeds the turn's budget. */
 export const listTokensNow: HandlerNow<'listTokens'> = ({ query }, caller, world, turn) => {
