@@ -138,14 +138,9 @@ function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
     throw notAVault(url, ` (status ${status})`);
   }
   const retryAfter = Number(header(response, 'retry-after') ?? Number.NaN);
+  const after = Number.isFinite(retryAfter) && { retryAfter };
   const isReplayed = header(response, `${prefix}-idempotent-replayed`) === 'true';
-  return {
-    status,
-    bodyText,
-    traceId,
-    ...(Number.isFinite(retryAfter) && { retryAfter }),
-    ...(isReplayed && { replayed: true }),
-  };
+  return { status, bodyText, traceId, ...after, ...(isReplayed && { replayed: true }) };
 }
 
 function header(response: HttpResponse, name: string): string | undefined {

@@ -79,10 +79,6 @@ export function readDevRequestsQuery(url: string): Readonly<Record<'after' | 'wa
 
 function membersOf(bodyText: string): readonly string[] | undefined {
   const { errors } = JSON.parse(bodyText) as { readonly errors?: object };
-  return (
-    errors &&
-    Object.keys(errors)
-      .slice(0, MAX_MEMBERS)
-      .map((name) => name.slice(0, MAX_MEMBER_NAME))
-  );
+  const names = errors && Object.keys(errors).slice(0, MAX_MEMBERS);
+  return names?.map((name) => name.slice(0, MAX_MEMBER_NAME));
 }

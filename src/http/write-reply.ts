@@ -94,26 +94,15 @@ export function bodyBytes({ bodyText = '' }: Reply): number {
 }
 
 /** Returns the header section as a flat list of names and values, which Node writes without building an object. */
-export function replyHeaders(reply: Reply, options: ReplyHeaderOptions): string[] {
-  const headers = [
-    'Cache-Control',
-    'no-store',
-    'X-Content-Type-Options',
-    'nosniff',
-    options.traceHeader,
-    reply.traceId,
-  ];
+export function replyHeaders(reply: Reply, { traceHeader, bytes, allow, fields, close }: ReplyHeaderOptions): string[] {
+  const headers = ['Cache-Control', 'no-store', 'X-Content-Type-Options', 'nosniff', traceHeader, reply.traceId];
   if (reply.bodyText !== undefined) {
-    headers.push(
-      'Content-Type',
-      reply.status < 400 ? 'application/json' : 'application/problem+json',
-      'Content-Length',
-      String(options.bytes),
-    );
+    const type = reply.status < 400 ? 'application/json' : 'application/problem+json';
+    headers.push('Content-Type', type, 'Content-Length', String(bytes));
   }
   if (reply.retryAfter !== undefined) headers.push('Retry-After', String(reply.retryAfter));
-  if (options.allow !== undefined) headers.push('Allow', options.allow);
-  if (options.fields !== undefined) headers.push(...options.fields);
-  if (options.close) headers.push('Connection', 'close');
+  if (allow !== undefined) headers.push('Allow', allow);
+  if (fields !== undefined) headers.push(...fields);
+  if (close) headers.push('Connection', 'close');
   return headers;
 }

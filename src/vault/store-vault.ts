@@ -1,5 +1,5 @@
 import { Fault } from '../core/fault.ts';
-import type { Instant } from '../core/ports.ts';
+import type { Instant, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createKeyring } from '../keyring/create-keyring.ts';
@@ -102,14 +102,10 @@ export async function createStoreVault(options: CreateStoreVaultOptions): Promis
   try {
     const { url, insecure } = place;
     const clock = systemClock({ times: { wall: now, running: () => performance.now() } });
-    await createVaultStore(
-      url,
-      header,
-      async (store) => {
-        created = await writeFirstRecords({ file: url.shown, store, keyring, clock }, header, tenantName);
-      },
-      { insecure, grant },
-    );
+    const fill = async (store: Store) => {
+      created = await writeFirstRecords({ file: url.shown, store, keyring, clock }, header, tenantName);
+    };
+    await createVaultStore(url, header, fill, { insecure, grant });
   } finally {
     keyring.close();
   }

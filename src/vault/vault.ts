@@ -203,11 +203,8 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
     import('../keyring/create-keyring.ts'),
   ]);
   const { file, credential, tenantName, weakPassphrase = false, label, times = MACHINE, ...settings } = options;
-  const { keyring, header } = await createKeyring(credential, {
-    now: times.wall(),
-    allowWeak: weakPassphrase,
-    label,
-  });
+  const now = times.wall();
+  const { keyring, header } = await createKeyring(credential, { now, allowWeak: weakPassphrase, label });
   let created: CreatedTenant | undefined;
   await createVaultFile(file, header, async (store) => {
     const clock = systemClock({ times });

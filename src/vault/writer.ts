@@ -52,13 +52,8 @@ async function startWorker(order: WriterOrder): Promise<Worker> {
   try {
     const { Worker } = await import('node:worker_threads');
     // Do not pass environment variables, which may hold a passphrase.
-    return new Worker(path.join(import.meta.dirname, THREAD), {
-      workerData: order,
-      env: {},
-      argv: [],
-      execArgv: [],
-      resourceLimits: LIMITS,
-    });
+    const options = { workerData: order, env: {}, argv: [], execArgv: [], resourceLimits: LIMITS };
+    return new Worker(path.join(import.meta.dirname, THREAD), options);
   } finally {
     order.chain.key.fill(0);
   }

@@ -62,18 +62,9 @@ function outcomeOf(
     return { priority, outcome: 'not_reached', reason: `rule ${governing.priority} already governs` };
   }
   if (!matches(rule, token)) return { priority, outcome: 'no_match', reason: mismatch(rule, token) };
-  if (rule === governing) {
-    return {
-      priority,
-      outcome: 'governs',
-      reason: `the rule matches ${matched(rule, token)} and grants ${permission}`,
-    };
-  }
-  return {
-    priority,
-    outcome: 'passed_over',
-    reason: `the rule matches ${matched(rule, token)} but does not grant ${permission}`,
-  };
+  const match = `the rule matches ${matched(rule, token)}`;
+  if (rule === governing) return { priority, outcome: 'governs', reason: `${match} and grants ${permission}` };
+  return { priority, outcome: 'passed_over', reason: `${match} but does not grant ${permission}` };
 }
 
 /** Returns the token's container, or else its id, that the rule matches. */

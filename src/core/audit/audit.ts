@@ -48,12 +48,8 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   function rowOf(events: readonly TimedEvent[], subjects: readonly IndexedSubject[]): AuditDraft {
     const at = events[0]?.at ?? 0;
     const sealed = keyring.sealAuditEvent(at, encodeEvents(events));
-    return {
-      at,
-      sealed,
-      subjects,
-      link: (previous, sequence) => keyring.auditLink(previous, { sequence, at, sealed }),
-    };
+    const link: AuditDraft['link'] = (previous, sequence) => keyring.auditLink(previous, { sequence, at, sealed });
+    return { at, sealed, subjects, link };
   }
 
   /** Returns the row of several changes that are written together. */

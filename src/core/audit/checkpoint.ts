@@ -42,13 +42,8 @@ export function checkpointEvent({ through, latest, begin, digest, chains }: Chec
 
 export function readCheckpoint({ entities }: AuditEvent): Checkpoint {
   const [through = '', latest, begin, digest = '', ...chains] = entities;
-  return {
-    through: decodePlace(through),
-    latest: Number(latest),
-    begin: Number(begin),
-    digest,
-    chains: chains.map(decodePlace),
-  };
+  const removed = { through: decodePlace(through), chains: chains.map(decodePlace) };
+  return { ...removed, latest: Number(latest), begin: Number(begin), digest };
 }
 
 type FoundCheckpoint = Checkpoint & { readonly place: AuditPlace };

@@ -62,11 +62,8 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
     const isMerged = others.length > 0 && after !== undefined;
     const settled = world.clock.now() - SETTLED_MS;
     const { end_at = settled } = question;
-    const found = await searchLog(world, {
-      ...question,
-      after,
-      ...(isMerged && { end_at: Math.min(end_at, settled) }),
-    });
+    const end = isMerged && { end_at: Math.min(end_at, settled) };
+    const found = await searchLog(world, { ...question, after, ...end });
     const left = deadline - runningTime();
     if (found.entries.length > 0 || found.next !== undefined || left <= 0) return found;
     const isEnded = await world.logWatch.changed(countRows(heads), isMerged ? Math.min(left, SETTLED_MS) : left);

@@ -70,24 +70,12 @@ const OUTPUT = new RegExp(`\\{\\{((?:${QUOTED_TEXT}|[^'"])*?)\\}\\}`, 'sy');
 const OPENING = /\{[{%]/g;
 const ESCAPE = /\\(?:u([0-9A-Fa-f]{0,4})|([0-7]{1,3})|(.))/gs;
 
-const ESCAPED: ReadonlyMap<string, string> = new Map([
-  ['b', '\b'],
-  ['f', '\f'],
-  ['n', '\n'],
-  ['r', '\r'],
-  ['t', '\t'],
-  ['v', '\v'],
-]);
+const ESCAPED = new Map(Object.entries({ b: '\b', f: '\f', n: '\n', r: '\r', t: '\t', v: '\v' }));
 
 /** The literals of the language. `empty` and `blank` are literals of Liquid that this language rejects. */
-const LITERALS: ReadonlyMap<string, boolean | null | undefined> = new Map([
-  ['true', true],
-  ['false', false],
-  ['nil', null],
-  ['null', null],
-  ['empty', undefined],
-  ['blank', undefined],
-]);
+const LITERALS: ReadonlyMap<string, boolean | null | undefined> = new Map(
+  Object.entries({ true: true, false: false, nil: null, null: null, empty: undefined, blank: undefined }),
+);
 
 /** Parses an expression. Throws `ExpressionError` for a source that does not match the grammar. */
 export function parseTemplate(source: string): Template {

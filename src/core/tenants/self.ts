@@ -20,10 +20,8 @@ export const updateTenant: Handler<'updateTenant'> = async ({ body }, { applicat
     const { record, details } = openTenant(tenant.keyring, id, found.tenant);
     const modified = { modified_by: application.record.id, modified_at: world.clock.now() };
     const next = { ...record, ...modified, revision: record.revision + 1 };
-    const changed = sealTenant(tenant.keyring, next, {
-      name: body.name,
-      settings: body.settings ?? details.settings,
-    });
+    const { name, settings = details.settings } = body;
+    const changed = sealTenant(tenant.keyring, next, { name, settings });
     const shown = showTenant(changed);
     const audit = trail.changed([], next.revision, { shown });
     return (await world.store.replaceTenant(changed.record, record.revision, audit)) ? shown : undefined;

@@ -18,14 +18,10 @@ type UnderivedToken = Omit<TokenDetails, 'fingerprint'> & {
 };
 
 /** Loads the code of the filters and resolves to the result of `deriveNow`. Rejects with the errors of `deriveNow`. */
-export async function derive(
-  keyring: TenantKeyring,
-  token: UnderivedToken,
-  options: { readonly unread?: boolean } = {},
-) {
+export async function derive(keyring: TenantKeyring, token: UnderivedToken, { unread = false } = {}) {
   const { mask, search_indexes, fingerprint_expression } = token.definition;
   await loadFilters(mask, search_indexes, fingerprint_expression);
-  return deriveNow(keyring, token, options);
+  return deriveNow(keyring, token, { unread });
 }
 
 /**

@@ -5,12 +5,7 @@ import { FilterFailure } from '../expression-error.ts';
 import { defineFilter } from '../filter.ts';
 import { textOf } from '../print-value.ts';
 
-const BOOLEANS: ReadonlyMap<string, boolean> = new Map([
-  ['true', true],
-  ['false', false],
-  ['1', true],
-  ['0', false],
-]);
+const BOOLEANS = new Map(Object.entries({ true: true, false: false, 1: true, 0: false }));
 
 function castTo<T extends Json>(type: string, value: T | undefined): T {
   if (value === undefined) throw new FilterFailure(`cannot convert this value to ${type}`);
