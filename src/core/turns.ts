@@ -6,7 +6,6 @@ import type { Dispatch } from './dispatch.ts';
 import { type HandlerNow, type Turn, type World, Written } from './handler.ts';
 import type { NewToken } from './insert-ports.ts';
 import { Problem } from './problem.ts';
-import type { SnapshotReads } from './scan-ports.ts';
 import { createTokenNow } from './tokens/create.ts';
 import { getTokenNow } from './tokens/get.ts';
 import { listTokensNow } from './tokens/list.ts';
@@ -73,7 +72,7 @@ export function createTurns(
       return new Written(shown, written);
     }
     const most = Math.min(Math.max(MIN_INSERTS, calls.length / 2), MAX_INSERTS);
-    const replies = store.readNow?.((reads: SnapshotReads) => {
+    const replies = store.readNow?.((reads) => {
       const now = clock.now();
       const turn: Turn = { reads, now, bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert };
       const answers: ReturnType<typeof answerNow>[] = [];

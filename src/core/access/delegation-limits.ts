@@ -1,8 +1,9 @@
 import type { AccessRule } from '../../contract/access-rule.ts';
-import type { Permission, Transform } from '../../contract/permissions.ts';
+import type { Transform } from '../../contract/permissions.ts';
 import type { Caller, World } from '../handler.ts';
 import { Problem } from '../problem.ts';
 import { openPresented } from '../tokens/token-codec.ts';
+import type { ApplicationDefinition } from './check-application.ts';
 import { governingTransform } from './governing-transform.ts';
 import { type Grants, showsMore } from './grants.ts';
 
@@ -11,11 +12,7 @@ import { type Grants, showsMore } from './grants.ts';
  * (decisions §6). `Grants.within` also limits each call to the creator's current grants; this check rejects early what
  * would never work.
  */
-export async function checkDelegationLimits(
-  wanted: { readonly permissions: readonly Permission[]; readonly rules: readonly AccessRule[] },
-  caller: Caller,
-  world: World,
-): Promise<void> {
+export async function checkDelegationLimits(wanted: Omit<ApplicationDefinition, 'type'>, caller: Caller, world: World) {
   const { grants } = caller;
   if (wanted.permissions.includes('token:read') && !reachesWhole(grants, '/', 'mask')) {
     throw outOfReach('permissions');

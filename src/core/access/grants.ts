@@ -1,5 +1,6 @@
 import type { AccessRule } from '../../contract/access-rule.ts';
 import type { Permission, Transform } from '../../contract/permissions.ts';
+import type { ApplicationDefinition } from './check-application.ts';
 
 /** The permissions of an application: plain permissions, and rules in ascending priority. */
 export interface Grants {
@@ -9,10 +10,7 @@ export interface Grants {
   readonly within?: Grants | undefined;
 }
 
-export function createGrants(
-  application: { readonly permissions: readonly Permission[]; readonly rules: readonly AccessRule[] },
-  within?: Grants,
-): Grants {
+export function createGrants(application: Omit<ApplicationDefinition, 'type'>, within?: Grants): Grants {
   return {
     plain: new Set(application.permissions),
     rules: application.rules.toSorted((a, b) => a.priority - b.priority),

@@ -1,5 +1,5 @@
 import type { CreateApplication } from '../../contract/application.ts';
-import { checkApplication, normalizeRules } from '../access/check-application.ts';
+import { type ApplicationDefinition, checkApplication, normalizeRules } from '../access/check-application.ts';
 import { checkDelegationLimits } from '../access/delegation-limits.ts';
 import { holds } from '../access/grants.ts';
 import type { Caller, Handler, World } from '../handler.ts';
@@ -18,7 +18,7 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
   checkApplication({ type, permissions, rules, can_create_expiring_applications });
   const now = world.clock.now();
   const expires_at = expiryOf(body, now);
-  const parent_id = await parentOf({ ...body, permissions, rules }, caller, world);
+  const parent_id = await parentOf({ type, permissions, rules }, caller, world);
 
   const key = generateApiKey(world.random);
   const application = sealApplication(
@@ -59,11 +59,7 @@ function expiryOf({ type, expires_at }: CreateApplication, now: Instant): Instan
  * `can_create_expiring_applications`. It creates only expiring applications, which its own grants limit and which end
  * with it (decisions §6). Resolves to undefined for other creators.
  */
-async function parentOf(
-  wanted: CreateApplication & Required<Pick<CreateApplication, 'permissions' | 'rules'>>,
-  caller: Caller,
-  world: World,
-): Promise<string | undefined> {
+async function parentOf(wanted: ApplicationDefinition, caller: Caller, world: World): Promise<string | undefined> {
   if (holds(caller.grants, 'application:create')) return undefined;
   if (wanted.type !== 'expiring') {
     throw new Problem('permission_missing', { detail: 'This application may create expiring applications only.' });
