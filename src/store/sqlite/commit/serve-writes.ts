@@ -29,7 +29,7 @@ export function createWriteServer(store: Store, chain: Chain, answer: (replies: 
     const from = new Inbox(message);
     const calls: Promise<void>[] = [];
     while (!from.isEmpty) {
-      const call = from.number();
+      const call = Number(from.cell());
       const made = makeCall(store, from, chain).then(
         (result) => end(call, { result }),
         (error: unknown) => end(call, failureOf(error)),

@@ -19,10 +19,18 @@ interface Argument<T> {
   take(from: Inbox, chain: Chain): T;
 }
 
-const number: Argument<number> = { put: (out, value) => out.put(value), take: (from) => from.number() };
-const text: Argument<string> = { put: (out, value) => out.put(value), take: (from) => from.text() };
-const flag: Argument<boolean> = { put: (out, value) => out.put(value ? 1 : 0), take: (from) => from.number() === 1 };
-const bytes: Argument<Uint8Array> = { put: (out, value) => out.putBytes(value), take: (from) => from.bytes() };
+// Both ends have the same build, so each value has the type of the encoded one.
+function cell<T extends Cell>(): Argument<T> {
+  return { put: (out, value) => out.put(value), take: (from) => from.cell() as T };
+}
+
+const number = cell<number>();
+const text = cell<string>();
+const flag = cell<boolean>();
+const bytes: Argument<Uint8Array> = {
+  put: (out, value) => out.putBytes(value),
+  take: (from) => from.bytes() as Uint8Array,
+};
 
 /** Encodes a list. An absent list arrives as an empty list. */
 function listOf<T>({ put, take }: Argument<T>): Argument<readonly T[]> {
@@ -31,11 +39,7 @@ function listOf<T>({ put, take }: Argument<T>): Argument<readonly T[]> {
       out.put(values.length);
       for (const value of values) put(out, value);
     },
-    take(from, chain) {
-      const values: T[] = [];
-      for (let left = from.number(); left > 0; left -= 1) values.push(take(from, chain));
-      return values;
-    },
+    take: (from, chain) => Array.from({ length: Number(from.cell()) }, () => take(from, chain)),
   };
 }
 
@@ -52,51 +56,31 @@ function object<T extends object>(members: { readonly [Name in keyof T]-?: Argum
   };
 }
 
-/** Encodes a tenant's record, column by column in the order of its table. */
-function record<Row extends { readonly tenant_id: string }>(table: {
-  readonly names: readonly (keyof Row & string)[];
-  readonly blobs: ReadonlySet<string>;
-}): Argument<Row> {
-  const { names, blobs } = table;
-  return {
-    put(out, row) {
-      out.put(row.tenant_id);
-      for (const name of names) {
-        if (blobs.has(name)) out.putBytes(row[name] as Uint8Array | undefined);
-        else out.put(row[name] as Cell);
-      }
-    },
-    take(from) {
-      const row: Record<string, unknown> = { tenant_id: from.text() };
-      for (const name of names) row[name] = blobs.has(name) ? from.optionalBytes() : from.cell();
-      return row as Row;
-    },
-  };
+/** Encodes a tenant's record, column by column. */
+function record<Row extends { readonly tenant_id: string }>({ names, blobs }: Columns): Argument<Row> {
+  const columns = names.map((name) => [name, blobs.has(name) ? bytes : cell()]);
+  return object<Row>(Object.fromEntries([['tenant_id', text], ...columns]));
 }
+
+type Columns = Pick<typeof TOKEN | typeof TOMBSTONE | typeof REPLY, 'names' | 'blobs'>;
 
 const blinds = listOf(bytes);
 
-const indexedSubjects = listOf(object<IndexedSubject>({ n: number, blind: bytes }));
-
-const storedReplies = listOf(record<StoredReply>(REPLY));
+const parts = object<Omit<AuditDraft, 'link' | 'reply'> & { readonly replies: readonly StoredReply[] }>({
+  at: number,
+  sealed: bytes,
+  subjects: listOf(object<IndexedSubject>({ n: number, blind: bytes })),
+  replies: listOf(record<StoredReply>(REPLY)),
+  shows: blinds,
+});
 
 /** Encodes an audit draft without its function `link`, which the receiving thread creates. */
 const draft: Argument<AuditDraft> = {
-  put(out, { at, sealed, subjects, reply, shows = [] }) {
-    out.put(at);
-    out.putBytes(sealed);
-    indexedSubjects.put(out, subjects);
-    storedReplies.put(out, reply === undefined ? [] : [reply]);
-    blinds.put(out, shows);
-  },
+  put: (out, { reply, ...rest }) => parts.put(out, { ...rest, replies: reply === undefined ? [] : [reply] }),
   take(from, chain) {
-    const at = from.number();
-    const sealed = from.bytes();
-    const subjects = indexedSubjects.take(from, chain);
-    const [reply] = storedReplies.take(from, chain);
-    const shows = blinds.take(from, chain);
-    const link: AuditDraft['link'] = (previous, sequence) => chain(previous, { sequence, at, sealed });
-    return { at, sealed, subjects, reply, shows, link };
+    const { replies, ...rest } = parts.take(from, chain);
+    const { at, sealed } = rest;
+    return { ...rest, reply: replies[0], link: (previous, sequence) => chain(previous, { sequence, at, sealed }) };
   },
 };
 
@@ -128,13 +112,8 @@ export function putCall<Name extends WriteName>(out: Outbox, name: Name, values:
 
 /** Decodes the next call of a message and runs it. */
 export function makeCall(store: Store, from: Inbox, chain: Chain): Promise<unknown> {
-  const name = from.text();
-  if (!isWrite(name)) throw new TypeError('unknown write call');
+  const name = from.cell() as WriteName;
   const members: readonly Argument<unknown>[] = WRITES[name];
   const write = store[name] as (...values: readonly unknown[]) => Promise<unknown>;
   return write(...members.map((member) => member.take(from, chain)));
-}
-
-function isWrite(name: string): name is WriteName {
-  return Object.hasOwn(WRITES, name);
 }

@@ -12,7 +12,7 @@ export interface WriteMessage {
   readonly bytes: ArrayBuffer;
 }
 
-export type Cell = string | number | undefined;
+export type Cell = string | number | boolean | undefined;
 
 /** Collects the values of calls for one message. */
 export class Outbox {
@@ -58,10 +58,7 @@ export class Outbox {
   }
 }
 
-/**
- * Reads the values of a message in the order in which the outbox collected them. Throws for a value of the wrong type,
- * which is a bug: both ends have the same build.
- */
+/** Reads the values of a message in the order in which the outbox collected them. */
 export class Inbox {
   readonly #cells: readonly Cell[];
   readonly #bytes: ArrayBuffer;
@@ -77,78 +74,44 @@ export class Inbox {
     return this.#cell === this.#cells.length;
   }
 
-  text(): string {
-    const cell = this.cell();
-    if (typeof cell !== 'string') throw new TypeError('a text was expected');
+  /** Returns the next text, number or flag, or undefined for an absent value. */
+  cell(): Cell {
+    const cell = this.#cells[this.#cell];
+    this.#cell += 1;
     return cell;
   }
 
-  number(): number {
-    const cell = this.cell();
-    if (typeof cell !== 'number') throw new TypeError('a number was expected');
-    return cell;
-  }
-
-  optionalBytes(): Uint8Array | undefined {
+  bytes(): Uint8Array | undefined {
     const length = this.cell();
-    return length === undefined ? undefined : this.#bytesOf(length);
-  }
-
-  bytes(): Uint8Array {
-    return this.#bytesOf(this.cell());
-  }
-
-  #bytesOf(length: Cell): Uint8Array {
-    if (typeof length !== 'number') throw new TypeError('bytes were expected');
+    if (typeof length !== 'number') return undefined;
     // This is faster than Buffer.subarray.
     const bytes = new Uint8Array(this.#bytes, this.#byte, length);
     this.#byte += length;
     return bytes;
   }
-
-  /** Returns the next text or number, or undefined for an absent value. */
-  cell(): Cell {
-    if (this.isEmpty) throw new TypeError('another member was expected');
-    const cell = this.#cells[this.#cell];
-    this.#cell += 1;
-    return cell;
-  }
 }
 
 /** The result of a call on the other thread. */
-export type Outcome =
-  | { readonly result: unknown }
-  | {
-      readonly problem: ProblemCode | undefined;
-      readonly retryAfter: number | undefined;
-      /** The error, or the cause of the problem. */
-      readonly cause: Thrown | undefined;
-    };
+export type Outcome = { readonly result: unknown } | Failure;
 
-/** The parts of an error that a message carries. Structured cloning would drop the error's name and code. */
-interface Thrown {
-  readonly name: string;
-  readonly message: string;
-  readonly stack: string | undefined;
-  readonly code: string | undefined;
+/** An error, or a problem with its cause. Structured cloning would drop the name and the code of an error. */
+interface Failure {
+  readonly problem: ProblemCode | undefined;
+  readonly retryAfter: number | undefined;
+  readonly cause: Readonly<Record<'name' | 'message', string> & Record<'stack' | 'code', string | undefined>>;
 }
 
-export function failureOf(error: unknown): Outcome {
+export function failureOf(error: unknown): Failure {
   const problem = error instanceof Problem ? error : undefined;
   const root = problem?.cause instanceof Error ? problem.cause : error;
-  return {
-    problem: problem?.code,
-    retryAfter: problem?.retryAfter,
-    cause:
-      root instanceof Error
-        ? { name: root.name, message: root.message, stack: root.stack, code: sqliteCode(root) }
-        : undefined,
-  };
+  const { name, message, stack } = root instanceof Error ? root : new Error(String(root));
+  const cause = { name, message, stack, code: sqliteCode(root) };
+  return { problem: problem?.code, retryAfter: problem?.retryAfter, cause };
 }
 
-export function errorOf({ problem, retryAfter, cause: thrown }: Exclude<Outcome, { result: unknown }>): Error {
-  const { name = 'Error', message = 'a write failed', stack, code } = thrown ?? {};
-  const cause = Object.assign(new Error(message), { name }, stack && { stack }, code && { code });
-  if (problem === undefined) return cause;
-  return new Problem(problem, { cause, ...(retryAfter !== undefined && { retryAfter }) });
+export function errorOf({ problem, retryAfter, cause: { name, message, stack, code } }: Failure): Error {
+  const cause = Object.assign(new Error(message), { name, stack }, code && { code });
+  return problem === undefined
+    ? cause
+    : new Problem(problem, { cause, ...(retryAfter !== undefined && { retryAfter }) });
 }
