@@ -4,7 +4,7 @@ import { Problem } from '../../../core/problem.ts';
 import type { PathWatch } from '../file/check-file.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { FILE_ROW } from '../file/schema.ts';
-import { toProblem } from '../file/sqlite-error.ts';
+import { BusyError, toProblem } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { GroupCommit, nextTurn } from './group-commit.ts';
@@ -253,11 +253,11 @@ export class Session {
   async emptyLog(): Promise<boolean> {
     try {
       await retryBusy(() => {
-        if (this.#closing === undefined && !this.#checkpointer.attempt()) throw new LogInUse();
+        if (this.#closing === undefined && !this.#checkpointer.attempt()) throw new BusyError();
       }, this.#busyDeadlineMs);
       return true;
     } catch (error) {
-      if (error instanceof LogInUse) return false;
+      if (error instanceof BusyError) return false;
       throw toProblem(error);
     }
   }
@@ -312,9 +312,4 @@ export class Session {
 /** Returns the length of the log in bytes. Uses only `stat`, since reading the log would drop SQLite's locks. */
 function logSize(file: string): number {
   return statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
-}
-
-/** Thrown while another connection reads from the log. Has SQLite's code, so that `retryBusy` tries again. */
-class LogInUse extends Error {
-  readonly code = 'SQLITE_BUSY';
 }

@@ -3,8 +3,8 @@ import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Fault } from '../../../core/fault.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
-import { connect, setPragmas } from './connect.ts';
-import { type Connection, loadDriver } from './driver.ts';
+import { setPragmas, withConnection } from './connect.ts';
+import type { Connection } from './driver.ts';
 import { type Placing, placeFile } from './place-file.ts';
 import { sqliteCode, toFileFault } from './sqlite-error.ts';
 
@@ -44,15 +44,12 @@ export async function backUpVaultFile(
   verify: (copy: string) => Promise<void>,
   placing?: Placing,
 ): Promise<void> {
-  const connection = connect(await loadDriver(), resolve(file));
-  try {
+  await withConnection(resolve(file), async (connection) => {
     await retryBusy(() => setPragmas(connection)).catch((error: unknown) => {
       throw toFileFault(file, error);
     });
     await backUpFile(connection, target, verify, placing);
-  } finally {
-    connection.close();
-  }
+  });
 }
 
 /**

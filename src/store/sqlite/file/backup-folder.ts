@@ -6,8 +6,7 @@ import { Fault } from '../../../core/fault.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { backUpVaultFile } from './back-up-file.ts';
 import { COMPANIONS, checkUnopenedFile } from './check-file.ts';
-import { connect } from './connect.ts';
-import { loadDriver } from './driver.ts';
+import { withConnection } from './connect.ts';
 import { readHeader } from './header-table.ts';
 import { removeDrafts } from './place-file.ts';
 import { toFileFault } from './sqlite-error.ts';
@@ -139,12 +138,9 @@ async function idOfUnused(path: string): Promise<string | undefined> {
 }
 
 /** Resolves to the vault id in the header, which only the vault's key can verify. Rejects with errors of SQLite. */
-async function readVaultId(path: string): Promise<string | undefined> {
-  const connection = connect(await loadDriver(), path);
-  try {
+function readVaultId(path: string): Promise<string | undefined> {
+  return withConnection(path, (connection) => {
     connection.pragma('trusted_schema = OFF');
-    return await retryBusy(() => readHeader(connection)?.vault_id);
-  } finally {
-    connection.close();
-  }
+    return retryBusy(() => readHeader(connection)?.vault_id);
+  });
 }

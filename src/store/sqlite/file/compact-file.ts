@@ -1,15 +1,15 @@
 import type { BigIntStats } from 'node:fs';
-import { chmod, chown, open, stat } from 'node:fs/promises';
+import { chmod, chown, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { copyInto } from './back-up-file.ts';
 import { checkFile } from './check-file.ts';
-import { connect } from './connect.ts';
+import { connect, withConnection } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
 import { assertSameFile } from './open-vault-file.ts';
-import { placeFile, removeDrafts } from './place-file.ts';
-import { isBusy, toFileFault } from './sqlite-error.ts';
+import { placeFile, removeDrafts, syncFolder } from './place-file.ts';
+import { BusyError, isBusy, toFileFault } from './sqlite-error.ts';
 
 const LABEL = 'compact';
 
@@ -59,14 +59,8 @@ export async function assertUnused(file: string): Promise<void> {
   (await openAlone(file)).connection.close();
 }
 
-interface OpenedAlone {
-  readonly path: string;
-  readonly found: BigIntStats;
-  readonly connection: Connection;
-}
-
 /** Opens a vault file so that no other process can open it. Throws `locked_by_other`. */
-export async function openAlone(file: string): Promise<OpenedAlone> {
+export async function openAlone(file: string) {
   const path = resolve(file);
   const found = checkFile(path);
   const connection = connect(await loadDriver(), path);
@@ -75,7 +69,7 @@ export async function openAlone(file: string): Promise<OpenedAlone> {
     assertSameFile(path, found);
     // SQLite has removed the log, but does not sync the folder. After a power failure, the old log could return and
     // change the new file.
-    if (process.platform !== 'win32') await syncFolder(dirname(path));
+    await syncFolder(dirname(path));
     return { path, found, connection };
   } catch (error) {
     connection.close();
@@ -93,15 +87,8 @@ function lock(connection: Connection): void {
   connection.pragma('journal_mode = DELETE');
   connection.pragma('locking_mode = EXCLUSIVE');
   connection.exec('BEGIN EXCLUSIVE; COMMIT');
-  if (connection.pragma('journal_mode', { simple: true }) !== 'delete') throw new OpenedMeanwhile();
-}
-
-/**
- * Thrown when another process opened the file between two statements. It has the code of SQLite for a busy file, so
- * `retryBusy` tries again.
- */
-class OpenedMeanwhile extends Error {
-  readonly code = 'SQLITE_BUSY';
+  if (connection.pragma('journal_mode', { simple: true }) !== 'delete')
+    throw new BusyError('the file was opened meanwhile');
 }
 
 /** The codes that Windows reports for a file that another process has open. */
@@ -128,13 +115,8 @@ function countRows(connection: Connection): ReadonlyMap<string, number> {
 }
 
 async function assertSameRows(building: string, rows: ReadonlyMap<string, number>, path: string): Promise<void> {
-  const connection = connect(await loadDriver(), building);
-  try {
-    const copied = countRows(connection);
-    if (copied.size === rows.size && [...rows].every(([table, count]) => copied.get(table) === count)) return;
-  } finally {
-    connection.close();
-  }
+  const copied = await withConnection(building, countRows);
+  if (copied.size === rows.size && [...rows].every(([table, count]) => copied.get(table) === count)) return;
   throw new Fault('damaged', `no copy was made: the copy of ${path} lacks rows`);
 }
 
@@ -150,14 +132,4 @@ async function keepOwner(building: string, { uid, gid, mode }: BigIntStats): Pro
     });
   }
   await chmod(building, Number(mode) & 0o777);
-}
-
-/** Makes the names in a folder survive a power failure. */
-export async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r');
-  try {
-    await handle.sync();
-  } finally {
-    await handle.close();
-  }
 }

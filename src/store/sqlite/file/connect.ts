@@ -1,5 +1,5 @@
 import { Fault } from '../../../core/fault.ts';
-import { type Connection, type Driver, openDatabase } from './driver.ts';
+import { type Connection, type Driver, loadDriver, openDatabase } from './driver.ts';
 
 /**
  * How long SQLite itself waits for a lock, in milliseconds. Its waiting would stop the event loop, and with it reads
@@ -31,6 +31,16 @@ export function connect(Database: Driver, path: string): Connection {
     // The driver checks the folder first and throws a TypeError if that fails.
     if (!(cause instanceof TypeError)) throw cause;
     throw new Fault('file_unwritable', `the folder of ${path} cannot be read`, { cause });
+  }
+}
+
+/** Connects to the existing file at `path`, runs `work`, and closes the connection. Rejects as `connect` does. */
+export async function withConnection<T>(path: string, work: (connection: Connection) => T): Promise<Awaited<T>> {
+  const connection = connect(await loadDriver(), path);
+  try {
+    return await work(connection);
+  } finally {
+    connection.close();
   }
 }
 

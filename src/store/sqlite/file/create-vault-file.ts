@@ -1,8 +1,8 @@
 import type { Store, VaultHeader } from '../../../core/ports.ts';
-import { connect, setPragmas } from './connect.ts';
-import { type Connection, loadDriver } from './driver.ts';
+import { setPragmas, withConnection } from './connect.ts';
+import type { Connection } from './driver.ts';
 import { writeHeader } from './header-table.ts';
-import { openVaultFile } from './open-vault-file.ts';
+import { withVaultFile } from './open-vault-file.ts';
 import { placeFile } from './place-file.ts';
 import { APPLICATION_ID, FORMAT, SCHEMA } from './schema.ts';
 
@@ -16,23 +16,13 @@ export async function createVaultFile(
   header: VaultHeader,
   fill?: (store: Store) => Promise<void>,
 ): Promise<void> {
-  const Database = await loadDriver();
   await placeFile(path, async (building) => {
-    const connection = connect(Database, building);
-    try {
+    await withConnection(building, (connection) => {
       setPragmas(connection);
       createTables(connection, header);
       connection.pragma('wal_checkpoint(TRUNCATE)');
-    } finally {
-      connection.close();
-    }
-    if (fill === undefined) return;
-    const { store } = await openVaultFile(building);
-    try {
-      await fill(store);
-    } finally {
-      await store.close();
-    }
+    });
+    if (fill !== undefined) await withVaultFile(building, ({ store }) => fill(store));
   });
 }
 

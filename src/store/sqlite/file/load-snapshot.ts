@@ -7,8 +7,8 @@ import { auditRows } from '../tables/audit-rows.ts';
 import { TABLES_OF_TOKENS, TENANT } from '../tables/tenant-rows.ts';
 import { uuidText } from '../tables/uuid-bytes.ts';
 import type { Connection } from './driver.ts';
+import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA } from './save-snapshot.ts';
 import { FORMAT } from './schema.ts';
-import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA } from './snapshot-layout.ts';
 import { toFileFault } from './sqlite-error.ts';
 
 /**

@@ -6,14 +6,14 @@ import type { LastRow, MakeCopy, MovePlace, MoveSource } from '../../../core/mov
 import type { VaultHeader } from '../../../core/ports.ts';
 import { MOVED_TABLES } from '../../rows/moved-tables.ts';
 import { auditRows } from '../tables/audit-rows.ts';
-import { openAlone, syncFolder } from './compact-file.ts';
-import { connect } from './connect.ts';
+import { openAlone } from './compact-file.ts';
+import { withConnection } from './connect.ts';
 import { createTables } from './create-vault-file.ts';
-import { type Connection, loadDriver } from './driver.ts';
+import type { Connection } from './driver.ts';
 import { readHeader } from './header-table.ts';
 import { readMoved, writeMoved } from './moved-rows.ts';
-import { openVaultFile } from './open-vault-file.ts';
-import { assertFree, placeFile, publish, removeDrafts } from './place-file.ts';
+import { openVaultFile, withVaultFile } from './open-vault-file.ts';
+import { assertFree, placeFile, publish, removeDrafts, syncFolder } from './place-file.ts';
 import { FILE_ROW } from './schema.ts';
 import { toFileFault } from './sqlite-error.ts';
 
@@ -43,14 +43,12 @@ export function movedFile(path: string): MovePlace {
       return { state: 'left', ...(await lastOf(left)) };
     },
 
-    async hasRow(sealed) {
-      const { store, session } = await openVaultFile(file);
-      try {
-        const find = 'SELECT 1 FROM audit WHERE sealed = +? LIMIT 1';
-        return session.connection.prepare<[Uint8Array], number>(find).get(sealed) !== undefined;
-      } finally {
-        await store.close();
-      }
+    hasRow(sealed) {
+      const find = 'SELECT 1 FROM audit WHERE sealed = +? LIMIT 1';
+      return withVaultFile(
+        file,
+        async ({ session }) => session.connection.prepare<[Uint8Array]>(find).get(sealed) !== undefined,
+      );
     },
 
     openSource: (keep) => (keep ? openToCopy(file) : openToMove(file, left)),
@@ -69,13 +67,13 @@ export function movedFile(path: string): MovePlace {
       // A link never replaces a file that appeared meanwhile.
       await publish(copy, file);
       await rm(copy, { force: true });
-      if (process.platform !== 'win32') await syncFolder(dirname(file));
+      await syncFolder(dirname(file));
     },
 
     async takeBack() {
       assertFree(file);
       renameSync(left, file);
-      if (process.platform !== 'win32') await syncFolder(dirname(file));
+      await syncFolder(dirname(file));
     },
   };
 }
@@ -109,15 +107,12 @@ async function vaultIdOf(file: string): Promise<string> {
   }
 }
 
-async function lastOf(file: string): Promise<{ readonly vaultId: string; readonly sealed: Uint8Array }> {
-  const { store, header } = await openVaultFile(file);
-  try {
+function lastOf(file: string): Promise<{ readonly vaultId: string; readonly sealed: Uint8Array }> {
+  return withVaultFile(file, async ({ store, header }) => {
     const { sequence } = await store.auditHead('0');
     const [last] = await store.readAudit('0', sequence - 1, 1);
     return { vaultId: header.vault_id, sealed: last?.sealed ?? new Uint8Array() };
-  } finally {
-    await store.close();
-  }
+  });
 }
 
 /** Opens a file so that no other process can open it. */
@@ -137,7 +132,7 @@ async function openToMove(file: string, left: string): Promise<MoveSource> {
       // Only Windows refuses to rename an open file. Elsewhere the lock holds until the file has its new name.
       if (process.platform === 'win32') connection.close();
       renameSync(path, left);
-      if (process.platform !== 'win32') await syncFolder(dirname(path));
+      await syncFolder(dirname(path));
     },
     close: async () => void connection.close(),
   };
@@ -191,20 +186,12 @@ function appendLast(connection: Connection, { sequence, at, sealed, link }: Last
 }
 
 async function build(file: string, header: VaultHeader, { fill, check }: MakeCopy): Promise<void> {
-  const connection = connect(await loadDriver(), file);
-  try {
+  await withConnection(file, async (connection) => {
     // Nobody sees the file before it is complete and synced.
     connection.pragma('journal_mode = MEMORY');
     connection.pragma('synchronous = OFF');
     createTables(connection, header);
     await fill(writeMoved(connection), readMoved(connection));
-  } finally {
-    connection.close();
-  }
-  const { store } = await openVaultFile(file);
-  try {
-    await check(store);
-  } finally {
-    await store.close();
-  }
+  });
+  await withVaultFile(file, ({ store }) => check(store));
 }

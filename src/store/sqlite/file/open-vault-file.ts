@@ -7,7 +7,7 @@ import { BUSY_DEADLINE_MS, retryBusy } from '../commit/busy-retry.ts';
 import { Session } from '../commit/session.ts';
 import { sqliteStore } from '../sqlite-store.ts';
 import { checkFile, PathWatch } from './check-file.ts';
-import { connect, setPragmas } from './connect.ts';
+import { connect, setPragmas, withConnection } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
 import { readHeader } from './header-table.ts';
 import { APPLICATION_ID, CURRENT_LAYOUT, type Layout } from './schema.ts';
@@ -49,18 +49,25 @@ export async function openVaultFile(path: string, options: OpenOptions = {}): Pr
 
 const MAX_OPENINGS = 3;
 
+/** Opens the vault at `path` as `openVaultFile` does, runs `work`, and closes the file. */
+export async function withVaultFile<T>(path: string, work: (opened: OpenedVaultFile) => Promise<T>): Promise<T> {
+  const opened = await openVaultFile(path);
+  try {
+    return await work(opened);
+  } finally {
+    await opened.store.close();
+  }
+}
+
 /** Returns the format of a vault file, and changes nothing. Throws as `openVaultFile` does. */
 export async function readFormat(path: string, options: OpenOptions = {}): Promise<number> {
   const { busyDeadlineMs = BUSY_DEADLINE_MS, layout = CURRENT_LAYOUT, isOpenHere = false } = options;
   const file = resolve(path);
   try {
     checkFile(file, isOpenHere);
-    const connection = connect(await loadDriver(), file);
-    try {
-      return await retryBusy(() => identify(connection, file, layout), busyDeadlineMs);
-    } finally {
-      connection.close();
-    }
+    return await withConnection(file, (connection) =>
+      retryBusy(() => identify(connection, file, layout), busyDeadlineMs),
+    );
   } catch (error) {
     throw toFileFault(file, error);
   }

@@ -52,8 +52,7 @@ export async function placeFile(
       // Rename synchronously, so that no other process can write to the released file before.
       renameSync(building, target);
     } else await (replace ? rename(building, target) : publish(building, target));
-    // The new name must survive a power failure, as the contents do. Windows cannot sync a folder.
-    if (process.platform !== 'win32') await sync(folder, constants.O_RDONLY);
+    await syncFolder(folder);
   } catch (error) {
     throw toFault(target, error);
   } finally {
@@ -140,6 +139,11 @@ export async function publish(building: string, target: string): Promise<void> {
       throw error;
     }
   }
+}
+
+/** Makes the names in a folder survive a power failure. Windows cannot sync a folder. */
+export async function syncFolder(folder: string): Promise<void> {
+  if (process.platform !== 'win32') await sync(folder, constants.O_RDONLY);
 }
 
 async function sync(path: string, flags: number): Promise<void> {

@@ -20,6 +20,11 @@ export function isBusy(error: unknown): boolean {
   return code !== undefined && (code === 'SQLITE_BUSY' || code.startsWith('SQLITE_BUSY_'));
 }
 
+/** An error with the code of SQLite for a lock, so that `retryBusy` tries again. */
+export class BusyError extends Error {
+  readonly code = 'SQLITE_BUSY';
+}
+
 /**
  * The error codes of a full disk, from SQLite and the system. SQLite reports an exceeded quota or a full shared-memory
  * file as a failed write.
