@@ -74,8 +74,8 @@ describe('a plan', () => {
           .prepare<Parameter[], readonly number[]>(sql)
           .raw()
           .all(...params);
-      const plan = planTokens(1, { all, sets: () => [0] }, NOW, 60, () => expected);
-      const walked = read(planWalk(1, { all, sets: () => [0] }, undefined, NOW, () => expected)).filter(
+      const plan = planTokens({ tenant: 1, all, sets: () => [0] }, NOW, 60, () => expected);
+      const walked = read(planWalk({ tenant: 1, all, sets: () => [0] }, undefined, NOW, () => expected)).filter(
         (row) => row[3] === 1,
       );
       const list = plan.list === undefined ? walked : read(plan.list);
@@ -95,7 +95,7 @@ describe('a plan', () => {
   it('counts an unfiltered list without reading tokens, and sorts nothing for its page', async () => {
     const connection = await rawConnection(await temporaryVault());
     const explain = (all: readonly PlannedCondition[], visible?: readonly number[]) => {
-      const plan = planTokens(1, { all, visible, sets: () => visible ?? [0] }, NOW, 20, () => 1);
+      const plan = planTokens({ tenant: 1, all, visible, sets: () => visible ?? [0] }, NOW, 20, () => 1);
       const steps = [plan.list, plan.total].map(({ sql, params } = NONE) =>
         connection
           .prepare<Parameter[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
@@ -127,7 +127,7 @@ describe('a plan', () => {
   it('scans from a token by a range of one index, and sorts nothing', async () => {
     const connection = await rawConnection(await temporaryVault());
     const steps = [undefined, { created_at: NOW, id: 'a' }].map((after) => {
-      const { sql, params } = planScan(1, { all: [type, one], sets: () => [0] }, after, NOW);
+      const { sql, params } = planScan({ tenant: 1, all: [type, one], sets: () => [0] }, after, NOW);
       return connection
         .prepare<Parameter[], { readonly detail: string }>(`EXPLAIN QUERY PLAN ${sql}`)
         .all(...params)
@@ -143,9 +143,9 @@ describe('a plan', () => {
     for (const all of [[], [type], [one], [many], [ids], [{ id_prefix: 'a' }], [{ id_prefix: '' }], [one, type, ids]]) {
       for (const anyOf of [undefined, [[type, one], [ids]]]) {
         const counted: (readonly Parameter[])[] = [];
-        const query = { all, sets: () => [0, 1], ...(anyOf && { anyOf }) };
-        const plan = planTokens(tenant, query, NOW, 20, (fragment) => counted.push(fragment.params));
-        const walk = planWalk(tenant, query, undefined, NOW, () => 5000);
+        const query = { tenant, all, sets: () => [0, 1], ...(anyOf && { anyOf }) };
+        const plan = planTokens(query, NOW, 20, (fragment) => counted.push(fragment.params));
+        const walk = planWalk(query, undefined, NOW, () => 5000);
         const plans = [plan.list ?? NONE, plan.total ?? NONE, walk].map(({ params }) => params);
         for (const params of [...plans, ...counted]) expect(params).toContain(tenant);
       }

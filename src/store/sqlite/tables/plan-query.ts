@@ -9,6 +9,7 @@ const SETS = Array.from({ length: MAX_SET_NUMBER + 1 }, (_, number) => number);
 
 /** A query as planned. Its statements read no token and no entry of a set without visible tokens. */
 export interface PlannedQuery extends TokenQuery {
+  readonly tenant: number;
   /** The sets that can have visible tokens. Absent if the containers of the caller's rules do not limit them. */
   readonly visible?: readonly number[] | undefined;
   /** Returns the sets with tokens, or with entries under `blind`, that can have visible tokens: at least one set. */
@@ -48,6 +49,7 @@ export function planQuery(filter: TokenFilter, tenant: number, sets: ContainerSe
   }
 
   return {
+    tenant,
     all: query.all.map(planned),
     ...(query.anyOf && { anyOf: query.anyOf.map((list) => list.map(planned)) }),
     visible,

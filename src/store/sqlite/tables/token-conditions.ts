@@ -44,9 +44,8 @@ function whereOwn(condition: rows.OwnCondition): Fragment {
 
 /** Returns the SELECT of `column` for the visible entries of an index condition: each token once if it is disjoint. */
 export function selectEntries(
-  tenant: number,
+  { tenant, visible }: Pick<PlannedQuery, 'tenant' | 'visible'>,
   { index_in, set_in = [] }: IndexCondition,
-  visible: PlannedQuery['visible'],
   column: '1' | 'token',
 ): Fragment {
   const from = (table: string, where: Fragment) =>

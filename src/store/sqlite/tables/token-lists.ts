@@ -51,8 +51,7 @@ export function tokenLists(
 
   function queryOf(filter: TokenFilter) {
     const tenant = tenants.find(filter.tenant_id);
-    const query = tenant === undefined ? undefined : planQuery(filter, tenant, sets);
-    return tenant === undefined || query === undefined ? undefined : { tenant, query };
+    return tenant === undefined ? undefined : planQuery(filter, tenant, sets);
   }
 
   /** Runs a planned walk. Returns the numbers of the matching tokens, and the position after `limit` rows. */
@@ -68,24 +67,23 @@ export function tokenLists(
 
   return {
     findTokens(filter: TokenFilter, { offset, limit }: PageRequest, now: Instant): FoundPage {
-      const found = queryOf(filter);
-      if (found === undefined) return { records: [], total: 0 };
-      const { tenant, query } = found;
-      const plan = planTokens(tenant, query, now, offset + limit, count);
+      const query = queryOf(filter);
+      if (query === undefined) return { records: [], total: 0 };
+      const plan = planTokens(query, now, offset + limit, count);
       const total = plan.total && count(plan.total);
       // With a limit no greater than the number of matches, the walk stops at the last match.
       const wanted = total === undefined || total > MAX_TOTAL ? limit : Math.min(limit, total - offset);
       if (wanted <= 0) return { records: [], total };
       if (plan.list === undefined) return { records: undefined, total };
-      const rows = pages(pageOf(plan.list, wanted, offset, tenant)).all();
+      const rows = pages(pageOf(plan.list, wanted, offset, query.tenant)).all();
       return { records: rows.map((row) => toPresentedToken(filter.tenant_id, row)), total };
     },
 
     walkTokens(filter: TokenFilter, { after, limit, skip, take }: Walk, now: Instant): WalkSlice {
       const query = queryOf(filter);
       if (query === undefined) return { found: 0, records: [] };
-      const most = Math.ceil(limit / weightOf(query.query));
-      const { numbers, next } = walk(planWalk(query.tenant, query.query, after, now, count), most);
+      const most = Math.ceil(limit / weightOf(query));
+      const { numbers, next } = walk(planWalk(query, after, now, count), most);
       const taken = numbers.slice(skip, skip + take);
       return { found: numbers.length, records: tokens.getAll(filter.tenant_id, query.tenant, taken), next };
     },
@@ -93,7 +91,7 @@ export function tokenLists(
     scanTokens(filter: TokenFilter, { after, limit }: Pick<Walk, 'after' | 'limit'>, now: Instant): ScanSlice {
       const query = queryOf(filter);
       if (query === undefined) return { records: [] };
-      const { numbers, next } = walk(planScan(query.tenant, query.query, after, now), limit);
+      const { numbers, next } = walk(planScan(query, after, now), limit);
       return { records: tokens.scanAll(filter.tenant_id, query.tenant, numbers), next };
     },
   };

@@ -56,10 +56,10 @@ interface Choice {
  *
  * `reach` is the position of the page's last token.
  */
-export function planTokens(tenant: number, query: PlannedQuery, now: Instant, reach: number, count: Count): TokenPlan {
-  const { starts, isFew, isOrdered } = choose(tenant, query, count);
+export function planTokens(query: PlannedQuery, now: Instant, reach: number, count: Count): TokenPlan {
+  const { starts, isFew, isOrdered } = choose(query, count);
   const isNear = isOrdered && reach <= FEW && starts.every(({ rest }) => isEverything(rest));
-  const total = totalFromCounters(tenant, query, now) ?? totalFromIndex(tenant, query, now);
+  const total = totalFromCounters(query, now) ?? totalFromIndex(query, now);
   // Count only if the answer depends on it.
   const isCheap = (isNear && total !== undefined) || isFew();
   return {
@@ -72,42 +72,36 @@ export function planTokens(tenant: number, query: PlannedQuery, now: Instant, re
  * Plans a slice of a list. The statement returns the tokens that follow `after` in the order of the list, with four
  * columns: number, time of creation, id, and whether the query matches. The caller adds LIMIT.
  */
-export function planWalk(
-  tenant: number,
-  query: PlannedQuery,
-  after: ScanPosition | undefined,
-  now: Instant,
-  count: Count,
-): Fragment {
-  return walkOf(choose(tenant, query, count).starts, after, now);
+export function planWalk(query: PlannedQuery, after: ScanPosition | undefined, now: Instant, count: Count): Fragment {
+  return walkOf(choose(query, count).starts, after, now);
 }
 
 /** Plans a walk over all tokens of the tenant, whatever the query. */
-export function planScan(tenant: number, query: PlannedQuery, after: ScanPosition | undefined, now: Instant): Fragment {
-  return walkOf(startsFromNewest(tenant, query), after, now);
+export function planScan(query: PlannedQuery, after: ScanPosition | undefined, now: Instant): Fragment {
+  return walkOf(startsFromNewest(query), after, now);
 }
 
 type Count = (fragment: Fragment) => number;
 
-function choose(tenant: number, query: PlannedQuery, count: Count): Choice {
-  const chosen = mostSelective(tenant, query, count);
+function choose(query: PlannedQuery, count: Count): Choice {
+  const chosen = mostSelective(query, count);
   if (chosen !== undefined) {
     const [condition, expected] = chosen;
     const rest = without(query, condition);
     const isFew = expected < fewOf(rest);
     if (isOrdered(condition)) {
       const byIndex = condition.index_in.flatMap((blind) =>
-        query.sets(blind).map((set) => startFromIndex(tenant, blind, set, rest)),
+        query.sets(blind).map((set) => startFromIndex(query.tenant, blind, set, rest)),
       );
-      const bySet = (condition.set_in ?? []).map((set) => startFromSet(tenant, set, rest));
+      const bySet = (condition.set_in ?? []).map((set) => startFromSet(query.tenant, set, rest));
       const starts = [...byIndex, ...bySet];
       if (isShort(starts)) return { starts, isFew: () => isFew, isOrdered: true };
     }
-    if (isFew) return { starts: [startFrom(tenant, query, condition)], isFew: () => true, isOrdered: false };
+    if (isFew) return { starts: [startFrom(query, condition)], isFew: () => true, isOrdered: false };
   }
   const few = fewOf(query);
-  const isFew = () => count(countAll(tenant, query, few)) < few;
-  return { starts: startsFromNewest(tenant, query), isFew, isOrdered: true };
+  const isFew = () => count(countAll(query, few)) < few;
+  return { starts: startsFromNewest(query), isFew, isOrdered: true };
 }
 
 /** Returns whether a statement of these starts has few enough parameters. SQLite accepts 32,766. */
@@ -121,38 +115,31 @@ function isOrdered(condition: PlannedCondition): condition is IndexCondition {
 }
 
 /** Returns the condition with the fewest expected tokens, and their number (at most FEW). */
-function mostSelective(
-  tenant: number,
-  query: PlannedQuery,
-  count: Count,
-): readonly [PlannedCondition, number] | undefined {
-  const [only] = query.all;
+function mostSelective(query: PlannedQuery, count: Count): readonly [PlannedCondition, number] | undefined {
+  const only = onlyOrdered(query);
   // With a single condition there is no choice, and no other test remains.
-  if (only !== undefined && query.all.length === 1 && query.anyOf === undefined && isOrdered(only)) return [only, FEW];
+  if (only !== undefined) return [only, FEW];
   let best: readonly [PlannedCondition, number] | undefined;
   for (const condition of query.all) {
     // With more conditions the limit is lower: counting up to FEW for each would take longer than the list itself.
     const most = fewOf(without(query, condition));
-    const expected = expectation(tenant, query, condition, most, count);
+    const entries = entriesOf(query, condition);
+    const expected = 'id_in' in condition ? condition.id_in.length : entries && count(upTo(most, entries));
     if (expected !== undefined && (best === undefined || expected < best[1])) best = [condition, expected];
   }
   return best;
 }
 
-function expectation(
-  tenant: number,
-  { visible }: PlannedQuery,
-  condition: PlannedCondition,
-  most: number,
-  count: Count,
-): number | undefined {
-  if ('id_in' in condition) return condition.id_in.length;
-  if (!('id_prefix' in condition || 'index_in' in condition)) return undefined;
-  const all =
-    'id_prefix' in condition
-      ? sql`SELECT 1 FROM ${tokensBy('INDEXED BY token_id', tenant, whereCondition(condition))}`
-      : selectEntries(tenant, condition, visible, '1');
-  return count(upTo(most, all));
+/** Returns the only condition of a query, if it is ordered. */
+function onlyOrdered({ all: [only, ...others], anyOf }: TokenQuery): IndexCondition | undefined {
+  return only !== undefined && others.length === 0 && anyOf === undefined && isOrdered(only) ? only : undefined;
+}
+
+/** Returns the rows that an index finds for a condition, each token at least once; undefined without an index. */
+function entriesOf(query: PlannedQuery, condition: PlannedCondition): Fragment | undefined {
+  if ('index_in' in condition) return selectEntries(query, condition, '1');
+  if (!('id_prefix' in condition)) return undefined;
+  return sql`SELECT 1 FROM ${tokensBy('INDEXED BY token_id', query.tenant, whereCondition(condition))}`;
 }
 
 function upTo(most: number, rows: Fragment): Fragment {
@@ -165,12 +152,12 @@ function tokensBy(index: string, tenant: number, where: Fragment): Fragment {
 }
 
 /** Returns the start from a condition that is not ordered. */
-function startFrom(tenant: number, query: PlannedQuery, condition: PlannedCondition): Start {
+function startFrom(query: PlannedQuery, condition: PlannedCondition): Start {
   const rest = without(query, condition);
   const from =
     'index_in' in condition
-      ? tokensBy('NOT INDEXED', tenant, sql`t.token IN (${selectEntries(tenant, condition, query.visible, 'token')})`)
-      : tokensBy('INDEXED BY token_id', tenant, whereCondition(condition));
+      ? tokensBy('NOT INDEXED', query.tenant, sql`t.token IN (${selectEntries(query, condition, 'token')})`)
+      : tokensBy('INDEXED BY token_id', query.tenant, whereCondition(condition));
   return { from, created: 't.created_at', rest };
 }
 
@@ -187,15 +174,15 @@ function startFromSet(tenant: number, set: number, rest: TokenQuery): Start {
 }
 
 /** Returns the starts for all tokens of the tenant. */
-function startsFromNewest(tenant: number, query: PlannedQuery): readonly Start[] {
-  return query.sets().map((set) => startFromSet(tenant, set, query));
+function startsFromNewest(query: PlannedQuery): readonly Start[] {
+  return query.sets().map((set) => startFromSet(query.tenant, set, query));
 }
 
 /** Counts all tokens in visible sets, at least up to `most`. */
-function countAll(tenant: number, { visible }: PlannedQuery, most: number): Fragment {
-  return visible === undefined
-    ? sql`SELECT ifnull(sum(count), 0) FROM counter WHERE tenant = +${tenant} AND type > 0`
-    : upTo(most, selectEntries(tenant, { index_in: [], set_in: visible }, visible, '1'));
+function countAll(query: PlannedQuery, most: number): Fragment {
+  return query.visible === undefined
+    ? sql`SELECT ifnull(sum(count), 0) FROM counter WHERE tenant = +${query.tenant} AND type > 0`
+    : upTo(most, selectEntries(query, { index_in: [], set_in: query.visible }, '1'));
 }
 
 function listOf(starts: readonly Start[], now: Instant): Fragment {
@@ -235,21 +222,22 @@ function bodyOf({ from, rest }: Start, now: Instant): Fragment {
  * Returns a statement that computes the total from the counters, without expired tokens. Returns undefined if the query
  * has conditions other than types.
  */
-function totalFromCounters(tenant: number, query: TokenQuery, now: Instant): Fragment | undefined {
+function totalFromCounters(query: PlannedQuery, now: Instant): Fragment | undefined {
   if (query.anyOf !== undefined || query.all.some((condition) => !('type_in' in condition))) return undefined;
   const types = whereQuery(query);
-  const all = sql`SELECT ifnull(sum(t.count), 0) FROM counter t WHERE t.tenant = +${tenant} AND t.type > 0 AND ${types}`;
-  return lessExpired(all, tenant, types, now);
+  const all = sql`SELECT ifnull(sum(t.count), 0) FROM counter t WHERE t.tenant = +${query.tenant} AND t.type > 0 AND ${types}`;
+  return lessExpired(all, query.tenant, types, now);
 }
 
 /**
  * Returns a statement that computes the total of a single blind index from its entries, up to the cap, without reading
  * tokens. Returns undefined for other queries.
  */
-function totalFromIndex(tenant: number, query: PlannedQuery, now: Instant): Fragment | undefined {
-  const [only] = query.all;
-  if (query.anyOf !== undefined || query.all.length !== 1 || only === undefined || !isOrdered(only)) return undefined;
-  const all = sql`SELECT count(*) FROM (${selectEntries(tenant, only, query.visible, '1')} LIMIT ${raw(`${MAX_TOTAL}`)} + 1
+function totalFromIndex(query: PlannedQuery, now: Instant): Fragment | undefined {
+  const only = onlyOrdered(query);
+  if (only === undefined) return undefined;
+  const { tenant } = query;
+  const all = sql`SELECT count(*) FROM (${selectEntries(query, only, '1')} LIMIT ${raw(`${MAX_TOTAL}`)} + 1
     + (SELECT count(*) FROM token INDEXED BY token_expiry WHERE expires_at <= ${now} AND tenant = +${tenant}))`;
   return lessExpired(all, tenant, whereCondition(only), now);
 }
