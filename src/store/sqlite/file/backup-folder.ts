@@ -58,13 +58,19 @@ export async function backUpIntoFolder(
   });
   if (vaultId === undefined) throw new Fault('damaged', `${file} has no header`);
   await removeDrafts(folder, { label: vaultId, minAgeMs: DRAFT_AGE_MS });
-  const made = await backUpByTime(file, { folder, vaultId, now }, verify);
-  return { file: made, removed: await removeOldest(file, made, { folder, keep, vaultId }) };
+  const parts = { folder, keep, now, vaultId };
+  const made = await backUpByTime(file, parts, verify);
+  return { file: made, removed: await removeOldest(file, made, parts) };
+}
+
+interface BackupParts extends Required<KeepOptions> {
+  readonly now: () => Date;
+  readonly vaultId: string;
 }
 
 async function backUpByTime(
   file: string,
-  { folder, vaultId, now }: { readonly folder: string; readonly vaultId: string; readonly now: () => Date },
+  { folder, vaultId, now }: BackupParts,
   verify: (copy: string) => Promise<void>,
 ): Promise<string> {
   for (let tries = 1; ; tries += 1) {
@@ -88,13 +94,7 @@ function nameAt(time: Date): string {
     .replaceAll(/[-:]/g, '')}.db`;
 }
 
-interface Kept {
-  readonly folder: string;
-  readonly keep: number;
-  readonly vaultId: string;
-}
-
-async function removeOldest(file: string, made: string, { folder, keep, vaultId }: Kept): Promise<readonly string[]> {
+async function removeOldest(file: string, made: string, { folder, keep, vaultId }: BackupParts) {
   const older: string[] = [];
   for (const name of (await readdir(folder)).sort()) {
     const path = join(folder, name);

@@ -6,7 +6,7 @@ import { retryBusy } from '../commit/busy-retry.ts';
 import { copyInto } from './back-up-file.ts';
 import { checkFile } from './check-file.ts';
 import { connect, withConnection } from './connect.ts';
-import { type Connection, loadDriver } from './driver.ts';
+import { type Connection, loadDriver, selectNumber } from './driver.ts';
 import { assertSameFile } from './open-vault-file.ts';
 import { placeFile, removeDrafts, syncFolder } from './place-file.ts';
 import { BusyError, isBusy, toFileFault } from './sqlite-error.ts';
@@ -110,8 +110,7 @@ function inUse(path: string): (error: unknown) => never {
 /** Returns the number of rows of each table. */
 function countRows(connection: Connection): ReadonlyMap<string, number> {
   const tables = connection.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
-  const count = (table: string) => connection.prepare<[], number>(`SELECT count(*) FROM "${table}"`).pluck().get() ?? 0;
-  return new Map(tables.map((table) => [table, count(table)]));
+  return new Map(tables.map((table) => [table, selectNumber(connection, `SELECT count(*) FROM "${table}"`)]));
 }
 
 async function assertSameRows(building: string, rows: ReadonlyMap<string, number>, path: string): Promise<void> {

@@ -57,6 +57,11 @@ export function openDatabase(Database: Driver, path: string, options?: BetterSql
   }
 }
 
+/** Returns the number that a query without parameters selects, or 0 for NULL. */
+export function selectNumber(connection: Connection, sql: string): number {
+  return connection.prepare<[], number | null>(sql).pluck().get() ?? 0;
+}
+
 /** Returns the version of SQLite that stores vaults. Rejects with the fault `binding_missing`. */
 export async function sqliteVersion(): Promise<string> {
   const connection = openDatabase(await loadDriver(), ':memory:');

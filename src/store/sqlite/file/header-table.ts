@@ -1,13 +1,8 @@
-import type { VaultHeader } from '../../../core/ports.ts';
+import type { SlotRecord, VaultHeader } from '../../../core/ports.ts';
 import type { Connection } from './driver.ts';
 
-interface HeaderRow {
-  readonly vault_id: string;
-  readonly format: number;
-  readonly created_at: number;
-  readonly generation: number;
+interface HeaderRow extends Omit<VaultHeader, 'slots' | 'carried'> {
   readonly carried: Buffer | null;
-  readonly mac: Buffer;
 }
 
 /**
@@ -18,9 +13,7 @@ export function readHeader(connection: Connection): VaultHeader | undefined {
     .prepare<[], HeaderRow>('SELECT vault_id, format, created_at, generation, carried, mac FROM header')
     .get();
   if (row === undefined) return undefined;
-  const slots = connection
-    .prepare<[], { readonly slot: number; readonly bytes: Buffer }>('SELECT slot, bytes FROM slot ORDER BY slot')
-    .all();
+  const slots = connection.prepare<[], SlotRecord>('SELECT slot, bytes FROM slot ORDER BY slot').all();
   const blobs: readonly unknown[] = [row.mac, row.carried ?? row.mac, ...slots.map(({ bytes }) => bytes)];
   if (!blobs.every((blob) => Buffer.isBuffer(blob))) return undefined;
   return { ...row, carried: row.carried ?? undefined, slots };

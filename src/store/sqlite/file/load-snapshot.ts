@@ -6,7 +6,7 @@ import type { Session } from '../commit/session.ts';
 import { auditRows } from '../tables/audit-rows.ts';
 import { TABLES_OF_TOKENS, TENANT } from '../tables/tenant-rows.ts';
 import { uuidText } from '../tables/uuid-bytes.ts';
-import type { Connection } from './driver.ts';
+import { type Connection, selectNumber } from './driver.ts';
 import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA } from './save-snapshot.ts';
 import { FORMAT } from './schema.ts';
 import { toFileFault } from './sqlite-error.ts';
@@ -16,18 +16,25 @@ import { toFileFault } from './sqlite-error.ts';
  */
 const REPLACED = ['application', ...TABLES_OF_TOKENS] as const;
 
-/** Counts the tenants of the snapshot that the vault no longer has. */
-const GONE_TENANTS = `SELECT count(*) FROM snapshot.tenant s
-  WHERE NOT EXISTS (SELECT 1 FROM main.tenant t WHERE t.tenant = s.tenant AND t.id = s.id)`;
+const RENEW = { hint: 'delete the snapshot and save a new one' };
 
-/**
- * Counts the keys that seal records of the snapshot but no longer exist in the vault. Reads the snapshot's tokens once.
- */
-const LOST_KEYS = `WITH used AS MATERIALIZED (SELECT DISTINCT tenant, key_id, index_key_id FROM snapshot.token)
+/** Queries that count what a snapshot needs but the vault no longer has, and what a number above 0 means. */
+const REFUSALS = [
+  [
+    `SELECT count(*) FROM snapshot.tenant s
+    WHERE NOT EXISTS (SELECT 1 FROM main.tenant t WHERE t.tenant = s.tenant AND t.id = s.id)`,
+    'the snapshot has a tenant that has since been deleted; its keys are destroyed',
+  ],
+  // Reads the snapshot's tokens once.
+  [
+    `WITH used AS MATERIALIZED (SELECT DISTINCT tenant, key_id, index_key_id FROM snapshot.token)
   SELECT count(*) FROM (
     SELECT tenant, key_id FROM snapshot.tenant UNION SELECT tenant, key_id FROM snapshot.application
     UNION SELECT tenant, key_id FROM used UNION SELECT tenant, index_key_id FROM used) s
-  WHERE NOT EXISTS (SELECT 1 FROM main.tenant_key k WHERE k.tenant = s.tenant AND k.key_id = s.key_id)`;
+  WHERE NOT EXISTS (SELECT 1 FROM main.tenant_key k WHERE k.tenant = s.tenant AND k.key_id = s.key_id)`,
+    'the snapshot is sealed under keys that `vault keys rotate` has since destroyed',
+  ],
+] as const;
 
 type Options<Method extends 'loadSnapshot' | 'inspectSnapshot'> = Parameters<FileStore[Method]>[1];
 
@@ -61,7 +68,7 @@ export function inspectSnapshot(
   const { connection } = session;
   return withAttached(connection, path, async () => {
     const facts = checkedFacts(connection, path, verify);
-    const tokens = connection.prepare<[], number>('SELECT count(*) FROM snapshot.token').pluck().get() ?? 0;
+    const tokens = selectNumber(connection, 'SELECT count(*) FROM snapshot.token');
     try {
       if (loadable) refuseForeign(connection, facts, loadable);
       return { facts, tokens };
@@ -119,36 +126,21 @@ function readFacts(connection: Connection): SignedFacts | undefined {
  */
 function refuseForeign(connection: Connection, { sequence, link }: Omit<AuditHead, 'chain'>, pruned: PruneMark): void {
   if (sequence <= pruned.through) {
-    throw new Fault('conflict', 'the snapshot is older than the last entry that `vault audit prune` removed', {
-      hint: 'delete the snapshot and save a new one',
-    });
+    throw new Fault('conflict', 'the snapshot is older than the last entry that `vault audit prune` removed', RENEW);
   }
-  const count = (sql: string) => connection.prepare<[], number>(sql).pluck().get() ?? 0;
-  const entry = auditRows(connection).read(sequence - 1, 1)[0];
+  const [entry] = auditRows(connection).read(sequence - 1, 1);
   if (entry?.sequence !== sequence || Buffer.compare(entry.link, link) !== 0) {
     throw new Fault(
       'conflict',
       'the snapshot is not of an earlier state of this file: one of the two is a diverged copy',
     );
   }
-  if (count(GONE_TENANTS) > 0) {
-    throw new Fault('conflict', 'the snapshot has a tenant that has since been deleted; its keys are destroyed', {
-      hint: 'delete the snapshot and save a new one',
-    });
-  }
-  if (count(LOST_KEYS) > 0) {
-    throw new Fault('conflict', 'the snapshot is sealed under keys that `vault keys rotate` has since destroyed', {
-      hint: 'delete the snapshot and save a new one',
-    });
-  }
+  const refusal = REFUSALS.find(([sql]) => selectNumber(connection, sql) > 0);
+  if (refusal !== undefined) throw new Fault('conflict', refusal[1], RENEW);
 }
 
 function tenantsOf(connection: Connection): readonly string[] {
   return connection.prepare<[], Buffer>('SELECT id FROM snapshot.tenant').pluck().all().map(uuidText);
-}
-
-function highest(connection: Connection, table: 'token' | 'application'): number {
-  return connection.prepare<[], number>(`SELECT coalesce(max(${table}), 0) FROM main.${table}`).pluck().get() ?? 0;
 }
 
 function replaceRecords(connection: Connection): void {
@@ -157,10 +149,8 @@ function replaceRecords(connection: Connection): void {
     connection.exec(`DELETE FROM main.${table} WHERE tenant IN (SELECT tenant FROM snapshot.tenant)`);
   }
   // Renumber the snapshot's rows: tenants that are newer than the snapshot may have rows with the same numbers.
-  const behind = {
-    token: highest(connection, 'token'),
-    application: highest(connection, 'application'),
-  };
+  const highest = (table: string) => selectNumber(connection, `SELECT max(${table}) FROM main.${table}`);
+  const behind = { token: highest('token'), application: highest('application') };
   for (const table of REPLACED) {
     const columns = connection
       .prepare<[string], string>("SELECT name FROM pragma_table_info(?, 'main') ORDER BY cid")

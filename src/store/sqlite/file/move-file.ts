@@ -9,7 +9,7 @@ import { auditRows } from '../tables/audit-rows.ts';
 import { openAlone } from './compact-file.ts';
 import { withConnection } from './connect.ts';
 import { createTables } from './create-vault-file.ts';
-import type { Connection } from './driver.ts';
+import { type Connection, selectNumber } from './driver.ts';
 import { readHeader } from './header-table.ts';
 import { readMoved, writeMoved } from './moved-rows.ts';
 import { openVaultFile, withVaultFile } from './open-vault-file.ts';
@@ -157,7 +157,7 @@ function sourceOf(file: string, connection: Connection): Omit<MoveSource, 'leave
     const header = readHeader(connection);
     if (header === undefined) throw new Fault('damaged', `${file} has no header`);
     const audit = auditRows(connection);
-    const tokens = connection.prepare<[], number>('SELECT count(*) FROM token').pluck().get() ?? 0;
+    const tokens = selectNumber(connection, 'SELECT count(*) FROM token');
     return {
       header,
       tokens,

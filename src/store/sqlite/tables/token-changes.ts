@@ -120,13 +120,8 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
     /** Inserts all tokens, or throws `InsertRefused` with the tokens that cannot be inserted. */
     insertAll(members: readonly NewToken[], now: Instant): void {
       const obstacles: InsertObstacle[] = [];
-      const byTenant = new Map<string, (NewToken & { readonly at: number })[]>();
-      for (const [at, { token, indexes, deduplicate }] of members.entries()) {
-        const group = byTenant.get(token.tenant_id) ?? [];
-        byTenant.set(token.tenant_id, group);
-        group.push({ token, indexes, deduplicate, at });
-      }
-      for (const [tenantId, group] of byTenant) {
+      const placed = members.map((member, at) => ({ ...member, at }));
+      for (const [tenantId, group] of Map.groupBy(placed, ({ token }) => token.tenant_id)) {
         const tenant = tenants.need(tenantId);
         const known: KnownEntries = new Map();
         let checked: TokenRecord | undefined;

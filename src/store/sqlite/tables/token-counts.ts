@@ -5,12 +5,6 @@ import { TOKEN_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import type { TenantRows } from './tenant-rows.ts';
 
-interface CountRow {
-  readonly type: number;
-  readonly live: number;
-  readonly last_created_at: number;
-}
-
 /** The members of a token that select its counter. */
 type Counted = Pick<TokenRecord, 'type' | 'created_at' | keyof KeyIds>;
 
@@ -21,7 +15,7 @@ type Counted = Pick<TokenRecord, 'type' | 'created_at' | keyof KeyIds>;
 export type TokenCounts = ReturnType<typeof tokenCounts>;
 
 export function tokenCounts(connection: Connection, tenants: TenantRows) {
-  const { rows, value } = statements(connection);
+  const { rows, value, lists } = statements(connection);
   const added = rows<[number, number, number, number, number, number]>(
     `INSERT INTO counter (tenant, type, month, key_id, index_key_id, count, at) VALUES (?, ?, 0, ?, ?, ?, ?)
        ON CONFLICT DO UPDATE SET count = count + excluded.count, at = max(at, excluded.at)`,
@@ -37,10 +31,10 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
   const markToken = rows<[number, number, string, number]>(
     'UPDATE token SET active_month = ? WHERE tenant = +? AND id = +? AND active_month < ?',
   );
-  const counts = rows<[number], CountRow>(
+  const counts = rows<[number], Readonly<Record<'type' | 'live' | 'last_created_at', number>>>(
     `SELECT type, sum(count) AS live, max(at) AS last_created_at FROM counter WHERE tenant = +? AND type > 0 GROUP BY type`,
   );
-  const expired = rows<[number, number], { readonly type: number; readonly tokens: number }>(
+  const expired = lists<[number, number], readonly [type: number, tokens: number]>(
     `SELECT type, count(*) AS tokens FROM token INDEXED BY token_expiry
        WHERE expires_at <= ? AND tenant = +? GROUP BY type`,
   );
@@ -58,12 +52,12 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
 
   return {
     created(tenant: number, records: readonly TokenRecord[]): void {
-      for (const group of groupsOf(records, countedBy)) {
+      for (const group of Map.groupBy(records, countedBy).values()) {
         const created_at = Math.max(...group.map((record) => record.created_at));
         const [one] = group;
-        add(tenant, { ...one, created_at }, group.length);
+        if (one !== undefined) add(tenant, { ...one, created_at }, group.length);
       }
-      for (const group of groupsOf(records, monthOf)) active().run(tenant, group[0].active_month, group.length);
+      for (const [month, { length }] of Map.groupBy(records, monthOf)) active().run(tenant, month, length);
     },
 
     removed: remove,
@@ -87,11 +81,7 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
     usage(tenantId: string, month: number, now: Instant): TenantUsage {
       const tenant = tenants.find(tenantId);
       if (tenant === undefined) return { types: [], active: 0 };
-      const gone = new Map(
-        expired()
-          .all(now, tenant)
-          .map((row) => [row.type, row.tokens]),
-      );
+      const gone = new Map(expired().all(now, tenant));
       const types = counts()
         .all(tenant)
         .map((row) => ({
@@ -106,14 +96,3 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
 
 const countedBy = ({ type, key_id, index_key_id }: TokenRecord): string => `${type} ${key_id} ${index_key_id}`;
 const monthOf = ({ active_month }: TokenRecord): number => active_month;
-
-/** Returns the records in groups of equal `nameOf`. */
-function groupsOf<T>(records: readonly T[], nameOf: (record: T) => string | number): Iterable<[T, ...T[]]> {
-  const groups = new Map<string | number, [T, ...T[]]>();
-  for (const one of records) {
-    const group = groups.get(nameOf(one));
-    if (group === undefined) groups.set(nameOf(one), [one]);
-    else group.push(one);
-  }
-  return groups.values();
-}
