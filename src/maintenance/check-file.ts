@@ -3,7 +3,7 @@ import type { AnchorNote, ArchiveFile, Finding } from '../core/maintenance-ports
 import type { Instant, Keyring, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { readArchives } from './audit-archive.ts';
-import { type CheckReport, checkVault } from './check-vault.ts';
+import { type CheckReport, checkVault, refuseFindings } from './check-vault.ts';
 import { clockNotices, openClockNote } from './clock-note.ts';
 import { compareWithAnchor } from './keep-anchor.ts';
 import type { KeyHolder } from './key-holder.ts';
@@ -107,13 +107,7 @@ export async function checkedCopy(
         cause: error,
       });
     });
-    const [first] = report.findings;
-    if (first !== undefined) {
-      const found = renamed([first.table, first.id, first.what].filter(Boolean).join(' '));
-      throw new Fault('damaged', `no copy was made: ${found}`, {
-        hint: 'run `vault doctor` on the source to find all damage',
-      });
-    }
+    refuseFindings(report, renamed);
   });
   if (report === undefined) throw new Error('unreachable: the copy was checked');
   return report;

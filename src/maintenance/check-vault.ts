@@ -1,3 +1,4 @@
+import { Fault } from '../core/fault.ts';
 import type { Finding, InspectedRecords } from '../core/maintenance-ports.ts';
 import type { Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
@@ -57,32 +58,23 @@ export async function checkVault(
       if (attempt(() => openTenant(opened, tenant.id, tenant)) === undefined) {
         findings.push({ table: 'tenant', id: tenant.id, what: 'cannot be decrypted' });
       }
-      for await (const rows of pagesOf(store, 'application', tenant.id)) {
-        checked.applications += rows.length;
-        for (const row of rows) {
-          ledger.saw('application', tenant.id, row.id, row.record);
-          findings.push(...(await checkApplication(opened, row)));
-        }
-        await rest();
+      for await (const row of rowsOf(store, 'application', tenant.id, rest)) {
+        checked.applications += 1;
+        ledger.saw('application', tenant.id, row.id, row.record);
+        findings.push(...(await checkApplication(opened, row)));
       }
       if (!tokens) continue;
-      for await (const rows of pagesOf(store, 'token', tenant.id)) {
-        checked.tokens += rows.length;
-        for (const row of rows) {
-          ledger.saw('token', tenant.id, row.id, row.record);
-          findings.push(...(await checkToken(opened, row)));
-        }
-        progress(checked.tokens, checked.tokens + PAGE);
+      const report = () => progress(checked.tokens, checked.tokens + PAGE);
+      for await (const row of rowsOf(store, 'token', tenant.id, report)) {
+        checked.tokens += 1;
+        ledger.saw('token', tenant.id, row.id, row.record);
+        findings.push(...(await checkToken(opened, row)));
       }
-      for await (const rows of pagesOf(store, 'tombstone', tenant.id)) {
-        for (const row of rows) {
-          ledger.sawTombstone(tenant.id, row.id, row.record?.deleted_at);
-          findings.push(...(await checkTombstone(keyring, row)));
-        }
+      for await (const row of rowsOf(store, 'tombstone', tenant.id)) {
+        ledger.sawTombstone(tenant.id, row.id, row.record?.deleted_at);
+        findings.push(...(await checkTombstone(keyring, row)));
       }
-      for await (const rows of pagesOf(store, 'reply', tenant.id)) {
-        for (const row of rows) findings.push(...(await checkReply(keyring, row)));
-      }
+      for await (const row of rowsOf(store, 'reply', tenant.id)) findings.push(...(await checkReply(keyring, row)));
     }
     findings.push(...(await ledger.findings()));
   }
@@ -99,23 +91,34 @@ export async function checkVault(
   return { ok: findings.length === 0, checked, findings: findings.slice(0, MAX_FINDINGS) };
 }
 
-/** Yields all rows of a tenant's table, page by page. */
-async function* pagesOf<Table extends keyof InspectedRecords>(store: Store, table: Table, tenantId: string) {
+/** Throws the fault `damaged` if the report of a copy has findings. `shown` converts the text of a finding. */
+export function refuseFindings({ findings }: CheckReport, shown = (text: string) => text): void {
+  const [first] = findings;
+  if (first === undefined) return;
+  const found = shown([first.table, first.id, first.what].filter(Boolean).join(' '));
+  throw new Fault('damaged', `no copy was made: ${found}`, {
+    hint: 'run `vault doctor` on the source to find all damage',
+  });
+}
+
+/** Yields all rows of a tenant's table. Awaits `afterPage` after each read. */
+async function* rowsOf<Table extends keyof InspectedRecords>(
+  store: Store,
+  table: Table,
+  tenantId: string,
+  afterPage: () => Promise<void> | void = () => undefined,
+) {
   let after = '';
   for (;;) {
     const rows = await store.inspectRows(table, tenantId, after, PAGE);
-    yield rows;
+    yield* rows;
+    await afterPage();
     const last = rows.at(-1);
     if (last === undefined) return;
     // A corrupt index could return the same page forever.
-    if (compareBytes(last.id, after) <= 0) throw new Problem('integrity_failure');
+    if (Buffer.compare(Buffer.from(last.id), Buffer.from(after)) <= 0) throw new Problem('integrity_failure');
     after = last.id;
   }
-}
-
-/** Compares two ids as the store does, by their UTF-8 bytes. */
-function compareBytes(left: string, right: string): number {
-  return Buffer.compare(Buffer.from(left), Buffer.from(right));
 }
 
 /** Returns the result of `open`, or undefined if it throws `integrity_failure`. */

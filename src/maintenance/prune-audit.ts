@@ -73,7 +73,8 @@ export async function pruneAudit(
     // The ledger reads only the rows to remove.
     const ends = sections.map(({ through }) => ({ ...through, at: before }));
     const store = { ...parts.store, auditHeads: async () => ends };
-    const { ledger, bad, latest } = await readLedger({ ...parts, store, rest: paced() });
+    const pace = createPace();
+    const { ledger, bad, latest } = await readLedger({ ...parts, store, rest: async () => pace() });
     const [first] = bad;
     if (first !== undefined) throw new BrokenAudit(first, first.what);
     if (!isReused) await file.write(archiveLines(parts, sections));
@@ -180,12 +181,6 @@ async function refuseLoads(parts: PruneParts, heads: WalkStart): Promise<void> {
     if (event.action !== 'loadSnapshot' || (event.revision ?? 0) > heads[0].sequence) continue;
     throw new Fault('conflict', 'a snapshot was loaded meanwhile', { hint: 'run the command again' });
   }
-}
-
-/** Returns a function that yields to the event loop when the current turn has taken a few milliseconds. */
-function paced(): () => Promise<void> {
-  const pace = createPace();
-  return async () => pace();
 }
 
 /**

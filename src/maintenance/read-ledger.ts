@@ -124,23 +124,44 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
 
 /**
  * Returns a check that compares both indexes of a chain, after the row `first`, with its events. Pass the events in
- * order.
+ * order. Compares the log index as far as it covers the audit.
  */
 async function chainCheck(parts: LedgerParts, chain: string, first: number) {
   const { store, keyring } = parts;
+  const end = await store.logIndexEnd(chain);
   const index = indexCheck<IndexedPlace>(parts, 'audit_subject', first, {
     findMissing: (rows) => store.findUnindexed(chain, rows),
     count: (upTo) => store.countAuditIndex(chain, upTo),
   });
-  const log = await logCheck(parts, chain, first);
+  const log = indexCheck<LoggedRow>(parts, 'audit_index', first, {
+    findMissing: (rows) => store.findUnlogged(chain, rows),
+    count: (upTo) => store.countLogIndex(chain, Math.min(upTo, end)),
+  });
+  let row: PlacedEvent[] = [];
+
+  async function endRow(): Promise<void> {
+    const sequence = row[0]?.sequence ?? end + 1;
+    if (sequence > end) return;
+    const logged = loggedRow(keyring, sequence, row);
+    await log.expect(logged, logged.blinds.length);
+  }
+
   return {
     async expect(placed: PlacedEvent): Promise<void> {
       const { event, sequence, n } = placed;
       const subjects = subjectsOf(event, event.tenant_id).map((one) => ({ n, blind: keyring.auditSubject(one) }));
       await index.expect({ sequence, subjects }, subjects.length);
-      await log.expect(placed);
+      if (row[0]?.sequence !== sequence) {
+        await endRow();
+        row = [];
+      }
+      row.push(placed);
     },
-    findings: async (head: AuditHead) => [...(await index.findings(head)), ...(await log.findings(head))],
+
+    async findings(head: AuditHead): Promise<readonly BadEntry[]> {
+      await endRow();
+      return [...(await index.findings(head)), ...(await log.findings(head))];
+    },
   };
 }
 
@@ -156,10 +177,7 @@ function indexCheck<Row>(
   { rest }: LedgerParts,
   table: string,
   first: number,
-  {
-    findMissing,
-    count,
-  }: {
+  reads: {
     readonly findMissing: (rows: readonly Row[]) => Promise<readonly number[]>;
     readonly count: (upTo: number) => Promise<number>;
   },
@@ -169,7 +187,7 @@ function indexCheck<Row>(
   let [held, rows] = [0, 0];
 
   async function compare(): Promise<void> {
-    missing.push(...(await findMissing(waiting)));
+    missing.push(...(await reads.findMissing(waiting)));
     waiting = [];
     held = 0;
     await rest?.();
@@ -190,45 +208,9 @@ function indexCheck<Row>(
         return places.map((place) => ({ ...place, table: 'audit', id: rowName(place), what: UNINDEXED }));
       }
       // Count the earlier rows first, because a prune may remove some of them in between.
-      const earlier = await count(first);
-      const surplus = (await count(last)) - earlier > rows;
+      const earlier = await reads.count(first);
+      const surplus = (await reads.count(last)) - earlier > rows;
       return surplus ? [{ chain, sequence: last, table, id: '', what: OVERINDEXED }] : [];
-    },
-  };
-}
-
-/**
- * Returns a check that compares the log index, as far as it covers the audit, with the events. Pass the events in
- * order.
- */
-async function logCheck(parts: LedgerParts, chain: string, first: number) {
-  const { store, keyring } = parts;
-  const end = await store.logIndexEnd(chain);
-  const index = indexCheck<LoggedRow>(parts, 'audit_index', first, {
-    findMissing: (rows) => store.findUnlogged(chain, rows),
-    count: (upTo) => store.countLogIndex(chain, Math.min(upTo, end)),
-  });
-  let row: PlacedEvent[] = [];
-
-  async function endRow(): Promise<void> {
-    const sequence = row[0]?.sequence ?? end + 1;
-    if (sequence > end) return;
-    const logged = loggedRow(keyring, sequence, row);
-    await index.expect(logged, logged.blinds.length);
-  }
-
-  return {
-    async expect(placed: PlacedEvent): Promise<void> {
-      if (row[0]?.sequence !== placed.sequence) {
-        await endRow();
-        row = [];
-      }
-      row.push(placed);
-    },
-
-    async findings(head: AuditHead): Promise<readonly BadEntry[]> {
-      await endRow();
-      return index.findings(head);
     },
   };
 }

@@ -66,14 +66,6 @@ export interface VaultKeysParts extends KeyHolder {
   readonly rest: () => Promise<void>;
 }
 
-/** The keys of a tenant, without their bytes. */
-export interface TenantKeyStatus {
-  readonly tenant_id: string;
-  readonly keys: readonly (Pick<WrappedKey, 'key_id' | 'purpose'> & { readonly created_at: string })[];
-  /** The number of records that an unfinished rotation has left under older keys. */
-  readonly stale: number;
-}
-
 export interface RotateOptions {
   /** The tenant whose keys are rotated. Default: all tenants. */
   readonly tenantId?: string | undefined;
@@ -155,11 +147,11 @@ export function vaultKeys(parts: VaultKeysParts) {
 
     /**
      * Returns the keys of the vault, without their bytes. `generation` is the number of the master key; each new master
-     * key adds 1.
+     * key adds 1. `stale` is the number of records that an unfinished rotation has left under older keys.
      */
     async status() {
       const { vault_id, generation, slots } = await store.header();
-      const tenants: TenantKeyStatus[] = [];
+      const tenants = [];
       for (const { tenant, keys } of await store.listTenants()) {
         const newest = (purpose: WrappedKey['purpose']) =>
           Math.max(...keys.filter((key) => key.purpose === purpose).map((key) => key.key_id));
