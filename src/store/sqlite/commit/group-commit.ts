@@ -121,18 +121,12 @@ export class GroupCommit {
     try {
       this.#transactions.begin();
       for (const write of group) settle.push(write.execute());
-    } catch (error) {
-      this.#transactions.rollback();
-      if (isBusy(error)) return group;
-      if (group.length > 1) return this.#commitOneByOne(group);
-      group[0]?.reject(error);
-      return [];
-    }
-    try {
       this.#transactions.commit();
     } catch (error) {
       this.#transactions.rollback();
       if (isBusy(error)) return group;
+      const hasRun = settle.length === group.length;
+      if (!hasRun && group.length > 1) return this.#commitOneByOne(group);
       for (const write of group) write.reject(error);
       return [];
     }

@@ -31,7 +31,7 @@ export class Session {
   readonly #busyDeadlineMs: number;
   readonly #group: GroupCommit;
   readonly #checkpointer: Checkpointer;
-  readonly #statements: Readonly<Record<'begin' | 'commit' | 'rollback' | 'beginRead', () => void>>;
+  readonly #statements;
   #closing: Promise<void> | undefined;
   /**
    * Counts this connection's own changes to tenants, applications and keys. `data_version` only shows changes by other
@@ -59,15 +59,11 @@ export class Session {
     this.#busyDeadlineMs = busyDeadlineMs;
     this.#watch = watch;
     const { rows, value } = statements(connection);
-    const command = (sql: string) => {
-      const statement = rows<[]>(sql);
-      return () => void statement().run();
-    };
     this.#statements = {
-      begin: command('BEGIN IMMEDIATE'),
-      commit: command('COMMIT'),
-      rollback: command('ROLLBACK'),
-      beginRead: command('BEGIN'),
+      begin: rows<[]>('BEGIN IMMEDIATE'),
+      commit: rows<[]>('COMMIT'),
+      rollback: rows<[]>('ROLLBACK'),
+      beginRead: rows<[]>('BEGIN'),
     };
     const count = value<[Buffer | null], number>(
       `UPDATE counter SET count = count + 1, mark = ifnull(?, randomblob(16)) WHERE ${FILE_ROW} RETURNING count`,
@@ -78,13 +74,13 @@ export class Session {
       begin: () => {
         watch.check();
         this.#endTransaction();
-        this.#statements.begin();
+        this.#statements.begin().run();
         if (this.#noted !== undefined) this.#begunAt = this.#dataVersion().get();
       },
       commit: () => {
         // `data_version` only changes when another connection has committed.
         const counter = count().get(this.#noted?.nextMark(this.#begunAt === this.#committedAt) ?? null);
-        this.#statements.commit();
+        this.#statements.commit().run();
         this.#committed(counter ?? 0);
       },
       rollback: () => this.#endTransaction(),
@@ -114,7 +110,7 @@ export class Session {
   readSnapshot<T>(query: () => T): Promise<T> {
     return this.read(() => {
       if (this.connection.inTransaction) return query();
-      this.#statements.beginRead();
+      this.#statements.beginRead().run();
       try {
         return query();
       } finally {
@@ -131,7 +127,7 @@ export class Session {
     if (this.#closing !== undefined || this.connection.inTransaction) return undefined;
     try {
       this.#watch.checkNowAndThen();
-      this.#statements.beginRead();
+      this.#statements.beginRead().run();
       return query(this.#authorityNow());
     } catch {
       // The caller repeats the read with `read`, which waits or rejects.
@@ -225,7 +221,7 @@ export class Session {
    */
   #shareSnapshot(): void {
     if (this.connection.inTransaction) return;
-    this.#statements.beginRead();
+    this.#statements.beginRead().run();
     // A tick later, every caller has read.
     process.nextTick(() => this.#endTransaction());
   }
@@ -291,7 +287,7 @@ export class Session {
 
   /** Rolls back the open transaction, which also ends a read. Does nothing without a transaction. */
   #endTransaction(): void {
-    if (this.connection.open && this.connection.inTransaction) this.#statements.rollback();
+    if (this.connection.open && this.connection.inTransaction) this.#statements.rollback().run();
   }
 
   /**

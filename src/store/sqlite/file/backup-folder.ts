@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../../core/fault.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { backUpVaultFile } from './back-up-file.ts';
-import { COMPANIONS, checkUnopenedFile } from './check-file.ts';
+import { COMPANIONS, checkUnopenedFile, identityOf } from './check-file.ts';
 import { withConnection } from './connect.ts';
 import { readHeader } from './header-table.ts';
 import { removeDrafts } from './place-file.ts';
@@ -118,7 +118,7 @@ async function removeOldest(file: string, made: string, { folder, keep, vaultId 
 
 function isSame(one: string, other: string): boolean {
   const [found, wanted] = [one, other].map((path) => statSync(path, { bigint: true, throwIfNoEntry: false }));
-  return found !== undefined && found.ino === wanted?.ino && found.dev === wanted.dev;
+  return found !== undefined && wanted !== undefined && identityOf(found) === identityOf(wanted);
 }
 
 /**

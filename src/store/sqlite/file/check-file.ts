@@ -101,6 +101,11 @@ function isForeign(path: string): boolean {
   }
 }
 
+/** Returns a text that identifies a file, whatever its path. */
+export function identityOf({ dev, ino }: BigIntStats): string {
+  return `${dev}:${ino}`;
+}
+
 /** How long a check of the path stays valid for reads, in milliseconds. */
 const FRESH_MS = 100;
 
@@ -110,16 +115,15 @@ const FRESH_MS = 100;
  */
 export class PathWatch {
   readonly #path: string;
-  readonly #device: bigint;
-  readonly #inode: bigint;
+  /** Identifies the open file, whatever path it was opened by. */
+  readonly identity: string;
   /** The inode of the write-ahead log. SQLite keeps the log open as long as the file. */
   #log: bigint | undefined;
   #checkedAt = Number.NEGATIVE_INFINITY;
 
   constructor(path: string, opened: BigIntStats) {
     this.#path = path;
-    this.#device = opened.dev;
-    this.#inode = opened.ino;
+    this.identity = identityOf(opened);
     this.#log = this.#logInode();
   }
 
@@ -127,17 +131,10 @@ export class PathWatch {
     return statSync(`${this.#path}-wal`, { bigint: true, throwIfNoEntry: false })?.ino;
   }
 
-  /** Returns a text that identifies the open file, whatever path it was opened by. */
-  get identity(): string {
-    return `${this.#device}:${this.#inode}`;
-  }
-
   /** Throws `vault_moved` when the path leads to another file or to none. */
   check(): void {
     const found = statSync(this.#path, { bigint: true, throwIfNoEntry: false });
-    if (found === undefined || found.dev !== this.#device || found.ino !== this.#inode) {
-      throw new Problem('vault_moved', { retryAfter: 1 });
-    }
+    if (found === undefined || identityOf(found) !== this.identity) throw new Problem('vault_moved', { retryAfter: 1 });
     // Commits to an unlinked log are lost with it, and SQLite does not notice.
     this.#log ??= this.#logInode();
     if (this.#log !== this.#logInode()) throw new Problem('vault_moved', { retryAfter: 1 });

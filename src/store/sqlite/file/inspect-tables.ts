@@ -127,12 +127,6 @@ interface TokenRow {
   readonly blinds: Buffer;
 }
 
-interface SetRow {
-  readonly id: string;
-  readonly key: string;
-  readonly container: Buffer;
-}
-
 /**
  * Selects the ids of tokens with more entries in the index than their own lists name. The rest of a truncated list
  * counts as one entry.
@@ -155,18 +149,14 @@ export function inspectTables(connection: Connection): readonly Finding[] {
 
 /** Compares the name of each container set with its containers. A set with two numbers counts as two sets. */
 function inspectSets(connection: Connection): readonly Finding[] {
-  const rows = connection.prepare<[], SetRow>(
-    `SELECT lower(hex(name)) AS id, tenant || ' ' || number || ' ' || hex(name) AS key,
+  const rows = connection.prepare<[], Readonly<Record<'set' | 'id', string> & Record<'container', Buffer>>>(
+    `SELECT lower(hex(name)) AS id, tenant || ' ' || number || ' ' || hex(name) AS "set",
        CAST(ifnull(container, '') AS BLOB) AS container FROM container_set`,
   );
-  const sets = new Map<string, { readonly id: string; readonly containers: Buffer[] }>();
-  for (const { id, key, container } of rows.iterate()) {
-    const set = sets.get(key) ?? { id, containers: [] };
-    sets.set(key, set);
-    set.containers.push(container);
-  }
-  const wrong = [...sets.values()].filter(({ id, containers }) => nameOf(containers).toString('hex') !== id);
-  return wrong.map(({ id }) => ({ table: 'container_set', id, what: 'is not named by its containers' }));
+  const sets = Map.groupBy(rows.iterate(), ({ set }) => set);
+  return [...sets.values()]
+    .filter((members) => nameOf(members.map((each) => each.container)).toString('hex') !== members[0]?.id)
+    .map(([one]) => ({ table: 'container_set', id: one?.id ?? '', what: 'is not named by its containers' }));
 }
 
 /** Compares each token's own list of blind indexes with the entries of the index, in both directions. */

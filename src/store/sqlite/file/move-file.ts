@@ -6,6 +6,7 @@ import type { LastRow, MakeCopy, MovePlace, MoveSource } from '../../../core/mov
 import type { VaultHeader } from '../../../core/ports.ts';
 import { MOVED_TABLES } from '../../rows/moved-tables.ts';
 import { auditRows } from '../tables/audit-rows.ts';
+import { identityOf } from './check-file.ts';
 import { openAlone } from './compact-file.ts';
 import { withConnection } from './connect.ts';
 import { createTables } from './create-vault-file.ts';
@@ -94,7 +95,7 @@ function identitiesOf(name: string): readonly string[] {
   const [file, folder] = [resolve(name), dirname(resolve(name))];
   const found = lstatSync(file, { bigint: true, throwIfNoEntry: false });
   const path = join(existsSync(folder) ? realpathSync(folder) : folder, basename(file));
-  return found === undefined ? [path] : [path, `${found.dev}:${found.ino}`];
+  return found === undefined ? [path] : [path, identityOf(found)];
 }
 
 /** Resolves to the id of the vault in a file; an empty text for any other file. */

@@ -6,7 +6,7 @@ import type { VaultHeader } from '../../../core/ports.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from '../commit/busy-retry.ts';
 import { Session } from '../commit/session.ts';
 import { sqliteStore } from '../sqlite-store.ts';
-import { checkFile, PathWatch } from './check-file.ts';
+import { checkFile, identityOf, PathWatch } from './check-file.ts';
 import { connect, setPragmas, withConnection } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
 import { readHeader } from './header-table.ts';
@@ -136,7 +136,7 @@ function assertSchema(connection: Connection, file: string, { schema }: Layout):
 /** Throws `file_unsafe` if the file was replaced between the check and the opening. */
 export function assertSameFile(file: string, checked: BigIntStats): void {
   const now = lstatSync(file, { bigint: true, throwIfNoEntry: false });
-  if (now === undefined || now.dev !== checked.dev || now.ino !== checked.ino) throw new FileReplaced(file);
+  if (now === undefined || identityOf(now) !== identityOf(checked)) throw new FileReplaced(file);
 }
 
 class FileReplaced extends Fault {

@@ -13,10 +13,9 @@ import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
 /** Replaces values of a damaged row that the table does not allow, so that the chain breaks at this entry. */
-function asEntry({ sequence, at, sealed, link }: Omit<AuditEntry, 'chain'>): AuditEntry {
+function asEntry({ at, sealed, link, ...place }: AuditEntry): AuditEntry {
   return {
-    chain: ROOT_CHAIN,
-    sequence,
+    ...place,
     at: Number.isSafeInteger(at) ? at : 0,
     sealed: Buffer.isBuffer(sealed) ? sealed : NO_BYTES,
     link: Buffer.isBuffer(link) ? link : NO_BYTES,
@@ -37,15 +36,15 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
   const insert = rows<[number, number, Uint8Array, Uint8Array]>(
     `INSERT INTO ${schema}.audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)`,
   );
-  const after = rows<[number, number], Omit<AuditEntry, 'chain'>>(
-    `SELECT sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT +?`,
+  const after = rows<[number, number], AuditEntry>(
+    `SELECT '${ROOT_CHAIN}' AS chain, sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT +?`,
   );
 
   const index = rows<[Uint8Array, number, number]>(
     `INSERT OR IGNORE INTO ${schema}.audit_subject (blind, sequence, n) VALUES (?, ?, ?)`,
   );
-  const lastOf = rows<[Uint8Array, number], Omit<AuditPlace, 'chain'>>(
-    `SELECT sequence, n FROM ${schema}.audit_subject WHERE blind = +? AND sequence <= ? ORDER BY sequence DESC, n DESC LIMIT 1`,
+  const lastOf = rows<[Uint8Array, number], AuditPlace>(
+    `SELECT '${ROOT_CHAIN}' AS chain, sequence, n FROM ${schema}.audit_subject WHERE blind = +? AND sequence <= ? ORDER BY sequence DESC, n DESC LIMIT 1`,
   );
   const hasSubject = value<[Uint8Array, number, number], number>(
     `SELECT 1 FROM ${schema}.audit_subject WHERE blind = +? AND sequence = +? AND n = +?`,
@@ -116,8 +115,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     /** Returns the last place of any of `subjects` in the rows up to `before`, if there is one. */
     findLast(subjects: readonly Uint8Array[], before: number): readonly AuditPlace[] {
       const places = subjects.map((subject) => lastOf().get(subject, before)).filter((place) => place !== undefined);
-      const sorted = places.sort((a, b) => b.sequence - a.sequence || b.n - a.n);
-      return sorted.slice(0, 1).map((place) => ({ chain: ROOT_CHAIN, ...place }));
+      return places.sort((a, b) => b.sequence - a.sequence || b.n - a.n).slice(0, 1);
     },
 
     findUnindexed: (places: readonly IndexedPlace[]): readonly number[] =>

@@ -43,36 +43,34 @@ export function rowInspection(connection: Connection, tenants: TenantRows, sets:
       tokens()
         .all(tenant, after, limit)
         .map((row) => ({
-          id: storedText(row.id),
-          record: decoded(() => toStoredToken(tenantId, row).record),
+          ...inspected(storedText(row.id), () => toStoredToken(tenantId, row).record),
           indexes: sets.allBlinds(tenant, row),
         })),
     application: (_tenantId, tenant, after, limit) =>
       applications()
         .all(tenant, uuidKey(after) ?? Buffer.alloc(0), limit)
-        .map((row) => ({ id: uuidText(row.id), record: decoded(() => toApplicationRecord(row)), indexes: [] })),
+        .map((row) => inspected(uuidText(row.id), () => toApplicationRecord(row))),
     tombstone: (tenantId, tenant, after, limit) =>
       tombstones()
         .all(tenant, after, limit)
-        .map((row) => ({
-          id: storedText(row.id),
-          record: decoded(() => TOMBSTONE.read(row, { tenant_id: tenantId })),
-          indexes: [],
-        })),
+        .map((row) => inspected(storedText(row.id), () => TOMBSTONE.read(row, { tenant_id: tenantId }))),
     reply: (tenantId, tenant, after, limit) =>
       replies()
         .all(tenant, ...splitReplyId(after), limit)
-        .map((row) => ({
-          id: `${uuidText(row.application_id)} ${storedBytes(row.key_hash).toString('hex')}`,
-          record: decoded(() => REPLY.read(row, { tenant_id: tenantId })),
-          indexes: [],
-        })),
+        .map((row) => {
+          const id = `${uuidText(row.application_id)} ${storedBytes(row.key_hash).toString('hex')}`;
+          return inspected(id, () => REPLY.read(row, { tenant_id: tenantId }));
+        }),
   };
 
   return <Table extends keyof InspectedRecords>(table: Table, tenantId: string, after: string, limit: number) => {
     const tenant = tenants.find(tenantId);
     return tenant === undefined ? [] : readers[table](tenantId, tenant, after, limit);
   };
+}
+
+function inspected<Record>(id: string, read: () => Record): InspectedRow<Record> {
+  return { id, record: decoded(read), indexes: [] };
 }
 
 /** Splits the id of a stored reply into its application's id and the hash of its idempotency key. */
