@@ -79,7 +79,7 @@ function exportRow(
   const { details, masked, definitionText } = openPresented(keyring, id, record, columns);
   const { containers, metadata, expires_at } = details;
   const shared = { containers, metadata, expires_at };
-  if (view === 'masked') return [{ id, type: record.type, masked: jsonText(masked), ...shared }];
+  if (view === 'masked') return [{ id, type: record.type, masked: masked && new JsonText(masked), ...shared }];
   const { mask, search_indexes = [], fingerprint_expression } = decodeDefinition(record.type, definitionText);
   const defaults: TokenTypeRow = TOKEN_TYPES[record.type];
   return [
@@ -95,8 +95,4 @@ function exportRow(
       deduplicate_token: false,
     },
   ];
-}
-
-function jsonText(text: string | undefined): JsonText | undefined {
-  return text === undefined ? undefined : new JsonText(text);
 }

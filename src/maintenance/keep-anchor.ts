@@ -9,7 +9,7 @@ import type { KeyHolder } from './key-holder.ts';
 
 const HEADING = 'token-vault anchor';
 
-const RESTORED = 'after an intended restore, remove the anchor; the next command writes a new one';
+const RESTORED = { hint: 'after an intended restore, remove the anchor; the next command writes a new one' };
 
 /** The commit and audit entry that a vault has reached. */
 interface Reached {
@@ -68,14 +68,14 @@ function checkAnchor(anchored: Reached, found: Reached): void {
   const apart =
     found.change.counter === anchored.change.counter && hex(found.change.mark) !== hex(anchored.change.mark);
   if (behind || apart) {
-    throw new Fault('damaged', 'the vault is older than its anchor: an older copy replaced it, or its log was cut', {
-      hint: RESTORED,
-    });
+    throw new Fault(
+      'damaged',
+      'the vault is older than its anchor: an older copy replaced it, or its log was cut',
+      RESTORED,
+    );
   }
   if (found.audit.sequence !== anchored.audit.sequence || hex(found.audit.link) !== hex(anchored.audit.link)) {
-    throw new Fault('damaged', 'the audit does not match the anchor: it was cut, or rewritten', {
-      hint: RESTORED,
-    });
+    throw new Fault('damaged', 'the audit does not match the anchor: it was cut, or rewritten', RESTORED);
   }
 }
 
@@ -95,12 +95,12 @@ type AnchorParts = Pick<KeyHolder, 'store' | 'keyring'>;
  * Resolves to the text of the anchor, or to undefined without one. Throws `damaged` when the vault is behind its
  * anchor.
  */
-async function compareIfPresent({ store, keyring }: AnchorParts, note: AnchorNote): Promise<string | undefined> {
+async function compareIfPresent(parts: AnchorParts, note: AnchorNote): Promise<string | undefined> {
+  const { store, keyring } = parts;
   const text = await note.read();
   const { vault_id } = await store.header();
   if (text === undefined) return undefined;
   const anchored = readAnchor(keyring, vault_id, text);
-  const parts = { store, keyring };
   const { chain, counter, mark } = anchored.change;
   const row = chain === undefined ? undefined : await rowAt(parts, { chain, sequence: counter, link: mark }, anchored);
   const change = row === undefined ? await store.lastChange() : { counter: row.sequence, mark: row.link };

@@ -223,7 +223,9 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
         ['keepTokens', rows.token],
       ] as const) {
         for (const row of rowsOf(alive(records))) {
-          yield [...row].map(([state, ids]) => ({ ...about, action, tenant_id, revision: state, entities: ids }));
+          yield [...Map.groupBy(row, ([, state]) => state)].map(([state, group]) => {
+            return { ...about, action, tenant_id, revision: state, entities: group.map(([id]) => id) };
+          });
         }
       }
     }
@@ -290,21 +292,16 @@ function* alive(records: ReadonlyMap<string, number>): Generator<readonly [id: s
   for (const record of records) if (!isRemoved(record[1])) yield record;
 }
 
-/** Divides records into rows. Yields the ids of each row by their revisions. */
+/** Divides records into rows. */
 function* rowsOf(records: Iterable<readonly [id: string, revision: number]>) {
-  let row = new Map<number, string[]>();
-  let count = 0;
-  for (const [id, revision] of records) {
-    const ids = row.get(revision) ?? [];
-    row.set(revision, ids);
-    ids.push(id);
-    count += 1;
-    if (count < KEPT_IN_ROW) continue;
+  let row: (readonly [id: string, revision: number])[] = [];
+  for (const record of records) {
+    row.push(record);
+    if (row.length < KEPT_IN_ROW) continue;
     yield row;
-    row = new Map();
-    count = 0;
+    row = [];
   }
-  if (count > 0) yield row;
+  if (row.length > 0) yield row;
 }
 
 /** Sorts changes of one record by revision, removals last. */

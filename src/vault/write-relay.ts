@@ -1,8 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Store } from '../core/ports.ts';
 import { Writer, type WriterMessage } from '../store/sqlite/commit/remote-writer.ts';
-import { createWriteServer } from '../store/sqlite/commit/serve-writes.ts';
-import type { Chain } from '../store/sqlite/commit/write-calls.ts';
+import { type Chain, createWriteServer } from '../store/sqlite/commit/write-calls.ts';
 import type { WriteMessage } from '../store/sqlite/commit/write-messages.ts';
 
 /** The number of the process that writes for all processes. */

@@ -11,7 +11,7 @@ import { loadSodium } from '../keyring/sodium.ts';
 import { COMMITS, RETRIES } from '../store/rows/channels.ts';
 import { OwnCommits } from '../store/sqlite/commit/own-commits.ts';
 import type { WriterMessage } from '../store/sqlite/commit/remote-writer.ts';
-import { createWriteServer } from '../store/sqlite/commit/serve-writes.ts';
+import { createWriteServer } from '../store/sqlite/commit/write-calls.ts';
 import { WriteTurns } from '../store/sqlite/commit/write-turns.ts';
 import { openVaultFile } from '../store/sqlite/file/open-vault-file.ts';
 import type { WriterOrder } from './writer.ts';

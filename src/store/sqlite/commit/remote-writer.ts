@@ -1,8 +1,7 @@
 import type { Store } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { COMMITS, RETRIES } from '../../rows/channels.ts';
-import type { WriteReply } from './serve-writes.ts';
-import { putCall, type WriteName } from './write-calls.ts';
+import { putCall, type WriteName, type WriteReply } from './write-calls.ts';
 import { errorOf, Outbox, type WriteMessage } from './write-messages.ts';
 
 /** A message from the writer. `waits` and `retried` carry what the writer's thread has published on the channels. */

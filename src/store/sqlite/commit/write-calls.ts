@@ -1,11 +1,12 @@
 import type { AuditDraft, IndexedSubject } from '../../../core/audit/ports.ts';
+import { freeBytes } from '../../../core/free-bytes.ts';
 import type { NewToken } from '../../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
 import type { StoredReply } from '../../../core/reply-ports.ts';
 import { TOKEN } from '../../rows/record-columns.ts';
 import { REPLY } from '../tables/reply-rows.ts';
 import { TOMBSTONE } from '../tables/token-rows.ts';
-import type { Cell, Inbox, Outbox } from './write-messages.ts';
+import { type Cell, failureOf, Inbox, type Outbox, type Outcome, type WriteMessage } from './write-messages.ts';
 
 /** Returns the link that chains an audit entry to the previous one, as `Keyring.auditLink` does. */
 export type Chain = (
@@ -110,8 +111,45 @@ export function putCall<Name extends WriteName>(out: Outbox, name: Name, values:
   for (const [place, member] of members.entries()) member.put(out, values[place]);
 }
 
+/** The number of a call and its outcome. */
+export type WriteReply = readonly [number, Outcome];
+
+/**
+ * Returns a function that runs the calls of a message on `store`. Calls that end in the same tick share one call of
+ * `answer`.
+ */
+export function createWriteServer(store: Store, chain: Chain, answer: (replies: readonly WriteReply[]) => void) {
+  let ended: WriteReply[] = [];
+
+  function end(call: number, outcome: Outcome): void {
+    // A tick later, all calls of this commit have ended.
+    if (ended.length === 0) {
+      process.nextTick(() => {
+        const replies = ended;
+        ended = [];
+        answer(replies);
+      });
+    }
+    ended.push([call, outcome]);
+  }
+
+  return (message: WriteMessage): void => {
+    const from = new Inbox(message);
+    const calls: Promise<void>[] = [];
+    while (!from.isEmpty) {
+      const call = Number(from.cell());
+      const made = makeCall(store, from, chain).then(
+        (result) => end(call, { result }),
+        (error: unknown) => end(call, failureOf(error)),
+      );
+      calls.push(made);
+    }
+    void Promise.all(calls).then(() => freeBytes(new Uint8Array(message.bytes)));
+  };
+}
+
 /** Decodes the next call of a message and runs it. */
-export function makeCall(store: Store, from: Inbox, chain: Chain): Promise<unknown> {
+function makeCall(store: Store, from: Inbox, chain: Chain): Promise<unknown> {
   const name = from.cell() as WriteName;
   const members: readonly Argument<unknown>[] = WRITES[name];
   const write = store[name] as (...values: readonly unknown[]) => Promise<unknown>;

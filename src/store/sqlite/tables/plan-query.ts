@@ -32,11 +32,7 @@ export function planQuery(filter: TokenFilter, tenant: number, sets: ContainerSe
   const visible = visibleSets(filter.visible, setsOf);
   if (query === undefined || visible?.length === 0) return undefined;
 
-  function planned(condition: PlannedCondition): PlannedCondition {
-    if ('every' in condition) return { every: condition.every.map(planned) };
-    if ('some' in condition) return { some: condition.some.map(planned) };
-    if ('not' in condition) return { not: planned(condition.not) };
-    if (!('index_in' in condition)) return condition;
+  const planned = eachIndex((condition) => {
     const places = condition.index_in.map(searched);
     const index_in = places.flatMap(({ blinds }) => blinds);
     const numbers = [...new Set(places.flatMap((place) => place.numbers))];
@@ -46,7 +42,7 @@ export function planQuery(filter: TokenFilter, tenant: number, sets: ContainerSe
     const inNumbered = places.flatMap(({ blinds, isInSet }) => (isInSet ? [] : blinds));
     const found = { index_in, set_in, inNumbered };
     return places.length === 1 || index_in.length === 0 ? { ...found, isDisjoint: true } : found;
-  }
+  });
 
   return {
     tenant,
@@ -65,23 +61,26 @@ export function planQuery(filter: TokenFilter, tenant: number, sets: ContainerSe
  * sets stay short: SQLite accepts 32,766 parameters.
  */
 export function queryInSet({ all, anyOf }: TokenQuery, set: number): TokenQuery {
+  const conditionInSet = eachIndex(({ index_in, set_in = [], inNumbered = index_in }) => {
+    if (set === 0) return { index_in };
+    return set_in.includes(set) ? { every: [] } : { index_in: inNumbered };
+  });
   const inSet = (list: readonly PlannedCondition[]) =>
-    list.map((condition) => conditionInSet(condition, set)).filter((condition) => !isAlways(condition));
+    list.map(conditionInSet).filter((condition) => !isAlways(condition));
   const lists = anyOf?.map(inSet).filter((list) => !list.some(isNever));
   return lists === undefined || lists.some((list) => list.length === 0)
     ? { all: inSet(all) }
     : { all: inSet(all), anyOf: lists };
 }
 
-function conditionInSet(condition: PlannedCondition, set: number): PlannedCondition {
-  const inSet = (part: PlannedCondition) => conditionInSet(part, set);
-  if ('every' in condition) return { every: condition.every.map(inSet) };
-  if ('some' in condition) return { some: condition.some.map(inSet) };
-  if ('not' in condition) return { not: inSet(condition.not) };
-  if (!('index_in' in condition)) return condition;
-  const { index_in, set_in = [], inNumbered = index_in }: IndexCondition = condition;
-  if (set === 0) return { index_in };
-  return set_in.includes(set) ? { every: [] } : { index_in: inNumbered };
+/** Returns the function that replaces each condition on blind indexes inside a condition by the result of `change`. */
+function eachIndex(change: (condition: IndexCondition) => PlannedCondition) {
+  return function changed(condition: PlannedCondition): PlannedCondition {
+    if ('every' in condition) return { every: condition.every.map(changed) };
+    if ('some' in condition) return { some: condition.some.map(changed) };
+    if ('not' in condition) return { not: changed(condition.not) };
+    return 'index_in' in condition ? change(condition) : condition;
+  };
 }
 
 const isAlways = (condition: PlannedCondition) => 'every' in condition && condition.every.length === 0;

@@ -46,10 +46,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
            OR EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?)`,
   );
   const insertTombstone = rows<unknown[]>(TOMBSTONE.insertInto('tombstone', 'tenant'));
-  const expired = rows<
-    [number, number],
-    { readonly token: number; readonly tenant: number; readonly tenant_id: Buffer }
-  >(
+  const expired = rows<[number, number], Readonly<Record<'token' | 'tenant', number> & { tenant_id: Buffer }>>(
     `SELECT t.token, t.tenant, n.id AS tenant_id
        FROM token t INDEXED BY token_expiry CROSS JOIN tenant n ON n.tenant = t.tenant
        WHERE t.expires_at <= ? ORDER BY t.expires_at LIMIT +?`,
@@ -134,10 +131,8 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
           if (found !== undefined || !insertRow(tenant, token, indexes, known))
             obstacles.push({ at, duplicate: found });
         }
-        counts.created(
-          tenant,
-          group.map(({ token }) => token),
-        );
+        const records = group.map(({ token }) => token);
+        counts.created(tenant, records);
       }
       if (obstacles.length > 0) throw new InsertRefused(obstacles);
     },
