@@ -37,28 +37,16 @@ export async function startLedgerCheck(
   const wrong: (Finding & { readonly subject: string; readonly tenant: string })[] = [];
   const tenants = new Set<string>();
   let broken: Finding | undefined;
-  const {
-    ledger,
-    heads: found,
-    entries,
-    bad,
-    prunedUpTo,
-  } = await readLedger(parts).catch((error: unknown) => {
+  const read = await readLedger(parts).catch((error: unknown) => {
     broken = brokenFinding(error);
     return { ledger: createLedger(), heads: [START], entries: 0, bad: [], prunedUpTo: 0 };
   });
-
-  const heads = new Map(found.map((head) => [head.chain, head]));
+  const { ledger, bad, entries, prunedUpTo } = read;
+  const heads = new Map(read.heads.map((head) => [head.chain, head]));
 
   function report(table: LedgerTable | 'header' | 'tombstone', tenantId: string, id: string, what: string): void {
     const record = table === 'tombstone' ? 'token' : table;
-    wrong.push({
-      table,
-      id: id === '' ? tenantId : id,
-      what,
-      subject: subjectOf(record, tenantId, id),
-      tenant: tenantId,
-    });
+    wrong.push({ table, id: id || tenantId, what, subject: subjectOf(record, tenantId, id), tenant: tenantId });
   }
 
   function reportMissing(): void {

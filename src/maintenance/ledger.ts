@@ -27,15 +27,7 @@ export function everythingOf(tenantId: string): string {
 }
 
 /** The records at one moment, by tenant: the contents of a snapshot of that moment. */
-export type LedgerState = ReadonlyMap<string, FrozenTenant>;
-
-interface FrozenTenant {
-  readonly revision: number;
-  readonly since: Instant;
-  readonly live: number;
-  readonly application: ReadonlyMap<string, number>;
-  readonly token: ReadonlyMap<string, number>;
-}
+export type LedgerState = ReadonlyMap<string, TenantLedger>;
 
 /** A change of one record. */
 interface RecordChange {
@@ -185,13 +177,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
       const tenant = tenants.get(id);
       if (tenant === undefined) continue;
       changed.push(everythingOf(id));
-      tenant.revision = frozen.revision;
-      tenant.since = frozen.since;
-      tenant.live = frozen.live;
-      for (const table of ['application', 'token'] as const) {
-        tenant.rows[table].clear();
-        for (const [entity, revision] of frozen[table]) tenant.rows[table].set(entity, revision);
-      }
+      tenants.set(id, copyOf(frozen, tenant.rows.tenant_key));
     }
     return changed;
   }
@@ -275,16 +261,12 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     /** Returns the mark of the header's MAC after its last change. */
     header: () => header,
     /** Returns a copy of the current state. */
-    freeze: (): LedgerState =>
-      new Map(
-        [...tenants].map(([id, { revision, since, live, rows }]) => {
-          return [
-            id,
-            { revision, since, live, application: new Map(rows.application), token: new Map(rows.token) },
-          ] as const;
-        }),
-      ),
+    freeze: (): LedgerState => new Map([...tenants].map(([id, tenant]) => [id, copyOf(tenant)])),
   };
+}
+
+function copyOf({ rows, ...state }: TenantLedger, tenant_key = rows.tenant_key): TenantLedger {
+  return { ...state, rows: { tenant_key, application: new Map(rows.application), token: new Map(rows.token) } };
 }
 
 /** Yields the records that were not removed. */
