@@ -1,7 +1,6 @@
 import { describe } from 'vitest';
 import type { Connection } from '../../src/store/sqlite/file/driver.ts';
 import { containerSets } from '../../src/store/sqlite/tables/container-sets.ts';
-import { presentedTokenRows } from '../../src/store/sqlite/tables/presented-token-rows.ts';
 import { tenantRows } from '../../src/store/sqlite/tables/tenant-rows.ts';
 import { tokenLists } from '../../src/store/sqlite/tables/token-lists.ts';
 import { testHiddenTokens } from '../conformance/hidden-tokens.ts';
@@ -32,7 +31,7 @@ describe('lists and searches of a caller with container rules, on a file', () =>
       store: await openStore(file),
       async counted() {
         const { counted, visits } = counting(await rawConnection(file));
-        const lists = tokenLists(counted, tenantRows(counted), containerSets(counted), presentedTokenRows(counted));
+        const lists = tokenLists(counted, tenantRows(counted), containerSets(counted));
         return { lists, visits };
       },
     };

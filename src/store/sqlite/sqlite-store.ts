@@ -11,7 +11,6 @@ import { auditRows } from './tables/audit-rows.ts';
 import { changeRow } from './tables/change-row.ts';
 import { containerSets } from './tables/container-sets.ts';
 import { KeysChanged, keyRotation } from './tables/key-rotation.ts';
-import { presentedTokenRows } from './tables/presented-token-rows.ts';
 import { replyRows } from './tables/reply-rows.ts';
 import { rowInspection } from './tables/row-inspection.ts';
 import { tenantRows } from './tables/tenant-rows.ts';
@@ -34,14 +33,13 @@ export function sqliteStore(session: Session): FileStore {
   const applications = applicationRows(connection, tenants);
   const tokens = tokenRows(connection);
   const sets = containerSets(connection);
-  const presented = presentedTokenRows(connection);
   const counts = tokenCounts(connection, tenants);
   const changes = tokenChanges(connection, { tenants, tokens, sets, index: tokenIndex(connection, sets), counts });
   const rotation = keyRotation(connection, tenants, tokens, changes);
   const inspectRows = rowInspection(connection, tenants, sets);
   const change = changeRow(connection);
   const audits = auditRows(connection);
-  const lists = tokenLists(connection, tenants, sets, presented);
+  const lists = tokenLists(connection, tenants, sets);
   const replies = replyRows(connection, tenants);
 
   /** Writes the entry and the reply of a change, in the change's transaction. */
@@ -92,7 +90,7 @@ export function sqliteStore(session: Session): FileStore {
   }
 
   function findPresented(tenantId: string, id: string, now: Instant, tenant = tenants.find(tenantId)) {
-    const record = tenant === undefined ? undefined : presented.find(tenantId, tenant, id);
+    const record = tenant === undefined ? undefined : tokens.findPresented(tenantId, tenant, id);
     return record === undefined || isExpired(record, now) ? undefined : record;
   }
 

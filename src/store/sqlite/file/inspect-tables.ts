@@ -17,17 +17,14 @@ const TENANT = (column: string) =>
   `coalesce((SELECT lower(hex(id)) FROM tenant WHERE tenant = ${column}), 'number ' || ${column})`;
 
 const CHECKS: readonly Check[] = [
-  ...['tenant_key', 'application', 'token', 'token_index', 'container_set', 'tombstone', 'reply'].map((table) => ({
-    table,
-    what: 'belongs to a tenant that does not exist',
-    sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM ${table} WHERE tenant NOT IN (SELECT tenant FROM tenant)`,
-  })),
-  {
-    table: 'counter',
-    what: 'belongs to a tenant that does not exist',
-    sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM counter
-      WHERE tenant NOT IN (SELECT tenant FROM tenant) AND NOT (${FILE_ROW})`,
-  },
+  ...['tenant_key', 'application', 'token', 'token_index', 'container_set', 'tombstone', 'reply', 'counter'].map(
+    (table) => ({
+      table,
+      what: 'belongs to a tenant that does not exist',
+      sql: `SELECT DISTINCT 'tenant ' || tenant AS id FROM ${table} WHERE tenant NOT IN (SELECT tenant FROM tenant)
+      ${table === 'counter' ? `AND NOT (${FILE_ROW})` : ''}`,
+    }),
+  ),
   {
     table: 'counter',
     what: 'the note of the last commit is missing',

@@ -1,18 +1,14 @@
 import { MAX_TOTAL } from '../../../contract/page.ts';
 import type { Instant, PageRequest, TokenFilter } from '../../../core/ports.ts';
+import { Problem } from '../../../core/problem.ts';
 import type { FoundPage, ScanSlice, Walk, WalkSlice } from '../../../core/scan-ports.ts';
 import { type Fragment, type Parameter, raw, sql } from '../../rows/fragment.ts';
 import { storedNumber, storedText } from '../../rows/stored-value.ts';
 import { weightOf } from '../../rows/token-query.ts';
-import type { Connection } from '../file/driver.ts';
+import { type Connection, statements } from '../file/driver.ts';
 import type { ContainerSets } from './container-sets.ts';
 import { planQuery } from './plan-query.ts';
-import {
-  PRESENTED_COLUMNS,
-  type PresentedRow,
-  type PresentedTokenRows,
-  toPresentedToken,
-} from './presented-token-rows.ts';
+import { PRESENTED_COLUMNS, type PresentedRow, SCANNED_COLUMNS, toPresentedToken } from './presented-token.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { planScan, planTokens, planWalk } from './token-plan.ts';
 
@@ -38,12 +34,14 @@ const pageOf = (page: Fragment, limit: number, offset: number, tenant: number) =
  * Returns the functions that find pages of tokens. All are synchronous. Call them inside a read transaction, so that
  * page and total agree.
  */
-export function tokenLists(
-  connection: Connection,
-  tenants: TenantRows,
-  sets: ContainerSets,
-  tokens: PresentedTokenRows,
-) {
+export function tokenLists(connection: Connection, tenants: TenantRows, sets: ContainerSets) {
+  const { lists } = statements(connection);
+  const byNumbers = (columns: string) =>
+    lists<[string, number], PresentedRow>(
+      `SELECT ${columns} FROM json_each(?) j CROSS JOIN token t ON t.token = j.value WHERE t.tenant = +? ORDER BY j.key`,
+    );
+  const presented = byNumbers(PRESENTED_COLUMNS);
+  const scanned = byNumbers(SCANNED_COLUMNS);
   const walks = statementCache<WalkedRow>(connection);
   const pages = statementCache<PresentedRow>(connection);
 
@@ -63,6 +61,14 @@ export function tokenLists(
         ? undefined
         : { created_at: storedNumber(last[1]), id: storedText(last[2]) };
     return { numbers: rows.filter(([, , , isFound]) => isFound === 1).map(([token]) => token), next };
+  }
+
+  /** Returns the tokens with these numbers, in the same order. Throws `integrity_failure` for a missing row. */
+  function getAll(query: typeof presented, tenantId: string, tenant: number, numbers: readonly number[]) {
+    const rows = query().all(JSON.stringify(numbers), tenant);
+    // An index entry without a row means that the file was altered.
+    if (rows.length !== numbers.length) throw new Problem('integrity_failure');
+    return rows.map((row) => toPresentedToken(tenantId, row));
   }
 
   return {
@@ -85,14 +91,14 @@ export function tokenLists(
       const most = Math.ceil(limit / weightOf(query));
       const { numbers, next } = walk(planWalk(query, after, now, count), most);
       const taken = numbers.slice(skip, skip + take);
-      return { found: numbers.length, records: tokens.getAll(filter.tenant_id, query.tenant, taken), next };
+      return { found: numbers.length, records: getAll(presented, filter.tenant_id, query.tenant, taken), next };
     },
 
     scanTokens(filter: TokenFilter, { after, limit }: Pick<Walk, 'after' | 'limit'>, now: Instant): ScanSlice {
       const query = queryOf(filter);
       if (query === undefined) return { records: [] };
       const { numbers, next } = walk(planScan(query, after, now), limit);
-      return { records: tokens.scanAll(filter.tenant_id, query.tenant, numbers), next };
+      return { records: getAll(scanned, filter.tenant_id, query.tenant, numbers), next };
     },
   };
 }

@@ -1,8 +1,9 @@
-import type { Instant, TokenRecord } from '../../../core/ports.ts';
+import type { Instant, PresentedToken, TokenRecord } from '../../../core/ports.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { TOKEN, type TokenColumns, tombstoneColumns } from '../../rows/record-columns.ts';
 import { isStorableText, storedNumber } from '../../rows/stored-value.ts';
 import { type Connection, statements } from '../file/driver.ts';
+import { PRESENTED_COLUMNS, type PresentedRow, toPresentedToken } from './presented-token.ts';
 import { uuid } from './uuid-bytes.ts';
 
 export const TOMBSTONE = tombstoneColumns(uuid);
@@ -30,8 +31,11 @@ export interface StoredToken extends TokenEntries {
 export type TokenRows = ReturnType<typeof tokenRows>;
 
 export function tokenRows(connection: Connection) {
-  const { rows } = statements(connection);
+  const { rows, lists } = statements(connection);
   const byId = rows<[number, string], TokenRow>(`${SELECT_TOKEN} WHERE tenant = +? AND id = +?`);
+  const presentedById = lists<[number, string], PresentedRow>(
+    `SELECT ${PRESENTED_COLUMNS} FROM token t WHERE t.tenant = +? AND t.id = +?`,
+  );
   const byNumber = rows<[number, number], TokenRow>(`${SELECT_TOKEN} WHERE token = +? AND tenant = +?`);
   const isNew = 'NOT EXISTS (SELECT 1 FROM tombstone WHERE tenant = +? AND id = +?)';
   const insertRow = rows<unknown[]>(
@@ -46,6 +50,13 @@ export function tokenRows(connection: Connection) {
       if (!isStorableText(id)) return undefined;
       const row = byId().get(tenant, id);
       return row && toStoredToken(tenantId, row);
+    },
+
+    /** Returns the presented columns of the token with this id, even if it has expired. */
+    findPresented(tenantId: string, tenant: number, id: string): PresentedToken | undefined {
+      if (!isStorableText(id)) return undefined;
+      const row = presentedById().get(tenant, id);
+      return row && toPresentedToken(tenantId, row);
     },
 
     get(tenantId: string, tenant: number, token: number): StoredToken | undefined {
