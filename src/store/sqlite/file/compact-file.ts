@@ -59,8 +59,14 @@ export async function assertUnused(file: string): Promise<void> {
   (await openAlone(file)).connection.close();
 }
 
+interface OpenedAlone {
+  readonly path: string;
+  readonly found: BigIntStats;
+  readonly connection: Connection;
+}
+
 /** Opens a vault file so that no other process can open it. Throws `locked_by_other`. */
-export async function openAlone(file: string) {
+export async function openAlone(file: string): Promise<OpenedAlone> {
   const path = resolve(file);
   const found = checkFile(path);
   const connection = connect(await loadDriver(), path);
