@@ -151,15 +151,12 @@ function createSectionCheck() {
      */
     expect(n: number, section?: ArchivedRange): void {
       const begin = opened[n - 1];
-      const end = closed.get(begin?.chain ?? '');
-      if (begin === undefined) {
-        if (section !== undefined) throw new BrokenAudit({ ...section.after, sequence: 0 }, UNOPENED);
-        return;
-      }
-      if (section !== undefined && end !== undefined) {
-        if (isSamePlace(section.after, begin) && isSamePlace(section.through, end)) return;
-      }
-      throw new BrokenAudit(begin, 'is missing');
+      if (begin === undefined && section !== undefined)
+        throw new BrokenAudit({ ...section.after, sequence: 0 }, UNOPENED);
+      if (begin === undefined) return;
+      const end = closed.get(begin.chain);
+      const isWhole = section && end && isSamePlace(section.after, begin) && isSamePlace(section.through, end);
+      if (!isWhole) throw new BrokenAudit(begin, 'is missing');
     },
   };
 }

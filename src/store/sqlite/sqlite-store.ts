@@ -3,18 +3,18 @@ import type { FileStore } from '../../core/maintenance-ports.ts';
 import type { ExpiryRecorder, Instant } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { SnapshotReads } from '../../core/scan-ports.ts';
-import type { Residue, Session } from './commit/session.ts';
+import { type Residue, type Session, Undo } from './commit/session.ts';
 import { readHeader } from './file/header-table.ts';
 import { inspectTables } from './file/inspect-tables.ts';
 import { applicationRows } from './tables/application-rows.ts';
 import { auditRows } from './tables/audit-rows.ts';
 import { changeRow } from './tables/change-row.ts';
 import { containerSets } from './tables/container-sets.ts';
-import { KeysChanged, keyRotation } from './tables/key-rotation.ts';
+import { keyRotation } from './tables/key-rotation.ts';
 import { replyRows } from './tables/reply-rows.ts';
 import { rowInspection } from './tables/row-inspection.ts';
 import { tenantRows } from './tables/tenant-rows.ts';
-import { InsertRefused, tokenChanges } from './tables/token-changes.ts';
+import { tokenChanges } from './tables/token-changes.ts';
 import { tokenCounts } from './tables/token-counts.ts';
 import { tokenIndex } from './tables/token-index.ts';
 import { tokenLists } from './tables/token-lists.ts';
@@ -157,19 +157,14 @@ export function sqliteStore(session: Session): FileStore {
         if (result.outcome === 'inserted') record(audit);
         return result;
       }),
-    async insertTokens(tokens, now, audit) {
-      try {
-        await session.write('added', () => {
-          replies.requireFree(audit);
-          changes.insertAll(tokens, now);
-          record(audit);
-        });
-        return [];
-      } catch (error) {
-        if (error instanceof InsertRefused) return error.obstacles;
-        throw error;
-      }
-    },
+    insertTokens: (tokens, now, audit) =>
+      session.write('added', () => {
+        replies.requireFree(audit);
+        const obstacles = changes.insertAll(tokens, now);
+        if (obstacles.length > 0) throw new Undo(obstacles);
+        record(audit);
+        return obstacles;
+      }),
     findToken: (tenantId, id, now) =>
       session.read(() => {
         const tenant = tenants.find(tenantId);
@@ -233,9 +228,9 @@ export function sqliteStore(session: Session): FileStore {
     },
     replaceHeader: (header, expected, audit) => destroy(() => audited(rotation.replaceHeader(header, expected), audit)),
     replaceMasterKey: (header, expected, keys, audit) =>
-      destroy(() => audited(rotation.replaceMasterKey(header, expected, keys), audit)).catch((error: unknown) => {
-        if (error instanceof KeysChanged) return false;
-        throw error;
+      destroy(() => {
+        if (!rotation.replaceMasterKey(header, expected, keys)) throw new Undo(false);
+        return audited(true, audit);
       }),
     addTenantKey: (tenantId, key, audit) =>
       changeAuthority('added', () => audited(rotation.addKey(tenantId, key), audit)),

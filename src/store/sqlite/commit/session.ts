@@ -17,6 +17,16 @@ import type { WriteTurns } from './write-turns.ts';
  */
 export type Residue = 'added' | 'removed';
 
+/** Thrown by the callback of a write to undo its changes. The write resolves to `result`. */
+export class Undo<T> extends Error {
+  readonly result: T;
+
+  constructor(result: T) {
+    super();
+    this.result = result;
+  }
+}
+
 /** The maximum length of an idle file's log, in bytes. A longer log is truncated. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 
@@ -137,13 +147,17 @@ export class Session {
     }
   }
 
-  /** Runs `change` in a transaction that other writes may share. Resolves when the transaction is on disk. */
+  /**
+   * Runs `change` in a transaction that other writes may share. Resolves when the transaction is on disk, or when an
+   * `Undo` has undone the change.
+   */
   async write<T>(residue: Residue, change: () => T): Promise<T> {
     try {
       const result = await this.#group.run(change);
       if (this.#closing === undefined) this.#checkpointer.afterWrite(residue);
       return result;
     } catch (error) {
+      if (error instanceof Undo) return error.result;
       const problem = toProblem(error);
       if (problem instanceof Problem && problem.code === 'no_space' && this.#closing === undefined) {
         this.#checkpointer.afterNoSpace();

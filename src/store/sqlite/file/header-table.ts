@@ -23,10 +23,8 @@ export function readHeader(connection: Connection): VaultHeader | undefined {
 export function writeHeader(connection: Connection, header: VaultHeader): void {
   connection.exec('DELETE FROM slot; DELETE FROM header');
   connection
-    .prepare<[string, number, number, number, Uint8Array | null, Uint8Array]>(
-      'INSERT INTO header (one, vault_id, format, created_at, generation, carried, mac) VALUES (1, ?, ?, ?, ?, ?, ?)',
-    )
-    .run(header.vault_id, header.format, header.created_at, header.generation, header.carried ?? null, header.mac);
+    .prepare('INSERT INTO header VALUES (1, @vault_id, @format, @created_at, @generation, @carried, @mac)')
+    .run({ ...header, carried: header.carried ?? null });
   const insert = connection.prepare<[number, Uint8Array]>('INSERT INTO slot (slot, bytes) VALUES (?, ?)');
   for (const { slot, bytes } of header.slots) insert.run(slot, bytes);
 }

@@ -177,11 +177,9 @@ function sourceOf(file: string, connection: Connection): Omit<MoveSource, 'leave
   }
 }
 
-function appendLast(connection: Connection, { sequence, at, sealed, link }: LastRow): void {
+function appendLast(connection: Connection, last: LastRow): void {
   connection.transaction(() => {
-    connection
-      .prepare('INSERT INTO audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)')
-      .run(sequence, at, sealed, link);
+    connection.prepare<[LastRow]>('INSERT INTO audit VALUES (@sequence, @at, @sealed, @link)').run(last);
     connection.exec(`UPDATE counter SET count = count + 1, mark = randomblob(16) WHERE ${FILE_ROW}`);
   })();
 }

@@ -61,6 +61,7 @@ export function keyRotation(connection: Connection, tenants: TenantRows, tokens:
   return {
     replaceHeader,
 
+    /** Replaces the header and wraps all keys again. If it returns false, the caller undoes the transaction. */
     replaceMasterKey(header: VaultHeader, expected: VaultHeader, all: readonly KeysOfTenant[]): boolean {
       const wrapped = all.flatMap(({ tenant_id, keys }) => {
         const tenant = tenants.find(tenant_id);
@@ -68,11 +69,10 @@ export function keyRotation(connection: Connection, tenants: TenantRows, tokens:
       });
       if (wrapped.length !== countKeys().get() || !replaceHeader(header, expected)) return false;
       for (const { tenant, key } of wrapped) {
-        const found =
-          tenant !== undefined &&
-          rewrap().run(key.wrapped, key.generation, tenant, key.key_id, expected.generation).changes === 1;
-        // Another process has replaced keys since they were read. The error undoes the transaction.
-        if (!found) throw new KeysChanged();
+        if (tenant === undefined) return false;
+        const { changes } = rewrap().run(key.wrapped, key.generation, tenant, key.key_id, expected.generation);
+        // Another process has replaced keys since they were read.
+        if (changes === 0) return false;
       }
       return true;
     },
@@ -130,6 +130,3 @@ export function keyRotation(connection: Connection, tenants: TenantRows, tokens:
     },
   };
 }
-
-/** Thrown inside a transaction to undo it when the tenant keys have changed. */
-export class KeysChanged extends Error {}

@@ -70,6 +70,9 @@ export function tenantRows(connection: Connection) {
     if (!current || !found) throw new Problem('write_conflict');
   }
 
+  const removeFrom = (table: string, tenant: number): number =>
+    connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = +?`).run(tenant).changes;
+
   return {
     find,
     addKey,
@@ -120,19 +123,15 @@ export function tenantRows(connection: Connection) {
     empty(id: string): number | undefined {
       const tenant = find(id);
       if (tenant === undefined) return undefined;
-      const removed = TABLES_OF_TOKENS.map((table) => {
-        const { changes } = connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = +?`).run(tenant);
-        return table === 'token' ? changes : 0;
-      });
+      const removed = new Map(TABLES_OF_TOKENS.map((table) => [table, removeFrom(table, tenant)]));
       connection.prepare<[number]>("UPDATE reply SET sealed = x'' WHERE tenant = +?").run(tenant);
-      return Math.max(...removed);
+      return removed.get('token');
     },
 
     remove(id: string): boolean {
       const tenant = find(id);
       if (tenant === undefined) return false;
-      for (const table of TABLES_OF_TENANT)
-        connection.prepare<[number]>(`DELETE FROM ${table} WHERE tenant = +?`).run(tenant);
+      for (const table of TABLES_OF_TENANT) removeFrom(table, tenant);
       return true;
     },
   };

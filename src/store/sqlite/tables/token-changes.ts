@@ -20,16 +20,6 @@ interface Tables {
   readonly counts: TokenCounts;
 }
 
-/** Thrown to undo the transaction of a group of tokens that cannot all be inserted. */
-export class InsertRefused extends Error {
-  readonly obstacles: readonly InsertObstacle[];
-
-  constructor(obstacles: readonly InsertObstacle[]) {
-    super();
-    this.obstacles = obstacles;
-  }
-}
-
 /** The changes to a token that touch several tables. All are synchronous and need a transaction. */
 export type TokenChanges = ReturnType<typeof tokenChanges>;
 
@@ -114,8 +104,8 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
       return { outcome: 'inserted' };
     },
 
-    /** Inserts all tokens, or throws `InsertRefused` with the tokens that cannot be inserted. */
-    insertAll(members: readonly NewToken[], now: Instant): void {
+    /** Inserts all tokens. Returns those that cannot be inserted; if there are any, the caller undoes the transaction. */
+    insertAll(members: readonly NewToken[], now: Instant): readonly InsertObstacle[] {
       const obstacles: InsertObstacle[] = [];
       const placed = members.map((member, at) => ({ ...member, at }));
       for (const [tenantId, group] of Map.groupBy(placed, ({ token }) => token.tenant_id)) {
@@ -134,7 +124,7 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
         const records = group.map(({ token }) => token);
         counts.created(tenant, records);
       }
-      if (obstacles.length > 0) throw new InsertRefused(obstacles);
+      return obstacles;
     },
 
     findDuplicate(tenantId: string, fingerprint: Uint8Array, exceptId: string, now: Instant): TokenRecord | undefined {
