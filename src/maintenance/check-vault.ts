@@ -19,12 +19,7 @@ const MAX_FINDINGS = 1000;
 export interface CheckReport {
   readonly ok: boolean;
   /** The number of opened records of each kind. */
-  readonly checked: {
-    readonly tenants: number;
-    readonly applications: number;
-    readonly tokens: number;
-    readonly audit_entries: number;
-  };
+  readonly checked: Readonly<Record<'tenants' | 'applications' | 'tokens' | 'audit_entries', number>>;
   readonly findings: readonly Finding[];
 }
 

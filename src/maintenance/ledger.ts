@@ -29,7 +29,6 @@ export function everythingOf(tenantId: string): string {
 /** The records at one moment, by tenant: the contents of a snapshot of that moment. */
 export type LedgerState = ReadonlyMap<string, TenantLedger>;
 
-/** A change of one record. */
 interface RecordChange {
   readonly table: Exclude<LedgerTable, 'tenant'>;
   readonly entity: string;
@@ -260,7 +259,6 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     tenants: () => tenants.keys(),
     /** Returns the mark of the header's MAC after its last change. */
     header: () => header,
-    /** Returns a copy of the current state. */
     freeze: (): LedgerState => new Map([...tenants].map(([id, tenant]) => [id, copyOf(tenant)])),
   };
 }
@@ -274,7 +272,6 @@ function* alive(records: ReadonlyMap<string, number>): Generator<readonly [id: s
   for (const record of records) if (!isRemoved(record[1])) yield record;
 }
 
-/** Divides records into rows. */
 function* rowsOf(records: Iterable<readonly [id: string, revision: number]>) {
   let row: (readonly [id: string, revision: number])[] = [];
   for (const record of records) {

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { encodeEvents } from '../core/audit/audit-event.ts';
 import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
 import { encodePlace } from '../core/audit/chain-events.ts';
@@ -9,7 +10,6 @@ import type { Instant, Keyring, Store, VaultHeader } from '../core/ports.ts';
 import { checkVault, refuseFindings } from './check-vault.ts';
 import { mergedRows } from './moved-audit.ts';
 import type { Progress } from './rotate-tenant.ts';
-import { type RowsDigest, rowsDigest } from './rows-digest.ts';
 
 export interface Moving {
   readonly from: MovePlace;
@@ -203,4 +203,40 @@ async function compareTable(
 
 async function checkCopy(store: Store, keyring: Keyring, { full, checking }: MoveOptions): Promise<void> {
   refuseFindings(await checkVault({ store, keyring }, checking, { tokens: full }));
+}
+
+/** The number of rows and their digest, which does not depend on their order. */
+interface RowsDigest {
+  readonly rows: number;
+  readonly digest: string;
+}
+
+const MODULUS = 1n << 512n;
+
+/**
+ * Returns a digest of rows: the sum of the BLAKE2b-512 hashes of the rows, modulo 2^512. Stores order texts and merged
+ * chains differently, so the order must not matter.
+ */
+function rowsDigest() {
+  let rows = 0;
+  let sum = 0n;
+  return {
+    add(batch: readonly MovedRow[]): void {
+      for (const row of batch) sum += BigInt(`0x${hash('blake2b512', encodeRow(row), 'hex')}`);
+      rows += batch.length;
+      sum %= MODULUS;
+    },
+    digest: (): RowsDigest => ({ rows, digest: sum.toString(16) }),
+  };
+}
+
+/** Encodes each value as its kind, its length in bytes, and its bytes. */
+function encodeRow(row: MovedRow): Buffer {
+  const parts = row.flatMap((value) => {
+    if (value === null) return [Buffer.from('-')];
+    const isBytes = value instanceof Uint8Array;
+    const bytes = isBytes ? value : Buffer.from(String(value));
+    return [Buffer.from(`${isBytes ? 'b' : typeof value === 'string' ? 't' : 'n'}${bytes.length}:`), bytes];
+  });
+  return Buffer.concat(parts);
 }

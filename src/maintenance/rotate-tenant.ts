@@ -18,7 +18,6 @@ interface RotationParts extends Omit<KeyHolder, 'audit'> {
   readonly rest?: (() => Promise<void>) | undefined;
 }
 
-/** The outcome for one tenant's keys. */
 export interface RotatedTenant {
   readonly tenant_id: string;
   readonly key_id: number;

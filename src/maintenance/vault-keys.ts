@@ -11,7 +11,6 @@ import { type Progress, type RotatedTenant, rotateTenant } from './rotate-tenant
 /** The number or the label of a slot. */
 type SlotName = number | string;
 
-/** A key slot. */
 export interface SlotFacts {
   readonly slot: number;
   readonly kind: Credential['kind'];

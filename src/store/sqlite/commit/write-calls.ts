@@ -111,8 +111,7 @@ export function putCall<Name extends WriteName>(out: Outbox, name: Name, values:
   for (const [place, member] of members.entries()) member.put(out, values[place]);
 }
 
-/** The number of a call and its outcome. */
-export type WriteReply = readonly [number, Outcome];
+export type WriteReply = readonly [call: number, outcome: Outcome];
 
 /**
  * Returns a function that runs the calls of a message on `store`. Calls that end in the same tick share one call of

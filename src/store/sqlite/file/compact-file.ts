@@ -113,7 +113,6 @@ function inUse(path: string): (error: unknown) => never {
   };
 }
 
-/** Returns the number of rows of each table. */
 function countRows(connection: Connection): ReadonlyMap<string, number> {
   const tables = connection.prepare<[], string>("SELECT name FROM sqlite_schema WHERE type = 'table'").pluck().all();
   return new Map(tables.map((table) => [table, selectNumber(connection, `SELECT count(*) FROM "${table}"`)]));

@@ -74,20 +74,11 @@ export async function sqliteVersion(): Promise<string> {
 
 type Prepare = <Params extends unknown[], Row = unknown>(sql: string) => () => BetterSqlite3.Statement<Params, Row>;
 
-interface Statements {
-  /** Returns rows as objects. */
-  readonly rows: Prepare;
-  /** Returns the first column. */
-  readonly value: Prepare;
-  /** Returns rows as lists. */
-  readonly lists: Prepare;
-}
-
 /**
  * Returns functions that prepare a statement on its first run, so that a command prepares only the statements that it
- * runs.
+ * runs. The statements of `rows` return rows as objects, those of `value` the first column, those of `lists` lists.
  */
-export function statements(connection: Connection): Statements {
+export function statements(connection: Connection) {
   const prepared =
     (mode?: 'pluck' | 'raw'): Prepare =>
     <Params extends unknown[], Row>(sql: string) =>

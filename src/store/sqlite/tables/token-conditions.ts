@@ -18,7 +18,6 @@ export interface IndexCondition {
   readonly inNumbered?: readonly Uint8Array[];
 }
 
-/** A condition as planned. */
 export type PlannedCondition = TokenCondition | IndexCondition;
 
 export const whereQuery = (query: TokenQuery): Fragment => rows.whereQuery(query, whereOwn);

@@ -23,7 +23,6 @@ const MAX_TESTS = 15_000;
 export interface TokenPlan {
   /** Selects the numbers of the matching tokens, in order. The caller adds LIMIT and OFFSET. */
   readonly list?: Fragment | undefined;
-  /** Counts the matching tokens. */
   readonly total?: Fragment | undefined;
 }
 
@@ -173,7 +172,6 @@ function startFromSet(tenant: number, set: number, rest: TokenQuery): Start {
   return { from, created: 't.created_at', rest: queryInSet(rest, set) };
 }
 
-/** Returns the starts for all tokens of the tenant. */
 function startsFromNewest(query: PlannedQuery): readonly Start[] {
   return query.sets().map((set) => startFromSet(query.tenant, set, query));
 }

@@ -1,7 +1,6 @@
 import { Problem } from '../../../core/problem.ts';
 import type { Kind } from '../../rows/columns.ts';
 
-/** The length of a UUID in bytes. */
 const UUID_LENGTH = 16;
 
 /**
