@@ -5,7 +5,7 @@ import { encodePlace } from '../core/audit/chain-events.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
 import { START } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
-import type { LastRow, MovedRow, MovedTable, MovePlace, MoveSource, ReadRows, WriteRows } from '../core/move-ports.ts';
+import type { LastRow, MovedRow, MovePlace, MoveSource, ReadRows, WriteRows } from '../core/move-ports.ts';
 import type { Instant, Keyring, Store, VaultHeader } from '../core/ports.ts';
 import { checkVault, refuseFindings } from './check-vault.ts';
 import { mergedRows } from './moved-audit.ts';
@@ -160,16 +160,16 @@ async function copyTables(
 ): Promise<ReadonlyMap<string, number>> {
   const counts = new Map<string, number>();
   for (const table of tables) {
-    const digest = rowsDigest();
     let head: AuditHead = START;
-    for await (const batch of rows(table)) {
-      digest.add(batch);
+    const written = await digestOf(rows(table), async (batch, count) => {
       await write(table, batch);
-      if (table.name === 'token') copying(digest.digest().rows, tokens);
+      if (table.name === 'token') copying(count, tokens);
       if (table.name === 'audit') head = lastHead(batch) ?? head;
+    });
+    const found = await digestOf(copied(table), (_, count) => comparing(count, written.rows));
+    if (found.rows !== written.rows || found.digest !== written.digest) {
+      throw new Fault('damaged', `no copy was made: the rows of ${table.name} differ in the copy`);
     }
-    const written = digest.digest();
-    await compareTable(table, copied, written, comparing);
     counts.set(table.name, written.rows);
     if (table.name !== 'audit') continue;
     const { sequence, at, link, sealed } = last(head);
@@ -185,49 +185,29 @@ function lastHead(batch: readonly MovedRow[]): AuditHead | undefined {
   return { chain: ROOT_CHAIN, sequence, link };
 }
 
-async function compareTable(
-  table: MovedTable,
-  copied: ReadRows,
-  expected: RowsDigest,
-  comparing: Progress,
-): Promise<void> {
-  const digest = rowsDigest();
-  for await (const batch of copied(table)) {
-    digest.add(batch);
-    comparing(digest.digest().rows, expected.rows);
-  }
-  const found = digest.digest();
-  if (found.rows === expected.rows && found.digest === expected.digest) return;
-  throw new Fault('damaged', `no copy was made: the rows of ${table.name} differ in the copy`);
-}
-
 async function checkCopy(store: Store, keyring: Keyring, { full, checking }: MoveOptions): Promise<void> {
   refuseFindings(await checkVault({ store, keyring }, checking, { tokens: full }));
-}
-
-/** The number of rows and their digest, which does not depend on their order. */
-interface RowsDigest {
-  readonly rows: number;
-  readonly digest: string;
 }
 
 const MODULUS = 1n << 512n;
 
 /**
- * Returns a digest of rows: the sum of the BLAKE2b-512 hashes of the rows, modulo 2^512. Stores order texts and merged
- * chains differently, so the order must not matter.
+ * Resolves to the number of rows and their digest: the sum of the BLAKE2b-512 hashes of the rows, modulo 2^512. Stores
+ * order texts and merged chains differently, so the order must not matter. Calls `each` with the number of rows so far.
  */
-function rowsDigest() {
+async function digestOf(
+  batches: AsyncIterable<readonly MovedRow[]>,
+  each: (batch: readonly MovedRow[], rows: number) => Promise<void> | void,
+) {
   let rows = 0;
   let sum = 0n;
-  return {
-    add(batch: readonly MovedRow[]): void {
-      for (const row of batch) sum += BigInt(`0x${hash('blake2b512', encodeRow(row), 'hex')}`);
-      rows += batch.length;
-      sum %= MODULUS;
-    },
-    digest: (): RowsDigest => ({ rows, digest: sum.toString(16) }),
-  };
+  for await (const batch of batches) {
+    for (const row of batch) sum += BigInt(`0x${hash('blake2b512', encodeRow(row), 'hex')}`);
+    rows += batch.length;
+    sum %= MODULUS;
+    await each(batch, rows);
+  }
+  return { rows, digest: sum.toString(16) };
 }
 
 /** Encodes each value as its kind, its length in bytes, and its bytes. */

@@ -2,7 +2,7 @@ import { openApplication, sealApplication } from '../core/applications/applicati
 import type { Audit } from '../core/audit/audit.ts';
 import type { AuditDraft } from '../core/audit/ports.ts';
 import { parseJson } from '../core/json/parse.ts';
-import type { KeysOfTenant, ResealedToken, StaleTokens } from '../core/maintenance-ports.ts';
+import type { ResealedToken, StaleTokens } from '../core/maintenance-ports.ts';
 import type { ApplicationRecord, Store, TenantKeyring, TokenRecord, WrappedKey } from '../core/ports.ts';
 import { openTenant, sealTenant } from '../core/tenants/tenant-codec.ts';
 import { derive } from '../core/tokens/derive.ts';
@@ -44,14 +44,14 @@ export async function rotateTenant(
   progress: Progress,
 ): Promise<RotatedTenant | undefined> {
   const { store, audit } = parts;
-  const before = await keysOf(store, tenantId);
+  const before = (await store.findTenant(tenantId))?.keys;
   if (before === undefined) return undefined;
   const count = (purpose: WrappedKey['purpose']) => before.filter((key) => key.purpose === purpose).length;
   const resumed = count('data') > 1 || count('index') > 1;
   if (!resumed) await addKey(parts, tenantId, 'data');
   if (indexes && count('index') === 1) await addKey(parts, tenantId, 'index');
 
-  const keys = await keysOf(store, tenantId);
+  const keys = (await store.findTenant(tenantId))?.keys;
   if (keys === undefined) return undefined;
   const keyring = parts.keyring.openTenant(tenantId, keys);
   const total = await store.countStale(tenantId, keyring.keyIds);
@@ -75,16 +75,12 @@ export async function rotateTenant(
   return { tenant_id: tenantId, ...keyring.keyIds, resealed, resumed };
 }
 
-async function keysOf(store: Store, tenantId: string): Promise<KeysOfTenant['keys'] | undefined> {
-  return (await store.findTenant(tenantId))?.keys;
-}
-
 async function addKey(
   { store, keyring, clock, audit }: RotationParts,
   tenantId: string,
   purpose: WrappedKey['purpose'],
 ): Promise<void> {
-  const keys = await keysOf(store, tenantId);
+  const keys = (await store.findTenant(tenantId))?.keys;
   if (keys === undefined) return;
   const key = keyring.createTenantKey(tenantId, purpose, keys, clock.now());
   // If another rotation was faster, the store does not add this key, and the other rotation's key is the new one.

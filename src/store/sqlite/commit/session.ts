@@ -89,9 +89,13 @@ export class Session {
       },
       commit: () => {
         // `data_version` only changes when another connection has committed.
-        const counter = count().get(this.#noted?.nextMark(this.#begunAt === this.#committedAt) ?? null);
+        const mark = this.#noted?.nextMark(this.#begunAt === this.#committedAt) ?? null;
+        const counter = count().get(mark) ?? 0;
         this.#statements.commit().run();
-        this.#committed(counter ?? 0);
+        this.#noted?.note(counter);
+        this.#committedAt = this.#begunAt;
+        // If no other process has committed since the last check, the next check must not count this commit.
+        if (counter === this.#seen.counter + 1) this.#seen = { version: this.#seen.version, counter };
       },
       rollback: () => this.#endTransaction(),
     };
@@ -206,13 +210,6 @@ export class Session {
       });
     });
     return this.#authority;
-  }
-
-  #committed(counter: number): void {
-    this.#noted?.note(counter);
-    this.#committedAt = this.#begunAt;
-    // No other process has committed since the last check. Note this commit, so that the next check does not count it.
-    if (counter === this.#seen.counter + 1) this.#seen = { version: this.#seen.version, counter };
   }
 
   /**
