@@ -112,20 +112,14 @@ async function compareIfPresent(parts: AnchorParts, note: AnchorNote): Promise<s
 async function rowAt(parts: AnchorParts, place: AuditHead, { audit: root }: Reached): Promise<AuditHead> {
   const [row] = await parts.store.readAudit(place.chain, place.sequence - 1, 1);
   if (row?.sequence === place.sequence) return row;
-  // The root opened the chain before `root`, its row in the anchor. A prune of that row also removes the chain.
-  return (await isCovered(parts, place.chain === ROOT_CHAIN ? place : root)) ? place : START;
-}
-
-/**
- * Resolves to whether the checkpoint of the audit covers a row of the root. An audit whose end was cut off has no such
- * checkpoint.
- */
-async function isCovered(parts: AnchorParts, { sequence }: AuditHead): Promise<boolean> {
+  // An audit whose end was cut off has no checkpoint that covers the row.
   const checkpoint = await findCheckpoint(parts).catch((error: unknown) => {
     if (!(error instanceof BrokenAudit)) throw error;
     return undefined;
   });
-  return checkpoint !== undefined && checkpoint.through.sequence >= sequence;
+  // The root opened the chain before `root`, its row in the anchor. A prune of that row also removes the chain.
+  const { sequence } = place.chain === ROOT_CHAIN ? place : root;
+  return checkpoint !== undefined && checkpoint.through.sequence >= sequence ? place : START;
 }
 
 /**

@@ -59,10 +59,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
       throw error instanceof BrokenAudit ? new Fault('damaged', error.message, { cause: error }) : error;
     });
 
-  async function show(
-    name: string,
-    { loadable }: { readonly loadable: PruneMark | false },
-  ): Promise<Snapshot & ListedSnapshot> {
+  async function show(name: string, loadable: PruneMark | false = false): Promise<Snapshot & ListedSnapshot> {
     const bytes = await existing(name);
     const options = { verify: verify(name), loadable };
     const { facts, tokens, refusal } = await store.inspectSnapshot(folder.pathOf(name), options);
@@ -88,7 +85,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
           cause: error,
         });
       });
-      return show(name, { loadable: false });
+      return show(name);
     },
 
     /** Lists the snapshots by name. */
@@ -96,7 +93,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
       const snapshots: ListedSnapshot[] = [];
       const loadable = await prunedMark();
       for (const name of (await folder.names()).filter((found) => NAME.test(found))) {
-        const listed = show(name, { loadable }).catch((error: unknown): ListedSnapshot => {
+        const listed = show(name, loadable).catch((error: unknown): ListedSnapshot => {
           if (!(error instanceof Fault)) throw error;
           return { name, bytes: 0, refused: error.message };
         });
@@ -112,7 +109,7 @@ export function vaultSnapshots(parts: VaultSnapshotsParts) {
         audit.draft({ action: 'loadSnapshot', status: 200, revision: sequence, entities: [name, ...tenants] });
       const options = { verify: verify(name), pruned: await prunedMark(), audit: entry };
       await store.loadSnapshot(folder.pathOf(name), options);
-      return show(name, { loadable: false });
+      return show(name);
     },
 
     /** Deletes a snapshot. Throws `not_found`. */

@@ -81,18 +81,14 @@ type Prepare = <Params extends unknown[], Row = unknown>(sql: string) => () => B
 export function statements(connection: Connection) {
   const prepared =
     (mode?: 'pluck' | 'raw'): Prepare =>
-    <Params extends unknown[], Row>(sql: string) =>
-      once(() => {
+    <Params extends unknown[], Row>(sql: string) => {
+      let made: BetterSqlite3.Statement<Params, Row> | undefined;
+      return () => {
+        if (made !== undefined) return made;
         const statement: BetterSqlite3.Statement<Params, Row> = connection.prepare(sql);
-        return mode === undefined ? statement : statement[mode]();
-      });
+        made = mode === undefined ? statement : statement[mode]();
+        return made;
+      };
+    };
   return { rows: prepared(), value: prepared('pluck'), lists: prepared('raw') };
-}
-
-function once<T>(make: () => T): () => T {
-  let made: T | undefined;
-  return () => {
-    made ??= make();
-    return made;
-  };
 }

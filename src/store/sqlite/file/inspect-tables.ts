@@ -115,12 +115,8 @@ const CHECKS: readonly Check[] = [
   },
 ];
 
-interface TokenRow {
-  readonly token: number;
-  readonly tenant: number;
+interface TokenRow extends Readonly<Record<'token' | 'tenant' | 'set_number' | 'created_at', number>> {
   readonly id: string;
-  readonly set_number: number;
-  readonly created_at: number;
   readonly blinds: Buffer;
 }
 
