@@ -64,18 +64,13 @@ export async function moveVault(moving: Moving, options: MoveOptions): Promise<M
   const unlock = await moving.readCredential();
   const opened = await from.openSource(options.keepSource);
   try {
-    return await copyAndSwitch({ ...moving, unlock }, opened, options);
+    return await copyAndSwitch(moving, await unlock(opened.header), opened, options);
   } finally {
     await opened.close();
   }
 }
 
-interface Switch extends Pick<Moving, 'to' | 'isMerged'> {
-  readonly unlock: (header: VaultHeader) => Promise<Keyring>;
-}
-
-async function copyAndSwitch({ to, unlock, isMerged }: Switch, source: MoveSource, options: MoveOptions) {
-  const keyring = await unlock(source.header);
+async function copyAndSwitch({ to, isMerged }: Moving, keyring: Keyring, source: MoveSource, options: MoveOptions) {
   try {
     const heads = await source.audit.auditHeads();
     const [root] = heads;

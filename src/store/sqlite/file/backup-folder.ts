@@ -88,10 +88,8 @@ async function backUpByTime(
 }
 
 function nameAt(time: Date): string {
-  return `vault-${time
-    .toISOString()
-    .replace(/\.\d+Z$/, 'Z')
-    .replaceAll(/[-:]/g, '')}.db`;
+  const utc = time.toISOString().replace(/\.\d+Z$/, 'Z');
+  return `vault-${utc.replaceAll(/[-:]/g, '')}.db`;
 }
 
 async function removeOldest(file: string, made: string, { folder, keep, vaultId }: BackupParts) {

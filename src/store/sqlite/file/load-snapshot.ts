@@ -8,7 +8,7 @@ import { TABLES_OF_TOKENS, TENANT } from '../tables/tenant-rows.ts';
 import { uuidText } from '../tables/uuid-bytes.ts';
 import { type Connection, selectNumber } from './driver.ts';
 import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA } from './save-snapshot.ts';
-import { FORMAT } from './schema.ts';
+import { FORMAT, hasSchema } from './schema.ts';
 import { toFileFault } from './sqlite-error.ts';
 
 /**
@@ -106,13 +106,7 @@ function checkedFacts(connection: Connection, path: string, verify: Options<'loa
 function readFacts(connection: Connection): SignedFacts | undefined {
   if (connection.pragma('snapshot.application_id', { simple: true }) !== SNAPSHOT_APPLICATION_ID) return undefined;
   if (connection.pragma('snapshot.user_version', { simple: true }) !== FORMAT) return undefined;
-  const found = connection
-    .prepare<[], string>(
-      "SELECT sql FROM snapshot.sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence' ORDER BY sql",
-    )
-    .pluck()
-    .all();
-  if (found.join('\n') !== [...SNAPSHOT_SCHEMA].sort().join('\n')) return undefined;
+  if (!hasSchema(connection, 'snapshot', SNAPSHOT_SCHEMA)) return undefined;
   const facts = connection
     .prepare<[], SignedFacts>('SELECT vault_id, name, saved_at, sequence, link, mac FROM snapshot.facts')
     .get();

@@ -10,7 +10,7 @@ import { checkFile, identityOf, PathWatch } from './check-file.ts';
 import { connect, setPragmas, withConnection } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
 import { readHeader } from './header-table.ts';
-import { APPLICATION_ID, CURRENT_LAYOUT, type Layout } from './schema.ts';
+import { APPLICATION_ID, CURRENT_LAYOUT, hasSchema, type Layout } from './schema.ts';
 import { sqliteCode, toFileFault } from './sqlite-error.ts';
 
 export interface OpenedVaultFile {
@@ -120,17 +120,11 @@ function readVault(connection: Connection, file: string, layout: Layout): VaultH
 }
 
 function assertSchema(connection: Connection, file: string, { schema }: Layout): void {
-  const found = connection
-    .prepare<[], string>("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence'")
-    .pluck()
-    .all();
-  const expected: ReadonlySet<string> = new Set(schema);
-  if (found.length !== schema.length || found.some((sql) => !expected.has(sql))) {
-    throw new Fault(
-      'damaged',
-      `the tables of ${file} are not those of a vault: altered, or created by an unreleased build`,
-    );
-  }
+  if (hasSchema(connection, 'main', schema)) return;
+  throw new Fault(
+    'damaged',
+    `the tables of ${file} are not those of a vault: altered, or created by an unreleased build`,
+  );
 }
 
 /** Throws `file_unsafe` if the file was replaced between the check and the opening. */

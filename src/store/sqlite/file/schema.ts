@@ -201,6 +201,13 @@ export const SCHEMA: readonly string[] = [
   'CREATE INDEX reply_subject_blind ON reply_subject (blind)',
 ];
 
+/** Returns whether a database has exactly the tables and indexes of `schema`. */
+export function hasSchema(connection: Connection, database: 'main' | 'snapshot', schema: readonly string[]): boolean {
+  const query = `SELECT sql FROM ${database}.sqlite_schema WHERE sql IS NOT NULL AND name <> 'sqlite_sequence'`;
+  const found = connection.prepare<[], string>(query).pluck().all();
+  return found.sort().join('\n') === [...schema].sort().join('\n');
+}
+
 /** The condition for the file's own row of `counter`. */
 export const FILE_ROW = 'tenant = 0 AND type = 0 AND month = 0 AND key_id = 0 AND index_key_id = 0';
 

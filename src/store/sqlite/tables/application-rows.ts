@@ -73,16 +73,14 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       if (tenant === undefined) return { records: [], total: 0 };
       const wanted = [...(ids ?? []).map(uuidKey), ...(types ?? []).map((type) => APPLICATION_TYPE_CODES[type])];
       const where = `a.tenant = +? AND ${LIVE} ${among('id', ids)} ${among('type', types)}`;
-      const total = connection
-        .prepare<(number | Buffer | null)[], number>(`SELECT count(*) FROM application a WHERE ${where}`)
-        .pluck()
-        .get(tenant, now, ...wanted);
-      const rows = connection
-        .prepare<(number | Buffer | null)[], ApplicationRow>(
-          `${SELECT_APPLICATION} WHERE ${where} ORDER BY a.created_at DESC, a.id LIMIT +? OFFSET +?`,
-        )
-        .all(tenant, now, ...wanted, page.limit, page.offset);
-      return { records: rows.map(toApplicationRecord), total: total ?? 0 };
+      const count = value<unknown[], number>(`SELECT count(*) FROM application a WHERE ${where}`);
+      const found = rows<unknown[], ApplicationRow>(
+        `${SELECT_APPLICATION} WHERE ${where} ORDER BY a.created_at DESC, a.id LIMIT +? OFFSET +?`,
+      );
+      const records = found()
+        .all(tenant, now, ...wanted, page.limit, page.offset)
+        .map(toApplicationRecord);
+      return { records, total: count().get(tenant, now, ...wanted) ?? 0 };
     },
 
     insert(record: ApplicationRecord): void {
@@ -99,13 +97,8 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       const tenant = tenants.find(record.tenant_id);
       if (tenant === undefined) return false;
       tenants.requireNewestKeys(tenant, record);
-      const { changes } = replaceRow().run(
-        ...APPLICATION.changes(record),
-        tenant,
-        uuidKey(record.id),
-        expectedRevision,
-      );
-      return changes > 0;
+      const expected = [tenant, uuidKey(record.id), expectedRevision];
+      return replaceRow().run(...APPLICATION.changes(record), ...expected).changes > 0;
     },
 
     /**

@@ -106,10 +106,8 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     /** Returns the end of the only chain, even if the last row is damaged. */
     end(): ChainEnd {
       const { sequence = 0 } = last().get() ?? {};
-      const [entry] = after()
-        .all(sequence - 1, 1)
-        .map(asEntry);
-      return entry ?? { chain: ROOT_CHAIN, sequence: 0, at: 0, link: NO_LINK };
+      const entry = after().get(sequence - 1, 1);
+      return entry === undefined ? { chain: ROOT_CHAIN, sequence: 0, at: 0, link: NO_LINK } : asEntry(entry);
     },
 
     /** Returns the last place of any of `subjects` in the rows up to `before`, if there is one. */

@@ -46,12 +46,8 @@ export function tenantRows(connection: Connection) {
   }
 
   function withKeys(row: TenantRow): TenantWithKeys {
-    return {
-      tenant: TENANT.read(row, {}),
-      keys: keysOf()
-        .all(row.tenant)
-        .map((key) => KEY.read(key, {})),
-    };
+    const keys = keysOf().all(row.tenant);
+    return { tenant: TENANT.read(row, {}), keys: keys.map((key) => KEY.read(key, {})) };
   }
 
   function addKey(tenant: number | bigint, key: WrappedKey): void {
