@@ -350,7 +350,7 @@ it('lets the daemons of a database report at once that it was moved', async () =
   await expect(vault.ready()).rejects.toMatchObject({ code: 'vault_moved' });
   // A write that was sent before finds its chain closed.
   const { run } = await openTestClient(store.store.url);
-  await expect(run(CHAIN.lock, ['0'])).rejects.toMatchObject({ code: '22012' });
+  await expect(run(CHAIN.lockLane, ['0'])).rejects.toMatchObject({ code: '22012' });
   await vault.close().catch(() => undefined);
 });
 

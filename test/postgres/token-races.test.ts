@@ -119,7 +119,7 @@ const inOrder = <A, B>(isTurned: boolean, a: A, b: B): readonly [A | B, A | B] =
 const unlocked =
   <T>(work: Work<T>): Work<T> =>
   (run) =>
-    work(async (statement, values) => (statement === LOCKS.tokens ? [] : run(statement, values)));
+    work(async (statement, values) => (statement === LOCKS.lockTokens ? [] : run(statement, values)));
 
 const outcomesOf = (...results: readonly unknown[]) =>
   results.map((result) => (result as { readonly outcome: string }).outcome).sort();
@@ -223,7 +223,7 @@ const reindexTwice: Round = async (isGuarded) => {
   const statements: typeof member.statements = (...place) => {
     const [replace, reindex] = member.statements(...place);
     if (replace === undefined || reindex === undefined) throw new Error('unreachable');
-    const text = TOKEN_CHANGES.reindex.text.replace('unnest(blinds)', 'unnest($3::uuid[])');
+    const text = TOKEN_CHANGES.reindexTokens.text.replace('unnest(blinds)', 'unnest($3::uuid[])');
     return [replace, [text, [...reindex[1], blinds]]];
   };
   return {

@@ -6,7 +6,7 @@ import { storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES } from '../rows/type-codes.ts';
 import type { Connections, Run, Transaction } from './connections.ts';
 import { removeRepliesOf } from './reply-rows.ts';
-import { numbered, type Row, type Statement } from './sql-client.ts';
+import { named, numbered, type Row } from './sql-client.ts';
 import { changeTenant, findNumber } from './tenant-numbers.ts';
 import { storedUuid, uuid, uuidKey } from './uuid-text.ts';
 
@@ -18,14 +18,11 @@ export function toApplicationRecord(tenantId: string, row: Row): ApplicationReco
 }
 
 /** The named statement of this module, for the test of its plan. */
-export const APPLICATION_READS = {
-  findApplication: {
-    name: 'findApplication',
-    text: `SELECT ${APPLICATION.of('a')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
+export const APPLICATION_READS = named({
+  findApplication: `SELECT ${APPLICATION.of('a')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
       LATERAL (SELECT * FROM vault.application WHERE tenant = n.tenant AND id = $2 OFFSET 0) a
       WHERE a.expires_at IS NULL OR a.expires_at > $3`,
-  },
-} as const satisfies Record<string, Statement>;
+});
 
 /** Parameters: tenant, now, ids or NULL, types or NULL. */
 const LISTED = `FROM vault.application a WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)

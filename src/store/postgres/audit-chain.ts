@@ -2,7 +2,7 @@ import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import type { Bound, Place, Run } from './connections.ts';
 import { NOW } from './read-clock.ts';
-import { listsOf, type Row, type Statement } from './sql-client.ts';
+import { listsOf, named, type Row } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
 
 /** The entry of the chain with the sequence and the link of the row `s`. */
@@ -10,45 +10,30 @@ const ENTRY_OF_S =
   'LATERAL (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = s.sequence AND link = s.link OFFSET 0) a';
 
 /** The named statements of this module, for the test of their plans. */
-export const CHAIN = {
+export const CHAIN = named({
   /** Fails with 22012 (division by zero) if the chain is missing or closed. */
-  lock: {
-    name: 'lockLane',
-    text: `SELECT 1 / count(*) AS open FROM
+  lockLane: `SELECT 1 / count(*) AS open FROM
     (SELECT 1 FROM vault.chain WHERE chain = $1 AND closed_at IS NULL FOR UPDATE) c`,
-  },
   /** Waits for the transaction that holds the lock of the chain. */
-  close: {
-    name: 'closeChain',
-    text: `UPDATE vault.chain SET closed_at = coalesce(closed_at, ${NOW}) WHERE chain = $1`,
-  },
-  head: {
-    name: 'auditHead',
-    text: 'SELECT chain, sequence, link FROM vault.audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
-  },
+  closeChain: `UPDATE vault.chain SET closed_at = coalesce(closed_at, ${NOW}) WHERE chain = $1`,
+  auditHead: 'SELECT chain, sequence, link FROM vault.audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
   /**
    * Parameters: the chain; then for each subject the sequence and link of its entry, its blind index and its number.
    * Leaves out subjects of entries that do not exist.
    */
-  addSubjects: {
-    name: 'addSubjects',
-    text: `INSERT INTO vault.audit_subject (blind, chain, sequence, n) SELECT s.blind, $1, s.sequence, s.n
+  addSubjects: `INSERT INTO vault.audit_subject (blind, chain, sequence, n) SELECT s.blind, $1, s.sequence, s.n
     FROM unnest($2::bigint[], $3::bytea[], $4::uuid[], $5::integer[]) s (sequence, link, blind, n),
       ${ENTRY_OF_S}
     ON CONFLICT DO NOTHING`,
-  },
   /**
    * Parameters: the chain; then for each removed record its blind index, with the sequence and link of its entry before
    * it.
    */
-  emptyReplies: {
-    name: 'emptyReplies',
-    text: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply
+  emptyReplies: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply
     FROM unnest($2::bigint[], $3::bytea[], $4::uuid[]) s (sequence, link, blind),
       ${ENTRY_OF_S},
       LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = s.blind OFFSET 0) r))`,
-  },
-} as const satisfies Record<string, Statement>;
+});
 
 /** Waits for the writes of all processes. Run it after the lock of the root, so that it sees all earlier chains. */
 export const LOCK_OPEN_CHAINS = 'SELECT 1 FROM vault.chain WHERE closed_at IS NULL ORDER BY chain FOR UPDATE';
@@ -76,7 +61,7 @@ export function toHead([chain, sequence, link]: Row): AuditHead {
 
 /** Resolves to the last entry of a chain. */
 export async function readHead(run: Run, chain: string): Promise<AuditHead> {
-  const [row = []] = await run(CHAIN.head, [chain]);
+  const [row = []] = await run(CHAIN.auditHead, [chain]);
   return toHead(row);
 }
 

@@ -12,7 +12,7 @@ import { blindText } from './uuid-text.ts';
 /** Parameters: place. Returns whether the place is free. */
 const APPEND: Statement = {
   name: 'appendAudit',
-  text: `WITH ${HEAD}, ${givenIn(7, {})}, ${entriesOf('(SELECT place FROM given, head) g')} SELECT count(*) FROM head`,
+  text: `WITH ${HEAD}, ${givenIn(7)}, ${entriesOf('(SELECT place FROM given, head) g')} SELECT count(*) FROM head`,
 };
 const APPENDING: LaneMember<void> = {
   written: undefined,

@@ -76,7 +76,7 @@ const AFTER_FAILURE = '25P02';
 async function begin(client: SqlClient, statement: Statement, chain: string): Promise<AuditHead> {
   const run: Run = client.run;
   // Read the head in a separate statement: the statement that waits for the lock does not see commits during the wait.
-  const [, , head] = await Promise.all([run(statement), run(CHAIN.lock, [chain]), readHead(run, chain)]);
+  const [, , head] = await Promise.all([run(statement), run(CHAIN.lockLane, [chain]), readHead(run, chain)]);
   return head;
 }
 
@@ -148,7 +148,7 @@ export function runGroup(
     const prepared = prepare(members, head);
     const entries = prepared.flatMap(({ entry, member: { isRemoval } }) => (entry ? [{ ...entry, isRemoval }] : []));
     const locks: readonly Bound[] = [
-      ...(own === undefined ? [] : [[BEGIN_GROUP, []] as const, [CHAIN.lock, [chain]] as const]),
+      ...(own === undefined ? [] : [[BEGIN_GROUP, []] as const, [CHAIN.lockLane, [chain]] as const]),
       ...locksOf(
         members.flatMap(({ gates = [] }) => gates),
         members.flatMap(({ tokens = [] }) => tokens),
@@ -266,7 +266,7 @@ export function findSettled(
   const find = async () => {
     await client.run(BEGIN_GROUP);
     // The lost transaction holds the lock of the chain until its end.
-    await client.run(chain === ROOT_CHAIN ? CHAIN.lock : CHAIN.close, [chain]);
+    await client.run(chain === ROOT_CHAIN ? CHAIN.lockLane : CHAIN.closeChain, [chain]);
     const written = await findWritten(client.run, chain, entries);
     await client.commit();
     return written;

@@ -1,7 +1,7 @@
 import type { TokenRecord } from '../../core/ports.ts';
 import { isStorableText } from '../rows/stored-value.ts';
 import type { Bound, Run } from './connections.ts';
-import { listsOf, type Statement } from './sql-client.ts';
+import { listsOf, named } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
 type TokenName = Pick<TokenRecord, 'tenant_id' | 'id'>;
@@ -10,19 +10,13 @@ type TokenName = Pick<TokenRecord, 'tenant_id' | 'id'>;
  * The statements of this module, for the test of their plans. Each list is a subquery, so that the planner does not
  * know its length. Otherwise it would make a new plan for each list.
  */
-export const LOCKS = {
-  gates: {
-    name: 'lockGates',
-    text: 'SELECT 1 FROM vault.gate WHERE gate = ANY ((SELECT $1::smallint[])::smallint[]) ORDER BY gate FOR UPDATE',
-  },
-  tokens: {
-    name: 'lockTokens',
-    text: `SELECT count(*) FROM unnest((SELECT $1::uuid[]), (SELECT $2::text[])) w (tenant_id, id),
+export const LOCKS = named({
+  lockGates: 'SELECT 1 FROM vault.gate WHERE gate = ANY ((SELECT $1::smallint[])::smallint[]) ORDER BY gate FOR UPDATE',
+  lockTokens: `SELECT count(*) FROM unnest((SELECT $1::uuid[]), (SELECT $2::text[])) w (tenant_id, id),
   LATERAL (SELECT 1 FROM vault.token
     WHERE tenant = (SELECT n.tenant FROM vault.tenant n WHERE n.id = w.tenant_id) AND vault.token.id = w.id
     FOR UPDATE) t`,
-  },
-} as const satisfies Record<string, Statement>;
+});
 
 function compare(a: string, b: string): number {
   if (a === b) return 0;
@@ -38,8 +32,8 @@ export function locksOf(gates: readonly number[], tokens: readonly TokenName[]):
   const found = tokens.filter(({ tenant_id, id }) => uuidKey(tenant_id) !== null && isStorableText(id));
   const sorted = found.toSorted((a, b) => compare(a.tenant_id, b.tenant_id) || compare(a.id, b.id));
   const locks: Bound[] = [];
-  if (gates.length > 0) locks.push([LOCKS.gates, [[...new Set(gates)]]]);
-  if (sorted.length > 0) locks.push([LOCKS.tokens, listsOf(sorted, 'tenant_id', 'id')]);
+  if (gates.length > 0) locks.push([LOCKS.lockGates, [[...new Set(gates)]]]);
+  if (sorted.length > 0) locks.push([LOCKS.lockTokens, listsOf(sorted, 'tenant_id', 'id')]);
   return locks;
 }
 

@@ -109,7 +109,7 @@ async function openSource(url: StoreUrl, options: StoreOptions, keep: boolean): 
   try {
     await run(keep ? BEGIN_COPY : BEGIN);
     if (!keep) {
-      await run(CHAIN.lock, [ROOT_CHAIN]);
+      await run(CHAIN.lockLane, [ROOT_CHAIN]);
       await run(LOCK_OPEN_CHAINS);
     }
     await readVault(client, url);

@@ -6,22 +6,19 @@ import type { StoredReply } from '../../core/reply-ports.ts';
 import { replyColumns } from '../rows/record-columns.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import type { Connections, Run } from './connections.ts';
-import type { Statement } from './sql-client.ts';
+import { named } from './sql-client.ts';
 import { blindText, uuid, uuidKey, uuidValue } from './uuid-text.ts';
 
 /** The columns of `reply`, except the tenant. */
 export const REPLY = replyColumns(uuid);
 
 /** The named statements of this module, for the test of their plans. */
-export const REPLIES = {
+export const REPLIES = named({
   /** Parameters: tenant id, application, key hash, the latest time of replies that are too old. */
-  find: {
-    name: 'findReply',
-    text: `SELECT ${REPLY.of('r')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
+  findReply: `SELECT ${REPLY.of('r')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
       LATERAL (SELECT * FROM vault.reply WHERE tenant = n.tenant AND application_id = $2 AND key_hash = $3 OFFSET 0) r
       WHERE r.created_at > $4`,
-  },
-} as const satisfies Record<string, Statement>;
+});
 
 /** Returns the statement that removes replies and their rows in `reply_subject`. */
 const removing = (which: string) => `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply WHERE ${which}),
@@ -42,7 +39,7 @@ const INSERT = `WITH made AS (INSERT INTO vault.reply (tenant, application_id, k
 type Query = readonly [tenantId: string, applicationId: string, keyHash: Uint8Array, now: Instant];
 
 async function find(run: Run, [tenantId, applicationId, keyHash, now]: Query): Promise<StoredReply | undefined> {
-  const [row] = await run(REPLIES.find, [uuidKey(tenantId), uuidKey(applicationId), keyHash, now - REPLY_LIFE_MS]);
+  const [row] = await run(REPLIES.findReply, [uuidKey(tenantId), uuidKey(applicationId), keyHash, now - REPLY_LIFE_MS]);
   return row && REPLY.readList(row, { tenant_id: tenantId });
 }
 

@@ -8,6 +8,12 @@ export interface NamedStatement {
   readonly name?: string | undefined;
   readonly text: string;
 }
+/** Returns named statements: each member is the text of the statement with its name, which no other module may use. */
+export function named<Name extends string>(texts: Readonly<Record<Name, string>>) {
+  const statements = Object.entries<string>(texts).map(([name, text]) => [name, { name, text }]);
+  return Object.fromEntries(statements) as Readonly<Record<Name, NamedStatement>>;
+}
+
 /** A statement, or the text of one without a name. */
 export type Statement = NamedStatement | string;
 

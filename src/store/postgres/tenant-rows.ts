@@ -4,7 +4,7 @@ import { KEY, tenantColumns } from '../rows/record-columns.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION, insertApplication, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Run } from './connections.ts';
-import { numbered, type Row, type Statement } from './sql-client.ts';
+import { named, numbered, type Row } from './sql-client.ts';
 import { changeTenant } from './tenant-numbers.ts';
 import { uuid, uuidKey } from './uuid-text.ts';
 
@@ -21,19 +21,13 @@ const KEYS =
   'LEFT JOIN LATERAL (SELECT * FROM vault.tenant_key WHERE tenant = n.tenant ORDER BY key_id OFFSET 0) k ON true';
 
 /** The named statements of this module, for the test of their plans. */
-export const TENANT_READS = {
-  findTenant: {
-    name: 'findTenant',
-    text: `SELECT ${TENANT.of('n')}, ${KEY.of('k')} FROM (SELECT * FROM vault.tenant WHERE id = $1 OFFSET 0) n ${KEYS}`,
-  },
-  findAuthority: {
-    name: 'findAuthority',
-    text: `SELECT ${APPLICATION.of('a')}, ${TENANT.of('n')}, ${KEY.of('k')}
+export const TENANT_READS = named({
+  findTenant: `SELECT ${TENANT.of('n')}, ${KEY.of('k')} FROM (SELECT * FROM vault.tenant WHERE id = $1 OFFSET 0) n ${KEYS}`,
+  findAuthority: `SELECT ${APPLICATION.of('a')}, ${TENANT.of('n')}, ${KEY.of('k')}
       FROM (SELECT * FROM vault.application WHERE key_hash = $1 OFFSET 0) a
       JOIN LATERAL (SELECT * FROM vault.tenant WHERE tenant = a.tenant OFFSET 0) n ON true ${KEYS}
       WHERE a.expires_at IS NULL OR a.expires_at > $2`,
-  },
-} as const satisfies Record<string, Statement>;
+});
 const LIST = `SELECT ${TENANT.of('n')}, n.tenant FROM vault.tenant n ORDER BY n.created_at, n.id`;
 const LIST_KEYS = `SELECT ${KEY.of('k')}, k.tenant FROM vault.tenant_key k ORDER BY k.tenant, k.key_id`;
 

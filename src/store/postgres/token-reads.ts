@@ -3,7 +3,7 @@ import type { ScannedToken } from '../../core/scan-ports.ts';
 import { TOKEN } from '../rows/record-columns.ts';
 import { isStorableText, optionally, storedBytes, storedNumber, storedText } from '../rows/stored-value.ts';
 import type { Connections } from './connections.ts';
-import type { NamedStatement, Row, Statement } from './sql-client.ts';
+import { named, type Row, type Statement } from './sql-client.ts';
 import { blindText, uuidKey } from './uuid-text.ts';
 
 /** The columns of a live row `t` of `token`, for `toTokenRecord`. SQL reserves the word `full`. */
@@ -44,25 +44,17 @@ export function toPresentedToken(tenantId: string, row: Row): PresentedToken {
  * Returns the statement that finds a row of `token` by tenant and id alone. `OFFSET 0` hides the other conditions when
  * PostgreSQL chooses the index: a plan made while the table is empty would take any index that fits.
  */
-function byId(name: string, columns: string): NamedStatement {
-  return {
-    name,
-    text: `SELECT ${columns} FROM vault.tenant n,
+function byId(columns: string): string {
+  return `SELECT ${columns} FROM vault.tenant n,
   LATERAL (SELECT * FROM vault.token WHERE tenant = n.tenant AND id = $2 OFFSET 0) t
-WHERE n.id = $1 AND t.deleted_at IS NULL`,
-  };
+WHERE n.id = $1 AND t.deleted_at IS NULL`;
 }
 
 /**
  * Returns the query for the oldest live token of a tenant with a blind index, other than `except`. It reads the index
  * of each container set in order of time, and stops after the tokens that share the time of the first live one.
  */
-export function oldestWith(of: {
-  readonly tenant: string;
-  readonly blind: string;
-  readonly except: string;
-  readonly now: string;
-}): string {
+export function oldestWith(of: Readonly<Record<'tenant' | 'blind' | 'except' | 'now', string>>): string {
   return `SELECT ${TOKEN_COLUMNS} FROM (SELECT 0::smallint UNION ALL
       SELECT number FROM vault.container_set WHERE tenant = ${of.tenant}) s (number),
     LATERAL (SELECT t.* FROM (SELECT token, created_at FROM vault.token_index
@@ -76,15 +68,12 @@ export function oldestWith(of: {
 }
 
 /** The statements of this module, for the test of their plans. */
-export const TOKEN_READS = {
-  findToken: byId('findToken', TOKEN_COLUMNS),
-  findPresentedToken: byId('findPresentedToken', PRESENTED_COLUMNS),
-  findDuplicate: {
-    name: 'findDuplicate',
-    text: `SELECT d.* FROM vault.tenant n,
+export const TOKEN_READS = named({
+  findToken: byId(TOKEN_COLUMNS),
+  findPresentedToken: byId(PRESENTED_COLUMNS),
+  findDuplicate: `SELECT d.* FROM vault.tenant n,
   LATERAL (${oldestWith({ tenant: 'n.tenant', blind: '$2', except: '$3', now: '$4' })}) d WHERE n.id = $1`,
-  },
-} as const satisfies Record<string, Statement>;
+});
 
 /** Returns the id for a lookup; null, which equals no id, if the store cannot hold it. */
 export function idKey(id: string): string | null {

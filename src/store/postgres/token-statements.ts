@@ -1,4 +1,4 @@
-import type { NamedStatement } from './sql-client.ts';
+import { named } from './sql-client.ts';
 import { oldestWith } from './token-reads.ts';
 
 // The statements that change tokens, given as lists. The parameter `place` means the six of `placeParameters`: the place
@@ -17,14 +17,15 @@ const TENANT = `n AS (SELECT tenant, data_key_id = $8::integer AND index_key_id 
   FROM vault.tenant WHERE id = $7::uuid)`;
 const OK = 'ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys)';
 
-/** The columns of a list of tokens, in order, and the type of each list. */
-type Lists = Readonly<Record<string, string>>;
-
-/** The rows of the lists as `given`, with their `place`. The first list is the parameter number `from`. */
-export function givenIn(from: number, lists: Lists): string {
-  const own = Object.values(lists).map((type, at) => `$${from + at}::${type}[]`);
+/**
+ * The rows of the lists as `given`, with their `place`. The first list is the parameter number `from`. `columns` names
+ * the lists and their types, as CREATE TABLE does.
+ */
+export function givenIn(from: number, ...columns: readonly string[]): string {
+  const lists = columns.flatMap((some) => some.split(', ')).map((column) => column.split(' '));
+  const own = lists.map(([, type], at) => `$${from + at}::${type}[]`);
   const values = ['$4::bigint[]', '$5::bytea[]', '$6::bytea[]', ...own];
-  const names = ['entry_at', 'sealed', 'link', ...Object.keys(lists), 'place'];
+  const names = ['entry_at', 'sealed', 'link', ...lists.map(([name]) => name), 'place'];
   return `given AS MATERIALIZED (SELECT * FROM unnest(${values.map((value) => `(SELECT ${value})`).join()})
   WITH ORDINALITY w (${names}))`;
 }
@@ -98,37 +99,22 @@ const MOVE_COUNT = counted(`SELECT old.tenant, old.type, 0, k.key_id, k.index_ke
     GROUP BY old.tenant, old.type, k.key_id, k.index_key_id`);
 
 /** The last columns of a written token. */
-const LAST = {
-  blinds: 'text',
-  clear: 'bytea',
-  presented: 'bytea',
-  revealed: 'bytea',
-  containers: 'text',
-  set_name: 'uuid',
-};
+const LAST = 'blinds text, clear bytea, presented bytea, revealed bytea, containers text, set_name uuid';
 
-/** The columns of new tokens. */
-const NEW: Lists = {
-  id: 'text',
-  type: 'smallint',
-  created_at: 'bigint',
-  expires_at: 'bigint',
-  revision: 'bigint',
-  active_month: 'integer',
-  ...LAST,
-};
+/** The first columns of a new token. */
+const NEW = 'id text, type smallint, created_at bigint, expires_at bigint, revision bigint, active_month integer';
 
 /**
  * Returns a statement that creates tokens if `ok` has a row. Parameters: place, tenant id, data key, index key, then the
- * lists `NEW`. Returns no row if the tenant does not exist. Otherwise returns whether the place is free, the keys are the
- * newest, and the number of inserted tokens. Refuses a token whose id is taken. Inserts in the order of the ids, so that
- * processes that create the same ids do not deadlock.
+ * lists `NEW` and `LAST`. Returns no row if the tenant does not exist. Otherwise returns whether the place is free, the
+ * keys are the newest, and the number of inserted tokens. Refuses a token whose id is taken. Inserts in the order of the
+ * ids, so that processes that create the same ids do not deadlock.
  */
 function creating(ok: string): string {
   return `WITH ${HEAD},
 ${TENANT},
 ${ok},
-${givenIn(10, NEW)},
+${givenIn(10, NEW, LAST)},
 taken AS MATERIALIZED (SELECT min(place) AS place FROM ok, given,
   LATERAL (SELECT 1 FROM vault.token WHERE tenant = ok.tenant AND vault.token.id = given.id OFFSET 0) t),
 kept AS MATERIALIZED (SELECT ok.tenant, given.place FROM ok, given, taken
@@ -150,15 +136,13 @@ SELECT ${countOf('head')}, n.has_keys, ${countOf('made')}`;
  * Returns a statement that replaces tokens. Parameters: place, tenant id, data key, index key, then the lists: id,
  * revision that was read, `more`, expiry, revision, `LAST`. Without blind indexes, a token keeps those it has. Returns
  * whether the place is free and the keys are the newest (NULL without the tenant), and the number of replaced tokens. An
- * earlier statement must lock the tokens, and `reindex` must follow.
+ * earlier statement must lock the tokens, and `reindexTokens` must follow.
  */
-function replacing(name: string, more: Lists, condition: string): NamedStatement {
-  return {
-    name,
-    text: `WITH ${HEAD},
+function replacing(more: string, condition: string): string {
+  return `WITH ${HEAD},
 ${TENANT},
 ${OK},
-${givenIn(10, { id: 'text', expected: 'bigint', ...more, expires_at: 'bigint', revision: 'bigint', ...LAST })},
+${givenIn(10, 'id text, expected bigint', more, 'expires_at bigint, revision bigint', LAST)},
 ${oldIf(condition, 'ok')},
 next AS MATERIALIZED ${withSets('old')},
 changed AS (UPDATE vault.token t SET key_id = $8, index_key_id = $9,
@@ -172,55 +156,45 @@ ${STALE},
 ${UNINDEX},
 ${MOVE_COUNT},
 ${entriesOf('old')}
-SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}`,
-  };
+SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}`;
 }
 
-export const TOKEN_CHANGES = {
-  create: { name: 'createTokens', text: `${creating(OK)} FROM n` },
+export const TOKEN_CHANGES = named({
+  createTokens: `${creating(OK)} FROM n`,
   /**
-   * Creates one token. Further parameters: the fingerprint under each index key, now. Returns the columns of `create`,
-   * then those of the duplicate. An earlier statement must lock the gates of all fingerprints.
+   * Creates one token. Further parameters: the fingerprint under each index key, now. Returns the columns of
+   * `createTokens`, then those of the duplicate. An earlier statement must lock the gates of all fingerprints.
    */
-  createUnlessDuplicate: {
-    name: 'createTokenUnlessDuplicate',
-    text: `${creating(`duplicate AS MATERIALIZED (SELECT t.* FROM n,
+  createTokenUnlessDuplicate: `${creating(`duplicate AS MATERIALIZED (SELECT t.* FROM n,
   unnest((SELECT $22::uuid[])) WITH ORDINALITY f (blind, place),
   LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$23::bigint' })}) t
   ORDER BY f.place LIMIT 1),
 ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate))`)},
   duplicate.* FROM n LEFT JOIN duplicate ON true`,
-  },
   /** Refuses a token that is expired or has another revision. */
-  replace: replacing('replaceTokens', { now: 'bigint' }, '(t.expires_at IS NULL OR t.expires_at > given.now)'),
+  replaceTokens: replacing('now bigint', '(t.expires_at IS NULL OR t.expires_at > given.now)'),
   /** Refuses a token that has another revision or other keys. */
-  reseal: replacing(
-    'resealTokens',
-    { read_key: 'integer', read_index_key: 'integer' },
+  resealTokens: replacing(
+    'read_key integer, read_index_key integer',
     't.key_id = given.read_key AND t.index_key_id = given.read_index_key',
   ),
   /**
-   * Parameters: tenant id, ids. Adds the missing index entries of tokens, directly after `replace` or `reseal`. Uses the
-   * blind indexes of the stored rows, so it adds nothing for a refused change.
+   * Parameters: tenant id, ids. Adds the missing index entries of tokens, directly after `replaceTokens` or
+   * `resealTokens`. Uses the blind indexes of the stored rows, so it adds nothing for a refused change.
    */
-  reindex: {
-    name: 'reindexTokens',
-    text: `WITH found AS MATERIALIZED (SELECT t.* FROM unnest((SELECT $2::text[])) w (id),
+  reindexTokens: `WITH found AS MATERIALIZED (SELECT t.* FROM unnest((SELECT $2::text[])) w (id),
   LATERAL (SELECT tenant, set_number, token, created_at, blinds FROM vault.token
     WHERE tenant = (SELECT tenant FROM vault.tenant n WHERE n.id = $1::uuid) AND vault.token.id = w.id OFFSET 0) t)
 INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
 SELECT tenant, b, set_number, created_at, token FROM found, unnest(blinds) b ON CONFLICT DO NOTHING`,
-  },
   /**
    * Parameters: place, tenant id, then the lists. Replaces tokens by their tombstones. Returns whether the place is free,
    * and the number of removed tokens. Refuses a token that has another revision. An earlier statement must lock the
    * tokens.
    */
-  remove: {
-    name: 'removeTokens',
-    text: `WITH ${HEAD},
+  removeTokens: `WITH ${HEAD},
 n AS (SELECT tenant FROM vault.tenant WHERE id = $7::uuid),
-${givenIn(8, { id: 'text', expected: 'bigint', created_by: 'uuid', deleted_by: 'uuid', deleted_at: 'bigint', mac: 'bytea' })},
+${givenIn(8, 'id text, expected bigint, created_by uuid, deleted_by uuid, deleted_at bigint, mac bytea')},
 ${oldIf('true', 'head')},
 changed AS (UPDATE vault.token t SET expires_at = NULL, set_number = 0, blinds = NULL, clear = NULL, presented = NULL,
     revealed = NULL, (created_by, deleted_by, deleted_at, mac) = (SELECT created_by, deleted_by, deleted_at, mac
@@ -232,19 +206,15 @@ ${counted(`SELECT tenant, type, 0, key_id, index_key_id, $1::bigint, -count(*), 
     GROUP BY tenant, type, key_id, index_key_id`)},
 ${entriesOf('old')}
 SELECT ${countOf('head')}, ${countOf('changed')}`,
-  },
   /**
    * Parameters: chain, tenant id, ids, month. The numbers of the tokens are an array, which keeps the planner from
    * reading the whole table for many ids. Earlier statements must lock the tokens.
    */
-  mark: {
-    name: 'markTokens',
-    text: `WITH marked AS (UPDATE vault.token t SET active_month = $4::integer
+  markTokens: `WITH marked AS (UPDATE vault.token t SET active_month = $4::integer
   WHERE t.token = ANY (ARRAY(SELECT x.token FROM unnest((SELECT $3::text[])) w (id), LATERAL (SELECT token, deleted_at
       FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $2::uuid) AND vault.token.id = w.id
       OFFSET 0) x WHERE x.deleted_at IS NULL))
     AND t.active_month < $4 RETURNING t.tenant, t.type),
 ${counted('SELECT tenant, type, $4, 0, 0, $1::bigint, 0, count(*), 0 FROM marked GROUP BY tenant, type')}
 SELECT`,
-  },
-} as const satisfies Record<string, NamedStatement>;
+});

@@ -74,8 +74,8 @@ function insertion(
     row: [...clear, ...lastOf(token, indexes)],
     statements(chain, places, rows) {
       const values = [...placeParameters(chain, places), ...owner, ...toColumns(rows)];
-      if (!deduplicate) return [[TOKEN_CHANGES.create, values]];
-      return [[TOKEN_CHANGES.createUnlessDuplicate, [...values, fingerprints, now]]];
+      if (!deduplicate) return [[TOKEN_CHANGES.createTokens, values]];
+      return [[TOKEN_CHANGES.createTokenUnlessDuplicate, [...values, fingerprints, now]]];
     },
     read([rows], at) {
       const answer = rows?.[0];
@@ -111,7 +111,7 @@ function replacement(
       const lists = toColumns(rows);
       return [
         [statement, [...placeParameters(chain, places), ...owner, ...lists]],
-        [TOKEN_CHANGES.reindex, [owner[0], lists[0]]],
+        [TOKEN_CHANGES.reindexTokens, [owner[0], lists[0]]],
       ];
     },
     read([rows], at) {
@@ -166,7 +166,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
 
     replaceToken: (token, indexes, { revision, now }, audit) =>
       sets.ensured([{ token, indexes }], () =>
-        run(replacement(TOKEN_CHANGES.replace, token, indexes, [revision, now]), audit, { isKeyFirst: false }),
+        run(replacement(TOKEN_CHANGES.replaceTokens, token, indexes, [revision, now]), audit, { isKeyFirst: false }),
       ),
 
     resealTokens(_tenantId, changes) {
@@ -174,7 +174,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
       return sets.ensured(written, () =>
         connections.changeTokens(async (transaction) => {
           const replacements = changes.map(({ before: { revision, key_id, index_key_id }, after, indexes }) =>
-            replacement(TOKEN_CHANGES.reseal, after, indexes, [revision, key_id, index_key_id]),
+            replacement(TOKEN_CHANGES.resealTokens, after, indexes, [revision, key_id, index_key_id]),
           );
           return (await runAll(transaction, replacements)).filter(Boolean).length;
         }),
@@ -191,7 +191,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
         shared: { key: `remove ${tenant}`, id: tombstone.id },
         row: removeRow(tombstone, expectedRevision),
         statements: (chain, places, rows) => [
-          [TOKEN_CHANGES.remove, [...placeParameters(chain, places), tenant, ...toColumns(rows)]],
+          [TOKEN_CHANGES.removeTokens, [...placeParameters(chain, places), tenant, ...toColumns(rows)]],
         ],
         read([rows], at) {
           const [head, changed] = rows?.[0] ?? [];
@@ -204,7 +204,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
       const marked = [...new Set(ids)].filter(isStorableText);
       return connections.join({
         tokens: marked.map((id) => ({ tenant_id: tenantId, id })),
-        statements: (chain) => [[TOKEN_CHANGES.mark, [chain, uuidKey(tenantId), marked, month]]],
+        statements: (chain) => [[TOKEN_CHANGES.markTokens, [chain, uuidKey(tenantId), marked, month]]],
         read: () => ({ isHead: true, hasChanged: false, result: undefined }),
       });
     },
