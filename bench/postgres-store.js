@@ -91,7 +91,7 @@ async function singleWriter(connection, chain) {
   await client.query(`INSERT INTO ${SCHEMA}.audit VALUES ($1, 0, 0, $2, '')`, [chain, NO_LINK]);
   let head = { chain, sequence: 0, link: NO_LINK };
   const join = async (member) => {
-    const [{ entry, bound }] = prepare([member], head);
+    const [{ entry, bound }] = prepare([member], head.chain, head);
     const answers = [];
     for (const [statement, values] of bound) answers.push((await client.query(asQuery(statement, values))).rows);
     head = entry;

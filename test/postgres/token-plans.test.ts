@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { APPLICATION_READS } from '../../src/store/postgres/application-rows.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
-import { LOCKS } from '../../src/store/postgres/lock-rows.ts';
+import { LOCKS } from '../../src/store/postgres/lane-members.ts';
 import { REPLIES } from '../../src/store/postgres/reply-rows.ts';
 import { inSchema } from '../../src/store/postgres/schema.ts';
 import type { NamedStatement } from '../../src/store/postgres/sql-client.ts';

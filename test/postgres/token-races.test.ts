@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TokenIndexes, TokenRecord } from '../../src/core/ports.ts';
-import { LOCKS } from '../../src/store/postgres/lock-rows.ts';
+import { LOCKS } from '../../src/store/postgres/lane-members.ts';
 import { inSchema, schemaStatements } from '../../src/store/postgres/schema.ts';
 import { TOKEN_CHANGES } from '../../src/store/postgres/token-statements.ts';
 import { blindText } from '../../src/store/postgres/uuid-text.ts';

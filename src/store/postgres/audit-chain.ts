@@ -47,6 +47,9 @@ export interface PlacedEntry extends Place {
   readonly draft: AuditDraft;
 }
 
+/** Identifies an entry in its chain. */
+export type EntryKey = Pick<Place, 'sequence' | 'link'>;
+
 /** Returns the query for the last row of each chain that meets the condition: the columns of `toHead`, and the time. */
 export function headsWhere(condition: string): string {
   return `SELECT c.chain, h.sequence, h.link, h.at FROM vault.chain c,
@@ -98,11 +101,7 @@ export async function appendEntries(run: Run, entries: readonly PlacedEntry[], i
 }
 
 /** Resolves to the sequences of those entries that exist in a chain. */
-export async function findWritten(
-  run: Run,
-  chain: string,
-  entries: readonly Pick<Place, 'sequence' | 'link'>[],
-): Promise<ReadonlySet<number>> {
+export async function findWritten(run: Run, chain: string, entries: readonly EntryKey[]): Promise<ReadonlySet<number>> {
   const rows = await run(FIND_WRITTEN, [chain, ...listsOf(entries, 'sequence', 'link')]);
   return new Set(rows.map(([sequence]) => storedNumber(sequence)));
 }

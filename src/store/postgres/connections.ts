@@ -8,6 +8,9 @@ export type Run = (statement: Statement, values?: readonly Parameter[]) => Promi
 /** A statement with its values. */
 export type Bound = readonly [statement: Statement, values: readonly Parameter[]];
 
+/** The rows of each of several statements. */
+export type Answers = readonly (readonly Row[])[];
+
 /**
  * Makes PostgreSQL read indexes in their order, until the end of the transaction. Use it for statements that read a
  * part of a large table. The statistics may be older than the rows of a tenant: PostgreSQL would then read and sort all
@@ -34,6 +37,9 @@ export interface Transaction {
   /** Waits for the writes of all processes, and keeps them waiting until the end. Only the root chain may do this. */
   lockOpenChains(): Promise<void>;
 }
+
+/** The work of a transaction. */
+export type Change<T> = (transaction: Transaction) => Promise<T>;
 
 /** Thrown in a transaction to roll it back and to resolve the change to `result`. */
 export class Undo<T> extends Error {
@@ -101,14 +107,7 @@ export interface LaneMember<T> {
    * `isHead` is false if the place was taken: the member changed nothing and runs again. `hasChanged` is true if the
    * entry was written. May throw a problem only if nothing was changed.
    */
-  read(
-    answers: readonly (readonly Row[])[],
-    at: number,
-  ): {
-    readonly isHead: boolean;
-    readonly hasChanged: boolean;
-    readonly result: T;
-  };
+  read(answers: Answers, at: number): { readonly isHead: boolean; readonly hasChanged: boolean; readonly result: T };
 }
 
 /** The connections of a store. Statements write `vault.` for the configured schema. Errors become problems. */
@@ -125,9 +124,9 @@ export interface Connections {
    * Runs a change alone, in the root chain, and stores a new authority version. No other such change of any process runs
    * meanwhile.
    */
-  change<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;
+  change<T>(change: Change<T>): Promise<T>;
   /** Runs a change alone, in the chain of this process. It may change only tokens, container sets, counters and replies. */
-  changeTokens<T>(change: (transaction: Transaction) => Promise<T>): Promise<T>;
+  changeTokens<T>(change: Change<T>): Promise<T>;
   /** Runs a change of tokens together with others, in the chain of this process. */
   join<T>(member: LaneMember<T>): Promise<T>;
   /** Returns the last committed row of the process's own chain. Undefined while no chain is open. */

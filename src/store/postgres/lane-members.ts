@@ -1,20 +1,29 @@
 import type { AuditHead } from '../../core/audit/ports.ts';
 import type { Scalar } from '../rows/fragment.ts';
+import { isStorableText } from '../rows/stored-value.ts';
 import { type PlacedEntry, placeAfter } from './audit-chain.ts';
-import type { Bound, LaneMember, Run, Transaction } from './connections.ts';
-import { lockRows } from './lock-rows.ts';
-import type { Row } from './sql-client.ts';
+import type { Answers, Bound, LaneMember, Run, Transaction } from './connections.ts';
+import { listsOf, named } from './sql-client.ts';
+import { uuidKey } from './uuid-text.ts';
 
-/** A member of a group with its entry. */
-interface Linked {
+/**
+ * The statements of this module, for the test of their plans. Each list is a subquery, so that the planner does not
+ * know its length. Otherwise it would make a new plan for each list.
+ */
+export const LOCKS = named({
+  lockGates: 'SELECT 1 FROM vault.gate WHERE gate = ANY ((SELECT $1::smallint[])::smallint[]) ORDER BY gate FOR UPDATE',
+  lockTokens: `SELECT count(*) FROM unnest((SELECT $1::uuid[]), (SELECT $2::text[])) w (tenant_id, id),
+  LATERAL (SELECT 1 FROM vault.token
+    WHERE tenant = (SELECT n.tenant FROM vault.tenant n WHERE n.id = w.tenant_id) AND vault.token.id = w.id
+    FOR UPDATE) t`,
+});
+
+/** A member of a group with its entry and its statements. */
+export interface Prepared {
   readonly member: LaneMember<unknown>;
   readonly entry?: PlacedEntry | undefined;
   /** Present if the entry could not be linked. The member then has no entry and no statements. */
   readonly failure?: { readonly error: unknown };
-}
-
-/** A member of a group with its statements. */
-export interface Prepared extends Linked {
   /** Members that share a statement have the same array. */
   readonly bound: readonly Bound[];
   /** The position of the member's row in its statements. */
@@ -42,9 +51,28 @@ function lengthOf(value: Scalar): number {
   return value instanceof Uint8Array || typeof value === 'string' ? value.length : 0;
 }
 
+const compare = (a: string, b: string) => Number(a > b) - Number(a < b);
+
+/**
+ * Returns the statements that lock the gates and tokens of members, in this order, until the end of the transaction.
+ * Send them before the statements that read what the locks guard: a statement does not see what is committed while it
+ * waits. An id that the store cannot hold has no row to lock.
+ */
+export function locksOf(members: readonly LaneMember<unknown>[]): readonly Bound[] {
+  const gates = new Set(members.flatMap((member) => member.gates ?? []));
+  const tokens = members
+    .flatMap((member) => member.tokens ?? [])
+    .filter(({ tenant_id, id }) => uuidKey(tenant_id) !== null && isStorableText(id))
+    .sort((a, b) => compare(a.tenant_id, b.tenant_id) || compare(a.id, b.id));
+  const locks: Bound[] = [];
+  if (gates.size > 0) locks.push([LOCKS.lockGates, [[...gates]]]);
+  if (tokens.length > 0) locks.push([LOCKS.lockTokens, listsOf(tokens, 'tenant_id', 'id')]);
+  return locks;
+}
+
 /** Sends the statements of members, shared ones once. Returns a promise of the answers for each member. */
-export function sendAll(run: Run, members: readonly Prepared[]): readonly Promise<readonly (readonly Row[])[]>[] {
-  const sent = new Map<readonly Bound[], Promise<readonly (readonly Row[])[]>>();
+export function sendAll(run: Run, members: readonly Prepared[]): readonly Promise<Answers>[] {
+  const sent = new Map<readonly Bound[], Promise<Answers>>();
   return members.map(({ bound }) => {
     const asked = sent.get(bound) ?? Promise.all(bound.map(([statement, values]) => run(statement, values)));
     sent.set(bound, asked);
@@ -56,23 +84,13 @@ export function sendAll(run: Run, members: readonly Prepared[]): readonly Promis
  * Runs members in their order in an open transaction, in one round trip. Then writes the entries and replies of those
  * that changed something.
  */
-export async function runAll<T>(
-  { run, chain, record }: Pick<Transaction, 'run' | 'chain' | 'record'>,
-  members: readonly LaneMember<T>[],
-): Promise<readonly T[]> {
+export async function runAll<T>({ run, chain, record }: Transaction, members: readonly LaneMember<T>[]) {
   const attempt = async (list: readonly LaneMember<T>[]) => {
-    const prepared = share(
-      chain,
-      list.map((member) => ({ member })),
-    );
+    const prepared = prepare(list, chain);
     const answers = await Promise.all(sendAll(run, prepared));
     return list.map(({ read }, n) => read(answers[n] ?? [], prepared[n]?.at ?? 0));
   };
-  await lockRows(
-    run,
-    members.flatMap(({ gates = [] }) => gates),
-    members.flatMap(({ tokens = [] }) => tokens),
-  );
+  await Promise.all(locksOf(members).map(([statement, values]) => run(statement, values)));
   // A single member cannot be behind another.
   let [, answers] = await Promise.all([members.length > 1 && run(SAVE), attempt(members)]);
   if (!answers.every(({ isHead }) => isHead)) {
@@ -92,28 +110,22 @@ export async function runAlone<T>(transaction: Transaction, member: LaneMember<T
   return result as T;
 }
 
-/** Gives the entries of the members consecutive places, as if each member changed something. */
-export function prepare(members: readonly LaneMember<unknown>[], head: AuditHead): readonly Prepared[] {
-  let last = head;
-  const linked = members.map((member): Linked => {
-    try {
-      const entry = member.audit && placeAfter(last, member.audit);
-      last = entry ?? last;
-      return { member, entry };
-    } catch (error) {
-      return { member, failure: { error } };
-    }
-  });
-  return share(head.chain, linked);
-}
-
-/** Adds the statements of members. Neighbours with the same key share them. */
-function share(chain: string, members: readonly Linked[]): readonly Prepared[] {
+/**
+ * Adds the statements of members. Neighbours with the same key share them. After `head`, the entries get consecutive
+ * places, as if each member changed something.
+ */
+export function prepare(members: readonly LaneMember<unknown>[], chain: string, head?: AuditHead): readonly Prepared[] {
   const all: Sharing[] = [];
-  const prepared = members.map((linked): Prepared => {
-    const { member, entry, failure } = linked;
-    if (failure !== undefined) return { ...linked, bound: [], at: 0 };
-    const { shared: { key, id = '' } = {}, row = [] } = member;
+  let last = head;
+  const prepared = members.map((member): Prepared => {
+    const { audit, shared: { key, id = '' } = {}, row = [] } = member;
+    let entry: PlacedEntry | undefined;
+    try {
+      entry = last && audit && placeAfter(last, audit);
+    } catch (error) {
+      return { member, failure: { error }, bound: [], at: 0 };
+    }
+    last = entry ?? last;
     const size = row.reduce<number>((sum, value) => sum + lengthOf(value), 0);
     let shared = all.at(-1);
     const isNeighbour = key !== undefined && shared?.first.shared?.key === key;
@@ -125,7 +137,7 @@ function share(chain: string, members: readonly Linked[]): readonly Prepared[] {
     shared.room -= size;
     ids.add(id);
     if (entry !== undefined) places.push(entry);
-    return { ...linked, bound, at: rows.push(row) - 1 };
+    return { member, entry, bound, at: rows.push(row) - 1 };
   });
   for (const { first, places, rows, bound } of all) bound.push(...first.statements(chain, places, rows));
   return prepared;

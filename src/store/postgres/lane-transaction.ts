@@ -3,6 +3,7 @@ import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import {
   appendEntries,
   CHAIN,
+  type EntryKey,
   findWritten,
   LOCK_OPEN_CHAINS,
   type PlacedEntry,
@@ -10,22 +11,30 @@ import {
   readHead,
   subjectStatements,
 } from './audit-chain.ts';
-import { type Bound, type LaneMember, type Run, type Transaction, Undo } from './connections.ts';
-import { type Prepared, prepare, sendAll } from './lane-members.ts';
-import { locksOf } from './lock-rows.ts';
+import {
+  type Answers,
+  type Bound,
+  type Change,
+  type LaneMember,
+  type Run,
+  type Transaction,
+  Undo,
+} from './connections.ts';
+import { locksOf, type Prepared, prepare, sendAll } from './lane-members.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
 import { insertReply } from './reply-rows.ts';
-import type { Row, SqlClient, Statement } from './sql-client.ts';
+import type { SqlClient, Statement } from './sql-client.ts';
 
 /**
  * The outcome of a task in a transaction. `again`: the task changed nothing and must run again. `hasChanged` is false
  * if a member wrote no entry.
  */
-export type Outcome =
-  | { readonly state: 'done'; readonly result: unknown; readonly hasChanged?: boolean }
-  | { readonly state: 'refused'; readonly error: unknown; readonly hasChanged?: boolean }
+export type Outcome = { readonly hasChanged?: boolean } & (
+  | { readonly state: 'done'; readonly result: unknown }
+  | { readonly state: 'refused'; readonly error: unknown }
   | { readonly state: 'again' }
-  | { readonly state: 'unsettled' };
+  | { readonly state: 'unsettled' }
+);
 
 /** Thrown when the connection was lost after COMMIT was sent. The entries may or may not exist. */
 export class CommitLost extends Error {
@@ -104,17 +113,15 @@ function isLost(error: PgError): boolean {
   return treatmentOf(error, 'write').reaction === 'reconnect';
 }
 
-type Answers = PromiseSettledResult<readonly (readonly Row[])[]>;
-
 /**
  * Returns the outcome of a member whose statements were answered. If the connection was lost at COMMIT, `written` has the
  * sequences of the entries that exist.
  */
 function outcomeOf(
   { member, entry, at, failure }: Prepared,
-  answers: Answers | undefined,
+  answers: PromiseSettledResult<Answers> | undefined,
   written?: ReadonlySet<number>,
-): Outcome & { readonly hasChanged?: boolean } {
+): Outcome {
   if (failure !== undefined) return { state: 'refused', error: failure.error };
   if (written !== undefined) {
     // If its entry was not written, the member changed nothing. A member without an entry may run twice.
@@ -137,22 +144,15 @@ function outcomeOf(
  * processes change. Sends their statements and COMMIT in one write. In a chain of this process, that write also begins
  * the transaction. Rejects with the first error after a rollback, or with `CommitLost`.
  */
-export function runGroup(
-  client: SqlClient,
-  members: readonly LaneMember<unknown>[],
-  own?: AuditHead,
-): Promise<Committed> {
-  return within(client, GROUP_LIMIT_MS, async () => {
+export function runGroup(client: SqlClient, members: readonly LaneMember<unknown>[], own?: AuditHead) {
+  return within(client, GROUP_LIMIT_MS, async (): Promise<Committed> => {
     const head = own ?? (await orRollBack(client, () => begin(client, BEGIN_GROUP, ROOT_CHAIN)));
     const { chain } = head;
-    const prepared = prepare(members, head);
+    const prepared = prepare(members, chain, head);
     const entries = prepared.flatMap(({ entry, member: { isRemoval } }) => (entry ? [{ ...entry, isRemoval }] : []));
     const locks: readonly Bound[] = [
       ...(own === undefined ? [] : [[BEGIN_GROUP, []] as const, [CHAIN.lockLane, [chain]] as const]),
-      ...locksOf(
-        members.flatMap(({ gates = [] }) => gates),
-        members.flatMap(({ tokens = [] }) => tokens),
-      ),
+      ...locksOf(members),
     ];
     const send = ([statement, values]: Bound) => client.run(statement, values);
     const [locked, answers, indexed, committed] = await Promise.all([
@@ -164,30 +164,20 @@ export function runGroup(
         (error: PgError) => error,
       ),
     ]);
-    if (committed === undefined) return readAll(prepared, answers);
-    if (isLost(committed)) {
-      const settle: CommitLost['settle'] = (written) =>
-        prepared.map((each, at) => outcomeOf(each, answers[at], written));
-      throw new CommitLost(committed, { chain, entries, settle });
+    const settle = (written?: ReadonlySet<number>) =>
+      prepared.map((each, at) => outcomeOf(each, answers[at], written));
+    if (committed === undefined) {
+      const outcomes = settle();
+      const first = prepared.findIndex(({ entry }) => entry !== undefined);
+      const last = prepared.findLast(({ entry }, at) => entry !== undefined && outcomes[at]?.hasChanged === true);
+      return { outcomes, head: last?.entry, isAstray: outcomes[first]?.state === 'again' };
     }
+    if (isLost(committed)) throw new CommitLost(committed, { chain, entries, settle });
     const failures = [...locked, ...answers, ...indexed].flatMap((each) =>
       each.status === 'rejected' && each.reason instanceof PgError ? [each.reason] : [],
     );
     throw failures.find(({ code }) => code !== AFTER_FAILURE) ?? committed;
   });
-}
-
-/** Returns the outcomes of a committed group. */
-function readAll(prepared: readonly Prepared[], answers: readonly Answers[]): Committed {
-  let head: AuditHead | undefined;
-  let isAstray: boolean | undefined;
-  const outcomes = prepared.map((each, at): Outcome => {
-    const outcome = outcomeOf(each, answers[at]);
-    if (outcome.hasChanged === true) head = each.entry ?? head;
-    if (each.entry !== undefined) isAstray ??= outcome.state === 'again';
-    return outcome;
-  });
-  return { outcomes, head, isAstray: isAstray === true };
 }
 
 /** Limits the wait for a chain: a process that hangs keeps the lock of its chain. */
@@ -223,11 +213,7 @@ export function openTransaction(run: Run, head: AuditHead) {
 }
 
 /** Runs a change alone in a transaction of a chain. Rejects with a `PgError` after a rollback, or with `CommitLost`. */
-export function runChange(
-  client: SqlClient,
-  chain: string,
-  change: (transaction: Transaction) => Promise<unknown>,
-): Promise<Committed> {
+export function runChange(client: SqlClient, chain: string, change: Change<unknown>): Promise<Committed> {
   return within(client, CHANGE_LIMIT_MS, async () => {
     let entries: readonly PlacedEntry[] = [];
     let done: Outcome;
@@ -259,10 +245,7 @@ export function runChange(
  * Waits for the end of the transaction that may have written the entries. Resolves to the sequences of those that
  * exist. Closes the chain unless it is the root: a transaction that reaches the server only later then fails.
  */
-export function findSettled(
-  client: SqlClient,
-  { chain, entries }: { readonly chain: string; readonly entries: readonly Pick<PlacedEntry, 'sequence' | 'link'>[] },
-): Promise<ReadonlySet<number>> {
+export function findSettled(client: SqlClient, chain: string, entries: readonly EntryKey[]) {
   const find = async () => {
     await client.run(BEGIN_GROUP);
     // The lost transaction holds the lock of the chain until its end.

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import { Problem } from '../../core/problem.ts';
 import { COMMITS } from '../rows/channels.ts';
-import type { Connections, LaneMember, Transaction } from './connections.ts';
+import type { Change, Connections, LaneMember } from './connections.ts';
 import type { HeldConnection } from './held-connection.ts';
 import { CommitLost, findSettled, type Outcome, runChange, runGroup } from './lane-transaction.ts';
 import { HEARTBEAT, ownChain, WRITES_ON_ROOT } from './own-chain.ts';
@@ -31,7 +31,7 @@ const BEATS_PER_NOTE = 3;
 /** A member of a group, or a change that runs alone. */
 interface Work {
   readonly member?: LaneMember<unknown>;
-  readonly change?: (transaction: Transaction) => Promise<unknown>;
+  readonly change?: Change<unknown>;
   readonly onRoot?: boolean;
 }
 
@@ -195,7 +195,7 @@ export function openLane(
       task.runs += 1;
       if (outcome.state === 'again') again.push(task);
       else {
-        const isSuspect = 'hasChanged' in outcome && outcome.hasChanged === false;
+        const isSuspect = outcome.hasChanged === false;
         if (isSuspect && task.work.member?.mayRefuse !== true) refused.add(keyOf(task));
         task.settle(outcome);
       }
@@ -250,7 +250,7 @@ export function openLane(
 
   /** Resolves to the outcomes of a transaction whose COMMIT was not answered. */
   async function settleLost(lost: CommitLost, tasks: readonly Task[]): Promise<readonly Outcome[]> {
-    const find = async () => lost.settle(await findSettled(await connection.get(), lost));
+    const find = async () => lost.settle(await findSettled(await connection.get(), lost.chain, lost.entries));
     return retryRead(find, dropAll, { use: 'write', deadlineMs }).catch(() =>
       tasks.map(() => ({ state: 'unsettled' })),
     );

@@ -3,7 +3,7 @@ import type { AuditHead, ChainRecorder } from '../../core/audit/ports.ts';
 import { LOSSES, type Loss } from '../rows/channels.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import { headsWhere, toHead } from './audit-chain.ts';
-import type { LaneMember, Transaction } from './connections.ts';
+import type { Change, LaneMember, Transaction } from './connections.ts';
 import { findSettled, runChange } from './lane-transaction.ts';
 import { NOW } from './read-clock.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
@@ -98,13 +98,10 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
 
   async function closeOpen(client: SqlClient): Promise<void> {
     const head = leave();
-    if (head !== undefined) await findSettled(client, { chain: head.chain, entries: [] });
+    if (head !== undefined) await findSettled(client, head.chain, []);
   }
 
-  async function onRoot<T>(
-    client: SqlClient,
-    change: (transaction: Transaction) => Promise<T>,
-  ): Promise<T | undefined> {
+  async function onRoot<T>(client: SqlClient, change: Change<T>): Promise<T | undefined> {
     const [outcome] = (await runChange(client, ROOT_CHAIN, change)).outcomes;
     if (outcome?.state === 'refused') throw outcome.error;
     return outcome?.state === 'done' ? (outcome.result as T) : undefined;
@@ -153,7 +150,7 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
     async abandon(client: SqlClient) {
       if (open === undefined) return;
       const { chain, sequence, link } = open.head;
-      const found = await findSettled(client, { chain, entries: [{ sequence, link }] });
+      const found = await findSettled(client, chain, [{ sequence, link }]);
       const [[last, isPruned] = []] = await client.run(LAST, [chain, sequence]);
       leave();
       if (found.size > 0 || isPruned === true) return;

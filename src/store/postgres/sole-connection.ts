@@ -1,6 +1,6 @@
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import { readHead } from './audit-chain.ts';
-import { type Connections, type Run, type Transaction, Undo } from './connections.ts';
+import { type Change, type Connections, type Run, Undo } from './connections.ts';
 import { runAlone } from './lane-members.ts';
 import { openTransaction } from './lane-transaction.ts';
 import type { SqlClient } from './sql-client.ts';
@@ -33,7 +33,7 @@ export function soleConnection(client: SqlClient): Connections {
     }
   }
 
-  const change = <T>(work: (transaction: Transaction) => Promise<T>): Promise<T> =>
+  const change = <T>(work: Change<T>): Promise<T> =>
     inLine(() => saved(async () => work(openTransaction(run, await readHead(run, ROOT_CHAIN)).transaction)));
 
   const snapshot: Connections['readSnapshot'] = (query) => inLine(() => query(run));

@@ -6,7 +6,7 @@ import { oldestWith } from './token-reads.ts';
 // changes the tokens before the first one that it refuses. The ids must differ. It finds its tokens by tenant and id
 // alone, in a MATERIALIZED query: a plan made while the table is empty would take any index that fits. No statement
 // changes a table twice. Lists of blind indexes are texts, because PostgreSQL requires equally long lists in a nested
-// array. Lists are subqueries for the reason in lock-rows.ts.
+// array. Lists are subqueries for the reason in lane-members.ts.
 
 /** Has one row, unless the place of the first entry is taken. */
 export const HEAD = `head AS (SELECT 1 WHERE cardinality($6::bytea[]) = 0 OR EXISTS (SELECT 1 FROM vault.audit
