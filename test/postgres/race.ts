@@ -13,7 +13,7 @@ import { runAlone } from '../../src/store/postgres/lane-members.ts';
 import { reactionTo } from '../../src/store/postgres/retry.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
-import { tokenRemoval } from '../../src/store/postgres/token-removal.ts';
+import { sweepMethods } from '../../src/store/postgres/sweep-row.ts';
 import { tokenWrites } from '../../src/store/postgres/token-writes.ts';
 
 /** The statements of a change, for a transaction without the lock of the audit's chain. */
@@ -98,7 +98,7 @@ const UNUSED: Connections = {
 };
 
 type Writes = ReturnType<typeof tokenWrites>;
-type Changes = ReturnType<typeof tokenRemoval> & Writes;
+type Changes = ReturnType<typeof sweepMethods> & Writes;
 
 /** Returns the lane member by which the store would make a change. */
 export async function memberOf<T>(call: (writes: Writes) => Promise<T>): Promise<LaneMember<T>> {
@@ -135,6 +135,6 @@ export function changeOf<T>(call: (changes: Changes) => Promise<T>): Work<T> {
     const join: Connections['join'] = (member) => change((transaction) => runAlone(transaction, member));
     const connections: Connections = { ...UNUSED, readSlow: run, change, changeTokens: change, join };
     const writes = tokenWrites(connections, containerSets(connections));
-    return call({ ...writes, ...tokenRemoval(connections, writes) });
+    return call({ ...writes, ...sweepMethods(connections, writes) });
   };
 }

@@ -7,7 +7,6 @@ import { APPLICATION_TYPE_CODES } from '../rows/type-codes.ts';
 import type { Connections, Run, Transaction } from './connections.ts';
 import { removeRepliesOf } from './reply-rows.ts';
 import { named, numbered, type Row } from './sql-client.ts';
-import { changeTenant, findNumber } from './tenant-numbers.ts';
 import { storedUuid, uuid, uuidKey } from './uuid-text.ts';
 
 /** The columns of `application`, except the tenant. */
@@ -38,6 +37,38 @@ const REPLACE = numbered(`UPDATE vault.application SET ${APPLICATION.assigned()}
 const REMOVE = `DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND ($3::bigint IS NULL OR revision = $3)
     RETURNING id`;
 const REMOVE_CHILDREN = 'DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 RETURNING id';
+
+const FIND_TENANT = 'SELECT tenant, data_key_id FROM vault.tenant WHERE id = $1';
+
+/** A tenant's number inside the database, and the id of its newest data key. */
+export interface TenantNumber {
+  readonly tenant: number;
+  readonly dataKey: number;
+}
+
+/** Resolves to the tenant's number, or to undefined if the tenant does not exist. */
+export async function findNumber(run: Run, id: string): Promise<TenantNumber | undefined> {
+  const [row] = await run(FIND_TENANT, [uuidKey(id)]);
+  return row && { tenant: storedNumber(row[0]), dataKey: storedNumber(row[1]) };
+}
+
+/**
+ * Changes a tenant, its applications or keys. `work` resolves to whether it changed something. If so, writes the entry.
+ * Resolves to false if nothing was changed, or if the tenant does not exist.
+ */
+export function changeTenant(
+  { change }: Connections,
+  id: string,
+  audit: AuditDraft | undefined,
+  work: (transaction: Transaction, found: TenantNumber) => Promise<boolean>,
+): Promise<boolean> {
+  return change(async (transaction) => {
+    const found = await findNumber(transaction.run, id);
+    if (found === undefined || !(await work(transaction, found))) return false;
+    if (audit !== undefined) await transaction.record(audit);
+    return true;
+  });
+}
 
 /**
  * Removes an application, those that it created, and the replies to them. Writes the entry for their ids. Resolves to

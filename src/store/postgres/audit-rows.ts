@@ -5,7 +5,7 @@ import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { headsWhere, readHead, toHead } from './audit-chain.ts';
 import { type Connections, type LaneMember, placeParameters } from './connections.ts';
 import { NOT_ALLOWED, PgError } from './pg-error.ts';
-import { listsOf, type Row, type Statement } from './sql-client.ts';
+import { firstValue, listsOf, type Row, type Statement } from './sql-client.ts';
 import { entriesOf, givenIn, HEAD } from './token-statements.ts';
 import { blindText } from './uuid-text.ts';
 
@@ -92,10 +92,6 @@ function missingOf(expected: readonly { readonly sequence: number }[], missing: 
   return expected.map(({ sequence }) => sequence).filter((sequence) => found.has(sequence));
 }
 
-function countOf([row]: readonly Row[]): number {
-  return storedNumber(row?.[0]);
-}
-
 /**
  * Returns the functions for the tables `audit`, `audit_subject` and `audit_index`. Changes append their own entries.
  */
@@ -132,14 +128,13 @@ export function auditMethods({ read, readSlow, change, changeTokens, join, useRe
       return missingOf(places, await readSlow(FIND_UNINDEXED, [chain, ...listsOf(all, 'sequence', 'blind', 'n')]));
     },
 
-    countAuditIndex: async (chain, upTo) => countOf(await readSlow(COUNT_INDEX, [chain, upTo])),
+    countAuditIndex: async (chain, upTo) => storedNumber(firstValue(await readSlow(COUNT_INDEX, [chain, upTo]))),
 
-    logIndexEnd: async (chain) => countOf(await read(LOG_END, [chain])),
+    logIndexEnd: async (chain) => storedNumber(firstValue(await read(LOG_END, [chain]))),
 
     indexLog: (chain, rows, from, end) =>
       change(async ({ run }) => {
-        const [found] = await run(LOG_END_WITH_ROW, [chain, end]);
-        const covered = storedNumber(found?.[0] ?? -1);
+        const covered = storedNumber(firstValue(await run(LOG_END_WITH_ROW, [chain, end])) ?? -1);
         if (from > covered) return;
         const added = run(INDEX_LOG, [chain, ...pairs(rows)]);
         await Promise.all([added, ...(end > covered ? [run(SET_LOG_END, [chain, end])] : [])]);
@@ -154,7 +149,7 @@ export function auditMethods({ read, readSlow, change, changeTokens, join, useRe
       return missingOf(rows, await readSlow(FIND_UNLOGGED, [chain, ...pairs(rows), null]));
     },
 
-    countLogIndex: async (chain, upTo) => countOf(await readSlow(COUNT_LOG, [chain, upTo])),
+    countLogIndex: async (chain, upTo) => storedNumber(firstValue(await readSlow(COUNT_LOG, [chain, upTo]))),
 
     /** Rejects with the fault `store_refused` if the role neither owns the tables nor has the privilege DELETE. */
     pruneAudit: (chain, first, last, blinds) =>

@@ -4,7 +4,7 @@ import { bytes, columns, instant, number, optional, text } from '../rows/columns
 import type { Parameter } from '../rows/fragment.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { type Connections, type Run, Undo } from './connections.ts';
-import { listsOf, numbered, type Row, type Statement, storedList } from './sql-client.ts';
+import { firstValue, listsOf, numbered, type Row, type Statement, storedList } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
 const HEADER = columns<Omit<VaultHeader, 'slots'>>(
@@ -72,14 +72,12 @@ export function headerMethods({ read, change }: Connections) {
         const wrapped = all.flatMap(({ tenant_id, keys }) =>
           keys.map((key) => ({ ...key, tenant: uuidKey(tenant_id) })),
         );
-        const [count] = await run(COUNT_KEYS);
-        if (count?.[0] !== wrapped.length || !(await replace(run, header, expected))) return false;
-        const [changed] = await run(REWRAP, [
-          ...listsOf(wrapped, 'tenant', 'key_id', 'wrapped', 'generation'),
-          expected.generation,
-        ]);
+        if (firstValue(await run(COUNT_KEYS)) !== wrapped.length || !(await replace(run, header, expected)))
+          return false;
+        const lists = listsOf(wrapped, 'tenant', 'key_id', 'wrapped', 'generation');
+        const changed = firstValue(await run(REWRAP, [...lists, expected.generation]));
         // Another process has replaced keys since they were read.
-        if (changed?.[0] !== wrapped.length) throw new Undo(false);
+        if (changed !== wrapped.length) throw new Undo(false);
         await record(audit);
         return true;
       }),

@@ -164,8 +164,7 @@ export function runGroup(client: SqlClient, members: readonly LaneMember<unknown
         (error: PgError) => error,
       ),
     ]);
-    const settle = (written?: ReadonlySet<number>) =>
-      prepared.map((each, at) => outcomeOf(each, answers[at], written));
+    const settle = (written?: ReadonlySet<number>) => prepared.map((each, at) => outcomeOf(each, answers[at], written));
     if (committed === undefined) {
       const outcomes = settle();
       const first = prepared.findIndex(({ entry }) => entry !== undefined);

@@ -4,7 +4,7 @@ import type { StoreOptions } from './open-connections.ts';
 import { readVault, withConnection } from './open-vault-store.ts';
 import { NOW } from './read-clock.ts';
 import { FORMAT } from './schema.ts';
-import type { SqlClient } from './sql-client.ts';
+import { firstValue, type SqlClient } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
 import { findVault } from './vault-check.ts';
 
@@ -57,8 +57,7 @@ export function migrateStore(url: StoreUrl, { dryRun, ...options }: MigrateOptio
 async function migrate({ run }: SqlClient, { shown }: StoreUrl, options: MigrateOptions): Promise<Migrated> {
   const { dryRun, migrations = MIGRATIONS } = options;
   // Another process may have migrated the tables while this one waited for the lock.
-  const [row] = await run(LOCK);
-  const from = storedNumber(row?.[0]);
+  const from = storedNumber(firstValue(await run(LOCK)));
   const to = Math.max(from, FORMAT.format);
   for (let format = from; format < to; format += 1) {
     const step = migrations.find((each) => each.from === format);

@@ -6,7 +6,7 @@ import { headsWhere, toHead } from './audit-chain.ts';
 import type { Change, LaneMember, Transaction } from './connections.ts';
 import { findSettled, runChange } from './lane-transaction.ts';
 import { NOW } from './read-clock.ts';
-import type { SqlClient, Statement } from './sql-client.ts';
+import { firstValue, type SqlClient, type Statement } from './sql-client.ts';
 import { counted } from './token-statements.ts';
 
 /** The number of transactions that a process writes to the root chain before it opens its own. */
@@ -74,7 +74,7 @@ async function openChain(transaction: Transaction, recorder: ChainRecorder): Pro
   await run(CLOSE_OLD);
   await recordClosed(transaction, recorder);
   if ((await run(FIND_OLD)).length > 0) return undefined;
-  const chain = String(storedNumber((await run(NEXT))[0]?.[0]));
+  const chain = String(storedNumber(firstValue(await run(NEXT))));
   const draft = recorder.opened(chain);
   const { link } = await append(draft);
   await Promise.all([run(OPEN, [chain]), run(GENESIS, [chain, draft.at, link])]);

@@ -10,11 +10,9 @@ import { headerMethods } from './header-row.ts';
 import { inspectTables } from './inspect-tables.ts';
 import { replyMethods } from './reply-rows.ts';
 import { rowInspection } from './row-inspection.ts';
-import { staleReads } from './stale-reads.ts';
 import { sweepMethods } from './sweep-row.ts';
 import { tenantMethods } from './tenant-rows.ts';
 import { tokenReads } from './token-reads.ts';
-import { tokenRemoval } from './token-removal.ts';
 import { tokenWrites } from './token-writes.ts';
 
 /**
@@ -28,13 +26,11 @@ export function postgresStore(connections: Connections): Store {
     ...applicationMethods(connections),
     ...tokenReads(connections),
     ...writes,
-    ...tokenRemoval(connections, writes),
     ...findTokensMethods(connections),
     ...auditMethods(connections),
     ...replyMethods(connections),
     ...headerMethods(connections),
-    ...sweepMethods(connections),
-    ...staleReads(connections),
+    ...sweepMethods(connections, writes),
     ...inspectTables(connections),
     ...rowInspection(connections),
 

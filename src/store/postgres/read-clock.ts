@@ -1,5 +1,5 @@
 import type { Instant } from '../../core/ports.ts';
-import type { SqlClient, Statement } from './sql-client.ts';
+import { firstValue, type SqlClient, type Statement } from './sql-client.ts';
 
 /** The time of the database in milliseconds. */
 export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
@@ -8,6 +8,5 @@ const CLOCK: Statement = { name: 'clock', text: `SELECT ${NOW} AS now` };
 
 /** Reads the time of the database. */
 export async function readClock(client: Pick<SqlClient, 'run'>): Promise<Instant> {
-  const [row] = await client.run(CLOCK);
-  return Number(row?.[0]);
+  return Number(firstValue(await client.run(CLOCK)));
 }

@@ -6,7 +6,7 @@ import type { StoredReply } from '../../core/reply-ports.ts';
 import { replyColumns } from '../rows/record-columns.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import type { Connections, Run } from './connections.ts';
-import { named } from './sql-client.ts';
+import { firstValue, named } from './sql-client.ts';
 import { blindText, uuid, uuidKey, uuidValue } from './uuid-text.ts';
 
 /** The columns of `reply`, except the tenant. */
@@ -80,9 +80,6 @@ export function replyMethods({ read, change }: Connections) {
   return {
     findReply: async (...query) => find(read, query),
     removeOldReplies: (now, limit) =>
-      change(async ({ run }) => {
-        const [row] = await run(REMOVE_BY_AGE, [now - REPLY_LIFE_MS, limit]);
-        return storedNumber(row?.[0]);
-      }),
+      change(async ({ run }) => storedNumber(firstValue(await run(REMOVE_BY_AGE, [now - REPLY_LIFE_MS, limit])))),
   } satisfies Partial<Store>;
 }

@@ -3,11 +3,10 @@ import type { Store } from '../../core/ports.ts';
 import type { Parameter } from '../rows/fragment.ts';
 import { tombstoneColumns } from '../rows/record-columns.ts';
 import { decoded, storedBytes, storedText } from '../rows/stored-value.ts';
-import { APPLICATION, toApplicationRecord } from './application-rows.ts';
+import { APPLICATION, findNumber, toApplicationRecord } from './application-rows.ts';
 import { type Connections, INSPECT } from './connections.ts';
 import { REPLY } from './reply-rows.ts';
 import { type Row, storedList } from './sql-client.ts';
-import { findNumber } from './tenant-numbers.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { storedBlind, storedUuid, uuid, uuidKey } from './uuid-text.ts';
 

@@ -33,6 +33,11 @@ export function toBound({ sql, params }: Fragment): readonly [text: string, valu
   return [numbered(sql), params];
 }
 
+/** Returns the first value of the first row. */
+export function firstValue([row]: readonly Row[]): unknown {
+  return row?.[0];
+}
+
 /** Returns a stored array. Throws `integrity_failure` for any other value. */
 export function storedList(value: unknown): readonly unknown[] {
   if (!Array.isArray(value)) throw new Problem('integrity_failure');

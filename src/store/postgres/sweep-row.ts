@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Store } from '../../core/ports.ts';
+import type { ExpiryRecorder, Instant, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
-import { optionally, storedInstant, storedText } from '../rows/stored-value.ts';
-import type { Connections } from './connections.ts';
-import type { Statement } from './sql-client.ts';
+import { optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
+import { removeApplication } from './application-rows.ts';
+import type { Connections, Transaction } from './connections.ts';
+import { firstValue, type Statement } from './sql-client.ts';
+import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { storedUuid } from './uuid-text.ts';
 
 /** Each call asks for the version, so daemons notice at once that the vault was moved away. */
@@ -34,9 +36,86 @@ function expiries(aggregate: 'min' | 'max', condition: string): string {
 const LATEST = `SELECT max(at) FROM (${expiries('max', '<= $1')}) e`;
 const NEXT = `SELECT min(at) FROM (${expiries('min', '> $1')}) e`;
 
-/** Returns the functions for the row of `sweep` and the times of expiries, which all processes share. */
-export function sweepMethods({ read, change }: Connections) {
+/** The maximum number of expired records that one step removes. */
+const SWEEP_BATCH = 100;
+
+/** The number of rows of a removed tenant that one transaction removes from a table. */
+const PURGE_BATCH = 1000;
+
+/** Parameters: now, limit. Selects the earliest expiry first. */
+const EXPIRED_TOKENS = `SELECT n.id, ${TOKEN_COLUMNS} FROM vault.token t JOIN vault.tenant n ON n.tenant = t.tenant
+WHERE t.expires_at <= $1 AND t.expires_at IS NOT NULL AND t.deleted_at IS NULL
+ORDER BY t.expires_at LIMIT $2`;
+/** Parameters: now, limit. Earliest expiry first. */
+const EXPIRED_APPLICATIONS = `SELECT n.tenant, n.id, a.id FROM vault.application a JOIN vault.tenant n ON n.tenant = a.tenant
+WHERE a.expires_at <= $1 AND a.expires_at IS NOT NULL ORDER BY a.expires_at LIMIT $2`;
+
+const PURGED = 'SELECT tenant FROM vault.purge ORDER BY tenant LIMIT 1 FOR UPDATE SKIP LOCKED';
+/** Parameters: tenant, limit. Each returns the number of removed rows. */
+const PURGES: readonly string[] = [
+  `WITH stale AS MATERIALIZED (SELECT * FROM vault.token_index WHERE tenant = $1
+  ORDER BY blind, set_number, created_at, token LIMIT $2),
+gone AS (DELETE FROM vault.token_index i USING stale WHERE i.tenant = stale.tenant AND i.blind = stale.blind
+  AND i.set_number = stale.set_number AND i.created_at = stale.created_at AND i.token = stale.token RETURNING 1)
+SELECT count(*) FROM gone`,
+  `WITH gone AS (DELETE FROM vault.token WHERE token = ANY (ARRAY(
+  SELECT token FROM vault.token WHERE tenant = $1 ORDER BY id LIMIT $2)) RETURNING 1) SELECT count(*) FROM gone`,
+];
+const END_PURGE = 'DELETE FROM vault.purge WHERE tenant = $1';
+
+/** Removes expired applications and their children. Resolves to the number of expired ones. */
+async function removeApplications(
+  transaction: Transaction,
+  now: Instant,
+  limit: number,
+  recorder: ExpiryRecorder,
+): Promise<number> {
+  let removed = 0;
+  for (const row of await transaction.run(EXPIRED_APPLICATIONS, [now, limit])) {
+    const [tenant, tenantId, id] = [storedNumber(row[0]), storedUuid(row[1]), storedUuid(row[2])];
+    const audit = (ids: readonly string[]) => recorder.recordRemoval(tenantId, ids);
+    // An earlier turn of this loop may have removed the row as a child of its application.
+    if (await removeApplication(transaction, { tenantId, tenant, id }, audit)) removed += 1;
+  }
+  return removed;
+}
+
+/** Removes some tokens of a removed tenant. Resolves to whether there may be more. */
+async function purgeTokens({ run }: Transaction): Promise<boolean> {
+  const [row] = await run(PURGED);
+  if (row === undefined) return false;
+  const tenant = storedNumber(row[0]);
+  for (const purge of PURGES) {
+    if (storedNumber(firstValue(await run(purge, [tenant, PURGE_BATCH]))) === PURGE_BATCH) return true;
+  }
+  await run(END_PURGE, [tenant]);
+  return true;
+}
+
+/**
+ * Returns the functions for the row of `sweep`, which all processes share, and for expired records. Their removal also
+ * removes the tokens of removed tenants.
+ */
+export function sweepMethods(
+  { read, readSlow, change, changeTokens, sweepChains }: Connections,
+  { deleteToken }: Pick<Store, 'deleteToken'>,
+) {
   let authority: Promise<string> | undefined;
+
+  /** Removes the earliest expired tokens that no other process changes meanwhile. */
+  async function removeTokens(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
+    const removals = (await readSlow(EXPIRED_TOKENS, [now, limit])).map(([tenantId, ...columns]) => {
+      const token = toTokenRecord(storedUuid(tenantId), columns);
+      const { tombstone, audit } = recorder.recordExpiry(token, now);
+      return deleteToken(tombstone, token.revision, audit);
+    });
+    return (await Promise.all(removals)).filter(Boolean).length;
+  }
+
+  async function sweep(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
+    const removed = await removeTokens(now, limit, recorder);
+    return removed + (await change((transaction) => removeApplications(transaction, now, limit - removed, recorder)));
+  }
 
   return {
     authorityVersion() {
@@ -54,26 +133,32 @@ export function sweepMethods({ read, change }: Connections) {
     async claimSweep(now, interval) {
       const near = [now - interval + 1, now + interval - 1];
       // Read first: most callers do not get the claim, and a read needs no lock.
-      const [row] = await read(IS_DUE, near);
-      return row?.[0] === true && change(async ({ run }) => (await run(CLAIM, [...near, now])).length === 1);
+      return (
+        firstValue(await read(IS_DUE, near)) === true &&
+        change(async ({ run }) => (await run(CLAIM, [...near, now])).length === 1)
+      );
     },
 
-    async clockNote() {
-      const [row] = await read(NOTE);
-      return storedText(row?.[0]);
-    },
+    clockNote: async () => storedText(firstValue(await read(NOTE))),
 
     replaceClockNote: (note, expected) =>
       change(async ({ run }) => (await run(REPLACE_NOTE, [note, expected])).length === 1),
 
-    async latestExpiry(now) {
-      const [row] = await read(LATEST, [now]);
-      return optionalInstant(row?.[0]) ?? 0;
-    },
+    latestExpiry: async (now) => optionalInstant(firstValue(await read(LATEST, [now]))) ?? 0,
 
-    async nextExpiry(now) {
-      const [row] = await read(NEXT, [now]);
-      return optionalInstant(row?.[0]);
+    nextExpiry: async (now) => optionalInstant(firstValue(await read(NEXT, [now]))),
+
+    async removeExpired(now, limit, expiryRecorder) {
+      let removed = 0;
+      while (removed < limit) {
+        const batch = Math.min(SWEEP_BATCH, limit - removed);
+        const count = await sweep(now, batch, expiryRecorder);
+        removed += count;
+        if (count < batch) break;
+      }
+      await sweepChains();
+      while (await changeTokens(purgeTokens));
+      return removed;
     },
   } satisfies Partial<Store>;
 }

@@ -1,11 +1,11 @@
 import type { Store, TenantWithKeys, WrappedKey } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { KEY, tenantColumns } from '../rows/record-columns.ts';
-import { storedNumber } from '../rows/stored-value.ts';
-import { APPLICATION, insertApplication, toApplicationRecord } from './application-rows.ts';
+import { storedNumber, storedText } from '../rows/stored-value.ts';
+import { APPLICATION, changeTenant, insertApplication, toApplicationRecord } from './application-rows.ts';
 import type { Connections, Run } from './connections.ts';
-import { named, numbered, type Row } from './sql-client.ts';
-import { changeTenant } from './tenant-numbers.ts';
+import { firstValue, named, numbered, type Row } from './sql-client.ts';
+import { idKey, TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { uuid, uuidKey } from './uuid-text.ts';
 
 const TENANT = tenantColumns(uuid);
@@ -59,10 +59,30 @@ const IS_IN_USE = `SELECT EXISTS (SELECT 1 FROM vault.token_count WHERE tenant =
 const REMOVE_KEY = `WITH sets AS (DELETE FROM vault.container_set WHERE tenant = $1 AND index_key_id = $2)
     DELETE FROM vault.tenant_key WHERE tenant = $1 AND key_id = $2`;
 
+/** The maximum number of sealed bytes in a batch of tokens. A batch is read, opened, sealed and written as a whole. */
+const BATCH_BYTES = 1024 * 1024;
+
+/** The number of rows, tombstones included, that one step of the walk examines. */
+const WALKED_AT_ONCE = 500;
+
+/** Key ids only grow, so a row under an older key has a lower key id. */
+const COUNT_STALE = `SELECT (SELECT coalesce(sum(live), 0) FROM vault.token_count
+    WHERE tenant = n.tenant AND (key_id < $2 OR index_key_id < $3))::bigint
+  + (SELECT count(*) FROM vault.application WHERE tenant = n.tenant AND key_id < $2) + (n.key_id < $2)::integer
+FROM vault.tenant n WHERE n.id = $1`;
+const WALK = `SELECT id, deleted_at IS NULL AND (key_id < $2 OR index_key_id < $3),
+  coalesce(octet_length(presented) + octet_length(revealed), 0) FROM vault.token
+WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND id > $4 ORDER BY id LIMIT ${WALKED_AT_ONCE}`;
+const STALE_TOKENS = `SELECT ${TOKEN_COLUMNS} FROM unnest($2::text[]) WITH ORDINALITY w (id, place),
+  LATERAL (SELECT * FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)
+    AND vault.token.id = w.id OFFSET 0) t WHERE t.deleted_at IS NULL ORDER BY w.place`;
+const STALE_APPLICATIONS = `SELECT ${APPLICATION.of('a')} FROM vault.application a
+WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND a.key_id < $2 LIMIT $3`;
+
 /** Resolves to whether the current master key wraps the keys. It cannot unwrap keys under a former master key. */
 async function areCurrent(run: Run, keys: readonly WrappedKey[]): Promise<boolean> {
-  const [row] = await run(GENERATION);
-  return keys.every(({ generation }) => generation === row?.[0]);
+  const current = firstValue(await run(GENERATION));
+  return keys.every(({ generation }) => generation === current);
 }
 
 function insertKey(run: Run, tenant: number, key: WrappedKey) {
@@ -74,7 +94,7 @@ function newest(keys: readonly WrappedKey[], purpose: WrappedKey['purpose']): nu
   return ids.length === 0 ? undefined : Math.max(...ids);
 }
 
-/** Returns the functions for the tables `tenant` and `tenant_key`. */
+/** Returns the functions for the tables `tenant` and `tenant_key`, and the reads of records under older keys. */
 export function tenantMethods(connections: Connections) {
   return {
     insertTenant: (record, keys, application, audit) =>
@@ -83,8 +103,7 @@ export function tenantMethods(connections: Connections) {
         const [dataKey, indexKey] = [newest(keys, 'data'), newest(keys, 'index')];
         const isCurrent = dataKey === record.key_id && indexKey !== undefined && (await areCurrent(run, keys));
         if (!isCurrent) throw new Problem('write_conflict');
-        const [row] = await run(INSERT, [...TENANT.values(record), dataKey, indexKey]);
-        const tenant = storedNumber(row?.[0]);
+        const tenant = storedNumber(firstValue(await run(INSERT, [...TENANT.values(record), dataKey, indexKey])));
         await Promise.all(keys.map((key) => insertKey(run, tenant, key)));
         await insertApplication(run, application);
         await transaction.append(audit);
@@ -146,7 +165,7 @@ export function tenantMethods(connections: Connections) {
         const keys = await run(KEY_IDS, [tenant]);
         const purpose = keys.find(([id]) => id === keyId)?.[1];
         const isReplaced = keys.some(([id, other]) => other === purpose && storedNumber(id) > keyId);
-        const isUsed = async () => (await run(IS_IN_USE, [tenant, keyId]))[0]?.[0] !== false;
+        const isUsed = async () => firstValue(await run(IS_IN_USE, [tenant, keyId])) !== false;
         if (purpose === undefined || !isReplaced || (await isUsed())) return false;
         // A write that found the key valid may still be running in another process. Wait for it, and look again.
         await lockOpenChains();
@@ -154,5 +173,31 @@ export function tenantMethods(connections: Connections) {
         await run(REMOVE_KEY, [tenant, keyId]);
         return true;
       }),
+
+    countStale: async (tenantId, { key_id, index_key_id }) =>
+      storedNumber(firstValue(await connections.readSlow(COUNT_STALE, [uuidKey(tenantId), key_id, index_key_id])) ?? 0),
+
+    findStaleTokens: (tenantId, { key_id, index_key_id }, after, limit) =>
+      connections.readSnapshot(async (run) => {
+        const tenant = uuidKey(tenantId);
+        const walked = await run(WALK, [tenant, key_id, index_key_id, idKey(after)]);
+        const ids: string[] = [];
+        let [bytes, next] = [0, walked.length < WALKED_AT_ONCE ? undefined : storedText(walked.at(-1)?.[0])];
+        for (const [id, isStale, length] of walked) {
+          if (isStale !== true) continue;
+          ids.push(storedText(id));
+          bytes += storedNumber(length);
+          if (ids.length < limit && bytes <= BATCH_BYTES) continue;
+          next = ids.at(-1);
+          break;
+        }
+        const rows = ids.length === 0 ? [] : await run(STALE_TOKENS, [tenant, ids]);
+        return { tokens: rows.map((row) => toTokenRecord(tenantId, row)), next };
+      }),
+
+    async findStaleApplications(tenantId, { key_id }, limit) {
+      const rows = await connections.readSlow(STALE_APPLICATIONS, [uuidKey(tenantId), key_id, limit]);
+      return rows.map((row) => toApplicationRecord(tenantId, row));
+    },
   } satisfies Partial<Store>;
 }
