@@ -7,7 +7,7 @@ import type { Credential } from '../keyring/credential.ts';
 import { followMasterKey } from '../keyring/follow-master-key.ts';
 import { findSlot } from '../keyring/slots.ts';
 import { connectStore } from '../store/postgres/connect.ts';
-import { type Migrated, migrateStore } from '../store/postgres/migrate-store.ts';
+import { migrateStore } from '../store/postgres/migrate-store.ts';
 import { createVaultStore } from '../store/postgres/open-vault-store.ts';
 import { readClock } from '../store/postgres/read-clock.ts';
 import { LOSSES, type Loss } from '../store/rows/channels.ts';
@@ -114,7 +114,7 @@ export async function createStoreVault(options: CreateStoreVaultOptions): Promis
 }
 
 /** Updates the tables of a database as `migrateStore` does. */
-export function migrateStoreVault(place: StorePlace, options: { readonly dryRun: boolean }): Promise<Migrated> {
+export function migrateStoreVault(place: StorePlace, options: { readonly dryRun: boolean }) {
   return migrateStore(place.url, { ...options, insecure: place.insecure });
 }
 

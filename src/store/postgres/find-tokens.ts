@@ -45,14 +45,13 @@ function sliceOf<T>(rows: readonly Row[], limit: number, decode: (tenantId: stri
  */
 export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnapshot'>) {
   /**
-   * Reads the weights of the conditions of `weighed`, then the rows. Resolves to `nothing` if the tenant does not
-   * exist, or if no token can be visible.
+   * Reads the weights of the conditions of `weighed`, or of the filter, then the rows. Resolves to `nothing` if the
+   * tenant does not exist, or if no token can be visible.
    */
   async function search<T>(
     filter: TokenFilter,
-    nothing: T,
+    { nothing, weighed }: { readonly nothing: T; readonly weighed?: TokenQuery },
     find: (run: Run, weights: Weights, query: TokenQuery) => Promise<T>,
-    weighed?: TokenQuery,
   ): Promise<T> {
     const query = toQuery(filter);
     if (query === undefined) return nothing;
@@ -66,7 +65,7 @@ export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnaps
 
   return {
     findTokens: (filter, page, now) =>
-      search<FoundPage>(filter, { records: [], total: 0 }, async (run, weights, query) => {
+      search<FoundPage>(filter, { nothing: { records: [], total: 0 } }, async (run, weights, query) => {
         const plan = planTokens(weights, query, page, now);
         const [rows, totals] = await Promise.all([page.limit === 0 ? [] : send(run, plan.list), send(run, plan.total)]);
         const total = totals && totalOf(totals);
@@ -78,23 +77,18 @@ export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnaps
       }),
 
     walkTokens: (filter, walk, now) =>
-      search<WalkSlice>(filter, { found: 0, records: [] }, async (run, weights, query) => {
+      search<WalkSlice>(filter, { nothing: { found: 0, records: [] } }, async (run, weights, query) => {
         const limit = Math.ceil(walk.limit / weightOf(query));
         const plan = planWalk(weights, query, { ...walk, limit }, now, PRESENTED_COLUMNS);
         return sliceOf(await run(...toBound(plan)), limit, toPresentedToken, filter.tenant_id);
       }),
 
     scanTokens: (filter, { after, limit }, now) =>
-      search<ScanSlice>(
-        filter,
-        { records: [] },
-        async (run, weights, query) => {
-          const plan = planWalk(weights, query, { after, limit, skip: 0, take: limit }, now, SCANNED_COLUMNS);
-          return sliceOf(await run(...toBound(plan)), limit, toScannedToken, filter.tenant_id);
-        },
-        // Without weighed conditions, the walk starts from all tokens.
-        { all: [] },
-      ),
+      // Without weighed conditions, the walk starts from all tokens.
+      search<ScanSlice>(filter, { nothing: { records: [] }, weighed: { all: [] } }, async (run, weights, query) => {
+        const plan = planWalk(weights, query, { after, limit, skip: 0, take: limit }, now, SCANNED_COLUMNS);
+        return sliceOf(await run(...toBound(plan)), limit, toScannedToken, filter.tenant_id);
+      }),
 
     usage: (tenantId, month, now) =>
       readSnapshot(async (run) => {

@@ -72,8 +72,8 @@ export function headerMethods({ read, change }: Connections) {
         const wrapped = all.flatMap(({ tenant_id, keys }) =>
           keys.map((key) => ({ ...key, tenant: uuidKey(tenant_id) })),
         );
-        if (firstValue(await run(COUNT_KEYS)) !== wrapped.length || !(await replace(run, header, expected)))
-          return false;
+        const count = firstValue(await run(COUNT_KEYS));
+        if (count !== wrapped.length || !(await replace(run, header, expected))) return false;
         const lists = listsOf(wrapped, 'tenant', 'key_id', 'wrapped', 'generation');
         const changed = firstValue(await run(REWRAP, [...lists, expected.generation]));
         // Another process has replaced keys since they were read.

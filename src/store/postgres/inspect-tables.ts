@@ -16,18 +16,13 @@ const NO_TENANT = 'belongs to a tenant that does not exist';
 /** The schema that holds the tables. */
 const SCHEMA = "(SELECT relnamespace FROM pg_class WHERE oid = 'vault.token'::regclass)";
 
+const STATEMENTS = schemaStatements('vault');
+
 /** The names of all indexes except those of primary keys, as SQL. */
-const INDEXES = [
-  ...schemaStatements('vault')
-    .join()
-    .matchAll(/INDEX (\w+) ON/g),
-]
-  .map(([, name]) => `('${name}')`)
-  .join();
+const INDEXES = Array.from(STATEMENTS.join().matchAll(/INDEX (\w+) ON/g), ([, name]) => `('${name}')`).join();
 
 /** The columns of all tables, as SQL: `table.column type`, with the collation if it is that of bytes. */
-const COLUMNS = schemaStatements('vault')
-  .flatMap((text) => [...text.matchAll(/^CREATE TABLE "vault"\.(\w+) \((.*)\)$/gs)])
+const COLUMNS = STATEMENTS.flatMap((text) => [...text.matchAll(/^CREATE TABLE "vault"\.(\w+) \((.*)\)$/gs)])
   .flatMap(([, table, body = '']) =>
     [...body.matchAll(/(?:^|,)\s*([a-z]\w*) ((?:smallint|integer|bigint|uuid|text|bytea)(?:\[\])?)( COLLATE)?/g)].map(
       ([, column, type, bytewise]) => `('${table}.${column} ${type}${bytewise === undefined ? '' : ' COLLATE "C"'}')`,

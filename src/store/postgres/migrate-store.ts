@@ -4,7 +4,7 @@ import type { StoreOptions } from './open-connections.ts';
 import { readVault, withConnection } from './open-vault-store.ts';
 import { NOW } from './read-clock.ts';
 import { FORMAT } from './schema.ts';
-import { firstValue, type SqlClient } from './sql-client.ts';
+import { firstValue } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
 import { findVault } from './vault-check.ts';
 
@@ -14,13 +14,6 @@ export interface Migration {
   /** The oldest format whose daemons can use the tables after the step. A step that only adds something keeps it. */
   readonly serves_from: number;
   readonly statements: readonly string[];
-}
-
-/** The formats of an update. `steps` is the number of steps between them. */
-export interface Migrated {
-  readonly from: number;
-  readonly to: number;
-  readonly steps: number;
 }
 
 export interface MigrateOptions extends StoreOptions {
@@ -41,34 +34,30 @@ const RAISE = `UPDATE vault.format SET format = $1, serves_from = $2, migrated_a
 /**
  * Updates the tables of an older format, in one transaction. Waits at most two seconds for each lock, because daemons
  * wait behind it. Rejects with the faults `store_missing`, `newer_format`, `store_outdated` for a format without a
- * step, `store_unreachable` for a lock, and `store_refused` for a role that does not own the tables.
+ * step, `store_unreachable` for a lock, and `store_refused` for a role that does not own the tables. Resolves to the
+ * formats, and the number of steps between them.
  */
-export function migrateStore(url: StoreUrl, { dryRun, ...options }: MigrateOptions): Promise<Migrated> {
+export function migrateStore(url: StoreUrl, { dryRun, migrations = MIGRATIONS, ...options }: MigrateOptions) {
   return withConnection(url, LIMIT_MS, options, async (client) => {
-    const { state } = await findVault(client.run);
+    const { run } = client;
+    const { state } = await findVault(run);
     if (state !== 'outdated') await readVault(client, url);
-    await client.run(BEGIN);
-    const migrated = await migrate(client, url, { dryRun, ...options });
-    await client.commit();
-    return migrated;
-  });
-}
-
-async function migrate({ run }: SqlClient, { shown }: StoreUrl, options: MigrateOptions): Promise<Migrated> {
-  const { dryRun, migrations = MIGRATIONS } = options;
-  // Another process may have migrated the tables while this one waited for the lock.
-  const from = storedNumber(firstValue(await run(LOCK)));
-  const to = Math.max(from, FORMAT.format);
-  for (let format = from; format < to; format += 1) {
-    const step = migrations.find((each) => each.from === format);
-    if (step === undefined) {
-      throw new Fault('store_outdated', `${shown} has format ${format}, which this version cannot update`, {
-        hint: 'use an earlier version of this program to update it first',
-      });
+    await run(BEGIN);
+    // Another process may have migrated the tables while this one waited for the lock.
+    const from = storedNumber(firstValue(await run(LOCK)));
+    const to = Math.max(from, FORMAT.format);
+    for (let format = from; format < to; format += 1) {
+      const step = migrations.find((each) => each.from === format);
+      if (step === undefined) {
+        throw new Fault('store_outdated', `${url.shown} has format ${format}, which this version cannot update`, {
+          hint: 'use an earlier version of this program to update it first',
+        });
+      }
+      if (dryRun) continue;
+      for (const statement of step.statements) await run(statement);
+      await run(RAISE, [format + 1, step.serves_from]);
     }
-    if (dryRun) continue;
-    for (const statement of step.statements) await run(statement);
-    await run(RAISE, [format + 1, step.serves_from]);
-  }
-  return { from, to, steps: to - from };
+    await client.commit();
+    return { from, to, steps: to - from };
+  });
 }

@@ -22,10 +22,7 @@ const SLOW = 4;
 const PING_LIMIT_MS = 2000;
 
 /** The options of a connection to a store. `timeout` replaces the limits of all connections. */
-export type StoreOptions = { readonly [Name in keyof ConnectOptions]?: ConnectOptions[Name] | undefined } & Pick<
-  LaneOptions,
-  'writesOnRoot'
->;
+export type StoreOptions = Partial<ConnectOptions> & Pick<LaneOptions, 'writesOnRoot'>;
 
 /** Connects with statements that name the configured schema. */
 export async function connectTo(url: StoreUrl, limit: number, options: StoreOptions): Promise<SqlClient> {

@@ -1,5 +1,5 @@
 import { Fault } from '../../core/fault.ts';
-import type { Instant, Store, VaultHeader } from '../../core/ports.ts';
+import type { Store, VaultHeader } from '../../core/ports.ts';
 import { insertHeader, readHeader } from './header-row.ts';
 import { connectTo, LIMITS, openConnections, type StoreOptions } from './open-connections.ts';
 import { NOT_ALLOWED, PgError, treatmentOf } from './pg-error.ts';
@@ -18,15 +18,6 @@ const NOTE_CREATION = 'UPDATE vault.sweep SET swept_at = $1';
 /** The limit of one statement in milliseconds. */
 const LIMIT_MS = 30_000;
 
-export interface OpenedVaultStore {
-  readonly header: VaultHeader;
-  /** The format of the tables, which may be newer than `FORMAT`. */
-  readonly format: number;
-  readonly store: Store;
-  /** Reads the time of the database, which all processes share. */
-  readClock(): Promise<Instant>;
-}
-
 /** The faults of schemas that this code cannot serve. */
 const FAULTS: Readonly<Record<Exclude<VaultState, 'current'>, (shown: string) => Fault>> = {
   missing: (shown) => new Fault('store_missing', `${shown} contains no vault`),
@@ -40,7 +31,7 @@ const FAULTS: Readonly<Record<Exclude<VaultState, 'current'>, (shown: string) =>
  * Opens the vault in a store without unlocking it. Rejects with the faults `store_missing`, `store_outdated`,
  * `newer_format` and those of `connectStore`.
  */
-export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}): Promise<OpenedVaultStore> {
+export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}) {
   const reader = await connectTo(url, LIMITS.reader, options);
   try {
     const { header, format } = await readVault(reader, url);
@@ -49,6 +40,7 @@ export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}):
       header,
       format,
       store: postgresStore(connections),
+      /** Reads the time of the database, which all processes share. */
       readClock: () => readClock({ run: connections.read }),
     };
   } catch (error) {
@@ -57,11 +49,8 @@ export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}):
   }
 }
 
-/** Reads the header and the format. Rejects with the fault of a schema that this code cannot serve. */
-export async function readVault(
-  { run }: SqlClient,
-  { shown }: StoreUrl,
-): Promise<Pick<OpenedVaultStore, 'header' | 'format'>> {
+/** Reads the header and the format of the tables. Rejects with the fault of a schema that this code cannot serve. */
+export async function readVault({ run }: SqlClient, { shown }: StoreUrl) {
   const { state, format = FORMAT.format } = await findVault(run);
   if (state !== 'current') throw FAULTS[state](shown);
   return { header: await readHeader(run), format };
@@ -118,7 +107,6 @@ export async function withConnection<T>(
 /** Returns the fault of a statement that failed while a command opened, created or moved a vault. */
 export function toStoreFault({ shown }: StoreUrl, error: unknown): unknown {
   if (!(error instanceof PgError)) return error;
-  const hint =
-    error.code === NOT_ALLOWED ? { hint: 'use the role that owns the tables, or let it grant the access' } : {};
-  return new Fault(treatmentOf(error, 'write').fault, `${shown} failed with ${error.code}`, { cause: error, ...hint });
+  const hint = error.code === NOT_ALLOWED ? 'use the role that owns the tables, or let it grant the access' : undefined;
+  return new Fault(treatmentOf(error, 'write').fault, `${shown} failed with ${error.code}`, { cause: error, hint });
 }

@@ -44,6 +44,7 @@ export interface Treatment {
   readonly fault: FaultCode;
 }
 
+const INSECURE: Treatment = { reaction: 'fail', problem: 'vault_busy', fault: 'store_insecure' };
 const LOST: Treatment = { reaction: 'reconnect', problem: 'vault_busy', fault: 'store_unreachable' };
 const BUSY: Treatment = { reaction: 'again', problem: 'vault_busy', fault: 'store_unreachable' };
 const NEW_CHAIN: Treatment = { reaction: 'new_chain', problem: 'vault_busy', fault: 'store_refused' };
@@ -53,10 +54,7 @@ const UNEXPECTED: Treatment = { reaction: 'fail', problem: 'internal_error', fau
 /** By the code of the error; the first match counts. */
 const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   // Certificates: Node and OpenSSL.
-  [
-    /^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_)/,
-    { reaction: 'fail', problem: 'vault_busy', fault: 'store_insecure' },
-  ],
+  [/^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_)/, INSECURE],
   // Connections: 25P03, 25P04 and 57P05 are timeouts that end the session.
   [/^(E[A-Z_]+|LOST|08...|57P0[1235]|25P0[34])$/, LOST],
   [/^(53300|40...|55P03|57014)$/, BUSY],

@@ -148,11 +148,11 @@ const SCHEMA_EXISTS = 'SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1'
 const EXISTS = ['42P06', '23505', '42P07'];
 const NO_SUCH_ROLE = '42704';
 
-/** The privileges of a role that serves the vault. Only the owner can change or remove audit entries. */
-const GRANTS: readonly string[] = [
-  'GRANT USAGE ON SCHEMA vault. TO role',
-  'GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA vault. TO role',
-  'REVOKE UPDATE, DELETE ON vault.audit FROM role',
+/** Returns the grants of a role that serves the vault. Only the owner can change or remove audit entries. */
+const grantsOf = (schema: string, role: string) => [
+  `GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
+  `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`,
+  `REVOKE UPDATE, DELETE ON ${schema}.audit FROM ${role}`,
 ];
 
 /** Replaces `vault.` by the configured schema in a statement. */
@@ -188,10 +188,7 @@ export async function createSchema({ run }: SqlClient, { schema, shown }: StoreU
 export async function grantAccess(run: Run, { schema, shown }: StoreUrl, role: string): Promise<void> {
   const name = `"${role.replaceAll('"', '""')}"`;
   try {
-    for (const grant of GRANTS) {
-      const text = inSchema(grant.replace('vault. ', `"${schema}" `), schema);
-      await run(text.replace(/role$/, () => name));
-    }
+    for (const grant of grantsOf(`"${schema}"`, name)) await run(grant);
   } catch (error) {
     if (!(error instanceof PgError) || error.code !== NO_SUCH_ROLE) throw error;
     throw new Fault('not_found', `${shown} has no role ${role}`, { hint: 'create it with CREATE ROLE', cause: error });

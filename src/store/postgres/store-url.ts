@@ -48,23 +48,17 @@ export function parseStoreUrl(text: string, { insecure = false } = {}): StoreUrl
   if (!SCHEMA_NAME.test(schema)) refuse('has an unusable schema', 'use lower-case letters, digits and _');
   const tls = TLS_MODES.find((mode) => mode === (parameters.get('sslmode') ?? 'verify-full'));
   if (tls === undefined) {
-    refuse(
-      'has an unknown sslmode',
-      `use ${TLS_MODES.join(', ')}: the other modes of PostgreSQL do not verify the server`,
-    );
+    const modes = TLS_MODES.join(', ');
+    refuse('has an unknown sslmode', `use ${modes}: the other modes of PostgreSQL do not verify the server`);
   }
   if (parameters.has('sslcert') !== parameters.has('sslkey')) refuse('needs both sslcert and sslkey, or neither');
 
   const hosts = hostList.split(',').map(parseHost);
   const shown = `postgres://${userInfo}@${hosts.map(hostText).join(',')}/${database}`;
   if (tls === 'disable' && !insecure && !hosts.every(isLocal)) {
-    throw new Fault(
-      'store_insecure',
-      `${shown} is on another machine, and sslmode=disable sends everything in clear text`,
-      {
-        hint: 'remove sslmode=disable, or pass --insecure-store',
-      },
-    );
+    const reason = 'is on another machine, and sslmode=disable sends everything in clear text';
+    const hint = 'remove sslmode=disable, or pass --insecure-store';
+    throw new Fault('store_insecure', `${shown} ${reason}`, { hint });
   }
   const files = FILES.flatMap((name) => (parameters.has(name) ? [[name, parameters.get(name)]] : []));
   return { user, hosts, database: decode(database), schema, tls, shown, ...Object.fromEntries(files) };

@@ -133,10 +133,8 @@ export function sweepMethods(
     async claimSweep(now, interval) {
       const near = [now - interval + 1, now + interval - 1];
       // Read first: most callers do not get the claim, and a read needs no lock.
-      return (
-        firstValue(await read(IS_DUE, near)) === true &&
-        change(async ({ run }) => (await run(CLAIM, [...near, now])).length === 1)
-      );
+      const isDue = firstValue(await read(IS_DUE, near)) === true;
+      return isDue && change(async ({ run }) => (await run(CLAIM, [...near, now])).length === 1);
     },
 
     clockNote: async () => storedText(firstValue(await read(NOTE))),

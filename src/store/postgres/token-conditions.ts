@@ -6,7 +6,7 @@ import * as rows from '../rows/where.ts';
 import { blindText } from './uuid-text.ts';
 
 /** Returns the numbers of the container sets that contain one of these blind indexes. */
-export type SetsOf = (blinds: readonly string[]) => readonly number[];
+type SetsOf = (blinds: readonly string[]) => readonly number[];
 
 /** Returns the tests of the whole query on the live row `t` of `token`; TRUE if it has no conditions. */
 export function whereQuery(query: TokenQuery, setsOf: SetsOf): Fragment {

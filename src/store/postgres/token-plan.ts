@@ -7,57 +7,14 @@ import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { FEW, fewOf, isEverything, type TokenQuery, without } from '../rows/token-query.ts';
 import { isLive, wherePrefix } from '../rows/where.ts';
 import { type Row, storedList } from './sql-client.ts';
-import { blindsOf, idsOf, type SetsOf, whereQuery } from './token-conditions.ts';
+import { blindsOf, idsOf, whereQuery } from './token-conditions.ts';
 import { PRESENTED_COLUMNS } from './token-reads.ts';
 
-/**
- * The statements of a list. A statement is absent if it would read more than a few thousand tokens; the list is then
- * read in slices.
- */
-export interface TokenPlan {
-  /** Selects `PRESENTED_COLUMNS` of the page, in order. */
-  readonly list: Fragment | undefined;
-  /** Returns one row: the total, and the number of expired tokens that were subtracted or passed over. */
-  readonly total: Fragment | undefined;
-}
-
-/** The rows that a search examines, with the row `t` of `token`. Each must still meet the other conditions. */
-interface Start {
-  readonly from: Fragment;
-  /** The column that orders the rows, newest first. */
-  readonly created: Fragment;
-  /** Whether the rows are read in the order of the list. */
-  readonly isOrdered: boolean;
-}
-
 /** The facts about a tenant that decide where a search starts. */
-export interface Weights {
-  readonly tenant: number;
-  /** The container sets that can have visible tokens. `setsOf` returns only these. */
-  readonly visible: readonly number[];
-  readonly setsOf: SetsOf;
-  /**
-   * The number of tokens in visible sets, including expired ones: up to a limit if sets are hidden. 0 if an index serves
-   * the query.
-   */
-  readonly tokens: number;
-  /**
-   * How many visible tokens a search would read from each condition of `TokenQuery.all`, up to a limit, and how many of
-   * them by entries of `token_index`. Undefined if no index serves the condition.
-   */
-  readonly expected: readonly (Expected | undefined)[];
-}
-
-interface Expected {
-  readonly count: number;
-  readonly entries: number;
-}
+export type Weights = ReturnType<typeof readWeights>;
 
 /** The tenant and its visible sets in a statement. */
-interface Place {
-  readonly tenant: Fragment;
-  readonly visible: Fragment;
-}
+type Place = Readonly<Record<'tenant' | 'visible', Fragment>>;
 
 type Rules = ReturnType<typeof containerRules>;
 
@@ -106,7 +63,7 @@ function visibleSets(rules: Rules): Fragment {
     WHERE ${join(hasAll, 'OR')}`;
 }
 
-/** Returns the columns for `Expected`: counts of a condition up to `most`. */
+/** Returns the columns of `Weights.expected` for a condition: counts up to `most`. */
 function countUpTo(most: number, condition: TokenCondition, place: Place): Fragment {
   if ('id_in' in condition) return sql`${idsOf(condition.id_in).length}::bigint, 0`;
   if ('id_prefix' in condition) {
@@ -135,17 +92,26 @@ function countMembers(tenant: Fragment, numbers: Fragment, most: Fragment): Frag
       ORDER BY created_at OFFSET 0) x LIMIT ${most}) y)`;
 }
 
-export function readWeights([tenant, visible, sets, tokens, ...expected]: Row): Weights {
+export function readWeights([tenant, visible, sets, tokens, ...expected]: Row) {
   // An aggregate over no rows is NULL.
   const parts = storedList(sets ?? []).map((text) => storedText(text).split(' '));
   return {
     tenant: storedNumber(tenant),
+    /** The container sets that can have visible tokens. `setsOf` returns only these. */
     visible: storedList(visible ?? []).map(storedNumber),
-    setsOf: (blinds) =>
+    setsOf: (blinds: readonly string[]) =>
       parts
         .filter(([number, ...containers]) => number !== '0' && containers.some((each) => blinds.includes(each)))
         .map(([number]) => Number(number)),
+    /**
+     * The number of tokens in visible sets, including expired ones: up to a limit if sets are hidden. 0 if an index
+     * serves the query.
+     */
     tokens: storedNumber(tokens),
+    /**
+     * How many visible tokens a search would read from each condition of `TokenQuery.all`, up to a limit, and how many
+     * of them by entries of `token_index`. Undefined if no index serves the condition.
+     */
     expected: expected.flatMap((count, at) => {
       if (at % 2 === 1) return [];
       const entries = storedNumber(expected[at + 1]);
@@ -164,14 +130,18 @@ export function readWeights([tenant, visible, sets, tokens, ...expected]: Row): 
  *   walks the newest tokens.
  *
  * Except by ids, a search reads no token and no entry of a set without visible tokens.
+ *
+ * A statement is absent if it would read more than a few thousand tokens; the list is then read in slices. `list` selects
+ * `PRESENTED_COLUMNS` of the page, in order. `total` returns one row: the total, and the number of expired tokens that
+ * were subtracted or passed over.
  */
-export function planTokens(weights: Weights, query: TokenQuery, page: PageRequest, now: Instant): TokenPlan {
+export function planTokens(weights: Weights, query: TokenQuery, page: PageRequest, now: Instant) {
   const { start, rest, isFew } = choose(weights, query);
   const body = sql`FROM ${start.from} AND ${whereQuery(rest, weights.setsOf)} AND ${isLive(now)}`;
   const isNear = start.isOrdered && page.offset + page.limit <= FEW && isEverything(rest);
   const total = totalFromCounters(weights, query, now) ?? totalFromIndex(weights, query, now);
   return {
-    list: isFew || isNear ? pageOf(body, start, page) : undefined,
+    list: isFew || isNear ? pageOf(body, start.created, page) : undefined,
     total: total ?? (isFew ? sql`SELECT count(*), 0 ${body}` : undefined),
   };
 }
@@ -180,13 +150,8 @@ export function planTokens(weights: Weights, query: TokenQuery, page: PageReques
  * Plans one step of a walk. The statement returns a row for each examined token: time of creation, id, whether the query
  * matches, and `columns`, which are NULL unless the token is one of the wanted matches.
  */
-export function planWalk(
-  weights: Weights,
-  query: TokenQuery,
-  { after, limit, skip, take }: Walk,
-  now: Instant,
-  columns: string,
-): Fragment {
+export function planWalk(weights: Weights, query: TokenQuery, walk: Walk, now: Instant, columns: string): Fragment {
+  const { after, limit, skip, take } = walk;
   const { start, rest } = choose(weights, query);
   const { created, from } = start;
   const behind =
@@ -222,7 +187,12 @@ function choose(weights: Weights, query: TokenQuery) {
 /** The row of `token` with the number of the row `i`. OFFSET 0 keeps PostgreSQL from joining in another order. */
 const TOKEN_OF_I = raw('LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t');
 
-function startFrom(weights: Weights, condition: TokenCondition, hasEntries: boolean): Start {
+/**
+ * Returns the rows that a search examines, with the row `t` of `token`. Each must still meet the other conditions.
+ * `created` is the column that orders them, newest first. `isOrdered` says whether they are read in the order of the
+ * list.
+ */
+function startFrom(weights: Weights, condition: TokenCondition, hasEntries: boolean) {
   const { tenant, visible, setsOf } = weights;
   const created = raw('t.created_at');
   const live = sql`t.tenant = ${tenant} AND t.deleted_at IS NULL`;
@@ -242,12 +212,11 @@ function startFrom(weights: Weights, condition: TokenCondition, hasEntries: bool
   const members = sets.map((number) => membersOf(tenant, number, raw('token, created_at')));
   if (blinds.length === 1) {
     // A token has no entry for a container of its set.
-    const entries = visible
-      .filter((number) => !sets.includes(number))
-      .map(
-        (number) => sql`SELECT token, created_at FROM vault.token_index
-          WHERE tenant = ${tenant} AND blind = ${blinds[0]} AND set_number = ${number}`,
-      );
+    const others = visible.filter((number) => !sets.includes(number));
+    const entries = others.map(
+      (number) => sql`SELECT token, created_at FROM vault.token_index
+        WHERE tenant = ${tenant} AND blind = ${blinds[0]} AND set_number = ${number}`,
+    );
     const from = sql`(${union([...entries, ...members])}) i, ${TOKEN_OF_I} WHERE ${live}`;
     return { from, created: raw('i.created_at'), isOrdered: true };
   }
@@ -267,21 +236,19 @@ function membersOf(tenant: number, number: number, columns: Fragment): Fragment 
 function union(queries: readonly Fragment[]): Fragment {
   const [only] = queries;
   if (only !== undefined && queries.length === 1) return only;
-  return list(
-    queries.map((query) => sql`(${query} ORDER BY created_at DESC)`),
-    ' UNION ALL ',
-  );
+  const ordered = queries.map((query) => sql`(${query} ORDER BY created_at DESC)`);
+  return list(ordered, ' UNION ALL ');
 }
 
 /** Returns the start that merges walks of these sets. */
-function startFromSets(tenant: number, numbers: readonly number[]): Start {
+function startFromSets(tenant: number, numbers: readonly number[]) {
   const sets = numbers.map((number) => membersOf(tenant, number, raw('*')));
   const from = sql`(${union(sets)}) t WHERE t.tenant = ${tenant} AND t.deleted_at IS NULL`;
   return { from, created: raw('t.created_at'), isOrdered: true };
 }
 
 /** Returns the statement of a page. It reads the wide columns after the sort, so that the sort does not carry them. */
-function pageOf(body: Fragment, { created }: Start, { offset, limit }: PageRequest): Fragment {
+function pageOf(body: Fragment, created: Fragment, { offset, limit }: PageRequest): Fragment {
   return sql`SELECT ${raw(PRESENTED_COLUMNS)} FROM (
       SELECT t.token, ${created}, t.id ${body} ORDER BY ${created} DESC, t.id LIMIT ${limit} OFFSET ${offset}
     ) i, ${TOKEN_OF_I} ORDER BY i.created_at DESC, i.id`;
@@ -291,12 +258,9 @@ function pageOf(body: Fragment, { created }: Start, { offset, limit }: PageReque
 function totalFromCounters({ tenant, setsOf }: Weights, query: TokenQuery, now: Instant): Fragment | undefined {
   if (query.anyOf !== undefined || query.all.some((condition) => !('type_in' in condition))) return undefined;
   const types = whereQuery(query, setsOf);
-  return lessExpired(
-    sql`SELECT coalesce(sum(t.live), 0)::bigint FROM vault.token_count t WHERE t.tenant = ${tenant} AND ${types}`,
-    types,
-    tenant,
-    now,
-  );
+  const all = sql`SELECT coalesce(sum(t.live), 0)::bigint FROM vault.token_count t
+    WHERE t.tenant = ${tenant} AND ${types}`;
+  return lessExpired(all, types, tenant, now);
 }
 
 /**
