@@ -9,7 +9,7 @@ import { findSlot } from '../keyring/slots.ts';
 import { connectStore } from '../store/postgres/connect.ts';
 import { migrateStore } from '../store/postgres/migrate-store.ts';
 import { createVaultStore } from '../store/postgres/open-vault-store.ts';
-import { readClock } from '../store/postgres/read-clock.ts';
+import { readClock } from '../store/postgres/sql-client.ts';
 import { LOSSES, type Loss } from '../store/rows/channels.ts';
 import { openStore, type StoreWait } from './open-store.ts';
 import type { StorePlace } from './place.ts';

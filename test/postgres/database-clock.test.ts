@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
-import { readClock } from '../../src/store/postgres/read-clock.ts';
+import { readClock } from '../../src/store/postgres/sql-client.ts';
 import { startDatabaseClock } from '../../src/vault/database-clock.ts';
 import { createDatabase } from './create-database.ts';
 import { openClient } from './open-client.ts';

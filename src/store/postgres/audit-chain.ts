@@ -1,8 +1,7 @@
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import type { Bound, Place, Run } from './connections.ts';
-import { NOW } from './read-clock.ts';
-import { listsOf, named, type Row } from './sql-client.ts';
+import { listsOf, NOW, named, type Row } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
 
 /** The entry of the chain with the sequence and the link of the row `s`. */

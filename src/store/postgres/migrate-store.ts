@@ -2,11 +2,9 @@ import { Fault } from '../../core/fault.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import type { StoreOptions } from './open-connections.ts';
 import { readVault, withConnection } from './open-vault-store.ts';
-import { NOW } from './read-clock.ts';
-import { FORMAT } from './schema.ts';
-import { firstValue } from './sql-client.ts';
+import { FORMAT, findVault } from './schema.ts';
+import { firstValue, NOW } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
-import { findVault } from './vault-check.ts';
 
 /** A step from one format to the next. */
 export interface Migration {

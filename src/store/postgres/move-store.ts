@@ -11,12 +11,10 @@ import { connectTo, LIMITS, type StoreOptions } from './open-connections.ts';
 import { readVault, toStoreFault, withConnection } from './open-vault-store.ts';
 import { PgError } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
-import { NOW, readClock } from './read-clock.ts';
-import { createSchema, grantAccess, TABLE_NAMES } from './schema.ts';
+import { createSchema, findVault, grantAccess, TABLE_NAMES } from './schema.ts';
 import { soleConnection } from './sole-connection.ts';
-import type { SqlClient } from './sql-client.ts';
+import { NOW, readClock, type SqlClient } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
-import { findVault } from './vault-check.ts';
 
 const SETTINGS = `SET LOCAL synchronous_commit TO on; SET LOCAL idle_in_transaction_session_timeout TO 0;
   SET LOCAL statement_timeout TO 0; SET LOCAL lock_timeout TO '10s'`;

@@ -5,10 +5,9 @@ import type { Connections, Run } from './connections.ts';
 import { holdConnection, slowPool } from './held-connection.ts';
 import { type LaneOptions, openLane } from './lane.ts';
 import { retryRead, stopping } from './retry.ts';
-import { inSchema } from './schema.ts';
+import { findVault, inSchema, requireVault } from './schema.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
-import { findVault, requireVault } from './vault-check.ts';
 
 /**
  * The time limits of a statement in milliseconds, by the use of its connection. Transactions of the lane set lower

@@ -4,12 +4,10 @@ import { insertHeader, readHeader } from './header-row.ts';
 import { connectTo, LIMITS, openConnections, type StoreOptions } from './open-connections.ts';
 import { NOT_ALLOWED, PgError, treatmentOf } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
-import { readClock } from './read-clock.ts';
-import { createSchema, FORMAT, grantAccess } from './schema.ts';
+import { createSchema, FORMAT, findVault, grantAccess, type VaultState } from './schema.ts';
 import { soleConnection } from './sole-connection.ts';
-import type { SqlClient } from './sql-client.ts';
+import { readClock, type SqlClient } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
-import { findVault, type VaultState } from './vault-check.ts';
 
 const BEGIN = 'BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on';
 /** Records the creation as a sweep, so that the first sweep runs one interval later. */

@@ -5,8 +5,7 @@ import { storedNumber } from '../rows/stored-value.ts';
 import { headsWhere, toHead } from './audit-chain.ts';
 import type { Change, LaneMember, Transaction } from './connections.ts';
 import { findSettled, runChange } from './lane-transaction.ts';
-import { NOW } from './read-clock.ts';
-import { firstValue, type SqlClient, type Statement } from './sql-client.ts';
+import { firstValue, NOW, type SqlClient, type Statement } from './sql-client.ts';
 import { counted } from './token-statements.ts';
 
 /** The number of transactions that a process writes to the root chain before it opens its own. */

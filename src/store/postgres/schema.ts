@@ -1,9 +1,10 @@
 import { NO_LINK } from '../../core/audit/audit-link.ts';
 import { Fault } from '../../core/fault.ts';
+import { Problem } from '../../core/problem.ts';
 import { MAX_SET_NUMBER } from '../rows/container-sets.ts';
 import type { Run } from './connections.ts';
 import { PgError } from './pg-error.ts';
-import type { SqlClient } from './sql-client.ts';
+import type { SqlClient, Statement } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
 
 /** The format that this code reads and writes, and the oldest format of a daemon that may serve it. */
@@ -193,4 +194,53 @@ export async function grantAccess(run: Run, { schema, shown }: StoreUrl, role: s
     if (!(error instanceof PgError) || error.code !== NO_SUCH_ROLE) throw error;
     throw new Fault('not_found', `${shown} has no role ${role}`, { hint: 'create it with CREATE ROLE', cause: error });
   }
+}
+
+const CHECK: Statement = {
+  name: 'checkVault',
+  text: `SELECT f.format, f.serves_from, h.vault_id, pg_is_in_recovery(), current_setting('transaction_read_only')
+    FROM vault.format f LEFT JOIN vault.header h ON true`,
+};
+
+/** The codes of a missing schema, table or column. */
+const MISSING = ['3F000', '42P01', '42703'];
+
+/** The state of the vault in a schema, for this version of the code. */
+export type VaultState = 'missing' | 'moved' | 'outdated' | 'newer' | 'current';
+
+interface FoundVault {
+  readonly state: VaultState;
+  /** Absent if the schema has no vault. */
+  readonly vaultId?: string;
+  /** Absent if the schema has no vault. */
+  readonly format?: number;
+  /** Whether the server refuses writes. */
+  readonly isReadOnly: boolean;
+}
+
+/** Resolves to the state of the vault in the schema. */
+export async function findVault(run: Run): Promise<FoundVault> {
+  try {
+    const [row = []] = await run(CHECK);
+    const [format, servesFrom, vaultId, isStandby, readOnly] = row;
+    const isReadOnly = isStandby !== false || readOnly !== 'off';
+    if (typeof format !== 'number' || typeof servesFrom !== 'number' || typeof vaultId !== 'string') {
+      return { state: 'missing', isReadOnly };
+    }
+    return { state: stateOf(format, servesFrom), vaultId, format, isReadOnly };
+  } catch (error) {
+    if (error instanceof PgError && MISSING.includes(error.code)) return { state: 'missing', isReadOnly: false };
+    throw error;
+  }
+}
+
+function stateOf(format: number, servesFrom: number): VaultState {
+  if (format < 0) return 'moved';
+  if (format < FORMAT.format) return 'outdated';
+  return servesFrom > FORMAT.format ? 'newer' : 'current';
+}
+
+/** Throws `vault_moved` unless the schema contains the vault, in a format that this code serves. */
+export function requireVault({ state, vaultId }: FoundVault, expected: string): void {
+  if (state !== 'current' || vaultId !== expected) throw new Problem('vault_moved', { retryAfter: 1 });
 }

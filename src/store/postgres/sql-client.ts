@@ -1,4 +1,5 @@
 import type { Client } from 'pg';
+import type { Instant } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Fragment, Parameter, Scalar } from '../rows/fragment.ts';
 import { PgError, toPgError } from './pg-error.ts';
@@ -36,6 +37,16 @@ export function toBound({ sql, params }: Fragment): readonly [text: string, valu
 /** Returns the first value of the first row. */
 export function firstValue([row]: readonly Row[]): unknown {
   return row?.[0];
+}
+
+/** The time of the database in milliseconds. */
+export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+
+const CLOCK: Statement = { name: 'clock', text: `SELECT ${NOW} AS now` };
+
+/** Reads the time of the database. */
+export async function readClock({ run }: Pick<SqlClient, 'run'>): Promise<Instant> {
+  return Number(firstValue(await run(CLOCK)));
 }
 
 /** Returns a stored array. Throws `integrity_failure` for any other value. */
