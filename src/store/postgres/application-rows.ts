@@ -41,7 +41,7 @@ const REMOVE_CHILDREN = 'DELETE FROM vault.application WHERE tenant = $1 AND par
 const FIND_TENANT = 'SELECT tenant, data_key_id FROM vault.tenant WHERE id = $1';
 
 /** A tenant's number inside the database, and the id of its newest data key. */
-export interface TenantNumber {
+interface TenantNumber {
   readonly tenant: number;
   readonly dataKey: number;
 }
@@ -52,16 +52,14 @@ export async function findNumber(run: Run, id: string): Promise<TenantNumber | u
   return row && { tenant: storedNumber(row[0]), dataKey: storedNumber(row[1]) };
 }
 
+/** Resolves to whether it changed something. */
+type TenantChange = (transaction: Transaction, found: TenantNumber) => Promise<boolean>;
+
 /**
- * Changes a tenant, its applications or keys. `work` resolves to whether it changed something. If so, writes the entry.
- * Resolves to false if nothing was changed, or if the tenant does not exist.
+ * Changes a tenant, its applications or keys. Writes the entry if `work` changed something. Resolves to false if nothing
+ * was changed, or if the tenant does not exist.
  */
-export function changeTenant(
-  { change }: Connections,
-  id: string,
-  audit: AuditDraft | undefined,
-  work: (transaction: Transaction, found: TenantNumber) => Promise<boolean>,
-): Promise<boolean> {
+export function changeTenant({ change }: Connections, id: string, audit: AuditDraft | undefined, work: TenantChange) {
   return change(async (transaction) => {
     const found = await findNumber(transaction.run, id);
     if (found === undefined || !(await work(transaction, found))) return false;

@@ -43,14 +43,12 @@ export async function connectStore(store: StoreUrl, options: ConnectOptions): Pr
     } catch (error) {
       client?.destroy();
       if (error instanceof Fault) throw error;
-      const failure = toPgError(error);
-      const { fault } = treatmentOf(failure, 'read');
+      const cause = toPgError(error);
+      const { fault } = treatmentOf(cause, 'read');
       if (fault !== 'store_unreachable') {
-        throw new Fault(fault, `${store.shown} cannot be used: ${hostText(host)} failed with ${failure.code}`, {
-          cause: failure,
-        });
+        throw new Fault(fault, `${store.shown} cannot be used: ${hostText(host)} failed with ${cause.code}`, { cause });
       }
-      reasons.push(`${hostText(host)}: ${failure.code}`);
+      reasons.push(`${hostText(host)}: ${cause.code}`);
     }
   }
   throw new Fault('store_unreachable', `no server of ${store.shown} accepts writes`, { details: reasons });

@@ -40,13 +40,9 @@ export async function connectTo(url: StoreUrl, limit: number, options: StoreOpti
 
 /**
  * Returns the connections of the vault with this id: one for all writes, one for quick reads, and a few for other
- * reads. Each opens on first use, except `reader`, which is already open.
+ * reads. Each opens on first use, except `first` for quick reads, which is already open.
  */
-export function openConnections(
-  url: StoreUrl,
-  options: StoreOptions,
-  { reader: first, vaultId }: { readonly reader: SqlClient; readonly vaultId: string },
-): Connections {
+export function openConnections(url: StoreUrl, options: StoreOptions, vaultId: string, first: SqlClient): Connections {
   /** Checks each new connection: the database may hold another vault by now. */
   const connect = (limit: number) => async (): Promise<SqlClient> => {
     const client = await connectTo(url, limit, options);

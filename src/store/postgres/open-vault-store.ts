@@ -33,7 +33,7 @@ export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}) 
   const reader = await connectTo(url, LIMITS.reader, options);
   try {
     const { header, format } = await readVault(reader, url);
-    const connections = openConnections(url, options, { reader, vaultId: header.vault_id });
+    const connections = openConnections(url, options, header.vault_id, reader);
     return {
       header,
       format,

@@ -10,10 +10,14 @@ import { uuid, uuidKey } from './uuid-text.ts';
 
 const TENANT = tenantColumns(uuid);
 
-/** Reads the rows of one tenant, one for each of its keys, with the columns of the tenant before those of the key. */
-function toTenantWithKeys(first: Row, rows: readonly Row[]): TenantWithKeys {
-  const keys = rows.map((row) => row.slice(TENANT.names.length)).filter(([id]) => id !== null);
-  return { tenant: TENANT.readList(first, {}), keys: keys.map((key) => KEY.readList(key, {})) };
+/**
+ * Reads the rows of one tenant, one for each of its keys. `at` is the first column of the tenant, before those of the key.
+ */
+function toTenantWithKeys(rows: readonly Row[], at = 0): TenantWithKeys | undefined {
+  const [first] = rows;
+  if (first === undefined) return undefined;
+  const keys = rows.map((row) => row.slice(at + TENANT.names.length)).filter(([id]) => id !== null);
+  return { tenant: TENANT.readList(first.slice(at), {}), keys: keys.map((key) => KEY.readList(key, {})) };
 }
 
 /** Joins the keys of the row `n`, in order. OFFSET 0 prevents a plan, made for empty tables, that reads all keys. */
@@ -109,10 +113,7 @@ export function tenantMethods(connections: Connections) {
         await transaction.append(audit);
       }),
 
-    async findTenant(id) {
-      const rows = await connections.read(TENANT_READS.findTenant, [uuidKey(id)]);
-      return rows[0] && toTenantWithKeys(rows[0], rows);
-    },
+    findTenant: async (id) => toTenantWithKeys(await connections.read(TENANT_READS.findTenant, [uuidKey(id)])),
 
     listTenants: () =>
       connections.readSnapshot(async (run) => {
@@ -130,11 +131,8 @@ export function tenantMethods(connections: Connections) {
 
     async findAuthority(keyHash, now) {
       const rows = await connections.read(TENANT_READS.findAuthority, [keyHash, now]);
-      const [first] = rows;
-      if (first === undefined) return undefined;
-      const [owner = [], ...others] = rows.map((row) => row.slice(APPLICATION.names.length));
-      const tenantWithKeys = toTenantWithKeys(owner, [owner, ...others]);
-      return { application: toApplicationRecord(tenantWithKeys.tenant.id, first), ...tenantWithKeys };
+      const owner = toTenantWithKeys(rows, APPLICATION.names.length);
+      return owner && { application: toApplicationRecord(owner.tenant.id, rows[0] ?? []), ...owner };
     },
 
     replaceTenant: (record, expectedRevision, audit) =>
