@@ -1,6 +1,7 @@
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
-import type { Bound, Place, Run } from './connections.ts';
+import type { Bound, Place, Run, Transaction } from './connections.ts';
+import { insertReply } from './reply-rows.ts';
 import { listsOf, NOW, named, type Row } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
 
@@ -44,6 +45,8 @@ const INSERT = `INSERT INTO vault.audit (chain, sequence, at, sealed, link)
 /** An entry with its place in a chain. Every write locks the row of its chain. */
 export interface PlacedEntry extends Place {
   readonly draft: AuditDraft;
+  /** Whether the entry empties the replies that show its record. */
+  readonly isRemoval: boolean;
 }
 
 /** Identifies an entry in its chain. */
@@ -68,35 +71,63 @@ export async function readHead(run: Run, chain: string): Promise<AuditHead> {
 }
 
 /** Returns the place of an entry after `head`. Throws the errors of the draft's `link`. */
-export function placeAfter({ chain, sequence: last, link: previous }: AuditHead, draft: AuditDraft): PlacedEntry {
-  const sequence = last + 1;
+export function placeAfter(head: AuditHead, draft: AuditDraft, isRemoval = false): PlacedEntry {
+  const { chain, link: previous } = head;
+  const sequence = head.sequence + 1;
   const { at, sealed } = draft;
-  return { chain, sequence, previous, at, sealed, link: draft.link(previous, sequence), draft };
+  return { chain, sequence, previous, at, sealed, link: draft.link(previous, sequence), draft, isRemoval };
 }
 
 /**
  * Returns the statements that index the subjects of entries of one chain, and empty the replies that show a removed
  * record.
  */
-export function subjectStatements(
-  entries: readonly (PlacedEntry & { readonly isRemoval?: boolean | undefined })[],
-): readonly Bound[] {
+export function subjectStatements(entries: readonly PlacedEntry[]): readonly Bound[] {
   const subjects = entries.flatMap(({ sequence, link, draft, isRemoval }) =>
     draft.subjects.map(({ n, blind }) => ({ sequence, link, blind: blindText(blind), n, isRemoval })),
   );
-  const removed = subjects.filter(({ isRemoval }) => isRemoval === true);
+  const removed = subjects.filter(({ isRemoval }) => isRemoval);
   const chain = entries[0]?.chain;
   const added: Bound = [CHAIN.addSubjects, [chain, ...listsOf(subjects, 'sequence', 'link', 'blind', 'n')]];
   const emptied: Bound = [CHAIN.emptyReplies, [chain, ...listsOf(removed, 'sequence', 'link', 'blind')]];
   return [...(subjects.length > 0 ? [added] : []), ...(removed.length > 0 ? [emptied] : [])];
 }
 
-/** Appends entries in a transaction that holds the lock of the chain. */
-export async function appendEntries(run: Run, entries: readonly PlacedEntry[], isRemoval = false): Promise<void> {
-  if (entries.length === 0) return;
-  const inserted = run(INSERT, [entries[0]?.chain, ...listsOf(entries, 'sequence', 'at', 'sealed', 'link')]);
-  const indexed = subjectStatements(entries.map((entry) => ({ ...entry, isRemoval })));
-  await Promise.all([inserted, ...indexed.map(([statement, values]) => run(statement, values))]);
+/** Limits the wait for a chain: a process that hangs keeps the lock of its chain. */
+const WAIT_SHORTLY = "SET LOCAL lock_timeout TO '1s'";
+
+/**
+ * Returns the functions of a transaction that holds the lock of the chain, and the entries so far. `head` is the last
+ * entry of the chain.
+ */
+export function openTransaction(run: Run, head: AuditHead) {
+  const entries: PlacedEntry[] = [];
+
+  async function append(drafts: readonly AuditDraft[], isRemoval?: boolean): Promise<AuditHead> {
+    const from = entries.length;
+    for (const draft of drafts) entries.push(placeAfter(entries.at(-1) ?? head, draft, isRemoval));
+    const added = entries.slice(from);
+    if (added.length > 0) {
+      const inserted = run(INSERT, [head.chain, ...listsOf(added, 'sequence', 'at', 'sealed', 'link')]);
+      const indexed = subjectStatements(added).map(([statement, values]) => run(statement, values));
+      await Promise.all([inserted, ...indexed]);
+    }
+    return entries.at(-1) ?? head;
+  }
+
+  const transaction: Transaction = {
+    run,
+    chain: head.chain,
+    append: (...drafts) => append(drafts),
+    async record(draft, isRemoval) {
+      await append([draft], isRemoval);
+      await insertReply(run, draft);
+    },
+    async lockOpenChains() {
+      await Promise.all([run(WAIT_SHORTLY), run(LOCK_OPEN_CHAINS)]);
+    },
+  };
+  return { transaction, entries };
 }
 
 /** Resolves to the sequences of those entries that exist in a chain. */

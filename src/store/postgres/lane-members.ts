@@ -118,10 +118,10 @@ export function prepare(members: readonly LaneMember<unknown>[], chain: string, 
   const all: Sharing[] = [];
   let last = head;
   const prepared = members.map((member): Prepared => {
-    const { audit, shared: { key, id = '' } = {}, row = [] } = member;
+    const { audit, isRemoval, shared: { key, id = '' } = {}, row = [] } = member;
     let entry: PlacedEntry | undefined;
     try {
-      entry = last && audit && placeAfter(last, audit);
+      entry = last && audit && placeAfter(last, audit, isRemoval);
     } catch (error) {
       return { member, failure: { error }, bound: [], at: 0 };
     }

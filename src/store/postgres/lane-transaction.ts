@@ -1,28 +1,9 @@
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
-import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
-import {
-  appendEntries,
-  CHAIN,
-  type EntryKey,
-  findWritten,
-  LOCK_OPEN_CHAINS,
-  type PlacedEntry,
-  placeAfter,
-  readHead,
-  subjectStatements,
-} from './audit-chain.ts';
-import {
-  type Answers,
-  type Bound,
-  type Change,
-  type LaneMember,
-  type Run,
-  type Transaction,
-  Undo,
-} from './connections.ts';
+import type { AuditHead } from '../../core/audit/ports.ts';
+import { CHAIN, type EntryKey, findWritten, openTransaction, readHead, subjectStatements } from './audit-chain.ts';
+import { type Answers, type Bound, type Change, type LaneMember, type Run, Undo } from './connections.ts';
 import { locksOf, type Prepared, prepare, sendAll } from './lane-members.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
-import { insertReply } from './reply-rows.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 
 /**
@@ -40,7 +21,7 @@ export type Outcome = { readonly hasChanged?: boolean } & (
 export class CommitLost extends Error {
   declare readonly cause: PgError;
   readonly chain: string;
-  readonly entries: readonly PlacedEntry[];
+  readonly entries: readonly EntryKey[];
   /** Returns the outcomes, given the sequences of the entries that were written. */
   readonly settle: (written: ReadonlySet<number>) => readonly Outcome[];
 
@@ -149,7 +130,7 @@ export function runGroup(client: SqlClient, members: readonly LaneMember<unknown
     const head = own ?? (await orRollBack(client, () => begin(client, BEGIN_GROUP, ROOT_CHAIN)));
     const { chain } = head;
     const prepared = prepare(members, chain, head);
-    const entries = prepared.flatMap(({ entry, member: { isRemoval } }) => (entry ? [{ ...entry, isRemoval }] : []));
+    const entries = prepared.flatMap(({ entry }) => entry ?? []);
     const locks: readonly Bound[] = [
       ...(own === undefined ? [] : [[BEGIN_GROUP, []] as const, [CHAIN.lockLane, [chain]] as const]),
       ...locksOf(members),
@@ -179,42 +160,10 @@ export function runGroup(client: SqlClient, members: readonly LaneMember<unknown
   });
 }
 
-/** Limits the wait for a chain: a process that hangs keeps the lock of its chain. */
-const WAIT_SHORTLY = "SET LOCAL lock_timeout TO '1s'";
-
-/**
- * Returns the functions of a transaction that holds the lock of the chain, and the entries so far. `head` is the last
- * entry of the chain.
- */
-export function openTransaction(run: Run, head: AuditHead) {
-  const entries: PlacedEntry[] = [];
-
-  async function append(drafts: readonly AuditDraft[], isRemoval = false): Promise<AuditHead> {
-    const from = entries.length;
-    for (const draft of drafts) entries.push(placeAfter(entries.at(-1) ?? head, draft));
-    await appendEntries(run, entries.slice(from), isRemoval);
-    return entries.at(-1) ?? head;
-  }
-
-  const transaction: Transaction = {
-    run,
-    chain: head.chain,
-    append: (...drafts) => append(drafts),
-    async record(draft, isRemoval) {
-      await append([draft], isRemoval);
-      await insertReply(run, draft);
-    },
-    async lockOpenChains() {
-      await Promise.all([run(WAIT_SHORTLY), run(LOCK_OPEN_CHAINS)]);
-    },
-  };
-  return { transaction, entries };
-}
-
 /** Runs a change alone in a transaction of a chain. Rejects with a `PgError` after a rollback, or with `CommitLost`. */
 export function runChange(client: SqlClient, chain: string, change: Change<unknown>): Promise<Committed> {
   return within(client, CHANGE_LIMIT_MS, async () => {
-    let entries: readonly PlacedEntry[] = [];
+    let entries: readonly AuditHead[] = [];
     let done: Outcome;
     try {
       done = await orRollBack(client, async () => {

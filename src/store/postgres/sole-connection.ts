@@ -1,8 +1,7 @@
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
-import { readHead } from './audit-chain.ts';
+import { openTransaction, readHead } from './audit-chain.ts';
 import { type Change, type Connections, type Run, Undo } from './connections.ts';
 import { runAlone } from './lane-members.ts';
-import { openTransaction } from './lane-transaction.ts';
 import type { SqlClient } from './sql-client.ts';
 
 const SAVE = 'SAVEPOINT change';
