@@ -8,6 +8,7 @@ import { seededBytes } from './seeded-random.ts';
 export type GeneratedKind = (typeof GENERATED_KINDS)[number];
 
 type Draw = ReturnType<typeof drawsFrom>;
+type Kind = { readonly type: TokenType; readonly make: (draw: Draw) => Json };
 
 /** The test card prefixes of payment services, and the card lengths. */
 const TEST_CARDS = [
@@ -20,46 +21,45 @@ const FIRST_NAMES = 'Ada Alan Barbara Claude Donald Edsger Frances Grace Ken Les
 const LAST_NAMES = 'Example Fixture Mock Placeholder Sample Specimen Stub Test'.split(' ');
 
 /** The kinds of generated test data. The data has valid checksums, but belongs to nobody: its ranges are unassigned. */
-export const KINDS: Readonly<Record<GeneratedKind, { readonly type: TokenType; readonly make: (draw: Draw) => Json }>> =
-  {
-    card: {
-      type: 'card',
-      make: ({ below, digits, one }) => {
-        const { prefix, length } = one(TEST_CARDS);
-        return object({
-          number: withCheckDigit(prefix + digits(length - prefix.length - 1), passesLuhn),
-          expiration_month: 1 + below(12),
-          expiration_year: 2090 + below(10),
-          cvc: digits(length === 15 ? 4 : 3),
-        });
-      },
+export const KINDS: Readonly<Record<GeneratedKind, Kind>> = {
+  card: {
+    type: 'card',
+    make: ({ below, digits, one }) => {
+      const { prefix, length } = one(TEST_CARDS);
+      return object({
+        number: withCheckDigit(prefix + digits(length - prefix.length - 1), passesLuhn),
+        expiration_month: 1 + below(12),
+        expiration_year: 2090 + below(10),
+        cvc: digits(length === 15 ? 4 : 3),
+      });
     },
-    bank: {
-      type: 'bank',
-      // The Federal Reserve has no district 99, and no bank uses account numbers with four leading zeros.
-      make: ({ digits }) =>
-        object({ routing_number: withCheckDigit(`99${digits(6)}`, passesAba), account_number: `0000${digits(8)}` }),
+  },
+  bank: {
+    type: 'bank',
+    // The Federal Reserve has no district 99, and no bank uses account numbers with four leading zeros.
+    make: ({ digits }) =>
+      object({ routing_number: withCheckDigit(`99${digits(6)}`, passesAba), account_number: `0000${digits(8)}` }),
+  },
+  ssn: {
+    type: 'social_security_number',
+    // Area numbers from 900 are never issued. With groups up to 49, they are not taxpayer numbers (ITIN) either.
+    make: ({ below, digits }) => `9${digits(2)}-${String(1 + below(49)).padStart(2, '0')}-${digits(4)}`,
+  },
+  person: {
+    type: 'token',
+    make: ({ below, digits, one }) => {
+      const [first, last, number] = [one(FIRST_NAMES), one(LAST_NAMES), digits(5)];
+      return object({
+        first_name: first,
+        last_name: last,
+        // RFC 2606 §3 reserves example.com. The numbers 555-0100 to 555-0199 are reserved for fiction.
+        email: `${first}.${last}.${number}@example.com`.toLowerCase(),
+        phone: `+1-202-555-01${digits(2)}`,
+        birth_date: `${1930 + below(70)}-${two(1 + below(12))}-${two(1 + below(28))}`,
+      });
     },
-    ssn: {
-      type: 'social_security_number',
-      // Area numbers from 900 are never issued. With groups up to 49, they are not taxpayer numbers (ITIN) either.
-      make: ({ below, digits }) => `9${digits(2)}-${String(1 + below(49)).padStart(2, '0')}-${digits(4)}`,
-    },
-    person: {
-      type: 'token',
-      make: ({ below, digits, one }) => {
-        const [first, last, number] = [one(FIRST_NAMES), one(LAST_NAMES), digits(5)];
-        return object({
-          first_name: first,
-          last_name: last,
-          // RFC 2606 §3 reserves example.com. The numbers 555-0100 to 555-0199 are reserved for fiction.
-          email: `${first}.${last}.${number}@example.com`.toLowerCase(),
-          phone: `+1-202-555-01${digits(2)}`,
-          birth_date: `${1930 + below(70)}-${two(1 + below(12))}-${two(1 + below(28))}`,
-        });
-      },
-    },
-  };
+  },
+};
 
 /** Returns functions that draw test data. Equal labels give equal draws. */
 function drawsFrom(label: string) {
