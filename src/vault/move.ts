@@ -38,7 +38,7 @@ export async function abortMove(places: MovePlaces): Promise<void> {
 
 async function placesOf({ from, to, grant }: MovePlaces) {
   if (from.file !== undefined && to.file !== undefined) {
-    (await import('../store/sqlite/file/move-file.ts')).assertApart(from.file, to.file);
+    (await import('../store/move/move-file.ts')).assertApart(from.file, to.file);
   }
   return { from: await placeOf(from), to: await placeOf(to, grant) };
 }
@@ -46,9 +46,9 @@ async function placesOf({ from, to, grant }: MovePlaces) {
 /** Returns the file or the database for a move. */
 export async function placeOf(place: VaultPlace, grant?: string): Promise<MovePlace> {
   if (place.store === undefined) {
-    const { movedFile } = await import('../store/sqlite/file/move-file.ts');
+    const { movedFile } = await import('../store/move/move-file.ts');
     return movedFile(place.file);
   }
-  const { movedStore } = await import('../store/postgres/move-store.ts');
+  const { movedStore } = await import('../store/move/move-store.ts');
   return movedStore(place.store.url, { insecure: place.store.insecure, grant });
 }

@@ -71,6 +71,12 @@ const LAYERS: readonly Layer[] = [
     mayAsTypes: PORT_TYPES,
   },
   {
+    name: 'moves between stores',
+    folder: 'src/store/move/',
+    may: [...PORTS, 'src/store/'],
+    mayAsTypes: PORT_TYPES,
+  },
+  {
     name: 'http',
     folder: 'src/http/',
     may: [...PORTS, 'src/core/problem-reply.ts', 'src/core/time.ts'],

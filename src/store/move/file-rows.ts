@@ -1,10 +1,10 @@
-import type { MovedRow, MovedValue, ReadRows, WriteRows } from '../../../core/move-ports.ts';
-import { MOVED_BATCH, type MovedSql, sqlOf } from '../../rows/moved-tables.ts';
-import { storedBytes, storedNumber } from '../../rows/stored-value.ts';
-import { containerSets } from '../tables/container-sets.ts';
-import { joinBlinds, splitBlinds } from '../tables/token-index.ts';
-import type { Connection } from './driver.ts';
-import { BLIND_LENGTH, FILE_ROW } from './schema.ts';
+import type { MovedRow, MovedValue, ReadRows, WriteRows } from '../../core/move-ports.ts';
+import { storedBytes, storedNumber } from '../rows/stored-value.ts';
+import type { Connection } from '../sqlite/file/driver.ts';
+import { BLIND_LENGTH, FILE_ROW } from '../sqlite/file/schema.ts';
+import { containerSets } from '../sqlite/tables/container-sets.ts';
+import { joinBlinds, splitBlinds } from '../sqlite/tables/token-index.ts';
+import { MOVED_BATCH, type MovedSql, sqlOf } from './moved-tables.ts';
 
 /** The tables whose form differs from that of `MOVED_TABLES`, as queries. A file has only the chain 0. */
 const QUERIES: MovedSql = {

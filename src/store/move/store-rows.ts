@@ -1,7 +1,7 @@
 import type { MovedValue, ReadRows, WriteRows } from '../../core/move-ports.ts';
 import { Problem } from '../../core/problem.ts';
-import { MOVED_BATCH, type MovedSql, sqlOf } from '../rows/moved-tables.ts';
-import type { Run } from './connections.ts';
+import type { Run } from '../postgres/connections.ts';
+import { MOVED_BATCH, type MovedSql, sqlOf } from './moved-tables.ts';
 
 const TYPES = { integer: 'bigint', text: 'text', bytes: 'bytea', uuid: 'bytea' } as const;
 
