@@ -118,14 +118,10 @@ export function tenantMethods(connections: Connections) {
     listTenants: () =>
       connections.readSnapshot(async (run) => {
         const [tenants, rows] = await Promise.all([run(LIST), run(LIST_KEYS)]);
-        const keys = new Map<unknown, WrappedKey[]>();
-        for (const row of rows) {
-          const tenant = row[KEY.names.length];
-          keys.set(tenant, [...(keys.get(tenant) ?? []), KEY.readList(row, {})]);
-        }
+        const keys = Map.groupBy(rows, (row) => row[KEY.names.length]);
         return tenants.map((row) => ({
           tenant: TENANT.readList(row, {}),
-          keys: keys.get(row[TENANT.names.length]) ?? [],
+          keys: (keys.get(row[TENANT.names.length]) ?? []).map((key) => KEY.readList(key, {})),
         }));
       }),
 
