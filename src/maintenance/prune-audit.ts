@@ -208,8 +208,8 @@ async function removePruned(parts: PruneParts): Promise<number> {
 }
 
 /**
- * Removes the first of these consecutive rows, as many as a short transaction can. Resolves to their number, without the
- * row 0 of a chain.
+ * Removes the first of these consecutive rows, as many as a short transaction can. Resolves to their number, without
+ * the row 0 of a chain.
  */
 async function removeSome({ store, keyring }: PruneParts, rows: readonly AuditEntry[]): Promise<number> {
   const blinds = new Map<string, Uint8Array>();

@@ -9,8 +9,8 @@ const PLACE = { chain: 'integer', sequence: 'integer' } as const;
  * applications, tokens and replies stay the same.
  *
  * - `container_set` has the sets with a number, each with its containers in order, 16 bytes each.
- * - `token.blinds` is the fingerprint followed by all other blind indexes in order, without the containers of a numbered
- *   set. Index entries follow from it.
+ * - `token.blinds` is the fingerprint followed by all other blind indexes in order, without the containers of a
+ *   numbered set. Index entries follow from it.
  * - `token_count` and `active` are sums over the rows in which a store counts.
  * - A file has only the chain 0. `audit_index` is complete up to `chain.logged`.
  */

@@ -56,8 +56,8 @@ export async function findNumber(run: Run, id: string): Promise<TenantNumber | u
 type TenantChange = (transaction: Transaction, found: TenantNumber) => Promise<boolean>;
 
 /**
- * Changes a tenant, its applications or keys. Writes the entry if `work` changed something. Resolves to false if nothing
- * was changed, or if the tenant does not exist.
+ * Changes a tenant, its applications or keys. Writes the entry if `work` changed something. Resolves to false if
+ * nothing was changed, or if the tenant does not exist.
  */
 export function changeTenant({ change }: Connections, id: string, audit: AuditDraft | undefined, work: TenantChange) {
   return change(async (transaction) => {

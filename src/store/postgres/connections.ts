@@ -91,8 +91,8 @@ export interface LaneMember<T> {
    */
   readonly written?: T;
   /**
-   * Present if the member can share its statements with neighbours of the same key, which halves the work of the server.
-   * Two members with the same `id`, which names the record that they write, share no statement.
+   * Present if the member can share its statements with neighbours of the same key, which halves the work of the
+   * server. Two members with the same `id`, which names the record that they write, share no statement.
    */
   readonly shared?: { readonly key: string; readonly id: string } | undefined;
   /** The values of the member in its statements. */
@@ -121,11 +121,13 @@ export interface Connections {
   /** Runs `readSnapshot` for an inspection, whose statements may take hours. */
   inspectSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /**
-   * Runs a change alone, in the root chain, and stores a new authority version. No other such change of any process runs
-   * meanwhile.
+   * Runs a change alone, in the root chain, and stores a new authority version. No other such change of any process
+   * runs meanwhile.
    */
   change<T>(change: Change<T>): Promise<T>;
-  /** Runs a change alone, in the chain of this process. It may change only tokens, container sets, counters and replies. */
+  /**
+   * Runs a change alone, in the chain of this process. It may change only tokens, container sets, counters and replies.
+   */
   changeTokens<T>(change: Change<T>): Promise<T>;
   /** Runs a change of tokens together with others, in the chain of this process. */
   join<T>(member: LaneMember<T>): Promise<T>;

@@ -10,8 +10,8 @@ const RETRY_MS = 60_000;
 const MAX_KNOWN = 10_000;
 
 /**
- * Parameters: tenant id, index key, name, containers. Adds the set with the lowest free number. Returns whether it has a
- * number now, and whether a number was free. Adds nothing if another process takes the number at the same time, or if
+ * Parameters: tenant id, index key, name, containers. Adds the set with the lowest free number. Returns whether it has
+ * a number now, and whether a number was free. Adds nothing if another process takes the number at the same time, or if
  * the index key is not the newest.
  */
 const ADD = `WITH n AS (SELECT tenant FROM vault.tenant WHERE id = $1::uuid AND index_key_id = $2::integer),
@@ -95,7 +95,9 @@ export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'
   }
 
   return {
-    /** Adds the sets of these tokens that this process has not seen yet, then writes. Writes at once if there is none. */
+    /**
+     * Adds the sets of these tokens that this process has not seen yet, then writes. Writes at once if there is none.
+     */
     async ensured<T>(tokens: readonly Written[], write: () => Promise<T>): Promise<T> {
       if (!tokens.every(isKnown)) await addAll(tokens);
       return write();

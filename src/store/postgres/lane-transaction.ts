@@ -95,8 +95,8 @@ function isLost(error: PgError): boolean {
 }
 
 /**
- * Returns the outcome of a member whose statements were answered. If the connection was lost at COMMIT, `written` has the
- * sequences of the entries that exist.
+ * Returns the outcome of a member whose statements were answered. If the connection was lost at COMMIT, `written` has
+ * the sequences of the entries that exist.
  */
 function outcomeOf(
   { member, entry, at, failure }: Prepared,

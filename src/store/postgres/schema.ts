@@ -29,7 +29,8 @@ const GATES = 4096;
  *   number is used again. `recorded_at` is set when the root contains the end of the chain. `logged` is the last
  *   sequence that `audit_index` covers; SQLite keeps it as a row of that table.
  * - `gate` rows are locked by creates that look for duplicates, by a hash of the fingerprint.
- * - `tenant.data_key_id` and `index_key_id` are the newest keys, so that a write compares them without reading `tenant_key`.
+ * - `tenant.data_key_id` and `index_key_id` are the newest keys, so that a write compares them without reading
+ *   `tenant_key`.
  * - A deleted token stays a row of `token`, so that `token_id` keeps its id taken in every race: `deleted_at` and `mac`
  *   are set, and nothing sealed is left. `created_by` is set only then, since the clear columns of a live token are
  *   packed in `clear`. `revealed` is the port's `full`, a word that SQL reserves.

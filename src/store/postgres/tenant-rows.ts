@@ -11,7 +11,8 @@ import { uuid, uuidKey } from './uuid-text.ts';
 const TENANT = tenantColumns(uuid);
 
 /**
- * Reads the rows of one tenant, one for each of its keys. `at` is the first column of the tenant, before those of the key.
+ * Reads the rows of one tenant, one for each of its keys. `at` is the first column of the tenant, before those of the
+ * key.
  */
 function toTenantWithKeys(rows: readonly Row[], at = 0): TenantWithKeys | undefined {
   const [first] = rows;

@@ -45,8 +45,8 @@ function countTokens(query: TokenQuery, rules: Rules, { tenant }: Place): Fragme
 }
 
 /**
- * Returns the sets of the tenant `n` that can have tokens visible by these rules, with their containers. Set 0 has those
- * of the rules that have an entry.
+ * Returns the sets of the tenant `n` that can have tokens visible by these rules, with their containers. Set 0 has
+ * those of the rules that have an entry.
  */
 function visibleSets(rules: Rules): Fragment {
   const numbered = raw('UNION ALL SELECT number, containers FROM vault.container_set WHERE tenant = n.tenant');
@@ -131,9 +131,9 @@ export function readWeights([tenant, visible, sets, tokens, ...expected]: Row) {
  *
  * Except by ids, a search reads no token and no entry of a set without visible tokens.
  *
- * A statement is absent if it would read more than a few thousand tokens; the list is then read in slices. `list` selects
- * `PRESENTED_COLUMNS` of the page, in order. `total` returns one row: the total, and the number of expired tokens that
- * were subtracted or passed over.
+ * A statement is absent if it would read more than a few thousand tokens; the list is then read in slices. `list`
+ * selects `PRESENTED_COLUMNS` of the page, in order. `total` returns one row: the total, and the number of expired
+ * tokens that were subtracted or passed over.
  */
 export function planTokens(weights: Weights, query: TokenQuery, page: PageRequest, now: Instant) {
   const { start, rest, isFew } = choose(weights, query);
@@ -147,8 +147,8 @@ export function planTokens(weights: Weights, query: TokenQuery, page: PageReques
 }
 
 /**
- * Plans one step of a walk. The statement returns a row for each examined token: time of creation, id, whether the query
- * matches, and `columns`, which are NULL unless the token is one of the wanted matches.
+ * Plans one step of a walk. The statement returns a row for each examined token: time of creation, id, whether the
+ * query matches, and `columns`, which are NULL unless the token is one of the wanted matches.
  */
 export function planWalk(weights: Weights, query: TokenQuery, walk: Walk, now: Instant, columns: string): Fragment {
   const { after, limit, skip, take } = walk;
@@ -167,7 +167,9 @@ export function planWalk(weights: Weights, query: TokenQuery, walk: Walk, now: I
     ) t ON true ORDER BY i.created_at DESC, i.id`;
 }
 
-/** Returns the best start and the other conditions. `isFew` is true if the search reads only few tokens for any page. */
+/**
+ * Returns the best start and the other conditions. `isFew` is true if the search reads only few tokens for any page.
+ */
 function choose(weights: Weights, query: TokenQuery) {
   const served = query.all.flatMap((condition, index) => {
     const expected = weights.expected[index];

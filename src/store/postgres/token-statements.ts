@@ -1,12 +1,12 @@
 import { named } from './sql-client.ts';
 import { oldestWith } from './token-reads.ts';
 
-// The statements that change tokens, given as lists. The parameter `place` means the six of `placeParameters`: the place
-// of the first entry, and lists of the times, sealed bytes and links, which are empty if there are no entries. A statement
-// changes the tokens before the first one that it refuses. The ids must differ. It finds its tokens by tenant and id
-// alone, in a MATERIALIZED query: a plan made while the table is empty would take any index that fits. No statement
-// changes a table twice. Lists of blind indexes are texts, because PostgreSQL requires equally long lists in a nested
-// array. Lists are subqueries for the reason in lane-members.ts.
+// The statements that change tokens, given as lists of different ids. The parameter `place` means the six of
+// `placeParameters`: the place of the first entry, and lists of the times, sealed bytes and links, which are empty if
+// there are no entries. A statement changes the tokens before the first one that it refuses. It finds its tokens by
+// tenant and id alone, in a MATERIALIZED query: a plan made while the table is empty would take any index that fits. No
+// statement changes a table twice. Lists of blind indexes are texts, because PostgreSQL requires equally long lists in
+// a nested array. Lists are subqueries for the reason in lane-members.ts.
 
 /** Has one row, unless the place of the first entry is taken. */
 export const HEAD = `head AS (SELECT 1 WHERE cardinality($6::bytea[]) = 0 OR EXISTS (SELECT 1 FROM vault.audit
@@ -66,8 +66,8 @@ old AS MATERIALIZED (SELECT found.* FROM found, refused, ${allowed} a
 }
 
 /**
- * The condition for the rows of `old`. With a join, or without the second part, which is always true, a plan that is made
- * while the table is empty would read the whole table.
+ * The condition for the rows of `old`. With a join, or without the second part, which is always true, a plan that is
+ * made while the table is empty would read the whole table.
  */
 const IS_OLD = 't.token = ANY (ARRAY(SELECT token FROM old)) AND t.revision >= 0';
 
@@ -105,10 +105,10 @@ const LAST = 'blinds text, clear bytea, presented bytea, revealed bytea, contain
 const NEW = 'id text, type smallint, created_at bigint, expires_at bigint, revision bigint, active_month integer';
 
 /**
- * Returns a statement that creates tokens if `ok` has a row. Parameters: place, tenant id, data key, index key, then the
- * lists `NEW` and `LAST`. Returns no row if the tenant does not exist. Otherwise returns whether the place is free, the
- * keys are the newest, and the number of inserted tokens. Refuses a token whose id is taken. Inserts in the order of the
- * ids, so that processes that create the same ids do not deadlock.
+ * Returns a statement that creates tokens if `ok` has a row. Parameters: place, tenant id, data key, index key, then
+ * the lists `NEW` and `LAST`. Returns no row if the tenant does not exist. Otherwise returns whether the place is free,
+ * the keys are the newest, and the number of inserted tokens. Refuses a token whose id is taken. Inserts in the order
+ * of the ids, so that processes that create the same ids do not deadlock.
  */
 function creating(ok: string): string {
   return `WITH ${HEAD},
@@ -135,8 +135,8 @@ SELECT ${countOf('head')}, n.has_keys, ${countOf('made')}`;
 /**
  * Returns a statement that replaces tokens. Parameters: place, tenant id, data key, index key, then the lists: id,
  * revision that was read, `more`, expiry, revision, `LAST`. Without blind indexes, a token keeps those it has. Returns
- * whether the place is free and the keys are the newest (NULL without the tenant), and the number of replaced tokens. An
- * earlier statement must lock the tokens, and `reindexTokens` must follow.
+ * whether the place is free and the keys are the newest (NULL without the tenant), and the number of replaced tokens.
+ * An earlier statement must lock the tokens, and `reindexTokens` must follow.
  */
 function replacing(more: string, condition: string): string {
   return `WITH ${HEAD},
@@ -188,9 +188,9 @@ ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FR
 INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
 SELECT tenant, b, set_number, created_at, token FROM found, unnest(blinds) b ON CONFLICT DO NOTHING`,
   /**
-   * Parameters: place, tenant id, then the lists. Replaces tokens by their tombstones. Returns whether the place is free,
-   * and the number of removed tokens. Refuses a token that has another revision. An earlier statement must lock the
-   * tokens.
+   * Parameters: place, tenant id, then the lists. Replaces tokens by their tombstones. Returns whether the place is
+   * free, and the number of removed tokens. Refuses a token that has another revision. An earlier statement must lock
+   * the tokens.
    */
   removeTokens: `WITH ${HEAD},
 n AS (SELECT tenant FROM vault.tenant WHERE id = $7::uuid),

@@ -12,8 +12,8 @@ export function nameOf(containers: readonly Uint8Array[]): Buffer {
 }
 
 /**
- * Returns the containers of each rule of visibility. A token that a rule shows is in one container of each of the rule's
- * lists. Returns undefined if a rule names no container: the set of a token then decides nothing.
+ * Returns the containers of each rule of visibility. A token that a rule shows is in one container of each of the
+ * rule's lists. Returns undefined if a rule names no container: the set of a token then decides nothing.
  */
 export function containerRules(
   visible: TokenFilter['visible'],

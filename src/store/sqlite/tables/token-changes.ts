@@ -104,7 +104,9 @@ export function tokenChanges(connection: Connection, { tenants, tokens, sets, in
       return { outcome: 'inserted' };
     },
 
-    /** Inserts all tokens. Returns those that cannot be inserted; if there are any, the caller undoes the transaction. */
+    /**
+     * Inserts all tokens. Returns those that cannot be inserted; if there are any, the caller undoes the transaction.
+     */
     insertAll(members: readonly NewToken[], now: Instant): readonly InsertObstacle[] {
       const obstacles: InsertObstacle[] = [];
       const placed = members.map((member, at) => ({ ...member, at }));

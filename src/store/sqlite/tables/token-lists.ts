@@ -117,7 +117,9 @@ function statementCache<Row extends readonly unknown[]>(connection: Connection) 
   };
 }
 
-/** Returns a statement with its values. If it has too many parameters, equal ones share a number: pairs repeat rules. */
+/**
+ * Returns a statement with its values. If it has too many parameters, equal ones share a number: pairs repeat rules.
+ */
 function bound({ sql, params }: Fragment): { readonly sql: string; readonly values: readonly (Parameter | Named)[] } {
   if (params.length <= MAX_PARAMETERS) return { sql, values: params };
   const numbers = new Map<string, number>();
