@@ -49,7 +49,7 @@ export interface Call {
 /** A reply: a result or a problem. `bodyText` is absent exactly when the status is 204. */
 export interface Reply {
   readonly status: number;
-  readonly bodyText?: string | undefined;
+  readonly bodyText?: string;
   readonly traceId: string;
   /** The seconds to wait before a retry. Set for 429, 503 and `idempotency_in_progress`. */
   readonly retryAfter?: number;

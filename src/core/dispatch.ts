@@ -198,10 +198,11 @@ export function createDispatch(world: World) {
       });
     }
     const { sent } = trace;
-    if (sent !== undefined) return { status, bodyText, traceId: sent };
+    const body = bodyText === undefined ? {} : { bodyText };
+    if (sent !== undefined) return { status, ...body, traceId: sent };
     return {
       status,
-      bodyText,
+      ...body,
       get traceId() {
         return trace.traceId;
       },
