@@ -1,7 +1,7 @@
 import { named } from './sql-client.ts';
 import { oldestWith } from './token-reads.ts';
 
-// The statements that change tokens, given as lists of different ids. The parameter `place` means the six of
+// The statements that change tokens. All but `createToken` take lists of tokens with different ids. The parameter `place` means the six of
 // `placeParameters`: the place of the first entry, and lists of the times, sealed bytes and links, which are empty if
 // there are no entries. A statement changes the tokens before the first one that it refuses. It finds its tokens by
 // tenant and id alone, in a MATERIALIZED query: a plan made while the table is empty would take any index that fits. No
@@ -104,6 +104,12 @@ const LAST = 'blinds text, clear bytea, presented bytea, revealed bytea, contain
 /** The first columns of a new token. */
 const NEW = 'id text, type smallint, created_at bigint, expires_at bigint, revision bigint, active_month integer';
 
+/** The index entries of the tokens `made`. */
+const INDEXED = `indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
+  SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b)`;
+
+const MADE = `${countOf('head')}, n.has_keys, ${countOf('made')}`;
+
 /**
  * Returns a statement that creates tokens if `ok` has a row. Parameters: place, tenant id, data key, index key, then
  * the lists `NEW` and `LAST`. Returns no row if the tenant does not exist. Otherwise returns whether the place is free,
@@ -124,13 +130,29 @@ made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revi
   SELECT tenant, id, type, created_at, expires_at, revision, $8, $9, active_month, set_number, indexes, clear, presented,
     revealed FROM ${withSets('kept')} w ORDER BY id
   RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
-indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
-  SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b),
+${INDEXED},
 ${counted(`SELECT tenant, type, active_month, $8, $9, $1::bigint, count(*), count(*), max(created_at) FROM made
     GROUP BY tenant, type, active_month`)},
 ${entriesOf('kept')}
-SELECT ${countOf('head')}, n.has_keys, ${countOf('made')}`;
+SELECT ${MADE}`;
 }
+
+/** Creates one token with half the work of `createTokens`. The parameters of the token are its values, not lists. */
+const CREATE_ONE = `WITH ${HEAD},
+${TENANT},
+${OK},
+s AS MATERIALIZED (SELECT number FROM vault.container_set WHERE tenant = (SELECT tenant FROM n) AND name = $21::uuid),
+made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
+    active_month, set_number, blinds, clear, presented, revealed)
+  SELECT tenant, $10::text, $11::smallint, $12::bigint, $13::bigint, $14::bigint, $8, $9, $15::integer,
+    coalesce((SELECT number FROM s), 0), $16::uuid[] || CASE WHEN EXISTS (SELECT 1 FROM s) THEN '{}' ELSE $20::uuid[] END,
+    $17::bytea, $18::bytea, $19::bytea FROM ok
+  ON CONFLICT (tenant, id) DO NOTHING RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
+${INDEXED},
+${counted('SELECT tenant, type, active_month, $8, $9, $1::bigint, 1, 1, created_at FROM made')},
+entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
+  SELECT $1, $2, ($4::bigint[])[1], $6[1], ($5::bytea[])[1] FROM made WHERE cardinality($6) > 0)
+SELECT ${MADE} FROM n`;
 
 /**
  * Returns a statement that replaces tokens. Parameters: place, tenant id, data key, index key, then the lists: id,
@@ -160,6 +182,7 @@ SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}`;
 }
 
 export const TOKEN_CHANGES = named({
+  createToken: CREATE_ONE,
   createTokens: `${creating(OK)} FROM n`,
   /**
    * Creates one token. Further parameters: the fingerprint under each index key, now. Returns the columns of

@@ -73,9 +73,11 @@ function insertion(
     shared: deduplicate ? undefined : { key: owner.join(), id },
     row: [...clear, ...lastOf(token, indexes)],
     statements(chain, places, rows) {
-      const values = [...placeParameters(chain, places), ...owner, ...toColumns(rows)];
-      if (!deduplicate) return [[TOKEN_CHANGES.createTokens, values]];
-      return [[TOKEN_CHANGES.createTokenUnlessDuplicate, [...values, fingerprints, now]]];
+      const values = [...placeParameters(chain, places), ...owner];
+      if (deduplicate)
+        return [[TOKEN_CHANGES.createTokenUnlessDuplicate, [...values, ...toColumns(rows), fingerprints, now]]];
+      if (rows.length === 1) return [[TOKEN_CHANGES.createToken, [...values, ...rows.flat()]]];
+      return [[TOKEN_CHANGES.createTokens, [...values, ...toColumns(rows)]]];
     },
     read([rows], at) {
       const answer = rows?.[0];
