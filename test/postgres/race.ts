@@ -122,6 +122,7 @@ export function transactionOf(run: Run): Transaction {
   return {
     run,
     chain: ROOT_CHAIN,
+    entries: [],
     append: async () => ({ chain: ROOT_CHAIN, sequence: 0, link: NO_LINK }),
     record: nothing,
     lockOpenChains: nothing,

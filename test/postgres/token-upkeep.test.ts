@@ -173,6 +173,13 @@ describe('a sweep of applications', () => {
     expect(await store.authorityVersion()).not.toBe(version);
   });
 
+  it('keeps the authority if nothing has expired', async () => {
+    const version = await store.authorityVersion();
+    expect(await store.claimSweep(NOW + 1_000_000, 1000)).toBe(true);
+    expect(await store.removeExpired(0, 10, EXPIRY_RECORDER)).toBe(0);
+    expect(await store.authorityVersion()).toBe(version);
+  });
+
   it('runs after the sweep of tokens, earliest expiry first', async () => {
     const { id: tenant_id } = await addTenant(store);
     const [late, early] = [NOW, NOW - 1].map((expires_at) =>

@@ -96,11 +96,8 @@ export function subjectStatements(entries: readonly PlacedEntry[]): readonly Bou
 /** Limits the wait for a chain: a process that hangs keeps the lock of its chain. */
 const WAIT_SHORTLY = "SET LOCAL lock_timeout TO '1s'";
 
-/**
- * Returns the functions of a transaction that holds the lock of the chain, and the entries so far. `head` is the last
- * entry of the chain.
- */
-export function openTransaction(run: Run, head: AuditHead) {
+/** Returns a transaction that holds the lock of the chain, whose last entry is `head`. */
+export function openTransaction(run: Run, head: AuditHead): Transaction {
   const entries: PlacedEntry[] = [];
 
   async function append(drafts: readonly AuditDraft[], isRemoval?: boolean): Promise<AuditHead> {
@@ -115,9 +112,10 @@ export function openTransaction(run: Run, head: AuditHead) {
     return entries.at(-1) ?? head;
   }
 
-  const transaction: Transaction = {
+  return {
     run,
     chain: head.chain,
+    entries,
     append: (...drafts) => append(drafts),
     async record(draft, isRemoval) {
       await append([draft], isRemoval);
@@ -127,7 +125,6 @@ export function openTransaction(run: Run, head: AuditHead) {
       await Promise.all([run(WAIT_SHORTLY), run(LOCK_OPEN_CHAINS)]);
     },
   };
-  return { transaction, entries };
 }
 
 /** Resolves to the sequences of those entries that exist in a chain. */

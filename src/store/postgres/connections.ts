@@ -27,6 +27,8 @@ export interface Transaction {
   readonly run: Run;
   /** The chain of its entries and counters. */
   readonly chain: string;
+  /** The entries that it has written so far. */
+  readonly entries: readonly Place[];
   /** Appends entries to the chain, with their subjects. Does not write replies. Resolves to the end of the chain. */
   append(...drafts: readonly AuditDraft[]): Promise<AuditHead>;
   /**
@@ -121,8 +123,8 @@ export interface Connections {
   /** Runs `readSnapshot` for an inspection, whose statements may take hours. */
   inspectSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /**
-   * Runs a change alone, in the root chain, and stores a new authority version. No other such change of any process
-   * runs meanwhile.
+   * Runs a change alone, in the root chain. If it wrote an entry, stores a new authority version. No other such change
+   * of any process runs meanwhile.
    */
   change<T>(change: Change<T>): Promise<T>;
   /**

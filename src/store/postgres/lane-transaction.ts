@@ -167,9 +167,9 @@ export function runChange(client: SqlClient, chain: string, change: Change<unkno
     let done: Outcome;
     try {
       done = await orRollBack(client, async () => {
-        const opened = openTransaction(client.run, await begin(client, BEGIN_CHANGE, chain));
-        ({ entries } = opened);
-        return { state: 'done', result: await change(opened.transaction) };
+        const transaction = openTransaction(client.run, await begin(client, BEGIN_CHANGE, chain));
+        ({ entries } = transaction);
+        return { state: 'done', result: await change(transaction) };
       });
     } catch (error) {
       if (error instanceof PgError) throw error;

@@ -262,7 +262,7 @@ export function openLane(
       submit({
         async change(transaction) {
           const result = await change(transaction);
-          await transaction.run(TOUCH_AUTHORITY);
+          if (transaction.entries.length > 0) await transaction.run(TOUCH_AUTHORITY);
           return result;
         },
         onRoot: true,

@@ -33,7 +33,7 @@ export function soleConnection(client: SqlClient): Connections {
   }
 
   const change = <T>(work: Change<T>): Promise<T> =>
-    inLine(() => saved(async () => work(openTransaction(run, await readHead(run, ROOT_CHAIN)).transaction)));
+    inLine(() => saved(async () => work(openTransaction(run, await readHead(run, ROOT_CHAIN)))));
 
   const snapshot: Connections['readSnapshot'] = (query) => inLine(() => query(run));
 
