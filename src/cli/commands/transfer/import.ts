@@ -4,6 +4,7 @@ import { stringifyJson } from '../../../core/json/stringify.ts';
 import { readApiKey } from '../../credential.ts';
 import type { Finish } from '../../exit-codes.ts';
 import { addFlags, type Environment, FLAGS, type FlagValues, flag, readFlags, typedFlags } from '../../global-flags.ts';
+import { addExamples } from '../../help.ts';
 import { isSignalExit } from '../../interrupt.ts';
 import { createPrinter } from '../../output/print-result.ts';
 import { progressLine } from '../../output/progress-line.ts';
@@ -51,8 +52,6 @@ and --map the column of each member:
 The API key creates the tokens. The import skips a row if its id belongs to a token with the same contents, which the key must
 be able to reveal. Each run creates the rows without an id again, unless --resume names a journal. Rejected rows end the
 import with exit code 7.`;
-
-import { addExamples } from '../../help.ts';
 
 const MAX_REPORTED = 5;
 
