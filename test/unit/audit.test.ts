@@ -378,7 +378,8 @@ describe('the audit', () => {
     await reading;
   });
 
-  it('lets the calls beyond its limit wait for one write, not for that of later calls', async () => {
+  /** Returns an audit whose writes wait for `held`, with the number of rows of each write. */
+  async function heldAudit() {
     const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
     const memory = createMemoryStore();
     const held = Promise.withResolvers<void>();
@@ -388,23 +389,35 @@ describe('the audit', () => {
       await held.promise;
       await memory.appendAudit(drafts);
     };
-    const audit = createAudit({
-      store: { ...memory, appendAudit },
-      keyring,
-      clock: steppingClock(),
-      level: 'reveal',
-      strict: false,
-    });
+    const store = { ...memory, appendAudit };
+    const audit = createAudit({ store, keyring, clock: steppingClock(), level: 'reveal', strict: false });
     const event: AuditEvent = { action: 'getToken', status: 200, entities: ['first'], revealed: true };
-    const recorded = Array.from({ length: 1030 }, () => audit.record(event));
+    return { audit, held, writes, record: (count: number) => Array.from({ length: count }, () => audit.record(event)) };
+  }
+
+  it('lets the calls beyond its limit wait for one write, not for that of later calls', async () => {
+    const { audit, held, writes, record } = await heldAudit();
+    const recorded = record(1030);
     expect(recorded.filter((one) => one !== undefined)).toHaveLength(7);
     await vi.waitFor(() => expect(writes).toHaveLength(1));
-    expect(audit.record(event)).toBeUndefined();
+    expect(record(1)).toEqual([undefined]);
     held.resolve();
     await Promise.all(recorded);
     expect(writes).toEqual([2]);
     await audit.flush();
     expect(writes).toEqual([2, 1]);
+  });
+
+  it('begins to write at half of its limit, so that no call waits while the store keeps up', async () => {
+    vi.useFakeTimers();
+    onTestFinished(() => void vi.useRealTimers());
+    const { held, writes, record } = await heldAudit();
+    held.resolve();
+    for (let turn = 0; turn < 8; turn += 1) {
+      expect(record(500).every((one) => one === undefined)).toBe(true);
+      await vi.advanceTimersByTimeAsync(1);
+    }
+    expect(writes).toEqual([1, 1, 1, 1]);
   });
 
   it('returns the last events, newest first', async () => {

@@ -7,8 +7,8 @@ import { subjectsOf } from './audit-subjects.ts';
 import { createDenialWindow } from './denial-window.ts';
 import type { AuditDraft, AuditStore, IndexedSubject } from './ports.ts';
 
-/** The maximum number of events that `record` collects before it writes them. */
-const MAX_WAITING = 1024;
+/** The number of waiting events at which `record` begins to write them, and the number at which its calls wait. */
+const [ENOUGH, MAX_WAITING] = [512, 1024];
 const DELAY_MS = 50;
 /** The maximum number of records that the events of one row name, unless a single event names more. */
 const MAX_NAMED = 1_000;
@@ -76,8 +76,13 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     const own = { event, at };
     waiting.push(own);
     if (strict || failed || waiting.length >= MAX_WAITING) return recordNow(own);
-    timer ??= setTimeout(() => void writeWaiting().catch(() => undefined), DELAY_MS).unref();
+    if (waiting.length >= ENOUGH) writeSoon();
+    else timer ??= setTimeout(writeSoon, DELAY_MS).unref();
     return undefined;
+  }
+
+  function writeSoon(): void {
+    writeWaiting().catch(() => undefined);
   }
 
   async function recordNow(own: TimedEvent): Promise<void> {
