@@ -82,7 +82,8 @@ export async function openRaceTrack(url: string): Promise<RaceTrack> {
 }
 
 const unused = () => Promise.reject(new Error('not used here'));
-const UNUSED: Connections = {
+/** Connections whose reads and writes reject. */
+export const UNUSED: Connections = {
   read: unused,
   readSlow: unused,
   readSnapshot: unused,

@@ -1,7 +1,10 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { ResealedToken } from '../../src/core/maintenance-ports.ts';
 import type { ExpiryRecorder, KeyIds, Store, TokenRecord } from '../../src/core/ports.ts';
+import { Problem } from '../../src/core/problem.ts';
 import type { StoredReply } from '../../src/core/reply-ports.ts';
+import type { Row } from '../../src/store/postgres/sql-client.ts';
+import { sweepMethods } from '../../src/store/postgres/sweep-row.ts';
 import {
   addTenant,
   addToken,
@@ -14,11 +17,13 @@ import {
   indexes,
   MONTH,
   NOW,
+  nextId,
   sealed,
   tokenRecord,
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
 import { openTwoStores } from './open-stores.ts';
+import { UNUSED } from './race.ts';
 
 // Compare bytes by value, since the driver returns a Buffer.
 expect.addEqualityTesters([
@@ -137,6 +142,26 @@ describe('counters', () => {
     ]);
   });
 });
+
+describe('a sweep of tokens', () => {
+  it('removes no token if a row is damaged: nothing would handle the failure of a removal', async () => {
+    const { deleteToken, removeExpired } = sweepOf([tokenRow({ type: 1 }), tokenRow({ type: 99 })]);
+    await expect(removeExpired(NOW, 10, EXPIRY_RECORDER)).rejects.toMatchObject({ code: 'integrity_failure' });
+    expect(deleteToken).not.toHaveBeenCalled();
+  });
+});
+
+/** Returns the sweep of these rows, and its removal, which fails. */
+function sweepOf(rows: readonly Row[]) {
+  const deleteToken = vi.fn<Store['deleteToken']>(() => Promise.reject(new Problem('vault_busy')));
+  return { deleteToken, ...sweepMethods({ ...UNUSED, readSlow: async () => rows }, { deleteToken }) };
+}
+
+/** Returns a row of an expired token: its tenant, then its columns. */
+function tokenRow({ type }: { readonly type: number }): Row {
+  const [value, { id }] = [Buffer.from('sealed'), tokenRecord(nextId())];
+  return [nextId(), id, type, NOW - 1, NOW, 1, 1, 2, MONTH, value, value, value];
+}
 
 describe('a sweep of applications', () => {
   it('removes an application once, with its children and its stored replies, and changes the authority', async () => {

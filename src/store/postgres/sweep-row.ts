@@ -104,11 +104,12 @@ export function sweepMethods(
 
   /** Removes the earliest expired tokens that no other process changes meanwhile. */
   async function removeTokens(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
-    const removals = (await readSlow(EXPIRED_TOKENS, [now, limit])).map(([tenantId, ...columns]) => {
+    const expired = (await readSlow(EXPIRED_TOKENS, [now, limit])).map(([tenantId, ...columns]) => {
       const token = toTokenRecord(storedUuid(tenantId), columns);
-      const { tombstone, audit } = recorder.recordExpiry(token, now);
-      return deleteToken(tombstone, token.revision, audit);
+      return { ...recorder.recordExpiry(token, now), revision: token.revision };
     });
+    // Begin no removal before all rows are read: nothing would handle its failure after a damaged row.
+    const removals = expired.map(({ tombstone, revision, audit }) => deleteToken(tombstone, revision, audit));
     return (await Promise.all(removals)).filter(Boolean).length;
   }
 
