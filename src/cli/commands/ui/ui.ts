@@ -94,10 +94,11 @@ async function showConsole(
       for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => request(130));
     });
     const opens = flags.open !== false && canPrompt();
+    // Only the daemon keeps the process alive, so that a failure to listen ends it at once.
     const idle = setTimeout(() => {
       report(`nobody used the page for ${flags.idle ?? '30m'}`);
       stop();
-    }, idleMs);
+    }, idleMs).unref();
     // Use an operation that needs no permission but reads the store.
     const ready = async () => {
       const { status } = await client.call({ operation: 'listPermissions', apiKey: apiKeys[0], params: {}, query: [] });
