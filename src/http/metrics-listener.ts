@@ -50,7 +50,7 @@ export async function listenForMetrics(
       );
     }
   });
-  const chosen = await listenOnPort(server, host, port);
+  const chosen = await listenOnPort(server, host, port, 'choose another address for --metrics');
   isOwnHost = isLoopback(host) ? createHostCheck({ host, hostNames }, chosen) : () => true;
   return {
     url: `http://${urlHost(host)}:${chosen}${PATH}`,

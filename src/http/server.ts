@@ -57,10 +57,10 @@ export function useCertificate(
 
 /**
  * Listens on a port; the system chooses one if `port` is 0. Resolves to its number. Rejects with the fault
- * `address_in_use` or `usage`.
+ * `address_in_use`, whose default hint names --port, or `usage`.
  */
-export async function listenOnPort(server: Server, host: string, port: number): Promise<number> {
-  await listen(server, { host, port }, `port ${port} on ${host}`);
+export async function listenOnPort(server: Server, host: string, port: number, inUse?: string): Promise<number> {
+  await listen(server, { host, port }, `port ${port} on ${host}`, { inUse });
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('unreachable: a port has an address');
   return address.port;
@@ -79,7 +79,8 @@ export async function listenOnSocket(server: Server, path: string): Promise<void
   // `listen` creates the socket before it returns, so no other user can connect in between.
   const umask = process.umask(0o177);
   try {
-    const listening = listen(server, { path }, `the socket ${path}`);
+    const hint = 'name a path in an existing folder that the daemon can write';
+    const listening = listen(server, { path }, `the socket ${path}`, { hint });
     process.umask(umask);
     await listening;
   } finally {
@@ -94,7 +95,7 @@ export async function listenOnPassed(
   fd: number,
 ): Promise<{ readonly host: string; readonly port: number } | { readonly socket: string }> {
   const hint = 'write ListenStream= and no Accept= into the socket unit';
-  await listen(server, { fd }, 'the systemd socket', hint);
+  await listen(server, { fd }, 'the systemd socket', { hint });
   const address = server.address();
   if (address === null || typeof address === 'string') return { socket: pathOfSocket(fd) };
   return { host: address.address, port: address.port };
@@ -134,14 +135,14 @@ async function listen(
   server: Server,
   options: ListenOptions | { readonly fd: number },
   place: string,
-  hint?: string,
+  { hint, inUse }: { readonly hint?: string; readonly inUse?: string | undefined } = {},
 ): Promise<void> {
   server.listen(options);
   try {
     await once(server, 'listening');
   } catch (cause) {
     const { code } = cause as NodeJS.ErrnoException;
-    if (code === 'EADDRINUSE') throw new Fault('address_in_use', `${place} is in use`, { cause });
+    if (code === 'EADDRINUSE') throw new Fault('address_in_use', `${place} is in use`, { hint: inUse, cause });
     throw new Fault('usage', `cannot listen on ${place} (${code})`, { hint, cause });
   }
 }

@@ -116,10 +116,18 @@ describe('commands without an endpoint report their own failures', () => {
   it('a port in use: 8', async () => {
     const daemon = await startServe(place.cwd, ['--file', 'v.db', '--log', 'false']);
     const port = new URL(String(daemon.ready['url'])).port;
-    const ran = await place.vault(`serve --file v.db --port ${port}`);
+    const another = 'hint: choose another --port, or 0 for a free one\n';
+    const commands = [
+      [`serve --file v.db --port ${port}`, another],
+      [`ui --file v.db --no-open --port ${port}`, another],
+      [`serve --file v.db --port 0 --metrics 127.0.0.1:${port}`, 'hint: choose another address for --metrics\n'],
+    ] as const;
+    for (const [command, hint] of commands) {
+      const ran = await place.vault(command);
+      expect(ran).toMatchObject({ exitCode: 8, stdout: '' });
+      expect(ran.stderr).toBe(`vault: port ${port} on 127.0.0.1 is in use\n${hint}`);
+    }
     expect(await daemon.stop()).toBe(0);
-    expect(ran).toMatchObject({ exitCode: 8, stdout: '' });
-    expect(ran.stderr).toContain(`hint: choose another --port, or 0 for a free one\n`);
   });
 
   it('--key-out writes the API key only to the file', async () => {
