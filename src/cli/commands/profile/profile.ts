@@ -92,7 +92,7 @@ async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> 
     const prefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
     const cacert = flagValue(flags.cacert, env, FLAGS.daemon.cacert);
     return {
-      url: target.url,
+      url: absoluteUrl(target.url),
       ...(prefix !== undefined && { header_prefix: prefix }),
       ...(cacert !== undefined && { cacert: absolute('--cacert', cacert) }),
       ...keys,
@@ -153,6 +153,12 @@ function checkKeyCommand(command: string): string {
   throw new Fault('usage', `--key-command: a profile cannot store the relative path ${program}`, {
     hint: 'name the program by its absolute path, or by its name in PATH',
   });
+}
+
+/** Returns a daemon's URL with the absolute path of its socket, because a profile works in every folder. */
+function absoluteUrl(url: string): string {
+  const [, relative] = /^unix:([^/\\].*)$/.exec(url) ?? [];
+  return relative === undefined ? url : `unix:${path.resolve(relative)}`;
 }
 
 /** Returns the absolute path of a file, because a profile works in every folder. Throws the fault `usage` for `-`. */
