@@ -159,7 +159,7 @@ it('the table has every command with --file or --url', async () => {
 describe('a file that is not a vault', () => {
   it.each([
     ['none.db', 2, /there is no vault at .*none\.db\nhint: create a vault with `vault init/],
-    ['folder.db', 2, /folder\.db is a directory\nhint: make the vault a regular file/],
+    ['folder.db', 2, /folder\.db is a directory\nhint: name the file of the vault/],
     ['empty.db', 9, /empty\.db is empty\nhint: name a file that `vault init` created/],
     ['text.db', 9, /text\.db is not a vault\nhint: name a file that `vault init` created/],
   ])('%s', { timeout: 60_000 }, async (name, exitCode, said) => {

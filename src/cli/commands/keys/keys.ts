@@ -95,9 +95,12 @@ function namedSlot({ words, flags, read }: CommandLine): number | string {
 
 function parseSlot(text: string | undefined): number {
   if (text !== undefined && /^\d{1,2}$/.test(text)) return Number(text);
-  throw new Fault('usage', '--slot (VAULT_SLOT) must be the number of a slot', {
-    hint: 'list them with `vault keys list`',
-  });
+  const { slot, label } = REMOVE_FLAGS;
+  const fact =
+    text === undefined
+      ? `--slot (${slot.env}) or --label (${label.env}) must be given`
+      : `--slot (${slot.env}) must be the number of a slot`;
+  throw new Fault('usage', fact, { hint: 'list them with `vault keys list`' });
 }
 
 async function newCredential(values: FlagValues<typeof ADD_FLAGS>): Promise<NewCredential> {

@@ -72,8 +72,12 @@ function look(path: string): BigIntStats | undefined {
 }
 
 function assertSafe(path: string, found: BigIntStats): void {
-  if (found.isSymbolicLink()) throw new Fault('file_unsafe', `${path} is a symbolic link`);
-  if (found.isDirectory()) throw new Fault('file_unsafe', `${path} is a directory`);
+  if (found.isSymbolicLink()) {
+    throw new Fault('file_unsafe', `${path} is a symbolic link`, { hint: 'name the file that the link points to' });
+  }
+  if (found.isDirectory()) {
+    throw new Fault('file_unsafe', `${path} is a directory`, { hint: 'name the file of the vault' });
+  }
   if (!found.isFile()) throw new Fault('file_unsafe', `${path} is not a regular file`);
   // These values mean nothing on Windows, which stores owners and permissions elsewhere.
   const user = process.getuid?.();
