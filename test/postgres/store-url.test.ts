@@ -36,7 +36,7 @@ it.each([
     'postgres://a%40b@db/my%20cards',
     { user: 'a@b', database: 'my cards', shown: 'postgres://a%40b@db:5432/my%20cards' },
   ],
-  [`${URL}?schema=other_1`, { schema: 'other_1' }],
+  [`${URL}?schema=other_1`, { schema: 'other_1', shown: 'postgres://app@db:5432/cards?schema=other_1' }],
   [`${URL}?sslmode=verify-ca&sslrootcert=a/ca.pem`, { tls: 'verify-ca', sslrootcert: 'a/ca.pem' }],
   [
     `${URL}?sslcert=c&sslkey=k&passfile=p`,

@@ -81,7 +81,8 @@ async function open(store: StoreUrl, host: StoreHost, options: ConnectOptions): 
     socket.destroy();
     // A server without TLS answers one byte, and the driver reports no code.
     if (ssl !== false && answer === 1) {
-      throw new Fault('store_insecure', `${hostText(host)} offers no TLS`, { hint: 'set ssl = on in postgresql.conf' });
+      const hint = 'set ssl = on in postgresql.conf; on this machine, ?sslmode=disable also works';
+      throw new Fault('store_insecure', `${hostText(host)} offers no TLS`, { hint });
     }
     throw error;
   }
@@ -118,7 +119,7 @@ async function findPassword(
     const fits = wanted.every((value, at) => fields[at] === '*' || fields[at] === value);
     if (fits && fields[4] !== undefined) return fields[4];
   }
-  throw new Fault('store_refused', `${file} has no password for ${user} on ${host}:${port}`, {
+  throw new Fault('store_refused', `${file} has no password for ${user} on ${host}:${port}/${database}`, {
     hint: 'write one line host:port:database:user:password, or set PGPASSWORD',
   });
 }

@@ -20,7 +20,7 @@ export interface StoreUrl extends Readonly<Partial<Record<(typeof FILES)[number]
   readonly database: string;
   readonly schema: string;
   readonly tls: (typeof TLS_MODES)[number];
-  /** The text for messages: `postgres://user@host:port/database`. */
+  /** The text for messages: `postgres://user@host:port/database`, with a schema other than the default. */
   readonly shown: string;
 }
 
@@ -29,6 +29,7 @@ const HOST = /^(\[[\da-f:.]+\]|[^[\]:]+)(?::(\d{1,5}))?$/i;
 /** Matches IPv4 addresses of this machine. Commands on files load this module, so it does not import node:net. */
 const LOOPBACK = /^127(?:\.(?:\d|[1-9]\d|1\d\d|2[0-4]\d|25[0-5])){3}$/;
 const DEFAULT_PORT = 5432;
+const DEFAULT_SCHEMA = 'vault';
 /** PostgreSQL reserves names that start with `pg_`, and truncates longer names. */
 const SCHEMA_NAME = /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/;
 
@@ -44,7 +45,7 @@ export function parseStoreUrl(text: string, { insecure = false } = {}): StoreUrl
   if (database === '') refuse('names no database', EXAMPLE);
 
   const parameters = parametersOf(query);
-  const schema = parameters.get('schema') ?? 'vault';
+  const schema = parameters.get('schema') ?? DEFAULT_SCHEMA;
   if (!SCHEMA_NAME.test(schema)) refuse('has an unusable schema', 'use lower-case letters, digits and _');
   const tls = TLS_MODES.find((mode) => mode === (parameters.get('sslmode') ?? 'verify-full'));
   if (tls === undefined) {
@@ -54,7 +55,8 @@ export function parseStoreUrl(text: string, { insecure = false } = {}): StoreUrl
   if (parameters.has('sslcert') !== parameters.has('sslkey')) refuse('needs both sslcert and sslkey, or neither');
 
   const hosts = hostList.split(',').map(parseHost);
-  const shown = `postgres://${userInfo}@${hosts.map(hostText).join(',')}/${database}`;
+  const place = `postgres://${userInfo}@${hosts.map(hostText).join(',')}/${database}`;
+  const shown = schema === DEFAULT_SCHEMA ? place : `${place}?schema=${schema}`;
   if (tls === 'disable' && !insecure && !hosts.every(isLocal)) {
     const reason = 'is on another machine, and sslmode=disable sends everything in clear text';
     const hint = 'remove sslmode=disable, or pass --insecure-store';
