@@ -146,7 +146,10 @@ function steady(text: string): string {
 
 function pageNote(body: Json): string | undefined {
   const total = selectField(body, ['pagination', 'total_items']);
-  if (total === undefined) return undefined;
+  if (total === undefined) {
+    const next = selectField(body, ['pagination', 'next']);
+    return next === undefined ? undefined : `more follow: --start ${cellText(next)}`;
+  }
   const page = cellText(selectField(body, ['pagination', 'page_number']));
   const pages = cellText(selectField(body, ['pagination', 'total_pages']));
   return total === 0
