@@ -150,7 +150,7 @@ export const UPDATE_TOKEN = {
       propertyNames: METADATA.propertyNames,
       additionalProperties: { type: ['string', 'null'], maxLength: 1024, pattern: PLAIN_TEXT },
       maxProperties: 100,
-      description: 'A merge patch for the metadata. A member that is null is removed; null itself removes all members.',
+      description: 'A merge patch for the metadata. null removes the metadata, or one member of it.',
     },
     containers: {
       ...CONTAINERS,
