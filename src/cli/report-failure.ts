@@ -102,6 +102,8 @@ const USAGE_HINTS: Readonly<Record<string, string>> = {
   "unknown option '--api-key'": 'pass the key with --api-key-file or VAULT_API_KEY, not on the command line',
   "unknown option '--url'": 'this command uses no daemon; name a vault with --file (VAULT_FILE)',
   "unknown command 'version'": 'vault --version',
+  "unknown option '-v'": 'vault --version',
+  "unknown option '-V'": 'vault --version',
 };
 
 /** Matches the superfluous words in commander's message. A word may be a secret. */
@@ -116,7 +118,9 @@ function reportUsage(error: UsageError): ExitCode {
   const meant = Object.hasOwn(USAGE_HINTS, reported) ? USAGE_HINTS[reported] : undefined;
   // A flag with one dash has only one letter, so `-abc` needs a hint.
   const isOneDash = /^unknown option '-[^-'][^']+'$/.test(reported);
-  const dashes = isOneDash ? 'write long flags with two dashes, and put -- before an id that begins with -' : undefined;
+  const dashes = isOneDash
+    ? 'write long flags with two dashes, and put -- before an argument that begins with -'
+    : undefined;
   const near = suggestion?.replace(/^\(Did you mean (.*)\?\)$/, 'did you mean $1?');
   report(reported, meant ?? near ?? dashes ?? (error.code === 'commander.unknownCommand' ? 'vault help' : undefined));
   return 2;

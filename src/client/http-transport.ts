@@ -138,6 +138,6 @@ export function unreachable(url: string, why: string, cause?: unknown): Fault {
 
 export function notAVault(url: string, what: string): Fault {
   return new Fault('unreachable', `the server at ${url} is not a vault${what}`, {
-    hint: `${CHECK_URL}: another program listens at this address`,
+    hint: `${CHECK_URL}: another program listens at this address, or it needs https://`,
   });
 }
