@@ -57,7 +57,7 @@ export const defineExport = printing({
   help: HELP,
   examples: [
     'vault export --recipient KEY --out tokens.sealed',
-    'vault export --masked --plaintext --format csv --out masked.csv',
+    'vault export --masked --format csv --out masked.csv',
     'vault export --url http://127.0.0.1:8484 \\\n    --seal-passphrase-file phrase.txt --out tokens.sealed',
   ],
   work: exportTokens,
