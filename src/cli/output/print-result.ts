@@ -1,4 +1,5 @@
 import { Fault } from '../../core/fault.ts';
+import { parseJson } from '../../core/json/parse.ts';
 import {
   type Environment,
   FLAGS,
@@ -12,6 +13,7 @@ import { escapeInJson, stripFromLines } from './control-characters.ts';
 import type { ItemPrinter } from './print-items.ts';
 import { chooseShowing, renderResult, type Showing } from './render-result.ts';
 import { chooseFormat, type RenderOptions, type ResultView } from './result-view.ts';
+import { parsePath, selectField } from './select-field.ts';
 import { isTerminal, writeOut } from './standard-output.ts';
 
 /**
@@ -28,6 +30,7 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
     const { text, note } = await renderResult(bodyText, view, showing, options);
     await write(text);
     if (note !== undefined) report(note);
+    if (losesKey(bodyText, text, view)) report('the API key is not printed, and is shown only once', LOST_KEY);
   };
 }
 
@@ -73,6 +76,15 @@ function partOf(flags: GlobalFlags, env: Environment): { readonly field: string 
 
 /** The paths of an API key in results. */
 const KEY_PATHS: ReadonlySet<string | undefined> = new Set(['key', 'application.key']);
+
+const LOST_KEY = 'keep a key with --key-out FILE; `vault apps regenerate` or `vault tenant issue-key` creates another';
+
+/** Returns whether a result has an API key that the printed text leaves out, as with `--quiet`. */
+function losesKey(bodyText: string, text: string, { columns }: ResultView): boolean {
+  const path = columns.find((column) => KEY_PATHS.has(column));
+  const key = path === undefined ? undefined : selectField(parseJson(bodyText), parsePath(path));
+  return typeof key === 'string' && !text.includes(key);
+}
 
 /** Returns text that is safe on a terminal. Keeps a table, whose cells are already safe, with its colours. */
 function forTerminal(text: string, showing: Showing): string {

@@ -45,7 +45,8 @@ A seed file is YAML or JSON; \`vault seed schema\` prints its JSON Schema:
 The name of an item is the id of its token. The API key must belong to a management application. The application \`seed: NAME\`,
 which the first apply makes, creates the tokens. A second apply changes nothing, and no apply changes an item that the seed did
 not make.
-An apply prints the API keys that it makes. With --seed, later applies print a key again until the key is regenerated.
+With --out or --out-file, an apply prints the API keys that it makes. With --seed, later applies print a key again until the key
+is regenerated.
 Applications need --file with --seed, because a daemon creates random ids and keys. \`vault serve --dev --seed-file FILE --seed N\`
 and \`vault exec --seed-file FILE --seed N\` create the same ids and keys on every machine.
 
@@ -66,6 +67,8 @@ function allowKnownKeys({ file }: VaultPlace, isTyped: boolean): void {
   }
   report('--seed makes predictable API keys: keep no secrets in this vault');
 }
+
+const LOST_KEYS = 'pass --out or --out-file with the first apply; `vault apps regenerate` creates other keys';
 
 /** `vault seed apply`: makes the tenant, applications and tokens match seed files, in a file or through a daemon. */
 export const defineSeedApply = printing({
@@ -90,11 +93,15 @@ async function apply({ words, flags, env, read }: CommandLine): Promise<object |
     const work = async () => {
       const applied = await applySeed(client, apiKey, document, { prune, dryRun, random, noNewApps });
       const text = out === undefined ? '' : printIds(out.format, seededIds(applied, document));
-      return { text, result: seedSummary(applied, dryRun) };
+      const hasKeys = [...applied.apps.values()].some(({ key }) => key !== undefined);
+      return { text, hasKeys, result: seedSummary(applied, dryRun) };
     };
     if (out?.file !== undefined) return withOutFile({ ...out, file: out.file }, document, work);
-    const { text, result } = await work();
-    if (out === undefined) return result;
+    const { text, hasKeys, result } = await work();
+    if (out === undefined) {
+      if (hasKeys && random === undefined) report('the API keys are not printed, and are shown only once', LOST_KEYS);
+      return result;
+    }
     const { created, changed, unchanged, removed } = result;
     report(`${created} created, ${changed} changed, ${unchanged} unchanged, ${removed} removed`);
     await writeOut(text);
