@@ -19,7 +19,7 @@ const TOKEN_OR_APPLICATION_ID = { type: 'string', minLength: 1, maxLength: 400, 
 
 const ENTITY_TYPE = { type: 'string', enum: ['token', 'application', 'tenant', 'vault'] } as const;
 
-const DATE = { type: 'string', minLength: 10, maxLength: 64 } as const;
+const DATE = { type: 'string', minLength: 1, maxLength: 64 } as const;
 
 /** A log entry: an event and one of its entities. */
 const LOG_ENTRY = {
