@@ -82,7 +82,7 @@ it.runIf(POSIX)('an interrupted import prints what it created and how to continu
   child.kill('SIGINT');
   const { exitCode, stderr } = await ended;
   expect(exitCode).toBe(130);
-  expect(stderr).toMatch(/^vault: the import was interrupted: \d+ created, 0 already existed, 0 refused$/m);
+  expect(stderr).toMatch(/^vault: the import was interrupted: \d+ created, 0 already existed, 0 rejected$/m);
   expect(stderr).toMatch(/^hint: .*--resume journal/m);
 });
 

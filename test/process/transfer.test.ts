@@ -99,7 +99,7 @@ it('moves sealed tokens from one vault to another, and names refused rows', {
     exitCode: 7,
     stdout: '{"created":2,"skipped":0,"failed":1}\n',
     stderr:
-      'vault: 2 created, 0 already existed, 1 refused\n' +
+      'vault: 2 created, 0 already existed, 1 rejected\n' +
       'hint: errors.ndjson lists the failed rows; correct those rows and import them as a separate file\n',
   });
   const [refused] = readFileSync(inside('errors.ndjson'), 'utf8')
@@ -206,13 +206,13 @@ it('reports how many rows were created, refused and left', { timeout: 90_000 }, 
   const refused = await vault(file, ['import', 'rows.ndjson'], { VAULT_API_KEY: 'wrong' });
   expect(refused).toMatchObject({
     exitCode: 4,
-    stderr: expect.stringContaining('0 created, 0 already existed, 0 refused, 40 left'),
+    stderr: expect.stringContaining('0 created, 0 already existed, 0 rejected, 40 left'),
   });
   const readOnly = await keyWith(file, 'token:read');
   const denied = await vault(file, ['import', 'rows.ndjson'], { VAULT_API_KEY: readOnly });
   expect(denied).toMatchObject({
     exitCode: 5,
-    stderr: expect.stringContaining('0 created, 0 already existed, 0 refused, 40 left'),
+    stderr: expect.stringContaining('0 created, 0 already existed, 0 rejected, 40 left'),
   });
   expect(denied.stderr).toContain('token:create');
   expect(await vault(file, ['import', 'rows.ndjson'])).toMatchObject(rows(40));
@@ -228,7 +228,7 @@ it('reports how many rows were created, refused and left', { timeout: 90_000 }, 
   const some = await vault(file, ['import', 'cards.ndjson'], { VAULT_API_KEY: creator });
   expect(some).toMatchObject({ exitCode: 7, stdout: '{"created":2,"skipped":0,"failed":1}\n' });
   expect(some.stderr).toContain('line 2: The application does not hold the permission token:update.');
-  expect(some.stderr).toContain('2 created, 0 already existed, 1 refused');
+  expect(some.stderr).toContain('2 created, 0 already existed, 1 rejected');
   expect(await vault(file, ['tokens', 'get', 'card-2'])).toMatchObject({ exitCode: 3 });
   expect(await vault(file, ['import', 'cards.ndjson'])).toMatchObject({
     stdout: '{"created":1,"skipped":2,"failed":0}\n',
@@ -240,7 +240,7 @@ it('reports how many rows were created, refused and left', { timeout: 90_000 }, 
   expect(wrong).toMatchObject({ exitCode: 7, stdout: '{"created":1,"skipped":0,"failed":1}\n' });
   expect(wrong.stderr).toContain('vault: line 1: foo: is not a known member\n');
   const again = await vault(file, ['import', 'wrong.ndjson', '--resume', 'wrong.journal']);
-  expect(again.stderr).toContain('vault: 1 row was refused in earlier runs\n');
+  expect(again.stderr).toContain('vault: 1 row was rejected in earlier runs\n');
 
   // Stop the daemon during an import.
   const daemon = await startServe(cwd, ['--file', file, '--log', 'false']);
@@ -255,7 +255,7 @@ it('reports how many rows were created, refused and left', { timeout: 90_000 }, 
   await daemon.stop();
   const stopped = await running;
   expect(stopped.exitCode).toBe(8);
-  const [, created, left] = /: (\d+) created, 0 already existed, 0 refused, (\d+) left/.exec(stopped.stderr) ?? [];
+  const [, created, left] = /: (\d+) created, 0 already existed, 0 rejected, (\d+) left/.exec(stopped.stderr) ?? [];
   expect(Number(created)).toBeGreaterThanOrEqual(2_000);
   expect(Number(created) + Number(left)).toBe(20_000);
   expect(stopped.stderr).toContain('--resume journal');
@@ -284,7 +284,7 @@ it('reports what to correct when the file cannot be imported', { timeout: 60_000
   const stopped = await importing('half.csv', half);
   expect(stopped.exitCode).toBe(7);
   expect(stopped.stderr).toContain(
-    'the import stopped: 2 created, 0 already existed, 0 refused, the rest not imported\n',
+    'the import stopped: 2 created, 0 already existed, 0 rejected, the rest not imported\n',
   );
   expect(stopped.stderr).toContain('hint: correct it, then run again: finished rows with an id');
   const resumed = await importing('half.csv', half, [...MAP, '--resume', 'j']);

@@ -30,7 +30,7 @@ const IMPORT_FLAGS = {
     'VAULT_IMPORT_FORMAT',
   ),
   type: flag('--type <type>', 'the token type of the rows of a CSV', 'VAULT_IMPORT_TYPE'),
-  errors: flag('--errors <path>', 'a new file for refused rows, one JSON line each', 'VAULT_IMPORT_ERRORS'),
+  errors: flag('--errors <path>', 'a new file for rejected rows, one JSON line each', 'VAULT_IMPORT_ERRORS'),
   resume: flag('--resume <path>', 'a journal; the same journal resumes a stopped import', 'VAULT_IMPORT_RESUME'),
 };
 
@@ -64,7 +64,7 @@ export function defineImport(command: Command, finish: Finish): void {
   addExamples(command, [
     'vault import tokens.sealed --identity secret',
     'vault import cards.csv --type card --map number=pan --map metadata.customer=id',
-    'vault import tokens.ndjson --resume import.journal --errors refused.ndjson',
+    'vault import tokens.ndjson --resume import.journal --errors rejected.ndjson',
   ]);
   command.action(async (path: string) => {
     const flags = typedFlags<CsvFlags>(command);

@@ -11,7 +11,7 @@ import type { RowError } from './send-row.ts';
 import { TransferRefused } from './transfer-refused.ts';
 
 /**
- * Creates a file (0600) for refused rows. Each row has one JSON line with its position and its error, but without its
+ * Creates a file (0600) for rejected rows. Each row has one JSON line with its position and its error, but without its
  * values. `add` resolves when its line is in the file, so that a killed run keeps the line.
  */
 export async function openErrorFile(path: string) {
@@ -61,7 +61,7 @@ export function reportEnding(ending: ImportEnding, circumstances: Circumstances)
     report(words.join(', '), `${named}; correct those rows and import them as a separate file`);
   }
   const rows = before === 1 ? '1 row was' : `${before} rows were`;
-  if (before > 0) report(`${rows} refused in earlier runs`, 'correct those rows and import them as a separate file');
+  if (before > 0) report(`${rows} rejected in earlier runs`, 'correct those rows and import them as a separate file');
   return exitCode;
 }
 
@@ -71,7 +71,7 @@ export function reportInterrupt(counts: Readonly<ImportCounts>, journal: string 
 }
 
 function countWords({ created, skipped, failed }: Readonly<ImportCounts>): string[] {
-  return [`${created} created`, `${skipped} already existed`, `${failed} refused`];
+  return [`${created} created`, `${skipped} already existed`, `${failed} rejected`];
 }
 
 function reportStop(stoppedBy: unknown, env: Environment): ExitCode {
