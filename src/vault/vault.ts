@@ -30,7 +30,9 @@ import { systemRandom } from './system-random.ts';
 import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
 import type { WriteRelay } from './write-relay.ts';
 
-const SWEEP_BATCH = 500;
+/** The maximum number of expired records that a store removes at once. It holds them in memory. */
+const EXPIRED_BATCH = 100;
+const REPLY_BATCH = 500;
 /** The maximum number of updates per minute in which an application sets expressions of tokens that it cannot read. */
 const UNREAD_A_MINUTE = 100;
 /** The maximum number of creates per minute that return an application tokens that it cannot read. */
@@ -317,8 +319,8 @@ export function composeVault(parts: VaultParts): Vault {
     await world.activity.flush();
     await timekeeper?.keep();
     const now = () => world.clock.settled();
-    await inBatches(SWEEP_BATCH, () => store.removeOldReplies(now(), SWEEP_BATCH));
-    return inBatches(SWEEP_BATCH, () => store.removeExpired(now(), SWEEP_BATCH, expiryRecorder));
+    await inBatches(REPLY_BATCH, () => store.removeOldReplies(now(), REPLY_BATCH));
+    return inBatches(EXPIRED_BATCH, () => store.removeExpired(now(), EXPIRED_BATCH, expiryRecorder));
   }
 
   return {

@@ -36,9 +36,6 @@ function expiries(aggregate: 'min' | 'max', condition: string): string {
 const LATEST = `SELECT max(at) FROM (${expiries('max', '<= $1')}) e`;
 const NEXT = `SELECT min(at) FROM (${expiries('min', '> $1')}) e`;
 
-/** The maximum number of expired records that one step removes. */
-const SWEEP_BATCH = 100;
-
 /** The number of rows of a removed tenant that one transaction removes from a table. */
 const PURGE_BATCH = 1000;
 
@@ -102,22 +99,6 @@ export function sweepMethods(
 ) {
   let authority: Promise<string> | undefined;
 
-  /** Removes the earliest expired tokens that no other process changes meanwhile. */
-  async function removeTokens(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
-    const expired = (await readSlow(EXPIRED_TOKENS, [now, limit])).map(([tenantId, ...columns]) => {
-      const token = toTokenRecord(storedUuid(tenantId), columns);
-      return { ...recorder.recordExpiry(token, now), revision: token.revision };
-    });
-    // Begin no removal before all rows are read: nothing would handle its failure after a damaged row.
-    const removals = expired.map(({ tombstone, revision, audit }) => deleteToken(tombstone, revision, audit));
-    return (await Promise.all(removals)).filter(Boolean).length;
-  }
-
-  async function sweep(now: Instant, limit: number, recorder: ExpiryRecorder): Promise<number> {
-    const removed = await removeTokens(now, limit, recorder);
-    return removed + (await change((transaction) => removeApplications(transaction, now, limit - removed, recorder)));
-  }
-
   return {
     authorityVersion() {
       // All callers of one turn share a query. Send it after the last call, so that each caller sees every change that
@@ -147,17 +128,18 @@ export function sweepMethods(
 
     nextExpiry: async (now) => optionalInstant(firstValue(await read(NEXT, [now]))),
 
-    async removeExpired(now, limit, expiryRecorder) {
-      let removed = 0;
-      while (removed < limit) {
-        const batch = Math.min(SWEEP_BATCH, limit - removed);
-        const count = await sweep(now, batch, expiryRecorder);
-        removed += count;
-        if (count < batch) break;
-      }
+    async removeExpired(now, limit, recorder) {
+      const removals = (await readSlow(EXPIRED_TOKENS, [now, limit])).map(([tenantId, ...columns]) => {
+        const token = toTokenRecord(storedUuid(tenantId), columns);
+        const { tombstone, audit } = recorder.recordExpiry(token, now);
+        return deleteToken(tombstone, token.revision, audit);
+      });
+      // Another process may change or remove a token meanwhile.
+      const removed = (await Promise.all(removals)).filter(Boolean).length;
+      const ended = await change((transaction) => removeApplications(transaction, now, limit - removed, recorder));
       await sweepChains();
       while (await changeTokens(purgeTokens));
-      return removed;
+      return removed + ended;
     },
   } satisfies Partial<Store>;
 }

@@ -20,9 +20,6 @@ import { tokenIndex } from './tables/token-index.ts';
 import { tokenLists } from './tables/token-lists.ts';
 import { isExpired, tokenRows } from './tables/token-rows.ts';
 
-/** The maximum number of expired records that one transaction removes. */
-const SWEEP_BATCH = 100;
-
 /**
  * Returns the store in one SQLite file. Each method is one read or one transaction of its session; the modules of the
  * tables do the work. Other processes may have the same file open: the next call sees their commits.
@@ -200,16 +197,7 @@ export function sqliteStore(session: Session): FileStore {
     findUnlogged: (_chain, rows) => session.readSnapshot(() => audits.findUnlogged(rows)),
     countLogIndex: (_chain, upTo) => session.read(() => audits.countLog(upTo)),
 
-    async removeExpired(now, limit, expiryRecorder) {
-      let removed = 0;
-      while (removed < limit) {
-        const batch = Math.min(SWEEP_BATCH, limit - removed);
-        const count = await session.write('removed', () => sweep(now, batch, expiryRecorder));
-        removed += count;
-        if (count < batch) break;
-      }
-      return removed;
-    },
+    removeExpired: (...query) => session.write('removed', () => sweep(...query)),
     removeOldReplies: (now, limit) => session.write('removed', () => replies.removeOld(now, limit)),
     async claimSweep(now, interval) {
       // Read first: most callers do not get the claim, and a read needs no commit.
