@@ -2,9 +2,9 @@ import { MAX_TOTAL } from '../../contract/page.ts';
 import type { Store, TokenFilter } from '../../core/ports.ts';
 import type { FoundPage, ScanSlice, WalkSlice } from '../../core/scan-ports.ts';
 import type { Fragment } from '../rows/fragment.ts';
-import { storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
+import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { type TokenQuery, toQuery, weightOf } from '../rows/token-query.ts';
-import { storedTokenType } from '../rows/type-codes.ts';
+import { usageOf } from '../rows/token-usage.ts';
 import { type Connections, PLAN_BY_ORDER, type Run } from './connections.ts';
 import { type Row, toBound } from './sql-client.ts';
 import { planTokens, planWalk, readWeights, type Weights, weigh } from './token-plan.ts';
@@ -98,13 +98,7 @@ export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnaps
           run(EXPIRED, [tenant, now]),
           run(ACTIVE, [tenant, month]),
         ]);
-        const gone = new Map(expired.map(([type, tokens]) => [type, storedNumber(tokens)]));
-        const types = counts.map(([type, live, last]) => ({
-          type: storedTokenType(type),
-          count: storedNumber(live) - (gone.get(type) ?? 0),
-          last_created_at: storedInstant(last),
-        }));
-        return { types, active: storedNumber(active?.[0]) };
+        return { types: usageOf(counts, expired), active: storedNumber(active?.[0]) };
       }),
   } satisfies Partial<Store>;
 }

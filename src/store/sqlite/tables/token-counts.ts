@@ -1,6 +1,6 @@
 import type { Instant, KeyIds, TenantUsage, TokenRecord } from '../../../core/ports.ts';
-import { tokenType } from '../../rows/columns.ts';
-import { isStorableText, storedInstant } from '../../rows/stored-value.ts';
+import { isStorableText } from '../../rows/stored-value.ts';
+import { usageOf } from '../../rows/token-usage.ts';
 import { TOKEN_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import type { TenantRows } from './tenant-rows.ts';
@@ -31,12 +31,11 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
   const markToken = rows<[number, number, string, number]>(
     'UPDATE token SET active_month = ? WHERE tenant = +? AND id = +? AND active_month < ?',
   );
-  const counts = rows<[number], Readonly<Record<'type' | 'live' | 'last_created_at', number>>>(
-    `SELECT type, sum(count) AS live, max(at) AS last_created_at FROM counter WHERE tenant = +? AND type > 0 GROUP BY type`,
+  const counts = lists<[number], readonly unknown[]>(
+    'SELECT type, sum(count), max(at) FROM counter WHERE tenant = +? AND type > 0 GROUP BY type',
   );
-  const expired = lists<[number, number], readonly [type: number, tokens: number]>(
-    `SELECT type, count(*) AS tokens FROM token INDEXED BY token_expiry
-       WHERE expires_at <= ? AND tenant = +? GROUP BY type`,
+  const expired = lists<[number, number], readonly unknown[]>(
+    'SELECT type, count(*) FROM token INDEXED BY token_expiry WHERE expires_at <= ? AND tenant = +? GROUP BY type',
   );
   const activeIn = value<[number, number], number>(
     'SELECT count FROM counter WHERE tenant = +? AND type = 0 AND month = +?',
@@ -81,14 +80,7 @@ export function tokenCounts(connection: Connection, tenants: TenantRows) {
     usage(tenantId: string, month: number, now: Instant): TenantUsage {
       const tenant = tenants.find(tenantId);
       if (tenant === undefined) return { types: [], active: 0 };
-      const gone = new Map(expired().all(now, tenant));
-      const types = counts()
-        .all(tenant)
-        .map((row) => ({
-          type: tokenType.read(row.type),
-          count: row.live - (gone.get(row.type) ?? 0),
-          last_created_at: storedInstant(row.last_created_at),
-        }));
+      const types = usageOf(counts().all(tenant), expired().all(now, tenant));
       return { types, active: activeIn().get(tenant, month) ?? 0 };
     },
   };
