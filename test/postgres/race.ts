@@ -126,7 +126,6 @@ export function transactionOf(run: Run): Transaction {
     entries: [],
     append: async () => ({ chain: ROOT_CHAIN, sequence: 0, link: NO_LINK }),
     record: nothing,
-    lockOpenChains: nothing,
   };
 }
 

@@ -69,6 +69,8 @@ describe.each(MEMBERS)('a %s', (_, memberFor) => {
       at: NOW,
       sealed: sealed('entry'),
       link: LINK,
+      draft: ENTRY,
+      isRemoval: false,
       ...place,
     };
     const sent = member

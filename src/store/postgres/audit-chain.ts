@@ -35,19 +35,11 @@ export const CHAIN = named({
       LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = s.blind OFFSET 0) r))`,
 });
 
-/** Waits for the writes of all processes. Run it after the lock of the root, so that it sees all earlier chains. */
 export const LOCK_OPEN_CHAINS = 'SELECT 1 FROM vault.chain WHERE closed_at IS NULL ORDER BY chain FOR UPDATE';
 
 const FIND_WRITTEN = `SELECT s.sequence FROM unnest($2::bigint[], $3::bytea[]) s (sequence, link), ${ENTRY_OF_S}`;
 const INSERT = `INSERT INTO vault.audit (chain, sequence, at, sealed, link)
     SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[])`;
-
-/** An entry with its place in a chain. Every write locks the row of its chain. */
-export interface PlacedEntry extends Place {
-  readonly draft: AuditDraft;
-  /** Whether the entry empties the replies that show its record. */
-  readonly isRemoval: boolean;
-}
 
 /** Identifies an entry in its chain. */
 export type EntryKey = Pick<Place, 'sequence' | 'link'>;
@@ -71,7 +63,7 @@ export async function readHead(run: Run, chain: string): Promise<AuditHead> {
 }
 
 /** Returns the place of an entry after `head`. Throws the errors of the draft's `link`. */
-export function placeAfter(head: AuditHead, draft: AuditDraft, isRemoval = false): PlacedEntry {
+export function placeAfter(head: AuditHead, draft: AuditDraft, isRemoval = false): Place {
   const { chain, link: previous } = head;
   const sequence = head.sequence + 1;
   const { at, sealed } = draft;
@@ -82,7 +74,7 @@ export function placeAfter(head: AuditHead, draft: AuditDraft, isRemoval = false
  * Returns the statements that index the subjects of entries of one chain, and empty the replies that show a removed
  * record.
  */
-export function subjectStatements(entries: readonly PlacedEntry[]): readonly Bound[] {
+export function subjectStatements(entries: readonly Place[]): readonly Bound[] {
   const subjects = entries.flatMap(({ sequence, link, draft, isRemoval }) =>
     draft.subjects.map(({ n, blind }) => ({ sequence, link, blind: blindText(blind), n, isRemoval })),
   );
@@ -93,12 +85,9 @@ export function subjectStatements(entries: readonly PlacedEntry[]): readonly Bou
   return [...(subjects.length > 0 ? [added] : []), ...(removed.length > 0 ? [emptied] : [])];
 }
 
-/** Limits the wait for a chain: a process that hangs keeps the lock of its chain. */
-const WAIT_SHORTLY = "SET LOCAL lock_timeout TO '1s'";
-
 /** Returns a transaction that holds the lock of the chain, whose last entry is `head`. */
 export function openTransaction(run: Run, head: AuditHead): Transaction {
-  const entries: PlacedEntry[] = [];
+  const entries: Place[] = [];
 
   async function append(drafts: readonly AuditDraft[], isRemoval?: boolean): Promise<AuditHead> {
     const from = entries.length;
@@ -121,10 +110,15 @@ export function openTransaction(run: Run, head: AuditHead): Transaction {
       await append([draft], isRemoval);
       await insertReply(run, draft);
     },
-    async lockOpenChains() {
-      await Promise.all([run(WAIT_SHORTLY), run(LOCK_OPEN_CHAINS)]);
-    },
   };
+}
+
+/**
+ * Waits for the writes of all processes; later ones wait for this transaction. Call it under the lock of the root, so
+ * that it sees all earlier chains. Limits the wait, because a process that hangs keeps the lock of its chain.
+ */
+export async function lockOpenChains(run: Run): Promise<void> {
+  await Promise.all([run("SET LOCAL lock_timeout TO '1s'"), run(LOCK_OPEN_CHAINS)]);
 }
 
 /** Resolves to the sequences of those entries that exist in a chain. */

@@ -36,8 +36,6 @@ export interface Transaction {
    * `write_conflict` if the idempotency key already has a reply.
    */
   record(draft: AuditDraft, isRemoval?: boolean): Promise<void>;
-  /** Waits for the writes of all processes, and keeps them waiting until the end. Only the root chain may do this. */
-  lockOpenChains(): Promise<void>;
 }
 
 /** The work of a transaction. */
@@ -53,15 +51,13 @@ export class Undo<T> extends Error {
   }
 }
 
-/** The place of an audit entry, made before the entry is written. */
-export interface Place {
-  readonly chain: string;
-  readonly sequence: number;
+/** The place of an audit entry, made before the entry is written. Every write locks the row of its chain. */
+export interface Place extends AuditHead, Pick<AuditDraft, 'at' | 'sealed'> {
   /** The link of the previous entry. */
   readonly previous: Uint8Array;
-  readonly at: number;
-  readonly sealed: Uint8Array;
-  readonly link: Uint8Array;
+  readonly draft: AuditDraft;
+  /** Whether the entry empties the replies that show its record. */
+  readonly isRemoval: boolean;
 }
 
 /** The first six parameters of a statement that writes entries at consecutive places, or none. */
@@ -88,10 +84,10 @@ export interface LaneMember<T> {
    */
   readonly mayRefuse?: boolean | undefined;
   /**
-   * The result if the entry was written but the answers were lost with the connection. If `written` is absent, the
-   * caller receives `write_unsettled`. A member without an entry may run twice.
+   * The result if the entry was written but the answers were lost with the connection. A member without an entry runs
+   * twice then.
    */
-  readonly written?: T;
+  readonly written: T;
   /**
    * Present if the member can share its statements with neighbours of the same key, which halves the work of the
    * server. Two members with the same `id`, which names the record that they write, share no statement.

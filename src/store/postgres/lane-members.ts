@@ -1,8 +1,8 @@
 import type { AuditHead } from '../../core/audit/ports.ts';
 import type { Scalar } from '../rows/fragment.ts';
 import { isStorableText } from '../rows/stored-value.ts';
-import { type PlacedEntry, placeAfter } from './audit-chain.ts';
-import type { Answers, Bound, LaneMember, Run, Transaction } from './connections.ts';
+import { placeAfter } from './audit-chain.ts';
+import type { Answers, Bound, LaneMember, Place, Run, Transaction } from './connections.ts';
 import { listsOf, named } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
@@ -21,7 +21,7 @@ export const LOCKS = named({
 /** A member of a group with its entry and its statements. */
 export interface Prepared {
   readonly member: LaneMember<unknown>;
-  readonly entry?: PlacedEntry | undefined;
+  readonly entry?: Place | undefined;
   /** Present if the entry could not be linked. The member then has no entry and no statements. */
   readonly failure?: { readonly error: unknown };
   /** Members that share a statement have the same array. */
@@ -42,7 +42,7 @@ interface Sharing {
   /** The length of the values that still fit. */
   room: number;
   readonly ids: Set<string>;
-  readonly places: PlacedEntry[];
+  readonly places: Place[];
   readonly rows: (readonly Scalar[])[];
   readonly bound: Bound[];
 }
@@ -119,7 +119,7 @@ export function prepare(members: readonly LaneMember<unknown>[], chain: string, 
   let last = head;
   const prepared = members.map((member): Prepared => {
     const { audit, isRemoval, shared: { key, id = '' } = {}, row = [] } = member;
-    let entry: PlacedEntry | undefined;
+    let entry: Place | undefined;
     try {
       entry = last && audit && placeAfter(last, audit, isRemoval);
     } catch (error) {

@@ -6,16 +6,11 @@ import { locksOf, type Prepared, prepare, sendAll } from './lane-members.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 
-/**
- * The outcome of a task in a transaction. `again`: the task changed nothing and must run again. `hasChanged` is false
- * if a member wrote no entry.
- */
-export type Outcome = { readonly hasChanged?: boolean } & (
-  | { readonly state: 'done'; readonly result: unknown }
-  | { readonly state: 'refused'; readonly error: unknown }
-  | { readonly state: 'again' }
-  | { readonly state: 'unsettled' }
-);
+/** The outcome of a task in a transaction. `hasChanged` is false if a member wrote no entry. */
+export type Outcome = { readonly hasChanged?: boolean } & ({ readonly result: unknown } | { readonly error: unknown });
+
+/** The outcomes of all tasks. It is undefined for a task that changed nothing and must run again. */
+export type Outcomes = readonly (Outcome | undefined)[];
 
 /** Thrown when the connection was lost after COMMIT was sent. The entries may or may not exist. */
 export class CommitLost extends Error {
@@ -23,7 +18,7 @@ export class CommitLost extends Error {
   readonly chain: string;
   readonly entries: readonly EntryKey[];
   /** Returns the outcomes, given the sequences of the entries that were written. */
-  readonly settle: (written: ReadonlySet<number>) => readonly Outcome[];
+  readonly settle: (written: ReadonlySet<number>) => Outcomes;
 
   constructor(cause: PgError, { chain, entries, settle }: Pick<CommitLost, 'chain' | 'entries' | 'settle'>) {
     super('the answer to COMMIT was lost', { cause });
@@ -34,8 +29,8 @@ export class CommitLost extends Error {
 }
 
 /** The outcomes of the tasks of a committed transaction, in their order. */
-export interface Committed {
-  readonly outcomes: readonly Outcome[];
+interface Committed {
+  readonly outcomes: Outcomes;
   /** The last entry of the chain, if the transaction wrote one. */
   readonly head: AuditHead | undefined;
   /** Whether the chain did not end where the process expected, so that no entry was written. */
@@ -102,21 +97,19 @@ function outcomeOf(
   { member, entry, at, failure }: Prepared,
   answers: PromiseSettledResult<Answers> | undefined,
   written?: ReadonlySet<number>,
-): Outcome {
-  if (failure !== undefined) return { state: 'refused', error: failure.error };
+): Outcome | undefined {
+  if (failure !== undefined) return failure;
   if (written !== undefined) {
     // If its entry was not written, the member changed nothing. A member without an entry may run twice.
-    if (entry === undefined || !written.has(entry.sequence)) return { state: 'again' };
-    if (answers?.status !== 'fulfilled') {
-      return 'written' in member ? { state: 'done', result: member.written } : { state: 'unsettled' };
-    }
+    if (entry === undefined || !written.has(entry.sequence)) return undefined;
+    if (answers?.status !== 'fulfilled') return { result: member.written };
   }
   try {
     if (answers?.status === 'rejected') throw answers.reason;
     const { isHead, hasChanged, result } = member.read(answers?.value ?? [], at);
-    return isHead ? { state: 'done', result, hasChanged } : { state: 'again', hasChanged: false };
+    return isHead ? { result, hasChanged } : undefined;
   } catch (error) {
-    return { state: 'refused', error, hasChanged: false };
+    return { error, hasChanged: false };
   }
 }
 
@@ -150,7 +143,7 @@ export function runGroup(client: SqlClient, members: readonly LaneMember<unknown
       const outcomes = settle();
       const first = prepared.findIndex(({ entry }) => entry !== undefined);
       const last = prepared.findLast(({ entry }, at) => entry !== undefined && outcomes[at]?.hasChanged === true);
-      return { outcomes, head: last?.entry, isAstray: outcomes[first]?.state === 'again' };
+      return { outcomes, head: last?.entry, isAstray: first >= 0 && outcomes[first] === undefined };
     }
     if (isLost(committed)) throw new CommitLost(committed, { chain, entries, settle });
     const failures = [...locked, ...answers, ...indexed].flatMap((each) =>
@@ -169,20 +162,18 @@ export function runChange(client: SqlClient, chain: string, change: Change<unkno
       done = await orRollBack(client, async () => {
         const transaction = openTransaction(client.run, await begin(client, BEGIN_CHANGE, chain));
         ({ entries } = transaction);
-        return { state: 'done', result: await change(transaction) };
+        return { result: await change(transaction) };
       });
     } catch (error) {
       if (error instanceof PgError) throw error;
-      const undone: Outcome =
-        error instanceof Undo ? { state: 'done', result: error.result } : { state: 'refused', error };
-      return { outcomes: [undone], head: undefined };
+      return { outcomes: [error instanceof Undo ? { result: error.result } : { error }], head: undefined };
     }
     try {
       await client.commit();
     } catch (error) {
       if (!(error instanceof PgError) || !isLost(error)) throw error;
       // A transaction writes all of its entries or none. A change without an entry may run twice.
-      const settle: CommitLost['settle'] = (written) => [written.size > 0 ? done : { state: 'again' }];
+      const settle: CommitLost['settle'] = (written) => [written.size > 0 ? done : undefined];
       throw new CommitLost(error, { chain, entries, settle });
     }
     return { outcomes: [done], head: entries.at(-1) };

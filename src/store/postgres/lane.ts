@@ -4,7 +4,7 @@ import { Problem } from '../../core/problem.ts';
 import { COMMITS } from '../rows/channels.ts';
 import type { Change, Connections, LaneMember } from './connections.ts';
 import type { HeldConnection } from './held-connection.ts';
-import { CommitLost, findSettled, type Outcome, runChange, runGroup } from './lane-transaction.ts';
+import { CommitLost, findSettled, type Outcome, type Outcomes, runChange, runGroup } from './lane-transaction.ts';
 import { HEARTBEAT, ownChain, WRITES_ON_ROOT } from './own-chain.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, retryRead, stopping } from './retry.ts';
 import type { SqlClient } from './sql-client.ts';
@@ -35,10 +35,9 @@ interface Work {
   readonly onRoot?: boolean;
 }
 
-interface Task {
-  readonly work: Work;
+interface Task extends Work {
   readonly deadline: number;
-  readonly settle: (outcome: Exclude<Outcome, { readonly state: 'again' }>) => void;
+  readonly settle: (outcome: Outcome) => void;
   /** Whether the task must run alone, because a group that contained it has failed. */
   isAlone: boolean;
   /** How often the task has run without an outcome. */
@@ -46,8 +45,12 @@ interface Task {
 }
 
 /** Returns the key of the members with which a task can share a statement; empty if there are none. */
-function keyOf({ work }: Task): string {
-  return work.member?.shared?.key ?? '';
+function keyOf({ member }: Task): string {
+  return member?.shared?.key ?? '';
+}
+
+function settleAs(outcome: Outcome, tasks: readonly Task[]): void {
+  for (const { settle } of tasks) settle(outcome);
 }
 
 /** The options of a lane. */
@@ -99,11 +102,9 @@ export function openLane(
     return new Promise<T>((resolve, reject) => {
       if (isClosed) throw stopping();
       if (waiting.length >= MAX_WAITING) throw new Problem('vault_busy', { retryAfter: 1 });
-      const settle: Task['settle'] = (outcome) => {
-        if (outcome.state === 'done') resolve(outcome.result as T);
-        else reject(outcome.state === 'refused' ? outcome.error : new Problem('write_unsettled'));
-      };
-      waiting.push({ work, settle, deadline: performance.now() + deadlineMs, isAlone: false, runs: 0 });
+      const settle: Task['settle'] = (outcome) =>
+        'error' in outcome ? reject(outcome.error) : resolve(outcome.result as T);
+      waiting.push({ ...work, settle, deadline: performance.now() + deadlineMs, isAlone: false, runs: 0 });
       draining ??= drain();
     });
   }
@@ -120,7 +121,7 @@ export function openLane(
   }
 
   function mayRefuse(task: Task): boolean {
-    return task.work.member?.mayRefuse === true || suspects.has(keyOf(task));
+    return task.member?.mayRefuse === true || suspects.has(keyOf(task));
   }
 
   /**
@@ -129,13 +130,13 @@ export function openLane(
    */
   function takeNext(): readonly Task[] {
     const [first] = waiting;
-    if (first === undefined || first.isAlone || first.work.change) return waiting.splice(0, 1);
+    if (first === undefined || first.isAlone || first.change) return waiting.splice(0, 1);
     const sure: Task[] = [];
     const refusers: Task[] = [];
     const left: Task[] = [];
     let isOpen = true;
     for (const task of waiting) {
-      if (task.isAlone || task.work.change) isOpen = false;
+      if (task.isAlone || task.change) isOpen = false;
       const list = mayRefuse(task) && task.runs < MAX_LAST ? refusers : sure;
       const isFull =
         sure.length + refusers.length === GROUP_SIZE || (list === refusers && list.length === MAX_REFUSERS);
@@ -159,57 +160,49 @@ export function openLane(
     } catch (failure) {
       const error = failure instanceof CommitLost ? failure.cause : failure;
       const reaction = reactionTo(error, 'write');
-      if (reaction === undefined || reaction === 'fail') return refuse(tasks, error, reaction === 'fail');
       if (reaction === 'new_hosts') dropAll();
       // The root chain is closed only in a vault that was moved away.
-      if (reaction === 'new_chain' && !hadChain) return refuse(tasks, new Problem('vault_moved'), false);
-      waiting = [...tasks, ...waiting];
-      const now = performance.now();
-      for (const task of waiting.filter(({ deadline }) => deadline <= now)) {
-        task.settle({ state: 'refused', error: finalError(error, 'write') });
+      const isMoved = reaction === 'new_chain' && !hadChain;
+      const rejection = { error: isMoved ? new Problem('vault_moved') : finalError(error, 'write') };
+      const isFinal = isMoved || reaction === undefined || reaction === 'fail';
+      if (isFinal && (reaction !== 'fail' || tasks.length === 1)) {
+        settleAs(rejection, tasks);
+        return true;
       }
+      waiting = [...tasks, ...waiting];
+      if (isFinal) {
+        // One of the tasks is the cause.
+        for (const task of tasks) task.isAlone = true;
+        return true;
+      }
+      const now = performance.now();
+      settleAs(
+        rejection,
+        waiting.filter(({ deadline }) => deadline <= now),
+      );
       waiting = waiting.filter(({ deadline }) => deadline > now);
       return false;
     }
   }
 
-  /**
-   * Rejects the tasks of a failed transaction. If one task can be the cause (`canBeOne`), runs the tasks of a group one
-   * by one instead.
-   */
-  function refuse(tasks: readonly Task[], error: unknown, canBeOne: boolean): true {
-    if (canBeOne && tasks.length > 1) {
-      for (const task of tasks) task.isAlone = true;
-      waiting = [...tasks, ...waiting];
-    } else {
-      for (const task of tasks) task.settle({ state: 'refused', error: finalError(error, 'write') });
-    }
-    return true;
-  }
-
-  function settleAll(tasks: readonly Task[], outcomes: readonly Outcome[]): void {
-    const again: Task[] = [];
-    const refused = new Set<string>();
+  function settleAll(tasks: readonly Task[], outcomes: Outcomes): void {
     for (const [at, task] of tasks.entries()) {
-      const outcome = outcomes[at] ?? { state: 'again' };
       task.runs += 1;
-      if (outcome.state === 'again') again.push(task);
-      else {
-        const isSuspect = outcome.hasChanged === false;
-        if (isSuspect && task.work.member?.mayRefuse !== true) refused.add(keyOf(task));
-        task.settle(outcome);
-      }
+      const outcome = outcomes[at];
+      if (outcome !== undefined) task.settle(outcome);
     }
-    refused.delete('');
-    suspects = refused;
+    const isSuspect = ({ member }: Task, at: number) =>
+      outcomes[at]?.hasChanged === false && member?.mayRefuse !== true && member?.shared !== undefined;
+    suspects = new Set(tasks.filter(isSuspect).map(keyOf));
     // The oldest is first in the next transaction, so that newer tasks cannot make it run again for ever.
-    waiting = [...again.sort((a, b) => a.deadline - b.deadline), ...waiting];
+    const again = tasks.filter((_, at) => outcomes[at] === undefined);
+    waiting = [...again.toSorted((a, b) => a.deadline - b.deadline), ...waiting];
   }
 
-  async function run(tasks: readonly Task[]): Promise<readonly Outcome[]> {
+  async function run(tasks: readonly Task[]): Promise<Outcomes> {
     const client = await connection.get();
-    const { change, onRoot } = tasks[0]?.work ?? {};
-    const members = tasks.flatMap(({ work }) => work.member ?? []);
+    const { change, onRoot } = tasks[0] ?? {};
+    const members = tasks.flatMap(({ member }) => member ?? []);
     const chain = onRoot ? undefined : await own.forWrite(client);
     try {
       const { outcomes, head, isAstray } =
@@ -249,10 +242,10 @@ export function openLane(
   }
 
   /** Resolves to the outcomes of a transaction whose COMMIT was not answered. */
-  async function settleLost(lost: CommitLost, tasks: readonly Task[]): Promise<readonly Outcome[]> {
+  async function settleLost(lost: CommitLost, tasks: readonly Task[]): Promise<Outcomes> {
     const find = async () => lost.settle(await findSettled(await connection.get(), lost.chain, lost.entries));
     return retryRead(find, dropAll, { use: 'write', deadlineMs }).catch(() =>
-      tasks.map(() => ({ state: 'unsettled' })),
+      tasks.map(() => ({ error: new Problem('write_unsettled') })),
     );
   }
 

@@ -50,6 +50,7 @@ const FOLD_COUNTS = `WITH folded AS (DELETE FROM vault.token_count WHERE chain =
 
 /** The heartbeat of a chain. */
 export const HEARTBEAT: LaneMember<void> = {
+  written: undefined,
   statements: (chain) => [[BEAT, [chain]]],
   read: () => ({ isHead: true, hasChanged: false, result: undefined }),
 };
@@ -102,8 +103,8 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
 
   async function onRoot<T>(client: SqlClient, change: Change<T>): Promise<T | undefined> {
     const [outcome] = (await runChange(client, ROOT_CHAIN, change)).outcomes;
-    if (outcome?.state === 'refused') throw outcome.error;
-    return outcome?.state === 'done' ? (outcome.result as T) : undefined;
+    if (outcome !== undefined && 'error' in outcome) throw outcome.error;
+    return outcome?.result as T | undefined;
   }
 
   /** Closes and records the chains of processes that have ended without closing them. */

@@ -3,6 +3,7 @@ import { Problem } from '../../core/problem.ts';
 import { KEY, tenantColumns } from '../rows/record-columns.ts';
 import { storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION, changeTenant, insertApplication, toApplicationRecord } from './application-rows.ts';
+import { lockOpenChains } from './audit-chain.ts';
 import type { Connections, Run } from './connections.ts';
 import { firstValue, named, numbered, type Row } from './sql-client.ts';
 import { idKey, TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
@@ -33,8 +34,7 @@ export const TENANT_READS = named({
       JOIN LATERAL (SELECT * FROM vault.tenant WHERE tenant = a.tenant OFFSET 0) n ON true ${KEYS}
       WHERE a.expires_at IS NULL OR a.expires_at > $2`,
 });
-const LIST = `SELECT ${TENANT.of('n')}, n.tenant FROM vault.tenant n ORDER BY n.created_at, n.id`;
-const LIST_KEYS = `SELECT ${KEY.of('k')}, k.tenant FROM vault.tenant_key k ORDER BY k.tenant, k.key_id`;
+const LIST = `SELECT ${TENANT.of('n')}, ${KEY.of('k')} FROM vault.tenant n ${KEYS} ORDER BY n.created_at, n.id, k.key_id`;
 
 const GENERATION = 'SELECT generation FROM vault.header';
 const INSERT = numbered(`${TENANT.insertInto('vault.tenant', 'data_key_id', 'index_key_id')} RETURNING tenant`);
@@ -116,15 +116,10 @@ export function tenantMethods(connections: Connections) {
 
     findTenant: async (id) => toTenantWithKeys(await connections.read(TENANT_READS.findTenant, [uuidKey(id)])),
 
-    listTenants: () =>
-      connections.readSnapshot(async (run) => {
-        const [tenants, rows] = await Promise.all([run(LIST), run(LIST_KEYS)]);
-        const keys = Map.groupBy(rows, (row) => row[KEY.names.length]);
-        return tenants.map((row) => ({
-          tenant: TENANT.readList(row, {}),
-          keys: (keys.get(row[TENANT.names.length]) ?? []).map((key) => KEY.readList(key, {})),
-        }));
-      }),
+    async listTenants() {
+      const rows = Map.groupBy(await connections.readSlow(LIST), ([id]) => id);
+      return [...rows.values()].flatMap((each) => toTenantWithKeys(each) ?? []);
+    },
 
     async findAuthority(keyHash, now) {
       const rows = await connections.read(TENANT_READS.findAuthority, [keyHash, now]);
@@ -140,8 +135,8 @@ export function tenantMethods(connections: Connections) {
       }),
 
     deleteTenant: (id, audit) =>
-      changeTenant(connections, id, audit, async ({ run, lockOpenChains }, { tenant }) => {
-        await lockOpenChains();
+      changeTenant(connections, id, audit, async ({ run }, { tenant }) => {
+        await lockOpenChains(run);
         await Promise.all(REMOVALS.map((removal) => run(removal, [tenant])));
         return true;
       }),
@@ -156,14 +151,14 @@ export function tenantMethods(connections: Connections) {
       }),
 
     removeTenantKey: (tenantId, keyId, audit) =>
-      changeTenant(connections, tenantId, audit, async ({ run, lockOpenChains }, { tenant }) => {
+      changeTenant(connections, tenantId, audit, async ({ run }, { tenant }) => {
         const keys = await run(KEY_IDS, [tenant]);
         const purpose = keys.find(([id]) => id === keyId)?.[1];
         const isReplaced = keys.some(([id, other]) => other === purpose && storedNumber(id) > keyId);
         const isUsed = async () => firstValue(await run(IS_IN_USE, [tenant, keyId])) !== false;
         if (purpose === undefined || !isReplaced || (await isUsed())) return false;
         // A write that found the key valid may still be running in another process. Wait for it, and look again.
-        await lockOpenChains();
+        await lockOpenChains(run);
         if (await isUsed()) return false;
         await run(REMOVE_KEY, [tenant, keyId]);
         return true;

@@ -206,6 +206,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
       const marked = [...new Set(ids)].filter(isStorableText);
       return connections.join({
         tokens: marked.map((id) => ({ tenant_id: tenantId, id })),
+        written: undefined,
         statements: (chain) => [[TOKEN_CHANGES.markTokens, [chain, uuidKey(tenantId), marked, month]]],
         read: () => ({ isHead: true, hasChanged: false, result: undefined }),
       });
