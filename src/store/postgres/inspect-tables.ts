@@ -4,13 +4,6 @@ import { LAST_INSTANT, storedText } from '../rows/stored-value.ts';
 import { type Connections, INSPECT } from './connections.ts';
 import { schemaStatements } from './schema.ts';
 
-/** A check. `sql` selects the ids of wrong rows, and `what` describes the damage. */
-interface Check {
-  readonly table: string;
-  readonly what: string;
-  readonly sql: string;
-}
-
 const NO_TENANT = 'belongs to a tenant that does not exist';
 
 /** The schema that holds the tables. */
@@ -30,22 +23,21 @@ const COLUMNS = STATEMENTS.flatMap((text) => [...text.matchAll(/^CREATE TABLE "v
   )
   .join();
 
-/** The check of the columns, on which the other checks depend. */
-const COLUMN_CHECK: Check = {
-  table: 'schema',
-  what: 'a column is missing or has another type',
-  sql: `SELECT name FROM (VALUES ${COLUMNS}) w (name) EXCEPT SELECT relname || '.' || attname || ' '
-      || format_type(atttypid, atttypmod) || CASE WHEN attcollation = 'pg_catalog."C"'::regcollation THEN ' COLLATE "C"' ELSE '' END
-    FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = ${SCHEMA} AND attnum > 0 ORDER BY 1`,
-};
-
 /** Returns the checks of a table: each member describes a damage, and selects the ids of wrong rows. */
-function checksOf(table: string, queries: Readonly<Record<string, string>>): readonly Check[] {
-  return Object.entries(queries).map(([what, sql]) => ({ table, what, sql }));
+function checksOf(table: string, queries: Readonly<Record<string, string>>): readonly string[] {
+  return Object.entries(queries).map(([what, sql]) => `SELECT '${table}', id, '${what}' FROM (${sql}) f (id)`);
 }
 
+/** The check of the columns, on which the other checks depend. */
+const COLUMN_CHECKS = checksOf('schema', {
+  'a column is missing or has another type': `
+    SELECT name FROM (VALUES ${COLUMNS}) w (name) EXCEPT SELECT relname || '.' || attname || ' '
+      || format_type(atttypid, atttypmod) || CASE WHEN attcollation = 'pg_catalog."C"'::regcollation THEN ' COLLATE "C"' ELSE '' END
+    FROM pg_attribute a JOIN pg_class c ON c.oid = attrelid WHERE relnamespace = ${SCHEMA} AND attnum > 0 ORDER BY 1`,
+});
+
 /** The checks that read a small table, or read a table in one pass. */
-const CHECKS: readonly Check[] = [
+const CHECKS: readonly string[] = [
   ...checksOf('schema', {
     'is not part of a vault, and may change, hide or lose rows': `
       SELECT 'trigger ' || tgname FROM pg_trigger t JOIN pg_class c ON c.oid = tgrelid WHERE relnamespace = ${SCHEMA}
@@ -175,21 +167,20 @@ export function inspectTables({ inspectSnapshot }: Pick<Connections, 'inspectSna
   return {
     inspect: () =>
       inspectSnapshot(async (run) => {
-        const findingsOf = async ({ table, what, sql }: Check) =>
-          (await run(sql)).map(([id]): Finding => ({ table, id: storedText(id), what }));
-        await run(INSPECT);
-        const wrongColumns = await findingsOf(COLUMN_CHECK);
-        if (wrongColumns.length > 0) return wrongColumns;
-        const findings: Finding[] = [];
-        for (const check of CHECKS) findings.push(...(await findingsOf(check)));
-        for (const sql of [WRONG_TOKENS, WRONG_ENTRIES, WRONG_COUNTERS]) {
-          for (const row of await run(sql)) {
-            const [table = '', id = '', what = ''] = row.slice(0, 3).map(storedText);
-            findings.push({ table, id, what });
+        /** Several rows may have the same damage. */
+        const found = new Map<string, Finding>();
+        async function check(queries: readonly string[]): Promise<void> {
+          for (const sql of queries) {
+            for (const row of await run(sql)) {
+              const [table = '', id = '', what = ''] = row.slice(0, 3).map(storedText);
+              found.set([table, id, what].join(), { table, id, what });
+            }
           }
         }
-        // Several rows may have the same damage.
-        return [...new Map(findings.map((finding) => [Object.values(finding).join(), finding])).values()];
+        await run(INSPECT);
+        await check(COLUMN_CHECKS);
+        if (found.size === 0) await check([...CHECKS, WRONG_TOKENS, WRONG_ENTRIES, WRONG_COUNTERS]);
+        return [...found.values()];
       }),
   } satisfies Partial<Store>;
 }
