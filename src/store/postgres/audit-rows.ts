@@ -41,9 +41,6 @@ const FIND_UNLOGGED = missingIn('audit_index', 'w.n IS NULL');
 /** Returns a statement that counts the entries of an index up to a row of the chain. */
 const counting = (table: 'audit_index' | 'audit_subject') =>
   `SELECT count(*) FROM vault.${table} WHERE chain = $1 AND sequence <= $2`;
-const COUNT_INDEX = counting('audit_subject');
-const COUNT_LOG = counting('audit_index');
-
 const LOG_END = 'SELECT logged FROM vault.chain WHERE chain = $1';
 /** Returns the end of the log index; nothing if a prune has removed the row `$2` since the caller read it. */
 const LOG_END_WITH_ROW =
@@ -128,7 +125,8 @@ export function auditMethods({ read, readSlow, change, changeTokens, join, useRe
       return missingOf(places, await readSlow(FIND_UNINDEXED, [chain, ...listsOf(all, 'sequence', 'blind', 'n')]));
     },
 
-    countAuditIndex: async (chain, upTo) => storedNumber(firstValue(await readSlow(COUNT_INDEX, [chain, upTo]))),
+    countAuditIndex: async (chain, upTo) =>
+      storedNumber(firstValue(await readSlow(counting('audit_subject'), [chain, upTo]))),
 
     logIndexEnd: async (chain) => storedNumber(firstValue(await read(LOG_END, [chain]))),
 
@@ -149,7 +147,8 @@ export function auditMethods({ read, readSlow, change, changeTokens, join, useRe
       return missingOf(rows, await readSlow(FIND_UNLOGGED, [chain, ...pairs(rows), null]));
     },
 
-    countLogIndex: async (chain, upTo) => storedNumber(firstValue(await readSlow(COUNT_LOG, [chain, upTo]))),
+    countLogIndex: async (chain, upTo) =>
+      storedNumber(firstValue(await readSlow(counting('audit_index'), [chain, upTo]))),
 
     /** Rejects with the fault `store_refused` if the role neither owns the tables nor has the privilege DELETE. */
     pruneAudit: (chain, first, last, blinds) =>

@@ -1,12 +1,11 @@
 import { named } from './sql-client.ts';
 import { oldestWith } from './token-reads.ts';
 
-// The statements that change tokens. All but `createToken` take lists of tokens with different ids. The parameter `place` means the six of
-// `placeParameters`: the place of the first entry, and lists of the times, sealed bytes and links, which are empty if
-// there are no entries. A statement changes the tokens before the first one that it refuses. It finds its tokens by
-// tenant and id alone, in a MATERIALIZED query: a plan made while the table is empty would take any index that fits. No
-// statement changes a table twice. Lists of blind indexes are texts, because PostgreSQL requires equally long lists in
-// a nested array. Lists are subqueries for the reason in lane-members.ts.
+// The statements that change tokens. All but those that create one token take lists of tokens with different ids.
+// `place` stands for the six parameters of `placeParameters`. A statement changes the tokens before the first one that
+// it refuses. It finds its tokens by tenant and id alone, in a MATERIALIZED query: a plan made while the table is empty
+// would take any index that fits. No statement changes a table twice. Lists of blind indexes are texts, because
+// PostgreSQL requires equally long lists in a nested array. Lists are subqueries for the reason in lane-members.ts.
 
 /** Has one row, unless the place of the first entry is taken. */
 export const HEAD = `head AS (SELECT 1 WHERE cardinality($6::bytea[]) = 0 OR EXISTS (SELECT 1 FROM vault.audit
@@ -17,10 +16,7 @@ const TENANT = `n AS (SELECT tenant, data_key_id = $8::integer AND index_key_id 
   FROM vault.tenant WHERE id = $7::uuid)`;
 const OK = 'ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys)';
 
-/**
- * The rows of the lists as `given`, with their `place`. The first list is the parameter number `from`. `columns` names
- * the lists and their types, as CREATE TABLE does.
- */
+/** The rows of the lists from the parameter `from` on, as `given` with their `place`. */
 export function givenIn(from: number, ...columns: readonly string[]): string {
   const lists = columns.flatMap((some) => some.split(', ')).map((column) => column.split(' '));
   const own = lists.map(([, type], at) => `$${from + at}::${type}[]`);
@@ -111,15 +107,14 @@ const INDEXED = `indexed AS (INSERT INTO vault.token_index (tenant, blind, set_n
 const MADE = `${countOf('head')}, n.has_keys, ${countOf('made')}`;
 
 /**
- * Returns a statement that creates tokens if `ok` has a row. Parameters: place, tenant id, data key, index key, then
- * the lists `NEW` and `LAST`. Returns no row if the tenant does not exist. Otherwise returns whether the place is free,
- * the keys are the newest, and the number of inserted tokens. Refuses a token whose id is taken. Inserts in the order
- * of the ids, so that processes that create the same ids do not deadlock.
+ * Parameters: place, tenant id, data key, index key, then the lists `NEW` and `LAST`. Returns no row if the tenant does
+ * not exist. Otherwise returns whether the place is free, the keys are the newest, and the number of inserted tokens.
+ * Refuses a token whose id is taken. Inserts in the order of the ids, so that processes that create the same ids do not
+ * deadlock.
  */
-function creating(ok: string): string {
-  return `WITH ${HEAD},
+const CREATE_ALL = `WITH ${HEAD},
 ${TENANT},
-${ok},
+${OK},
 ${givenIn(10, NEW, LAST)},
 taken AS MATERIALIZED (SELECT min(place) AS place FROM ok, given,
   LATERAL (SELECT 1 FROM vault.token WHERE tenant = ok.tenant AND vault.token.id = given.id OFFSET 0) t),
@@ -134,13 +129,16 @@ ${INDEXED},
 ${counted(`SELECT tenant, type, active_month, $8, $9, $1::bigint, count(*), count(*), max(created_at) FROM made
     GROUP BY tenant, type, active_month`)},
 ${entriesOf('kept')}
-SELECT ${MADE}`;
-}
+SELECT ${MADE} FROM n`;
 
-/** Creates one token in four fifths of the time of `createTokens`. Its parameters are values, not lists. */
-const CREATE_ONE = `WITH ${HEAD},
+/**
+ * Returns a statement that creates one token if `ok` has a row, in four fifths of the time of `CREATE_ALL`. Its
+ * parameters are the same as values, not lists.
+ */
+function createOne(ok: string): string {
+  return `WITH ${HEAD},
 ${TENANT},
-${OK},
+${ok},
 s AS MATERIALIZED (SELECT number FROM vault.container_set WHERE tenant = (SELECT tenant FROM n) AND name = $21::uuid),
 made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
     active_month, set_number, blinds, clear, presented, revealed)
@@ -152,7 +150,8 @@ ${INDEXED},
 ${counted('SELECT tenant, type, active_month, $8, $9, $1::bigint, 1, 1, created_at FROM made')},
 entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
   SELECT $1, $2, ($4::bigint[])[1], $6[1], ($5::bytea[])[1] FROM made WHERE cardinality($6) > 0)
-SELECT ${MADE} FROM n`;
+SELECT ${MADE}`;
+}
 
 /**
  * Returns a statement that replaces tokens. Parameters: place, tenant id, data key, index key, then the lists: id,
@@ -182,13 +181,13 @@ SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}`;
 }
 
 export const TOKEN_CHANGES = named({
-  createToken: CREATE_ONE,
-  createTokens: `${creating(OK)} FROM n`,
+  createToken: `${createOne(OK)} FROM n`,
+  createTokens: CREATE_ALL,
   /**
-   * Creates one token. Further parameters: the fingerprint under each index key, now. Returns the columns of
-   * `createTokens`, then those of the duplicate. An earlier statement must lock the gates of all fingerprints.
+   * Further parameters: the fingerprint under each index key, now. Returns the columns of `createToken`, then those of
+   * the duplicate. An earlier statement must lock the gates of all fingerprints.
    */
-  createTokenUnlessDuplicate: `${creating(`duplicate AS MATERIALIZED (SELECT t.* FROM n,
+  createTokenUnlessDuplicate: `${createOne(`duplicate AS MATERIALIZED (SELECT t.* FROM n,
   unnest((SELECT $22::uuid[])) WITH ORDINALITY f (blind, place),
   LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$23::bigint' })}) t
   ORDER BY f.place LIMIT 1),

@@ -74,10 +74,10 @@ function insertion(
     row: [...clear, ...lastOf(token, indexes)],
     statements(chain, places, rows) {
       const values = [...placeParameters(chain, places), ...owner];
-      if (deduplicate)
-        return [[TOKEN_CHANGES.createTokenUnlessDuplicate, [...values, ...toColumns(rows), fingerprints, now]]];
-      if (rows.length === 1) return [[TOKEN_CHANGES.createToken, [...values, ...rows.flat()]]];
-      return [[TOKEN_CHANGES.createTokens, [...values, ...toColumns(rows)]]];
+      if (rows.length > 1) return [[TOKEN_CHANGES.createTokens, [...values, ...toColumns(rows)]]];
+      values.push(...rows.flat());
+      if (!deduplicate) return [[TOKEN_CHANGES.createToken, values]];
+      return [[TOKEN_CHANGES.createTokenUnlessDuplicate, [...values, fingerprints, now]]];
     },
     read([rows], at) {
       const answer = rows?.[0];
