@@ -16,7 +16,6 @@ export function toApplicationRecord(tenantId: string, row: Row): ApplicationReco
   return APPLICATION.readList(row, { tenant_id: tenantId });
 }
 
-/** The named statement of this module, for the test of its plan. */
 export const APPLICATION_READS = named({
   findApplication: `SELECT ${APPLICATION.of('a')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
       LATERAL (SELECT * FROM vault.application WHERE tenant = n.tenant AND id = $2 OFFSET 0) a
@@ -52,7 +51,6 @@ export async function findNumber(run: Run, id: string): Promise<TenantNumber | u
   return row && { tenant: storedNumber(row[0]), dataKey: storedNumber(row[1]) };
 }
 
-/** Resolves to whether it changed something. */
 type TenantChange = (transaction: Transaction, found: TenantNumber) => Promise<boolean>;
 
 /**
@@ -99,7 +97,6 @@ export async function insertApplication(run: Run, record: ApplicationRecord): Pr
   await run(INSERT, [...APPLICATION.values(record), found.tenant]);
 }
 
-/** Returns the functions for the table `application`. */
 export function applicationMethods(connections: Connections) {
   return {
     insertApplication: (application, audit) =>

@@ -9,7 +9,6 @@ import { blindText } from './uuid-text.ts';
 const ENTRY_OF_S =
   'LATERAL (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = s.sequence AND link = s.link OFFSET 0) a';
 
-/** The named statements of this module, for the test of their plans. */
 export const CHAIN = named({
   /** Fails with 22012 (division by zero) if the chain is missing or closed. */
   lockLane: `SELECT 1 / count(*) AS open FROM
@@ -41,7 +40,6 @@ const FIND_WRITTEN = `SELECT s.sequence FROM unnest($2::bigint[], $3::bytea[]) s
 const INSERT = `INSERT INTO vault.audit (chain, sequence, at, sealed, link)
     SELECT $1, * FROM unnest($2::bigint[], $3::bigint[], $4::bytea[], $5::bytea[])`;
 
-/** Identifies an entry in its chain. */
 export type EntryKey = Pick<Place, 'sequence' | 'link'>;
 
 /** Returns the query for the last row of each chain that meets the condition: the columns of `toHead`, and the time. */
@@ -70,10 +68,7 @@ export function placeAfter(head: AuditHead, draft: AuditDraft, isRemoval = false
   return { chain, sequence, previous, at, sealed, link: draft.link(previous, sequence), draft, isRemoval };
 }
 
-/**
- * Returns the statements that index the subjects of entries of one chain, and empty the replies that show a removed
- * record.
- */
+/** Returns the statements that index the subjects of a chain's entries, and empty the replies to removed records. */
 export function subjectStatements(entries: readonly Place[]): readonly Bound[] {
   const subjects = entries.flatMap(({ sequence, link, draft, isRemoval }) =>
     draft.subjects.map(({ n, blind }) => ({ sequence, link, blind: blindText(blind), n, isRemoval })),

@@ -30,7 +30,7 @@ const FIND_LAST = `SELECT DISTINCT ON (c.chain) c.chain, s.sequence, s.n FROM va
       LATERAL (SELECT sequence, n FROM vault.audit_subject
         WHERE blind = w.blind AND chain = c.chain AND sequence <= $2 ORDER BY sequence DESC, n DESC LIMIT 1) s
     ORDER BY c.chain, s.sequence DESC, s.n DESC`;
-/** Returns the query for the sequences of wanted rows without an entry in an index. */
+/** Selects the sequences of the wanted rows that an index lacks. */
 const missingIn = (table: 'audit_index' | 'audit_subject', condition: string) =>
   `SELECT DISTINCT w.sequence FROM unnest($2::bigint[], $3::uuid[], $4::integer[]) w (sequence, blind, n)
     LEFT JOIN LATERAL (SELECT true AS found FROM vault.${table}
@@ -38,11 +38,10 @@ const missingIn = (table: 'audit_index' | 'audit_subject', condition: string) =>
     WHERE s.found IS NULL`;
 const FIND_UNINDEXED = missingIn('audit_subject', 'n = w.n');
 const FIND_UNLOGGED = missingIn('audit_index', 'w.n IS NULL');
-/** Returns a statement that counts the entries of an index up to a row of the chain. */
 const counting = (table: 'audit_index' | 'audit_subject') =>
   `SELECT count(*) FROM vault.${table} WHERE chain = $1 AND sequence <= $2`;
 const LOG_END = 'SELECT logged FROM vault.chain WHERE chain = $1';
-/** Returns the end of the log index; nothing if a prune has removed the row `$2` since the caller read it. */
+/** Selects nothing if a prune has removed the row `$2` since the caller read it. */
 const LOG_END_WITH_ROW =
   'SELECT logged FROM vault.chain JOIN vault.audit USING (chain) WHERE chain = $1 AND sequence = $2';
 const SET_LOG_END = 'UPDATE vault.chain SET logged = $2 WHERE chain = $1 AND logged < $2';
@@ -64,9 +63,7 @@ const PRUNE_INDEXES = ['audit_subject', 'audit_index'].map(
 const SHORTEN_LOG = `UPDATE vault.chain SET logged = least(logged,
       (SELECT coalesce(max(sequence), 0) FROM vault.audit WHERE chain = $1)) WHERE chain = $1`;
 
-/**
- * Decodes a row of `audit`. Replaces an invalid time of a damaged row with 0, so that the chain breaks at this entry.
- */
+/** Decodes a row of `audit`. Replaces an invalid time with 0, so that the chain breaks at this entry. */
 function toEntry(chain: string, [sequence, at, sealed, link]: Row): AuditEntry {
   return {
     chain,
@@ -77,7 +74,7 @@ function toEntry(chain: string, [sequence, at, sealed, link]: Row): AuditEntry {
   };
 }
 
-/** Returns two lists with an element for each blind index of the rows: the sequence of its row, and the blind index. */
+/** Returns the lists of the sequences and the blind indexes of the rows, with an element for each blind index. */
 function pairs(rows: readonly { readonly sequence: number; readonly blinds: readonly Uint8Array[] }[]) {
   const all = rows.flatMap(({ sequence, blinds }) => blinds.map((blind) => ({ sequence, blind: blindText(blind) })));
   return listsOf(all, 'sequence', 'blind');
@@ -89,9 +86,7 @@ function missingOf(expected: readonly { readonly sequence: number }[], missing: 
   return expected.map(({ sequence }) => sequence).filter((sequence) => found.has(sequence));
 }
 
-/**
- * Returns the functions for the tables `audit`, `audit_subject` and `audit_index`. Changes append their own entries.
- */
+/** Returns the functions for the tables of the audit. Changes append their own entries. */
 export function auditMethods({ read, readSlow, change, changeTokens, join, useRecorder }: Connections) {
   return {
     async appendAudit(drafts) {

@@ -12,9 +12,8 @@ export type Bound = readonly [statement: Statement, values: readonly Parameter[]
 export type Answers = readonly (readonly Row[])[];
 
 /**
- * Makes PostgreSQL read indexes in their order, until the end of the transaction. Use it for statements that read a
- * part of a large table. The statistics may be older than the rows of a tenant: PostgreSQL would then read and sort all
- * of them. It would also overestimate the cost of a sort, and compile the statement for it (`jit`).
+ * Makes PostgreSQL read indexes in their order, until the end of the transaction. With statistics that are older than
+ * the rows of a tenant, it would read and sort all of them, and compile (`jit`) a statement whose cost it overestimates.
  */
 export const PLAN_BY_ORDER = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
     set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`;
@@ -22,14 +21,13 @@ export const PLAN_BY_ORDER = `SELECT set_config('enable_seqscan', 'off', true), 
 /** The settings of an inspection: its statements read whole tables in order, and may take hours. */
 export const INSPECT = `${PLAN_BY_ORDER}, set_config('statement_timeout', '0', true)`;
 
-/** A transaction that runs alone on the lane. It holds the lock of its chain. */
+/** A transaction that runs alone on the lane. It holds the lock of `chain`, to which it writes entries and counters. */
 export interface Transaction {
   readonly run: Run;
-  /** The chain of its entries and counters. */
   readonly chain: string;
   /** The entries that it has written so far. */
   readonly entries: readonly Place[];
-  /** Appends entries to the chain, with their subjects. Does not write replies. Resolves to the end of the chain. */
+  /** Appends entries with their subjects, but without replies. Resolves to the end of the chain. */
   append(...drafts: readonly AuditDraft[]): Promise<AuditHead>;
   /**
    * Writes the entry of a change and its reply. A removal also empties the replies that show a removed record. Throws
@@ -38,7 +36,6 @@ export interface Transaction {
   record(draft: AuditDraft, isRemoval?: boolean): Promise<void>;
 }
 
-/** The work of a transaction. */
 export type Change<T> = (transaction: Transaction) => Promise<T>;
 
 /** Thrown in a transaction to roll it back and to resolve the change to `result`. */
@@ -76,7 +73,7 @@ export interface LaneMember<T> {
   readonly gates?: readonly number[] | undefined;
   /** The entry of the change. If it is absent, `statements` receives no places. */
   readonly audit?: AuditDraft | undefined;
-  /** Whether the change is a removal. A removal also empties the replies that show the record. */
+  /** Whether the change empties the replies that show the record. */
   readonly isRemoval?: boolean | undefined;
   /**
    * Whether the member may end without a change. Such members are last in their transaction, because the members after
@@ -110,11 +107,11 @@ export interface LaneMember<T> {
 
 /** The connections of a store. Statements write `vault.` for the configured schema. Errors become problems. */
 export interface Connections {
-  /** Runs a quick statement that finds a row by its key. Such statements share one connection. */
+  /** Runs a quick statement. All share one connection. */
   readonly read: Run;
   /** Runs one statement that may take long. */
   readonly readSlow: Run;
-  /** Runs statements on one snapshot. `query` may send independent statements at once. */
+  /** Runs statements on one snapshot, which `query` may send at once. */
   readSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /** Runs `readSnapshot` for an inspection, whose statements may take hours. */
   inspectSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;

@@ -51,7 +51,7 @@ function ownerOf({ tenant_id, index_key_id }: Written['token']): string {
 
 export type ContainerSets = ReturnType<typeof containerSets>;
 
-/** Returns the function that gives numbers to container sets. The statement that writes a token reads the number. */
+/** Gives numbers to container sets. The statement that writes a token reads the number. */
 export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'>) {
   /** The names of the sets that have a number. A name depends on the tenant's key. */
   const known = new Set<string>();

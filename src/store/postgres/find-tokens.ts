@@ -39,10 +39,7 @@ function sliceOf<T>(rows: readonly Row[], limit: number, decode: (tenantId: stri
   };
 }
 
-/**
- * Returns the functions that list and count tokens. A list reads one snapshot in two round trips: the first chooses the
- * start, the second reads the rows.
- */
+/** A list reads one snapshot in two round trips: the first chooses the start, the second reads the rows. */
 export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnapshot'>) {
   /**
    * Reads the weights of the conditions of `weighed`, or of the filter, then the rows. Resolves to `nothing` if the

@@ -42,7 +42,6 @@ export async function readHeader(run: Run): Promise<VaultHeader> {
   return toHeader(row);
 }
 
-/** Writes the header of a new vault. */
 export async function insertHeader(run: Run, header: VaultHeader): Promise<void> {
   await run(INSERT, toValues(header));
 }
@@ -55,7 +54,6 @@ async function replace(run: Run, header: VaultHeader, expected: VaultHeader): Pr
   return true;
 }
 
-/** Returns the functions for the header. */
 export function headerMethods({ read, change }: Connections) {
   return {
     header: async () => readHeader(read),

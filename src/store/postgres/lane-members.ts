@@ -6,10 +6,7 @@ import type { Answers, Bound, LaneMember, Place, Run, Transaction } from './conn
 import { listsOf, named } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
-/**
- * The statements of this module, for the test of their plans. Each list is a subquery, so that the planner does not
- * know its length. Otherwise it would make a new plan for each list.
- */
+/** Each list is a subquery, so that the planner does not know its length and make a new plan for each list. */
 export const LOCKS = named({
   lockGates: 'SELECT 1 FROM vault.gate WHERE gate = ANY ((SELECT $1::smallint[])::smallint[]) ORDER BY gate FOR UPDATE',
   lockTokens: `SELECT count(*) FROM unnest((SELECT $1::uuid[]), (SELECT $2::text[])) w (tenant_id, id),
@@ -33,7 +30,7 @@ export interface Prepared {
 const SAVE = 'SAVEPOINT members';
 const UNDO = 'ROLLBACK TO SAVEPOINT members';
 
-/** The maximum length of the values in a shared statement. Lists send bytes as texts of twice their length. */
+/** The maximum length of the values in a shared statement. The driver sends bytes in lists as longer texts. */
 const MAX_SHARED_BYTES = 256 * 1024;
 
 /** Neighbours in a group that share statements, or one member. */

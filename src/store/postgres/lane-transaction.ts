@@ -37,10 +37,7 @@ interface Committed {
   readonly isAstray?: boolean;
 }
 
-/**
- * Returns the statement that begins a transaction with time limits on the server, because other writes wait for its
- * lock.
- */
+/** Returns the statement that begins a transaction. Limits it on the server, because other writes wait for its lock. */
 function beginFor(limit: string): string {
   return `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on;
       SET LOCAL statement_timeout TO '${limit}'; SET LOCAL lock_timeout TO '4s';
@@ -50,7 +47,7 @@ const BEGIN_GROUP = beginFor('5s');
 const BEGIN_CHANGE = beginFor('60s');
 const ROLLBACK = 'ROLLBACK';
 
-/** The time after which a silent connection is cut, in milliseconds. It is longer than the limits on the server. */
+/** The times after which a silent connection is cut, in milliseconds. They exceed the limits on the server. */
 const GROUP_LIMIT_MS = 10_000;
 const CHANGE_LIMIT_MS = 65_000;
 
@@ -89,10 +86,7 @@ function isLost(error: PgError): boolean {
   return treatmentOf(error, 'write').reaction === 'reconnect';
 }
 
-/**
- * Returns the outcome of a member whose statements were answered. If the connection was lost at COMMIT, `written` has
- * the sequences of the entries that exist.
- */
+/** Returns the outcome of a member. After the loss of a COMMIT, `written` has the sequences of the entries that exist. */
 function outcomeOf(
   { member, entry, at, failure }: Prepared,
   answers: PromiseSettledResult<Answers> | undefined,

@@ -9,15 +9,11 @@ import { HEARTBEAT, ownChain, WRITES_ON_ROOT } from './own-chain.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, retryRead, stopping } from './retry.ts';
 import type { SqlClient } from './sql-client.ts';
 
-/** The maximum number of members in a transaction. */
+/** The maximum numbers of members in a transaction, and of those that may refuse. */
 const GROUP_SIZE = 64;
-/** The maximum number of members in a transaction that may refuse. */
 const MAX_REFUSERS = 8;
 
-/**
- * The number of transactions after which a member that may refuse is no longer last. Others that may refuse make it run
- * again fewer than `MAX_REFUSERS` times.
- */
+/** The number of transactions after which a member that may refuse is no longer last. */
 const MAX_LAST = 32;
 
 /** The maximum number of waiting tasks. */
@@ -44,7 +40,7 @@ interface Task extends Work {
   runs: number;
 }
 
-/** Returns the key of the members with which a task can share a statement; empty if there are none. */
+/** Returns the key of the tasks that can share a statement with this one; empty without one. */
 function keyOf({ member }: Task): string {
   return member?.shared?.key ?? '';
 }
@@ -53,7 +49,6 @@ function settleAs(outcome: Outcome, tasks: readonly Task[]): void {
   for (const { settle } of tasks) settle(outcome);
 }
 
-/** The options of a lane. */
 export interface LaneOptions {
   /** How long a write waits for the database, in milliseconds. */
   readonly deadlineMs?: number | undefined;
@@ -94,7 +89,7 @@ export function openLane(
   let waiting: Task[] = [];
   let draining: Promise<void> | undefined;
   let isClosed = false;
-  /** The keys of members that were refused unexpectedly in the last transaction. The next ones may be refused, too. */
+  /** The keys of unexpected refusals in the last transaction: their next members may be refused, too. */
   let suspects: ReadonlySet<string> = new Set();
   const own = ownChain(writesOnRoot, keepAlive);
 

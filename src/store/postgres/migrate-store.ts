@@ -15,7 +15,7 @@ export interface Migration {
 }
 
 export interface MigrateOptions extends StoreOptions {
-  /** Whether to only return the steps. */
+  /** Only counts the steps. */
   readonly dryRun: boolean;
   readonly migrations?: readonly Migration[];
 }

@@ -11,11 +11,10 @@ import { counted } from './token-statements.ts';
 /** The number of transactions that a process writes to the root chain before it opens its own. */
 export const WRITES_ON_ROOT = 8;
 
-/** The time between two heartbeats, in milliseconds. Other processes wait for six of them. */
+/** The time between two heartbeats, and the silence after which a chain counts as abandoned, in milliseconds. */
 const HEARTBEAT_MS = 10_000;
+const SILENCE_MS = 60_000;
 const DAY_MS = 24 * 60 * 60 * 1000;
-/** The age at which a process replaces its chain, in milliseconds. */
-const MAX_AGE_MS = DAY_MS;
 
 const BEAT: Statement = { name: 'heartbeat', text: `UPDATE vault.chain SET heartbeat_at = ${NOW} WHERE chain = $1` };
 
@@ -24,14 +23,10 @@ const LAST = `SELECT coalesce(max(sequence), 0), count(*) = 0
       AND EXISTS (SELECT 1 FROM vault.chain WHERE chain = $1 AND recorded_at IS NOT NULL)
     FROM vault.audit WHERE chain = $1 AND sequence <= $2`;
 
-/** The silence after which the chain of a process counts as abandoned, in milliseconds. */
-const SILENCE_MS = 60_000;
-
 const NEXT = 'SELECT max(chain) + 1 FROM vault.chain';
 const OPEN = `INSERT INTO vault.chain VALUES ($1, ${NOW}, ${NOW}, NULL, NULL, 0)`;
 const GENESIS = "INSERT INTO vault.audit VALUES ($1, 0, $2, $3, '')";
 
-/** Returns the query for the open chains that meet a condition. */
 const openChains = (condition: string) =>
   `SELECT chain FROM vault.chain WHERE chain > 0 AND closed_at IS NULL AND ${condition}`;
 /** The chains of earlier days, in UTC. */
@@ -48,7 +43,6 @@ const RECORD = `UPDATE vault.chain SET recorded_at = ${NOW} WHERE chain = $1`;
 const FOLD_COUNTS = `WITH folded AS (DELETE FROM vault.token_count WHERE chain = $1 RETURNING *),
     ${counted('SELECT tenant, type, month, key_id, index_key_id, 0, live, active, last_created_at FROM folded')} SELECT`;
 
-/** The heartbeat of a chain. */
 export const HEARTBEAT: LaneMember<void> = {
   written: undefined,
   statements: (chain) => [[BEAT, [chain]]],
@@ -124,10 +118,10 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
 
     /**
      * Resolves to the place after which the next transaction writes; undefined means the root chain. Opens the chain
-     * when the process has written often enough. Rejects with the errors of `runChange`.
+     * when the process has written often enough, and replaces it after a day. Rejects with the errors of `runChange`.
      */
     async forWrite(client: SqlClient): Promise<AuditHead | undefined> {
-      if (open !== undefined && performance.now() - open.since > MAX_AGE_MS) await closeOpen(client);
+      if (open !== undefined && performance.now() - open.since > DAY_MS) await closeOpen(client);
       if (open !== undefined) return open.head;
       writes += 1;
       if (recorder === undefined || writes <= writesOnRoot) return undefined;

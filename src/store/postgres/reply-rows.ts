@@ -9,10 +9,8 @@ import type { Connections, Run } from './connections.ts';
 import { firstValue, named } from './sql-client.ts';
 import { blindText, uuid, uuidKey, uuidValue } from './uuid-text.ts';
 
-/** The columns of `reply`, except the tenant. */
 export const REPLY = replyColumns(uuid);
 
-/** The named statements of this module, for the test of their plans. */
 export const REPLIES = named({
   /** Parameters: tenant id, application, key hash, the latest time of replies that are too old. */
   findReply: `SELECT ${REPLY.of('r')} FROM (SELECT tenant FROM vault.tenant WHERE id = $1 OFFSET 0) n,
@@ -20,7 +18,6 @@ export const REPLIES = named({
       WHERE r.created_at > $4`,
 });
 
-/** Returns the statement that removes replies and their rows in `reply_subject`. */
 const removing = (which: string) => `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply WHERE ${which}),
   subjects AS (DELETE FROM vault.reply_subject s USING old WHERE s.reply = old.reply),
   removed AS (DELETE FROM vault.reply r USING old WHERE r.reply = old.reply RETURNING 1)
@@ -70,12 +67,10 @@ export async function insertReply(run: Run, draft: AuditDraft): Promise<void> {
   if (row?.[0] !== 1) throw new Problem('unauthenticated');
 }
 
-/** Removes the replies to removed applications. */
 export async function removeRepliesOf(run: Run, tenantId: string, applicationIds: readonly string[]): Promise<void> {
   await run(REMOVE_BY_APPLICATION, [uuidKey(tenantId), applicationIds.map(uuidValue)]);
 }
 
-/** Returns the functions for the tables `reply` and `reply_subject`. Replies are written with their change. */
 export function replyMethods({ read, change }: Connections) {
   return {
     findReply: async (...query) => find(read, query),

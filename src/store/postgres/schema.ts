@@ -110,7 +110,6 @@ const TABLES: readonly string[] = [
   'CREATE INDEX reply_subject_blind ON vault.reply_subject (blind)',
 ];
 
-/** The names of the tables. */
 export const TABLE_NAMES: readonly string[] = TABLES.flatMap(
   (text) => /^CREATE TABLE vault\.(\w+)/.exec(text)?.[1] ?? [],
 );
@@ -199,21 +198,20 @@ export async function grantAccess(run: Run, { schema, shown }: StoreUrl, role: s
 
 const CHECK: Statement = {
   name: 'checkVault',
-  text: `SELECT f.format, f.serves_from, h.vault_id, pg_is_in_recovery(), current_setting('transaction_read_only')
+  text: `SELECT f.format, f.serves_from, h.vault_id, pg_is_in_recovery() OR current_setting('transaction_read_only') <> 'off'
     FROM vault.format f LEFT JOIN vault.header h ON true`,
 };
 
-/** The codes of a missing schema, table or column. */
+/** A schema, a table or a column is missing. */
 const MISSING = ['3F000', '42P01', '42703'];
 
 /** The state of the vault in a schema, for this version of the code. */
 export type VaultState = 'missing' | 'moved' | 'outdated' | 'newer' | 'current';
 
+/** The id and the format are absent if the schema has no vault. */
 interface FoundVault {
   readonly state: VaultState;
-  /** Absent if the schema has no vault. */
   readonly vaultId?: string;
-  /** Absent if the schema has no vault. */
   readonly format?: number;
   /** Whether the server refuses writes. */
   readonly isReadOnly: boolean;
@@ -222,9 +220,8 @@ interface FoundVault {
 /** Resolves to the state of the vault in the schema. */
 export async function findVault(run: Run): Promise<FoundVault> {
   try {
-    const [row = []] = await run(CHECK);
-    const [format, servesFrom, vaultId, isStandby, readOnly] = row;
-    const isReadOnly = isStandby !== false || readOnly !== 'off';
+    const [[format, servesFrom, vaultId, refusesWrites] = []] = await run(CHECK);
+    const isReadOnly = refusesWrites !== false;
     if (typeof format !== 'number' || typeof servesFrom !== 'number' || typeof vaultId !== 'string') {
       return { state: 'missing', isReadOnly };
     }

@@ -34,7 +34,6 @@ export function toBound({ sql, params }: Fragment): readonly [text: string, valu
   return [numbered(sql), params];
 }
 
-/** Returns the first value of the first row. */
 export function firstValue([row]: readonly Row[]): unknown {
   return row?.[0];
 }
@@ -44,7 +43,6 @@ export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
 
 const CLOCK: Statement = { name: 'clock', text: `SELECT ${NOW} AS now` };
 
-/** Reads the time of the database. */
 export async function readClock({ run }: Pick<SqlClient, 'run'>): Promise<Instant> {
   return Number(firstValue(await run(CLOCK)));
 }

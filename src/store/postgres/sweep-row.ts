@@ -24,10 +24,7 @@ const REPLACE_NOTE = 'UPDATE vault.sweep SET clock_note = $1 WHERE clock_note = 
 
 const optionalInstant = optionally(storedInstant);
 
-/**
- * Returns the query for the first or last expiry of live records that meets the condition. The other conditions are
- * those of the indexes.
- */
+/** Selects the first or last expiry of live records. The other conditions are those of the indexes. */
 function expiries(aggregate: 'min' | 'max', condition: string): string {
   return `SELECT ${aggregate}(expires_at) AS at FROM vault.token
       WHERE expires_at IS NOT NULL AND deleted_at IS NULL AND expires_at ${condition}
@@ -39,11 +36,10 @@ const NEXT = `SELECT min(at) FROM (${expiries('min', '> $1')}) e`;
 /** The number of rows of a removed tenant that one transaction removes from a table. */
 const PURGE_BATCH = 1000;
 
-/** Parameters: now, limit. Selects the earliest expiry first. */
+/** Parameters: now, limit. Earliest expiry first. */
 const EXPIRED_TOKENS = `SELECT n.id, ${TOKEN_COLUMNS} FROM vault.token t JOIN vault.tenant n ON n.tenant = t.tenant
 WHERE t.expires_at <= $1 AND t.expires_at IS NOT NULL AND t.deleted_at IS NULL
 ORDER BY t.expires_at LIMIT $2`;
-/** Parameters: now, limit. Earliest expiry first. */
 const EXPIRED_APPLICATIONS = `SELECT n.tenant, n.id, a.id FROM vault.application a JOIN vault.tenant n ON n.tenant = a.tenant
 WHERE a.expires_at <= $1 AND a.expires_at IS NOT NULL ORDER BY a.expires_at LIMIT $2`;
 

@@ -11,10 +11,7 @@ import { uuid, uuidKey } from './uuid-text.ts';
 
 const TENANT = tenantColumns(uuid);
 
-/**
- * Reads the rows of one tenant, one for each of its keys. `at` is the first column of the tenant, before those of the
- * key.
- */
+/** Reads the rows of one tenant, one for each of its keys. The columns of the tenant begin at `at`. */
 function toTenantWithKeys(rows: readonly Row[], at = 0): TenantWithKeys | undefined {
   const [first] = rows;
   if (first === undefined) return undefined;
@@ -26,7 +23,6 @@ function toTenantWithKeys(rows: readonly Row[], at = 0): TenantWithKeys | undefi
 const KEYS =
   'LEFT JOIN LATERAL (SELECT * FROM vault.tenant_key WHERE tenant = n.tenant ORDER BY key_id OFFSET 0) k ON true';
 
-/** The named statements of this module, for the test of their plans. */
 export const TENANT_READS = named({
   findTenant: `SELECT ${TENANT.of('n')}, ${KEY.of('k')} FROM (SELECT * FROM vault.tenant WHERE id = $1 OFFSET 0) n ${KEYS}`,
   findAuthority: `SELECT ${APPLICATION.of('a')}, ${TENANT.of('n')}, ${KEY.of('k')}
@@ -41,10 +37,7 @@ const INSERT = numbered(`${TENANT.insertInto('vault.tenant', 'data_key_id', 'ind
 const INSERT_KEY = numbered(KEY.insertInto('vault.tenant_key', 'tenant'));
 const REPLACE = numbered(`UPDATE vault.tenant SET ${TENANT.assigned()} WHERE tenant = ? AND revision = ? RETURNING 1`);
 
-/**
- * The statements that remove a tenant except its tokens. Nobody can open the tokens any more; `purgeTokens` removes
- * them.
- */
+/** Remove a tenant except its tokens, which nobody can open any more. `purgeTokens` removes them. */
 const REMOVALS: readonly string[] = [
   'INSERT INTO vault.purge SELECT $1, 0 WHERE EXISTS (SELECT 1 FROM vault.token WHERE tenant = $1)',
   'DELETE FROM vault.reply_subject s USING vault.reply r WHERE r.reply = s.reply AND r.tenant = $1',
@@ -99,7 +92,6 @@ function newest(keys: readonly WrappedKey[], purpose: WrappedKey['purpose']): nu
   return ids.length === 0 ? undefined : Math.max(...ids);
 }
 
-/** Returns the functions for the tables `tenant` and `tenant_key`, and the reads of records under older keys. */
 export function tenantMethods(connections: Connections) {
   return {
     insertTenant: (record, keys, application, audit) =>

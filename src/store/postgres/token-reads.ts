@@ -9,10 +9,7 @@ import { blindText, uuidKey } from './uuid-text.ts';
 /** The columns of a live row `t` of `token`, for `toTokenRecord`. SQL reserves the word `full`. */
 export const TOKEN_COLUMNS = TOKEN.of('t').replace('t.full', 't.revealed');
 
-/** The columns for `toScannedToken`. */
 export const SCANNED_COLUMNS = 't.id, t.expires_at, t.active_month, t.clear, t.presented';
-
-/** The columns for `toPresentedToken`. */
 export const PRESENTED_COLUMNS = `${SCANNED_COLUMNS}, t.revealed`;
 
 const optionalNumber = optionally(storedNumber);
@@ -41,8 +38,8 @@ export function toPresentedToken(tenantId: string, row: Row): PresentedToken {
 }
 
 /**
- * Returns the statement that finds a row of `token` by tenant and id alone. `OFFSET 0` hides the other conditions when
- * PostgreSQL chooses the index: a plan made while the table is empty would take any index that fits.
+ * Finds a row of `token` by tenant and id alone. `OFFSET 0` hides the other conditions when PostgreSQL chooses the index:
+ * a plan made while the table is empty would take any index that fits.
  */
 function byId(columns: string): string {
   return `SELECT ${columns} FROM vault.tenant n,
@@ -67,7 +64,6 @@ export function oldestWith(of: Readonly<Record<'tenant' | 'blind' | 'except' | '
   ORDER BY t.created_at, t.id LIMIT 1`;
 }
 
-/** The statements of this module, for the test of their plans. */
 export const TOKEN_READS = named({
   findToken: byId(TOKEN_COLUMNS),
   findPresentedToken: byId(PRESENTED_COLUMNS),
@@ -80,9 +76,7 @@ export function idKey(id: string): string | null {
   return isStorableText(id) ? id : null;
 }
 
-/** Returns the reads of single tokens. */
 export function tokenReads({ read }: Pick<Connections, 'read'>) {
-  /** Returns the function that finds a token by its id, unless it has expired. */
   function finding<T extends { readonly expires_at?: Instant | undefined }>(
     statement: Statement,
     decode: (tenantId: string, row: Row) => T,

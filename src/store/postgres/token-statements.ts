@@ -100,7 +100,6 @@ const LAST = 'blinds text, clear bytea, presented bytea, revealed bytea, contain
 /** The first columns of a new token. */
 const NEW = 'id text, type smallint, created_at bigint, expires_at bigint, revision bigint, active_month integer';
 
-/** The index entries of the tokens `made`. */
 const INDEXED = `indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
   SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b)`;
 

@@ -14,7 +14,6 @@ import { idKey, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
 
-/** The answer of a change that found its place taken, and must run again. */
 const PLACE_TAKEN = { isHead: false, hasChanged: false } as const;
 
 /** Returns the gates of fingerprints: their first 12 bits. Equal fingerprints have equal gates. */
@@ -22,12 +21,10 @@ export function gatesOf(fingerprints: readonly string[]): readonly number[] {
   return fingerprints.map((fingerprint) => Number.parseInt(fingerprint.slice(0, 3), 16));
 }
 
-/** Returns a list for each column of the rows. */
 function toColumns(rows: readonly (readonly Scalar[])[]): readonly (readonly Scalar[])[] {
   return (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
 }
 
-/** Returns the tenant of a token and the keys that it is sealed with. */
 function ownerOf({ tenant_id, key_id, index_key_id }: TokenRecord): readonly Scalar[] {
   return [uuidKey(tenant_id), key_id, index_key_id];
 }
@@ -46,7 +43,6 @@ function lastOf(token: TokenRecord, indexes: TokenIndexes | undefined): readonly
   return [listText([...blinds]), clear, presented, full, listText(containers), setName];
 }
 
-/** Returns a row of the lists of `remove`. */
 function removeRow(tombstone: Tombstone, expectedRevision: number): readonly Scalar[] {
   const { id, created_by, deleted_by, deleted_at, mac } = tombstone;
   const deleter = deleted_by === undefined ? null : uuidValue(deleted_by);
@@ -131,7 +127,6 @@ function readPrefix(changed: unknown, at: number) {
   return { isHead: count >= at, hasChanged: count > at, result: count > at };
 }
 
-/** Returns the functions that change single tokens. */
 export function tokenWrites(connections: Connections, sets: ContainerSets) {
   /**
    * Runs a change together with others. A change with a reply runs alone, and its entry and reply are written after it.
