@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { CHAIN } from '../../src/store/postgres/audit-chain.ts';
-import { type Connections, Undo } from '../../src/store/postgres/connections.ts';
+import type { Connections } from '../../src/store/postgres/connections.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
+import { Undo } from '../../src/store/rows/undo.ts';
 import { entry } from '../conformance/store-fixtures.ts';
 import { auditTexts, createTestStore, memberOf, openTestClient, openTestLane } from './lane-fixture.ts';
 

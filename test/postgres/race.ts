@@ -1,13 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { NO_LINK, ROOT_CHAIN } from '../../src/core/audit/audit-link.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
-import {
-  type Connections,
-  type LaneMember,
-  type Run,
-  type Transaction,
-  Undo,
-} from '../../src/store/postgres/connections.ts';
+import type { Connections, LaneMember, Run, Transaction } from '../../src/store/postgres/connections.ts';
 import { containerSets } from '../../src/store/postgres/container-sets.ts';
 import { runAlone } from '../../src/store/postgres/lane-members.ts';
 import { reactionTo } from '../../src/store/postgres/retry.ts';
@@ -15,6 +9,7 @@ import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { sweepMethods } from '../../src/store/postgres/sweep-row.ts';
 import { tokenWrites } from '../../src/store/postgres/token-writes.ts';
+import { Undo } from '../../src/store/rows/undo.ts';
 
 /** The statements of a change, for a transaction without the lock of the audit's chain. */
 export type Work<T> = (run: Run) => Promise<T>;

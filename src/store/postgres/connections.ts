@@ -38,16 +38,6 @@ export interface Transaction {
 
 export type Change<T> = (transaction: Transaction) => Promise<T>;
 
-/** Thrown in a transaction to roll it back and to resolve the change to `result`. */
-export class Undo<T> extends Error {
-  readonly result: T;
-
-  constructor(result: T) {
-    super('the transaction is undone');
-    this.result = result;
-  }
-}
-
 /** The place of an audit entry, made before the entry is written. Every write locks the row of its chain. */
 export interface Place extends AuditHead, Pick<AuditDraft, 'at' | 'sealed'> {
   /** The link of the previous entry. */

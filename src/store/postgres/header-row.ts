@@ -3,14 +3,19 @@ import { Problem } from '../../core/problem.ts';
 import { bytes, columns, instant, number, optional, text } from '../rows/columns.ts';
 import type { Parameter } from '../rows/fragment.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
-import { type Connections, type Run, Undo } from './connections.ts';
+import { Undo } from '../rows/undo.ts';
+import type { Connections, Run } from './connections.ts';
 import { firstValue, listsOf, numbered, type Row, type Statement, storedList } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
 
-const HEADER = columns<Omit<VaultHeader, 'slots'>>(
-  { vault_id: text, format: number, created_at: instant, generation: number, carried: optional(bytes), mac: bytes },
-  { fixed: [] },
-);
+const HEADER = columns<Omit<VaultHeader, 'slots'>>({
+  vault_id: text,
+  format: number,
+  created_at: instant,
+  generation: number,
+  carried: optional(bytes),
+  mac: bytes,
+});
 const SLOTS = ['slot_numbers', 'slot_bytes'];
 
 const READ: Statement = { name: 'header', text: `SELECT ${[...HEADER.names, ...SLOTS]} FROM vault.header` };

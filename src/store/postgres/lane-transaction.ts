@@ -1,7 +1,8 @@
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { AuditHead } from '../../core/audit/ports.ts';
+import { Undo } from '../rows/undo.ts';
 import { CHAIN, type EntryKey, findWritten, openTransaction, readHead, subjectStatements } from './audit-chain.ts';
-import { type Answers, type Bound, type Change, type LaneMember, type Run, Undo } from './connections.ts';
+import type { Answers, Bound, Change, LaneMember, Run } from './connections.ts';
 import { locksOf, type Prepared, prepare, sendAll } from './lane-members.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
 import type { SqlClient, Statement } from './sql-client.ts';

@@ -34,7 +34,7 @@ interface Work {
 interface Task extends Work {
   readonly deadline: number;
   readonly settle: (outcome: Outcome) => void;
-  /** Whether the task must run alone, because a group that contained it has failed. */
+  /** Whether the task runs alone: a change, or a member of a group that has failed. */
   isAlone: boolean;
   /** How often the task has run without an outcome. */
   runs: number;
@@ -99,7 +99,7 @@ export function openLane(
       if (waiting.length >= MAX_WAITING) throw new Problem('vault_busy', { retryAfter: 1 });
       const settle: Task['settle'] = (outcome) =>
         'error' in outcome ? reject(outcome.error) : resolve(outcome.result as T);
-      waiting.push({ ...work, settle, deadline: performance.now() + deadlineMs, isAlone: false, runs: 0 });
+      waiting.push({ ...work, settle, deadline: performance.now() + deadlineMs, isAlone: !work.member, runs: 0 });
       draining ??= drain();
     });
   }
@@ -125,13 +125,13 @@ export function openLane(
    */
   function takeNext(): readonly Task[] {
     const [first] = waiting;
-    if (first === undefined || first.isAlone || first.change) return waiting.splice(0, 1);
+    if (first === undefined || first.isAlone) return waiting.splice(0, 1);
     const sure: Task[] = [];
     const refusers: Task[] = [];
     const left: Task[] = [];
     let isOpen = true;
     for (const task of waiting) {
-      if (task.isAlone || task.change) isOpen = false;
+      if (task.isAlone) isOpen = false;
       const list = mayRefuse(task) && task.runs < MAX_LAST ? refusers : sure;
       const isFull =
         sure.length + refusers.length === GROUP_SIZE || (list === refusers && list.length === MAX_REFUSERS);

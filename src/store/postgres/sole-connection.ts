@@ -1,6 +1,7 @@
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
+import { Undo } from '../rows/undo.ts';
 import { openTransaction, readHead } from './audit-chain.ts';
-import { type Change, type Connections, type Run, Undo } from './connections.ts';
+import type { Change, Connections, Run } from './connections.ts';
 import { runAlone } from './lane-members.ts';
 import type { SqlClient } from './sql-client.ts';
 

@@ -1,7 +1,8 @@
 import type { Store, TenantWithKeys, WrappedKey } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { KEY, tenantColumns } from '../rows/record-columns.ts';
-import { storedNumber, storedText } from '../rows/stored-value.ts';
+import { staleBatch, WALKED_AT_ONCE } from '../rows/stale-batch.ts';
+import { storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION, changeTenant, insertApplication, toApplicationRecord } from './application-rows.ts';
 import { lockOpenChains } from './audit-chain.ts';
 import type { Connections, Run } from './connections.ts';
@@ -56,12 +57,6 @@ const IS_IN_USE = `SELECT EXISTS (SELECT 1 FROM vault.token_count WHERE tenant =
 /** Removes a key. The container sets under an index key have no more tokens. */
 const REMOVE_KEY = `WITH sets AS (DELETE FROM vault.container_set WHERE tenant = $1 AND index_key_id = $2)
     DELETE FROM vault.tenant_key WHERE tenant = $1 AND key_id = $2`;
-
-/** The maximum number of sealed bytes in a batch of tokens. A batch is read, opened, sealed and written as a whole. */
-const BATCH_BYTES = 1024 * 1024;
-
-/** The number of rows, tombstones included, that one step of the walk examines. */
-const WALKED_AT_ONCE = 500;
 
 /** Key ids only grow, so a row under an older key has a lower key id. */
 const COUNT_STALE = `SELECT (SELECT coalesce(sum(live), 0) FROM vault.token_count
@@ -163,16 +158,7 @@ export function tenantMethods(connections: Connections) {
       connections.readSnapshot(async (run) => {
         const tenant = uuidKey(tenantId);
         const walked = await run(WALK, [tenant, key_id, index_key_id, idKey(after)]);
-        const ids: string[] = [];
-        let [bytes, next] = [0, walked.length < WALKED_AT_ONCE ? undefined : storedText(walked.at(-1)?.[0])];
-        for (const [id, isStale, length] of walked) {
-          if (isStale !== true) continue;
-          ids.push(storedText(id));
-          bytes += storedNumber(length);
-          if (ids.length < limit && bytes <= BATCH_BYTES) continue;
-          next = ids.at(-1);
-          break;
-        }
+        const { ids, next } = staleBatch(walked, limit);
         const rows = ids.length === 0 ? [] : await run(STALE_TOKENS, [tenant, ids]);
         return { tokens: rows.map((row) => toTokenRecord(tenantId, row)), next };
       }),

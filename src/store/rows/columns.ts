@@ -52,7 +52,7 @@ export type StoredRow<Row> = { readonly [Name in keyof Row]-?: unknown };
  */
 export function columns<Row>(
   kinds: { readonly [Name in keyof Row]-?: Kind<Row[Name]> },
-  { fixed }: { readonly fixed: readonly (keyof Row & string)[] },
+  { fixed = [] }: { readonly fixed?: readonly (keyof Row & string)[] } = {},
 ) {
   const names = Object.keys(kinds) as (keyof Row & string)[];
   const changing = names.filter((name) => !fixed.includes(name));

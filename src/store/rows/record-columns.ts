@@ -32,10 +32,13 @@ export function tenantColumns(uuid: Kind<string>) {
   );
 }
 
-export const KEY = columns<WrappedKey>(
-  { key_id: number, purpose: keyPurpose, generation: number, wrapped: bytes, created_at: instant },
-  { fixed: [] },
-);
+export const KEY = columns<WrappedKey>({
+  key_id: number,
+  purpose: keyPurpose,
+  generation: number,
+  wrapped: bytes,
+  created_at: instant,
+});
 
 export type ApplicationColumns = Omit<ApplicationRecord, 'tenant_id'>;
 
@@ -80,23 +83,23 @@ export const TOKEN = columns<TokenColumns>(
 );
 
 export function tombstoneColumns(uuid: Kind<string>) {
-  return columns<Omit<Tombstone, 'tenant_id'>>(
-    {
-      id: text,
-      type: tokenType,
-      created_by: uuid,
-      created_at: number,
-      deleted_by: optional(uuid),
-      deleted_at: number,
-      mac: bytes,
-    },
-    { fixed: [] },
-  );
+  return columns<Omit<Tombstone, 'tenant_id'>>({
+    id: text,
+    type: tokenType,
+    created_by: uuid,
+    created_at: number,
+    deleted_by: optional(uuid),
+    deleted_at: number,
+    mac: bytes,
+  });
 }
 
 export function replyColumns(uuid: Kind<string>) {
-  return columns<Omit<StoredReply, 'tenant_id'>>(
-    { application_id: uuid, key_hash: bytes, request_hash: bytes, created_at: instant, sealed: bytes },
-    { fixed: [] },
-  );
+  return columns<Omit<StoredReply, 'tenant_id'>>({
+    application_id: uuid,
+    key_hash: bytes,
+    request_hash: bytes,
+    created_at: instant,
+    sealed: bytes,
+  });
 }

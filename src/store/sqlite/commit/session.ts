@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import type { ChangeMark } from '../../../core/maintenance-ports.ts';
 import { Problem } from '../../../core/problem.ts';
+import { Undo } from '../../rows/undo.ts';
 import type { PathWatch } from '../file/check-file.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { FILE_ROW } from '../file/schema.ts';
@@ -16,16 +17,6 @@ import type { WriteTurns } from './write-turns.ts';
  * (`removed`).
  */
 export type Residue = 'added' | 'removed';
-
-/** Thrown by the callback of a write to undo its changes. The write resolves to `result`. */
-export class Undo<T> extends Error {
-  readonly result: T;
-
-  constructor(result: T) {
-    super();
-    this.result = result;
-  }
-}
 
 /** The maximum length of an idle file's log, in bytes. A longer log is truncated. */
 const MAX_KEPT_BYTES = 4 * 1024 * 1024;

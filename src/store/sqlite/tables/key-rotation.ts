@@ -1,18 +1,12 @@
 import type { KeysOfTenant, ResealedToken, StaleTokens } from '../../../core/maintenance-ports.ts';
-import type { ApplicationRecord, KeyIds, TokenRecord, VaultHeader, WrappedKey } from '../../../core/ports.ts';
-import { storedText } from '../../rows/stored-value.ts';
+import type { ApplicationRecord, KeyIds, VaultHeader, WrappedKey } from '../../../core/ports.ts';
+import { staleBatch, WALKED_AT_ONCE } from '../../rows/stale-batch.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { readHeader, writeHeader } from '../file/header-table.ts';
 import { type ApplicationRow, SELECT_APPLICATION, toApplicationRecord } from './application-rows.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import type { TokenChanges } from './token-changes.ts';
 import type { TokenRows } from './token-rows.ts';
-
-/** The maximum number of sealed bytes in a batch of tokens. A batch is read, opened, sealed and written as a whole. */
-const BATCH_BYTES = 1024 * 1024;
-
-/** The number of tokens that one step of the walk examines. A step takes a few milliseconds. */
-const WALKED_AT_ONCE = 500;
 
 /** Key ids only grow, so a row under an older key has a lower key id. */
 const IS_STALE = '(key_id < @key_id OR index_key_id < @index_key_id)';
@@ -23,9 +17,9 @@ interface StaleQuery extends KeyIds {
 
 /** Returns the reads and writes of `vault keys`. All are synchronous; writes need a transaction. */
 export function keyRotation(connection: Connection, tenants: TenantRows, tokens: TokenRows, changes: TokenChanges) {
-  const { rows, value } = statements(connection);
-  const walk = rows<[StaleQuery & { readonly after: string }], { readonly id: string; readonly isStale: number }>(
-    `SELECT id, ${IS_STALE} AS isStale FROM token INDEXED BY token_id
+  const { rows, value, lists } = statements(connection);
+  const walk = lists<[StaleQuery & { readonly after: string }], readonly unknown[]>(
+    `SELECT id, ${IS_STALE}, length(presented) + length(full) FROM token INDEXED BY token_id
      WHERE tenant = +@tenant AND id > @after ORDER BY id LIMIT ${WALKED_AT_ONCE}`,
   );
   const staleApplications = rows<[number, number, number], ApplicationRow>(
@@ -104,18 +98,8 @@ export function keyRotation(connection: Connection, tenants: TenantRows, tokens:
     staleTokens(tenantId: string, { key_id, index_key_id }: KeyIds, after: string, limit: number): StaleTokens {
       const tenant = tenants.find(tenantId);
       if (tenant === undefined) return { tokens: [] };
-      const found: TokenRecord[] = [];
-      let [looked, bytes, next] = [0, 0, ''];
-      for (const { id, isStale } of walk().iterate({ tenant, key_id, index_key_id, after })) {
-        looked += 1;
-        next = id;
-        const record = isStale === 1 ? tokens.find(tenantId, tenant, storedText(id))?.record : undefined;
-        if (record === undefined) continue;
-        found.push(record);
-        bytes += record.presented.length + record.full.length;
-        if (found.length === limit || bytes > BATCH_BYTES) return { tokens: found, next };
-      }
-      return { tokens: found, next: looked < WALKED_AT_ONCE ? undefined : next };
+      const { ids, next } = staleBatch(walk().all({ tenant, key_id, index_key_id, after }), limit);
+      return { tokens: ids.flatMap((id) => tokens.find(tenantId, tenant, id)?.record ?? []), next };
     },
 
     staleApplications(tenantId: string, { key_id }: KeyIds, limit: number): readonly ApplicationRecord[] {
