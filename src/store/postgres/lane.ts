@@ -115,32 +115,22 @@ export function openLane(
     draining = undefined;
   }
 
-  function mayRefuse(task: Task): boolean {
-    return task.member?.mayRefuse === true || suspects.has(keyOf(task));
-  }
-
   /**
    * Removes the tasks of the next transaction from the queue: one change, or several members. Members that may refuse
    * are last, and so are the next members of a key that was refused: they must not make the writes of others run again.
    */
   function takeNext(): readonly Task[] {
-    const [first] = waiting;
-    if (first === undefined || first.isAlone) return waiting.splice(0, 1);
-    const sure: Task[] = [];
-    const refusers: Task[] = [];
-    const left: Task[] = [];
-    let isOpen = true;
-    for (const task of waiting) {
-      if (task.isAlone) isOpen = false;
-      const list = mayRefuse(task) && task.runs < MAX_LAST ? refusers : sure;
-      const isFull =
-        sure.length + refusers.length === GROUP_SIZE || (list === refusers && list.length === MAX_REFUSERS);
-      (isOpen && !isFull ? list : left).push(task);
-    }
-    waiting = left;
+    if (waiting[0]?.isAlone === true) return waiting.splice(0, 1);
+    const end = waiting.findIndex(({ isAlone }) => isAlone);
+    const open = end === -1 ? waiting : waiting.slice(0, end);
+    const mayRefuse = (task: Task) =>
+      task.runs < MAX_LAST && (task.member?.mayRefuse === true || suspects.has(keyOf(task)));
+    const refusers = open.filter(mayRefuse).slice(0, MAX_REFUSERS);
+    const sure = open.filter((task) => !mayRefuse(task)).slice(0, GROUP_SIZE - refusers.length);
     // Only neighbours can share a statement. The first task stays first, so it ends with this transaction.
-    const keys = [...new Set(sure.map(keyOf))];
-    return [...keys.flatMap((key) => sure.filter((task) => keyOf(task) === key)), ...refusers];
+    const taken = new Set([...[...Map.groupBy(sure, keyOf).values()].flat(), ...refusers]);
+    waiting = waiting.filter((task) => !taken.has(task));
+    return [...taken];
   }
 
   /** Runs the next transaction. Resolves to false if the lane must pause before the next attempt. */
