@@ -54,7 +54,7 @@ afterAll(async () => {
 });
 
 const connect = (url: string, options: Partial<ConnectOptions> = {}): Promise<SqlClient> =>
-  connectStore(parseStoreUrl(`postgres://${url}`), { timeout: 5000, environment: {}, ...options });
+  connectStore(parseStoreUrl(`postgres://${url}`), { timeout: 5000, ...options });
 
 /** Opens a connection for the rest of the test. */
 async function open(url: string, options?: Partial<ConnectOptions>): Promise<SqlClient> {
@@ -116,13 +116,20 @@ describe('TLS', () => {
 
 describe('the password', () => {
   const url = (query = ''): string => onPrimary('localhost', `${trusted('server')}${query}`, 'secretive');
+  const setVariables = (variables: Readonly<Record<string, string>>): void => {
+    for (const [name, value] of Object.entries({ PGPASSWORD: '', PGPASSFILE: '', ...variables })) {
+      vi.stubEnv(name, value);
+    }
+    onTestFinished(() => void vi.unstubAllEnvs());
+  };
 
   it.each([
     ['the file of the URL', () => `&passfile=${file('passwords')}`, () => ({})],
     ['PGPASSFILE', () => '', () => ({ PGPASSFILE: file('passwords') })],
     ['PGPASSWORD', () => '&passfile=/missing', () => ({ PGPASSWORD: 'a:\\b' })],
   ])('comes from %s', async (_, query, environment) => {
-    const client = await open(url(query()), { environment: environment() });
+    setVariables(environment());
+    const client = await open(url(query()));
     expect(await client.run({ text: 'SELECT current_user::text' })).toEqual([['secretive']]);
   });
 
@@ -132,7 +139,8 @@ describe('the password', () => {
     ['readable by others', { PGPASSFILE: file('shown') }, 'store_insecure', 'other users can read'],
     ['in no line of the file', { PGPASSFILE: file('server.key') }, 'store_refused', 'has no password for secretive'],
   ])('%s is refused', async (_, environment, code, message) => {
-    const error = await connect(url(), { environment }).catch((cause: unknown) => cause);
+    setVariables(environment);
+    const error = await connect(url()).catch((cause: unknown) => cause);
     expect(error).toMatchObject({ code, message: expect.stringContaining(message) });
     expect(inspect(error, { depth: 9 })).not.toContain('hunter2');
   });

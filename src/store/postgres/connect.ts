@@ -22,7 +22,6 @@ export interface ConnectOptions {
   readonly timeout: number;
   /** Allows a server that loses commits when the power fails. */
   readonly insecure?: boolean | undefined;
-  readonly environment?: Readonly<Record<string, string | undefined>> | undefined;
 }
 
 /**
@@ -35,7 +34,7 @@ export async function connectStore(store: StoreUrl, options: ConnectOptions): Pr
   for (const host of store.hosts) {
     let client: SqlClient | undefined;
     try {
-      client = await open(store, host, options);
+      client = await open(store, host, options.timeout);
       const reason = await refusal(client, store, options);
       if (reason === undefined) return client;
       reasons.push(`${hostText(host)}: ${reason}`);
@@ -54,8 +53,7 @@ export async function connectStore(store: StoreUrl, options: ConnectOptions): Pr
   throw new Fault('store_unreachable', `no server of ${store.shown} accepts writes`, { details: reasons });
 }
 
-async function open(store: StoreUrl, host: StoreHost, options: ConnectOptions): Promise<SqlClient> {
-  const { timeout, environment = process.env } = options;
+async function open(store: StoreUrl, host: StoreHost, timeout: number): Promise<SqlClient> {
   const { Client } = await import('pg');
   const ssl = store.tls === 'disable' ? false : await tlsOptions(store);
   const socket = new Socket();
@@ -63,7 +61,7 @@ async function open(store: StoreUrl, host: StoreHost, options: ConnectOptions): 
     ...host,
     user: store.user,
     database: store.database,
-    password: () => findPassword(store, host, environment),
+    password: () => findPassword(store, host),
     ssl,
     enableChannelBinding: ssl !== false,
     application_name: 'vault',
@@ -105,12 +103,8 @@ async function tlsOptions({ tls, sslrootcert, sslcert, sslkey }: StoreUrl): Prom
  * Returns the password for a server: PGPASSWORD, or the password in the first matching line of the password file.
  * Rejects with the fault `store_refused` without a password, and as `readOwnFile` does.
  */
-async function findPassword(
-  { user, database, passfile }: StoreUrl,
-  { host, port }: StoreHost,
-  environment: Readonly<Record<string, string | undefined>>,
-): Promise<string> {
-  const { PGPASSWORD, PGPASSFILE } = environment;
+async function findPassword({ user, database, passfile }: StoreUrl, { host, port }: StoreHost): Promise<string> {
+  const { PGPASSWORD, PGPASSFILE } = process.env;
   if (PGPASSWORD !== undefined && PGPASSWORD !== '') return PGPASSWORD;
   const file = passfile ?? (PGPASSFILE || path.join(homedir(), '.pgpass'));
   const wanted = [host.startsWith('/') ? 'localhost' : host, String(port), database, user];

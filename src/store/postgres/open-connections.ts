@@ -20,12 +20,11 @@ const SLOW = 4;
 
 const PING_LIMIT_MS = 2000;
 
-/** The options of a connection to a store. `timeout` replaces the limits of all connections. */
-export type StoreOptions = Partial<ConnectOptions> & Pick<LaneOptions, 'writesOnRoot'>;
+export type StoreOptions = Omit<ConnectOptions, 'timeout'> & Pick<LaneOptions, 'writesOnRoot'>;
 
 /** Connects with statements that name the configured schema. */
 export async function connectTo(url: StoreUrl, limit: number, options: StoreOptions): Promise<SqlClient> {
-  const client = await connectStore(url, { ...options, timeout: options.timeout ?? limit });
+  const client = await connectStore(url, { ...options, timeout: limit });
   const texts = new Map<string, string>();
   function rename(statement: Statement): Statement {
     // Do not keep composed texts, which have no name: there may be many.
