@@ -66,7 +66,8 @@ export function memberOf(
     },
     read([rows]) {
       const [head, made] = rows?.[0] ?? [];
-      return { isHead: head === 1, hasChanged: made === 1, result: made === 1 ? 'made' : 'refused' };
+      if (head !== 1) return undefined;
+      return { hasChanged: made === 1, result: made === 1 ? 'made' : 'refused' };
     },
     ...parts,
   };

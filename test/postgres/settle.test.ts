@@ -187,7 +187,7 @@ describe('a lane that does not read the audit', () => {
       return rows;
     };
     row += 1;
-    const read = () => ({ isHead: true, hasChanged: true, result: 'made' as const });
+    const read = () => ({ hasChanged: true, result: 'made' as const });
     const { outcomes } = await runGroup({ ...client, run }, [memberOf(row, { read })]);
     expect(outcomes).toMatchObject([{ error: lost }]);
   });

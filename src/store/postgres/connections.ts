@@ -88,11 +88,11 @@ export interface LaneMember<T> {
    */
   statements(chain: string, places: readonly Place[], rows: readonly (readonly Scalar[])[]): readonly Bound[];
   /**
-   * Converts the rows of the statements, in their order, to a result. `at` is the position of the member's row.
-   * `isHead` is false if the place was taken: the member changed nothing and runs again. `hasChanged` is true if the
-   * entry was written. May throw a problem only if nothing was changed.
+   * Converts the rows of the statements, in their order, to a result. `at` is the position of the member's row. Returns
+   * undefined if the place was taken: the member changed nothing and runs again. `hasChanged` is true if the entry was
+   * written. May throw a problem only if nothing was changed.
    */
-  read(answers: Answers, at: number): { readonly isHead: boolean; readonly hasChanged: boolean; readonly result: T };
+  read(answers: Answers, at: number): { readonly hasChanged: boolean; readonly result: T } | undefined;
 }
 
 /** The connections of a store. Statements write `vault.` for the configured schema. Errors become problems. */

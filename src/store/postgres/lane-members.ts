@@ -90,7 +90,7 @@ export async function runAll<T>({ run, chain, record }: Transaction, members: re
   await Promise.all(locksOf(members).map(([statement, values]) => run(statement, values)));
   // A single member cannot be behind another.
   let [, answers] = await Promise.all([members.length > 1 && run(SAVE), attempt(members)]);
-  if (!answers.every(({ isHead }) => isHead)) {
+  if (answers.includes(undefined)) {
     // A refused member hides the outcomes of those behind it in a shared statement.
     await run(UNDO);
     answers = await attempt(members.map((member) => ({ ...member, shared: undefined })));
@@ -98,7 +98,7 @@ export async function runAll<T>({ run, chain, record }: Transaction, members: re
   for (const [n, { audit, isRemoval }] of members.entries()) {
     if (audit !== undefined && answers[n]?.hasChanged === true) await record(audit, isRemoval);
   }
-  return answers.map(({ result }) => result);
+  return answers.map((answer) => answer?.result as T);
 }
 
 /** Runs a member alone in an open transaction, then writes its entry and its reply. */

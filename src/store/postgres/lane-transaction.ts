@@ -101,8 +101,7 @@ function outcomeOf(
   }
   try {
     if (answers?.status === 'rejected') throw answers.reason;
-    const { isHead, hasChanged, result } = member.read(answers?.value ?? [], at);
-    return isHead ? { result, hasChanged } : undefined;
+    return member.read(answers?.value ?? [], at);
   } catch (error) {
     return { error, hasChanged: false };
   }

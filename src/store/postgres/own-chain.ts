@@ -46,7 +46,7 @@ const FOLD_COUNTS = `WITH folded AS (DELETE FROM vault.token_count WHERE chain =
 export const HEARTBEAT: LaneMember<void> = {
   written: undefined,
   statements: (chain) => [[BEAT, [chain]]],
-  read: () => ({ isHead: true, hasChanged: false, result: undefined }),
+  read: () => ({ hasChanged: false, result: undefined }),
 };
 
 /** Records the ends of closed chains in the root chain, and adds their counters to those of the root. */

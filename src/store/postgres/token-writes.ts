@@ -15,8 +15,6 @@ import { idKey, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
 
-const PLACE_TAKEN = { isHead: false, hasChanged: false } as const;
-
 /** Returns the gates of fingerprints: their first 12 bits. Equal fingerprints have equal gates. */
 export function gatesOf(fingerprints: readonly string[]): readonly number[] {
   return fingerprints.map((fingerprint) => Number.parseInt(fingerprint.slice(0, 3), 16));
@@ -83,11 +81,10 @@ function insertion(
       if (hasKeys !== true) throw new Problem('write_conflict');
       if (typeof duplicate[0] === 'string') {
         const found = toTokenRecord(token.tenant_id, duplicate);
-        return { isHead: true, hasChanged: false, result: { outcome: 'duplicate', token: found } };
+        return { hasChanged: false, result: { outcome: 'duplicate', token: found } };
       }
-      if (head !== 1 || storedNumber(made) < at) return { ...PLACE_TAKEN, result: { outcome: 'id_taken' } };
-      const isMade = storedNumber(made) > at;
-      return { isHead: true, hasChanged: isMade, result: { outcome: isMade ? 'inserted' : 'id_taken' } };
+      const answered = readPrefix(head, made, at);
+      return answered && { ...answered, result: { outcome: answered.hasChanged ? 'inserted' : 'id_taken' } };
     },
   };
 }
@@ -115,17 +112,16 @@ function replacement(
     },
     read([rows], at) {
       const [head, hasKeys, changed] = rows?.[0] ?? [];
-      if (head !== 1) return { ...PLACE_TAKEN, result: false };
-      if (hasKeys === false) throw new Problem('write_conflict');
-      return readPrefix(changed, at);
+      if (head === 1 && hasKeys === false) throw new Problem('write_conflict');
+      return readPrefix(head, changed, at);
     },
   };
 }
 
 /** Returns the answer of the member at a position of a statement that has changed the first `changed` records. */
-function readPrefix(changed: unknown, at: number) {
+function readPrefix(head: unknown, changed: unknown, at: number) {
   const count = storedNumber(changed);
-  return { isHead: count >= at, hasChanged: count > at, result: count > at };
+  return head === 1 && count >= at ? { hasChanged: count > at, result: count > at } : undefined;
 }
 
 export function tokenWrites(connections: Connections, sets: ContainerSets) {
@@ -193,7 +189,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
         ],
         read([rows], at) {
           const [head, changed] = rows?.[0] ?? [];
-          return head === 1 ? readPrefix(changed, at) : { ...PLACE_TAKEN, result: false };
+          return readPrefix(head, changed, at);
         },
       });
     },
@@ -204,7 +200,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
         tokens: marked.map((id) => ({ tenant_id: tenantId, id })),
         written: undefined,
         statements: (chain) => [[TOKEN_CHANGES.markTokens, [chain, uuidKey(tenantId), marked, month]]],
-        read: () => ({ isHead: true, hasChanged: false, result: undefined }),
+        read: () => ({ hasChanged: false, result: undefined }),
       });
     },
   } satisfies Partial<Store>;
