@@ -2,9 +2,8 @@ import { expect, onTestFinished } from 'vitest';
 import { NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { AuditDraft } from '../../src/core/audit/ports.ts';
 import { type LaneMember, placeParameters, type Run } from '../../src/store/postgres/connections.ts';
-import { holdConnection } from '../../src/store/postgres/held-connection.ts';
 import { type Lane, type LaneOptions, openLane } from '../../src/store/postgres/lane.ts';
-import { connectTo } from '../../src/store/postgres/open-connections.ts';
+import { connectTo, holdConnection } from '../../src/store/postgres/open-connections.ts';
 import { createVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl, type StoreUrl } from '../../src/store/postgres/store-url.ts';
@@ -34,7 +33,7 @@ export async function openTestClient(url: StoreUrl): Promise<SqlClient> {
 /** Opens a lane for the rest of the test. */
 export function openTestLane(url: StoreUrl, options?: LaneOptions): Lane {
   const connection = holdConnection(() => connectTo(url, 10_000, OPTIONS));
-  const lane = openLane(connection, () => connection.drop(), options);
+  const lane = openLane(connection.get, () => connection.drop(), options);
   onTestFinished(async () => {
     await lane.close();
     await connection.close();

@@ -3,7 +3,6 @@ import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import { Problem } from '../../core/problem.ts';
 import { COMMITS } from '../rows/channels.ts';
 import type { Change, Connections, LaneMember } from './connections.ts';
-import type { HeldConnection } from './held-connection.ts';
 import { CommitLost, findSettled, type Outcome, type Outcomes, runChange, runGroup } from './lane-transaction.ts';
 import { HEARTBEAT, ownChain, WRITES_ON_ROOT } from './own-chain.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, retryRead, stopping } from './retry.ts';
@@ -82,7 +81,7 @@ export type Lane = Pick<
  *   deadline, the tasks reject with `write_unsettled`.
  */
 export function openLane(
-  connection: HeldConnection,
+  connect: () => Promise<SqlClient>,
   dropAll: () => void,
   { deadlineMs = DEADLINE_MS, writesOnRoot = WRITES_ON_ROOT }: LaneOptions = {},
 ): Lane {
@@ -185,7 +184,7 @@ export function openLane(
   }
 
   async function run(tasks: readonly Task[]): Promise<Outcomes> {
-    const client = await connection.get();
+    const client = await connect();
     const { change, onRoot } = tasks[0] ?? {};
     const members = tasks.flatMap(({ member }) => member ?? []);
     const chain = onRoot ? undefined : await own.forWrite(client);
@@ -222,13 +221,13 @@ export function openLane(
 
   /** Closes and records the chain of this process. Gives up at the deadline; another process then does it later. */
   async function closeOwn(): Promise<void> {
-    const closing = own.close(await connection.get());
+    const closing = own.close(await connect());
     await Promise.race([closing, sleep(deadlineMs, undefined, { ref: false })]);
   }
 
   /** Resolves to the outcomes of a transaction whose COMMIT was not answered. */
   async function settleLost(lost: CommitLost, tasks: readonly Task[]): Promise<Outcomes> {
-    const find = async () => lost.settle(await findSettled(await connection.get(), lost.chain, lost.entries));
+    const find = async () => lost.settle(await findSettled(await connect(), lost.chain, lost.entries));
     return retryRead(find, dropAll, { use: 'write', deadlineMs }).catch(() =>
       tasks.map(() => ({ error: new Problem('write_unsettled') })),
     );

@@ -2,7 +2,6 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../../core/problem.ts';
 import { type ConnectOptions, connectStore } from './connect.ts';
 import type { Connections, Run } from './connections.ts';
-import { holdConnection, slowPool } from './held-connection.ts';
 import { type LaneOptions, openLane } from './lane.ts';
 import { retryRead, stopping } from './retry.ts';
 import { findVault, inSchema, requireVault } from './schema.ts';
@@ -19,6 +18,9 @@ export const LIMITS = { reader: 5000, slow: 30_000, lane: 70_000, inspection: 24
 const SLOW = 4;
 
 const PING_LIMIT_MS = 2000;
+
+const BEGIN = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
+const END = 'COMMIT';
 
 export type StoreOptions = Omit<ConnectOptions, 'timeout'> & Pick<LaneOptions, 'writesOnRoot'>;
 
@@ -56,14 +58,15 @@ export function openConnections(url: StoreUrl, options: StoreOptions, vaultId: s
 
   const reader = holdConnection(connect(LIMITS.reader), first);
   const writer = holdConnection(connect(LIMITS.lane));
-  const pool = slowPool(connect(LIMITS.slow), SLOW);
-  const inspection = slowPool(connect(LIMITS.inspection), 1);
-  const lane = openLane(writer, dropAll, { writesOnRoot: options.writesOnRoot });
+  const slow = Array.from({ length: SLOW }, () => holdConnection(connect(LIMITS.slow)));
+  const inspection = holdConnection(connect(LIMITS.inspection));
+  const all = [reader, writer, ...slow, inspection];
+  const lane = openLane(writer.get, dropAll, { writesOnRoot: options.writesOnRoot });
   const active = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 
   function dropAll(): void {
-    for (const each of [reader, writer, pool, inspection]) each.drop();
+    for (const each of all) each.drop();
   }
 
   /** Runs a read. Refuses it after `close`, and makes `close` wait for it. */
@@ -80,12 +83,31 @@ export function openConnections(url: StoreUrl, options: StoreOptions, vaultId: s
 
   const read: Run = (statement, values) => track(async () => (await reader.get()).run(statement, values));
 
-  const readSnapshot: Connections['readSnapshot'] = (query) => track(() => pool.snapshot(query));
+  /** Returns the function that reads snapshots on these connections, each of which serves one at a time. */
+  function snapshotsOn(connections: readonly HeldConnection[]): Connections['readSnapshot'] {
+    const idle = [...connections];
+    const waiting: ((connection: HeldConnection) => void)[] = [];
+
+    async function snapshot<T>(query: (run: Run) => Promise<T>): Promise<T> {
+      const connection = idle.pop() ?? (await new Promise<HeldConnection>((resolve) => waiting.push(resolve)));
+      try {
+        return await readOn(await connection.get(), query);
+      } finally {
+        const next = waiting.shift();
+        if (next === undefined) idle.push(connection);
+        else next(connection);
+      }
+    }
+
+    return (query) => track(() => snapshot(query));
+  }
+
+  const readSnapshot = snapshotsOn(slow);
 
   async function close(): Promise<void> {
     await lane.close();
     await Promise.allSettled(active);
-    await Promise.all([reader, writer, pool, inspection].map((each) => each.close()));
+    await Promise.all(all.map((each) => each.close()));
   }
 
   return {
@@ -93,7 +115,7 @@ export function openConnections(url: StoreUrl, options: StoreOptions, vaultId: s
     read,
     readSlow: (statement, values) => readSnapshot((run) => run(statement, values)),
     readSnapshot,
-    inspectSnapshot: (query) => track(() => inspection.snapshot(query)),
+    inspectSnapshot: snapshotsOn([inspection]),
 
     async ping() {
       const found = await Promise.race([
@@ -110,4 +132,48 @@ export function openConnections(url: StoreUrl, options: StoreOptions, vaultId: s
       return closing;
     },
   };
+}
+
+type HeldConnection = ReturnType<typeof holdConnection>;
+
+/** Returns a connection that opens on first use, and again after it was lost. `first` is already open. */
+export function holdConnection(connect: () => Promise<SqlClient>, first?: SqlClient) {
+  let held: Promise<SqlClient> | undefined;
+
+  function hold(connecting: Promise<SqlClient>): Promise<SqlClient> {
+    const forget = () => {
+      if (held === connecting) held = undefined;
+    };
+    held = connecting;
+    connecting.then(({ ended }) => ended.then(forget), forget);
+    return connecting;
+  }
+
+  if (first !== undefined) hold(Promise.resolve(first));
+  return {
+    get: () => held ?? hold(connect()),
+    /** Cuts the connection. Its waiting statements reject. */
+    drop() {
+      held?.then(
+        (client) => client.destroy(),
+        () => undefined,
+      );
+      held = undefined;
+    },
+    async close() {
+      const client = await held?.catch(() => undefined);
+      await client?.close();
+    },
+  };
+}
+
+/** Runs a query on one snapshot of an idle connection. */
+async function readOn<T>(client: SqlClient, query: (run: Run) => Promise<T>): Promise<T> {
+  try {
+    const [, result] = await Promise.all([client.run(BEGIN), query(client.run)]);
+    return result;
+  } finally {
+    // Do not wait for the answer: the next statement on this connection does not need it.
+    client.run(END).catch(() => client.destroy());
+  }
 }

@@ -6,6 +6,7 @@ import { removeApplication } from './application-rows.ts';
 import type { Connections, Transaction } from './connections.ts';
 import { firstValue, type Statement } from './sql-client.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
+import { UNINDEX } from './token-statements.ts';
 import { storedUuid } from './uuid-text.ts';
 
 /** Each call asks for the version, so daemons notice at once that the vault was moved away. */
@@ -47,10 +48,7 @@ const PURGED = 'SELECT tenant FROM vault.purge ORDER BY tenant LIMIT 1 FOR UPDAT
 /** Parameters: tenant, limit. Each returns the number of removed rows. */
 const PURGES: readonly string[] = [
   `WITH stale AS MATERIALIZED (SELECT * FROM vault.token_index WHERE tenant = $1
-  ORDER BY blind, set_number, created_at, token LIMIT $2),
-gone AS (DELETE FROM vault.token_index i USING stale WHERE i.tenant = stale.tenant AND i.blind = stale.blind
-  AND i.set_number = stale.set_number AND i.created_at = stale.created_at AND i.token = stale.token RETURNING 1)
-SELECT count(*) FROM gone`,
+  ORDER BY blind, set_number, created_at, token LIMIT $2), ${UNINDEX} SELECT count(*) FROM stale`,
   `WITH gone AS (DELETE FROM vault.token WHERE token = ANY (ARRAY(
   SELECT token FROM vault.token WHERE tenant = $1 ORDER BY id LIMIT $2)) RETURNING 1) SELECT count(*) FROM gone`,
 ];

@@ -67,7 +67,8 @@ old AS MATERIALIZED (SELECT found.* FROM found, refused, ${allowed} a
  */
 const IS_OLD = 't.token = ANY (ARRAY(SELECT token FROM old)) AND t.revision >= 0';
 
-const UNINDEX = `removed AS (DELETE FROM vault.token_index i USING stale
+/** Removes the index entries `stale`. */
+export const UNINDEX = `removed AS (DELETE FROM vault.token_index i USING stale
   WHERE i.tenant = stale.tenant AND i.blind = stale.blind AND i.set_number = stale.set_number
     AND i.created_at = stale.created_at AND i.token = stale.token)`;
 
