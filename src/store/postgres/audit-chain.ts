@@ -16,18 +16,12 @@ export const CHAIN = named({
   /** Waits for the transaction that holds the lock of the chain. */
   closeChain: `UPDATE vault.chain SET closed_at = coalesce(closed_at, ${NOW}) WHERE chain = $1`,
   auditHead: 'SELECT chain, sequence, link FROM vault.audit WHERE chain = $1 ORDER BY sequence DESC LIMIT 1',
-  /**
-   * Parameters: the chain; then for each subject the sequence and link of its entry, its blind index and its number.
-   * Leaves out subjects of entries that do not exist.
-   */
+  /** Parameters: the chain; lists of sequences, links, blind indexes and their numbers. Skips missing entries. */
   addSubjects: `INSERT INTO vault.audit_subject (blind, chain, sequence, n) SELECT s.blind, $1, s.sequence, s.n
     FROM unnest($2::bigint[], $3::bytea[], $4::uuid[], $5::integer[]) s (sequence, link, blind, n),
       ${ENTRY_OF_S}
     ON CONFLICT DO NOTHING`,
-  /**
-   * Parameters: the chain; then for each removed record its blind index, with the sequence and link of its entry before
-   * it.
-   */
+  /** Parameters: the chain; for each removed record the sequence and link of its entry, and its blind index. */
   emptyReplies: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply
     FROM unnest($2::bigint[], $3::bytea[], $4::uuid[]) s (sequence, link, blind),
       ${ENTRY_OF_S},

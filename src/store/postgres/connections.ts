@@ -12,8 +12,8 @@ export type Bound = readonly [statement: Statement, values: readonly Parameter[]
 export type Answers = readonly (readonly Row[])[];
 
 /**
- * Makes PostgreSQL read indexes in their order, until the end of the transaction. With statistics that are older than
- * the rows of a tenant, it would read and sort all of them, and compile (`jit`) a statement whose cost it overestimates.
+ * Makes PostgreSQL read indexes in their order, until the end of the transaction. With statistics older than the rows
+ * of a tenant, it would read and sort all of them, and compile (`jit`) a statement whose cost it overestimates.
  */
 export const PLAN_BY_ORDER = `SELECT set_config('enable_seqscan', 'off', true), set_config('enable_bitmapscan', 'off', true),
     set_config('enable_sort', 'off', true), set_config('jit', 'off', true)`;
@@ -65,15 +65,9 @@ export interface LaneMember<T> {
   readonly audit?: AuditDraft | undefined;
   /** Whether the change empties the replies that show the record. */
   readonly isRemoval?: boolean | undefined;
-  /**
-   * Whether the member may end without a change. Such members are last in their transaction, because the members after
-   * an unchanged one must run again.
-   */
+  /** Whether the member may end without a change. It is then last, since the members behind it run again. */
   readonly mayRefuse?: boolean | undefined;
-  /**
-   * The result if the entry was written but the answers were lost with the connection. A member without an entry runs
-   * twice then.
-   */
+  /** The result if the entry was written but the answers were lost. A member without an entry runs twice. */
   readonly written: T;
   /**
    * Present if the member can share its statements with neighbours of the same key, which halves the work of the
@@ -82,10 +76,7 @@ export interface LaneMember<T> {
   readonly shared?: { readonly key: string; readonly id: string } | undefined;
   /** The values of the member in its statements. */
   readonly row?: readonly Scalar[];
-  /**
-   * Returns the statements for rows with consecutive places, or without places. They change nothing after the first row
-   * that they refuse.
-   */
+  /** Returns the statements for rows at consecutive places. They change nothing after the first refused row. */
   statements(chain: string, places: readonly Place[], rows: readonly (readonly Scalar[])[]): readonly Bound[];
   /**
    * Converts the rows of the statements, in their order, to a result. `at` is the position of the member's row. Returns
@@ -105,14 +96,9 @@ export interface Connections {
   readSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /** Runs `readSnapshot` for an inspection, whose statements may take hours. */
   inspectSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
-  /**
-   * Runs a change alone, in the root chain. If it wrote an entry, stores a new authority version. No other such change
-   * of any process runs meanwhile.
-   */
+  /** Runs a change alone in the root chain. With an entry, it changes the authority version. */
   change<T>(change: Change<T>): Promise<T>;
-  /**
-   * Runs a change alone, in the chain of this process. It may change only tokens, container sets, counters and replies.
-   */
+  /** Runs a change of tokens, container sets, counters and replies alone, in the chain of this process. */
   changeTokens<T>(change: Change<T>): Promise<T>;
   /** Runs a change of tokens together with others, in the chain of this process. */
   join<T>(member: LaneMember<T>): Promise<T>;
@@ -122,10 +108,7 @@ export interface Connections {
   useRecorder(recorder: ChainRecorder): void;
   /** Closes and records the chains of processes that have ended without closing them. */
   sweepChains(): Promise<void>;
-  /**
-   * Rejects with `vault_busy` unless a server that accepts writes answers soon. Rejects with `vault_moved` if the
-   * database holds another vault.
-   */
+  /** Rejects with `vault_busy` unless a server soon accepts writes, with `vault_moved` for another vault. */
   ping(): Promise<void>;
   /** Refuses further calls. Resolves when the earlier ones have ended and all connections are closed. */
   close(): Promise<void>;

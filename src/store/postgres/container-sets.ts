@@ -95,9 +95,7 @@ export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'
   }
 
   return {
-    /**
-     * Adds the sets of these tokens that this process has not seen yet, then writes. Writes at once if there is none.
-     */
+    /** Adds the sets of these tokens that this process has not seen yet, then writes. */
     async ensured<T>(tokens: readonly Written[], write: () => Promise<T>): Promise<T> {
       if (!tokens.every(isKnown)) await addAll(tokens);
       return write();

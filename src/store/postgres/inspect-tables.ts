@@ -113,10 +113,7 @@ const CHECKS: readonly string[] = [
 /** The live rows and tombstones, without those of removed tenants. */
 const TOKENS = '(SELECT * FROM vault.token WHERE tenant NOT IN (SELECT tenant FROM vault.purge)) t';
 
-/**
- * Selects the tables, ids and damages of wrong rows of `token`. OFFSET 0 makes PostgreSQL look up a row by its whole
- * key.
- */
+/** Selects tables, ids and damages of tokens. OFFSET 0 makes PostgreSQL look up a row by its whole key. */
 const WRONG_TOKENS = `SELECT f.* FROM ${TOKENS}, LATERAL (VALUES
     ('token', 'tenant ' || tenant, '${NO_TENANT}', tenant NOT IN (SELECT tenant FROM vault.tenant)),
     ('token', id, 'is neither a token nor a tombstone', NOT CASE WHEN deleted_at IS NULL
@@ -133,9 +130,7 @@ const WRONG_TOKENS = `SELECT f.* FROM ${TOKENS}, LATERAL (VALUES
         AND i.token = t.token OFFSET 0)))
   ) f (table_name, id, what, is_wrong) WHERE is_wrong`;
 
-/**
- * Selects the same of `token_index`: entries without a tenant, without their token, or that its token does not name.
- */
+/** Selects entries without a tenant, without their token, or that its token does not name. */
 const WRONG_ENTRIES = `SELECT f.* FROM vault.token_index i
     LEFT JOIN (SELECT tenant FROM vault.tenant UNION ALL SELECT tenant FROM vault.purge) n ON n.tenant = i.tenant
     LEFT JOIN LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t

@@ -77,10 +77,7 @@ export function sendAll(run: Run, members: readonly Prepared[]): readonly Promis
   });
 }
 
-/**
- * Runs members in their order in an open transaction, in one round trip. Then writes the entries and replies of those
- * that changed something.
- */
+/** Runs members in an open transaction, in one round trip. Then writes the entries and replies of changes. */
 export async function runAll<T>({ run, chain, record }: Transaction, members: readonly LaneMember<T>[]) {
   const attempt = async (list: readonly LaneMember<T>[]) => {
     const prepared = prepare(list, chain);
@@ -107,10 +104,7 @@ export async function runAlone<T>(transaction: Transaction, member: LaneMember<T
   return result as T;
 }
 
-/**
- * Adds the statements of members. Neighbours with the same key share them. After `head`, the entries get consecutive
- * places, as if each member changed something.
- */
+/** Adds the statements of members, which neighbours share, and consecutive places after `head` for their entries. */
 export function prepare(members: readonly LaneMember<unknown>[], chain: string, head?: AuditHead): readonly Prepared[] {
   const all: Sharing[] = [];
   let last = head;

@@ -8,10 +8,7 @@ import { findVault, inSchema, requireVault } from './schema.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
 
-/**
- * The time limits of a statement in milliseconds, by the use of its connection. Transactions of the lane set lower
- * ones.
- */
+/** The limits of a statement in milliseconds, by its connection. Transactions of the lane set lower ones. */
 export const LIMITS = { reader: 5000, slow: 30_000, lane: 70_000, inspection: 24 * 60 * 60 * 1000 } as const;
 
 /** The maximum number of connections for slow reads. */
@@ -39,10 +36,7 @@ export async function connectTo(url: StoreUrl, limit: number, options: StoreOpti
   return { ...client, run: (statement, values) => client.run(rename(statement), values) };
 }
 
-/**
- * Returns the connections of the vault with this id: one for all writes, one for quick reads, and a few for other
- * reads. Each opens on first use, except `first` for quick reads, which is already open.
- */
+/** Returns the connections of the vault with this id. Each but `first`, the reader, opens on first use. */
 export function openConnections(url: StoreUrl, options: StoreOptions, vaultId: string, first: SqlClient): Connections {
   /** Checks each new connection: the database may hold another vault by now. */
   const connect = (limit: number) => async (): Promise<SqlClient> => {

@@ -25,10 +25,7 @@ const FAULTS: Readonly<Record<Exclude<VaultState, 'current'>, (shown: string) =>
   newer: (shown) => new Fault('newer_format', `the vault in ${shown} has a newer format`),
 };
 
-/**
- * Opens the vault in a store without unlocking it. Rejects with the faults `store_missing`, `store_outdated`,
- * `newer_format` and those of `connectStore`.
- */
+/** Opens a vault without unlocking it. Rejects with the faults of `readVault` and `connectStore`. */
 export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}) {
   const reader = await connectTo(url, LIMITS.reader, options);
   try {
@@ -81,10 +78,7 @@ export function createVaultStore(
   });
 }
 
-/**
- * Runs the work of a command on a connection of its own. When the work fails, the connection ends, and the server rolls
- * back. Rejects with the faults of `toStoreFault` and `connectStore`.
- */
+/** Runs a command on its own connection. Rejects with the faults of `toStoreFault` and `connectStore`. */
 export async function withConnection<T>(
   url: StoreUrl,
   limit: number,

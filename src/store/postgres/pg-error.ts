@@ -2,10 +2,7 @@ import type { FaultCode } from '../../contract/faults.ts';
 import type { ProblemCode } from '../../contract/problems.ts';
 import { Problem } from '../../core/problem.ts';
 
-/**
- * An error of PostgreSQL, or of a connection to it. Leaves out the original message and its details: they may quote
- * stored values.
- */
+/** An error of PostgreSQL or a connection, without its message and details: they may quote stored values. */
 export class PgError extends Error {
   /** The SQLSTATE, or the code of a socket or certificate error; `LOST` for errors of the driver, which have none. */
   readonly code: string;

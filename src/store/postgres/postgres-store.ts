@@ -15,10 +15,7 @@ import { tenantMethods } from './tenant-rows.ts';
 import { tokenReads } from './token-reads.ts';
 import { tokenWrites } from './token-writes.ts';
 
-/**
- * Returns the store in one schema of a PostgreSQL database. Other processes may have the same store open: each call
- * sees what they have committed.
- */
+/** Returns the store in one schema of a database. Each call sees what other processes have committed. */
 export function postgresStore(connections: Connections): Store {
   const writes = tokenWrites(connections, containerSets(connections));
   return {

@@ -40,10 +40,7 @@ async function find(run: Run, [tenantId, applicationId, keyHash, now]: Query): P
   return row && REPLY.readList(row, { tenant_id: tenantId });
 }
 
-/**
- * Throws `write_conflict` if the idempotency key of the draft's reply already has a reply. Call it before a change that
- * would fail when repeated.
- */
+/** Throws `write_conflict` if the key has a reply. Call it before a change that would fail when repeated. */
 export async function requireFree(run: Run, { reply }: AuditDraft): Promise<void> {
   if (reply === undefined) return;
   const { tenant_id, application_id, key_hash, created_at } = reply;
@@ -51,9 +48,7 @@ export async function requireFree(run: Run, { reply }: AuditDraft): Promise<void
   if (found !== undefined) throw new Problem('write_conflict');
 }
 
-/**
- * Stores the draft's reply in the transaction of its change. Throws `write_conflict` if its key already has a reply.
- */
+/** Stores the reply of a draft. Throws `write_conflict` if its key already has one. */
 export async function insertReply(run: Run, draft: AuditDraft): Promise<void> {
   const { reply, subjects, shows = [] } = draft;
   if (reply === undefined) return;

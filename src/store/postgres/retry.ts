@@ -9,10 +9,7 @@ export const DEADLINE_MS = 5000;
 
 const MAX_PAUSE_MS = 40;
 
-/**
- * Waits before the next attempt. The wait grows with each failure. It is random, so that two processes do not collide
- * again.
- */
+/** Waits longer after each failure. The time is random, so that two processes do not collide again. */
 export async function pause(failures: number): Promise<void> {
   RETRIES.publish(undefined);
   await sleep(Math.min(2 ** failures, MAX_PAUSE_MS) * (0.5 + Math.random() / 2));

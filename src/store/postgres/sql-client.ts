@@ -18,9 +18,7 @@ export function named<Name extends string>(texts: Readonly<Record<Name, string>>
 /** A statement, or the text of one without a name. */
 export type Statement = NamedStatement | string;
 
-/**
- * The columns in order: text, numbers (`bigint`, too), booleans, Buffers, null, arrays of them. Other types as text.
- */
+/** The columns: text, numbers (`bigint`, too), booleans, Buffers, null, arrays of them. Other types as text. */
 export type Row = readonly unknown[];
 
 /** Returns a statement whose parameters are $1, $2, … instead of `?`. */
@@ -61,16 +59,11 @@ export function listsOf<Name extends string>(
   return names.map((name) => rows.map((row) => row[name]));
 }
 
-/**
- * A connection whose statements do not wait for each other's answers. Statements of one turn are sent in one write.
- */
+/** A connection whose statements do not wait for answers. Those of one turn are sent in one write. */
 export interface SqlClient {
   /** Sends a statement; resolves to its rows, to none for several statements. Rejects with a `PgError`. */
   run(statement: Statement, values?: readonly Parameter[]): Promise<readonly Row[]>;
-  /**
-   * Sends COMMIT. Rejects with 40000 when an earlier statement of the transaction failed: the server then answers
-   * without an error, but rolls back.
-   */
+  /** Sends COMMIT. Rejects with 40000 if the server, without an error, rolls a failed transaction back. */
   commit(): Promise<void>;
   /** Resolves when the connection has ended: to the error, or to undefined after `close`. */
   readonly ended: Promise<PgError | undefined>;

@@ -83,10 +83,7 @@ async function purgeTokens({ run }: Transaction): Promise<boolean> {
   return true;
 }
 
-/**
- * Returns the functions for the row of `sweep`, which all processes share, and for expired records. Their removal also
- * removes the tokens of removed tenants.
- */
+/** The removal of expired records also removes the tokens of removed tenants. */
 export function sweepMethods(
   { read, readSlow, change, changeTokens, sweepChains }: Connections,
   { deleteToken }: Pick<Store, 'deleteToken'>,

@@ -44,10 +44,7 @@ function countTokens(query: TokenQuery, rules: Rules, { tenant }: Place): Fragme
     : countMembers(tenant, raw('SELECT unnest(v.visible)'), sql`${fewOf(query)}`);
 }
 
-/**
- * Returns the sets of the tenant `n` that can have tokens visible by these rules, with their containers. Set 0 has
- * those of the rules that have an entry.
- */
+/** Returns the sets of `n` that can have visible tokens, with their containers: in set 0, those with an entry. */
 function visibleSets(rules: Rules): Fragment {
   const numbered = raw('UNION ALL SELECT number, containers FROM vault.container_set WHERE tenant = n.tenant');
   if (rules === undefined) {
@@ -103,10 +100,7 @@ export function readWeights([tenant, visible, sets, tokens, ...expected]: Row) {
       parts
         .filter(([number, ...containers]) => number !== '0' && containers.some((each) => blinds.includes(each)))
         .map(([number]) => Number(number)),
-    /**
-     * The number of tokens in visible sets, including expired ones: up to a limit if sets are hidden. 0 if an index
-     * serves the query.
-     */
+    /** The number of tokens in visible sets: up to a limit if sets are hidden, 0 if an index serves the query. */
     tokens: storedNumber(tokens),
     /**
      * How many visible tokens a search would read from each condition of `TokenQuery.all`, up to a limit, and how many
@@ -167,9 +161,7 @@ export function planWalk(weights: Weights, query: TokenQuery, walk: Walk, now: I
     ) t ON true ORDER BY i.created_at DESC, i.id`;
 }
 
-/**
- * Returns the best start and the other conditions. `isFew` is true if the search reads only few tokens for any page.
- */
+/** Returns the best start and the other conditions. With `isFew`, the search reads few tokens for any page. */
 function choose(weights: Weights, query: TokenQuery) {
   const served = query.all.flatMap((condition, index) => {
     const expected = weights.expected[index];

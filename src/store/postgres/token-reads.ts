@@ -37,10 +37,7 @@ export function toPresentedToken(tenantId: string, row: Row): PresentedToken {
   return { ...toScannedToken(tenantId, row), full: storedBytes(row[5]) };
 }
 
-/**
- * Finds a row of `token` by tenant and id alone. `OFFSET 0` hides the other conditions when PostgreSQL chooses the index:
- * a plan made while the table is empty would take any index that fits.
- */
+/** OFFSET 0 hides the other conditions: a plan made while the table is empty would take any index that fits. */
 function byId(columns: string): string {
   return `SELECT ${columns} FROM vault.tenant n,
   LATERAL (SELECT * FROM vault.token WHERE tenant = n.tenant AND id = $2 OFFSET 0) t

@@ -3,9 +3,10 @@ import { oldestWith } from './token-reads.ts';
 
 // The statements that change tokens. All but those that create one token take lists of tokens with different ids.
 // `place` stands for the six parameters of `placeParameters`. A statement changes the tokens before the first one that
-// it refuses. It finds its tokens by tenant and id alone, in a MATERIALIZED query: a plan made while the table is empty
-// would take any index that fits. No statement changes a table twice. Lists of blind indexes are texts, because
-// PostgreSQL requires equally long lists in a nested array. Lists are subqueries for the reason in lane-members.ts.
+// it refuses; an earlier statement has locked them. It finds them by tenant and id alone, in a MATERIALIZED query: a
+// plan made while the table is empty would take any index that fits. No statement changes a table twice. Lists of blind
+// indexes are texts, because PostgreSQL requires equally long lists in a nested array. Lists are subqueries for the
+// reason in lane-members.ts.
 
 /** Has one row, unless the place of the first entry is taken. */
 export const HEAD = `head AS (SELECT 1 WHERE cardinality($6::bytea[]) = 0 OR EXISTS (SELECT 1 FROM vault.audit
@@ -61,10 +62,7 @@ old AS MATERIALIZED (SELECT found.* FROM found, refused, ${allowed} a
   WHERE refused.place IS NULL OR found.place < refused.place)`;
 }
 
-/**
- * The condition for the rows of `old`. With a join, or without the second part, which is always true, a plan that is
- * made while the table is empty would read the whole table.
- */
+/** With a join, or without the second part, a plan made while the table is empty would read the whole table. */
 const IS_OLD = 't.token = ANY (ARRAY(SELECT token FROM old)) AND t.revision >= 0';
 
 /** Removes the index entries `stale`. */
@@ -131,10 +129,7 @@ ${counted(`SELECT tenant, type, active_month, $8, $9, $1::bigint, count(*), coun
 ${entriesOf('kept')}
 SELECT ${MADE} FROM n`;
 
-/**
- * Returns a statement that creates one token if `ok` has a row, in four fifths of the time of `CREATE_ALL`. Its
- * parameters are the same as values, not lists.
- */
+/** Creates one token in four fifths of the time of `CREATE_ALL`. Its parameters are values, not lists. */
 function createOne(ok: string): string {
   return `WITH ${HEAD},
 ${TENANT},
@@ -157,7 +152,7 @@ SELECT ${MADE}`;
  * Returns a statement that replaces tokens. Parameters: place, tenant id, data key, index key, then the lists: id,
  * revision that was read, `more`, expiry, revision, `LAST`. Without blind indexes, a token keeps those it has. Returns
  * whether the place is free and the keys are the newest (NULL without the tenant), and the number of replaced tokens.
- * An earlier statement must lock the tokens, and `reindexTokens` must follow.
+ * `reindexTokens` must follow.
  */
 function replacing(more: string, condition: string): string {
   return `WITH ${HEAD},
@@ -200,20 +195,13 @@ ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FR
     'read_key integer, read_index_key integer',
     't.key_id = given.read_key AND t.index_key_id = given.read_index_key',
   ),
-  /**
-   * Parameters: tenant id, ids. Adds the missing index entries of tokens, directly after `replaceTokens` or
-   * `resealTokens`. Uses the blind indexes of the stored rows, so it adds nothing for a refused change.
-   */
+  /** Parameters: tenant id, ids. Adds the entries that the stored rows lack: none for a refused change. */
   reindexTokens: `WITH found AS MATERIALIZED (SELECT t.* FROM unnest((SELECT $2::text[])) w (id),
   LATERAL (SELECT tenant, set_number, token, created_at, blinds FROM vault.token
     WHERE tenant = (SELECT tenant FROM vault.tenant n WHERE n.id = $1::uuid) AND vault.token.id = w.id OFFSET 0) t)
 INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
 SELECT tenant, b, set_number, created_at, token FROM found, unnest(blinds) b ON CONFLICT DO NOTHING`,
-  /**
-   * Parameters: place, tenant id, then the lists. Replaces tokens by their tombstones. Returns whether the place is
-   * free, and the number of removed tokens. Refuses a token that has another revision. An earlier statement must lock
-   * the tokens.
-   */
+  /** Parameters: place, tenant id, lists. Returns whether the place is free, and the number of removed tokens. */
   removeTokens: `WITH ${HEAD},
 n AS (SELECT tenant FROM vault.tenant WHERE id = $7::uuid),
 ${givenIn(8, 'id text, expected bigint, created_by uuid, deleted_by uuid, deleted_at bigint, mac bytea')},
@@ -228,10 +216,7 @@ ${counted(`SELECT tenant, type, 0, key_id, index_key_id, $1::bigint, -count(*), 
     GROUP BY tenant, type, key_id, index_key_id`)},
 ${entriesOf('old')}
 SELECT ${countOf('head')}, ${countOf('changed')}`,
-  /**
-   * Parameters: chain, tenant id, ids, month. The numbers of the tokens are an array, which keeps the planner from
-   * reading the whole table for many ids. Earlier statements must lock the tokens.
-   */
+  /** Parameters: chain, tenant id, ids, month. An array of numbers keeps PostgreSQL from reading the whole table. */
   markTokens: `WITH marked AS (UPDATE vault.token t SET active_month = $4::integer
   WHERE t.token = ANY (ARRAY(SELECT x.token FROM unnest((SELECT $3::text[])) w (id), LATERAL (SELECT token, deleted_at
       FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $2::uuid) AND vault.token.id = w.id

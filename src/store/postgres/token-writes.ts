@@ -125,10 +125,7 @@ function readPrefix(head: unknown, changed: unknown, at: number) {
 }
 
 export function tokenWrites(connections: Connections, sets: ContainerSets) {
-  /**
-   * Runs a change together with others. A change with a reply runs alone, and its entry and reply are written after it.
-   * `isKeyFirst` checks the idempotency key first, for a change that would fail when repeated.
-   */
+  /** A change with a reply runs alone. `isKeyFirst` checks its key first: the change would fail when repeated. */
   function run<T>(change: TokenChange<T>, audit: AuditDraft, { isKeyFirst }: { readonly isKeyFirst: boolean }) {
     if (audit.reply === undefined) return connections.join({ ...change, audit });
     return connections.changeTokens(async (transaction) => {
