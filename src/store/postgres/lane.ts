@@ -219,12 +219,6 @@ export function openLane(
     Promise.all([work, noted]).catch(() => undefined);
   }
 
-  /** Closes and records the chain of this process. Gives up at the deadline; another process then does it later. */
-  async function closeOwn(): Promise<void> {
-    const closing = own.close(await connect());
-    await Promise.race([closing, sleep(deadlineMs, undefined, { ref: false })]);
-  }
-
   /** Resolves to the outcomes of a transaction whose COMMIT was not answered. */
   async function settleLost(lost: CommitLost, tasks: readonly Task[]): Promise<Outcomes> {
     const find = async () => lost.settle(await findSettled(await connect(), lost.chain, lost.entries));
@@ -251,7 +245,10 @@ export function openLane(
     async close() {
       isClosed = true;
       await draining;
-      if (own.head() !== undefined) await closeOwn().catch(() => undefined);
+      if (own.head() === undefined) return;
+      const closing = connect().then(own.close);
+      // After a failure or the deadline, another process closes the chain.
+      await Promise.race([closing.catch(() => undefined), sleep(deadlineMs, undefined, { ref: false })]);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { ExpiryRecorder, Instant, Store } from '../../core/ports.ts';
+import type { Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
 import { removeApplication } from './application-rows.ts';
@@ -53,23 +53,6 @@ const PURGES: readonly string[] = [
   SELECT token FROM vault.token WHERE tenant = $1 ORDER BY id LIMIT $2)) RETURNING 1) SELECT count(*) FROM gone`,
 ];
 const END_PURGE = 'DELETE FROM vault.purge WHERE tenant = $1';
-
-/** Removes expired applications and their children. Resolves to the number of expired ones. */
-async function removeApplications(
-  transaction: Transaction,
-  now: Instant,
-  limit: number,
-  recorder: ExpiryRecorder,
-): Promise<number> {
-  let removed = 0;
-  for (const row of await transaction.run(EXPIRED_APPLICATIONS, [now, limit])) {
-    const [tenant, tenantId, id] = [storedNumber(row[0]), storedUuid(row[1]), storedUuid(row[2])];
-    const audit = (ids: readonly string[]) => recorder.recordRemoval(tenantId, ids);
-    // An earlier turn of this loop may have removed the row as a child of its application.
-    if (await removeApplication(transaction, { tenantId, tenant, id }, audit)) removed += 1;
-  }
-  return removed;
-}
 
 /** Removes some tokens of a removed tenant. Resolves to whether there may be more. */
 async function purgeTokens({ run }: Transaction): Promise<boolean> {
@@ -127,7 +110,16 @@ export function sweepMethods(
       });
       // Another process may change or remove a token meanwhile.
       const removed = (await Promise.all(removals)).filter(Boolean).length;
-      const ended = await change((transaction) => removeApplications(transaction, now, limit - removed, recorder));
+      const ended = await change(async (transaction) => {
+        let count = 0;
+        for (const row of await transaction.run(EXPIRED_APPLICATIONS, [now, limit - removed])) {
+          const [tenant, tenantId, id] = [storedNumber(row[0]), storedUuid(row[1]), storedUuid(row[2])];
+          const audit = (ids: readonly string[]) => recorder.recordRemoval(tenantId, ids);
+          // An earlier turn of this loop may have removed the row as a child of its application.
+          if (await removeApplication(transaction, { tenantId, tenant, id }, audit)) count += 1;
+        }
+        return count;
+      });
       await sweepChains();
       while (await changeTokens(purgeTokens));
       return removed + ended;

@@ -1,6 +1,6 @@
 import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { InsertObstacle, InsertTokenOutcome } from '../../core/insert-ports.ts';
-import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../core/ports.ts';
+import type { Store, TokenIndexes, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Scalar } from '../rows/fragment.ts';
 import { isStorableText, storableText, storedNumber } from '../rows/stored-value.ts';
@@ -40,12 +40,6 @@ function lastOf(token: TokenRecord, indexes: TokenIndexes | undefined): readonly
   const [containers, setName] = setOf(indexes);
   const blinds = new Set([indexes.fingerprint, ...indexes.others].map(blindText));
   return [listText([...blinds]), clear, presented, full, listText(containers), setName];
-}
-
-function removeRow(tombstone: Tombstone, expectedRevision: number): readonly Scalar[] {
-  const { id, created_by, deleted_by, deleted_at, mac } = tombstone;
-  const deleter = deleted_by === undefined ? null : uuidValue(deleted_by);
-  return [idKey(id), expectedRevision, uuidValue(created_by), deleter, deleted_at, mac];
 }
 
 type TokenChange<T> = Omit<LaneMember<T>, 'audit'>;
@@ -173,14 +167,16 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
     },
 
     deleteToken: async (tombstone, expectedRevision, audit) => {
-      const tenant = uuidKey(tombstone.tenant_id);
+      const { tenant_id, id, created_by, deleted_by, deleted_at, mac } = tombstone;
+      const tenant = uuidKey(tenant_id);
+      const deleter = deleted_by === undefined ? null : uuidValue(deleted_by);
       return connections.join({
         audit,
         isRemoval: true,
         tokens: [tombstone],
         written: true,
-        shared: { key: `remove ${tenant}`, id: tombstone.id },
-        row: removeRow(tombstone, expectedRevision),
+        shared: { key: `remove ${tenant}`, id },
+        row: [idKey(id), expectedRevision, uuidValue(created_by), deleter, deleted_at, mac],
         statements: (chain, places, rows) => [
           [TOKEN_CHANGES.removeTokens, [...placeParameters(chain, places), tenant, ...toColumns(rows)]],
         ],
