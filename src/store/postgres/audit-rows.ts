@@ -17,7 +17,7 @@ const APPEND: Statement = {
 const APPENDING: LaneMember<void> = {
   written: undefined,
   statements: (chain, places) => (places.length === 0 ? [] : [[APPEND, placeParameters(chain, places)]]),
-  read: ([rows]) => (rows?.[0]?.[0] === 0 ? undefined : { hasChanged: true, result: undefined }),
+  read: ([rows]) => (rows === undefined || rows[0]?.[0] === 1 ? { hasChanged: true, result: undefined } : undefined),
 };
 
 const READ = `SELECT sequence, at, sealed, link FROM vault.audit WHERE chain = $1 AND sequence > $2

@@ -16,12 +16,11 @@ const WALK_WIDTH = 3;
 
 const send = (run: Run, fragment: Fragment | undefined) => fragment && run(...toBound(fragment));
 
-const TYPES = `SELECT type, sum(live)::bigint, max(last_created_at) FROM vault.token_count
+const TYPES = `SELECT type, sum(live)::bigint, max(last_created_at),
+  coalesce(sum(active) FILTER (WHERE month = $2), 0)::bigint FROM vault.token_count
 WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) GROUP BY type ORDER BY type`;
 const EXPIRED = `SELECT type, count(*) FROM vault.token WHERE expires_at <= $2 AND expires_at IS NOT NULL
   AND tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND deleted_at IS NULL GROUP BY type`;
-const ACTIVE = `SELECT coalesce(sum(active), 0)::bigint FROM vault.token_count
-WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1) AND month = $2`;
 
 /** Returns the number of matches; undefined if too many tokens have expired to subtract them. */
 function totalOf([row = []]: readonly Row[]): number | undefined {
@@ -87,12 +86,9 @@ export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnaps
     usage: (tenantId, month, now) =>
       readSnapshot(async (run) => {
         const tenant = uuidKey(tenantId);
-        const [counts, expired, [active]] = await Promise.all([
-          run(TYPES, [tenant]),
-          run(EXPIRED, [tenant, now]),
-          run(ACTIVE, [tenant, month]),
-        ]);
-        return { types: usageOf(counts, expired), active: storedNumber(active?.[0]) };
+        const [counts, expired] = await Promise.all([run(TYPES, [tenant, month]), run(EXPIRED, [tenant, now])]);
+        const active = counts.reduce((sum, row) => sum + storedNumber(row[3]), 0);
+        return { types: usageOf(counts, expired), active };
       }),
   } satisfies Partial<Store>;
 }
