@@ -103,11 +103,12 @@ export function sweepMethods(
     nextExpiry: async (now) => optionalInstant(firstValue(await read(NEXT, [now]))),
 
     async removeExpired(now, limit, recorder) {
-      const removals = (await readSlow(EXPIRED_TOKENS, [now, limit])).map(([tenantId, ...columns]) => {
+      const expired = (await readSlow(EXPIRED_TOKENS, [now, limit])).map(([tenantId, ...columns]) => {
         const token = toTokenRecord(storedUuid(tenantId), columns);
-        const { tombstone, audit } = recorder.recordExpiry(token, now);
-        return deleteToken(tombstone, token.revision, audit);
+        return { ...recorder.recordExpiry(token, now), revision: token.revision };
       });
+      // Begin no removal before all rows are read: nothing would handle its failure after a damaged row.
+      const removals = expired.map(({ tombstone, revision, audit }) => deleteToken(tombstone, revision, audit));
       // Another process may change or remove a token meanwhile.
       const removed = (await Promise.all(removals)).filter(Boolean).length;
       const ended = await change(async (transaction) => {
