@@ -128,7 +128,7 @@ const WRONG_TOKENS = `SELECT f.* FROM ${TOKENS}, LATERAL (VALUES
       SELECT 1 FROM unnest(blinds) b WHERE b IS NOT NULL AND NOT EXISTS (SELECT 1 FROM vault.token_index i
       WHERE i.tenant = t.tenant AND i.blind = b AND i.set_number = t.set_number AND i.created_at = t.created_at
         AND i.token = t.token OFFSET 0)))
-  ) f (table_name, id, what, is_wrong) WHERE is_wrong`;
+  ) f (table_name, id, what, is_wrong) WHERE is_wrong ORDER BY t.token`;
 
 /** Selects entries without a tenant, without their token, or that its token does not name. */
 const WRONG_ENTRIES = `SELECT f.* FROM vault.token_index i
@@ -155,7 +155,7 @@ const WRONG_COUNTERS = `WITH c AS MATERIALIZED (
     UNION ALL SELECT tenant, 'type ' || type, 'the last creation time of a type differs from that of its last token'
     FROM c GROUP BY tenant, type HAVING max(last) <> max(counted_last)
     UNION ALL SELECT tenant, 'month ' || month, 'the counter of a month is lower than the number of its tokens'
-    FROM c GROUP BY tenant, month HAVING sum(active) > 0) f (tenant, name, what)`;
+    FROM c GROUP BY tenant, month HAVING sum(active) > 0) f (tenant, name, what) ORDER BY f.tenant, name, what`;
 
 /** Returns the check of the tables, which needs no key. It reads one snapshot. */
 export function inspectTables({ inspectSnapshot }: Pick<Connections, 'inspectSnapshot'>) {
