@@ -5,6 +5,7 @@ import {
   keptCredential,
   makeKeyFileBeside,
   type NewCredential,
+  provideKeyCommand,
   provideKeyFile,
 } from '../cli/commands/keys/new-credential.ts';
 import { startSweeper } from '../cli/commands/serve/sweeper.ts';
@@ -178,7 +179,8 @@ async function credentialOf(file: string, options: OpenVaultOptions, isNew: bool
   const isGiven = (passphrase ?? key) !== undefined;
   if (!isNew && !isGiven) await checkUnopenedVault(file);
   if (!isNew) return keptCredential(await namedCredential({ ...options, keyFile: keyFile ?? keyFileBeside(file) }));
-  if (isGiven || keyCommand !== undefined) return keptCredential(await namedCredential(options));
+  if (isGiven) return keptCredential(await namedCredential(options));
+  if (keyCommand !== undefined) return provideKeyCommand(keyCommand, 'keyCommand');
   return keyFile === undefined ? makeKeyFileBeside(file, 'keyFile') : provideKeyFile(keyFile, 'keyFile');
 }
 

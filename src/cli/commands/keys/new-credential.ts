@@ -7,11 +7,11 @@ import {
   KEY_BYTES,
   keyFileBeside,
   type NamedCredential,
-  readKeyCommand,
   readKeyFile,
   readPassphraseFile,
 } from '../../credential.ts';
 import { flag } from '../../global-flags.ts';
+import { runKeyCommand } from '../../key-command.ts';
 import { filePath } from '../../output-path.ts';
 import { isTypedByHand, promptSecret } from '../../prompt.ts';
 import { writeWholeFile } from '../../whole-file.ts';
@@ -33,9 +33,22 @@ export async function provideNamed(
   dashes: '--' | '--new-',
 ): Promise<NewCredential | undefined> {
   if (keyFile !== undefined) return provideKeyFile(keyFile, `${dashes}key-file`);
-  if (keyCommand !== undefined) return keptCredential(await readKeyCommand(keyCommand, `${dashes}key-command`));
+  if (keyCommand !== undefined) return provideKeyCommand(keyCommand, `${dashes}key-command`);
   if (passphraseFile === undefined || isTypedByHand(passphraseFile)) return undefined;
   return keptCredential(await readPassphraseFile(passphraseFile, `${dashes}passphrase-file`));
+}
+
+/** Resolves to the key that a program prints. Rejects with `wrong_credential` if a second run prints another key. */
+export async function provideKeyCommand(command: string, flag: string): Promise<NewCredential> {
+  const key = await runKeyCommand(command, flag);
+  const again = await runKeyCommand(command, flag);
+  const isSame = Buffer.compare(key, again) === 0;
+  again.fill(0);
+  if (isSame) return keptCredential({ kind: 'key_file', key });
+  key.fill(0);
+  throw new Fault('wrong_credential', `${flag}: the program printed another key the second time`, {
+    hint: 'a key that changes opens nothing: name a program that always prints the same key',
+  });
 }
 
 /** Resolves to the key in a file. Creates a missing file: 32 random bytes, mode 0600. Errors name `flag`. */
