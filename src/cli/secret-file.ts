@@ -45,7 +45,8 @@ export async function readSmallFile(flag: string, path: string, check?: CheckOpe
     bytes = isNamedPipe(path) ? await readAtMost(readNamed(path, check), most) : readStart(path, most, check);
   } catch (error) {
     if (error instanceof Fault) throw error;
-    throw new Fault('usage', `${flag}: ${path} cannot be read (${errorCode(error)})`, { cause: error });
+    const hint = path === '-' ? 'for standard input, write /dev/stdin' : undefined;
+    throw new Fault('usage', `${flag}: ${path} cannot be read (${errorCode(error)})`, { hint, cause: error });
   }
   if (bytes.length <= MAX_KIB * 1024) return bytes;
   throw new Fault('usage', `${flag}: ${path} is longer than ${MAX_KIB} KiB`);

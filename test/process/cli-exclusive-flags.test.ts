@@ -46,6 +46,7 @@ describe('two flags that exclude each other fail', () => {
   it.each([
     [['backup', 'o.db'], 'back up a database with `pg_dump --format=directory --schema=vault`'],
     [['compact'], 'stop the daemons, then return the free space of a database with `vacuumdb --full`'],
+    [['reset', '--yes'], 'make a new vault in another schema with `vault init --store`'],
   ])('%j on a database names the program of the database', async (words, hint) => {
     const ended = await place.vault([...words, '--store', DATABASE]);
     expect(ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(`\nhint: ${hint}`) });

@@ -97,24 +97,27 @@ export const defineSnapshotDelete = onSnapshots({
 const RESET_FLAGS = { compact: flag('--compact', 'also return free space to the file system, like `vault compact`') };
 
 /** `vault reset`: removes all tokens. */
-export const defineReset = onFile({
-  flags: { ...TENANT_FLAGS, ...RESET_FLAGS, ...FLAGS.confirm },
-  view: RESULT_VIEWS.reset,
-  help: RESET_HELP,
-  examples: ['vault reset --yes', 'vault reset --yes --compact', 'vault reset --tenant ID'],
-  async prepare(line) {
-    const tenant = checkTenantId(line.read(TENANT_FLAGS).tenant);
-    const { compact } = line.read(RESET_FLAGS);
-    await confirmed(line, tenant === undefined ? 'All tokens are lost.' : 'All tokens of the tenant are lost.');
-    return async (opened) => {
-      // Check first: otherwise the command would remove the tokens and then fail.
-      if (compact) await (await import('../../../vault/admin.ts')).checkUnused(opened);
-      const { openVaultSnapshots } = await import('../../../vault/snapshots.ts');
-      const removed_tokens = await closing(await openVaultSnapshots(opened), (snapshots) => snapshots.reset(tenant));
-      return { removed_tokens, ...(compact && (await compactAfterReset(opened))) };
-    };
+export const defineReset = onFile(
+  {
+    flags: { ...TENANT_FLAGS, ...RESET_FLAGS, ...FLAGS.confirm },
+    view: RESULT_VIEWS.reset,
+    help: RESET_HELP,
+    examples: ['vault reset --yes', 'vault reset --yes --compact', 'vault reset --tenant ID'],
+    async prepare(line) {
+      const tenant = checkTenantId(line.read(TENANT_FLAGS).tenant);
+      const { compact } = line.read(RESET_FLAGS);
+      await confirmed(line, tenant === undefined ? 'All tokens are lost.' : 'All tokens of the tenant are lost.');
+      return async (opened) => {
+        // Check first: otherwise the command would remove the tokens and then fail.
+        if (compact) await (await import('../../../vault/admin.ts')).checkUnused(opened);
+        const { openVaultSnapshots } = await import('../../../vault/snapshots.ts');
+        const removed_tokens = await closing(await openVaultSnapshots(opened), (snapshots) => snapshots.reset(tenant));
+        return { removed_tokens, ...(compact && (await compactAfterReset(opened))) };
+      };
+    },
   },
-});
+  'make a new vault in another schema with `vault init --store`, and drop the schema of this one',
+);
 
 async function compactAfterReset(opened: FileHolderOptions) {
   try {
