@@ -53,7 +53,10 @@ export async function findNumber(run: Run, id: string): Promise<TenantNumber | u
 
 type TenantChange = (transaction: Transaction, found: TenantNumber) => Promise<boolean>;
 
-/** Changes a tenant, its applications or keys. Resolves to false without a change, or without the tenant. */
+/**
+ * Changes a tenant, its applications or keys. `work` resolves to whether it changed something; only then the entry is
+ * written. Resolves to false if nothing was changed, or if the tenant does not exist.
+ */
 export function changeTenant({ change }: Connections, id: string, audit: AuditDraft | undefined, work: TenantChange) {
   return change(async (transaction) => {
     const found = await findNumber(transaction.run, id);
@@ -63,7 +66,10 @@ export function changeTenant({ change }: Connections, id: string, audit: AuditDr
   });
 }
 
-/** Removes an application, those that it created and their replies. Resolves to false if it is not found. */
+/**
+ * Removes an application, those that it created, and the replies to them. Writes the entry for their ids. Resolves to
+ * false if the application does not exist, or has another revision than the given one.
+ */
 export async function removeApplication(
   { run, record }: Transaction,
   of: { readonly tenantId: string; readonly tenant: number; readonly id: string; readonly revision?: number },

@@ -21,7 +21,7 @@ export const CHAIN = named({
     FROM unnest($2::bigint[], $3::bytea[], $4::uuid[], $5::integer[]) s (sequence, link, blind, n),
       ${ENTRY_OF_S}
     ON CONFLICT DO NOTHING`,
-  /** Parameters: the chain; for each removed record the sequence and link of its entry, and its blind index. */
+  /** Parameters: the chain; lists of the sequences and links of removals, and the blind indexes of their records. */
   emptyReplies: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply
     FROM unnest($2::bigint[], $3::bytea[], $4::uuid[]) s (sequence, link, blind),
       ${ENTRY_OF_S},

@@ -99,7 +99,10 @@ async function tlsOptions({ tls, sslrootcert, sslcert, sslkey }: StoreUrl): Prom
   };
 }
 
-/** Resolves to PGPASSWORD, or to the password in the first matching line of the file. Rejects as `readOwnFile`. */
+/**
+ * Resolves to PGPASSWORD, or to the password in the first matching line of the password file. Rejects with the fault
+ * `store_refused` without a password, and as `readOwnFile` does.
+ */
 async function findPassword({ user, database, passfile }: StoreUrl, { host, port }: StoreHost): Promise<string> {
   const { PGPASSWORD, PGPASSFILE } = process.env;
   if (PGPASSWORD !== undefined && PGPASSWORD !== '') return PGPASSWORD;
@@ -137,7 +140,7 @@ async function readOwnFile(file: string, { isSecret = false } = {}): Promise<str
   throw new Fault('store_insecure', `other users can read ${file}`, { hint: `chmod 600 ${file}` });
 }
 
-/** Resolves to a reason to try another host. Rejects with a fault when this server must not hold a vault. */
+/** Resolves to the reason to try another host, if any. Rejects with a fault when this server must not hold a vault. */
 async function refusal(client: SqlClient, { shown }: StoreUrl, { insecure }: ConnectOptions) {
   const [row = []] = await client.run(SERVER);
   const [encoding, isStandby, readOnly, version, ...durable] = row;

@@ -47,7 +47,7 @@ export interface Place extends AuditHead, Pick<AuditDraft, 'at' | 'sealed'> {
   readonly isRemoval: boolean;
 }
 
-/** The first six parameters of a statement that writes entries at consecutive places, or none. */
+/** Returns the first six parameters of a statement that writes entries. Without places, it writes none. */
 export function placeParameters(chain: string, places: readonly Place[]): readonly Parameter[] {
   return [chain, places[0]?.sequence, places[0]?.previous, ...listsOf(places, 'at', 'sealed', 'link')];
 }
@@ -88,15 +88,18 @@ export interface LaneMember<T> {
 
 /** The connections of a store. Statements write `vault.` for the configured schema. Errors become problems. */
 export interface Connections {
-  /** Runs a quick statement. All share one connection. */
+  /** Runs a quick statement. All quick statements share one connection. */
   readonly read: Run;
   /** Runs one statement that may take long. */
   readonly readSlow: Run;
-  /** Runs statements on one snapshot, which `query` may send at once. */
+  /** Runs the statements of `query` on one snapshot. It may send them at once. */
   readSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /** Runs `readSnapshot` for an inspection, whose statements may take hours. */
   inspectSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
-  /** Runs a change alone in the root chain. With an entry, it changes the authority version. */
+  /**
+   * Runs a change alone in the root chain. No process writes to this chain meanwhile. A change with an entry also
+   * changes the authority version.
+   */
   change<T>(change: Change<T>): Promise<T>;
   /** Runs a change of tokens, container sets, counters and replies alone, in the chain of this process. */
   changeTokens<T>(change: Change<T>): Promise<T>;
@@ -108,7 +111,10 @@ export interface Connections {
   useRecorder(recorder: ChainRecorder): void;
   /** Closes and records the chains of processes that have ended without closing them. */
   sweepChains(): Promise<void>;
-  /** Rejects with `vault_busy` unless a server soon accepts writes, with `vault_moved` for another vault. */
+  /**
+   * Rejects with `vault_busy` unless a server that accepts writes answers soon. Rejects with `vault_moved` if the
+   * database holds another vault.
+   */
   ping(): Promise<void>;
   /** Refuses further calls. Resolves when the earlier ones have ended and all connections are closed. */
   close(): Promise<void>;

@@ -38,7 +38,7 @@ function sliceOf<T>(rows: readonly Row[], limit: number, decode: (tenantId: stri
   };
 }
 
-/** A list reads one snapshot in two round trips: the first chooses the start, the second reads the rows. */
+/** Each list reads one snapshot in two round trips: the first chooses the start, the second reads the rows. */
 export function findTokensMethods({ readSnapshot }: Pick<Connections, 'readSnapshot'>) {
   /** Reads the weights for `weighed` or the filter, then the rows. Resolves to `nothing` if no token can match. */
   async function search<T>(

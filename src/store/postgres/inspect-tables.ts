@@ -130,7 +130,7 @@ const WRONG_TOKENS = `SELECT f.* FROM ${TOKENS}, LATERAL (VALUES
         AND i.token = t.token OFFSET 0)))
   ) f (table_name, id, what, is_wrong) WHERE is_wrong ORDER BY t.token`;
 
-/** Selects entries without a tenant, without their token, or that its token does not name. */
+/** Selects index entries whose tenant or token does not exist, or whose token has no such blind index. */
 const WRONG_ENTRIES = `SELECT f.* FROM vault.token_index i
     LEFT JOIN (SELECT tenant FROM vault.tenant UNION ALL SELECT tenant FROM vault.purge) n ON n.tenant = i.tenant
     LEFT JOIN LATERAL (SELECT * FROM vault.token WHERE token = i.token OFFSET 0) t
@@ -142,7 +142,7 @@ const WRONG_ENTRIES = `SELECT f.* FROM vault.token_index i
   WHERE (n.tenant IS NULL OR (i.blind = ANY (t.blinds)) IS NOT TRUE) AND is_wrong
   ORDER BY i.tenant, i.blind, i.set_number, i.created_at, i.token`;
 
-/** Selects the same of `token_count`, whose rows of all chains are compared with the tokens. */
+/** Selects wrong counters: compares the sums over all chains with the tokens. */
 const WRONG_COUNTERS = `WITH c AS MATERIALIZED (
     SELECT tenant, type, key_id, index_key_id, active_month AS month, count(*) FILTER (WHERE deleted_at IS NULL) AS live,
       count(*) FILTER (WHERE deleted_at IS NULL) AS active, max(created_at) AS last, 0 AS counted_last
@@ -162,7 +162,7 @@ export function inspectTables({ inspectSnapshot }: Pick<Connections, 'inspectSna
   return {
     inspect: () =>
       inspectSnapshot(async (run) => {
-        /** Several rows may have the same damage. */
+        // Several rows may have the same damage.
         const found = new Map<string, Finding>();
         async function check(queries: readonly string[]): Promise<void> {
           for (const sql of queries) {

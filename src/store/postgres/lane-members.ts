@@ -77,7 +77,7 @@ export function sendAll(run: Run, members: readonly Prepared[]): readonly Promis
   });
 }
 
-/** Runs members in an open transaction, in one round trip. Then writes the entries and replies of changes. */
+/** Locks the tokens and gates of members, sends their statements at once, and writes their entries and replies. */
 export async function runAll<T>({ run, chain, record }: Transaction, members: readonly LaneMember<T>[]) {
   const attempt = async (list: readonly LaneMember<T>[]) => {
     const prepared = prepare(list, chain);
@@ -85,7 +85,7 @@ export async function runAll<T>({ run, chain, record }: Transaction, members: re
     return list.map(({ read }, n) => read(answers[n] ?? [], prepared[n]?.at ?? 0));
   };
   await Promise.all(locksOf(members).map(([statement, values]) => run(statement, values)));
-  // A single member cannot be behind another.
+  // A single member needs no savepoint, because it is behind no other.
   let [, answers] = await Promise.all([members.length > 1 && run(SAVE), attempt(members)]);
   if (answers.includes(undefined)) {
     // A refused member hides the outcomes of those behind it in a shared statement.
@@ -104,7 +104,7 @@ export async function runAlone<T>(transaction: Transaction, member: LaneMember<T
   return result as T;
 }
 
-/** Adds the statements of members, which neighbours share, and consecutive places after `head` for their entries. */
+/** Returns the statements of members, which neighbours share. With `head`, entries have consecutive places after it. */
 export function prepare(members: readonly LaneMember<unknown>[], chain: string, head?: AuditHead): readonly Prepared[] {
   const all: Sharing[] = [];
   let last = head;

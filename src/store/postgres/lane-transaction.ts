@@ -10,7 +10,7 @@ import type { SqlClient, Statement } from './sql-client.ts';
 /** The outcome of a task in a transaction. `hasChanged` is false if a member wrote no entry. */
 export type Outcome = { readonly hasChanged?: boolean } & ({ readonly result: unknown } | { readonly error: unknown });
 
-/** The outcomes of all tasks. It is undefined for a task that changed nothing and must run again. */
+/** The outcomes of all tasks: undefined for a task that changed nothing and must run again. */
 export type Outcomes = readonly (Outcome | undefined)[];
 
 /** Thrown when the connection was lost after COMMIT was sent. The entries may or may not exist. */

@@ -155,7 +155,7 @@ export function openLane(
       }
       waiting = [...tasks, ...waiting];
       if (isFinal) {
-        // One of the tasks is the cause.
+        // Run the tasks one by one, because one of them is the cause.
         for (const task of tasks) task.isAlone = true;
         return true;
       }

@@ -25,7 +25,7 @@ const FAULTS: Readonly<Record<Exclude<VaultState, 'current'>, (shown: string) =>
   newer: (shown) => new Fault('newer_format', `the vault in ${shown} has a newer format`),
 };
 
-/** Opens a vault without unlocking it. Rejects with the faults of `readVault` and `connectStore`. */
+/** Opens a vault without unlocking it. Rejects with the faults of `readVault`, `connectStore` and `toStoreFault`. */
 export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}) {
   const reader = await connectTo(url, LIMITS.reader, options);
   try {
@@ -44,7 +44,7 @@ export async function openVaultStore(url: StoreUrl, options: StoreOptions = {}) 
   }
 }
 
-/** Reads the header and the format of the tables. Rejects with the fault of a schema that this code cannot serve. */
+/** Reads the header and the format. Rejects with the fault `store_missing`, `store_outdated` or `newer_format`. */
 export async function readVault({ run }: SqlClient, { shown }: StoreUrl) {
   const { state, format = FORMAT.format } = await findVault(run);
   if (state !== 'current') throw FAULTS[state](shown);
@@ -78,7 +78,10 @@ export function createVaultStore(
   });
 }
 
-/** Runs a command on its own connection. Rejects with the faults of `toStoreFault` and `connectStore`. */
+/**
+ * Runs the work of a command on a connection of its own. When the work fails, the connection ends, and the server rolls
+ * back. Rejects with the faults of `toStoreFault` and `connectStore`.
+ */
 export async function withConnection<T>(
   url: StoreUrl,
   limit: number,

@@ -48,7 +48,7 @@ export async function requireFree(run: Run, { reply }: AuditDraft): Promise<void
   if (found !== undefined) throw new Problem('write_conflict');
 }
 
-/** Stores the reply of a draft. Throws `write_conflict` if its key already has one. */
+/** Stores the reply of a draft. Throws `write_conflict` if its key has one, `unauthenticated` without its tenant. */
 export async function insertReply(run: Run, draft: AuditDraft): Promise<void> {
   const { reply, subjects, shows = [] } = draft;
   if (reply === undefined) return;

@@ -166,7 +166,7 @@ export function schemaStatements(schema: string): readonly string[] {
   return [`CREATE SCHEMA "${schema}"`, ...[...TABLES, ...STORAGE, ...ROWS].map((text) => inSchema(text, schema))];
 }
 
-/** Creates the tables in a new schema, or in one without them. Rejects with the fault `conflict`. */
+/** Creates the tables and their first rows in a schema, new or without them. Rejects with the fault `conflict`. */
 export async function createSchema({ run }: SqlClient, { schema, shown }: StoreUrl): Promise<void> {
   const exists = (await run(SCHEMA_EXISTS, [schema])).length > 0;
   const texts = schemaStatements(schema).slice(exists ? 1 : 0);

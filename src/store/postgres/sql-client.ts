@@ -9,6 +9,7 @@ export interface NamedStatement {
   readonly name?: string | undefined;
   readonly text: string;
 }
+
 /** Returns named statements: each member is the text of the statement with its name, which no other module may use. */
 export function named<Name extends string>(texts: Readonly<Record<Name, string>>) {
   const statements = Object.entries<string>(texts).map(([name, text]) => [name, { name, text }]);
@@ -21,7 +22,7 @@ export type Statement = NamedStatement | string;
 /** The columns: text, numbers (`bigint`, too), booleans, Buffers, null, arrays of them. Other types as text. */
 export type Row = readonly unknown[];
 
-/** Returns a statement whose parameters are $1, $2, … instead of `?`. */
+/** Replaces each `?` of a statement by $1, $2, …. */
 export function numbered(text: string): string {
   let count = 0;
   return text.replaceAll('?', () => `$${++count}`);
@@ -59,11 +60,11 @@ export function listsOf<Name extends string>(
   return names.map((name) => rows.map((row) => row[name]));
 }
 
-/** A connection whose statements do not wait for answers. Those of one turn are sent in one write. */
+/** A connection whose statements do not wait for each other's answers. Those of one turn are sent in one write. */
 export interface SqlClient {
   /** Sends a statement; resolves to its rows, to none for several statements. Rejects with a `PgError`. */
   run(statement: Statement, values?: readonly Parameter[]): Promise<readonly Row[]>;
-  /** Sends COMMIT. Rejects with 40000 if the server, without an error, rolls a failed transaction back. */
+  /** Sends COMMIT. Rejects with 40000 after a failed statement: the server then rolls back without an error. */
   commit(): Promise<void>;
   /** Resolves when the connection has ended: to the error, or to undefined after `close`. */
   readonly ended: Promise<PgError | undefined>;

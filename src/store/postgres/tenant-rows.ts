@@ -38,7 +38,7 @@ const INSERT = numbered(`${TENANT.insertInto('vault.tenant', 'data_key_id', 'ind
 const INSERT_KEY = numbered(KEY.insertInto('vault.tenant_key', 'tenant'));
 const REPLACE = numbered(`UPDATE vault.tenant SET ${TENANT.assigned()} WHERE tenant = ? AND revision = ? RETURNING 1`);
 
-/** Remove a tenant except its tokens, which nobody can open any more. `purgeTokens` removes them. */
+/** The removals of a tenant, except of its tokens: `purgeTokens` removes these, which nobody can open any more. */
 const REMOVALS: readonly string[] = [
   'INSERT INTO vault.purge SELECT $1, 0 WHERE EXISTS (SELECT 1 FROM vault.token WHERE tenant = $1)',
   'DELETE FROM vault.reply_subject s USING vault.reply r WHERE r.reply = s.reply AND r.tenant = $1',

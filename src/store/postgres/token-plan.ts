@@ -44,7 +44,10 @@ function countTokens(query: TokenQuery, rules: Rules, { tenant }: Place): Fragme
     : countMembers(tenant, raw('SELECT unnest(v.visible)'), sql`${fewOf(query)}`);
 }
 
-/** Returns the sets of `n` that can have visible tokens, with their containers: in set 0, those with an entry. */
+/**
+ * Returns the sets of the tenant `n` that can have tokens visible by these rules, with their containers. Set 0 has
+ * those of the rules that have an entry.
+ */
 function visibleSets(rules: Rules): Fragment {
   const numbered = raw('UNION ALL SELECT number, containers FROM vault.container_set WHERE tenant = n.tenant');
   if (rules === undefined) {

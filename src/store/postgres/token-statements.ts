@@ -62,7 +62,7 @@ old AS MATERIALIZED (SELECT found.* FROM found, refused, ${allowed} a
   WHERE refused.place IS NULL OR found.place < refused.place)`;
 }
 
-/** With a join, or without the second part, a plan made while the table is empty would read the whole table. */
+/** With a join, or without the test that is always true, a plan made for an empty table would read the whole table. */
 const IS_OLD = 't.token = ANY (ARRAY(SELECT token FROM old)) AND t.revision >= 0';
 
 /** Removes the index entries `stale`. */
@@ -105,8 +105,8 @@ const INDEXED = `indexed AS (INSERT INTO vault.token_index (tenant, blind, set_n
 const MADE = `${countOf('head')}, n.has_keys, ${countOf('made')}`;
 
 /**
- * Parameters: place, tenant id, data key, index key, then the lists `NEW` and `LAST`. Returns no row if the tenant does
- * not exist. Otherwise returns whether the place is free, the keys are the newest, and the number of inserted tokens.
+ * Parameters: place, tenant id, data key, index key, then the lists `NEW` and `LAST`. Returns whether the place is
+ * free, whether the keys are the newest, and the number of inserted tokens; no row if the tenant does not exist.
  * Refuses a token whose id is taken. Inserts in the order of the ids, so that processes that create the same ids do not
  * deadlock.
  */
@@ -129,7 +129,7 @@ ${counted(`SELECT tenant, type, active_month, $8, $9, $1::bigint, count(*), coun
 ${entriesOf('kept')}
 SELECT ${MADE} FROM n`;
 
-/** Creates one token in four fifths of the time of `CREATE_ALL`. Its parameters are values, not lists. */
+/** Creates one token, in four fifths of the time of `CREATE_ALL`. The columns of the token are values, not lists. */
 function createOne(ok: string): string {
   return `WITH ${HEAD},
 ${TENANT},
@@ -201,7 +201,10 @@ ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FR
     WHERE tenant = (SELECT tenant FROM vault.tenant n WHERE n.id = $1::uuid) AND vault.token.id = w.id OFFSET 0) t)
 INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
 SELECT tenant, b, set_number, created_at, token FROM found, unnest(blinds) b ON CONFLICT DO NOTHING`,
-  /** Parameters: place, tenant id, lists. Returns whether the place is free, and the number of removed tokens. */
+  /**
+   * Parameters: place, tenant id, then the lists. Replaces tokens by their tombstones. Returns whether the place is
+   * free, and the number of removed tokens. Refuses a token that has another revision.
+   */
   removeTokens: `WITH ${HEAD},
 n AS (SELECT tenant FROM vault.tenant WHERE id = $7::uuid),
 ${givenIn(8, 'id text, expected bigint, created_by uuid, deleted_by uuid, deleted_at bigint, mac bytea')},
@@ -216,7 +219,7 @@ ${counted(`SELECT tenant, type, 0, key_id, index_key_id, $1::bigint, -count(*), 
     GROUP BY tenant, type, key_id, index_key_id`)},
 ${entriesOf('old')}
 SELECT ${countOf('head')}, ${countOf('changed')}`,
-  /** Parameters: chain, tenant id, ids, month. An array of numbers keeps PostgreSQL from reading the whole table. */
+  /** Parameters: chain, tenant id, ids, month. The array of numbers keeps PostgreSQL from reading the whole table. */
   markTokens: `WITH marked AS (UPDATE vault.token t SET active_month = $4::integer
   WHERE t.token = ANY (ARRAY(SELECT x.token FROM unnest((SELECT $3::text[])) w (id), LATERAL (SELECT token, deleted_at
       FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $2::uuid) AND vault.token.id = w.id

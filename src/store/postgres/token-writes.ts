@@ -31,8 +31,8 @@ function ownerOf({ tenant_id, key_id, index_key_id }: TokenRecord): readonly Sca
 const listText = (blinds: readonly string[]) => `{${blinds.join()}}`;
 
 /**
- * Returns the last columns of a row: the blind indexes without the containers as a text, the fingerprint first, the
- * sealed values, the containers and their set. Without indexes, `reseal` keeps those of the token.
+ * Returns the last columns of a row: the blind indexes as a text, the fingerprint first and without the containers; the
+ * sealed values; the containers and their set. Without indexes, `resealTokens` keeps those of the token.
  */
 function lastOf(token: TokenRecord, indexes: TokenIndexes | undefined): readonly Scalar[] {
   const { clear, presented, full } = token;
