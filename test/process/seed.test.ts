@@ -115,7 +115,7 @@ it('two applies of one seed at once: one succeeds, the other exits with 6, and n
   );
   const hint = 'hint: apply the seed again when it has ended';
   for (const { exitCode, stderr } of ran) {
-    if (exitCode === 0) expect(stderr).toMatch(/^(?:vault: the API keys are not printed.*\nhint: .*\n)?$/);
+    if (exitCode === 0) expect(stderr).toMatch(/^(?:vault: the API keys were not printed.*\nhint: .*\n)?$/);
     else expect(stderr).toContain(`vault: another apply of this seed is running\n${hint}`);
   }
   const names = await place.vault('apps list --all --field name', env);

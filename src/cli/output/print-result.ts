@@ -30,7 +30,7 @@ export function createPrinter(flags: GlobalFlags & KeyOutFlags, env: Environment
     const { text, note } = await renderResult(bodyText, view, showing, options);
     await write(text);
     if (note !== undefined) report(note);
-    if (losesKey(bodyText, text, view)) report('the API key is not printed, and is shown only once', LOST_KEY);
+    if (losesKey(bodyText, text, view)) report('the API key was not printed; the vault shows it only once', LOST_KEY);
   };
 }
 

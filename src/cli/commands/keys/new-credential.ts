@@ -27,7 +27,9 @@ export const WEAK_PASSPHRASE_FLAGS = {
   weakPassphrase: flag('--weak-passphrase', 'allow a passphrase of fewer than 12 characters'),
 };
 
-/** Resolves to the named credential; to undefined if none is named or a prompt must read it. Creates a missing file. */
+/**
+ * Resolves to the named credential; to undefined if none is named or a prompt must read it. Creates a missing key file.
+ */
 export async function provideNamed(
   { keyFile, keyCommand, passphraseFile }: NamedCredential,
   dashes: '--' | '--new-',
@@ -47,7 +49,7 @@ export async function provideKeyCommand(command: string, flag: string): Promise<
   if (isSame) return keptCredential({ kind: 'key_file', key });
   key.fill(0);
   throw new Fault('wrong_credential', `${flag}: the program printed another key the second time`, {
-    hint: 'a key that changes opens nothing: name a program that always prints the same key',
+    hint: 'name a program that prints the same key each time',
   });
 }
 

@@ -99,7 +99,9 @@ async function apply({ words, flags, env, read }: CommandLine): Promise<object |
     if (out?.file !== undefined) return withOutFile({ ...out, file: out.file }, document, work);
     const { text, hasKeys, result } = await work();
     if (out === undefined) {
-      if (hasKeys && random === undefined) report('the API keys are not printed, and are shown only once', LOST_KEYS);
+      if (hasKeys && random === undefined) {
+        report('the API keys were not printed; the vault shows them only once', LOST_KEYS);
+      }
       return result;
     }
     const { created, changed, unchanged, removed } = result;
