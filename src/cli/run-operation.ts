@@ -16,7 +16,7 @@ import { report, reportFailure, reportProblem } from './report-failure.ts';
 import { chooseTarget, openTarget } from './target.ts';
 import { createTextReader } from './text-reader.ts';
 
-/** Runs the operation of a command line. Resolves to the exit code. Checks as much as it can before it sends. */
+/** Runs the operation of a command line. Resolves to the exit code. Checks what it can before it sends anything. */
 export async function runOperation(id: OperationId, typed: CommandInput, command: Command): Promise<ExitCode> {
   const row: Operation = OPERATIONS[id];
   const flags = typedFlags<OperationFlags>(command);

@@ -7,9 +7,9 @@ export const FAILURES_A_SECOND = 20;
 const WINDOW_MS = 1_000;
 
 /**
- * Returns a function that counts a failed authentication of a peer, and returns a problem if that is one too many.
- * After `failures` within a second of a peer's first failure, the peer's further failures get 429 until that second has
- * passed. Valid keys always pass: all callers on one machine count as one peer, and no caller may lock the others out.
+ * Returns a function that counts a failed authentication of a peer. After `failures` within a second of a peer's first
+ * failure, it returns the problem `too_many_requests` until that second has passed. Valid keys always pass: all callers
+ * on one machine count as one peer, and no caller may lock the others out.
  */
 export function createFailureLimit(failures: number) {
   const isOver = ({ start }: { readonly start: number }) => performance.now() - start >= WINDOW_MS;

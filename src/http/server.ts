@@ -56,8 +56,8 @@ export function useCertificate(
 }
 
 /**
- * Listens on a port; the system chooses one if `port` is 0. Resolves to its number. Rejects with the fault
- * `address_in_use`, whose default hint names --port, or `usage`.
+ * Listens on a port; the system chooses one if `port` is 0. Resolves to its number. Rejects with the fault `usage` or
+ * `address_in_use`. `inUse` is the hint for a port in use; by default, the hint names --port.
  */
 export async function listenOnPort(server: Server, host: string, port: number, inUse?: string): Promise<number> {
   await listen(server, { host, port }, `port ${port} on ${host}`, { inUse });

@@ -5,7 +5,7 @@
  */
 const control = () => /[\p{Cc}\u061c\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
-/** Returns a line that is safe on a terminal: tabs and line ends become spaces; other control characters go. */
+/** Returns a line that is safe on a terminal: tabs and line ends become spaces, other control characters vanish. */
 export function stripControlCharacters(text: string): string {
   return text.replace(control(), (character) => (/[\t\n\r]/.test(character) ? ' ' : ''));
 }

@@ -28,7 +28,7 @@ export async function openProfileStore(env: Environment) {
       const names = files.filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));
       return names.filter(isProfileName).sort();
     },
-    /** Resolves to a profile. Rejects with `not_found` for an unknown name; `file_unsafe` when others can read it. */
+    /** Resolves to a profile. Rejects with `not_found` for an unknown name, `file_unsafe` if others can read it. */
     async read(name: string): Promise<Profile> {
       const file = fileOf(name);
       const text = await readClosed(file);

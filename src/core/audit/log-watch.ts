@@ -16,7 +16,7 @@ export function countRows(heads: readonly AuditHead[]): number {
 
 export type LogWatch = ReturnType<typeof createLogWatch>;
 
-/** Creates an object that wakes calls that wait for new rows of the audit, written by any process. */
+/** Creates a watch, which wakes calls that wait for new rows of the audit. Any process may write the rows. */
 export function createLogWatch(store: Pick<AuditStore, 'auditHeads'>) {
   const waiting = new Set<Waiter>();
   let timer: ReturnType<typeof setInterval> | undefined;

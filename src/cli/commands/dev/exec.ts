@@ -11,7 +11,7 @@ import { type DevDaemon, startDevDaemon } from './seeded-dev-vault.ts';
 const EXEC_FLAGS = {
   ...FLAGS.seed,
   ephemeral: flag('--ephemeral', 'use a temporary vault and ignore VAULT_DEV_FILE (default without --file)'),
-  // Not VAULT_FILE, which names a user's own vault, not a --dev vault.
+  // Do not read VAULT_FILE: it names a user's own vault, not a --dev vault.
   file: flag('--file <path>', 'a persistent vault file from `vault serve --dev --file`', 'VAULT_DEV_FILE'),
   seedFile: {
     ...flag('--seed-file <path>', 'a seed file to apply first; repeatable (comma-separated in VAULT_SEED_FILE)'),

@@ -63,7 +63,7 @@ export async function loadSeed(files: readonly string[], env: Environment, seed:
   return createSeedDocument(texts, env, seed);
 }
 
-/** Checks the files of one seed. Rejects with `invalid_data`, which lists every error that shows without the vault. */
+/** Checks the files of one seed. Rejects with `invalid_data`, which lists all errors that need no vault to find. */
 export async function createSeedDocument(
   texts: readonly SeedText[],
   env: Environment,

@@ -23,7 +23,7 @@ export function openLogFile(path: string, report: Report) {
         isFailing = true;
       }
     },
-    /** Opens the file again after it was renamed; returns whether it could. Otherwise reports it and keeps the old. */
+    /** Opens the file again after it was renamed. On an error, reports it, keeps the old file and returns false. */
     reopen(reportDone: Report): boolean {
       try {
         const next = open(path);
