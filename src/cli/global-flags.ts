@@ -81,7 +81,7 @@ export const FLAGS = {
   /** The flag of commands whose result contains an API key. */
   keyOut: { keyOut: flag('--key-out <path>', 'a new file (0600) for the API key, which is then not printed') },
   /** The flag for the seed number of ids, keys and test data. */
-  seed: { seed: flag('--seed <number>', 'makes ids, keys and test data predictable; only for test vaults') },
+  seed: { seed: flag('--seed <number>', 'a number for predictable ids, keys and test data; only for test vaults') },
   /** The flag that skips the confirmation of a command. */
   confirm: { yes: flag('-y, --yes', 'skip the confirmation') },
 } as const satisfies Record<string, FlagRows>;

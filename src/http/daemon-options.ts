@@ -112,6 +112,7 @@ export interface DaemonOptions {
   readonly dev?: DevControls | undefined;
 }
 
+/** Throws the fault `usage` if the header prefix is not valid. */
 export function checkHeaderPrefix(prefix: string): void {
   if (new RegExp(HEADER_PREFIX).test(prefix)) return;
   throw new Fault('usage', 'the header prefix must be letters, digits and `-`, beginning with a letter');

@@ -17,6 +17,7 @@ export interface Answered {
   readonly peer?: string | undefined;
   /** `performance.now()` when the request's headers were read. */
   readonly start?: number | undefined;
+  /** The length of the reply's body in bytes. */
   readonly bytes: number;
 }
 

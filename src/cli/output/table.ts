@@ -148,7 +148,7 @@ function pageNote(body: Json): string | undefined {
   const total = selectField(body, ['pagination', 'total_items']);
   if (total === undefined) {
     const next = selectField(body, ['pagination', 'next']);
-    return next === undefined ? undefined : `more follow: --start ${cellText(next)}`;
+    return next === undefined ? undefined : `next page: --start ${cellText(next)}`;
   }
   const page = cellText(selectField(body, ['pagination', 'page_number']));
   const pages = cellText(selectField(body, ['pagination', 'total_pages']));

@@ -16,6 +16,7 @@ export function indexed(keyring: TenantKeyring, purpose: IndexPurpose, value: st
   return { index_in: [keyring, ...keyring.formerIndexKeys].map((key) => key.blindIndex(purpose, value)) };
 }
 
+/** Returns the blind indexes of containers and their prefixes. */
 export function containerIndexes(keyring: TenantKeyring, containers: readonly string[]): readonly Uint8Array[] {
   return [
     ...containerPrefixes(containers).map((path) => keyring.blindIndex('container_prefix', path)),

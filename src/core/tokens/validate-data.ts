@@ -25,6 +25,7 @@ export function validateData(type: TokenType, data: Json): Record<string, string
   return message === undefined ? {} : { data: [message] };
 }
 
+/** Throws `invalid_request` for invalid data. */
 export function checkData(type: TokenType, data: Json): void {
   const errors = validateData(type, data);
   if (Object.keys(errors).length > 0) throw new Problem('invalid_request', { errors });

@@ -9,7 +9,7 @@ import { derivedId, factsOf, type ImportRow, withId } from './import-row.ts';
 /**
  * The progress of an import, stored as JSON in a file (0600) that each write replaces. `secret` has 64 hex digits; rows
  * without an id get an id derived from it, so that no run of the journal creates a token twice. `rows` counts the
- * finished rows, `refused` counts those that were refused, and `sha256` is a digest of the finished rows.
+ * finished rows, `refused` counts those that were rejected, and `sha256` is a digest of the finished rows.
  */
 interface JournalState {
   readonly version: 1;
