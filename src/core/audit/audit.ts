@@ -8,7 +8,7 @@ import { createDenialWindow } from './denial-window.ts';
 import type { AuditDraft, AuditStore, IndexedSubject } from './ports.ts';
 
 /** The number of waiting events at which `record` begins to write them, and the number at which its calls wait. */
-const [ENOUGH, MAX_WAITING] = [512, 1024];
+const [WRITE_AT, MAX_WAITING] = [512, 1024];
 const DELAY_MS = 50;
 /** The maximum number of records that the events of one row name, unless a single event names more. */
 const MAX_NAMED = 1_000;
@@ -76,7 +76,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     const own = { event, at };
     waiting.push(own);
     if (strict || failed || waiting.length >= MAX_WAITING) return recordNow(own);
-    if (waiting.length >= ENOUGH) writeSoon();
+    if (waiting.length >= WRITE_AT) writeSoon();
     else timer ??= setTimeout(writeSoon, DELAY_MS).unref();
     return undefined;
   }

@@ -2,7 +2,7 @@ import { named } from './sql-client.ts';
 import { oldestWith } from './token-reads.ts';
 
 // The statements that change tokens. All but those that create one token take lists of tokens with different ids.
-// `place` stands for the six parameters of `placeParameters`. A statement changes the tokens before the first one that
+// `place` means the six parameters of `placeParameters`. A statement changes the tokens before the first one that
 // it refuses; an earlier statement has locked them. It finds them by tenant and id alone, in a MATERIALIZED query: a
 // plan made while the table is empty would take any index that fits. No statement changes a table twice. Lists of blind
 // indexes are texts, because PostgreSQL requires equally long lists in a nested array. Lists are subqueries for the
