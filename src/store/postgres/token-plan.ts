@@ -186,7 +186,7 @@ const TOKEN_OF_I = raw('LATERAL (SELECT * FROM vault.token WHERE token = i.token
 
 /**
  * Returns the rows that a search examines, with the row `t` of `token`. Each must still meet the other conditions.
- * `created` is the column that orders them, newest first. `isOrdered` is true if they are read in the order of the list.
+ * `created` is the column that orders them, newest first. `isOrdered` is true if they have the order of the list.
  */
 function startFrom(weights: Weights, condition: TokenCondition, hasEntries: boolean) {
   const { tenant, visible, setsOf } = weights;

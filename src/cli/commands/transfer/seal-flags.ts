@@ -47,7 +47,7 @@ export async function chooseSeal(
   throw new Fault('usage', 'the two passphrases differ');
 }
 
-/** Resolves to what opens a sealed file. Without flags, prompts for its passphrase. Rejects with `usage`. */
+/** Resolves to the credential of a sealed file. Without flags, prompts for a passphrase. Rejects with `usage`. */
 export async function chooseOpener({
   identity,
   sealPassphraseFile: passphraseFile,
