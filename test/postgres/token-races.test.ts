@@ -135,6 +135,17 @@ const createTwice: Round = async () => {
   };
 };
 
+const createAndDeduplicate: Round = async () => {
+  const tenantId = await addTenant();
+  const token = tokenRecord(tenantId, { id: 'same' });
+  return {
+    tenantId,
+    first: workOf(await create(token, indexes('x'))),
+    second: workOf(await create(token, indexes('x'), true)),
+    isFault: async (...results) => outcomesOf(...results).join() !== 'duplicate,inserted',
+  };
+};
+
 const createAndRemove: Round = async (_, isTurned) => {
   const tenantId = await addTenant();
   const token = await add(tokenRecord(tenantId));
@@ -336,6 +347,7 @@ interface Named {
 
 const RACES: readonly Named[] = [
   { name: 'two creates of one id', round: createTwice },
+  { name: 'two creates of one token, one of which may find a duplicate', round: createAndDeduplicate },
   { name: 'a create and the removal of one id', round: createAndRemove },
   { name: 'two creates of one fingerprint', round: deduplicateTwice, guard: 'gates' },
   {

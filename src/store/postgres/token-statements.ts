@@ -130,7 +130,7 @@ ${entriesOf('kept')}
 SELECT ${MADE} FROM n`;
 
 /** Creates one token, in four fifths of the time of `CREATE_ALL`. The columns of the token are values, not lists. */
-function createOne(ok: string): string {
+function createOne(ok: string, onConflict = ''): string {
   return `WITH ${HEAD},
 ${TENANT},
 ${ok},
@@ -139,8 +139,8 @@ made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revi
     active_month, set_number, blinds, clear, presented, revealed)
   SELECT tenant, $10::text, $11::smallint, $12::bigint, $13::bigint, $14::bigint, $8, $9, $15::integer,
     coalesce((SELECT number FROM s), 0), $16::uuid[] || CASE WHEN EXISTS (SELECT 1 FROM s) THEN '{}' ELSE $20::uuid[] END,
-    $17::bytea, $18::bytea, $19::bytea FROM ok
-  ON CONFLICT (tenant, id) DO NOTHING RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
+    $17::bytea, $18::bytea, $19::bytea FROM ok ${onConflict}
+  RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
 ${INDEXED},
 ${counted('SELECT tenant, type, active_month, $8, $9, $1::bigint, 1, 1, created_at FROM made')},
 entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
@@ -176,17 +176,19 @@ SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}`;
 }
 
 export const TOKEN_CHANGES = named({
-  createToken: `${createOne(OK)} FROM n`,
+  createToken: `${createOne(OK, 'ON CONFLICT (tenant, id) DO NOTHING')} FROM n`,
   createTokens: CREATE_ALL,
   /**
    * Further parameters: the fingerprint under each index key, now. Returns the columns of `createToken`, then those of
-   * the duplicate. An earlier statement must lock the gates of all fingerprints.
+   * the duplicate. An earlier statement must lock the gates of all fingerprints. Fails with 23505 if another process
+   * takes the id at the same time: its token may be the duplicate, which the next attempt finds.
    */
   createTokenUnlessDuplicate: `${createOne(`duplicate AS MATERIALIZED (SELECT t.* FROM n,
   unnest((SELECT $22::uuid[])) WITH ORDINALITY f (blind, place),
   LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$23::bigint' })}) t
   ORDER BY f.place LIMIT 1),
-ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate))`)},
+ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate)
+  AND NOT EXISTS (SELECT 1 FROM vault.token WHERE tenant = n.tenant AND vault.token.id = $10 OFFSET 0))`)},
   duplicate.* FROM n LEFT JOIN duplicate ON true`,
   /** Refuses a token that is expired or has another revision. */
   replaceTokens: replacing('now bigint', '(t.expires_at IS NULL OR t.expires_at > given.now)'),
