@@ -105,9 +105,10 @@ describe('on a terminal', () => {
     expect(empty).toMatchObject({ exitCode: 2, stdout: expect.stringContaining('the passphrase is empty') });
   });
 
-  it('the program of --key-command asks', async () => {
+  it('the program of --key-command asks, twice for a new vault', async () => {
     writeFileSync(place.inside('ask.sh'), 'printf "Question: " > /dev/tty; read -r key; echo "$key"');
     const made = await ask("init --file a.db --key-command 'sh ask.sh' --key-out m", [
+      ['Question: ', `${'0f'.repeat(32)}\r`],
       ['Question: ', `${'0f'.repeat(32)}\r`],
     ]);
     if (made === undefined) return;
