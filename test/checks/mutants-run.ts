@@ -56,11 +56,13 @@ export interface MutantCopy {
 }
 
 const ROOT = fileURLToPath(new URL('../..', import.meta.url));
+/** Some tests of processes run commands of the build. They start a daemon of the sources. */
 const COPIED = [
   'src',
   'test',
   'scripts',
   'bin',
+  'dist',
   'docs',
   'README.md',
   'package.json',
