@@ -115,6 +115,7 @@ describe('a search', () => {
     ['reveal', 'mask', 'XXXXXXXXXXXX4242'],
     ['reveal', 'redact', undefined],
     ['mask', undefined, 'XXXXXXXXXXXX4242'],
+    ['mask', 'mask', 'XXXXXXXXXXXX4242'],
     ['mask', 'redact', undefined],
     ['redact', undefined, undefined],
     ['redact', 'mask', undefined],
