@@ -14,6 +14,7 @@ import {
   noBarrels,
   noDefaultExports,
   noEvasions,
+  noSlicesOfBytes,
   packagesStayInTheirPlace,
   pageHoldsNoDangerousWords,
   type Rule,
@@ -184,6 +185,23 @@ const CASES: readonly Case[] = [
     kept: [
       ['src/core/a.ts', "// as any reader sees\nconst x = 'see: any';\nawait Promise.any([]);"],
       ['src/core/a.ts', 'export const x = { any: 1 };'],
+    ],
+  },
+  {
+    says: 'bytes are copied, never sliced',
+    rule: noSlicesOfBytes,
+    broken: [
+      ['src/library/a.ts', "return { kind: 'key_file', key: key.slice() };"],
+      ['src/keyring/a.ts', 'return carried.audit_chain.slice();'],
+      ['src/keyring/a.ts', 'const f = (bytes: Uint8Array) => bytes.slice(0, 32);'],
+      ['src/keyring/a.ts', 'const f = (piece?: Buffer) => piece?.slice(1);'],
+      ['src/keyring/a.ts', 'const secret = randomBytes(32);\nf(secret.slice(0, 16));'],
+    ],
+    kept: [
+      ['src/keyring/a.ts', 'const f = (bytes: Uint8Array) => new Uint8Array(bytes.subarray(0, 32));'],
+      ['src/core/a.ts', 'const f = (text: string) => text.slice(1);'],
+      ['src/core/a.ts', '// bytes.slice() is a view\n'],
+      ['test/unit/a.test.ts', 'const mine = key.slice();'],
     ],
   },
   {

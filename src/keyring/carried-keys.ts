@@ -27,7 +27,9 @@ export function openCarriedKeys(sodium: Sodium, master: Uint8Array, header: KeyH
   const bytes = openEnvelope(sodium, wrapping, carriedContext(header), header.carried);
   wrapping.fill(0);
   if (bytes.length !== CARRIED.length * KEY_BYTES) throw new Problem('integrity_failure');
-  const keys = carriedKeys((_name, index) => bytes.slice(index * KEY_BYTES, (index + 1) * KEY_BYTES));
+  const keys = carriedKeys(
+    (_name, index) => new Uint8Array(bytes.subarray(index * KEY_BYTES, (index + 1) * KEY_BYTES)),
+  );
   bytes.fill(0);
   return keys;
 }

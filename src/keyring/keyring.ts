@@ -125,7 +125,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
 
     auditChainKey() {
       lock.requireUnlocked();
-      return { vault_id: vault.vault_id, key: carried.audit_chain.slice() };
+      return { vault_id: vault.vault_id, key: new Uint8Array(carried.audit_chain) };
     },
 
     tombstoneMac({ tenant_id, id, type, created_by, created_at, deleted_by, deleted_at }) {

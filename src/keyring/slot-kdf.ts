@@ -58,7 +58,8 @@ export async function deriveSlotKeys(sodium: Sodium, credential: Credential, sal
     derived = sumo.crypto_pwhash(2 * KEY_BYTES, passphrase, salt, cost.passes, cost.memory_kib * 1024, algorithm);
     passphrase.fill(0);
   }
-  const keys = { commitment: derived.slice(0, KEY_BYTES), kek: derived.slice(KEY_BYTES) };
+  const part = (from: number, to: number) => new Uint8Array(derived.subarray(from, to));
+  const keys = { commitment: part(0, KEY_BYTES), kek: part(KEY_BYTES, 2 * KEY_BYTES) };
   derived.fill(0);
   return keys;
 }

@@ -99,9 +99,9 @@ export function decodeSlot(number: number, bytes: Uint8Array): Slot {
     kind,
     cost,
     created_at: Number(view.getBigUint64(10)),
-    salt: bytes.slice(SALT_AT, COMMITMENT_AT),
-    commitment: bytes.slice(COMMITMENT_AT, ENVELOPE_AT),
-    envelope: bytes.slice(ENVELOPE_AT, LABEL_AT),
+    salt: new Uint8Array(bytes.subarray(SALT_AT, COMMITMENT_AT)),
+    commitment: new Uint8Array(bytes.subarray(COMMITMENT_AT, ENVELOPE_AT)),
+    envelope: new Uint8Array(bytes.subarray(ENVELOPE_AT, LABEL_AT)),
     label: Buffer.from(bytes.subarray(LABEL_AT, end)).toString(),
   };
 }

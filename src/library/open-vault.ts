@@ -1,10 +1,12 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { existsSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { types } from 'node:util';
 import {
   keptCredential,
   makeKeyFileBeside,
   type NewCredential,
+  newKey,
   provideKeyCommand,
   provideKeyFile,
 } from '../cli/commands/keys/new-credential.ts';
@@ -33,7 +35,7 @@ export interface OpenVaultOptions {
   readonly keyFile?: string | undefined;
   /** A program that prints the key, with its arguments, separated by blanks, as for `vault --key-command`. */
   readonly keyCommand?: string | undefined;
-  /** The 32 bytes of a key file. The vault works on a copy. */
+  /** The 32 bytes of a key file. `openVault` copies them at once, and never changes the caller's. */
   readonly key?: Uint8Array | undefined;
   readonly passphrase?: string | undefined;
   /**
@@ -63,7 +65,8 @@ const OPTIONS = {
   insecureStore: { is: isBoolean, expected: 'true or false' },
   keyFile: { is: isText, expected: 'a path' },
   keyCommand: { is: isText, expected: 'a program and its arguments' },
-  key: { is: (value) => value instanceof Uint8Array, expected: 'a Uint8Array of 32 bytes' },
+  // Not instanceof, which rejects the arrays of a test runner's own globals.
+  key: { is: types.isUint8Array, expected: 'a Uint8Array of 32 bytes' },
   passphrase: { is: isText, expected: 'a string' },
   anchor: { is: isText, expected: 'a path' },
   createIfMissing: { is: isBoolean, expected: 'true or false' },
@@ -85,8 +88,18 @@ export async function openVault(options: OpenVaultOptions): Promise<OpenedVault>
   if (openers.length > 1) throw new TypeError(`openVault: only one of ${openers.join(' and ')} can be given`);
   if (file !== undefined && store !== undefined)
     throw new TypeError('openVault: only one of file and store can be given');
-  if (store !== undefined) return openInStore(store, options, openers.length === 1);
-  if (file === undefined) throw new TypeError('openVault: file (a path) or store (a URL) is required');
+  // Copy the key before the first await: the caller may overwrite its own at once.
+  const key = options.key && new Uint8Array(options.key);
+  try {
+    if (store !== undefined) return await openInStore(store, { ...options, key }, openers.length === 1);
+    if (file === undefined) throw new TypeError('openVault: file (a path) or store (a URL) is required');
+    return await openFile(file, { ...options, key });
+  } finally {
+    key?.fill(0);
+  }
+}
+
+async function openFile(file: string, options: OpenVaultOptions): Promise<OpenedVault> {
   for (let tries = 1; ; tries += 1) {
     try {
       return await openOrCreate(file, options);
@@ -166,10 +179,10 @@ function wiperOf(credential: Credential): () => void {
   return () => void (credential.kind === 'key_file' && credential.key.fill(0));
 }
 
-/** Resolves to the credential that the options name. */
+/** Resolves to the credential that the options name. The caller wipes its key. */
 async function namedCredential({ passphrase, key, keyCommand, keyFile = '' }: OpenVaultOptions): Promise<Credential> {
   if (passphrase !== undefined) return { kind: 'passphrase', passphrase };
-  if (key !== undefined) return { kind: 'key_file', key: key.slice() };
+  if (key !== undefined) return { kind: 'key_file', key: new Uint8Array(key) };
   if (keyCommand !== undefined) return readKeyCommand(keyCommand, 'keyCommand');
   return readKeyFile(keyFile, 'keyFile');
 }
@@ -179,7 +192,7 @@ async function credentialOf(file: string, options: OpenVaultOptions, isNew: bool
   const isGiven = (passphrase ?? key) !== undefined;
   if (!isNew && !isGiven) await checkUnopenedVault(file);
   if (!isNew) return keptCredential(await namedCredential({ ...options, keyFile: keyFile ?? keyFileBeside(file) }));
-  if (isGiven) return keptCredential(await namedCredential(options));
+  if (isGiven) return newKey(await namedCredential(options), 'key');
   if (keyCommand !== undefined) return provideKeyCommand(keyCommand, 'keyCommand');
   return keyFile === undefined ? makeKeyFileBeside(file, 'keyFile') : provideKeyFile(keyFile, 'keyFile');
 }

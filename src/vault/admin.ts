@@ -8,6 +8,7 @@ import type { Instant, VaultHeader } from '../core/ports.ts';
 import { type Credential, requireStrongPassphrase } from '../keyring/credential.ts';
 import { replaceMasterKey } from '../keyring/replace-master-key.ts';
 import { addSlot, findSlot, listSlots, removeSlot } from '../keyring/slots.ts';
+import { KEY_BYTES } from '../keyring/sub-keys.ts';
 import { openSlot, unlockKeyring, unlockMasterKey } from '../keyring/unlock-master-key.ts';
 import { checkedCopy, checkFile, describeFormat, type FileReport } from '../maintenance/check-file.ts';
 import type { CheckReport } from '../maintenance/check-vault.ts';
@@ -26,6 +27,9 @@ import { MACHINE, type Times } from './system-clock.ts';
 
 const STAT = { throwIfNoEntry: false } as const;
 const READ_BY_OTHERS = 0o044;
+
+/** The key of a vault that was created with a wiped buffer. */
+const ZEROS: Credential = { kind: 'key_file', key: new Uint8Array(KEY_BYTES) };
 
 /** The report of `vault audit verify`. */
 interface AuditReport {
@@ -149,15 +153,27 @@ type CheckOptions = KeyHolderOptions & {
 /** Runs all checks of `vault doctor`. A damaged vault that cannot be opened is a finding, too. */
 export async function checkVaultFile(options: CheckOptions, progress?: Progress): Promise<FileReport> {
   const { anchor, archives, credential, times = MACHINE } = options;
+  let zeroSlot: number | undefined;
   const open = async () => {
     const { header, ...locked } = await openLocked(options, times);
-    return { ...locked, unlock: () => unlockKeyring(header, credential) };
+    const unlock = async () => {
+      const keyring = await unlockKeyring(header, credential);
+      zeroSlot = await findSlot(header, ZEROS);
+      return keyring;
+    };
+    return { ...locked, unlock };
   };
   const note = anchor === undefined ? undefined : anchorFile(anchor);
   const report = await checkFile(open, { anchor: note, archives, progress });
-  return isReadableByOthers(options.file)
-    ? { ...report, notices: [...report.notices, `${options.file} is readable by other users`] }
-    : report;
+  const notices = [...report.notices];
+  if (zeroSlot !== undefined) notices.push(zeroSlotNotice(zeroSlot));
+  if (isReadableByOthers(options.file)) notices.push(`${options.file} is readable by other users`);
+  return { ...report, notices };
+}
+
+function zeroSlotNotice(slot: number): string {
+  const way = 'run `vault keys add --new-key-file FILE`, then `vault keys rotate --master --key-file FILE`';
+  return `key slot ${slot} opens with ${KEY_BYTES} zero bytes, so everybody can open this vault; ${way}`;
 }
 
 async function openLocked(options: CheckOptions, machine: Times) {

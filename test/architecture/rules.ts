@@ -337,3 +337,21 @@ export const noEvasions: Rule = (sources) =>
     const code = codeOf(text);
     return EVASIONS.find(([pattern]) => pattern.test(code))?.[1] ?? text.match(DIRECTIVES)?.[0];
   });
+
+/** Matches the declaration of bytes: an annotation, or a value that is made as bytes. */
+const DECLARED_BYTES =
+  /\b(\w+)\??(?::\s*(?:Uint8Array|Buffer)\b|\s*=\s*(?:await\s+)?(?:new Uint8Array|Buffer\.|random(?:Bytes|FillSync))(?!.*\.toString\())/g;
+
+/**
+ * `slice` of a `Buffer` is a view, also where its type says `Uint8Array`. A view that is wiped or changed later changes
+ * the bytes of their owner, so the product copies with `new Uint8Array(bytes)` and names views with `subarray`.
+ */
+export const noSlicesOfBytes: Rule = (sources) =>
+  eachFile(sources, (file, text) => {
+    if (!inSources(file)) return undefined;
+    const code = codeOf(text);
+    const names = new Set([...code.matchAll(DECLARED_BYTES)].map(([, name = '']) => name));
+    const slices = [...code.matchAll(/(\w+)?\)?\??\.slice\((\))?/g)];
+    const found = slices.find(([, name = '', whole]) => whole !== undefined || names.has(name));
+    return found && `${found[0].trim()} of bytes: copy with new Uint8Array, or name a view with subarray`;
+  });

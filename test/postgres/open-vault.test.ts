@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { expect, it, vi } from 'vitest';
+import { loadSodium } from '../../src/keyring/sodium.ts';
 import { openVault } from '../../src/library/open-vault.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { parseStore } from '../../src/vault/place.ts';
@@ -13,15 +14,17 @@ it('openVault opens a vault in a database, which several processes may use', asy
 
   const made = await createStoreVault({
     store: parseStore(store, false),
-    credential: { kind: 'key_file', key: key.slice() },
+    credential: { kind: 'key_file', key: new Uint8Array(key) },
     tenantName: 'default',
     weakPassphrase: false,
   });
-  const other = new Uint8Array(32).fill(7);
-  const slice = vi.spyOn(other, 'slice');
+  const other = Buffer.alloc(32, 7);
+  const derive = vi.spyOn(await loadSodium(), 'crypto_generichash');
   await expect(openVault({ store, key: other })).rejects.toMatchObject({ code: 'wrong_credential' });
-  // The copy of the key is wiped.
-  expect(slice.mock.results[0]?.value).toEqual(new Uint8Array(32));
+  // The copy of the key is wiped, and no other.
+  expect(derive.mock.calls.filter(([length]) => length === 64).map(([, , copy]) => copy)).toEqual([new Uint8Array(32)]);
+  derive.mockRestore();
+  expect(other).toEqual(Buffer.alloc(32, 7));
   await using one = await openVault({ store, key });
   await using two = await openVault({ store, key });
   expect(one.created).toBeUndefined();

@@ -1,6 +1,7 @@
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { seededNumbers } from '../checks/perform.ts';
 import { rotateUnderLoad } from '../checks/rotation-run.ts';
 import { type Command, initVault, runInShared, startServe } from '../scripts/run-script.ts';
@@ -87,6 +88,29 @@ describe('vault keys', () => {
     expect(await result('keys status')).toMatchObject({ generation: 2, slots: 1, tenants: [{ stale: 0 }] });
     expect(await result('doctor')).toMatchObject({ ok: true });
     expect(await daemon.stop()).toBe(0);
+  });
+
+  it('gives no slot to a key of 32 equal bytes; doctor reports one that zeros open, and how to leave it', async () => {
+    writeFileSync(inside('zeros'), Buffer.alloc(32), { mode: 0o600 });
+    const zeros = { VAULT_KEY_FILE: 'zeros' };
+    const added = await vault('keys add --new-key-file zeros');
+    expect(added).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('cannot be 32 equal bytes') });
+    expect(await vault('init --file new.db', zeros)).toMatchObject({ exitCode: 2 });
+    expect((await result('keys list')).data).toHaveLength(1);
+    const admin = await openVaultAdmin({
+      file: inside('vault.db'),
+      credential: { kind: 'key_file', key: readFileSync(inside('vault.db.key')) },
+    });
+    await admin.addSlot({ kind: 'key_file', key: new Uint8Array(32) }, { allowWeak: false });
+    await admin.close();
+    const notice = expect.stringContaining('key slot 1 opens with 32 zero bytes');
+    expect(await result('doctor', zeros)).toMatchObject({ ok: true, notices: [notice] });
+    const refused = await vault('keys rotate --master --yes', zeros);
+    expect(refused).toMatchObject({ exitCode: 2, stderr: expect.stringContaining('vault keys add --new-key-file') });
+    await result('keys add --new-key-file next.key', zeros);
+    await result('keys rotate --master --yes --key-file next.key');
+    expect(await vault('keys list', zeros)).toMatchObject({ exitCode: 10 });
+    expect(await result('doctor --key-file next.key')).toMatchObject({ ok: true, notices: [] });
   });
 
   it('reports that fingerprints change', async () => {

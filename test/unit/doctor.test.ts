@@ -61,6 +61,17 @@ describe('vault doctor', () => {
     ).toEqual([]);
   });
 
+  it('reports a slot that 32 zero bytes open', async () => {
+    const { file } = await fileVault(1);
+    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+    const zeros = { kind: 'key_file', key: new Uint8Array(32) } as const;
+    await admin.addSlot(zeros, { allowWeak: false });
+    await admin.close();
+    const reported = [expect.stringMatching(/^key slot 1 opens with 32 zero bytes/)];
+    expect(await doctor(file)).toMatchObject({ ok: true, notices: reported });
+    expect(await checkVaultFile({ file, credential: zeros })).toMatchObject({ ok: true, notices: reported });
+  });
+
   it('finds a removed slot that was put back with its header', async () => {
     const { file } = await fileVault(1);
     const admin = await openVaultAdmin({ file, credential: CREDENTIAL });

@@ -2,12 +2,16 @@ import { chmodSync, existsSync, readFileSync, symlinkSync, truncateSync, writeFi
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { VaultError } from '../../src/client/create-client.ts';
+import { loadSodium } from '../../src/keyring/sodium.ts';
 import { type OpenedVault, type OpenVaultOptions, openVault } from '../../src/library/open-vault.ts';
+import { createVault } from '../../src/vault/vault.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { rawConnection } from './store-sqlite-fixture.ts';
 
 const posix = process.platform !== 'win32';
 const PERMISSIONS = ['token:create', 'token:read'] as const;
+/** 32 different bytes. */
+const KEY = new Uint8Array(32).map((_, at) => at + 1);
 const RULE = { description: '', priority: 1, container: '/', transform: 'reveal', permissions: PERMISSIONS } as const;
 
 /** Creates a vault file and its default key file, and closes the vault. */
@@ -32,7 +36,7 @@ describe('openVault', () => {
     const cases: readonly Omit<OpenVaultOptions, 'file'>[] = [
       {},
       { keyFile: at('other.key') },
-      { key: new Uint8Array(32).fill(7) },
+      { key: KEY },
       ...(posix ? [{ keyCommand: `cat ${at('other.key')}` }] : []),
       { passphrase: 'correct horse battery' },
       { anchor: at('anchor') },
@@ -56,7 +60,7 @@ describe('openVault', () => {
 
   it('does not make a vault with a default key file that it finds', async () => {
     const file = path.join(temporaryFolder(onTestFinished), 'v.db');
-    const key = Buffer.alloc(32, 7);
+    const key = Buffer.from(KEY);
     writeFileSync(`${file}.key`, key, { mode: 0o600 });
     const refused = openVault({ file, createIfMissing: true });
     await expect(refused).rejects.toMatchObject({ code: 'file_exists', hint: `pass keyFile '${file}.key' to use it` });
@@ -109,6 +113,26 @@ describe('openVault', () => {
     if (!posix && code === 'file_unsafe') return;
     const opened = openVault({ file, keyFile: `${file}.key`, ...withoutKeyFile(options) });
     await expect(opened).rejects.toMatchObject({ name: 'Fault', code, message: expect.not.stringContaining('--') });
+  });
+
+  it.each<readonly [string, Partial<OpenVaultOptions>]>([
+    ['key', { key: new Uint8Array(32) }],
+    ['key', { key: Buffer.alloc(32, 7) }],
+    ['keyFile', { keyFile: 'sevens' }],
+    ...(posix ? ([['keyCommand', { keyCommand: 'cat sevens' }]] as const) : []),
+  ])('makes no vault with a %s of 32 equal bytes, and opens one that it has', async (name, options) => {
+    const folder = temporaryFolder(onTestFinished);
+    const at = (text: string) => text.replace('sevens', path.join(folder, 'sevens'));
+    writeFileSync(at('sevens'), new Uint8Array(32).fill(7), { mode: 0o600 });
+    const given = Object.entries(options).map(([key, value]) => [key, typeof value === 'string' ? at(value) : value]);
+    const file = path.join(folder, 'v.db');
+    const made = openVault({ file, createIfMissing: true, ...Object.fromEntries(given) });
+    await expect(made).rejects.toMatchObject({ code: 'usage', message: `${name}: a new key cannot be 32 equal bytes` });
+    expect(existsSync(file)).toBe(false);
+    const credential = { kind: 'key_file', key: new Uint8Array(32).fill(7) } as const;
+    await (await createVault({ file, credential, tenantName: 'former' })).vault.close();
+    const sevens = 'key' in options ? { key: credential.key } : Object.fromEntries(given);
+    await (await openVault({ file, createIfMissing: true, ...sevens })).close();
   });
 
   it.each<readonly [unknown, string]>([
@@ -178,21 +202,31 @@ describe('an opened vault', () => {
     expect((await list).pagination.total_items).toBe(50);
   });
 
-  it.each(['closed', 'refused'])('wipes its copy of the key, and no other, when it is %s', async (end) => {
-    const folder = temporaryFolder(onTestFinished);
-    const file = path.join(folder, 'v.db');
-    const key = new Uint8Array(32).fill(7);
-    await (await openVault({ file, key, createIfMissing: true })).close();
-    const used = end === 'closed' ? key : key.map((byte) => byte + 1);
-    const slice = vi.spyOn(used, 'slice');
-    const copy = () => slice.mock.results[0]?.value as Uint8Array;
+  it.each(['closed', 'refused'])('wipes its copies of the key, and no other, when it is %s', async (end) => {
+    const file = path.join(temporaryFolder(onTestFinished), 'v.db');
+    await (await openVault({ file, key: KEY, createIfMissing: true })).close();
+    const used = Buffer.from(end === 'closed' ? KEY : KEY.toReversed());
+    const before = [...used];
+    const derive = vi.spyOn(await loadSodium(), 'crypto_generichash');
+    onTestFinished(() => derive.mockRestore());
+    // The derivation of 64 bytes from the key: its last argument is the copy.
+    const copies = () => derive.mock.calls.flatMap(([length, , key]) => (length === 64 && key ? [key] : []));
     if (end === 'closed') {
       const vault = await openVault({ file, key: used });
-      expect(copy()).toEqual(new Uint8Array(32).fill(7));
+      expect(copies()).toEqual([KEY]);
       await vault.close();
     } else await expect(openVault({ file, key: used })).rejects.toMatchObject({ code: 'wrong_credential' });
-    expect(copy()).toEqual(new Uint8Array(32));
-    expect(used[0]).not.toBe(0);
+    expect(copies()).toEqual([new Uint8Array(32)]);
+    expect([...used]).toEqual(before);
+  });
+
+  it('has the key that was passed, although the caller overwrites it at once', async () => {
+    const file = path.join(temporaryFolder(onTestFinished), 'v.db');
+    const key = Buffer.from(KEY);
+    const made = openVault({ file, key, createIfMissing: true });
+    key.fill(0);
+    await (await made).close();
+    await (await openVault({ file, key: KEY })).close();
   });
 
   it('stops waiting for a call on its signals and its timeout', async () => {

@@ -57,7 +57,7 @@ export async function temporaryDevVault(settings: VaultSettings): Promise<DevVau
   const remove = () => removeFolder(folder);
   process.on('exit', remove);
   const key = new Uint8Array(randomBytes(KEY_BYTES));
-  const credential = async (): Promise<Credential> => ({ kind: 'key_file', key: key.slice() });
+  const credential = async (): Promise<Credential> => ({ kind: 'key_file', key: new Uint8Array(key) });
   const [file, start] = [path.join(folder, 'vault.db'), path.join(folder, 'start.db')];
   const all = { ...settings, clock: movableClock() };
   const made = await makeDevVault(file, await credential(), all, async () => undefined);

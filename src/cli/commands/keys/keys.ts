@@ -11,6 +11,7 @@ import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 import {
   checkLabel,
   confirmPassphrase,
+  isUniform,
   LABEL_FLAGS,
   type NewCredential,
   provideNamed,
@@ -155,6 +156,7 @@ export const defineKeysRotate = withAdmin({
     const tenantId = checkTenantId(tenant);
     const confirmed = read(FLAGS.confirm).yes;
     return async (admin, opened) => {
+      if (master && isUniform(opened.credential)) throw uniformKey();
       const snapshots = await countSnapshots(opened);
       const others = master ? (await admin.slots()).filter(({ current }) => !current) : [];
       const losses = [
@@ -171,6 +173,13 @@ export const defineKeysRotate = withAdmin({
     };
   },
 });
+
+/** A new master key is wrapped for the given credential, so this makes a new slot. */
+function uniformKey(): Fault {
+  return new Fault('usage', '--master: the key that opens this vault is 32 equal bytes', {
+    hint: 'add another with `vault keys add --new-key-file FILE`, then rotate with `--key-file FILE`',
+  });
+}
 
 async function countSnapshots(opened: Opening): Promise<number> {
   if (opened.store !== undefined) return 0;

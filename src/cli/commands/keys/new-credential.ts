@@ -40,22 +40,28 @@ export async function provideNamed(
   return keptCredential(await readPassphraseFile(passphraseFile, `${dashes}passphrase-file`));
 }
 
-/** Resolves to the key that a program prints. Rejects with `wrong_credential` if a second run prints another key. */
+/**
+ * Resolves to the key that a program prints. Rejects with `wrong_credential` if a second run prints another key, and
+ * with `usage` as `newKey` throws.
+ */
 export async function provideKeyCommand(command: string, flag: string): Promise<NewCredential> {
   const key = await runKeyCommand(command, flag);
   const again = await runKeyCommand(command, flag);
   const isSame = Buffer.compare(key, again) === 0;
   again.fill(0);
-  if (isSame) return keptCredential({ kind: 'key_file', key });
+  if (isSame) return newKey({ kind: 'key_file', key }, flag);
   key.fill(0);
   throw new Fault('wrong_credential', `${flag}: the program printed another key the second time`, {
     hint: 'name a program that prints the same key each time',
   });
 }
 
-/** Resolves to the key in a file. Creates a missing file: 32 random bytes, mode 0600. Errors name `flag`. */
+/**
+ * Resolves to the key in a file. Creates a missing file: 32 random bytes, mode 0600. Errors name `flag`. Rejects with
+ * `usage` as `newKey` throws.
+ */
 export async function provideKeyFile(path: string, flag = '--key-file'): Promise<NewCredential> {
-  if (existsSync(path)) return keptCredential(await readKeyFile(path, flag));
+  if (existsSync(path)) return newKey(await readKeyFile(path, flag), flag);
   filePath(flag, path);
   const key = randomBytes(KEY_BYTES);
   await writeWholeFile(flag, path, key);
@@ -67,6 +73,19 @@ export async function makeKeyFileBeside(file: string, flag = '--key-file'): Prom
   const keyFile = keyFileBeside(file);
   if (!existsSync(keyFile)) return provideKeyFile(keyFile, flag);
   throw new Fault('file_exists', `${keyFile} exists`, { hint: `pass ${flag} '${keyFile}' to use it` });
+}
+
+/** Returns whether a credential is a key of 32 equal bytes, such as a buffer that was never filled or already wiped. */
+export function isUniform(credential: Credential): boolean {
+  return credential.kind === 'key_file' && credential.key.every((byte) => byte === credential.key[0]);
+}
+
+/** Returns a given credential for a new vault or slot. Throws `usage`, naming `flag`, for a key of 32 equal bytes. */
+export function newKey(credential: Credential, flag: string): NewCredential {
+  if (!isUniform(credential)) return keptCredential(credential);
+  throw new Fault('usage', `${flag}: a new key cannot be ${KEY_BYTES} equal bytes`, {
+    hint: `use ${KEY_BYTES} random bytes, such as those of \`openssl rand ${KEY_BYTES}\``,
+  });
 }
 
 /** Returns a credential without a new key file, so `undo` does nothing. */

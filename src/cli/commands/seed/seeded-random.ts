@@ -21,8 +21,8 @@ export function seededBytes(label: string): (length: number) => Uint8Array {
       const block = createHash('sha256').update(`vault seed\0${label}\0${counter++}`).digest();
       left = new Uint8Array(Buffer.concat([left, block]));
     }
-    const taken = left.slice(0, length);
-    left = left.slice(length);
+    const taken = new Uint8Array(left.subarray(0, length));
+    left = left.subarray(length);
     return taken;
   };
 }
