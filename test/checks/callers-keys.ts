@@ -122,8 +122,8 @@ async function tryAll(open: Open, { seed }: CheckOptions): Promise<Figures> {
     const own = Uint8Array.from({ length: KEY_BYTES }, () => Math.floor(random() * 256));
     for (const [kind, make] of Object.entries(REJECTED)) {
       const key = make(own);
-      const options = { file: path.join(folder, 'none.db'), key, createIfMissing: true };
-      const found = await keeping(kind, key, () => outcome(open, options as unknown as OpenVaultOptions));
+      const options: object = { file: path.join(folder, 'none.db'), key, createIfMissing: true };
+      const found = await keeping(kind, key, () => outcome(open, options as OpenVaultOptions));
       if (found !== 'TypeError') throw new CheckFailure(`${kind}: ${found}, not a TypeError`);
       openings += 1;
     }
