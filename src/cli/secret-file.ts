@@ -1,5 +1,6 @@
 import { closeSync, createReadStream, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
+import { isOpenToOthers } from '../core/open-to-others.ts';
 import { errorCode } from './error-code.ts';
 import { FLAGS, isSwitchedOn } from './global-flags.ts';
 import { endBySignals } from './interrupt.ts';
@@ -7,8 +8,6 @@ import { endBySignals } from './interrupt.ts';
 /** The maximum size of a key, passphrase or certificate chain, so that an endless device cannot fill the memory. */
 const MAX_KIB = 1024;
 const PIECE_BYTES = 4096;
-
-const GROUP_AND_OTHERS = 0o077;
 
 /** Checks an open file before its contents are read. Throws the fault `file_unsafe`. */
 type CheckOpened = (path: string, opened: Stats) => void;
@@ -22,15 +21,14 @@ export async function readSecretFile(flag: string, path: string): Promise<Buffer
 }
 
 /**
- * Throws the fault `file_unsafe` unless a file belongs to this user or root, and group and others have no access.
- * Accepts pipes and devices, since they store nothing that others could read later, and every file on Windows, which
- * has no modes.
+ * Throws the fault `file_unsafe` unless a file belongs to this user or root, and is not open to others. Accepts pipes and
+ * devices, since they store nothing that others could read later, and every file on Windows, which has no modes.
  */
-export function assertPrivate(path: string, opened: Pick<Stats, 'uid' | 'mode' | 'isFile'>): void {
+export function assertPrivate(path: string, opened: Pick<Stats, 'uid' | 'gid' | 'mode' | 'isFile'>): void {
   const user = process.getuid?.();
   if (user === undefined || !opened.isFile()) return;
   const isForeign = opened.uid !== user && opened.uid !== 0;
-  if (!isForeign && (opened.mode & GROUP_AND_OTHERS) === 0) return;
+  if (!isForeign && !isOpenToOthers(opened)) return;
   if (isSwitchedOn(undefined, process.env, FLAGS.permissions.allowInsecurePermissions)) return;
   throw new Fault('file_unsafe', `${path} ${isForeign ? 'belongs to another user' : 'is open to other users'}`, {
     hint: isForeign ? `make a copy of your own, then \`chmod 600 COPY\`` : `chmod 600 '${path}'`,

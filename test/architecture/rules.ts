@@ -24,6 +24,7 @@ const PORTS = [
   'src/core/problem.ts',
   'src/core/fault.ts',
   'src/core/free-bytes.ts',
+  'src/core/open-to-others.ts',
   'src/core/running-time.ts',
   'src/core/audit/audit-link.ts',
 ];

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, copyFileSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { inspect } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
@@ -131,6 +131,16 @@ describe('the password', () => {
     setVariables(environment());
     const client = await open(url(query()));
     expect(await client.run({ text: 'SELECT current_user::text' })).toEqual([['secretive']]);
+  });
+
+  it.runIf(process.getuid?.() === 0)('comes from a file of root that a group of this process may read', async () => {
+    copyFileSync(file('passwords'), file('mounted'));
+    chmodSync(file('mounted'), 0o440);
+    setVariables({ PGPASSFILE: file('mounted') });
+    const client = await open(url());
+    expect(await client.run({ text: 'SELECT current_user::text' })).toEqual([['secretive']]);
+    chmodSync(file('mounted'), 0o444);
+    await expect(connect(url())).rejects.toMatchObject({ code: 'store_insecure' });
   });
 
   it.each([

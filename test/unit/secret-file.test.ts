@@ -5,6 +5,7 @@ import { assertPrivate, readSecretFile, readSmallFile } from '../../src/cli/secr
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const USER = 1000;
+const [GROUP, FOREIGN_GROUP] = [2000, 3000];
 const OTHERS = 'is open to other users';
 const FOREIGN = 'belongs to another user';
 
@@ -13,9 +14,10 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-function refusal(uid: number, mode: number, isFile = true): string | undefined {
+function refusal(owner: number | readonly [uid: number, gid: number], mode: number, isFile = true): string | undefined {
+  const [uid, gid] = typeof owner === 'number' ? [owner, FOREIGN_GROUP] : owner;
   try {
-    assertPrivate('FILE', { uid, mode, isFile: () => isFile });
+    assertPrivate('FILE', { uid, gid, mode, isFile: () => isFile });
     return undefined;
   } catch (error) {
     expect(error).toMatchObject({ code: 'file_unsafe', hint: expect.stringContaining('chmod 600') });
@@ -24,7 +26,7 @@ function refusal(uid: number, mode: number, isFile = true): string | undefined {
 }
 
 describe.runIf(process.platform !== 'win32')('a file with a secret', () => {
-  it.each<readonly [string, number, number, string | undefined]>([
+  it.each<readonly [string, number | readonly [number, number], number, string | undefined]>([
     ['this user’s, closed', USER, 0o100600, undefined],
     ['this user’s, only readable', USER, 0o100400, undefined],
     ['root’s, closed', 0, 0o100600, undefined],
@@ -33,15 +35,23 @@ describe.runIf(process.platform !== 'win32')('a file with a secret', () => {
     ['readable by others', USER, 0o100604, OTHERS],
     ['executable by others', USER, 0o100601, OTHERS],
     ['root’s, readable by others', 0, 0o100644, OTHERS],
+    ['root’s, readable by a group of this process', [0, GROUP], 0o100440, undefined],
+    ['root’s, writable by root and readable by a group of this process', [0, GROUP], 0o100640, undefined],
+    ['root’s, readable by another group', [0, FOREIGN_GROUP], 0o100440, OTHERS],
+    ['root’s, writable by a group of this process', [0, GROUP], 0o100460, OTHERS],
+    ['root’s, readable by a group of this process and by others', [0, GROUP], 0o100444, OTHERS],
+    ['this user’s, readable by a group of this process', [USER, GROUP], 0o100440, OTHERS],
+    ['another user’s, readable by a group of this process', [USER + 1, GROUP], 0o100440, FOREIGN],
     ['another user’s, closed', USER + 1, 0o100600, FOREIGN],
     ['another user’s, readable by others', USER + 1, 0o100644, FOREIGN],
-  ])('%s', (_what, uid, mode, expected) => {
+  ])('%s', (_what, owner, mode, expected) => {
     vi.spyOn(process as { getuid: () => number }, 'getuid').mockReturnValue(USER);
-    expect(refusal(uid, mode)).toBe(expected);
+    vi.spyOn(process as { getgroups: () => number[] }, 'getgroups').mockReturnValue([USER, GROUP]);
+    expect(refusal(owner, mode)).toBe(expected);
     // A pipe or a device stores nothing, so its mode does not matter.
-    expect(refusal(uid, mode, false)).toBe(undefined);
+    expect(refusal(owner, mode, false)).toBe(undefined);
     vi.stubEnv('VAULT_ALLOW_INSECURE_PERMISSIONS', '1');
-    expect(refusal(uid, mode)).toBe(undefined);
+    expect(refusal(owner, mode)).toBe(undefined);
   });
 
   it('is read when only its owner may read it, also through a link; a certificate may be readable by others', async () => {
@@ -55,6 +65,28 @@ describe.runIf(process.platform !== 'win32')('a file with a secret', () => {
     for (const name of [file, link]) await expect(read(name)).rejects.toMatchObject({ message: `${name} ${OTHERS}` });
     expect((await readSmallFile('--tls-cert', file)).toString()).toBe('secret');
   });
+
+  it.runIf(process.getuid?.() === 0)(
+    'of root is read by a group of this process, as Kubernetes mounts it',
+    async () => {
+      const file = path.join(temporaryFolder(onTestFinished), 'file');
+      writeFileSync(file, 'secret');
+      const [group = 0] = process.getgroups?.() ?? [];
+      const read = async (gid: number, mode: number) => {
+        chownSync(file, 0, gid);
+        chmodSync(file, mode);
+        return (await readSecretFile('--key-file', file)).toString();
+      };
+      expect(await read(group, 0o440)).toBe('secret');
+      for (const [gid, mode] of [
+        [FOREIGN_GROUP, 0o440],
+        [group, 0o444],
+        [group, 0o460],
+      ] as const) {
+        await expect(read(gid, mode)).rejects.toMatchObject({ code: 'file_unsafe', message: `${file} ${OTHERS}` });
+      }
+    },
+  );
 
   it.runIf(process.getuid?.() === 0)('of another user is rejected even for root', async () => {
     const file = path.join(temporaryFolder(onTestFinished), 'file');

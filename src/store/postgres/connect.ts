@@ -4,14 +4,13 @@ import { homedir } from 'node:os';
 import path from 'node:path';
 import type { ConnectionOptions } from 'node:tls';
 import { Fault } from '../../core/fault.ts';
+import { isOpenToOthers } from '../../core/open-to-others.ts';
 import { toPgError, treatmentOf } from './pg-error.ts';
 import { type SqlClient, sqlClient } from './sql-client.ts';
 import { hostText, type StoreHost, type StoreUrl } from './store-url.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
 const MIN_VERSION = 140_000;
-/** The mode bits of a file for group and others. */
-const OTHERS = 0o077;
 
 /** Asks the server itself: behind a connection pooler, the parameter status may be outdated. */
 const SERVER = `SELECT current_setting('server_encoding'), pg_is_in_recovery(), current_setting('transaction_read_only'),
@@ -129,8 +128,8 @@ function fieldsOf(line: string): readonly string[] {
  */
 async function readOwnFile(file: string, { isSecret = false } = {}): Promise<string> {
   try {
-    const { mode } = await stat(file);
-    if (!isSecret || (mode & OTHERS) === 0 || process.platform === 'win32') return await readFile(file, 'utf8');
+    if (!isSecret || process.platform === 'win32' || !isOpenToOthers(await stat(file)))
+      return await readFile(file, 'utf8');
   } catch (cause) {
     throw new Fault('store_refused', `cannot read ${file}, which the connection to the store needs`, {
       hint: 'check the path and its permissions',
