@@ -20,6 +20,10 @@ const SUITE = 1;
 const SEALED_OVERHEAD = 1 + 4 + 24 + 16;
 /** Unsealed columns whose values resemble sealed ones. */
 const NOT_SEALED = new Set(['slot.bytes']);
+/** Sealed bytes are random, so they contain no text of this length. */
+const TEXT = /[ -~]{24}/;
+const UUID_COLUMN = /\.(?:\w+_)?(?:id|by)$/;
+const UUID_BYTES = 16;
 
 /** The meaning of columns whose names do not show it. */
 const NOTES = {
@@ -38,7 +42,7 @@ const NOTES = {
   'token.blinds':
     'blind indexes, 16 bytes each: fingerprint, metadata, search values; a container set without a number, or each container',
   'token.set_number': 'the number of the container set, or 0',
-  'token.clear': 'type, key ids, revision, times, the applications that created and changed the token',
+  'token.clear': 'type, key ids, revision, times, the UUIDs of the applications that created and changed the token',
   'token.presented': 'metadata, containers, fingerprint, mask, expressions, the masked form',
   'token.full': 'metadata, containers, fingerprint, the value',
   'token_index.blind': 'one blind index of a token, or the name of a container set',
@@ -92,9 +96,11 @@ function columnsOf(database) {
 function kindOf(column, values) {
   if (values.length === 0) return '(none here)';
   if (!values.every((value) => value instanceof Uint8Array)) return `clear: ${typeof values[0]}`;
+  if (values.some((bytes) => TEXT.test(Buffer.from(bytes).toString('latin1')))) return 'clear: bytes with text';
   if (!NOT_SEALED.has(column) && values.every((bytes) => bytes[0] === SUITE && bytes.length > SEALED_OVERHEAD))
     return '**sealed**';
   const lengths = new Set(values.map((bytes) => bytes.length));
+  if (UUID_COLUMN.test(column) && lengths.size === 1 && lengths.has(UUID_BYTES)) return 'clear: UUID';
   return lengths.size === 1 ? `${[...lengths][0]} bytes` : 'bytes';
 }
 
@@ -118,8 +124,8 @@ const LESSONS = [
   ['Token ids, in the order of creation', `(SELECT id AS item ${IN_ORDER})`],
   ['Ids of deleted tokens, who deleted them and when (to the millisecond)', '(SELECT id AS item FROM tombstone)'],
   [
-    'Number of tokens that each application created',
-    '(SELECT count(*) AS item FROM token GROUP BY substr(clear, 35, 36) ORDER BY item DESC)',
+    'The tokens of each creator, by its UUID',
+    "(SELECT count(*) || ' of one UUID' AS item FROM token GROUP BY substr(clear, 35, 36) ORDER BY count(*) DESC)",
   ],
   ['Changed tokens, with the application and the time', '(SELECT id AS item FROM token WHERE length(clear) > 70)'],
   [
@@ -171,7 +177,7 @@ The tables, their numbers of rows, and the contents of each column:
 
 ${table(['table', 'rows', 'column', 'form', 'content'], columns)}
 
-Times have millisecond precision. Applications appear only by their ids. A reader can conclude from these columns:
+Times have millisecond precision. Applications appear by their ids, also as the creator of each token. A reader can conclude from these columns:
 
 ${table(['conclusion', 'in this vault'], lessons)}
 
