@@ -5,6 +5,7 @@ import { build } from 'esbuild';
 import manifest from '../package.json' with { type: 'json' };
 import lockfile from '../package-lock.json' with { type: 'json' };
 import { manPages } from '../src/cli/man-pages.ts';
+import { billOfMaterials } from './bill-of-materials.js';
 import { bundleConsole } from './build-console.js';
 import { ESBUILD, ROOT, writeIfChanged } from './build-output.js';
 
@@ -163,21 +164,6 @@ function licences(bundled) {
   return `The files in this folder contain these packages.\n\n${texts.join(`\n${'-'.repeat(80)}\n\n`)}`;
 }
 
-/** Returns a CycloneDX 1.6 document of packages. */
-function billOfMaterials(all) {
-  const component = ({ name, version, license }) => ({
-    type: 'library',
-    name,
-    version,
-    scope: 'required',
-    licenses: [{ license: { id: license } }],
-    purl: `pkg:npm/${name.replace('@', '%40')}@${version}`,
-  });
-  const own = { ...component(manifest), scope: undefined, type: 'application' };
-  const head = { bomFormat: 'CycloneDX', specVersion: '1.6', version: 1, metadata: { component: own } };
-  return `${JSON.stringify({ ...head, components: all.map(component) }, null, 2)}\n`;
-}
-
 /** Writes the bundles, licences, bill of materials and man pages to dist/. */
 async function bundle() {
   const builds = await Promise.all([
@@ -193,6 +179,7 @@ async function bundle() {
   // The generated validators contain code of ajv.
   const folders = new Set(['node_modules/ajv', ...inputs.map((input) => input.match(PACKAGE_FOLDER)?.[0])]);
   const bundled = PACKAGES.filter(({ folder }) => folders.has(folder));
+  const shipped = PACKAGES.filter((each) => !each.dev || bundled.includes(each));
   const outputs = builds.flatMap(({ outputFiles }) => outputFiles.map(({ path: file, contents }) => [file, contents]));
   const files = new Map([
     ...outputs,
@@ -200,7 +187,7 @@ async function bundle() {
     [path.join(DIST, 'testing/start-vault.js'), wrap('start-vault.cjs', 'startVault')],
     ...[...(await manPages())].map(([name, page]) => [path.join(DIST, 'man', name), page]),
     [path.join(DIST, 'LICENSES.txt'), licences(bundled)],
-    [path.join(DIST, 'sbom.cdx.json'), billOfMaterials(PACKAGES.filter((each) => !each.dev || bundled.includes(each)))],
+    [path.join(DIST, 'sbom.cdx.json'), await billOfMaterials(shipped)],
   ]);
   // Write chunks first, so that a command started during the build finds every file that its entry point imports.
   const isChunk = ([file]) => /-[A-Z0-9]{8}\.\w+$/.test(file);

@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import lockfile from '../../package-lock.json' with { type: 'json' };
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 
@@ -14,17 +15,24 @@ function linksOf(page: string): readonly string[] {
   );
 }
 
-it('npm pack holds what the README links to', () => {
+/** The report of `npm pack` on the package. */
+function pack(): { readonly files: readonly { readonly path: string }[]; readonly bundled: readonly string[] } {
   const words = ['pack', '--dry-run', '--json', '--ignore-scripts'];
-  const [packed] = JSON.parse(
-    execFileSync('npm', words, { cwd: ROOT, encoding: 'utf8', shell: process.platform === 'win32' }),
-  );
-  const files = packed.files.map(({ path: file }: { readonly path: string }) => file);
+  const text = execFileSync('npm', words, { cwd: ROOT, encoding: 'utf8', shell: process.platform === 'win32' });
+  return JSON.parse(text)[0];
+}
+
+it('npm pack holds what the README links to, and the bundled packages', () => {
+  const { bundled, files: packed } = pack();
+  const files = packed.map(({ path: file }) => file);
   const links = linksOf('README.md');
   expect(links).toContain('docs/cli.md');
-  expect(links.filter((link) => !files.some((file: string) => file === link || file.startsWith(`${link}/`)))).toEqual(
-    [],
-  );
+  expect(links.filter((link) => !files.some((file) => file === link || file.startsWith(`${link}/`)))).toEqual([]);
+  const locked: readonly (readonly [string, object])[] = Object.entries(lockfile.packages);
+  const wanted = locked.filter(([, entry]) => 'inBundle' in entry).map(([name]) => name.replace('node_modules/', ''));
+  expect(wanted).toEqual(expect.arrayContaining(['libsodium', 'libsodium-sumo', 'pg-pool', 'pg-protocol', 'pg-types']));
+  expect(bundled.toSorted()).toEqual(wanted.toSorted());
+  for (const name of wanted) expect(files).toContain(`node_modules/${name}/package.json`);
 });
 
 /** Runs the check that `npm publish` runs first, on a package.json and a SECURITY.md. */

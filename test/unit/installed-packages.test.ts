@@ -1,12 +1,19 @@
+import { hash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
+import Database from 'better-sqlite3';
 import { expect, it } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import lockfile from '../../package-lock.json' with { type: 'json' };
+import { billOfMaterials } from '../../scripts/bill-of-materials.js';
 import { ROOT } from '../../scripts/build-output.js';
+import { sodiumVersion } from '../../src/keyring/sodium.ts';
 
 interface Locked {
+  readonly version?: string;
+  readonly license?: string;
   readonly dev?: boolean;
+  readonly inBundle?: boolean;
   readonly hasInstallScript?: boolean;
   readonly integrity?: string;
 }
@@ -51,6 +58,60 @@ it('every locked package has a hash', () => {
 
 it('control: a package without a hash is found', () => {
   expect(unchecked({ '': {}, a: { integrity: 'sha512-x' }, b: {} })).toEqual(['b']);
+});
+
+/** Packages with binaries for each platform, and their headers. They do not fit into the archive of this package. */
+const INSTALLED_APART = ['node_modules/better-sqlite3', 'node_modules/node-addon-api'];
+
+/** Returns the packages that a user gets in a version that this repository did not test. */
+function floating(packages: Readonly<Record<string, Locked>>): readonly string[] {
+  return Object.keys(packages).filter((name) => {
+    const { dev, inBundle } = packages[name] ?? {};
+    return name !== '' && dev !== true && inBundle !== true && !INSTALLED_APART.includes(name);
+  });
+}
+
+it('the tested versions are in the package, and the others are exact', () => {
+  const packages: Readonly<Record<string, object>> = lockfile.packages;
+  expect(floating(packages)).toEqual([]);
+  const { 'better-sqlite3': sqlite, ...bundled } = manifest.dependencies;
+  expect(manifest.bundleDependencies).toEqual(Object.keys(bundled));
+  for (const version of [sqlite, ...Object.values(bundled)]) expect(version).toMatch(/^\d+\.\d+\.\d+$/);
+});
+
+it('control: a package outside the bundle is found', () => {
+  const a = 'node_modules/a';
+  expect(floating({ '': {}, [a]: {}, b: { dev: true }, c: { inBundle: true } })).toEqual([a]);
+});
+
+interface Component {
+  readonly name: string;
+  readonly version?: string;
+  readonly hashes: readonly { readonly alg: string; readonly content: string }[];
+  readonly components?: readonly Component[];
+}
+
+it('the bill of materials has the hash of each package, and the C libraries in them', async () => {
+  const packages: readonly (readonly [string, Locked])[] = Object.entries(lockfile.packages);
+  const shipped = packages.filter(([name, { dev }]) => name !== '' && dev !== true);
+  const named = shipped.map(([folder, entry]) => ({ ...entry, name: folder.replace('node_modules/', '') }));
+  const { components }: { readonly components: readonly Component[] } = JSON.parse(await billOfMaterials(named));
+  const found = new Map(components.map((each) => [each.name, each]));
+  expect([...found.keys()]).toEqual(named.map(({ name }) => name));
+  for (const { name, integrity = '' } of named) {
+    const content = Buffer.from(integrity.slice('sha512-'.length), 'base64').toString('hex');
+    expect(found.get(name)?.hashes).toEqual([{ alg: 'SHA-512', content }]);
+  }
+  const [sqlite, ...modules] = found.get('better-sqlite3')?.components ?? [];
+  const running = new Database(':memory:').prepare('SELECT sqlite_version()').pluck().get();
+  expect(sqlite).toMatchObject({ name: 'sqlite', version: running, hashes: [{ alg: 'SHA-256' }] });
+  const module = modules.find(({ name }) => name.includes(`${process.platform}-${process.arch}`));
+  const bytes = readFileSync(path.join(ROOT, 'node_modules/better-sqlite3', module?.name ?? ''));
+  expect(module?.hashes).toEqual([{ alg: 'SHA-256', content: hash('sha256', bytes, 'hex') }]);
+  const version = await sodiumVersion();
+  for (const name of ['libsodium', 'libsodium-sumo']) {
+    expect(found.get(name)?.components).toMatchObject([{ name: 'libsodium', version }]);
+  }
 });
 
 const STORE = path.join(ROOT, 'src/store/sqlite');
