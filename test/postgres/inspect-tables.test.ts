@@ -50,6 +50,8 @@ const COUNTER = 'the counter of a type differs from the number of its tokens';
 const entry = (id: string, what: string): Finding => ({ table: 'token_index', id, what });
 const counter = (id: string, what: string): Finding => ({ table: 'token_count', id: `${TENANT} ${id}`, what });
 const schema = (id: string, what: string): Finding => ({ table: 'schema', id, what });
+const SHADOW = 'has the name of one of PostgreSQL, and could run with the rights of the vault';
+const USED = 'is not part of a vault, but its tables use it';
 const FOREIGN = 'is not part of a vault, and may change, hide or lose rows';
 const COLUMN = 'a column is missing or has another type';
 const NO_INDEX = 'an index is missing or not valid';
@@ -197,6 +199,25 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
     schema('trigger hides', FOREIGN),
     schema('function hide', FOREIGN),
   ],
+  [
+    `CREATE FUNCTION public.times(numeric, integer) RETURNS numeric LANGUAGE sql AS 'SELECT $1';
+      CREATE OPERATOR public.* (FUNCTION = public.times, LEFTARG = numeric, RIGHTARG = integer)`,
+    schema('operator public.*(numeric,integer)', SHADOW),
+  ],
+  [
+    `CREATE SCHEMA far; CREATE FUNCTION far.unnest(uuid[]) RETURNS uuid LANGUAGE sql AS 'SELECT $1[1]'`,
+    schema('function far.unnest(uuid[])', SHADOW),
+  ],
+  [
+    `CREATE FUNCTION public.small(bytea) RETURNS boolean LANGUAGE sql AS 'SELECT true';
+      ALTER TABLE vault.audit ADD CHECK (public.small(sealed))`,
+    schema('function public.small(bytea)', USED),
+  ],
+  [
+    `CREATE FUNCTION public.zero() RETURNS bigint LANGUAGE sql AS 'SELECT 0';
+      ALTER TABLE vault.purge ALTER since SET DEFAULT public.zero()`,
+    schema('function public.zero()', USED),
+  ],
   ['CREATE RULE keep AS ON DELETE TO vault.token DO INSTEAD NOTHING', schema('rule keep', FOREIGN)],
   ['CREATE POLICY hides ON vault.token USING (false)', schema('policy hides', FOREIGN)],
   ['CREATE TABLE public.other () INHERITS (vault.reply)', schema('child table other', FOREIGN)],
@@ -230,6 +251,16 @@ describe('the inspection of the tables', () => {
 
   it('control: finds nothing in a clean store', async () => {
     expect(await inspect()).toEqual([]);
+  });
+
+  it.each(['citext', 'hstore'])('accepts the extension %s, with operators of its own', async (name) => {
+    await client.run({ text: 'BEGIN' });
+    try {
+      await client.run({ text: `CREATE EXTENSION ${name} SCHEMA public` });
+      expect(await inspect()).toEqual([]);
+    } finally {
+      await client.run({ text: 'ROLLBACK' });
+    }
   });
 
   it.each(DAMAGES.map(([sql, ...findings]) => ({ sql, findings })))('finds $sql', async ({ sql, findings }) => {

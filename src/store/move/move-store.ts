@@ -8,7 +8,8 @@ import { connectTo, LIMITS, type StoreOptions } from '../postgres/open-connectio
 import { readVault, toStoreFault, withConnection } from '../postgres/open-vault-store.ts';
 import { PgError } from '../postgres/pg-error.ts';
 import { postgresStore } from '../postgres/postgres-store.ts';
-import { createSchema, findVault, grantAccess, TABLE_NAMES } from '../postgres/schema.ts';
+import { setUpRoles } from '../postgres/roles.ts';
+import { createSchema, findVault, TABLE_NAMES } from '../postgres/schema.ts';
 import { soleConnection } from '../postgres/sole-connection.ts';
 import { NOW, readClock, type SqlClient } from '../postgres/sql-client.ts';
 import type { StoreUrl } from '../postgres/store-url.ts';
@@ -77,7 +78,7 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
         for (const statement of COMPLETE) await run(statement);
         for (const table of ANALYZED) await run(`ANALYZE vault.${table}`);
         await make.check(postgresStore(soleConnection(client)));
-        if (options.grant !== undefined) await grantAccess(run, url, options.grant);
+        await setUpRoles(run, url, options.grant);
       }),
 
     async removeCopy() {

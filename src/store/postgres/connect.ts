@@ -6,15 +6,28 @@ import type { ConnectionOptions } from 'node:tls';
 import { Fault } from '../../core/fault.ts';
 import { isOpenToOthers } from '../../core/open-to-others.ts';
 import { toPgError, treatmentOf } from './pg-error.ts';
+import { answerOnlyScram } from './scram-only.ts';
+import { PATH_COLUMNS, PATH_OPTION, requireSearchPath } from './search-path.ts';
 import { type SqlClient, sqlClient } from './sql-client.ts';
 import { hostText, type StoreHost, type StoreUrl } from './store-url.ts';
 
 const CONNECT_TIMEOUT_MS = 5000;
 const MIN_VERSION = 140_000;
 
-/** Asks the server itself: behind a connection pooler, the parameter status may be outdated. */
-const SERVER = `SELECT current_setting('server_encoding'), pg_is_in_recovery(), current_setting('transaction_read_only'),
-    current_setting('server_version_num', true)::int, current_setting('fsync', true), current_setting('full_page_writes', true)`;
+/** The SQLSTATE of a pooler for options that it does not support, and for other refusals. */
+const POOLER_REFUSAL = '08P01';
+
+/**
+ * Asks the server itself: behind a connection pooler, the parameter status may be outdated. Names the schema of each
+ * function, because the search_path is not known yet.
+ */
+const SERVER = `SELECT ${PATH_COLUMNS}, ${setting('server_encoding')}, pg_catalog.pg_is_in_recovery(),
+    ${setting('transaction_read_only')}, ${setting('server_version_num')}::int, ${setting('fsync')},
+    ${setting('full_page_writes')}`;
+
+function setting(name: string): string {
+  return `pg_catalog.current_setting('${name}', true)`;
+}
 
 export interface ConnectOptions {
   /** The limit of one statement in milliseconds. Exceeding it cuts the connection. */
@@ -52,7 +65,20 @@ export async function connectStore(store: StoreUrl, options: ConnectOptions): Pr
   throw new Fault('store_unreachable', `no server of ${store.shown} accepts writes`, { details: reasons });
 }
 
+/**
+ * Connects with the search_path of the vault. If a pooler refuses it, connects without: the role may have the path,
+ * which `refusal` checks.
+ */
 async function open(store: StoreUrl, host: StoreHost, timeout: number): Promise<SqlClient> {
+  try {
+    return await openWith(PATH_OPTION, store, host, timeout);
+  } catch (error) {
+    if (error instanceof Fault || toPgError(error).code !== POOLER_REFUSAL) throw error;
+    return openWith(undefined, store, host, timeout);
+  }
+}
+
+async function openWith(options: string | undefined, store: StoreUrl, host: StoreHost, timeout: number) {
   const { Client } = await import('pg');
   const ssl = store.tls === 'disable' ? false : await tlsOptions(store);
   const socket = new Socket();
@@ -64,6 +90,7 @@ async function open(store: StoreUrl, host: StoreHost, timeout: number): Promise<
     ssl,
     enableChannelBinding: ssl !== false,
     application_name: 'vault',
+    options,
     connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
     query_timeout: timeout,
     keepAlive: true,
@@ -71,6 +98,7 @@ async function open(store: StoreUrl, host: StoreHost, timeout: number): Promise<
     sslnegotiation: 'postgres',
     stream: () => socket,
   });
+  if (ssl === false && !host.host.startsWith('/')) answerOnlyScram(client, hostText(host));
   try {
     await client.connect();
   } catch (error) {
@@ -142,7 +170,8 @@ async function readOwnFile(file: string, { isSecret = false } = {}): Promise<str
 /** Resolves to the reason to try another host, if any. Rejects with a fault when this server must not hold a vault. */
 async function refusal(client: SqlClient, { shown }: StoreUrl, { insecure }: ConnectOptions) {
   const [row = []] = await client.run(SERVER);
-  const [encoding, isStandby, readOnly, version, ...durable] = row;
+  const [path, command, encoding, isStandby, readOnly, version, ...durable] = row;
+  requireSearchPath([path, command], shown);
   if (isStandby !== false) return 'is a standby';
   if (readOnly !== 'off') return 'is read-only';
   if (encoding !== 'UTF8') {

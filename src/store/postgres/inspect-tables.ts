@@ -28,6 +28,17 @@ function checksOf(table: string, queries: Readonly<Record<string, string>>): rea
   return Object.entries(queries).map(([what, sql]) => `SELECT '${table}', id, '${what}' FROM (${sql}) f (id)`);
 }
 
+/**
+ * Returns the condition of a function or an operator that PostgreSQL could choose instead of its own, with another
+ * search_path. Leaves out those of extensions: a superuser owns them.
+ */
+function shadows(prefix: string, catalog: string): string {
+  return `${prefix}namespace NOT IN ('pg_catalog'::regnamespace, 'information_schema'::regnamespace)
+      AND ${prefix}name IN (SELECT ${prefix}name FROM ${catalog} WHERE ${prefix}namespace = 'pg_catalog'::regnamespace)
+      AND NOT EXISTS (SELECT 1 FROM pg_depend d JOIN pg_roles r ON r.oid = ${prefix}owner
+        WHERE d.classid = '${catalog}'::regclass AND d.objid = p.oid AND d.deptype = 'e' AND r.rolsuper)`;
+}
+
 /** The check of the columns, on which the other checks depend. */
 const COLUMN_CHECKS = checksOf('schema', {
   'a column is missing or has another type': `
@@ -48,6 +59,17 @@ const CHECKS: readonly string[] = [
       UNION ALL SELECT 'function ' || proname FROM pg_proc WHERE pronamespace = ${SCHEMA}
       UNION ALL SELECT 'unlogged table ' || relname FROM pg_class
         WHERE relnamespace = ${SCHEMA} AND relkind = 'r' AND relpersistence <> 'p'`,
+    'has the name of one of PostgreSQL, and could run with the rights of the vault': `
+      SELECT 'function ' || p.oid::regprocedure FROM pg_proc p WHERE ${shadows('pro', 'pg_proc')}
+      UNION ALL SELECT 'operator ' || p.oid::regoperator FROM pg_operator p WHERE ${shadows('opr', 'pg_operator')}`,
+    'is not part of a vault, but its tables use it': `
+      SELECT CASE refclassid WHEN 'pg_proc'::regclass THEN 'function ' || refobjid::regprocedure
+        ELSE 'operator ' || refobjid::regoperator END
+      FROM pg_depend WHERE refclassid IN ('pg_proc'::regclass, 'pg_operator'::regclass) AND (
+        classid = 'pg_constraint'::regclass AND objid IN (SELECT oid FROM pg_constraint WHERE connamespace = ${SCHEMA})
+        OR classid = 'pg_attrdef'::regclass AND objid IN (
+          SELECT a.oid FROM pg_attrdef a JOIN pg_class c ON c.oid = adrelid WHERE relnamespace = ${SCHEMA})
+        OR classid = 'pg_class'::regclass AND objid IN (SELECT oid FROM pg_class WHERE relnamespace = ${SCHEMA}))`,
     'an index is missing or not valid': `
       SELECT name FROM (VALUES ${INDEXES}) w (name) WHERE NOT EXISTS (SELECT 1 FROM pg_class c
       JOIN pg_index x ON x.indexrelid = c.oid WHERE c.relnamespace = ${SCHEMA} AND relname = name AND indisvalid)

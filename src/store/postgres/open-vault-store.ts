@@ -4,7 +4,8 @@ import { insertHeader, readHeader } from './header-row.ts';
 import { connectTo, LIMITS, openConnections, type StoreOptions } from './open-connections.ts';
 import { NOT_ALLOWED, PgError, treatmentOf } from './pg-error.ts';
 import { postgresStore } from './postgres-store.ts';
-import { createSchema, FORMAT, findVault, grantAccess, type VaultState } from './schema.ts';
+import { setUpRoles } from './roles.ts';
+import { createSchema, FORMAT, findVault, type VaultState } from './schema.ts';
 import { soleConnection } from './sole-connection.ts';
 import { readClock, type SqlClient } from './sql-client.ts';
 import type { StoreUrl } from './store-url.ts';
@@ -73,7 +74,7 @@ export function createVaultStore(
     await insertHeader(client.run, header);
     await client.run(NOTE_CREATION, [header.created_at]);
     await prepare(postgresStore(soleConnection(client)));
-    if (grant !== undefined) await grantAccess(client.run, url, grant);
+    await setUpRoles(client.run, url, grant);
     await client.commit();
   });
 }

@@ -147,14 +147,6 @@ const SCHEMA_EXISTS = 'SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1'
 
 /** The SQLSTATEs for a schema or a table that exists. 23505 occurs when two transactions create it at once. */
 const EXISTS = ['42P06', '23505', '42P07'];
-const NO_SUCH_ROLE = '42704';
-
-/** Returns the grants of a role that serves the vault. Only the owner can change or remove audit entries. */
-const grantsOf = (schema: string, role: string) => [
-  `GRANT USAGE ON SCHEMA ${schema} TO ${role}`,
-  `GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA ${schema} TO ${role}`,
-  `REVOKE UPDATE, DELETE ON ${schema}.audit FROM ${role}`,
-];
 
 /** Replaces `vault.` by the configured schema in a statement. */
 export function inSchema(text: string, schema: string): string {
@@ -179,17 +171,6 @@ export async function createSchema({ run }: SqlClient, { schema, shown }: StoreU
       hint: 'name another schema with ?schema=NAME',
       cause: error,
     });
-  }
-}
-
-/** Grants a role the privileges that it needs to serve the vault. Rejects with the fault `not_found`. */
-export async function grantAccess(run: Run, { schema, shown }: StoreUrl, role: string): Promise<void> {
-  const name = `"${role.replaceAll('"', '""')}"`;
-  try {
-    for (const grant of grantsOf(`"${schema}"`, name)) await run(grant);
-  } catch (error) {
-    if (!(error instanceof PgError) || error.code !== NO_SUCH_ROLE) throw error;
-    throw new Fault('not_found', `${shown} has no role ${role}`, { hint: 'create it with CREATE ROLE', cause: error });
   }
 }
 

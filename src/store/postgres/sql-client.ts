@@ -3,6 +3,7 @@ import type { Instant } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Fragment, Parameter, Scalar } from '../rows/fragment.ts';
 import { PgError, toPgError } from './pg-error.ts';
+import { PATH_COLUMNS, requireSearchPath } from './search-path.ts';
 
 /** A statement with parameters $1, $2, …. If it has a name, the server prepares it once for each connection. */
 export interface NamedStatement {
@@ -38,12 +39,15 @@ export function firstValue([row]: readonly Row[]): unknown {
 }
 
 /** The time of the database in milliseconds. */
-export const NOW = '(extract(epoch FROM clock_timestamp()) * 1000)::bigint';
+export const NOW = '(extract(epoch FROM pg_catalog.clock_timestamp()) OPERATOR(pg_catalog.*) 1000)::bigint';
 
-const CLOCK: Statement = { name: 'clock', text: `SELECT ${NOW} AS now` };
+const CLOCK: Statement = { name: 'clock', text: `SELECT ${NOW}, ${PATH_COLUMNS}` };
 
+/** Resolves to the time of the database. Rejects with the fault `store_refused` if the search_path has changed. */
 export async function readClock({ run }: Pick<SqlClient, 'run'>): Promise<Instant> {
-  return Number(firstValue(await run(CLOCK)));
+  const [[now, ...path] = []] = await run(CLOCK);
+  requireSearchPath(path, 'the store');
+  return Number(now);
 }
 
 /** Returns a stored array. Throws `integrity_failure` for any other value. */

@@ -1,0 +1,23 @@
+import { Fault } from '../../core/fault.ts';
+
+/**
+ * The schemas of names without a schema. Statements name the schema of the vault's tables. In any other schema, another
+ * role could create a function or an operator that fits better than PostgreSQL's own, and runs with the rights of the
+ * vault (CVE-2018-1058). Unless `pg_temp` is last, PostgreSQL looks for tables and types there first.
+ */
+const SEARCH_PATH = 'pg_catalog,pg_temp';
+
+/** The option of the start-up message that sets the path. It needs no statement, and `DISCARD ALL` keeps it. */
+export const PATH_OPTION = `-c search_path=${SEARCH_PATH}`;
+
+/** The columns that `requireSearchPath` reads. They name the schema of their functions, so the path cannot change them. */
+export const PATH_COLUMNS = `pg_catalog.current_setting('search_path'), pg_catalog.format(
+    'ALTER ROLE %I IN DATABASE %I SET search_path TO pg_catalog, pg_temp', session_user, pg_catalog.current_database())`;
+
+/** Throws the fault `store_refused`, whose hint is the command, for any other path than that of the vault. */
+export function requireSearchPath([path, command]: readonly unknown[], shown: string): void {
+  if (typeof path === 'string' && path.replace(/[\s"]/g, '') === SEARCH_PATH) return;
+  throw new Fault('store_refused', `${shown} has another search_path, so functions of other roles could run`, {
+    hint: `run \`${command}\`, then open the connections of the pooler anew`,
+  });
+}
