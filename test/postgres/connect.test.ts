@@ -143,6 +143,12 @@ describe('the password', () => {
     await expect(connect(url())).rejects.toMatchObject({ code: 'store_insecure' });
   });
 
+  it('answers SCRAM without TLS', async () => {
+    setVariables({ PGPASSWORD: 'a:\\b' });
+    const client = await open(onPrimary('127.0.0.1', 'sslmode=disable', 'secretive'));
+    expect(await client.run({ text: 'SELECT ssl FROM pg_stat_ssl WHERE pid = pg_backend_pid()' })).toEqual([[false]]);
+  });
+
   it.each([
     ['wrong', { PGPASSWORD: 'hunter2' }, 'store_refused', '28P01'],
     ['in no readable file', { PGPASSFILE: '/missing' }, 'store_refused', 'cannot read /missing,'],
