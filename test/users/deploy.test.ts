@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Client } from 'pg';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { parse } from 'yaml';
 import { createDatabase } from '../postgres/create-database.ts';
@@ -74,14 +75,29 @@ async function isHealthy(place: Place, url: string): Promise<Ended> {
 describe.runIf(process.platform !== 'win32')('deploy/', { timeout: 120_000 }, () => {
   it('compose.yaml makes a vault once, and its daemons serve it', async () => {
     const place = machine();
-    const store = `${await createDatabase()}?sslmode=disable`;
-    const environmentOf = (name: string) => ({
-      ...containerEnvironment,
-      ...service(name).environment,
-      VAULT_STORE: store,
-      PGPASSWORD: 'vault',
-    });
-    const words = service('init').command.map((word) => word.replaceAll('$$', '$'));
+    const database = await createDatabase();
+    const admin = new Client({ connectionString: database });
+    await admin.connect();
+    onTestFinished(() => admin.end());
+    const name = new URL(database).pathname.slice(1);
+    // The roles of a server outlive the test.
+    const roles = Object.fromEntries(['vault_owner', 'vault_daemon'].map((role) => [role, `${role}_of_${name}`]));
+    for (const create of [
+      'CREATE ROLE vault_owner LOGIN',
+      /^CREATE ROLE \w+ LOGIN/m.exec(read('roles.sql'))?.[0] ?? '',
+    ]) {
+      await admin.query(create.replace(/vault_\w+/, (role) => roles[role] ?? ''));
+    }
+    await admin.query(`ALTER DATABASE ${name} OWNER TO ${roles['vault_owner']}`);
+    const environmentOf = (title: string) => {
+      const { VAULT_STORE = '', ...own } = service(title).environment;
+      const url = new URL(database);
+      url.username = roles[/\/\/(\w+)@/.exec(VAULT_STORE)?.[1] ?? ''] ?? 'nobody';
+      return { ...containerEnvironment, ...own, VAULT_STORE: `${url}?sslmode=disable`, PGPASSWORD: 'vault' };
+    };
+    const words = service('init').command.map((word) =>
+      word.replaceAll('$$', '$').replace('vault_daemon', roles['vault_daemon'] ?? ''),
+    );
     for (const made of ['first', 'again']) {
       expect(await ended(run(place, words, environmentOf('init'))), made).toMatchObject({ exitCode: 0 });
     }
@@ -92,6 +108,10 @@ describe.runIf(process.platform !== 'win32')('deploy/', { timeout: 120_000 }, ()
       const reply = await fetch(`${url}/tenants/self`, { headers: { 'SVC-API-KEY': key } });
       expect(reply.status).toBe(200);
     }
+    const { rows } = await admin.query(
+      'SELECT DISTINCT usename FROM pg_stat_activity WHERE datname = current_database()',
+    );
+    expect(rows.map(({ usename }) => usename).toSorted()).toEqual(['postgres', roles['vault_daemon']]);
   });
 
   it('the Containerfile serves the file of its folder, and notices when nothing answers', async () => {

@@ -18,6 +18,6 @@ export const PATH_COLUMNS = `pg_catalog.current_setting('search_path'), pg_catal
 export function requireSearchPath([path, command]: readonly unknown[], shown: string): void {
   if (typeof path === 'string' && path.replace(/[\s"]/g, '') === SEARCH_PATH) return;
   throw new Fault('store_refused', `${shown} has another search_path, so functions of other roles could run`, {
-    hint: `run \`${command}\`, then open the connections of the pooler anew`,
+    hint: `run \`${command}\`, then reconnect the pooler (PgBouncer: RECONNECT)`,
   });
 }
