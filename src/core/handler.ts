@@ -108,7 +108,7 @@ export interface World {
    * token's data.
    */
   readonly limitUnread: MinuteLimit;
-  /** Limits creates that return a duplicate without read access, because each create confirms a guess. */
+  /** Limits creates and updates that find a duplicate without read access, because each confirms a guess. */
   readonly limitUnreadDuplicates: MinuteLimit;
   /** `included_monthly_active_tokens` of the usage report (decisions §8). */
   readonly includedActiveTokens: number;

@@ -35,7 +35,7 @@ const EXPIRED_BATCH = 100;
 const REPLY_BATCH = 500;
 /** The maximum number of updates per minute in which an application sets expressions of tokens that it cannot read. */
 const UNREAD_A_MINUTE = 100;
-/** The maximum number of creates per minute that return an application tokens that it cannot read. */
+/** The maximum number of creates and updates per minute that find an application duplicates that it cannot read. */
 const UNREAD_DUPLICATES_A_MINUTE = 100;
 /** The minimum interval of sweeps by commands that use the file directly: an hour (decisions §8). */
 const DIRECT_SWEEP_MS = 60 * 60 * 1000;

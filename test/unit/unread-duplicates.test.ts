@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type Core, openCore, rule } from './core-fixture.ts';
+import { type Core, openCore, PRIVATE, rule } from './core-fixture.ts';
 
 let core: Core;
 let writer: string;
@@ -19,7 +19,7 @@ async function statuses(count: number, key: string, data: (n: number) => string)
   return [...new Set(seen)];
 }
 
-describe('creates that return a duplicate which the caller does not read', () => {
+describe('creates and updates that find a duplicate which the caller does not read', () => {
   it('are limited to 100 a minute for each application, then 429', async () => {
     const other = await core.application({ name: 'other', type: 'public', permissions: ['token:create'] });
     expect(await statuses(100, writer, () => 'known')).toEqual([201]);
@@ -29,6 +29,27 @@ describe('creates that return a duplicate which the caller does not read', () =>
     expect((await guess(other, 'known')).status).toBe(201);
     core.clock.advance(60_000);
     expect((await guess(writer, 'known')).status).toBe(201);
+  });
+
+  it('share one limit, and an update beyond it changes nothing', async () => {
+    const rules = [rule({ container: '/own/', permissions: PRIVATE })];
+    const blind = await core.application({ name: 'blind', type: 'private', rules });
+    const own = await core.token({ type: 'token', data: 'other', containers: ['/own/'] }, blind);
+    const patch = (key: string, data: string) =>
+      core.call(key, 'updateToken', { id: own, body: { data, deduplicate_token: true } });
+    const create = () =>
+      core.call(blind, 'createToken', {
+        body: { type: 'token', data: 'known', containers: ['/own/'], deduplicate_token: true },
+      });
+    for (let n = 0; n < 50; n += 1) {
+      expect([(await patch(blind, 'known')).status, (await create()).status]).toEqual([200, 201]);
+    }
+    expect((await patch(blind, 'unknown')).status).toBe(200);
+    expect([(await patch(blind, 'known')).status, (await create()).status]).toEqual([429, 429]);
+    expect((await core.call(blind, 'getToken', { id: own })).at('data')).toBe('unknown');
+    expect((await patch(core.key, 'known')).at('data')).toBe('known');
+    core.clock.advance(60_000);
+    expect((await create()).status).toBe(201);
   });
 
   it('leave new tokens and readable duplicates unlimited', async () => {

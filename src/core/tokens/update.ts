@@ -115,7 +115,7 @@ async function attempt(
   // Without read access, the reply must depend neither on the stored data nor on a duplicate (decisions §6).
   const shown = unread
     ? showToken(unsealed, { containers, expires_at: contents.details.expires_at }, undefined)
-    : showUpdated(caller, unsealed, contents, original, fingerprints);
+    : showUpdated({ caller, world, original, fingerprints }, unsealed, contents);
   const revealed = !unread && governingTransform(grants, 'token:update', { id, containers }) === 'reveal';
   const audit = caller.trail.changed([id], after.revision, { shown, revealed });
   const replaced = await world.store.replaceToken(after, indexes, { revision: before.revision, now }, audit);
@@ -201,22 +201,35 @@ async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { t
   return undefined;
 }
 
-/** Returns the updated token. `original` is a duplicate with one of the fingerprints. */
+interface UpdateParts {
+  readonly caller: Caller;
+  readonly world: World;
+  /** A duplicate with one of the fingerprints. */
+  readonly original: TokenRecord | undefined;
+  readonly fingerprints: readonly Uint8Array[];
+}
+
+/**
+ * Returns the updated token. A caller that cannot read its duplicate gets less of it. This confirms a guess, so it
+ * counts with the creates that return a duplicate: at most 100 a minute together (decisions §7).
+ */
 function showUpdated(
-  { tenant, grants }: Caller,
+  { caller, world, original, fingerprints }: UpdateParts,
   unsealed: UnsealedToken,
   contents: TokenContents,
-  original: TokenRecord | undefined,
-  fingerprints: readonly Uint8Array[],
 ): Shown<Token> {
+  const { tenant, grants, application } = caller;
   const { details, definition } = contents;
   if (original) {
     const opened = openPresented(tenant.keyring, original.id, original, recordColumns(original));
     const { containers, fingerprint } = opened.details;
     requireFingerprint(tenant.keyring, original, fingerprint, fingerprints);
     const readable = governingTransform(grants, 'token:read', { id: original.id, containers });
-    // A caller that cannot read the original must not learn that its patch made a duplicate (§4.1). Both tokens stay.
-    if (!readable) return showToken(unsealed, { ...details, metadata: undefined }, undefined);
+    if (!readable) {
+      world.limitUnreadDuplicates(application.record.id);
+      // A caller that cannot read the original must not learn that its patch made a duplicate (§4.1). Both tokens stay.
+      return showToken(unsealed, { ...details, metadata: undefined }, undefined);
+    }
   }
   const transform = governingTransform(grants, 'token:update', { id: unsealed.id, containers: details.containers });
   return showToken(unsealed, details, shownText(contents, transform), definition);
