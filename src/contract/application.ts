@@ -46,6 +46,12 @@ export const APPLICATION = {
     ...CHANGES,
     expires_at: { ...TIME, description: 'The expiry of an expiring application.' },
     can_create_expiring_applications: CAN_CREATE_EXPIRING,
+    expiring_applications: {
+      type: 'integer',
+      minimum: 0,
+      description:
+        'The number of live expiring applications that it created. They end with its API key. Only Get an application returns it.',
+    },
   },
 } as const;
 

@@ -10,6 +10,8 @@ export interface Limits {
   readonly depth: number;
   /** The maximum bytes of a response's body. */
   readonly response: number;
+  /** The maximum number of live expiring applications that one application created (decisions §6). */
+  readonly expiring: number;
 }
 
 /**
@@ -30,4 +32,5 @@ export const DEFAULT_LIMITS: Limits = {
   headers: 16 * 1024,
   depth: 64,
   response: 16 * 1024 * 1024,
+  expiring: 1000,
 };

@@ -94,7 +94,8 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
 
 /**
  * Resolves to the grants of the private application that created an expiring application; to undefined for other
- * applications. Rejects with `unauthenticated` when the creator no longer exists.
+ * applications. A management application grants permissions that it does not hold, so its own do not limit. Rejects
+ * with `unauthenticated` when the creator no longer exists.
  */
 export async function parentGrants(world: World, child: ApplicationRecord, keyring: TenantKeyring, now: Instant) {
   const { parent_id, tenant_id } = child;
@@ -102,5 +103,6 @@ export async function parentGrants(world: World, child: ApplicationRecord, keyri
   const record = await world.store.findApplication(tenant_id, parent_id, now);
   if (!record) throw new Problem('unauthenticated');
   await requireAudited(world, 'application', record);
-  return createGrants(openApplication(keyring, parent_id, record).details);
+  const { details } = openApplication(keyring, parent_id, record);
+  return record.type === 'management' ? undefined : createGrants(details);
 }

@@ -161,7 +161,7 @@ export interface ApplicationRecord extends SealedRecord {
   readonly tenant_id: string;
   readonly type: ApplicationType;
   readonly key_hash: Uint8Array;
-  /** The private application that created this expiring one. Deleting it deletes this one, too (decisions §6). */
+  /** The application that created this expiring one, which ends with its creator or the creator's key (decisions §6). */
   readonly parent_id?: string | undefined;
   readonly expires_at?: Instant | undefined;
   /** Sealed: `{ name, permissions, rules, can_create_expiring_applications? }`. */
@@ -223,6 +223,16 @@ export interface ApplicationFilter {
   readonly tenant_id: string;
   readonly ids?: readonly string[] | undefined;
   readonly types?: readonly ApplicationType[] | undefined;
+  readonly parent_id?: string | undefined;
+}
+
+/** What must hold of the creator of an expiring application in the commit that inserts it (decisions §6). */
+export interface Minting {
+  /** The hash of the API key that the creator called with. */
+  readonly key_hash: Uint8Array;
+  /** The maximum number of live expiring applications of the creator. */
+  readonly most: number;
+  readonly now: Instant;
 }
 
 export interface PageRequest {
@@ -319,15 +329,24 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
   deleteTenant(id: string, audit: AuditDraft): Promise<boolean>;
   usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage>;
 
-  insertApplication(application: ApplicationRecord, audit: AuditDraft): Promise<void>;
+  /**
+   * Rejects with `unauthenticated` when the application's tenant or parent does not exist. With `minting`, also when the
+   * parent has another key, and with `too_many_requests` when the parent already has the most expiring applications.
+   */
+  insertApplication(application: ApplicationRecord, audit: AuditDraft, minting?: Minting): Promise<void>;
   findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined>;
   /** Resolves to a page, newest first: by `created_at` descending, then by `id` ascending. */
   findApplications(filter: ApplicationFilter, page: PageRequest, now: Instant): Promise<PageOf<ApplicationRecord>>;
-  /** Resolves to false when it is missing or has another revision. A rotation that reseals it has no `audit`. */
+  /**
+   * Resolves to false when it is missing or has another revision. A rotation that reseals it has no `audit`. With
+   * `ended`, for a new API key, also removes the expiring applications that it created, as `deleteApplication` does;
+   * `ended` receives their ids, and is not called without any.
+   */
   replaceApplication(
     application: ApplicationRecord,
     expectedRevision: number,
     audit: AuditDraft | undefined,
+    ended?: (removed: readonly string[]) => AuditDraft,
   ): Promise<boolean>;
   /**
    * Removes an application, the expiring applications that it created, and their stored replies. Empties the replies

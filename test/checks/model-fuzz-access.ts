@@ -21,7 +21,7 @@ export interface ModelApplication {
   readonly created_by: string;
   readonly created_at: number;
   readonly expires_at?: number | undefined;
-  /** The private application that created this expiring application. */
+  /** The application that created this expiring application. A private one also limits it. */
   readonly parent?: ModelApplication | undefined;
   name: string;
   permissions: readonly string[];
@@ -46,7 +46,7 @@ export function holdsAnywhere(application: Power, permission: string | undefined
   if (permission === undefined) return true;
   const { permissions, rules, parent } = application;
   const own = permissions.includes(permission) || rules.some((rule) => rule.permissions.includes(permission));
-  return own && (parent === undefined || holdsAnywhere(parent, permission));
+  return own && (parent?.type !== 'private' || holdsAnywhere(parent, permission));
 }
 
 /**
@@ -62,7 +62,7 @@ export function transformFor(application: Power, permission: string, token: Reac
   if (transform === undefined && application.permissions.includes(permission)) {
     transform = permission === 'token:use' ? 'reveal' : 'mask';
   }
-  if (transform === undefined || application.parent === undefined) return transform;
+  if (transform === undefined || application.parent?.type !== 'private') return transform;
   const parents = transformFor(application.parent, permission, token);
   return parents && weaker(transform, parents);
 }

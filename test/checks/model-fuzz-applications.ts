@@ -39,11 +39,9 @@ function createApplication(step: Step): Expected {
   if (flaws.length > 0) return problem(400, 'invalid_request', flaws);
   const until = command.body?.['expires_at'];
   if (type !== 'expiring' && typeof until === 'string') return problem(400, 'invalid_request', ['expires_at']);
-  let parent: ModelApplication | undefined;
   if (!holdsAnywhere(caller, 'application:create')) {
     if (type !== 'expiring') return problem(403, 'permission_missing');
     if (!isWithinDelegation(wanted, step)) return problem(403, 'no_governing_rule');
-    parent = caller;
   }
   const expires_at = typeof until === 'string' ? Date.parse(until) : now + MINUTE;
   const application: ModelApplication = {
@@ -54,7 +52,7 @@ function createApplication(step: Step): Expected {
     created_by: caller.id,
     created_at: now,
     ...(type === 'expiring' && { expires_at }),
-    parent,
+    parent: type === 'expiring' ? caller : undefined,
     key: newKey(step),
   };
   if (tenant.applications.has(application.id)) return problem(500, 'an id of its own is expected');
@@ -76,8 +74,11 @@ function listApplications({ command, tenant, now, model }: Step): Expected {
 }
 
 function getApplication(step: Step): Expected {
+  const { now, model } = step;
   const found = find(step);
-  return found ? { status: 200, body: show(found) } : problem(404, 'application_not_found');
+  if (!found) return problem(404, 'application_not_found');
+  const live = childrenOf(found, step).filter(({ expires_at }) => isLive(model, expires_at, now));
+  return { status: 200, body: { ...show(found), expiring_applications: live.length } };
 }
 
 /** Checks what each permission allows, but not the wording of the explanation. */
@@ -135,16 +136,20 @@ function regenerateApplicationKey(step: Step): Expected {
   if (!found) return problem(404, 'application_not_found');
   const { now, caller } = step;
   Object.assign(found, { key: newKey(step), modified_by: caller.id, modified_at: now });
+  for (const { id } of childrenOf(found, step)) step.tenant.applications.delete(id);
   return { status: 200, body: { ...show(found), key: found.key } };
 }
 
 function deleteApplication(step: Step): Expected {
   const found = find(step);
   if (!found) return problem(404, 'application_not_found');
-  const { applications } = step.tenant;
-  applications.delete(found.id);
-  for (const { id, parent } of [...applications.values()]) if (parent === found) applications.delete(id);
+  for (const { id } of [found, ...childrenOf(found, step)]) step.tenant.applications.delete(id);
   return { status: 204 };
+}
+
+/** Returns the expiring applications that an application created and that end with its key. */
+function childrenOf(found: ModelApplication, { tenant }: Step): readonly ModelApplication[] {
+  return [...tenant.applications.values()].filter(({ parent }) => parent === found);
 }
 
 function find({ command, tenant, now, model }: Step): ModelApplication | undefined {

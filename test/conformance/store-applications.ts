@@ -167,6 +167,58 @@ export function storeApplications(store: () => Store): void {
       });
     });
 
+    it('ends the expiring applications of a replaced key in the same change', async () => {
+      const { id } = await addTenant(store());
+      const parent = applicationRecord(id);
+      const stranger = applicationRecord(id);
+      for (const each of [parent, stranger]) await store().insertApplication(each, ENTRY);
+      const child = (of: string) => applicationRecord(id, { type: 'expiring', parent_id: of, expires_at: NOW + 9 });
+      const [first, second, other] = [child(parent.id), child(parent.id), child(stranger.id)];
+      for (const each of [first, second, other]) await store().insertApplication(each, ENTRY);
+      const count = async (parent_id: string, now = NOW) =>
+        (await store().findApplications({ tenant_id: id, parent_id }, { offset: 0, limit: 0 }, now)).total;
+      expect([await count(parent.id), await count(stranger.id), await count(other.id)]).toEqual([2, 1, 0]);
+      expect(await count(parent.id, NOW + 9)).toBe(0);
+
+      const ended: (readonly string[])[] = [];
+      const end = (removed: readonly string[]) => {
+        ended.push(removed);
+        return ENTRY;
+      };
+      const next = { ...parent, key_hash: sealed('another key', 32), revision: 2 };
+      expect(await store().replaceApplication({ ...next, key_hash: parent.key_hash }, 1, ENTRY)).toBe(true);
+      expect(await store().replaceApplication(next, 1, ENTRY, end)).toBe(false);
+      expect(await count(parent.id)).toBe(2);
+      const version = await store().authorityVersion();
+      expect(await store().replaceApplication({ ...next, revision: 3 }, 2, ENTRY, end)).toBe(true);
+      expect(await store().authorityVersion()).not.toBe(version);
+      expect(await store().replaceApplication({ ...next, revision: 4 }, 3, ENTRY, end)).toBe(true);
+      expect(ended.map((ids) => ids.toSorted())).toEqual([[first.id, second.id].toSorted()]);
+      const left = await Promise.all([first, second, other].map((each) => store().findAuthority(each.key_hash, NOW)));
+      expect(left.map((authority) => authority?.application.id)).toEqual([undefined, undefined, other.id]);
+    });
+
+    it('inserts an expiring application only for the key of its creator, and up to a number of live ones', async () => {
+      const { id } = await addTenant(store());
+      const parent = applicationRecord(id);
+      await store().insertApplication(parent, ENTRY);
+      const insert = (expires_at: number, minting: object = {}) => {
+        const child = applicationRecord(id, { type: 'expiring', parent_id: parent.id, expires_at });
+        return store().insertApplication(child, ENTRY, { key_hash: parent.key_hash, most: 2, now: NOW, ...minting });
+      };
+      await expect(insert(NOW + 1, { key_hash: sealed('stolen', 32) })).rejects.toMatchObject({
+        code: 'unauthenticated',
+      });
+      await insert(NOW + 2500);
+      await insert(NOW + 9000);
+      await expect(insert(NOW + 9000)).rejects.toMatchObject({ code: 'too_many_requests', retryAfter: 3 });
+      await insert(NOW + 9000, { now: NOW + 2500 });
+      await expect(insert(NOW + 9000, { now: NOW + 2500 })).rejects.toMatchObject({ code: 'too_many_requests' });
+      const gone = applicationRecord(id, { type: 'expiring', parent_id: nextId() });
+      const minting = { key_hash: parent.key_hash, most: 2, now: NOW };
+      await expect(store().insertApplication(gone, ENTRY, minting)).rejects.toMatchObject({ code: 'unauthenticated' });
+    });
+
     it('isolates tenants', async () => {
       const mine = await addTenant(store());
       const { id: other } = await addTenant(store());

@@ -278,6 +278,17 @@ export function storeAudit(open: OpenStore): void {
         return ENTRY;
       });
       expect(told.at(-1)).toEqual([parent.id, child.id]);
+      const renewed = applicationRecord(id);
+      const minted = applicationRecord(id, { type: 'expiring', parent_id: renewed.id });
+      for (const each of [renewed, minted]) await store.insertApplication(each, ENTRY);
+      const regenerate = (revision: number) => () =>
+        store.replaceApplication({ ...renewed, revision: revision + 1 }, revision, entry('renewed'), (removed) =>
+          entry(`ended ${removed}`),
+        );
+      const entries = await written(regenerate(1));
+      expect(entries).toHaveLength(2);
+      expect(entries).toEqual(expect.arrayContaining([...one(`ended ${minted.id}`), ...one('renewed')]));
+      expect(await written(regenerate(2))).toEqual(one('renewed'));
     });
 
     it('has an entry for each expired record, written with its removal', async () => {

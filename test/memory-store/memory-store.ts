@@ -11,6 +11,7 @@ import type {
 } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import type { ScanPosition, SnapshotReads } from '../../src/core/scan-ports.ts';
+import { requireRoom } from '../../src/store/rows/require-room.ts';
 import { bytesKey, matchesToken } from './matches-token.ts';
 import { blindsOf, MemoryState, memoryMaintenance, replyKey } from './memory-maintenance.ts';
 import {
@@ -65,10 +66,10 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER, daemons = 0):
     state.authorityChanges += 1;
   }
 
-  /** Removes an application and its children. Returns the removed ids, its own first. */
-  function removeApplication(held: MemoryTenant, id: string): readonly string[] {
+  /** Removes the children of an application, and itself with `own`. Returns the removed ids, its own first. */
+  function removeApplication(held: MemoryTenant, id: string, own: readonly string[] = [id]): readonly string[] {
     const children = [...held.applications.values()].filter((other) => other.parent_id === id);
-    const removed = [id, ...children.map((child) => child.id)];
+    const removed = [...own, ...children.map((child) => child.id)];
     for (const one of removed) held.applications.delete(one);
     for (const [key, { reply }] of held.replies) if (removed.includes(reply.application_id)) held.replies.delete(key);
     state.authorityChanges += 1;
@@ -193,9 +194,19 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER, daemons = 0):
       return { types, active: held.active.get(month) ?? 0 };
     },
 
-    async insertApplication(application, audit) {
+    async insertApplication(application, audit, minting) {
       state.requireFree(audit);
-      addApplication(need(application.tenant_id), application);
+      const held = need(application.tenant_id);
+      if (minting !== undefined) {
+        const creator = held.applications.get(application.parent_id ?? '');
+        if (Buffer.compare(creator?.key_hash ?? new Uint8Array(0), minting.key_hash) !== 0) {
+          throw new Problem('unauthenticated');
+        }
+        const children = [...held.applications.values()].filter((other) => other.parent_id === creator?.id);
+        const ends = children.filter((child) => isLive(child, minting.now)).map((child) => child.expires_at ?? 0);
+        requireRoom(minting, ends.length, Math.min(...ends));
+      }
+      addApplication(held, application);
       state.audited(audit);
     },
 
@@ -212,15 +223,16 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER, daemons = 0):
 
     async findApplications(filter, page, now) {
       state.assertOpen();
-      const { tenant_id, ids, types } = filter;
+      const { tenant_id, ids, types, parent_id } = filter;
       const found = [...(state.tenants.get(tenant_id)?.applications.values() ?? [])]
         .filter((application) => isLive(application, now))
         .filter(({ id, type }) => (ids?.includes(id) ?? true) && (types?.includes(type) ?? true))
+        .filter((application) => parent_id === undefined || application.parent_id === parent_id)
         .sort(newestFirst);
       return pageOf(found, page);
     },
 
-    async replaceApplication(application, expectedRevision, audit) {
+    async replaceApplication(application, expectedRevision, audit, ended) {
       state.writing();
       state.requireFree(audit);
       const held = state.tenants.get(application.tenant_id);
@@ -230,6 +242,8 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER, daemons = 0):
       const { type, parent_id, created_by, created_at } = stored;
       held.applications.set(application.id, { ...application, type, parent_id, created_by, created_at });
       state.authorityChanges += 1;
+      const removed = ended === undefined ? [] : removeApplication(held, application.id, []);
+      if (ended !== undefined && removed.length > 0) state.removed(ended(removed));
       state.audited(audit);
       return true;
     },

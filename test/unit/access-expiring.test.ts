@@ -67,10 +67,18 @@ describe('the life of an expiring application (decisions §6)', () => {
     expect((await world.call(world.management, 'listApplications')).text).not.toContain('"type":"expiring"');
   });
 
-  it('survives a new key of its creator', async () => {
-    await world.call(world.management, 'regenerateApplicationKey', { id: creatorId });
+  it('ends with the key of its creator', async () => {
+    const before = await world.call(world.management, 'getApplication', { id: creatorId });
+    expect(before.at('expiring_applications')).toBe(1);
+    const renewed = await world.call(world.management, 'regenerateApplicationKey', { id: creatorId });
+    expect(renewed.at('expiring_applications')).toBeUndefined();
     expect((await world.call(creatorKey, 'listTokens')).status).toBe(401);
-    expect((await world.call(key, 'getToken', { id })).status).toBe(200);
+    expect((await world.call(key, 'getToken', { id })).status).toBe(401);
+    expect((await world.call(world.management, 'listApplications')).text).not.toContain('"type":"expiring"');
+    const after = await world.call(world.management, 'getApplication', { id: creatorId });
+    expect(after.at('expiring_applications')).toBe(0);
+    const next = await world.call(String(renewed.at('key')), 'createApplication', { body: definition(child) });
+    expect(next.status).toBe(201);
   });
 
   it('ends without ending its creator', async () => {
@@ -79,13 +87,20 @@ describe('the life of an expiring application (decisions §6)', () => {
     expect((await world.call(creatorKey, 'getToken', { id })).status).toBe(200);
   });
 
-  it('outlives the management application that created it', async () => {
-    const made = await world.call(world.management, 'createApplication', {
-      body: definition({ type: 'management', permissions: ['application:create'] }),
-    });
-    const body = definition(child);
-    const own = await world.call(String(made.at('key')), 'createApplication', { body });
-    await world.call(world.management, 'deleteApplication', { id: String(made.at('id')) });
-    expect((await world.call(String(own.at('key')), 'getToken', { id })).status).toBe(200);
-  });
+  it.each(['deleteApplication', 'regenerateApplicationKey'] as const)(
+    'ends with %s of the management application that created it',
+    async (operation) => {
+      const made = await world.call(world.management, 'createApplication', {
+        body: definition({ type: 'management', permissions: ['application:create'] }),
+      });
+      const own = await world.call(String(made.at('key')), 'createApplication', { body: definition(child) });
+      const reads = () => world.call(String(own.at('key')), 'getToken', { id });
+      expect((await reads()).status).toBe(200);
+      const body = definition({ type: 'management', permissions: ['application:read'] });
+      await world.call(world.management, 'updateApplication', { id: String(made.at('id')), body });
+      expect((await reads()).status).toBe(200);
+      await world.call(world.management, operation, { id: String(made.at('id')) });
+      expect((await reads()).status).toBe(401);
+    },
+  );
 });

@@ -33,13 +33,13 @@ export function readersOf(all: readonly Application[]): readonly Application[] {
  * Returns the grants of an application. An expiring application is also limited by the grants of its private creator.
  */
 export function grantsOf(application: Application, all: readonly Application[]): Grants {
-  const creator = all.find((each) => isCreator(each, application));
+  const creator = all.find((each) => each.type === 'private' && isCreator(each, application));
   return createGrants(application, creator && createGrants(creator));
 }
 
 /**
- * Returns whether the first application is private and created the second, an expiring one. Deleting the creator
- * deletes both.
+ * Returns whether the first application created the second, an expiring one. Deleting the creator or replacing its key
+ * ends the second.
  */
-export const isCreator = ({ id, type }: Application, made: Application): boolean =>
-  type === 'private' && made.type === 'expiring' && made.created_by === id;
+export const isCreator = ({ id }: Application, made: Application): boolean =>
+  made.type === 'expiring' && made.created_by === id;

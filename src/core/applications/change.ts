@@ -23,7 +23,10 @@ export const updateApplication: Handler<'updateApplication'> = async ({ params, 
   });
 };
 
-/** Regenerate API Key (§4.2): the previous key fails on the next call. */
+/**
+ * Regenerate API Key (§4.2): the previous key fails on the next call, and so do the keys of the expiring applications
+ * that the application created (decisions §6): a thief of the previous key may hold them.
+ */
 export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = async ({ params }, caller, world) => {
   const key = generateApiKey(world.random);
   const key_hash = world.keyring.apiKeyHash(key);
@@ -48,7 +51,7 @@ export const deleteApplication: Handler<'deleteApplication'> = async ({ params }
 
 /**
  * Replaces the application with the result of `change`, as its next revision. Resolves to the changed application, with
- * `key` if one is given.
+ * `key` if one is given: its new API key.
  */
 function replace(
   id: string,
@@ -66,7 +69,8 @@ function replace(
     const changed = sealApplication(caller.tenant.keyring, next, details);
     const shown = showApplication(changed, key);
     const audit = caller.trail.changed([record.id], changed.record.revision, { shown });
-    return (await world.store.replaceApplication(changed.record, record.revision, audit)) ? shown : undefined;
+    const ended = key === undefined ? undefined : caller.trail.ended;
+    return (await world.store.replaceApplication(changed.record, record.revision, audit, ended)) ? shown : undefined;
   });
 }
 

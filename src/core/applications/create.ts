@@ -18,8 +18,9 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
   checkApplication({ type, permissions, rules, can_create_expiring_applications });
   const now = world.clock.now();
   const expires_at = expiryOf(body, now);
-  const parent_id = await parentOf({ type, permissions, rules }, caller, world);
+  await checkCreator({ type, permissions, rules }, caller, world);
 
+  const { record: creator } = caller.application;
   const key = generateApiKey(world.random);
   const application = sealApplication(
     caller.tenant.keyring,
@@ -28,8 +29,8 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
       tenant_id: caller.tenant.record.id,
       type,
       key_hash: world.keyring.apiKeyHash(key),
-      parent_id,
-      created_by: caller.application.record.id,
+      parent_id: type === 'expiring' ? creator.id : undefined,
+      created_by: creator.id,
       created_at: now,
       expires_at,
       revision: 1,
@@ -38,7 +39,9 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
   );
   const { id, revision } = application.record;
   const shown = showApplication(application, key);
-  await world.store.insertApplication(application.record, caller.trail.changed([id], revision, { shown }));
+  const minting = { key_hash: creator.key_hash, most: world.limits.expiring, now };
+  const audit = caller.trail.changed([id], revision, { shown });
+  await world.store.insertApplication(application.record, audit, type === 'expiring' ? minting : undefined);
   return shown;
 };
 
@@ -55,15 +58,14 @@ function expiryOf({ type, expires_at }: CreateApplication, now: Instant): Instan
 }
 
 /**
- * Resolves to the id of a creator without `application:create`. This creator is a private application with
- * `can_create_expiring_applications`. It creates only expiring applications, which its own grants limit and which end
- * with it (decisions §6). Resolves to undefined for other creators.
+ * Rejects with 403 for a creator without `application:create` that asks for more than it may create. This creator is a
+ * private application with `can_create_expiring_applications`. It creates only expiring applications, which its own
+ * grants limit (decisions §6).
  */
-async function parentOf(wanted: ApplicationDefinition, caller: Caller, world: World): Promise<string | undefined> {
-  if (holds(caller.grants, 'application:create')) return undefined;
+async function checkCreator(wanted: ApplicationDefinition, caller: Caller, world: World): Promise<void> {
+  if (holds(caller.grants, 'application:create')) return;
   if (wanted.type !== 'expiring') {
     throw new Problem('permission_missing', { detail: 'This application may create expiring applications only.' });
   }
   await checkDelegationLimits(wanted, caller, world);
-  return caller.application.record.id;
 }

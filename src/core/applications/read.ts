@@ -3,9 +3,14 @@ import { Problem } from '../problem.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
 import { type OpenedApplication, openApplication, showApplication } from './application-codec.ts';
 
-/** Get an Application (§4.2). */
-export const getApplication: Handler<'getApplication'> = async ({ params: { id } }, caller, world) =>
-  showApplication(await findApplication(id, caller, world));
+/** Get an Application (§4.2). Only this reply counts the live expiring applications that it created. */
+export const getApplication: Handler<'getApplication'> = async ({ params: { id } }, caller, world) => {
+  const application = await findApplication(id, caller, world);
+  const { tenant_id, id: parent_id } = application.record;
+  const none = { offset: 0, limit: 0 };
+  const { total } = await world.store.findApplications({ tenant_id, parent_id }, none, world.clock.now());
+  return { ...showApplication(application), expiring_applications: total };
+};
 
 /** Get an Application by Key (§4.2): returns the calling application. */
 export const getApplicationByKey: Handler<'getApplicationByKey'> = async (_request, { application }) =>

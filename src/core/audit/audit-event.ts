@@ -15,6 +15,11 @@ const LOCAL_ACTIONS = {
   },
   expireToken: { code: 'te', effect: ['token', 'remove'], summary: 'Remove an expired token' },
   expireApplication: { code: 'ae', effect: ['application', 'remove'], summary: 'Remove an expired application' },
+  endApplications: {
+    code: 'ao',
+    effect: ['application', 'remove'],
+    summary: 'End the expiring applications that a replaced key created',
+  },
   addSlot: { code: 'sa', effect: ['header', 'upsert'], summary: 'Add a key slot to the file' },
   removeSlot: { code: 'sr', effect: ['header', 'upsert'], summary: 'Remove a key slot from the file' },
   replaceMasterKey: { code: 'km', effect: ['header', 'upsert'], summary: 'Replace the master key' },

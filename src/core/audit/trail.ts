@@ -45,6 +45,10 @@ export function createTrail(audit: Audit, call: Call, { id, tenant_id }: Applica
     changed: (entities: readonly string[], revision?: number, result?: ChangeResult) =>
       audit.draft(event(status, entities, revision, result?.revealed), tenant_id),
 
+    /** Returns the audit row of the expiring applications that end with the key that the call replaces. */
+    ended: (entities: readonly string[]) =>
+      audit.draft({ ...event(status, entities), action: 'endApplications' }, tenant_id),
+
     /** Returns the event of a change that is written together with other changes, for `Audit.draftAll`. */
     change: (entities: readonly string[], revision?: number) => ({
       event: event(status, entities, revision),

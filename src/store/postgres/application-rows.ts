@@ -1,8 +1,9 @@
 import type { AuditDraft } from '../../core/audit/ports.ts';
-import type { ApplicationRecord, Store } from '../../core/ports.ts';
+import type { ApplicationRecord, Minting, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { applicationColumns } from '../rows/record-columns.ts';
-import { storedNumber } from '../rows/stored-value.ts';
+import { requireRoom } from '../rows/require-room.ts';
+import { optionally, storedInstant, storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION_TYPE_CODES } from '../rows/type-codes.ts';
 import type { Connections, Run, Transaction } from './connections.ts';
 import { removeRepliesOf } from './reply-rows.ts';
@@ -22,14 +23,17 @@ export const APPLICATION_READS = named({
       WHERE a.expires_at IS NULL OR a.expires_at > $3`,
 });
 
-/** Parameters: tenant, now, ids or NULL, types or NULL. */
+/** Parameters: tenant, now, ids or NULL, types or NULL, parent or NULL. */
 const LISTED = `FROM vault.application a WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)
   AND (a.expires_at IS NULL OR a.expires_at > $2) AND ($3::uuid[] IS NULL OR a.id = ANY ($3))
-  AND ($4::smallint[] IS NULL OR a.type = ANY ($4))`;
-const PAGE = `SELECT ${APPLICATION.of('a')} ${LISTED} ORDER BY a.created_at DESC, a.id LIMIT $5 OFFSET $6`;
+  AND ($4::smallint[] IS NULL OR a.type = ANY ($4)) AND ($5::uuid IS NULL OR a.parent_id = $5)`;
+const PAGE = `SELECT ${APPLICATION.of('a')} ${LISTED} ORDER BY a.created_at DESC, a.id LIMIT $6 OFFSET $7`;
 const COUNT = `SELECT count(*) ${LISTED}`;
 
-const EXISTS = 'SELECT 1 FROM vault.application WHERE tenant = $1 AND id = $2';
+const EXISTS = `SELECT 1 FROM vault.application
+    WHERE tenant = $1 AND id = $2 AND ($3::bytea IS NULL OR key_hash = $3)`;
+const LIVE_CHILDREN = `SELECT count(*), min(expires_at) FROM vault.application
+    WHERE tenant = $1 AND parent_id = $2 AND expires_at > $3`;
 const INSERT = numbered(APPLICATION.insertInto('vault.application', 'tenant'));
 const REPLACE = numbered(`UPDATE vault.application SET ${APPLICATION.assigned()}
     WHERE tenant = ? AND id = ? AND revision = ? RETURNING 1`);
@@ -66,42 +70,65 @@ export function changeTenant({ change }: Connections, id: string, audit: AuditDr
   });
 }
 
+/** The place of an application. */
+interface Place {
+  readonly tenantId: string;
+  readonly tenant: number;
+  readonly id: string;
+}
+
+/**
+ * Removes the applications that an application created, and the replies to them. Writes the entry for their ids. `own`
+ * has the id of the application if it is removed, too.
+ */
+async function endApplications(
+  { run, record }: Transaction,
+  { tenantId, tenant, id }: Place,
+  audit: (ids: readonly string[]) => AuditDraft,
+  own: readonly string[] = [],
+): Promise<void> {
+  const ids = [...own, ...(await run(REMOVE_CHILDREN, [tenant, uuidKey(id)])).map(([child]) => storedUuid(child))];
+  if (ids.length === 0) return;
+  await record(audit(ids), true);
+  await removeRepliesOf(run, tenantId, ids);
+}
+
 /**
  * Removes an application, those that it created, and the replies to them. Writes the entry for their ids. Resolves to
  * false if the application does not exist, or has another revision than the given one.
  */
 export async function removeApplication(
-  { run, record }: Transaction,
-  of: { readonly tenantId: string; readonly tenant: number; readonly id: string; readonly revision?: number },
+  transaction: Transaction,
+  of: Place & { readonly revision?: number },
   audit: (ids: readonly string[]) => AuditDraft,
 ): Promise<boolean> {
-  if ((await run(REMOVE, [of.tenant, uuidKey(of.id), of.revision])).length === 0) return false;
-  const ids = [of.id, ...(await run(REMOVE_CHILDREN, [of.tenant, of.id])).map(([child]) => storedUuid(child))];
-  await record(audit(ids), true);
-  await removeRepliesOf(run, of.tenantId, ids);
+  if ((await transaction.run(REMOVE, [of.tenant, uuidKey(of.id), of.revision])).length === 0) return false;
+  await endApplications(transaction, of, audit, [of.id]);
   return true;
 }
 
 /**
  * Inserts an application in a transaction. Throws `write_conflict` unless it is under the tenant's newest data key, and
- * `unauthenticated` if its tenant or creator is gone: deleting the creator would no longer revoke it.
+ * `unauthenticated` if its tenant or creator is gone, or the creator has a new key: that change would no longer end it.
  */
-export async function insertApplication(run: Run, record: ApplicationRecord): Promise<void> {
+export async function insertApplication(run: Run, record: ApplicationRecord, minting?: Minting): Promise<void> {
   const found = await findNumber(run, record.tenant_id);
   if (found === undefined) throw new Problem('unauthenticated');
   if (found.dataKey !== record.key_id) throw new Problem('write_conflict');
-  const { parent_id } = record;
-  if (parent_id !== undefined && (await run(EXISTS, [found.tenant, uuidKey(parent_id)])).length === 0) {
-    throw new Problem('unauthenticated');
+  if (record.parent_id !== undefined) {
+    const parent = [found.tenant, uuidKey(record.parent_id)];
+    if ((await run(EXISTS, [...parent, minting?.key_hash])).length === 0) throw new Problem('unauthenticated');
+    const [[live, next] = []] = minting ? await run(LIVE_CHILDREN, [...parent, minting.now]) : [];
+    if (minting) requireRoom(minting, storedNumber(live), optionally(storedInstant)(next));
   }
   await run(INSERT, [...APPLICATION.values(record), found.tenant]);
 }
 
 export function applicationMethods(connections: Connections) {
   return {
-    insertApplication: (application, audit) =>
+    insertApplication: (application, audit, minting) =>
       connections.change(async (transaction) => {
-        await insertApplication(transaction.run, application);
+        await insertApplication(transaction.run, application, minting);
         await transaction.record(audit);
       }),
 
@@ -110,12 +137,13 @@ export function applicationMethods(connections: Connections) {
       return row && toApplicationRecord(tenantId, row);
     },
 
-    findApplications({ tenant_id, ids, types }, { offset, limit }, now) {
+    findApplications({ tenant_id, ids, types, parent_id }, { offset, limit }, now) {
       const wanted = [
         uuidKey(tenant_id),
         now,
         ids?.map(uuidKey).filter((id) => id !== null),
         types?.map((type) => APPLICATION_TYPE_CODES[type]),
+        parent_id === undefined ? undefined : uuidKey(parent_id),
       ];
       return connections.readSnapshot(async (run) => {
         const [rows, [total]] = await Promise.all([run(PAGE, [...wanted, limit, offset]), run(COUNT, wanted)]);
@@ -123,12 +151,14 @@ export function applicationMethods(connections: Connections) {
       });
     },
 
-    replaceApplication: (application, expectedRevision, audit) =>
-      changeTenant(connections, application.tenant_id, audit, async ({ run }, found) => {
-        if (found.dataKey !== application.key_id) throw new Problem('write_conflict');
-        const key = [found.tenant, uuidKey(application.id), expectedRevision];
-        const changed = await run(REPLACE, [...APPLICATION.changes(application), ...key]);
-        return changed.length > 0;
+    replaceApplication: ({ tenant_id: tenantId, ...application }, expectedRevision, audit, ended) =>
+      changeTenant(connections, tenantId, audit, async (transaction, { tenant, dataKey }) => {
+        const { id, key_id } = application;
+        if (dataKey !== key_id) throw new Problem('write_conflict');
+        const key = [tenant, uuidKey(id), expectedRevision];
+        if ((await transaction.run(REPLACE, [...APPLICATION.changes(application), ...key])).length === 0) return false;
+        if (ended !== undefined) await endApplications(transaction, { tenantId, tenant, id }, ended);
+        return true;
       }),
 
     deleteApplication: (tenantId, id, expectedRevision, audit) =>

@@ -58,6 +58,16 @@ export function sqliteStore(session: Session): FileStore {
     replies.empty(audit);
   }
 
+  /** Writes the entry of removed applications and removes their replies. */
+  function endApplications(
+    tenantId: string,
+    ids: readonly string[],
+    audit: (ids: readonly string[]) => AuditDraft,
+  ): void {
+    recordRemoval(audit(ids));
+    replies.removeOf(tenantId, ids);
+  }
+
   function changeAuthority<T>(residue: Residue, write: () => T): Promise<T> {
     return session.write(residue, () => {
       session.touchAuthority();
@@ -80,8 +90,7 @@ export function sqliteStore(session: Session): FileStore {
     for (const audit of removed) recordRemoval(audit);
     const ended = applications.removeExpired(now, limit - removed.length);
     for (const { tenant_id, ids } of ended) {
-      recordRemoval(expiryRecorder.recordRemoval(tenant_id, ids));
-      replies.removeOf(tenant_id, ids);
+      endApplications(tenant_id, ids, () => expiryRecorder.recordRemoval(tenant_id, ids));
     }
     if (ended.length > 0) session.touchAuthority();
     return removed.length + ended.length;
@@ -129,21 +138,25 @@ export function sqliteStore(session: Session): FileStore {
     deleteTenant: (id, audit) => destroy(() => audited(tenants.remove(id), audit)),
     usage: (tenantId, month, now) => session.readSnapshot(() => counts.usage(tenantId, month, now)),
 
-    insertApplication: (application, audit) =>
+    insertApplication: (application, audit, minting) =>
       changeAuthority('added', () => {
-        applications.insert(application);
+        applications.insert(application, minting);
         record(audit);
       }),
     findApplication: (tenantId, id, now) => session.read(() => applications.find(tenantId, id, now)),
     findApplications: (filter, page, now) => session.readSnapshot(() => applications.page(filter, page, now)),
-    replaceApplication: (application, expectedRevision, audit) =>
-      changeAuthority('removed', () => audited(applications.replace(application, expectedRevision), audit)),
+    replaceApplication: (application, expectedRevision, audit, ended) =>
+      changeAuthority('removed', () => {
+        if (!applications.replace(application, expectedRevision)) return false;
+        const removed = ended === undefined ? [] : applications.removeChildren(application);
+        if (ended !== undefined && removed.length > 0) endApplications(application.tenant_id, removed, ended);
+        return audited(true, audit);
+      }),
     deleteApplication: (tenantId, id, expectedRevision, audit) =>
       changeAuthority('removed', () => {
         const removed = applications.remove(tenantId, id, expectedRevision);
         if (removed === undefined) return false;
-        recordRemoval(audit(removed));
-        replies.removeOf(tenantId, removed);
+        endApplications(tenantId, removed, audit);
         return true;
       }),
     findReply: (...query) => session.readSnapshot(() => replies.find(...query)),

@@ -83,6 +83,10 @@ export const SERVE_FLAGS = {
   maxHeaders: flag('--max-headers <size>', 'the largest request headers (default: 16KiB)'),
   maxDepth: flag('--max-depth <number>', `the maximum nesting of JSON in a body, 1 to ${MAX_DEPTH} (default: 64)`),
   maxResponse: flag('--max-response <size>', 'the largest response (default: 16MiB)'),
+  maxExpiring: flag(
+    '--max-expiring <number>',
+    'the maximum number of valid expiring applications of one creator (default: 1000)',
+  ),
 };
 
 /** The typed flags of `vault serve`. `log` and `metrics` are true for `--log` and `--metrics` without a value. */
@@ -99,7 +103,11 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
   const dev = isOn('dev');
   const log = logOf(flags, env, dev ? 'text' : 'json');
   const rate = value('rateLimit');
-  const whole = (name: 'port' | 'workers' | 'maxDepth' | 'maxConnections', min: number, max: number) => {
+  const whole = (
+    name: 'port' | 'workers' | 'maxDepth' | 'maxConnections' | 'maxExpiring',
+    min: number,
+    max: number,
+  ) => {
     const { flag, env: variable } = SERVE_FLAGS[name];
     const text = flagValue(flags[name], env, SERVE_FLAGS[name]);
     const message = `${flag.split(' ')[0]} (${variable}) must be a number from ${min} to ${max}`;
@@ -115,6 +123,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     headers: size('maxHeaders', DEFAULT_LIMITS.headers),
     response: size('maxResponse', DEFAULT_LIMITS.response),
     depth: whole('maxDepth', 1, MAX_DEPTH) ?? DEFAULT_LIMITS.depth,
+    expiring: whole('maxExpiring', 1, 1_000_000) ?? DEFAULT_LIMITS.expiring,
   };
   return {
     dev,

@@ -50,11 +50,7 @@ export function EndKey({ how, application, all, closed, onClose }: EndKeyOptions
       {isOwn(id) && <p class="warning">This console uses the key and will lose its access.</p>}
       {children.length > 0 && (
         <>
-          <p>
-            {isDelete
-              ? 'These expiring applications are deleted, too:'
-              : 'These expiring applications keep their keys:'}
-          </p>
+          <p>These expiring applications end, too:</p>
           <ul>
             {children.map((child) => (
               <li key={child.id}>

@@ -1,7 +1,15 @@
-import type { ApplicationFilter, ApplicationRecord, Instant, PageOf, PageRequest } from '../../../core/ports.ts';
+import type {
+  ApplicationFilter,
+  ApplicationRecord,
+  Instant,
+  Minting,
+  PageOf,
+  PageRequest,
+} from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { type ApplicationColumns, applicationColumns } from '../../rows/record-columns.ts';
+import { requireRoom } from '../../rows/require-room.ts';
 import { APPLICATION_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import type { TenantRows } from './tenant-rows.ts';
@@ -25,7 +33,7 @@ FROM application a CROSS JOIN tenant t ON t.tenant = a.tenant`;
 const LIVE = '(a.expires_at IS NULL OR a.expires_at > ?)';
 
 /** Returns the SQL that limits the column to `values`, with a parameter for each value. */
-function among(column: 'id' | 'type', values: readonly string[] | undefined): string {
+function among(column: 'id' | 'type' | 'parent_id', values: readonly string[] | undefined): string {
   return values === undefined ? '' : `AND a.${column} IN (${values.map(() => '?').join()})`;
 }
 
@@ -38,7 +46,13 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
   const byId = rows<[number, Buffer | null, number], ApplicationRow>(
     `${SELECT_APPLICATION} WHERE a.tenant = +? AND a.id = +? AND ${LIVE}`,
   );
-  const exists = rows<[number, Buffer | null]>('SELECT 1 FROM application WHERE tenant = +? AND id = +?');
+  const keyHash = value<[number, Buffer | null], Buffer>(
+    'SELECT key_hash FROM application WHERE tenant = +? AND id = +?',
+  );
+  const liveChildren = rows<[number, Buffer | null, number], { live: number; next: number | null }>(
+    `SELECT count(*) AS live, min(expires_at) AS next FROM application
+     WHERE tenant = +? AND parent_id = +? AND expires_at > +?`,
+  );
   const insertRow = rows<unknown[]>(APPLICATION.insertInto('application', 'tenant'));
   const replaceRow = rows<unknown[]>(
     `UPDATE application SET ${APPLICATION.assigned()} WHERE tenant = +? AND id = +? AND revision = +?`,
@@ -68,11 +82,17 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       return row && toApplicationRecord(row);
     },
 
-    page({ tenant_id, ids, types }: ApplicationFilter, page: PageRequest, now: Instant): PageOf<ApplicationRecord> {
+    page(filter: ApplicationFilter, page: PageRequest, now: Instant): PageOf<ApplicationRecord> {
+      const { tenant_id, ids, types, parent_id } = filter;
+      const parents = parent_id === undefined ? undefined : [parent_id];
       const tenant = tenants.find(tenant_id);
       if (tenant === undefined) return { records: [], total: 0 };
-      const wanted = [...(ids ?? []).map(uuidKey), ...(types ?? []).map((type) => APPLICATION_TYPE_CODES[type])];
-      const where = `a.tenant = +? AND ${LIVE} ${among('id', ids)} ${among('type', types)}`;
+      const wanted = [
+        ...(ids ?? []).map(uuidKey),
+        ...(types ?? []).map((type) => APPLICATION_TYPE_CODES[type]),
+        ...(parents ?? []).map(uuidKey),
+      ];
+      const where = `a.tenant = +? AND ${LIVE} ${among('id', ids)} ${among('type', types)} ${among('parent_id', parents)}`;
       const count = value<unknown[], number>(`SELECT count(*) FROM application a WHERE ${where}`);
       const found = rows<unknown[], ApplicationRow>(
         `${SELECT_APPLICATION} WHERE ${where} ORDER BY a.created_at DESC, a.id LIMIT +? OFFSET +?`,
@@ -83,12 +103,16 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       return { records, total: count().get(tenant, now, ...wanted) ?? 0 };
     },
 
-    insert(record: ApplicationRecord): void {
+    insert(record: ApplicationRecord, minting?: Minting): void {
       const tenant = tenants.need(record.tenant_id);
       tenants.requireNewestKeys(tenant, record);
-      // Reject an application whose creator is gone: deleting the creator would no longer revoke it.
-      if (record.parent_id !== undefined && exists().get(tenant, uuidKey(record.parent_id)) === undefined) {
-        throw new Problem('unauthenticated');
+      if (record.parent_id !== undefined) {
+        const parent = uuidKey(record.parent_id);
+        const held = keyHash().get(tenant, parent);
+        // Reject an application whose creator is gone or has a new key: that change would no longer end it.
+        if (held === undefined || (minting && !held.equals(minting.key_hash))) throw new Problem('unauthenticated');
+        const { live = 0, next } = (minting && liveChildren().get(tenant, parent, minting.now)) ?? {};
+        if (minting) requireRoom(minting, live, next);
       }
       insertRow().run(...APPLICATION.values(record), tenant);
     },
@@ -110,6 +134,12 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       const key = uuidKey(id);
       if (tenant === undefined || remove().run(tenant, key, expectedRevision).changes === 0) return undefined;
       return [id, ...removeChildren().all(tenant, key).map(uuidText)];
+    },
+
+    /** Removes the applications that an application created. Returns their ids. */
+    removeChildren({ tenant_id, id }: ApplicationRecord): readonly string[] {
+      const tenant = tenants.find(tenant_id);
+      return tenant === undefined ? [] : removeChildren().all(tenant, uuidKey(id)).map(uuidText);
     },
 
     /** Removes at most `limit` expired applications, earliest expiry first, and their children. */
