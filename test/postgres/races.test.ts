@@ -179,6 +179,30 @@ describe('two stores on one database', () => {
     expect(await one.findApplication(tenantId, child.id, NOW)).toBeUndefined();
   });
 
+  races('leave no application of a replaced key', async (tenantId, one, two) => {
+    const parent = applicationRecord(tenantId);
+    await one.insertApplication(parent, ENTRY);
+    const child = applicationRecord(tenantId, { type: 'expiring', parent_id: parent.id, expires_at: NOW + 1 });
+    const next = { ...parent, key_hash: sealed(nextId(), 32), revision: 2 };
+    const [, isReplaced] = await Promise.all([
+      codeOf(two.insertApplication(child, ENTRY, { key_hash: parent.key_hash, most: 9, now: NOW })),
+      one.replaceApplication(next, 1, ENTRY, () => ENTRY),
+    ]);
+    expect(isReplaced).toBe(true);
+    expect(await one.findApplication(tenantId, child.id, NOW)).toBeUndefined();
+  });
+
+  races('give one creator no more applications than the most', async (tenantId, one, two) => {
+    const parent = applicationRecord(tenantId);
+    await one.insertApplication(parent, ENTRY);
+    const mint = (store: Store) => {
+      const child = applicationRecord(tenantId, { type: 'expiring', parent_id: parent.id, expires_at: NOW + 1 });
+      return codeOf(store.insertApplication(child, ENTRY, { key_hash: parent.key_hash, most: 2, now: NOW }));
+    };
+    const codes = await Promise.all([one, two, one, two].map(mint));
+    expect(codes.filter((code) => code === 'too_many_requests')).toHaveLength(2);
+  });
+
   races('leave nothing of a removed tenant', async (tenantId, one, two) => {
     const [outcome, isRemoved] = await Promise.all([
       insert(two, tokenRecord(tenantId)),

@@ -63,7 +63,8 @@ async function openAudited(auditLevel: AuditLevel, auditStrict = false) {
       if (event.action !== 'issueKey') found.push(event);
     return found;
   }
-  return { vault, store, keyring, clock, management, revealing, masking, token, call, events, tenant_id: tenant.id };
+  const made = { management, revealing, masking, token, application: application_ };
+  return { ...made, vault, store, keyring, clock, call, events, tenant_id: tenant.id };
 }
 
 describe('a batch', () => {
@@ -203,6 +204,35 @@ describe('the audit', () => {
       { action: 'deleteApplication', status: 204, ...by, entities: [revealing.id] },
       { action: 'updateTenant', status: 200, revision: 2, ...by, entities: [] },
     ]);
+  });
+
+  it('has the caller and the expiring applications that end with a replaced key', async () => {
+    const { management, call, application, events, tenant_id } = await openAudited('mutations');
+    const body = { name: 'c', type: 'private', rules: [rule('mask')], can_create_expiring_applications: true };
+    const creator = await application(body);
+    const child = { name: 'child', type: 'expiring', permissions: ['token:read'] };
+    const ids = new Set<string>();
+    for (const _ of [1, 2]) ids.add((await call(creator.key, 'createApplication', { body: child })).body['id']);
+    const params = { id: creator.id };
+    const changes = await events(async () => {
+      await call(management, 'regenerateApplicationKey', { params, peer: '192.0.2.8' });
+      await call(management, 'regenerateApplicationKey', { params });
+    });
+    const by = { application_id: expect.any(String), tenant_id };
+    expect(changes).toEqual([
+      { action: 'endApplications', status: 200, ...by, peer: '192.0.2.8', entities: expect.any(Array) },
+      {
+        action: 'regenerateApplicationKey',
+        status: 200,
+        revision: 2,
+        ...by,
+        peer: '192.0.2.8',
+        entities: [creator.id],
+      },
+      { action: 'regenerateApplicationKey', status: 200, revision: 3, ...by, entities: [creator.id] },
+    ]);
+    expect(new Set(changes[0]?.entities)).toEqual(ids);
+    expect(changes[0]?.application_id).toBe(changes[1]?.application_id);
   });
 
   const SEARCH = { query: 'id:first' };

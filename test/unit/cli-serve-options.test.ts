@@ -37,9 +37,13 @@ describe('serveOptions', () => {
   });
 
   it('prefer flags to variables', () => {
-    const env = { VAULT_PORT: '1', VAULT_HOST: 'h', VAULT_MAX_BODY: '64KiB', VAULT_DEV: '1' };
+    const env = { VAULT_PORT: '1', VAULT_HOST: 'h', VAULT_MAX_BODY: '64KiB', VAULT_MAX_EXPIRING: '7', VAULT_DEV: '1' };
     expect(serveOptions({ port: '0', log: true }, env)).toMatchObject({ port: 0, host: 'h', dev: true, log: 'text' });
-    expect(serveOptions({}, env)).toMatchObject({ port: 1, log: 'text', limits: { ...DEFAULT_LIMITS, body: 65_536 } });
+    expect(serveOptions({}, env)).toMatchObject({
+      port: 1,
+      log: 'text',
+      limits: { ...DEFAULT_LIMITS, body: 65_536, expiring: 7 },
+    });
   });
 
   it.each([
@@ -63,6 +67,7 @@ describe('serveOptions', () => {
     [{ maxDepth: '0' }, '--max-depth'],
     [{ maxDepth: '501' }, '--max-depth'],
     [{ maxDepth: '1KiB' }, '--max-depth'],
+    [{ maxExpiring: '0' }, '--max-expiring (VAULT_MAX_EXPIRING) must be a number from 1'],
     [{ tlsCert: 'c' }, '--tls-key'],
     [{ tlsKey: 'k' }, '--tls-cert'],
     [{ includedActiveTokens: '-1' }, '--included-active-tokens'],

@@ -274,6 +274,25 @@ describe('expiring applications (§4.2, decisions §6)', () => {
     expect((await core.manage('getApplication', { id })).status).toBe(200);
   });
 
+  it('are limited in number for each creator while they live: 429 beyond', async () => {
+    const capped = await openCore(undefined, { expiring: 2 });
+    const body = { name: 'p', type: 'private', rules: [rule({})], can_create_expiring_applications: true };
+    const creators = [capped.management, await capped.application(body), await capped.application(body)];
+    const mint = (by: string) =>
+      capped.call(by, 'createApplication', { body: { name: 'c', type: 'expiring', rules: [childRule({})] } });
+    for (const by of creators) {
+      expect([(await mint(by)).status, (await mint(by)).status]).toEqual([201, 201]);
+      const refused = await mint(by);
+      expect([refused.status, refused.at('detail')]).toEqual([
+        429,
+        'The application has 2 valid expiring applications, and may have 2.',
+      ]);
+    }
+    expect((await capped.call(capped.management, 'createApplication', { body })).status).toBe(201);
+    capped.clock.advance(60_000);
+    for (const by of creators) expect((await mint(by)).status).toBe(201);
+  });
+
   it('end and shrink with their creator', async () => {
     const { id, key } = await made({ type: 'private', rules: [rule({})], can_create_expiring_applications: true });
     const ends = new Date(core.clock.now() + DAY).toISOString();

@@ -158,6 +158,18 @@ describe('a call with an idempotency key', () => {
     expect((await core.manage('createApplication', parts)).status).toBe(409);
   });
 
+  it('loses its reply with the key of an expiring application that ends with the key of its creator', async () => {
+    const flag = { can_create_expiring_applications: true };
+    const body = { name: 'b', type: 'private', permissions: ['token:read'], ...flag };
+    const creator = await core.manage('createApplication', { body });
+    const parts = keyed({ body: { name: 'c', type: 'expiring', permissions: ['token:read'] } });
+    const minted = await core.call(String(creator.at('key')), 'createApplication', parts);
+    expect(minted.status).toBe(201);
+    const renewed = await core.manage('regenerateApplicationKey', { id: String(creator.at('id')) });
+    const again = await core.call(String(renewed.at('key')), 'createApplication', parts);
+    expect([again.status, again.at('key')]).toEqual([409, undefined]);
+  });
+
   it.each(['', 'x'.repeat(201), 'a\nb', 'ä', ' a', 'a ', '\u0000'])('is a 400 when it is %j', async (key) => {
     const answer = await core.own('createToken', keyed({ body: BODY }, key));
     expect(answer.status).toBe(400);

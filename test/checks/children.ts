@@ -1,0 +1,56 @@
+import { remoteClient } from '../../src/client/remote.ts';
+import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { attackChildren } from './children-attack.ts';
+import { startDaemon } from './daemon-process.ts';
+import { patchProduct } from './patched-product.ts';
+import { createCaller } from './perform.ts';
+import { serveVault } from './served-vault.ts';
+
+export const ROUNDS = { quick: 24, full: 300 } as const;
+
+/** The part of the built product that ends the children of a replaced key, and what leaves them alive. */
+export const KEEP_CHILDREN = ['caller.trail.ended', 'void 0'] as const;
+
+async function attack({ seed, quick }: CheckOptions, bin?: string) {
+  const vault = await serveVault();
+  const { file, management } = vault;
+  try {
+    const start = async (name: string) => {
+      const daemon = await startDaemon({ file, readyFile: `${file}.${name}.json`, ...(bin && { bin }) });
+      return { daemon, client: remoteClient({ url: daemon.url }) };
+    };
+    const [one, two] = [await start('one'), await start('two')];
+    try {
+      const daemons = [createCaller(() => one.client), createCaller(() => two.client)] as const;
+      const figures = await attackChildren({ daemons, management, rounds: ROUNDS[quick ? 'quick' : 'full'], seed });
+      const doctor = await vault.cli(['doctor'], '').catch(({ stdout }: { readonly stdout?: string }) => `${stdout}`);
+      if (!doctor.startsWith('{"ok":true')) throw new CheckFailure(`doctor: ${doctor.slice(0, 300)}`, figures);
+      return figures;
+    } finally {
+      for (const { client, daemon } of [one, two]) {
+        await client.close();
+        await daemon.stop('SIGKILL');
+      }
+    }
+  } finally {
+    await vault.close();
+  }
+}
+
+/** Runs a product that keeps the children of a replaced key. */
+async function keepChildren(options: CheckOptions) {
+  const { bin, remove } = patchProduct(...KEEP_CHILDREN);
+  try {
+    return await attack(options, bin);
+  } finally {
+    remove();
+  }
+}
+
+export const CHECK: Check = {
+  number: 34,
+  name: 'children of a stolen key',
+  quick: true,
+  run: (options) => attack(options),
+  control: keepChildren,
+};
