@@ -224,7 +224,13 @@ export const APPLICATION_OPERATIONS = {
       columns: APPLICATION_COLUMNS,
       examples: ['vault apps get $ID'],
     },
-    examples: { public: { summary: 'An application', params: { id: PUBLIC_ID }, result: PUBLIC_APPLICATION } },
+    examples: {
+      public: {
+        summary: 'An application',
+        params: { id: PUBLIC_ID },
+        result: { ...PUBLIC_APPLICATION, expiring_applications: 0 },
+      },
+    },
   },
   explainAccess: {
     method: 'POST',

@@ -50,7 +50,7 @@ export const APPLICATION = {
       type: 'integer',
       minimum: 0,
       description:
-        'The number of live expiring applications that it created. They end with its API key. Only Get an application returns it.',
+        'The number of valid expiring applications that it created. They end with its API key. Only Get an application returns it.',
     },
   },
 } as const;

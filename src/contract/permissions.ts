@@ -33,7 +33,12 @@ export const PERMISSIONS = {
     warning: 'token:use reveals the data of every token',
     transform: 'reveal',
   },
-  'application:create': { types: ['management'], allows: 'Create applications' },
+  'application:create': {
+    types: ['management'],
+    allows: 'Create applications with any permission: full control of the tenant',
+    warning:
+      'application:create gives full control of the tenant, because its holder can create an application with any permission',
+  },
   'application:read': { types: ['management'], allows: 'Get and list applications' },
   'application:update': {
     types: ['management'],
