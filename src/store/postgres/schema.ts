@@ -72,7 +72,7 @@ const TABLES: readonly string[] = [
   key_id integer NOT NULL, details bytea NOT NULL)`,
   'CREATE UNIQUE INDEX application_id ON vault.application (tenant, id)',
   'CREATE INDEX application_newest ON vault.application (tenant, created_at DESC, id)',
-  'CREATE INDEX application_parent ON vault.application (tenant, parent_id) WHERE parent_id IS NOT NULL',
+  'CREATE INDEX application_parent ON vault.application (tenant, parent_id, expires_at) WHERE parent_id IS NOT NULL',
   'CREATE INDEX application_expiry ON vault.application (expires_at) WHERE expires_at IS NOT NULL',
   `CREATE TABLE vault.token (token bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant integer NOT NULL,
   type smallint NOT NULL, set_number smallint NOT NULL DEFAULT 0, active_month integer NOT NULL,

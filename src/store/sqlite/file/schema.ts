@@ -115,7 +115,7 @@ export const SCHEMA: readonly string[] = [
 ) STRICT`,
   'CREATE UNIQUE INDEX application_id ON application (tenant, id)',
   'CREATE INDEX application_newest ON application (tenant, created_at DESC, id)',
-  'CREATE INDEX application_parent ON application (tenant, parent_id) WHERE parent_id IS NOT NULL',
+  'CREATE INDEX application_parent ON application (tenant, parent_id, expires_at) WHERE parent_id IS NOT NULL',
   'CREATE INDEX application_expiry ON application (expires_at, tenant) WHERE expires_at IS NOT NULL',
   `CREATE TABLE token (
   token INTEGER PRIMARY KEY,
