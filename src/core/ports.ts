@@ -1,5 +1,6 @@
 import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
+import type { ApplicationStore } from './application-ports.ts';
 import type { AuditSubject } from './audit/audit-subjects.ts';
 import type { AuditChainKey, AuditDraft, AuditEntry, AuditStore } from './audit/ports.ts';
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from './insert-ports.ts';
@@ -218,23 +219,6 @@ export interface TokenFilter {
   readonly visible?: readonly (readonly TokenCondition[])[] | undefined;
 }
 
-/** The conditions for applications; all must hold. */
-export interface ApplicationFilter {
-  readonly tenant_id: string;
-  readonly ids?: readonly string[] | undefined;
-  readonly types?: readonly ApplicationType[] | undefined;
-  readonly parent_id?: string | undefined;
-}
-
-/** What must hold of the creator of an expiring application in the commit that inserts it (decisions §6). */
-export interface Minting {
-  /** The hash of the API key that the creator called with. */
-  readonly key_hash: Uint8Array;
-  /** The maximum number of live expiring applications of the creator. */
-  readonly most: number;
-  readonly now: Instant;
-}
-
 export interface PageRequest {
   /** The number of matches to skip. */
   readonly offset: number;
@@ -303,7 +287,7 @@ export interface TenantUsage {
  * `no_space`, `integrity_failure` and `vault_moved`, and with `write_conflict` for a record under older keys of its
  * tenant: its writer must read the keys again.
  */
-export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
+export interface Store extends ApplicationStore, Maintenance, AuditStore, ReplyStore, TokenScan {
   /** Runs `query` synchronously on one snapshot; returns undefined while the store is busy. Some stores lack it. */
   readNow?<T>(query: (reads: SnapshotReads) => T): T | undefined;
   /** Resolves to a version that differs after any process may have changed a tenant, an application or a key. */
@@ -328,36 +312,6 @@ export interface Store extends Maintenance, AuditStore, ReplyStore, TokenScan {
   /** Removes all of a tenant from the store: keys, applications, tokens, indexes, tombstones, replies, counters. */
   deleteTenant(id: string, audit: AuditDraft): Promise<boolean>;
   usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage>;
-
-  /**
-   * Rejects with `unauthenticated` when the application's tenant or parent does not exist. With `minting`, also when the
-   * parent has another key, and with `too_many_requests` when the parent already has the most expiring applications.
-   */
-  insertApplication(application: ApplicationRecord, audit: AuditDraft, minting?: Minting): Promise<void>;
-  findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined>;
-  /** Resolves to a page, newest first: by `created_at` descending, then by `id` ascending. */
-  findApplications(filter: ApplicationFilter, page: PageRequest, now: Instant): Promise<PageOf<ApplicationRecord>>;
-  /**
-   * Resolves to false when it is missing or has another revision. A rotation that reseals it has no `audit`. With
-   * `ended`, for a new API key, also removes the expiring applications that it created, as `deleteApplication` does;
-   * `ended` receives their ids, and is not called without any.
-   */
-  replaceApplication(
-    application: ApplicationRecord,
-    expectedRevision: number,
-    audit: AuditDraft | undefined,
-    ended?: (removed: readonly string[]) => AuditDraft,
-  ): Promise<boolean>;
-  /**
-   * Removes an application, the expiring applications that it created, and their stored replies. Empties the replies
-   * that show one of them. `audit` receives the ids of the removed applications, `id` first.
-   */
-  deleteApplication(
-    tenantId: string,
-    id: string,
-    expectedRevision: number,
-    audit: (removed: readonly string[]) => AuditDraft,
-  ): Promise<boolean>;
 
   insertToken(
     token: TokenRecord,

@@ -34,6 +34,7 @@ const PORT_TYPES = [
   'src/core/maintenance-ports.ts',
   'src/core/move-ports.ts',
   'src/core/meter.ts',
+  'src/core/application-ports.ts',
   'src/core/insert-ports.ts',
   'src/core/reply-ports.ts',
   'src/core/scan-ports.ts',

@@ -1,5 +1,6 @@
+import type { Minting } from '../../core/application-ports.ts';
 import type { AuditDraft } from '../../core/audit/ports.ts';
-import type { ApplicationRecord, Minting, Store } from '../../core/ports.ts';
+import type { ApplicationRecord, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { applicationColumns } from '../rows/record-columns.ts';
 import { requireRoom } from '../rows/require-room.ts';

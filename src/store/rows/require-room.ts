@@ -1,4 +1,4 @@
-import type { Minting } from '../../core/ports.ts';
+import type { Minting } from '../../core/application-ports.ts';
 import { Problem } from '../../core/problem.ts';
 
 /**

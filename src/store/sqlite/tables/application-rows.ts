@@ -1,11 +1,5 @@
-import type {
-  ApplicationFilter,
-  ApplicationRecord,
-  Instant,
-  Minting,
-  PageOf,
-  PageRequest,
-} from '../../../core/ports.ts';
+import type { ApplicationFilter, Minting } from '../../../core/application-ports.ts';
+import type { ApplicationRecord, Instant, PageOf, PageRequest } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { type ApplicationColumns, applicationColumns } from '../../rows/record-columns.ts';
