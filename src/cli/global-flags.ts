@@ -27,6 +27,14 @@ const PERMISSIONS = {
   ),
 };
 
+/** The flag of commands that create or serve a file. */
+const FILE_SYSTEM = {
+  allowNetworkFilesystem: flag(
+    '--allow-network-filesystem',
+    'allow a file on NFS or SMB, if its locks hold between all machines',
+  ),
+};
+
 /** The flags that name a database. */
 const STORE = {
   store: flag('--store <url>', 'a PostgreSQL database: postgres://user@host/database'),
@@ -43,6 +51,7 @@ const CREDENTIAL = {
 /** The flags that several commands share, by purpose. The keys are commander's attribute names. */
 export const FLAGS = {
   permissions: PERMISSIONS,
+  fileSystem: FILE_SYSTEM,
   store: STORE,
   /** Flags that open a vault's file or store. */
   file: {

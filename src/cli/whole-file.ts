@@ -1,17 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
-import { type FileHandle, link, lstat, open, rm } from 'node:fs/promises';
+import { rmSync } from 'node:fs';
+import { type FileHandle, lstat, open, rm } from 'node:fs/promises';
 import { Fault } from '../core/fault.ts';
+import { type Placement, putInPlace } from '../paths/put-in-place.ts';
+import { assertReplaceable } from '../paths/replaceable.ts';
 import { errorCode, noSpaceFor } from './error-code.ts';
-
-/** The treatment of an existing file: `new` rejects and never changes it, `replace` replaces it. */
-export type Placement = 'new' | 'replace';
 
 export type Content = string | Uint8Array | AsyncIterable<string | Uint8Array>;
 
 /**
  * Writes a file (0600). The file appears complete and synced, or not at all, even after a signal. Errors name `flag`.
- * Rejects with the faults `file_exists`, `usage` and `no_space`, and with any error that `content` throws.
+ * Rejects with the faults `file_exists`, `file_unsafe`, `usage` and `no_space`, and with any error that `content` throws.
  */
 export async function writeWholeFile(
   flag: string,
@@ -76,7 +75,8 @@ async function overwrite(handle: FileHandle, content: Uint8Array): Promise<void>
 
 /** Creates a file under a temporary name. The process removes it on exit. */
 async function openDraft(flag: string, path: string, placement: Placement) {
-  if (placement === 'new' && (await lstat(path).catch(() => undefined)) !== undefined) {
+  if (placement === 'replace') assertReplaceable(path, flag);
+  else if ((await lstat(path).catch(() => undefined)) !== undefined) {
     throw new Fault('file_exists', `${flag}: ${path} exists`);
   }
   const fail = (error: unknown): never => {
@@ -107,38 +107,15 @@ async function openDraft(flag: string, path: string, placement: Placement) {
   return { temporary, handle, fail, keep, discard };
 }
 
-/** Error codes of file systems without hard links: FAT, exFAT, some network file systems. */
-const NO_HARD_LINKS: ReadonlySet<string> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS']);
-
-/**
- * Moves a file to its final name. For `replace`, renames it synchronously, so that no signal handler runs before the
- * caller continues. For `new`, links it, because a link, unlike a rename, never replaces a file that appeared
- * meanwhile. On file systems without hard links, creates a placeholder and renames the file over it.
- */
-export async function putInPlace(temporary: string, path: string, placement: Placement): Promise<void> {
-  if (placement === 'replace') {
-    renameSync(temporary, path);
-    return;
-  }
-  try {
-    await link(temporary, path);
-  } catch (error) {
-    if (!NO_HARD_LINKS.has(errorCode(error))) throw error;
-    writeFileSync(path, '', { flag: 'wx', mode: 0o600 });
-    try {
-      renameSync(temporary, path);
-    } catch (error) {
-      rmSync(path, { force: true });
-      throw error;
-    }
-    return;
-  }
-  await rm(temporary);
-}
-
 /** Returns the fault for a file that could not be created. The fault names the flag and the path. */
 export function cannotMake(flag: string, path: string, error: unknown): Fault {
+  if (error instanceof Fault) return error;
   const code = errorCode(error);
+  // Only Windows reports this for a file that another process has open.
+  if (code === 'EBUSY' && process.platform !== 'win32') {
+    const hint = 'mount the folder of the file, not the file, or name another file';
+    return new Fault('file_unsafe', `${flag}: ${path} is a mount point`, { hint, cause: error });
+  }
   if (code === 'EEXIST') return new Fault('file_exists', `${flag}: ${path} exists`, { cause: error });
   const usage = { hint: 'create its folder, or make the folder writable', cause: error };
   return noSpaceFor(flag, path, error) ?? new Fault('usage', `${flag}: ${path} cannot be created (${code})`, usage);

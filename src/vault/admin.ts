@@ -16,6 +16,7 @@ import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
 import { readLedger } from '../maintenance/read-ledger.ts';
 import type { Progress } from '../maintenance/rotate-tenant.ts';
 import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
+import { fileSystemNotice } from '../paths/file-system.ts';
 import type { KeepOptions, KeptBackup } from '../store/sqlite/file/backup-folder.ts';
 import type { Compacted } from '../store/sqlite/file/compact-file.ts';
 import type { Layout } from '../store/sqlite/file/schema.ts';
@@ -165,9 +166,8 @@ export async function checkVaultFile(options: CheckOptions, progress?: Progress)
   };
   const note = anchor === undefined ? undefined : anchorFile(anchor);
   const report = await checkFile(open, { anchor: note, archives, progress });
-  const notices = [...report.notices];
+  const notices = [...report.notices, ...(await fileNotices(options.file))];
   if (zeroSlot !== undefined) notices.push(zeroSlotNotice(zeroSlot));
-  if (isReadableByOthers(options.file)) notices.push(`${options.file} is readable by other users`);
   return { ...report, notices };
 }
 
@@ -187,8 +187,29 @@ async function openLocked(options: CheckOptions, machine: Times) {
   return { ...opened, format, wall: times.wall() };
 }
 
-function isReadableByOthers(file: string | undefined): boolean {
-  if (file === undefined || process.getuid === undefined) return false;
+/** Resolves to sentences about a vault file and the place where it is. */
+async function fileNotices(file: string | undefined): Promise<readonly string[]> {
+  if (file === undefined) return [];
+  const fileSystem = await fileSystemNotice(file);
+  return [
+    ...(fileSystem === undefined ? [] : [fileSystem]),
+    ...(isReadableByOthers(file) ? [`${file} is readable by other users`] : []),
+  ];
+}
+
+/** Returns whether `checkFile` accepts a file that is only read. It may have other names and be a mount point. */
+export async function isSafeToRead(file: string): Promise<boolean> {
+  const { checkFile } = await import('../store/sqlite/file/check-file.ts');
+  try {
+    checkFile(file, { isOnlyRead: true });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function isReadableByOthers(file: string): boolean {
+  if (process.getuid === undefined) return false;
   return ((statSync(file, STAT)?.mode ?? 0) & READ_BY_OTHERS) !== 0;
 }
 

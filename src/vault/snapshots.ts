@@ -52,7 +52,7 @@ function snapshotFolder(folder: string): SnapshotFolder {
     async check(name) {
       const path = pathOf(name);
       if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
-      return Number(checkFile(path).size);
+      return Number(checkFile(path, { isOnlyRead: true }).size);
     },
     async prepare() {
       await mkdir(folder, { mode: 0o700 }).catch((cause: unknown) => {

@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { open, readFile, rename, rm } from 'node:fs/promises';
+import { open, rm } from 'node:fs/promises';
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote } from '../core/maintenance-ports.ts';
+import { putInPlace } from '../paths/put-in-place.ts';
+import { assertReplaceable, readReplaceable } from '../paths/replaceable.ts';
 import { errorCode, NO_SPACE_CODES } from '../store/sqlite/file/sqlite-error.ts';
 
 /** Returns an anchor note that is stored in the file at `path`. */
@@ -11,14 +13,15 @@ export function anchorFile(path: string): AnchorNote {
 
     async read() {
       try {
-        return await readFile(path, 'utf8');
+        return readReplaceable(path, '--anchor')?.toString('utf8');
       } catch (cause) {
-        if (errorCode(cause) === 'ENOENT') return undefined;
+        if (cause instanceof Fault) throw cause;
         throw new Fault('file_unwritable', `the anchor ${path} cannot be read`, { cause, hint: HINT });
       }
     },
 
     async write(text) {
+      assertReplaceable(path, '--anchor');
       const temporary = `${path}.${randomBytes(6).toString('hex')}.new`;
       try {
         const handle = await open(temporary, 'wx', 0o600);
@@ -28,9 +31,10 @@ export function anchorFile(path: string): AnchorNote {
         } finally {
           await handle.close();
         }
-        await rename(temporary, path);
+        await putInPlace(temporary, path, 'replace');
       } catch (cause) {
         await rm(temporary, { force: true });
+        if (cause instanceof Fault) throw cause;
         if (NO_SPACE_CODES.has(errorCode(cause) ?? '')) {
           throw new Fault('no_space', `there is no space left for the anchor ${path}`, { cause });
         }

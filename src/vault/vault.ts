@@ -21,6 +21,7 @@ import { sealClockNote } from '../maintenance/clock-note.ts';
 import { headerEvent } from '../maintenance/header-event.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
 import type { ArchiveOf, Pruned } from '../maintenance/prune-audit.ts';
+import { fileSystemNotice } from '../paths/file-system.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
 import { inBatches, rest, restBetweenBatches } from './batches.ts';
 import { measureStores } from './measure-stores.ts';
@@ -140,6 +141,7 @@ export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
   // with it.
   loadSodium().catch(() => undefined);
   const { header, store: opened, session } = await openVaultFile(file);
+  const fileSystem = await fileSystemNotice(file);
   let store: Store = opened;
   try {
     if (cacheKib !== undefined) opened.limitCache(cacheKib);
@@ -147,7 +149,7 @@ export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
     if (options.writerThread) store = await withThread(session, keyring, options);
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
-    return composeVault({ file, isFile: true, store, keyring, anchor: kept, timekeeper, ...options });
+    return composeVault({ file, isFile: true, fileSystem, store, keyring, anchor: kept, timekeeper, ...options });
   } catch (error) {
     await store.close();
     throw error;
@@ -269,6 +271,8 @@ export interface VaultParts extends VaultSettings {
   readonly timekeeper?: Timekeeper | undefined;
   /** Whether `file` is the path of a file. */
   readonly isFile?: boolean | undefined;
+  /** The notice on the file system of the file. */
+  readonly fileSystem?: string | undefined;
 }
 
 const DEFAULT_INCLUDED_ACTIVE_TOKENS = 1000;
@@ -333,6 +337,7 @@ export function composeVault(parts: VaultParts): Vault {
       take = createTurns(path, world);
     },
     notices: async () => [
+      ...(parts.fileSystem === undefined ? [] : [parts.fileSystem]),
       ...(timekeeper?.notices() ?? []),
       ...(found === 0 ? [] : [`the vault has ${found} finding${found === 1 ? '' : 's'}: run \`vault doctor\``]),
     ],

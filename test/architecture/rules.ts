@@ -48,6 +48,7 @@ const WORLD = /^node:(?!crypto$|buffer$)/;
 const LAYERS: readonly Layer[] = [
   { name: 'contract', folder: 'src/contract/', may: [], refuses: /./ },
   { name: 'core', folder: 'src/core/', may: ['src/contract/'], refuses: WORLD },
+  { name: 'paths', folder: 'src/paths/', may: ['src/core/fault.ts'] },
   {
     name: 'keyring',
     folder: 'src/keyring/',
@@ -63,7 +64,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'sqlite store',
     folder: 'src/store/sqlite/',
-    may: [...PORTS, 'src/store/rows/'],
+    may: [...PORTS, 'src/store/rows/', 'src/paths/'],
     mayAsTypes: PORT_TYPES,
   },
   {
@@ -75,7 +76,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'moves between stores',
     folder: 'src/store/move/',
-    may: [...PORTS, 'src/store/'],
+    may: [...PORTS, 'src/store/', 'src/paths/'],
     mayAsTypes: PORT_TYPES,
   },
   {
@@ -116,6 +117,7 @@ const LAYERS: readonly Layer[] = [
       'src/client/',
       'src/http/',
       'src/console/',
+      'src/paths/',
       'src/maintenance/vault-snapshots.ts',
       'src/vault/vault.ts',
       'src/vault/admin.ts',
@@ -164,7 +166,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'composition root',
     folder: 'src/vault/',
-    may: ['src/contract/', 'src/core/', 'src/maintenance/', 'src/keyring/', 'src/store/', 'package.json'],
+    may: ['src/contract/', 'src/core/', 'src/maintenance/', 'src/keyring/', 'src/store/', 'src/paths/', 'package.json'],
   },
   {
     name: 'maintenance',

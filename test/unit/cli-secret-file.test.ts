@@ -4,7 +4,8 @@ import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { openProfileStore } from '../../src/cli/profiles/profile-store.ts';
-import { putInPlace, reserveFile, writeWholeFile } from '../../src/cli/whole-file.ts';
+import { reserveFile, writeWholeFile } from '../../src/cli/whole-file.ts';
+import { putInPlace } from '../../src/paths/put-in-place.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
 const { link } = files;

@@ -4,14 +4,16 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { Fault } from '../../core/fault.ts';
 import type { LastRow, MakeCopy, MovePlace, MoveSource } from '../../core/move-ports.ts';
 import type { VaultHeader } from '../../core/ports.ts';
+import { putInPlace } from '../../paths/put-in-place.ts';
 import { identityOf } from '../sqlite/file/check-file.ts';
 import { openAlone } from '../sqlite/file/compact-file.ts';
 import { withConnection } from '../sqlite/file/connect.ts';
 import { createTables } from '../sqlite/file/create-vault-file.ts';
 import { type Connection, selectNumber } from '../sqlite/file/driver.ts';
+import { MOVING } from '../sqlite/file/file-names.ts';
 import { readHeader } from '../sqlite/file/header-table.ts';
 import { openVaultFile, withVaultFile } from '../sqlite/file/open-vault-file.ts';
-import { assertFree, placeFile, publish, removeDrafts, syncFolder } from '../sqlite/file/place-file.ts';
+import { assertFree, placeFile, removeDrafts, syncFolder } from '../sqlite/file/place-file.ts';
 import { FILE_ROW } from '../sqlite/file/schema.ts';
 import { toFileFault } from '../sqlite/file/sqlite-error.ts';
 import { auditRows } from '../sqlite/tables/audit-rows.ts';
@@ -19,7 +21,6 @@ import { readMoved, writeMoved } from './file-rows.ts';
 import { MOVED_TABLES } from './moved-tables.ts';
 
 const LABEL = 'move';
-const COPY = '.moving';
 const LEFT = '.moved';
 
 /**
@@ -29,7 +30,7 @@ const LEFT = '.moved';
  */
 export function movedFile(path: string): MovePlace {
   const file = resolve(path);
-  const [copy, left] = [file + COPY, file + LEFT];
+  const [copy, left] = [file + MOVING, file + LEFT];
 
   return {
     shown: path,
@@ -65,9 +66,7 @@ export function movedFile(path: string): MovePlace {
     },
 
     async finishCopy() {
-      // A link never replaces a file that appeared meanwhile.
-      await publish(copy, file);
-      await rm(copy, { force: true });
+      await putInPlace(copy, file, 'new');
       await syncFolder(dirname(file));
     },
 
@@ -85,7 +84,7 @@ export function movedFile(path: string): MovePlace {
  */
 export function assertApart(from: string, to: string): void {
   const used = new Set([from, from + LEFT].flatMap(identitiesOf));
-  const shared = [to, to + COPY].find((name) => identitiesOf(name).some((identity) => used.has(identity)));
+  const shared = [to, to + MOVING].find((name) => identitiesOf(name).some((identity) => used.has(identity)));
   if (shared === undefined) return;
   throw new Fault('conflict', `a move from ${from} to ${to} would replace ${shared}`, { hint: 'name another target' });
 }
@@ -120,7 +119,7 @@ function lastOf(file: string): Promise<{ readonly vaultId: string; readonly seal
 async function openToMove(file: string, left: string): Promise<MoveSource> {
   // Checks the file, and migrates an older one.
   await (await openVaultFile(file)).store.close();
-  if (existsSync(left)) {
+  if (lstatSync(left, { throwIfNoEntry: false }) !== undefined) {
     throw new Fault('file_exists', `${left} exists, and ${file} would get this name`, {
       hint: 'rename it, or remove it if you no longer need it',
     });

@@ -7,6 +7,7 @@ import type { HolderCommands } from '../../../console/holder-requests.ts';
 import { PERMISSIONS, type Permission } from '../../../contract/permissions.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
+import { assertReplaceable } from '../../../paths/replaceable.ts';
 import { type DevClock, devClock, type MovableClock, movableClock } from '../../../vault/dev-clock.ts';
 import type { VaultSnapshots } from '../../../vault/snapshots.ts';
 import type { Vault, VaultSettings } from '../../../vault/vault.ts';
@@ -126,6 +127,7 @@ async function keptVault(file: string, settings: VaultSettings): Promise<MadeVau
   }
   filePath('--file', file);
   // Remove an old keys file now. Later it may belong to another command that creates this vault.
+  assertReplaceable(keysFile, '--file');
   await rm(keysFile, { force: true });
   const { credential, undo } = await provideKeyFile(keyFileBeside(file));
   try {

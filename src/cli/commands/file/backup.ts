@@ -125,8 +125,10 @@ async function verifyBackup(backup: string, { flags, env }: CommandLine): Promis
     env,
   );
   const check = (file: string) => checkAndReport({ file, credential }, flags, env);
-  return check(backup).catch((error: unknown) => {
-    if (!(error instanceof Fault) || error.code !== 'file_unwritable') throw error;
+  const { isSafeToRead } = await import('../../../vault/admin.ts');
+  return check(backup).catch(async (error: unknown) => {
+    const code = error instanceof Fault ? error.code : undefined;
+    if (code !== 'file_unwritable' && !(code === 'file_unsafe' && (await isSafeToRead(backup)))) throw error;
     return withCopy(backup, check);
   });
 }
@@ -134,7 +136,10 @@ async function verifyBackup(backup: string, { flags, env }: CommandLine): Promis
 const verifiedExitCode = (checked: Checked) =>
   doctorExitCode(checked, 'make a new backup with `vault backup`, and check the vault with `vault doctor`');
 
-/** Runs a check on a temporary copy of a backup. Needed on a read-only disk: SQLite writes a log beside each file. */
+/**
+ * Runs a check on a temporary copy of a backup. Needed on a read-only disk, and for a backup with hard links or that is
+ * a mount point: SQLite writes a log beside each file that it opens.
+ */
 function withCopy(backup: string, check: (copy: string) => Promise<Checked>): Promise<Checked> {
   return inTemporaryFolder(async (folder) => {
     const copy = path.join(folder, path.basename(backup));

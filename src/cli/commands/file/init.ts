@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { lstat } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import { checkFileSystem } from '../../../paths/file-system.ts';
 import {
   adjacentKeyFile,
   adjacentKeyWarning,
@@ -42,7 +43,7 @@ const INIT_FLAGS = {
  * tenant. Leaves nothing behind when it fails.
  */
 export const defineInit = printing({
-  flags: { ...INIT_FLAGS, ...FLAGS.file, ...FLAGS.keyOut },
+  flags: { ...INIT_FLAGS, ...FLAGS.file, ...FLAGS.fileSystem, ...FLAGS.keyOut },
   view: RESULT_VIEWS.init,
   help: `
 Creates a missing key file: 32 random bytes, mode 0600. Keep a copy of it. Uses an existing key file only if
@@ -68,6 +69,8 @@ async function init(line: CommandLine): Promise<string> {
   if ('grant' in line.flags) throw new Fault('usage', '--grant needs --store');
   const file = filePath('--file', place.file);
   if (await lstat(file).catch(() => undefined)) throw new Fault('file_exists', `${file} exists`);
+  const notice = await checkFileSystem(file, line.read(FLAGS.fileSystem).allowNetworkFilesystem);
+  if (notice !== undefined) report(notice);
   const { credential, undo } = await newCredential(file, line, weakPassphrase);
   try {
     const { createVault } = await import('../../../vault/vault.ts');

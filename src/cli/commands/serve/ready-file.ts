@@ -1,12 +1,13 @@
-import { readFileSync, rmSync, statSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { parseText } from '../../../client/decode-problem.ts';
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import { readReplaceable } from '../../../paths/replaceable.ts';
 import { errorCode } from '../../error-code.ts';
 import { asObject } from '../../output/result-view.ts';
 import { filePath } from '../../output-path.ts';
-import { readSecretFile } from '../../secret-file.ts';
+import { assertPrivate, readSecretFile } from '../../secret-file.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 
 /** The contents of the file of `vault serve --ready-file`: the daemon's URL and, with `--dev`, its keys. */
@@ -30,21 +31,41 @@ export interface Ready {
 /**
  * Writes a ready file (0600), which appears only when it is complete. Removes it when the process exits, unless another
  * daemon has replaced it. Replaces an older ready file and an empty file. Rejects with `usage` for a file with other
- * content, such as a vault that the user named by mistake, and with `file_unsafe` for a file that others can open.
+ * content, such as a vault that the user named by mistake, and with `file_unsafe` for a file that others can open and
+ * for a device, a named pipe or a link.
  */
 export async function writeReadyFile(path: string, content: Ready): Promise<void> {
-  filePath('--ready-file', path);
-  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0) await readReadyFile(path);
+  checkReadyFile(path);
   await writeWholeFile('--ready-file', path, `${stringifyJson({ ...content } as Printable)}\n`, 'replace');
   process.on('exit', () => {
     if (readPid(path) === content.pid) rmSync(path, { force: true });
   });
 }
 
+/**
+ * Throws as `writeReadyFile` does. Call it before this process opens a vault, too: reading a vault that is open here,
+ * named by mistake, would drop SQLite's locks.
+ */
+export function checkReadyFile(path: string): void {
+  filePath('--ready-file', path);
+  let bytes: Buffer | undefined;
+  try {
+    bytes = readReplaceable(path, '--ready-file', (opened) => assertPrivate(path, opened));
+  } catch (error) {
+    if (error instanceof Fault) throw error;
+    throw new Fault('usage', `--ready-file: ${path} cannot be read (${errorCode(error)})`, { cause: error });
+  }
+  if (bytes !== undefined && bytes.length > 0 && parseReady(bytes.toString('utf8')) === undefined) throw foreign(path);
+}
+
+function foreign(path: string): Fault {
+  return new Fault('usage', `--ready-file: ${path} was not written by \`vault serve --ready-file\``);
+}
+
 /** Returns the process id in a ready file, or undefined if the file cannot be read. */
 function readPid(path: string): number | undefined {
   try {
-    return parseReady(readFileSync(path, 'utf8'))?.pid;
+    return parseReady(readReplaceable(path)?.toString('utf8') ?? '')?.pid;
   } catch {
     return undefined;
   }
@@ -61,7 +82,7 @@ export async function readReadyFile(path: string): Promise<Ready | undefined> {
   }
   const ready = parseReady(text);
   if (ready !== undefined) return ready;
-  throw new Fault('usage', `--ready-file: ${path} was not written by \`vault serve --ready-file\``);
+  throw foreign(path);
 }
 
 function parseReady(text: string): Ready | undefined {

@@ -55,6 +55,7 @@ export const SERVE_FLAGS = {
     '--host-name <name...>',
     'a host name that requests may use, besides localhost and --host; repeatable (comma-separated in VAULT_HOST_NAME)',
   ),
+  ...FLAGS.fileSystem,
   insecureHttp: flag('--insecure-http', 'allow plain HTTP on an address that other machines can reach'),
   includedActiveTokens: flag(
     '--included-active-tokens <number>',
@@ -97,7 +98,8 @@ export type ServeOptions = ReturnType<typeof serveOptions>;
 
 /** Returns the checked options from the flags and the environment. Throws the fault `usage`. */
 export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) {
-  const isOn = (name: 'dev' | 'insecureHttp' | 'auditStrict') => isSwitchedOn(flags[name], env, SERVE_FLAGS[name]);
+  const isOn = (name: 'dev' | 'insecureHttp' | 'auditStrict' | 'allowNetworkFilesystem') =>
+    isSwitchedOn(flags[name], env, SERVE_FLAGS[name]);
   const value = (name: 'host' | 'headerPrefix' | 'readyFile' | 'audit' | 'storeWait' | 'rateLimit') =>
     flagValue(flags[name], env, SERVE_FLAGS[name]);
   const dev = isOn('dev');
@@ -141,6 +143,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     log,
     logFile: logFileOf(flags, env, log),
     allowInsecureHost: isOn('insecureHttp'),
+    allowNetworkFilesystem: isOn('allowNetworkFilesystem'),
     hostNames: flagValues(flags.hostName, env, SERVE_FLAGS.hostName),
     tls: tlsOf(flags, env),
     rateLimit: rate === undefined ? undefined : parseRate('--rate-limit', rate),

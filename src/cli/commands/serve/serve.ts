@@ -6,6 +6,7 @@ import { Fault } from '../../../core/fault.ts';
 import type { CollectedMetrics, Metrics } from '../../../http/metrics.ts';
 import type { listenForMetrics } from '../../../http/metrics-listener.ts';
 import { isLoopback } from '../../../http/own-hosts.ts';
+import { checkFileSystem } from '../../../paths/file-system.ts';
 import type { Vault, VaultSettings } from '../../../vault/vault.ts';
 import { readCredential } from '../../credential.ts';
 import type { ExitCode, Finish } from '../../exit-codes.ts';
@@ -24,7 +25,7 @@ import { readCertificate, reloadCertificate } from './certificate.ts';
 import { startFileCheck } from './file-check.ts';
 import { openLogFile } from './log-file.ts';
 import { notify, notifyAtStop } from './notify.ts';
-import { type Ready, writeReadyFile } from './ready-file.ts';
+import { checkReadyFile, type Ready, writeReadyFile } from './ready-file.ts';
 import {
   DEFAULT_HEADER_PREFIX,
   SERVE_FLAGS,
@@ -52,6 +53,7 @@ export function defineServe(command: Command, finish: Finish): void {
     const options = serveOptions(flags, process.env);
     // Ignore the profile with --dev, because a --dev vault has its own keys.
     const env = options.dev ? process.env : await withProfile(flags, process.env);
+    if (options.readyFile !== undefined) checkReadyFile(options.readyFile);
     if (options.workers > 1) {
       finish(await serveByWorkers(flags, options, env));
       return;
@@ -159,6 +161,8 @@ async function serve(
   if (logFile !== undefined) (await import('../../../http/request-log.ts')).redirectLog(logFile.write);
   const reportError = logFile && (await import('../../../vault/report-error.ts')).errorReporter(logFile.write);
   const meter = options.metrics && (await import('../../../http/metrics.ts')).createMetrics(VERSION);
+  const notice = await fileSystemOf(flags, options, env);
+  if (notice !== undefined) reportOnce(notice);
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, {
     relay: post?.relay,
     meter,
@@ -190,7 +194,8 @@ async function serve(
       if (post === undefined || post.isFirst) {
         const { retention } = options;
         const prune = retention && createRetention(retention, vault, report);
-        stopSweeper = startSweeper({ sweep: () => vault.sweep(), notices: () => vault.notices(), report, prune });
+        const reported = notice === undefined ? [] : [notice];
+        stopSweeper = startSweeper({ sweep: vault.sweep, notices: vault.notices, reported, report, prune });
       }
       if (keys === undefined) {
         // Each worker checks the file for its own notices.
@@ -260,6 +265,12 @@ type ServedVault = Pick<DevVault, 'vault'> &
   Partial<Pick<DevVault, 'keys' | 'clock' | 'snapshots' | 'reset' | 'holder'>> & {
     readonly seeded?: { readonly seed: JsonObject };
   };
+
+/** Resolves to the notice on the file system of the served file. Rejects with `file_unsafe` for NFS and SMB. */
+async function fileSystemOf(flags: GlobalFlags, options: ServeOptions, env: Environment): Promise<string | undefined> {
+  const file = options.dev ? flags.file : chooseOwnPlace(flags, env).file;
+  return file === undefined ? undefined : checkFileSystem(file, options.allowNetworkFilesystem);
+}
 
 async function openServed(
   flags: ServeFlags & GlobalFlags,

@@ -5,6 +5,8 @@ export interface SweeperContext {
   readonly sweep: () => Promise<unknown>;
   readonly notices: () => Promise<readonly string[]>;
   readonly report: (fact: string) => void;
+  /** The notices that were reported at the start. */
+  readonly reported?: readonly string[] | undefined;
   /** Moves old audit entries to an archive. Never rejects. */
   readonly prune?: (() => Promise<void>) | undefined;
 }
@@ -13,8 +15,14 @@ export interface SweeperContext {
  * Returns a function that removes expired tokens. Also reports the vault's notices, such as a clock in doubt. Repeats a
  * notice only if it had disappeared. Then prunes the audit.
  */
-export function createSweeper({ sweep, notices, report, prune }: SweeperContext): () => Promise<void> {
-  let reported: readonly string[] = [];
+export function createSweeper({
+  sweep,
+  notices,
+  report,
+  reported: first = [],
+  prune,
+}: SweeperContext): () => Promise<void> {
+  let reported = first;
   return async () => {
     try {
       await sweep();

@@ -1,7 +1,7 @@
 import { createHash, type Hash, randomBytes } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { parseText } from '../../../client/decode-problem.ts';
 import { Fault } from '../../../core/fault.ts';
+import { readReplaceable } from '../../../paths/replaceable.ts';
 import { errorCode } from '../../error-code.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { derivedId, factsOf, type ImportRow, withId } from './import-row.ts';
@@ -21,7 +21,7 @@ interface JournalState {
 
 /** Opens a journal or creates one. Throws the fault `invalid_data` for another file. */
 export async function openJournal(path: string) {
-  const found = await readJournal(path);
+  const found = readJournal(path);
   let state: JournalState = found ?? {
     version: 1,
     secret: randomBytes(32).toString('hex'),
@@ -80,14 +80,15 @@ function foreign(path: string): Fault {
   });
 }
 
-async function readJournal(path: string): Promise<JournalState | undefined> {
-  let text: string;
+function readJournal(path: string): JournalState | undefined {
+  let text: string | undefined;
   try {
-    text = await readFile(path, 'utf8');
+    text = readReplaceable(path, '--resume')?.toString('utf8');
   } catch (error) {
-    if (errorCode(error) === 'ENOENT') return undefined;
+    if (error instanceof Fault) throw error;
     throw new Fault('usage', `--resume: ${path} cannot be read (${errorCode(error)})`, { cause: error });
   }
+  if (text === undefined) return undefined;
   const state = parseText(text) as JournalState | null | undefined;
   const isWhole =
     state?.version === 1 &&

@@ -5,6 +5,7 @@ import { Fault } from '../../../core/fault.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { setPragmas, withConnection } from './connect.ts';
 import type { Connection } from './driver.ts';
+import { toOpenFault } from './lock-probe.ts';
 import { type Placing, placeFile } from './place-file.ts';
 import { sqliteCode, toFileFault } from './sqlite-error.ts';
 
@@ -45,8 +46,8 @@ export async function backUpVaultFile(
   placing?: Placing,
 ): Promise<void> {
   await withConnection(resolve(file), async (connection) => {
-    await retryBusy(() => setPragmas(connection)).catch((error: unknown) => {
-      throw toFileFault(file, error);
+    await retryBusy(() => setPragmas(connection)).catch(async (error: unknown) => {
+      throw await toOpenFault(file, error);
     });
     await backUpFile(connection, target, verify, placing);
   });

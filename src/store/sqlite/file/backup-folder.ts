@@ -5,8 +5,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../../core/fault.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { backUpVaultFile } from './back-up-file.ts';
-import { COMPANIONS, checkUnopenedFile, identityOf } from './check-file.ts';
+import { checkUnopenedFile, identityOf } from './check-file.ts';
 import { withConnection } from './connect.ts';
+import { COMPANIONS } from './file-names.ts';
 import { readHeader } from './header-table.ts';
 import { removeDrafts } from './place-file.ts';
 import { toFileFault } from './sqlite-error.ts';
@@ -126,7 +127,7 @@ function isSame(one: string, other: string): boolean {
 async function idOfUnused(path: string): Promise<string | undefined> {
   try {
     accessSync(path, constants.W_OK);
-    checkUnopenedFile(path);
+    checkUnopenedFile(path, { isOnlyRead: true });
     const id = await readVaultId(resolve(path));
     // The last process that closes a file removes its log, so a file with a log is in use.
     return existsSync(`${path}-wal`) ? undefined : id;

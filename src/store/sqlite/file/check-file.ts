@@ -4,10 +4,9 @@ import { FAULTS } from '../../../contract/faults.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import { runningTime } from '../../../core/running-time.ts';
+import { assertOnePath } from './assert-one-path.ts';
+import { COMPANIONS } from './file-names.ts';
 import { APPLICATION_ID } from './schema.ts';
-
-/** The files that SQLite keeps beside the vault while it is open, or after a crash. */
-export const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
 
 /** The permission bits that let other users write the file. Others may read it, since its contents are sealed. */
 const WRITTEN_BY_OTHERS = 0o022n;
@@ -16,13 +15,19 @@ const WRITTEN_BY_OTHERS = 0o022n;
 const HEAD_BYTES = 100;
 const APPLICATION_ID_AT = 68;
 
+interface FileUse {
+  /** Whether this process has the file open. If so, no byte of it is read. */
+  readonly isOpenHere?: boolean;
+  /** Whether the file is only read, such as a backup. If so, it may have other names and be a mount point. */
+  readonly isOnlyRead?: boolean;
+}
+
 /**
  * Checks that `path` may be opened as a vault, and returns its `stat`. It must be a regular file in a writable folder,
- * belong to this user or root, and not be writable by other users. Throws `file_missing`, `file_unsafe`,
- * `file_unwritable`, and `not_a_vault` for an empty file or an unsafe file that is not a vault. Reads no byte of a file
- * that this process has open (`isOpenHere`).
+ * belong to this user or root, not be writable by other users, and have no second path. Throws `file_missing`,
+ * `file_unsafe`, `file_unwritable`, and `not_a_vault` for an empty file or an unsafe file that is not a vault.
  */
-export function checkFile(path: string, isOpenHere = false): BigIntStats {
+export function checkFile(path: string, { isOpenHere = false, isOnlyRead = false }: FileUse = {}): BigIntStats {
   const found = look(path);
   if (found === undefined) throw new Fault('file_missing', `there is no vault at ${path}`);
   if (found.isFile() && found.size === 0n) throw new Fault('not_a_vault', `${path} is empty`);
@@ -42,6 +47,7 @@ export function checkFile(path: string, isOpenHere = false): BigIntStats {
   if (!may(dirname(path), constants.W_OK | constants.X_OK)) {
     throw new Fault('file_unwritable', `the folder of ${path} cannot be written`);
   }
+  if (!isOnlyRead) assertOnePath(path, found);
   return found;
 }
 
@@ -49,8 +55,8 @@ export function checkFile(path: string, isOpenHere = false): BigIntStats {
  * Checks `path` as `checkFile` does, and throws `not_a_vault` for the file of another program. Call it before
  * requesting a secret, and only for a file that this process does not have open.
  */
-export function checkUnopenedFile(path: string): void {
-  checkFile(path);
+export function checkUnopenedFile(path: string, use: Pick<FileUse, 'isOnlyRead'> = {}): void {
+  checkFile(path, use);
   if (isForeign(path)) throw new Fault('not_a_vault', `${path} is not a vault`);
 }
 

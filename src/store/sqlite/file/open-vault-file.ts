@@ -10,8 +10,9 @@ import { checkFile, identityOf, PathWatch } from './check-file.ts';
 import { connect, setPragmas, withConnection } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
 import { readHeader } from './header-table.ts';
+import { toOpenFault } from './lock-probe.ts';
 import { APPLICATION_ID, CURRENT_LAYOUT, hasSchema, type Layout } from './schema.ts';
-import { sqliteCode, toFileFault } from './sqlite-error.ts';
+import { sqliteCode } from './sqlite-error.ts';
 
 export interface OpenedVaultFile {
   readonly header: VaultHeader;
@@ -42,7 +43,7 @@ export async function openVaultFile(path: string, options: OpenOptions = {}): Pr
     } catch (error) {
       // `vault compact` may have replaced the file. The next opening checks the new one.
       if (openings < MAX_OPENINGS && isReplaced(error)) continue;
-      throw toFileFault(file, error);
+      throw await toOpenFault(file, error);
     }
   }
 }
@@ -64,12 +65,12 @@ export async function readFormat(path: string, options: OpenOptions = {}): Promi
   const { busyDeadlineMs = BUSY_DEADLINE_MS, layout = CURRENT_LAYOUT, isOpenHere = false } = options;
   const file = resolve(path);
   try {
-    checkFile(file, isOpenHere);
+    checkFile(file, { isOpenHere });
     return await withConnection(file, (connection) =>
       retryBusy(() => identify(connection, file, layout), busyDeadlineMs),
     );
   } catch (error) {
-    throw toFileFault(file, error);
+    throw await toOpenFault(file, error);
   }
 }
 
@@ -77,7 +78,7 @@ async function openFile(
   file: string,
   { busyDeadlineMs = BUSY_DEADLINE_MS, layout = CURRENT_LAYOUT, isOpenHere = false }: OpenOptions,
 ): Promise<OpenedVaultFile> {
-  const checked = checkFile(file, isOpenHere);
+  const checked = checkFile(file, { isOpenHere });
   const connection = connect(await loadDriver(), file);
   try {
     const version = await retryBusy(() => identify(connection, file, layout), busyDeadlineMs);

@@ -1,9 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import { constants, existsSync, lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { link, open, readdir, rename, rm, stat } from 'node:fs/promises';
+import { constants, existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
+import { open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
-import { COMPANIONS } from './check-file.ts';
+import { putInPlace } from '../../../paths/put-in-place.ts';
+import { assertReplaceable } from '../../../paths/replaceable.ts';
+import { COMPANIONS, draftOf } from './file-names.ts';
+import { withoutLocks } from './lock-probe.ts';
+import { isMountPoint, MOUNT_HINT } from './mount-points.ts';
 import { errorCode, NO_SPACE_CODES } from './sqlite-error.ts';
 
 export interface Placing {
@@ -28,7 +32,8 @@ export async function placeFile(
   { replace = false, moveAside = false, label, release }: Placing = {},
 ): Promise<void> {
   const target = resolve(path);
-  if (!replace && !moveAside) assertFree(target);
+  if (replace || moveAside) assertMovable(target);
+  else assertFree(target);
   const folder = dirname(target);
   const name = [draftOf(target), label, randomBytes(8).toString('hex')].filter(Boolean).join('.');
   const building = join(folder, `${name}.new`);
@@ -51,10 +56,10 @@ export async function placeFile(
       release();
       // Rename synchronously, so that no other process can write to the released file before.
       renameSync(building, target);
-    } else await (replace ? rename(building, target) : publish(building, target));
+    } else await putInPlace(building, target, replace ? 'replace' : 'new');
     await syncFolder(folder);
   } catch (error) {
-    throw toFault(target, error);
+    throw toFault(target, await withoutLocks(target, error));
   } finally {
     for (const part of parts) await rm(part, { force: true });
     process.off('exit', removeAll);
@@ -63,10 +68,6 @@ export async function placeFile(
 
 /** Matches the name of a draft: the name of the target, a label, and a random part. */
 const DRAFT = /^(\..+)\.([^.]+)\.[0-9a-f]{16}\.new(?:-wal|-shm|-journal)?$/;
-
-function draftOf(target: string): string {
-  return `.${basename(target).slice(0, 64)}`;
-}
 
 /**
  * Removes the files that killed processes left in a folder when they ran `placeFile` with this label, for `target` or
@@ -100,6 +101,15 @@ export function assertFree(target: string): void {
   }
 }
 
+/** Throws `file_unsafe` for a file that cannot be renamed or replaced, before a copy is made in vain. */
+function assertMovable(target: string): void {
+  if (assertReplaceable(target) !== undefined && isMountPoint(target)) throw isMounted(target);
+}
+
+function isMounted(target: string, cause?: unknown): Fault {
+  return new Fault('file_unsafe', `${target} is a mount point`, { hint: MOUNT_HINT, cause });
+}
+
 /** Renames the file together with its log, which may contain writes that the file lacks. */
 function moveFilesAside(target: string): void {
   const aside = `${target}.aside-${new Date().toISOString().replace(/[-:.]/g, '')}`;
@@ -116,28 +126,6 @@ async function makeEmpty(path: string): Promise<void> {
     if (process.platform !== 'win32') await file.chmod(0o600);
   } finally {
     await file.close();
-  }
-}
-
-const NO_HARD_LINKS: ReadonlySet<string | undefined> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
-
-/**
- * Gives the finished file its name. A link, unlike a rename, never replaces a file that appeared meanwhile. On a file
- * system without hard links, renames the file over a placeholder of its own, synchronously, so that no signal handler
- * runs in between.
- */
-export async function publish(building: string, target: string): Promise<void> {
-  try {
-    await link(building, target);
-  } catch (error) {
-    if (!NO_HARD_LINKS.has(errorCode(error))) throw error;
-    writeFileSync(target, '', { flag: 'wx', mode: 0o600 });
-    try {
-      renameSync(building, target);
-    } catch (error) {
-      rmSync(target, { force: true });
-      throw error;
-    }
   }
 }
 
@@ -162,6 +150,8 @@ function toFault(target: string, error: unknown): unknown {
   if (NO_SPACE_CODES.has(code)) {
     return new Fault('no_space', `there is no space left for ${target}`, { cause: error });
   }
+  // Only Windows reports this for a file that another process has open.
+  if (code === 'EBUSY' && process.platform !== 'win32') return isMounted(target, error);
   if (code === 'ENOENT' && !existsSync(dirname(target))) {
     return new Fault('file_unwritable', `there is no folder ${dirname(target)}`, {
       cause: error,
