@@ -1,7 +1,19 @@
-import { chmodSync, chownSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+} from 'node:fs';
 import { link, symlink, truncate, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { assertOnePath } from '../../src/store/sqlite/file/assert-one-path.ts';
+import { checkFile } from '../../src/store/sqlite/file/check-file.ts';
 import { connect, setPragmas } from '../../src/store/sqlite/file/connect.ts';
 import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
 import { bindingRuns, loadDriver } from '../../src/store/sqlite/file/driver.ts';
@@ -193,10 +205,39 @@ describe('openVaultFile', () => {
     chmodSync(dirname(file), 0o700);
   });
 
-  it('opens a hard link to the file', async () => {
+  it.each([
+    ['a hard link', 'hard.db', 'file_unsafe'],
+    ['a hard link in the form of a backup', 'vault.db.backup', 'file_unsafe'],
+    ['the draft of another file', '.other.db.0123456789abcdef.new', 'file_unsafe'],
+    ['a draft with too short a number', '.vault.db.0123456789abcde.new', 'file_unsafe'],
+    ['the draft of a killed init', '.vault.db.0123456789abcdef.new', 'opened'],
+    ['the draft of a killed move', '.vault.db.move.0123456789abcdef.new', 'opened'],
+    ['the copy of a killed move', 'vault.db.moving', 'opened'],
+  ])('with %s: %s is %s', async (_, other, outcome) => {
     const file = await temporaryVault();
-    await link(file, join(dirname(file), 'hard.db'));
-    expect(await refusal(join(dirname(file), 'hard.db'))).toBe('opened');
+    const folder = dirname(file);
+    await link(file, join(folder, other));
+    expect(await refusal(file)).toBe(outcome);
+    expect(readdirSync(folder)).toHaveLength(outcome === 'opened' ? 1 : 2);
+  });
+
+  it('keeps a draft that has a log: another process has it open', async () => {
+    const file = await temporaryVault();
+    const draft = join(dirname(file), '.vault.db.0123456789abcdef.new');
+    await link(file, draft);
+    await writeFile(`${draft}-wal`, '');
+    expect(await refusal(file)).toBe('file_unsafe');
+    expect(existsSync(draft)).toBe(true);
+  });
+
+  it('refuses a file that is a mount point, and reads one', async () => {
+    const file = await temporaryVault();
+    const found = lstatSync(file, { bigint: true });
+    const isMounted = (path: string) => path === file;
+    expect(() => assertOnePath(file, found, isMounted)).toThrow(`${file} is a mount point`);
+    expect(() => assertOnePath(file, found, () => false)).not.toThrow();
+    await link(file, join(dirname(file), 'backup.db'));
+    expect(checkFile(file, { isOnlyRead: true }).nlink).toBe(2n);
   });
 
   it('gives up on a file that another process holds', async () => {
