@@ -20,6 +20,7 @@ import {
   type Rule,
   type Sources,
 } from './architecture/rules.ts';
+import { pathsAreWrittenByOneRule, WRITERS } from './architecture/written-files.ts';
 
 function readSources(...folders: readonly string[]): Sources {
   const files = folders.flatMap((folder) =>
@@ -202,6 +203,24 @@ const CASES: readonly Case[] = [
       ['src/core/a.ts', 'const f = (text: string) => text.slice(1);'],
       ['src/core/a.ts', '// bytes.slice() is a view\n'],
       ['test/unit/a.test.ts', 'const mine = key.slice();'],
+      ],
+    },
+    {
+    says: 'a file gets its name by one rule, which spares devices, pipes and links',
+    rule: pathsAreWrittenByOneRule,
+    broken: [
+      ['src/cli/a.ts', "import { writeFileSync } from 'node:fs';"],
+      ['src/cli/a.ts', "import { lstat, rename } from 'node:fs/promises';"],
+      ['src/cli/a.ts', "import {\n  lstatSync,\n  openSync as look,\n} from 'node:fs';"],
+      ['src/cli/a.ts', "import fs from 'node:fs';"],
+      ['src/cli/a.ts', "import * as fs from 'fs/promises';"],
+      ['src/cli/a.ts', "const { rename } = await import('node:fs/promises');"],
+      ['src/cli/whole-file.ts', "import { rename } from 'node:fs/promises';"],
+    ],
+    kept: [
+      ['src/cli/a.ts', "import { lstatSync, type Stats } from 'node:fs';"],
+      ['src/cli/whole-file.ts', "import { open } from 'node:fs/promises';"],
+      ['test/unit/a.test.ts', "import { writeFileSync } from 'node:fs';"],
     ],
   },
   {
@@ -238,6 +257,13 @@ describe.each(CASES)('$says', ({ rule, broken, kept }) => {
   it.each(kept.map(withTitle))('is kept by $title', ({ file, text }) => {
     expect(rule(new Map([[file, text]]))).toEqual([]);
   });
+});
+
+it('lists no writer that is gone', () => {
+  const unused = Object.entries(WRITERS).filter(([file, [functions]]) =>
+    functions.split(' ').some((name) => !new RegExp(`\\b${name}\\b`).test(sources.get(file) ?? '')),
+  );
+  expect(unused.map(([file]) => file)).toEqual([]);
 });
 
 /** Returns the packages that an entry point loads before its first `await import()`. */

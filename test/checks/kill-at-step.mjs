@@ -1,12 +1,12 @@
 /**
  * Preloaded into a command. Counts its steps on the disk (SQLite statements and calls that change files) and kills it
- * at step KILL_AT: before an odd step, after an even one. Without KILL_AT, writes the number of steps to STEPS_FILE at
- * exit.
+ * at step KILL_AT: before an odd step, after an even one. KILL_AFTER_LINK is the number of the hard link after which it
+ * is killed. Without these, writes the number of steps to STEPS_FILE at exit.
  */
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 
-const { KILL_AT, STEPS_FILE, VAULT_BIN } = process.env;
+const { KILL_AT, KILL_AFTER_LINK, STEPS_FILE, VAULT_BIN } = process.env;
 const killAt = Number(KILL_AT ?? 0);
 let steps = 0;
 
@@ -43,6 +43,13 @@ sample.close();
 const handle = await fs.promises.open(process.execPath);
 watch(Object.getPrototypeOf(handle), ['writeFile', 'write', 'sync']);
 await handle.close();
+const { link } = fs.promises;
+let links = 0;
+fs.promises.link = async (...words) => {
+  await link(...words);
+  links += 1;
+  if (links === Number(KILL_AFTER_LINK)) die();
+};
 watch(fs.promises, ['link', 'rename', 'rm', 'mkdir', 'chmod']);
 
 process.on('exit', () => {

@@ -1,4 +1,5 @@
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { killEachAfterLink } from './kill-after-link.ts';
 import { KILL_CASES, type KillCase } from './kill-steps-cases.ts';
 import { createSteppedVault, demand, type SteppedVault } from './kill-steps-vault.ts';
 import { inParallel } from './perform.ts';
@@ -53,7 +54,8 @@ async function run({ quick }: CheckOptions) {
       throw error instanceof CheckFailure ? new CheckFailure(`${one.what}: ${error.message}`) : error;
     });
   });
-  return Object.fromEntries(plan.map(([{ what }, count]) => [`${what.replaceAll(' ', '_')}_kills`, count]));
+  const kill_counts = plan.map(([{ what }, count]) => [`${what.replaceAll(' ', '_')}_kills`, count] as const);
+  return { ...Object.fromEntries(kill_counts), kills_between_link_and_unlink: await killEachAfterLink() };
 }
 
 /** Loses the archive of a killed prune, so the rows that it removed are nowhere. */

@@ -1,0 +1,55 @@
+import type { Rule } from './rules.ts';
+
+/** The functions of node:fs that create a file, replace one, or open one for writing. */
+const WRITING: ReadonlySet<string> = new Set(
+  'open openSync writeFile writeFileSync appendFile appendFileSync copyFile copyFileSync cp cpSync createWriteStream rename renameSync link linkSync symlink symlinkSync truncate truncateSync'.split(
+    ' ',
+  ),
+);
+
+/**
+ * The files that may import these functions, and why no device, named pipe or link comes to harm. A file of the user
+ * gets its name by `putInPlace` alone, which applies the rule of src/paths/replaceable.ts.
+ */
+export const WRITERS: Readonly<Record<string, readonly [functions: string, why: string]>> = {
+  'src/paths/put-in-place.ts': ['link renameSync writeFileSync', 'the rule'],
+  'src/paths/replaceable.ts': ['openSync', 'reads'],
+  'src/cli/whole-file.ts': ['open', 'a new draft (wx), placed by putInPlace'],
+  'src/vault/system-anchor-file.ts': ['open', 'a new draft (wx), placed by putInPlace'],
+  'src/store/sqlite/file/place-file.ts': [
+    'open renameSync',
+    'a new draft (O_EXCL); renames a file that passed assertReplaceable to a new name',
+  ],
+  'src/store/sqlite/file/lock-probe.ts': ['writeFileSync', 'a new file (wx) with a random name'],
+  'src/store/sqlite/file/back-up-file.ts': ['createWriteStream', 'fills the draft of place-file.ts'],
+  'src/store/move/move-file.ts': ['renameSync', 'renames the locked vault to a name that is free'],
+  'src/cli/commands/transfer/report-import.ts': ['open', 'a new file (wx)'],
+  'src/cli/commands/dev/temporary-folder.ts': ['writeFileSync', 'a new file (wx) in a new folder'],
+  'src/cli/commands/dev/dev-vault.ts': ['copyFile', 'within its temporary folder'],
+  'src/cli/commands/file/backup.ts': ['copyFileSync', 'into its temporary folder'],
+  'src/cli/commands/serve/log-file.ts': ['appendFileSync openSync', 'appends'],
+  'src/cli/profiles/profile-store.ts': ['open', 'reads'],
+  'src/cli/secret-file.ts': ['openSync', 'reads'],
+  'src/store/sqlite/file/check-file.ts': ['openSync', 'reads'],
+};
+
+const NAMED = /^import\s+(?:type\s+)?(\{[^}]*\}|[^'"{};]+)\s+from\s+'(?:node:)?fs(?:\/promises)?'/gm;
+const UNNAMED = /\bimport\(\s*'(?:node:)?fs|\brequire\(\s*'(?:node:)?fs/;
+
+/** Returns the functions of WRITING that a file imports. A whole module counts as each of them. */
+function writingFunctions(text: string): readonly string[] {
+  if (UNNAMED.test(text)) return ['*'];
+  return [...text.matchAll(NAMED)].flatMap(([, clause = '']) => {
+    if (!clause.startsWith('{')) return ['*'];
+    const names = clause.slice(1, -1).split(',');
+    return names.map((name) => name.trim().split(' as ')[0] ?? '').filter((name) => WRITING.has(name));
+  });
+}
+
+export const pathsAreWrittenByOneRule: Rule = (sources) =>
+  [...sources].flatMap(([file, text]) => {
+    if (!file.startsWith('src/')) return [];
+    const may = WRITERS[file]?.[0].split(' ') ?? [];
+    const found = writingFunctions(text).filter((name) => !may.includes(name));
+    return found.length === 0 ? [] : [`${file}: writes by ${found.join(', ')}; use src/paths/put-in-place.ts`];
+  });
