@@ -21,6 +21,7 @@ describe('serveOptions', () => {
       metrics: undefined,
       log: 'json',
       allowInsecureHost: false,
+      allowNetworkFilesystem: false,
       corsOrigins: undefined,
       hostNames: [],
       tls: undefined,

@@ -3,6 +3,7 @@ import files from 'node:fs/promises';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { writeWholeFile } from '../../src/cli/whole-file.ts';
 import { placeFile } from '../../src/store/sqlite/file/place-file.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -70,3 +71,38 @@ describe('on a file system without hard links', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 });
+
+describe.runIf(process.platform !== 'win32')(
+  'a target that cannot be renamed because it is a mount point (EBUSY)',
+  () => {
+    const { renameSync } = fs;
+    const build = async (building: string) => writeFileSync(building, 'new');
+
+    beforeEach(() => {
+      fs.renameSync = () => {
+        throw Object.assign(new Error('EBUSY'), { code: 'EBUSY' });
+      };
+      syncBuiltinESMExports();
+    });
+    afterEach(() => {
+      fs.renameSync = renameSync;
+      syncBuiltinESMExports();
+    });
+
+    it.each([
+      ['compact and snapshot save --replace', (at: string) => placeFile(at, build, { replace: true })],
+      ['restore --move-aside', (at: string) => placeFile(at, build, { moveAside: true })],
+      ['a ready file', (at: string) => writeWholeFile('--ready-file', at, 'new', 'replace')],
+    ])('is named by %s', async (_, place) => {
+      const at = path.join(folder, 'v.db');
+      writeFileSync(at, 'old');
+      await expect(place(at)).rejects.toMatchObject({
+        code: 'file_unsafe',
+        message: expect.stringContaining(`${at} is a mount point`),
+        hint: expect.stringContaining('mount the folder'),
+      });
+      expect(readdirSync(folder)).toEqual(['v.db']);
+      expect(readFileSync(at, 'utf8')).toBe('old');
+    });
+  },
+);
