@@ -1,4 +1,4 @@
-import fs, { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import fs, { chmodSync, linkSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { syncBuiltinESMExports } from 'node:module';
 import path from 'node:path';
 import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
@@ -73,4 +73,32 @@ it('verifies a backup on a read-only disk in the temporary folder, and names the
   expect(readdirSync(disk)).toEqual(before);
   expect(readFileSync(backup).equals(bytes)).toBe(true);
   expect(readdirSync(temporary)).toEqual([]);
+});
+
+it('verifies and restores a backup with hard links, which it only reads', async () => {
+  const { folder, file } = await fileVault(3);
+  const [backup, link, made, key] = ['backup.db', 'link.db', 'made.db', 'key'].map((name) => path.join(folder, name));
+  if (backup === undefined || link === undefined || made === undefined || key === undefined)
+    throw new Error('unreachable');
+  await backUpVault({ from: file, to: backup, credential: CREDENTIAL });
+  writeFileSync(key, KEY, { mode: 0o600 });
+  linkSync(backup, link);
+  const bytes = readFileSync(backup);
+  const before = readdirSync(folder);
+  const words = ['--key-file', key, '-o', 'json'];
+  expect(await run(['backup', '--verify', backup, ...words])).toMatchObject({ exitCode: 0, stderr: '' });
+  expect(readdirSync(folder)).toEqual(before);
+  expect(readFileSync(link).equals(bytes)).toBe(true);
+  expect(await run(['restore', backup, '--file', made, ...words])).toMatchObject({ exitCode: 0 });
+  // A vault that is opened for writing, and a backup that others can write, are refused.
+  expect(await run(['doctor', '--file', backup, ...words])).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('is one of 2 names of the same file'),
+  });
+  if (process.platform === 'win32') return;
+  chmodSync(backup, 0o666);
+  expect(await run(['backup', '--verify', backup, ...words])).toMatchObject({
+    exitCode: 2,
+    stderr: expect.stringContaining('can be written by other users'),
+  });
 });

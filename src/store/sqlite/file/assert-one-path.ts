@@ -16,7 +16,7 @@ export function assertOnePath(path: string, found: BigIntStats, isMounted = isMo
   const links = lstatSync(path, { bigint: true, throwIfNoEntry: false })?.nlink ?? 1n;
   if (links <= 1n) return;
   throw new Fault('file_unsafe', `${path} is one of ${links} names of the same file (hard links)`, {
-    hint: `remove the other names; \`find / -xdev -samefile '${path}'\` prints them`,
+    hint: `remove the other names; \`find / -samefile '${path}'\` prints them`,
   });
 }
 
