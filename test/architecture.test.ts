@@ -203,9 +203,9 @@ const CASES: readonly Case[] = [
       ['src/core/a.ts', 'const f = (text: string) => text.slice(1);'],
       ['src/core/a.ts', '// bytes.slice() is a view\n'],
       ['test/unit/a.test.ts', 'const mine = key.slice();'],
-      ],
-    },
-    {
+    ],
+  },
+  {
     says: 'a file gets its name by one rule, which spares devices, pipes and links',
     rule: pathsAreWrittenByOneRule,
     broken: [
