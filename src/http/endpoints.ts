@@ -165,8 +165,9 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       (bodyText) => answer(response, { status: 200, bodyText, traceId }, { operation: name, route }),
       (error: unknown) => {
         // `/readyz` returns 503 for every error.
-        const isOther = name === 'readyz' && !(error instanceof Problem && error.status === 503);
-        const reply = failureReply(isOther ? new Problem('vault_busy') : error, traceId);
+        const { status, detail } = error instanceof Problem ? error : {};
+        const isOther = name === 'readyz' && status !== 503;
+        const reply = failureReply(isOther ? new Problem('vault_busy', detail ? { detail } : {}) : error, traceId);
         answer(response, reply, { operation: name, route });
       },
     );

@@ -14,6 +14,7 @@ import { ABSURD_COSTS, FOREIGN_EDITS, setSlotCost } from './tamper-foreign.ts';
 import { FILE_PLACES, type TamperPlaces } from './tamper-places.ts';
 import { applicationsIn, type Replies, readEverything } from './tamper-reads.ts';
 import { type TamperCase, type Tampered, tamperOnce } from './tamper-run.ts';
+import { plantTriggers } from './tamper-running.ts';
 import { makeTamperVault, type TamperVault } from './tamper-vault.ts';
 
 const PASSPHRASE_SLOT = 1;
@@ -69,7 +70,7 @@ const FILE_SUBJECT: TamperSubject = {
   ],
   cutTail: 'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)',
   countOn: 'UPDATE counter SET count = count + 100 WHERE tenant = 0',
-  further: refuseCosts,
+  further: async (vault) => ({ ...(await refuseCosts(vault)), ...(await plantTriggers()) }),
 };
 
 async function withVault<T>(vault: TamperVault, name: string, use: (opened: Vault) => Promise<T>, anchor?: string) {

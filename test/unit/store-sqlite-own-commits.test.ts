@@ -176,10 +176,11 @@ describe('commits of a writer thread', () => {
       message: expect.stringContaining('well-formed'),
     });
     const raw = await rawConnection(file);
-    raw.exec('DROP TABLE audit');
-    await expect(insert({})).rejects.toMatchObject({
-      code: 'SQLITE_ERROR',
-      stack: expect.stringContaining('audit-rows'),
+    const entry = raw.prepare('INSERT INTO token_index SELECT tenant, ?, 0, ?, 1 FROM tenant');
+    entry.run(sealed('f', 16), NOW);
+    await expect(insert({ created_at: NOW })).rejects.toMatchObject({
+      code: 'SQLITE_CONSTRAINT_PRIMARYKEY',
+      stack: expect.stringContaining('token-index'),
     });
     await store.close();
     await expect(insert({})).rejects.toMatchObject({ code: 'vault_stopping', retryAfter: 1 });

@@ -118,7 +118,7 @@ export function sqliteStore(session: Session): FileStore {
     readNow: (query) => session.readNow((authorityVersion) => query(readsOf(authorityVersion))),
     authorityVersion: () => session.authorityVersion(),
     findAuthority: (keyHash, now) =>
-      session.readSnapshot(() => {
+      session.read(() => {
         const found = applications.findByKeyHash(keyHash, now);
         const owner = found && tenants.findWithKeysByNumber(found.tenant);
         return found && owner && { application: found.record, ...owner };
@@ -131,12 +131,12 @@ export function sqliteStore(session: Session): FileStore {
         applications.insert(application);
         audits.append(audit);
       }),
-    findTenant: (id) => session.readSnapshot(() => tenants.findWithKeys(id)),
-    listTenants: () => session.readSnapshot(() => tenants.list()),
+    findTenant: (id) => session.read(() => tenants.findWithKeys(id)),
+    listTenants: () => session.read(() => tenants.list()),
     replaceTenant: (tenant, expectedRevision, audit) =>
       changeAuthority('removed', () => audited(tenants.replace(tenant, expectedRevision), audit)),
     deleteTenant: (id, audit) => destroy(() => audited(tenants.remove(id), audit)),
-    usage: (tenantId, month, now) => session.readSnapshot(() => counts.usage(tenantId, month, now)),
+    usage: (tenantId, month, now) => session.read(() => counts.usage(tenantId, month, now)),
 
     insertApplication: (application, audit, minting) =>
       changeAuthority('added', () => {
@@ -144,7 +144,7 @@ export function sqliteStore(session: Session): FileStore {
         record(audit);
       }),
     findApplication: (tenantId, id, now) => session.read(() => applications.find(tenantId, id, now)),
-    findApplications: (filter, page, now) => session.readSnapshot(() => applications.page(filter, page, now)),
+    findApplications: (filter, page, now) => session.read(() => applications.page(filter, page, now)),
     replaceApplication: (application, expectedRevision, audit, ended) =>
       changeAuthority('removed', () => {
         if (!applications.replace(application, expectedRevision)) return false;
@@ -159,7 +159,7 @@ export function sqliteStore(session: Session): FileStore {
         endApplications(tenantId, removed, audit);
         return true;
       }),
-    findReply: (...query) => session.readSnapshot(() => replies.find(...query)),
+    findReply: (...query) => session.read(() => replies.find(...query)),
 
     insertToken: (token, indexes, options, audit) =>
       session.write('added', () => {
@@ -182,11 +182,11 @@ export function sqliteStore(session: Session): FileStore {
         const record = tenant === undefined ? undefined : tokens.find(tenantId, tenant, id)?.record;
         return record === undefined || isExpired(record, now) ? undefined : record;
       }),
-    findPresentedToken: (...query) => session.readSnapshot(() => findPresented(...query)),
-    findTokens: (...query) => session.readSnapshot(() => lists.findTokens(...query)),
-    walkTokens: (...query) => session.readSnapshot(() => lists.walkTokens(...query)),
-    scanTokens: (...query) => session.readSnapshot(() => lists.scanTokens(...query)),
-    findDuplicate: (...query) => session.readSnapshot(() => changes.findDuplicate(...query)),
+    findPresentedToken: (...query) => session.read(() => findPresented(...query)),
+    findTokens: (...query) => session.read(() => lists.findTokens(...query)),
+    walkTokens: (...query) => session.read(() => lists.walkTokens(...query)),
+    scanTokens: (...query) => session.read(() => lists.scanTokens(...query)),
+    findDuplicate: (...query) => session.read(() => changes.findDuplicate(...query)),
     replaceToken: (token, indexes, { revision, now }, audit) =>
       session.write('removed', () => audited(changes.replace(token, indexes, revision, now), audit)),
     deleteToken: (tombstone, expectedRevision, audit) =>
@@ -200,15 +200,15 @@ export function sqliteStore(session: Session): FileStore {
     appendAudit: (drafts) => session.write('added', () => audits.append(...drafts)),
     useChainRecorder: () => undefined,
     readAudit: (_chain, after, limit) => session.read(() => audits.read(after, limit)),
-    auditHeads: () => session.readSnapshot(() => [audits.end()]),
+    auditHeads: () => session.read(() => [audits.end()]),
     auditHead: () => session.read(() => audits.head()),
-    findAudited: (subjects, before) => session.readSnapshot(() => audits.findLast(subjects, before)),
-    findUnindexed: (_chain, places) => session.readSnapshot(() => audits.findUnindexed(places)),
+    findAudited: (subjects, before) => session.read(() => audits.findLast(subjects, before)),
+    findUnindexed: (_chain, places) => session.read(() => audits.findUnindexed(places)),
     countAuditIndex: (_chain, upTo) => session.read(() => audits.countIndex(upTo)),
     logIndexEnd: () => session.read(() => audits.logEnd()),
     indexLog: (_chain, ...added) => session.write('added', () => audits.indexLog(...added)),
-    findLogged: (_chain, ...query) => session.readSnapshot(() => audits.findLogged(...query)),
-    findUnlogged: (_chain, rows) => session.readSnapshot(() => audits.findUnlogged(rows)),
+    findLogged: (_chain, ...query) => session.read(() => audits.findLogged(...query)),
+    findUnlogged: (_chain, rows) => session.read(() => audits.findUnlogged(rows)),
     countLogIndex: (_chain, upTo) => session.read(() => audits.countLog(upTo)),
 
     removeExpired: (...query) => session.write('removed', () => sweep(...query)),
@@ -224,7 +224,7 @@ export function sqliteStore(session: Session): FileStore {
     nextExpiry: (now) => session.read(() => change.nextExpiry(now)),
 
     async header() {
-      const header = await session.readSnapshot(() => readHeader(connection));
+      const header = await session.read(() => readHeader(connection));
       if (header === undefined) throw new Problem('integrity_failure');
       return header;
     },
@@ -238,8 +238,8 @@ export function sqliteStore(session: Session): FileStore {
       changeAuthority('added', () => audited(rotation.addKey(tenantId, key), audit)),
     removeTenantKey: (tenantId, keyId, audit) => destroy(() => audited(rotation.removeKey(tenantId, keyId), audit)),
     countStale: (...query) => session.read(() => rotation.countStale(...query)),
-    findStaleTokens: (...query) => session.readSnapshot(() => rotation.staleTokens(...query)),
-    findStaleApplications: (...query) => session.readSnapshot(() => rotation.staleApplications(...query)),
+    findStaleTokens: (...query) => session.read(() => rotation.staleTokens(...query)),
+    findStaleApplications: (...query) => session.read(() => rotation.staleApplications(...query)),
     resealTokens: (tenantId, resealed) => session.write('removed', () => rotation.reseal(tenantId, resealed)),
     async removeAllTokens(tenantIds, audit) {
       const removed = await session.write('removed', () =>
@@ -255,8 +255,8 @@ export function sqliteStore(session: Session): FileStore {
 
     pruneAudit: (_chain, ...pruned) => session.write('removed', () => audits.prune(...pruned)),
     lastChange: () => session.lastChange(),
-    inspect: () => session.readSnapshot(() => inspectTables(connection)),
-    inspectRows: (...query) => session.readSnapshot(() => inspectRows(...query)),
+    inspect: () => session.read(() => inspectTables(connection)),
+    inspectRows: (...query) => session.read(() => inspectRows(...query)),
 
     limitCache: (kib) => void connection.pragma(`cache_size = -${kib}`),
     saveSnapshot: async (target, options) =>

@@ -4,7 +4,7 @@ import { Problem } from '../../../core/problem.ts';
 import { Undo } from '../../rows/undo.ts';
 import type { PathWatch } from '../file/check-file.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { FILE_ROW } from '../file/schema.ts';
+import { FILE_ROW, hasSchema, SCHEMA } from '../file/schema.ts';
 import { BusyError, toProblem } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
@@ -29,6 +29,7 @@ const MAX_KEPT_BYTES = 4 * 1024 * 1024;
 export class Session {
   readonly connection: Connection;
   readonly #watch: PathWatch;
+  readonly #schema: readonly string[];
   readonly #busyDeadlineMs: number;
   readonly #group: GroupCommit;
   readonly #checkpointer: Checkpointer;
@@ -44,6 +45,11 @@ export class Session {
   #seen = { version: -1, counter: -1 };
   #othersChanges = 0;
   readonly #dataVersion;
+  readonly #schemaVersion;
+  /** `schema_version` of the last schema that was compared and found right; -1 before the first transaction. */
+  #checkedSchema = -1;
+  /** Set when the schema was found altered. SQLite may keep a trigger in memory that the file no longer has. */
+  #isAltered = false;
   readonly #lastChange;
   /** Creates the marks of this session's commits. Set only in a writer thread. */
   #noted: OwnCommits | undefined;
@@ -54,9 +60,15 @@ export class Session {
   /** `data_version` when the log was last emptied. */
   #truncatedAt: number | undefined;
 
-  /** `busyDeadlineMs` is the longest wait for another process's lock, in milliseconds. */
-  constructor(connection: Connection, watch: PathWatch, busyDeadlineMs: number = BUSY_DEADLINE_MS) {
+  /** `busyDeadlineMs` is the longest wait for another process's lock, in milliseconds; `schema` is that of the file. */
+  constructor(
+    connection: Connection,
+    watch: PathWatch,
+    busyDeadlineMs: number = BUSY_DEADLINE_MS,
+    schema: readonly string[] = SCHEMA,
+  ) {
     this.connection = connection;
+    this.#schema = schema;
     this.#busyDeadlineMs = busyDeadlineMs;
     this.#watch = watch;
     const { rows, value } = statements(connection);
@@ -71,11 +83,13 @@ export class Session {
     );
     this.#lastChange = rows<[], ChangeMark>(`SELECT count AS counter, mark FROM counter WHERE ${FILE_ROW}`);
     this.#dataVersion = value<[], number>('PRAGMA data_version');
+    this.#schemaVersion = value<[], number>('PRAGMA schema_version');
     const transactions = {
       begin: () => {
         watch.check();
         this.#endTransaction();
         this.#statements.begin().run();
+        this.#checkSchema();
         if (this.#noted !== undefined) this.#begunAt = this.#dataVersion().get();
       },
       commit: () => {
@@ -98,30 +112,28 @@ export class Session {
   }
 
   /**
-   * Runs `query`, whose statements need no common snapshot. Retries it while a lock blocks it; rejects with
-   * `vault_busy` after the deadline.
+   * Runs `query` on one snapshot of the file. Retries it while a lock blocks it; rejects with `vault_busy` after the
+   * deadline. With `isShared`, the snapshot stays open until the next tick.
    */
-  async read<T>(query: () => T): Promise<T> {
+  async read<T>(query: () => T, isShared = false): Promise<T> {
     if (this.#closing !== undefined) throw new Problem('vault_stopping', { retryAfter: 1 });
     try {
       this.#watch.checkNowAndThen();
-      return query();
+      return this.#onSnapshot(query, isShared);
     } catch (error) {
       return await this.#readAgain(query, error);
     }
   }
 
-  /** Runs `query` on one snapshot of the file. */
-  readSnapshot<T>(query: () => T): Promise<T> {
-    return this.read(() => {
-      if (this.connection.inTransaction) return query();
-      this.#statements.beginRead().run();
-      try {
-        return query();
-      } finally {
-        this.#endTransaction();
-      }
-    });
+  #onSnapshot<T>(query: () => T, isShared = false): T {
+    if (this.connection.inTransaction) return query();
+    try {
+      this.#beginRead();
+      return query();
+    } finally {
+      if (isShared) process.nextTick(() => this.#endTransaction());
+      else this.#endTransaction();
+    }
   }
 
   /**
@@ -132,7 +144,7 @@ export class Session {
     if (this.#closing !== undefined || this.connection.inTransaction) return undefined;
     try {
       this.#watch.checkNowAndThen();
-      this.#statements.beginRead().run();
+      this.#beginRead();
       return query(this.#authorityNow());
     } catch {
       // The caller repeats the read with `read`, which waits or rejects.
@@ -195,10 +207,9 @@ export class Session {
   authorityVersion(): Promise<string> {
     this.#authority ??= nextTurn().then(() => {
       this.#authority = undefined;
-      return this.read(() => {
-        this.#shareSnapshot();
-        return this.#authorityNow();
-      });
+      // All callers read right after this check. They share its snapshot: for SQLite, locking and unlocking the file
+      // takes longer than finding a row. A tick later, every caller has read.
+      return this.read(() => this.#authorityNow(), true);
     });
     return this.#authority;
   }
@@ -215,17 +226,6 @@ export class Session {
       this.#seen = { version, counter: change?.counter ?? 0 };
     }
     return `${this.#othersChanges}:${this.#authorityChanges}`;
-  }
-
-  /**
-   * Opens one snapshot for all callers, which read right after the version check. For SQLite, locking and unlocking the
-   * file takes longer than finding a row.
-   */
-  #shareSnapshot(): void {
-    if (this.connection.inTransaction) return;
-    this.#statements.beginRead().run();
-    // A tick later, every caller has read.
-    process.nextTick(() => this.#endTransaction());
   }
 
   lastChange(): Promise<ChangeMark> {
@@ -280,11 +280,29 @@ export class Session {
     try {
       return await retryBusy(() => {
         if (this.#closing !== undefined) throw new Problem('vault_stopping', { retryAfter: 1 });
-        return query();
+        return this.#onSnapshot(query);
       }, this.#busyDeadlineMs);
     } catch (again) {
       throw toProblem(again);
     }
+  }
+
+  #beginRead(): void {
+    this.#statements.beginRead().run();
+    this.#checkSchema();
+  }
+
+  /**
+   * Throws `integrity_failure` if the tables are no longer those of a vault: a trigger would run in this process. Must
+   * come first in each transaction: `PRAGMA schema_version` does not make SQLite load a changed schema, any other
+   * statement does.
+   */
+  #checkSchema(): void {
+    const version = this.#schemaVersion().get() ?? 0;
+    if (version === this.#checkedSchema && !this.#isAltered) return;
+    this.#isAltered ||= !hasSchema(this.connection, 'main', this.#schema);
+    if (this.#isAltered) throw new Problem('integrity_failure', { cause: new AlteredSchema() });
+    this.#checkedSchema = version;
   }
 
   /** Rolls back the open transaction, which also ends a read. Does nothing without a transaction. */
@@ -305,6 +323,11 @@ export class Session {
     this.#truncatedAt = version;
     return true;
   }
+}
+
+/** Somebody changed the tables, indexes or triggers of the open file. The session stays unusable until a restart. */
+class AlteredSchema extends Error {
+  readonly code = 'SCHEMA_ALTERED';
 }
 
 /** Returns the length of the log in bytes. Uses only `stat`, since reading the log would drop SQLite's locks. */

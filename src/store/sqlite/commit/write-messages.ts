@@ -1,6 +1,6 @@
 import type { ProblemCode } from '../../../contract/problems.ts';
 import { Problem } from '../../../core/problem.ts';
-import { sqliteCode } from '../file/sqlite-error.ts';
+import { errorCode } from '../file/sqlite-error.ts';
 
 /**
  * A message from the thread that answers calls to the thread that writes. It contains all calls of one turn of the
@@ -105,7 +105,7 @@ export function failureOf(error: unknown): Failure {
   const problem = error instanceof Problem ? error : undefined;
   const root = problem?.cause instanceof Error ? problem.cause : error;
   const { name, message, stack } = root instanceof Error ? root : new Error(String(root));
-  const cause = { name, message, stack, code: sqliteCode(root) };
+  const cause = { name, message, stack, code: errorCode(root) };
   return { problem: problem?.code, retryAfter: problem?.retryAfter, cause };
 }
 

@@ -88,7 +88,7 @@ async function openFile(
     }
     const header = await retryBusy(() => readVault(connection, file, layout), busyDeadlineMs);
     assertSameFile(file, checked);
-    const session = new Session(connection, new PathWatch(file, checked), busyDeadlineMs);
+    const session = new Session(connection, new PathWatch(file, checked), busyDeadlineMs, layout.schema);
     return { header, store: sqliteStore(session), session };
   } catch (error) {
     connection.close();
