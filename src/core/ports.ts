@@ -257,6 +257,12 @@ export interface ExpiryRecorder {
   recordRemoval(tenantId: string, removed: readonly string[]): AuditDraft;
 }
 
+/**
+ * The expired rows that a sweep leaves because they are damaged, by table and the store's key of a row. `removeExpired`
+ * adds rows, and does not try them again.
+ */
+export type LeftRows = Readonly<Record<'token' | 'application', Set<number | string>>>;
+
 /** A tenant with its keys, from one read. */
 export interface TenantWithKeys {
   readonly tenant: TenantRecord;
@@ -347,9 +353,10 @@ export interface Store extends ApplicationStore, Maintenance, AuditStore, ReplyS
   markActive(tenantId: string, ids: readonly string[], month: number): Promise<void>;
   /**
    * Removes at most `limit` tokens and applications whose `expires_at` is at or before `now`; tokens leave a tombstone
-   * without `deleted_by`. Resolves to the number of removed records.
+   * without `deleted_by`. Adds damaged rows to `left` and goes on without them. Resolves to the number of removed
+   * records, which with the rows added to `left` is less than `limit` only if there are no others.
    */
-  removeExpired(now: Instant, limit: number, expiryRecorder: ExpiryRecorder): Promise<number>;
+  removeExpired(now: Instant, limit: number, expiryRecorder: ExpiryRecorder, left?: LeftRows): Promise<number>;
   /** Removes at most `limit` stored replies that are 24 hours old. Resolves to the number of removed ones. */
   removeOldReplies(now: Instant, limit: number): Promise<number>;
   /**

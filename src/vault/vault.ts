@@ -12,7 +12,7 @@ import { createDispatch } from '../core/dispatch.ts';
 import type { World } from '../core/handler.ts';
 import { loadOperations } from '../core/handlers.ts';
 import type { Meter, VaultFigures } from '../core/meter.ts';
-import type { Clock, Instant, Keyring, Random, Store, VaultHeader } from '../core/ports.ts';
+import type { Clock, Instant, Keyring, LeftRows, Random, Store, VaultHeader } from '../core/ports.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createActivity } from '../core/tokens/activity.ts';
 import type { Credential } from '../keyring/credential.ts';
@@ -317,6 +317,7 @@ export function composeVault(parts: VaultParts): Vault {
   const path = createDispatch(world);
   let take: Vault['take'] = (call, answered) => void path.dispatch(call).then(answered);
   let found = 0;
+  let damaged = 0;
   const endMeasuring = meter && measureStores(meter);
 
   async function sweepExpired(): Promise<number> {
@@ -324,7 +325,15 @@ export function composeVault(parts: VaultParts): Vault {
     await timekeeper?.keep();
     const now = () => world.clock.settled();
     await inBatches(REPLY_BATCH, () => store.removeOldReplies(now(), REPLY_BATCH));
-    return inBatches(EXPIRED_BATCH, () => store.removeExpired(now(), EXPIRED_BATCH, expiryRecorder));
+    const left: LeftRows = { token: new Set(), application: new Set() };
+    const countLeft = () => left.token.size + left.application.size;
+    const seen = await inBatches(EXPIRED_BATCH, async () => {
+      const before = countLeft();
+      const removed = await store.removeExpired(now(), EXPIRED_BATCH, expiryRecorder, left);
+      return removed + countLeft() - before;
+    });
+    damaged = countLeft();
+    return seen - damaged;
   }
 
   return {
@@ -340,6 +349,11 @@ export function composeVault(parts: VaultParts): Vault {
       ...(parts.fileSystem === undefined ? [] : [parts.fileSystem]),
       ...(timekeeper?.notices() ?? []),
       ...(found === 0 ? [] : [`the vault has ${found} finding${found === 1 ? '' : 's'}: run \`vault doctor\``]),
+      ...(damaged === 0
+        ? []
+        : [
+            `${damaged} expired record${damaged === 1 ? ' is' : 's are'} damaged and not removed: run \`vault doctor\``,
+          ]),
     ],
     check: async () => {
       const { checkVault } = await import('../maintenance/check-vault.ts');

@@ -1,6 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { Store, TokenCondition, TokenRecord } from '../../src/core/ports.ts';
+import type { ExpiryRecorder, Store, TokenCondition, TokenRecord } from '../../src/core/ports.ts';
+import { Problem } from '../../src/core/problem.ts';
+import { noLeftRows } from '../../src/store/rows/left-rows.ts';
 import { presentedOf } from '../memory-store/memory-store.ts';
 import {
   addTenant,
@@ -257,6 +259,28 @@ export function storeTokens(store: () => Store): void {
       expect(removed).toEqual([2, 2, 1]);
       expect(await total(NOW)).toBe(1);
       expect((await counted(NOW)).types.find(({ type }) => type === 'bank')?.count).toBe(0);
+    });
+
+    it('leaves an expired token that is damaged, and removes the others in each batch', async () => {
+      const { id } = await addTenant(store());
+      await sweepAll();
+      const tokens: TokenRecord[] = [];
+      for (let at = 1; at <= 5; at += 1) tokens.push(await addToken(store(), id, { expires_at: NOW + at }));
+      const recorder: ExpiryRecorder = {
+        ...EXPIRY_RECORDER,
+        recordExpiry(token, now) {
+          if (token.id === tokens[0]?.id) throw new Problem('integrity_failure');
+          return EXPIRY_RECORDER.recordExpiry(token, now);
+        },
+      };
+      const left = noLeftRows();
+      const removed: number[] = [];
+      for (let batch = 0; batch < 3; batch += 1) {
+        removed.push(await store().removeExpired(NOW + 5, 2, recorder, left));
+      }
+      expect([removed, left.token.size]).toEqual([[1, 2, 1], 1]);
+      expect(await idsOf(store(), everything(id), NOW)).toEqual([tokens[0]?.id]);
+      expect(await store().removeExpired(NOW + 5, 2, EXPIRY_RECORDER)).toBe(1);
     });
 
     it('isolates tenants', async () => {

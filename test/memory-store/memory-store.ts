@@ -12,6 +12,8 @@ import type {
 import { Problem } from '../../src/core/problem.ts';
 import type { ScanPosition, SnapshotReads } from '../../src/core/scan-ports.ts';
 import { requireRoom } from '../../src/store/rows/require-room.ts';
+import { noLeftRows } from '../../src/store/rows/left-rows.ts';
+import { decoded } from '../../src/store/rows/stored-value.ts';
 import { bytesKey, matchesToken } from './matches-token.ts';
 import { blindsOf, MemoryState, memoryMaintenance, replyKey } from './memory-maintenance.ts';
 import {
@@ -406,21 +408,28 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER, daemons = 0):
       return latest;
     },
 
-    async removeExpired(now, limit, expiryRecorder) {
+    async removeExpired(now, limit, expiryRecorder, left = noLeftRows()) {
       state.writing();
       let removed = 0;
+      const { size } = left.token;
       for (const held of state.tenants.values()) {
         for (const { record } of [...held.tokens.values()]) {
-          if (removed === limit) return removed;
-          if (isLive(record, now)) continue;
-          const { tombstone, audit } = expiryRecorder.recordExpiry(record, now);
+          if (removed + left.token.size - size === limit) return removed;
+          const row = `${record.tenant_id} ${record.id}`;
+          if (isLive(record, now) || left.token.has(row)) continue;
+          const expiry = decoded(() => expiryRecorder.recordExpiry(record, now));
+          if (expiry === undefined) {
+            left.token.add(row);
+            continue;
+          }
+          const { tombstone, audit } = expiry;
           held.tokens.delete(record.id);
           held.tombstones.set(record.id, tombstone);
           state.removed(audit);
           removed += 1;
         }
         for (const application of [...held.applications.values()]) {
-          if (removed === limit) return removed;
+          if (removed + left.token.size - size === limit) return removed;
           if (isLive(application, now) || !held.applications.has(application.id)) continue;
           state.removed(expiryRecorder.recordRemoval(application.tenant_id, removeApplication(held, application.id)));
           removed += 1;

@@ -1,10 +1,8 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import type { ResealedToken } from '../../src/core/maintenance-ports.ts';
 import type { ExpiryRecorder, KeyIds, Store, TokenRecord } from '../../src/core/ports.ts';
-import { Problem } from '../../src/core/problem.ts';
 import type { StoredReply } from '../../src/core/reply-ports.ts';
-import type { Row } from '../../src/store/postgres/sql-client.ts';
-import { sweepMethods } from '../../src/store/postgres/sweep-row.ts';
+import { noLeftRows } from '../../src/store/rows/left-rows.ts';
 import {
   addTenant,
   addToken,
@@ -17,13 +15,13 @@ import {
   indexes,
   MONTH,
   NOW,
-  nextId,
   sealed,
   tokenRecord,
   tombstoneOf,
 } from '../conformance/store-fixtures.ts';
+import { createDatabase } from './create-database.ts';
+import { openClient } from './open-client.ts';
 import { openTwoStores } from './open-stores.ts';
-import { UNUSED } from './race.ts';
 
 // Compare bytes by value, since the driver returns a Buffer.
 expect.addEqualityTesters([
@@ -32,10 +30,12 @@ expect.addEqualityTesters([
 
 // Maintenance must not leave differences: `inspect` compares the index and the counters with the tokens.
 
+let url: string;
 let stores: readonly [Store, Store];
 let store: Store;
 beforeAll(async () => {
-  stores = await openTwoStores();
+  url = await createDatabase();
+  stores = await openTwoStores(url);
   [store] = stores;
 });
 afterAll(() => Promise.all(stores.map((each) => each.close())));
@@ -144,24 +144,27 @@ describe('counters', () => {
 });
 
 describe('a sweep of tokens', () => {
-  it('removes no token if a row is damaged: nothing would handle the failure of a removal', async () => {
-    const { deleteToken, removeExpired } = sweepOf([tokenRow({ type: 1 }), tokenRow({ type: 99 })]);
-    await expect(removeExpired(NOW, 10, EXPIRY_RECORDER)).rejects.toMatchObject({ code: 'integrity_failure' });
-    expect(deleteToken).not.toHaveBeenCalled();
+  it.each([
+    ['type', 99],
+    ['expires_at', -(2 ** 53)],
+    ['revision', 2 ** 60],
+  ])('leaves a row with an impossible %s and removes the others, in each batch', async (column, value) => {
+    const { id } = await addTenant(store);
+    const tokens: TokenRecord[] = [];
+    for (let at = 0; at < 5; at += 1) tokens.push(await addToken(store, id, { expires_at: NOW - 1 }));
+    const name = tokens[0]?.id ?? '';
+    const client = await openClient(url);
+    const [[sound] = []] = await client.run({ text: `SELECT ${column} FROM vault.token WHERE id = $1` }, [name]);
+    const set = { text: `UPDATE vault.token SET ${column} = $2 WHERE id = $1` };
+    await client.run(set, [name, value]);
+    const left = noLeftRows();
+    let removed = 0;
+    for (let batch = 0; batch < 3; batch += 1) removed += await store.removeExpired(NOW, 2, EXPIRY_RECORDER, left);
+    expect([removed, left.token.size]).toEqual([4, 1]);
+    await client.run(set, [name, Number(sound)]);
+    expect(await store.removeExpired(NOW, 2, EXPIRY_RECORDER)).toBe(1);
   });
 });
-
-/** Returns the sweep of these rows, and its removal, which fails. */
-function sweepOf(rows: readonly Row[]) {
-  const deleteToken = vi.fn<Store['deleteToken']>(() => Promise.reject(new Problem('vault_busy')));
-  return { deleteToken, ...sweepMethods({ ...UNUSED, readSlow: async () => rows }, { deleteToken }) };
-}
-
-/** Returns a row of an expired token: its tenant, then its columns. */
-function tokenRow({ type }: { readonly type: number }): Row {
-  const [value, { id }] = [Buffer.from('sealed'), tokenRecord(nextId())];
-  return [nextId(), id, type, NOW - 1, NOW, 1, 1, 2, MONTH, value, value, value];
-}
 
 describe('a sweep of applications', () => {
   it('removes an application once, with its children and its stored replies, and changes the authority', async () => {

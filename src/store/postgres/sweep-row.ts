@@ -1,10 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Store } from '../../core/ports.ts';
+import type { LeftRows, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
-import { optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
+import { noLeftRows } from '../rows/left-rows.ts';
+import { decoded, optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
 import { removeApplication } from './application-rows.ts';
 import type { Connections, Transaction } from './connections.ts';
-import { firstValue, type Statement } from './sql-client.ts';
+import { firstValue, type Row, type Statement } from './sql-client.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { UNINDEX } from './token-statements.ts';
 import { storedUuid } from './uuid-text.ts';
@@ -37,12 +38,12 @@ const NEXT = `SELECT min(at) FROM (${expiries('min', '> $1')}) e`;
 /** The number of rows of a removed tenant that one transaction removes from a table. */
 const PURGE_BATCH = 1000;
 
-/** Parameters: now, limit. Earliest expiry first. */
-const EXPIRED_TOKENS = `SELECT n.id, ${TOKEN_COLUMNS} FROM vault.token t JOIN vault.tenant n ON n.tenant = t.tenant
-WHERE t.expires_at <= $1 AND t.expires_at IS NOT NULL AND t.deleted_at IS NULL
+/** Parameters: now, limit, the rows to leave out. Earliest expiry first. */
+const EXPIRED_TOKENS = `SELECT t.token, n.id, ${TOKEN_COLUMNS} FROM vault.token t JOIN vault.tenant n ON n.tenant = t.tenant
+WHERE t.expires_at <= $1 AND t.expires_at IS NOT NULL AND t.deleted_at IS NULL AND t.token <> ALL ($3::bigint[])
 ORDER BY t.expires_at LIMIT $2`;
-const EXPIRED_APPLICATIONS = `SELECT n.tenant, n.id, a.id FROM vault.application a JOIN vault.tenant n ON n.tenant = a.tenant
-WHERE a.expires_at <= $1 AND a.expires_at IS NOT NULL ORDER BY a.expires_at LIMIT $2`;
+const EXPIRED_APPLICATIONS = `SELECT a.application, n.tenant, n.id, a.id FROM vault.application a JOIN vault.tenant n ON n.tenant = a.tenant
+WHERE a.expires_at <= $1 AND a.expires_at IS NOT NULL AND a.application <> ALL ($3::bigint[]) ORDER BY a.expires_at LIMIT $2`;
 
 const PURGED = 'SELECT tenant FROM vault.purge ORDER BY tenant LIMIT 1 FOR UPDATE SKIP LOCKED';
 /** Parameters: tenant, limit. Each returns the number of removed rows. */
@@ -64,6 +65,17 @@ async function purgeTokens({ run }: Transaction): Promise<boolean> {
   }
   await run(END_PURGE, [tenant]);
   return true;
+}
+
+/** Runs `decode`. If the row is damaged, adds it to `left` and returns undefined. */
+function orLeave<T>(left: LeftRows[keyof LeftRows], row: unknown, decode: () => T): T | undefined {
+  const result = decoded(decode);
+  if (result === undefined) left.add(storedNumber(row));
+  return result;
+}
+
+function toEnded([tenant, tenantId, id]: Row) {
+  return { tenant: storedNumber(tenant), tenantId: storedUuid(tenantId), id: storedUuid(id) };
 }
 
 /** The removal of expired records also removes the tokens of removed tenants. */
@@ -102,27 +114,41 @@ export function sweepMethods(
 
     nextExpiry: async (now) => optionalInstant(firstValue(await read(NEXT, [now]))),
 
-    async removeExpired(now, limit, recorder) {
-      const expired = (await readSlow(EXPIRED_TOKENS, [now, limit])).map(([tenantId, ...columns]) => {
-        const token = toTokenRecord(storedUuid(tenantId), columns);
-        return { ...recorder.recordExpiry(token, now), revision: token.revision };
-      });
-      // Begin no removal before all rows are read: nothing would handle its failure after a damaged row.
-      const removals = expired.map(({ tombstone, revision, audit }) => deleteToken(tombstone, revision, audit));
+    async removeExpired(now, limit, recorder, left = noLeftRows()) {
+      const { size } = left.token;
+      const found = await readSlow(EXPIRED_TOKENS, [now, limit, [...left.token]]);
+      const expired = found.map(([row, tenantId, ...columns]) =>
+        orLeave(left.token, row, () => {
+          const token = toTokenRecord(storedUuid(tenantId), columns);
+          return { ...recorder.recordExpiry(token, now), revision: token.revision };
+        }),
+      );
+      const removals = expired
+        .filter((expiry) => expiry !== undefined)
+        .map(({ tombstone, revision, audit }) => deleteToken(tombstone, revision, audit));
       // Another process may change or remove a token meanwhile.
       const removed = (await Promise.all(removals)).filter(Boolean).length;
+      const rest = limit - removed - (left.token.size - size);
       const ended = await change(async (transaction) => {
         let count = 0;
-        for (const row of await transaction.run(EXPIRED_APPLICATIONS, [now, limit - removed])) {
-          const [tenant, tenantId, id] = [storedNumber(row[0]), storedUuid(row[1]), storedUuid(row[2])];
-          const audit = (ids: readonly string[]) => recorder.recordRemoval(tenantId, ids);
+        for (const [row, ...columns] of await transaction.run(EXPIRED_APPLICATIONS, [
+          now,
+          rest,
+          [...left.application],
+        ])) {
+          const ended = orLeave(left.application, row, () => toEnded(columns));
+          if (ended === undefined) continue;
+          const audit = (ids: readonly string[]) => recorder.recordRemoval(ended.tenantId, ids);
           // An earlier turn of this loop may have removed the row as a child of its application.
-          if (await removeApplication(transaction, { tenantId, tenant, id }, audit)) count += 1;
+          if (await removeApplication(transaction, ended, audit)) count += 1;
         }
         return count;
       });
-      await sweepChains();
-      while (await changeTokens(purgeTokens));
+      // The last batch, so that a damaged chain does not keep the others from running.
+      if (ended < rest) {
+        await sweepChains();
+        while (await changeTokens(purgeTokens));
+      }
       return removed + ended;
     },
   } satisfies Partial<Store>;

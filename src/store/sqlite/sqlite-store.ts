@@ -1,8 +1,9 @@
 import type { AuditDraft } from '../../core/audit/ports.ts';
 import type { FileStore } from '../../core/maintenance-ports.ts';
-import type { ExpiryRecorder, Instant } from '../../core/ports.ts';
+import type { ExpiryRecorder, Instant, LeftRows } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { SnapshotReads } from '../../core/scan-ports.ts';
+import { noLeftRows } from '../rows/left-rows.ts';
 import { Undo } from '../rows/undo.ts';
 import type { Residue, Session } from './commit/session.ts';
 import { readHeader } from './file/header-table.ts';
@@ -85,10 +86,11 @@ export function sqliteStore(session: Session): FileStore {
     return changed;
   }
 
-  function sweep(now: Instant, limit: number, expiryRecorder: ExpiryRecorder): number {
-    const removed = changes.removeExpired(now, limit, expiryRecorder);
+  function sweep(now: Instant, limit: number, expiryRecorder: ExpiryRecorder, left: LeftRows = noLeftRows()): number {
+    const { size } = left.token;
+    const removed = changes.removeExpired(now, limit, expiryRecorder, left.token);
     for (const audit of removed) recordRemoval(audit);
-    const ended = applications.removeExpired(now, limit - removed.length);
+    const ended = applications.removeExpired(now, limit - removed.length - (left.token.size - size), left.application);
     for (const { tenant_id, ids } of ended) {
       endApplications(tenant_id, ids, () => expiryRecorder.recordRemoval(tenant_id, ids));
     }

@@ -1,11 +1,12 @@
 import type { ApplicationFilter, Minting } from '../../../core/application-ports.ts';
-import type { ApplicationRecord, Instant, PageOf, PageRequest } from '../../../core/ports.ts';
+import type { ApplicationRecord, Instant, LeftRows, PageOf, PageRequest } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { type ApplicationColumns, applicationColumns } from '../../rows/record-columns.ts';
 import { requireRoom } from '../../rows/require-room.ts';
 import { APPLICATION_TYPE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
+import { leaveDamaged } from './leave-damaged.ts';
 import type { TenantRows } from './tenant-rows.ts';
 import { uuid, uuidKey, uuidText } from './uuid-bytes.ts';
 
@@ -57,10 +58,14 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
   const removeChildren = value<[number, Buffer | null], Buffer>(
     'DELETE FROM application WHERE tenant = +? AND parent_id = +? RETURNING id',
   );
-  const expired = rows<[number, number], { application: number; tenant: number; tenant_id: Buffer; id: Buffer }>(
+  const orLeave = leaveDamaged(connection);
+  const expired = rows<
+    [number, string, number],
+    { application: number; tenant: number; tenant_id: Buffer; id: Buffer }
+  >(
     `SELECT a.application, a.tenant, n.id AS tenant_id, a.id
      FROM application a INDEXED BY application_expiry CROSS JOIN tenant n ON n.tenant = a.tenant
-     WHERE a.expires_at <= ? ORDER BY a.expires_at LIMIT +?`,
+     WHERE a.expires_at <= ? AND a.application NOT IN (SELECT value FROM json_each(?)) ORDER BY a.expires_at LIMIT +?`,
   );
   const removeRow = rows<[number]>('DELETE FROM application WHERE application = +?');
 
@@ -136,14 +141,20 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
       return tenant === undefined ? [] : removeChildren().all(tenant, uuidKey(id)).map(uuidText);
     },
 
-    /** Removes at most `limit` expired applications, earliest expiry first, and their children. */
-    removeExpired(now: Instant, limit: number): readonly RemovedApplications[] {
+    /**
+     * Removes at most `limit` expired applications, earliest expiry first, and their children. Adds damaged rows to
+     * `left` and goes on without them.
+     */
+    removeExpired(now: Instant, limit: number, left: LeftRows['application']): readonly RemovedApplications[] {
       const ended: RemovedApplications[] = [];
-      for (const row of expired().all(now, limit)) {
-        // The row may be gone already: an earlier turn of this loop removes the children of its application.
-        if (removeRow().run(row.application).changes === 0) continue;
-        const ids = [row.id, ...removeChildren().all(row.tenant, row.id)].map(uuidText);
-        ended.push({ tenant_id: uuidText(row.tenant_id), ids });
+      for (const row of expired().all(now, JSON.stringify([...left]), limit)) {
+        const removed = orLeave(left, row.application, () => {
+          // The row may be gone already: an earlier turn of this loop removes the children of its application.
+          if (removeRow().run(row.application).changes === 0) return undefined;
+          const ids = [row.id, ...removeChildren().all(row.tenant, row.id)].map(uuidText);
+          return { tenant_id: uuidText(row.tenant_id), ids };
+        });
+        if (removed !== undefined) ended.push(removed);
       }
       return ended;
     },
