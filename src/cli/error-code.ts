@@ -1,18 +1,25 @@
+import { constants } from 'node:os';
+import { diskHint } from '../contract/faults.ts';
 import { Fault } from '../core/fault.ts';
 
 /** Returns the code of a system error, such as `ENOENT`; `unknown error` for other errors. */
 export function errorCode(error: unknown): string {
+  // Node has no name for this error of the system.
+  if (error instanceof Error && 'errno' in error && error.errno === -constants.errno.EDQUOT) return 'EDQUOT';
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error';
 }
 
 /** Returns whether the system refused a write because the disk or a quota is full. */
 export function isFullDisk(error: unknown): boolean {
   const code = errorCode(error);
-  return code === 'ENOSPC' || code === 'EDQUOT';
+  return code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG';
 }
 
 /** Returns the fault `no_space`, which names the flag and the file, if a full disk caused the error; else undefined. */
 export function noSpaceFor(flag: string, path: string, error: unknown): Fault | undefined {
   if (!isFullDisk(error)) return undefined;
-  return new Fault('no_space', `${flag}: there is no space left for ${path}`, { cause: error });
+  return new Fault('no_space', `${flag}: there is no space left for ${path}`, {
+    hint: diskHint(errorCode(error)),
+    cause: error,
+  });
 }

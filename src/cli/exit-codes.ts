@@ -36,9 +36,15 @@ const STATUSES: readonly (readonly [ExitCode, readonly number[]])[] = [
   [8, [408, 421, 429, 503]],
 ];
 
+/** The exit codes of problems that differ from those of their status. */
+const CODES = { integrity_failure: 9, disk_error: 1, read_only: 1 } as const satisfies Partial<
+  Record<ProblemCode, ExitCode>
+>;
+
 /** Returns the exit code of a reply: 0 for a success, 1 for a status that STATUSES does not list. */
 export function exitCodeOf(status: number, code: string | undefined): ExitCode {
   if (status < 400) return 0;
-  if (code === ('integrity_failure' satisfies ProblemCode)) return 9;
+  const own: Readonly<Record<string, ExitCode>> = CODES;
+  if (code !== undefined && Object.hasOwn(own, code)) return own[code] ?? 1;
   return STATUSES.find(([, statuses]) => statuses.includes(status))?.[0] ?? 1;
 }

@@ -1,6 +1,6 @@
 import { type DecodedProblem, decodeProblem } from '../client/decode-problem.ts';
 import type { Reply } from '../contract/call.ts';
-import { FAULTS } from '../contract/faults.ts';
+import { diskHint, FAULTS } from '../contract/faults.ts';
 import type { ProblemCode } from '../contract/problems.ts';
 import { Fault } from '../core/fault.ts';
 import { memberLines, Problem } from '../core/problem.ts';
@@ -18,7 +18,9 @@ const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
   vault_busy: 'try again',
   write_unsettled: 'check whether the change is stored before you try again',
   too_many_requests: 'try again later',
-  no_space: 'make room on the disk and try again',
+  no_space: FAULTS.no_space.hint,
+  read_only: diskHint('EROFS') ?? '',
+  disk_error: FAULTS.disk_error.hint,
   // Give the same hint as for a damaged file.
   integrity_failure: FAULTS.damaged.hint,
 };
@@ -61,7 +63,10 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   if (error instanceof Error && error.name === 'ExitPromptError') return 130;
   // A full disk for a file that no flag names, such as one in the temporary folder.
   if (isFullDisk(error)) {
-    return reportFailure(new Fault('no_space', 'there is no space left on the disk', { cause: error }), env);
+    return reportFailure(
+      new Fault('no_space', 'there is no space left on the disk', { hint: diskHint(errorCode(error)), cause: error }),
+      env,
+    );
   }
   const code = errorCode(error);
   if (DISK_ERROR.test(code)) {

@@ -1,3 +1,18 @@
+/** The hints for a failed write, by the error code of the system. */
+const DISK_HINTS = {
+  ENOSPC: 'make room on the disk and try again',
+  EDQUOT: 'raise the quota, or remove files, and try again',
+  EFBIG: 'raise the limit of the file size (`ulimit -f`) and try again',
+  EROFS: 'mount the disk for writing; the log of the kernel has the reason',
+  EIO: 'check the disk, then run `vault doctor`',
+} as const;
+
+/** Returns the hint for an error code of the system; undefined for a code without one. */
+export function diskHint(errno: string | undefined): string | undefined {
+  const hints: Readonly<Record<string, string>> = DISK_HINTS;
+  return errno !== undefined && Object.hasOwn(hints, errno) ? hints[errno] : undefined;
+}
+
 interface FaultRow {
   readonly exit: 1 | 2 | 3 | 6 | 7 | 8 | 9 | 10;
   readonly hint?: string;
@@ -34,8 +49,8 @@ export const FAULTS = {
   store_missing: { exit: 2, hint: 'create a vault with `vault init --store URL`' },
   store_outdated: { exit: 2, hint: 'update its tables with `vault migrate --store URL`, as their owner' },
   not_found: { exit: 3 },
-  no_space: { exit: 1, hint: 'make room on the disk and try again' },
-  disk_error: { exit: 1, hint: 'check the disk, then run `vault doctor`' },
+  no_space: { exit: 1, hint: DISK_HINTS.ENOSPC },
+  disk_error: { exit: 1, hint: DISK_HINTS.EIO },
   binding_missing: { exit: 1, hint: 'install again; on musl, also install libstdc++' },
 } as const satisfies Record<string, FaultRow>;
 

@@ -83,6 +83,8 @@ export const PROBLEMS = {
     status: 503,
     detail: 'The connection to the database was lost during the change. The change may or may not be stored.',
   },
+  read_only: { status: 503, detail: "The vault's disk is read-only." },
+  disk_error: { status: 503, detail: "The vault's disk reports an error." },
   no_space: { status: 507, detail: 'There is no space left for the vault.' },
 } as const satisfies Record<string, ProblemRow>;
 

@@ -26,6 +26,7 @@ function describe(error: unknown): object {
   return {
     error: error instanceof Problem ? error.code : error.name,
     ...('code' in root && { code: root.code }),
+    ...('probe' in root && { probe: root.probe }),
     at: frames.slice(0, 4).map((line) => line.trim()),
     ...(process.env['VAULT_DEBUG'] === '1' && { message: root.message }),
   };

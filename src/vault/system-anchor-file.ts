@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
+import { diskHint } from '../contract/faults.ts';
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote } from '../core/maintenance-ports.ts';
 import { putInPlace } from '../paths/put-in-place.ts';
@@ -36,7 +37,10 @@ export function anchorFile(path: string): AnchorNote {
         await rm(temporary, { force: true });
         if (cause instanceof Fault) throw cause;
         if (NO_SPACE_CODES.has(errorCode(cause) ?? '')) {
-          throw new Fault('no_space', `there is no space left for the anchor ${path}`, { cause });
+          throw new Fault('no_space', `there is no space left for the anchor ${path}`, {
+            hint: diskHint(errorCode(cause)),
+            cause,
+          });
         }
         throw new Fault('file_unwritable', `the anchor ${path} cannot be written`, { cause, hint: HINT });
       }

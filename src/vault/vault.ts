@@ -30,6 +30,7 @@ import { MACHINE, systemClock, type Times } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
 import type { WriteRelay } from './write-relay.ts';
+import { watchWrites } from './write-watch.ts';
 
 /** The maximum number of expired records that a store removes at once. It holds them in memory. */
 const EXPIRED_BATCH = 100;
@@ -54,7 +55,7 @@ export interface Vault {
   take: NonNullable<Client['take']>;
   /**
    * Loads the code of all operations and pings the file. Rejects with the problem that keeps the vault from answering
-   * calls.
+   * calls, and while writes fail.
    */
   ready(): Promise<void>;
   /** Resolves to sentences about problems that do not keep the vault from answering calls. */
@@ -308,8 +309,9 @@ function createWorld({
 
 /** Creates a vault from any store and keyring. */
 export function composeVault(parts: VaultParts): Vault {
-  const { file, isFile, store, keyring, meter } = parts;
-  const world = createWorld(parts);
+  const { file, isFile, keyring, meter } = parts;
+  const { store, assertWritable } = watchWrites(parts.store, () => world.clock.now());
+  const world = createWorld({ ...parts, store });
   const expiryRecorder = createExpiryRecorder(world);
   store.useChainRecorder(createChainRecorder(world.audit));
   // The file does not store the times of a clock other than the default.
@@ -343,6 +345,7 @@ export function composeVault(parts: VaultParts): Vault {
     take: (call, answered) => take(call, answered),
     ready: async () => {
       const [{ createTurns }] = await Promise.all([import('../core/turns.ts'), store.ping(), loadOperations()]);
+      assertWritable();
       take = createTurns(path, world);
     },
     notices: async () => [

@@ -20,6 +20,8 @@ export interface DaemonOptions {
   /** The path of the ready file. It is outside the vault's folder, which may be out of space. */
   readonly readyFile: string;
   readonly flags?: readonly string[];
+  /** Default: the daemon writes no log. */
+  readonly logFile?: string;
   /** A command that runs the daemon, such as a recorder or a limiter. The daemon's command line is appended. */
   readonly wrapper?: readonly string[];
   /** The path of another product build. Default: the build of this checkout. */
@@ -38,12 +40,14 @@ export interface DaemonProcess {
 export async function startDaemon({
   file,
   readyFile,
+  logFile,
   flags = [],
   wrapper = [],
   bin = VAULT_BIN,
 }: DaemonOptions): Promise<DaemonProcess> {
   rmSync(readyFile, { force: true });
-  const serve = ['serve', '--file', file, '--port', '0', '--ready-file', readyFile, '--log', 'false', ...flags];
+  const log = logFile === undefined ? ['--log', 'false'] : ['--log-file', logFile];
+  const serve = ['serve', '--file', file, '--port', '0', '--ready-file', readyFile, ...log, ...flags];
   const [program = '', ...args] = [...wrapper, process.execPath, bin, ...serve];
   const child = spawn(program, args, { env: ENVIRONMENT, stdio: ['ignore', 'ignore', 'pipe'] });
   let told = '';

@@ -11,8 +11,8 @@ import type {
 } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import type { ScanPosition, SnapshotReads } from '../../src/core/scan-ports.ts';
-import { requireRoom } from '../../src/store/rows/require-room.ts';
 import { noLeftRows } from '../../src/store/rows/left-rows.ts';
+import { requireRoom } from '../../src/store/rows/require-room.ts';
 import { decoded } from '../../src/store/rows/stored-value.ts';
 import { bytesKey, matchesToken } from './matches-token.ts';
 import { blindsOf, MemoryState, memoryMaintenance, replyKey } from './memory-maintenance.ts';

@@ -54,6 +54,8 @@ const EXIT_OF_PROBLEM: Readonly<Record<ProblemCode, number>> = {
   vault_stopping: 8,
   vault_moved: 8,
   write_unsettled: 8,
+  read_only: 1,
+  disk_error: 1,
   no_space: 1,
 };
 

@@ -2,8 +2,8 @@ import { readdirSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, expect, it, onTestFinished } from 'vitest';
 import { type Connection, loadDriver } from '../../src/store/sqlite/file/driver.ts';
-import { toOpenFault } from '../../src/store/sqlite/file/lock-probe.ts';
 import { placeFile } from '../../src/store/sqlite/file/place-file.ts';
+import { fileFaultOf } from '../../src/store/sqlite/file/probe-disk.ts';
 import { BusyError } from '../../src/store/sqlite/file/sqlite-error.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -25,7 +25,7 @@ it('names a file system without locks, and leaves no file', async () => {
   const folder = temporaryFolder(onTestFinished);
   const file = path.join(folder, 'v.db');
   takeLocksAway();
-  expect(await toOpenFault(file, new BusyError('database is locked'))).toMatchObject({
+  expect(await fileFaultOf(file, new BusyError('database is locked'))).toMatchObject({
     code: 'file_unsafe',
     message: `the file system of ${file} grants no locks (ENOLCK)`,
   });
@@ -36,7 +36,7 @@ it('names a file system without locks, and leaves no file', async () => {
 
 it('control: with locks, the file is locked by another process', async () => {
   const folder = temporaryFolder(onTestFinished);
-  const fault = await toOpenFault(path.join(folder, 'v.db'), new BusyError('database is locked'));
+  const fault = await fileFaultOf(path.join(folder, 'v.db'), new BusyError('database is locked'));
   expect(fault).toMatchObject({ code: 'locked_by_other' });
   expect(readdirSync(folder)).toEqual([]);
 });

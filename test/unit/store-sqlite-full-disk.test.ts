@@ -14,9 +14,9 @@ const withCode = (code: string) => Object.assign(new Error('as it was said'), { 
 /** An error of SQLite, its fault while a vault opens, and its problem while the vault is used. */
 const ERRORS = [
   ['SQLITE_FULL', 'no_space', 'no_space'],
-  ['SQLITE_IOERR_WRITE', 'no_space', 'no_space'],
-  ['SQLITE_IOERR_SHMSIZE', 'no_space', 'no_space'],
-  ['SQLITE_IOERR_READ', 'damaged', undefined],
+  ['SQLITE_IOERR_WRITE', 'disk_error', 'disk_error'],
+  ['SQLITE_IOERR_FSYNC', 'disk_error', 'disk_error'],
+  ['SQLITE_IOERR_READ', 'disk_error', 'disk_error'],
   ['SQLITE_IOERR_SHORT_READ', 'damaged', 'integrity_failure'],
   ['SQLITE_CORRUPT_INDEX', 'damaged', 'integrity_failure'],
   ['SQLITE_NOTADB', 'not_a_vault', 'integrity_failure'],
@@ -35,6 +35,29 @@ describe('a full disk and damage are distinct', () => {
     const using = toProblem(error);
     expect(using instanceof Problem ? using.code : undefined).toBe(problem);
     if (problem === undefined) expect(using).toBe(error);
+  });
+
+  it.each([
+    ['ENOSPC', 'no_space', 'no_space', /make room/],
+    ['EDQUOT', 'no_space', 'no_space', /quota/],
+    ['EFBIG', 'no_space', 'no_space', /ulimit -f/],
+    ['EROFS', 'disk_error', 'read_only', /for writing/],
+    ['EIO', 'disk_error', 'disk_error', /check the disk/],
+    ['EPERM', 'disk_error', 'disk_error', /check the disk/],
+    ['passed', 'disk_error', 'disk_error', /check the disk/],
+  ] as const)('a failed write whose probe meets %s: the fault %s, the problem %s', (probe, fault, problem, hint) => {
+    const error = withCode('SQLITE_IOERR_WRITE');
+    const opening = toFileFault('v.db', error, probe);
+    expect(opening).toMatchObject({ code: fault, hint: expect.stringMatching(hint) });
+    expect(toProblem(error, probe)).toMatchObject({ code: problem, cause: { code: 'SQLITE_IOERR_WRITE', probe } });
+  });
+
+  it.each([
+    ['EIO', 'disk_error'],
+    ['EROFS', 'read_only'],
+    ['ENOSPC', 'no_space'],
+  ])('the path of the file is checked on a disk with %s', (code, problem) => {
+    expect(toProblem(withCode(code))).toMatchObject({ code: problem });
   });
 
   it('any other error is unchanged', () => {

@@ -5,7 +5,7 @@ import path from 'node:path';
 import type { ConnectionOptions } from 'node:tls';
 import { Fault } from '../../core/fault.ts';
 import { isOpenToOthers } from '../../core/open-to-others.ts';
-import { toPgError, treatmentOf } from './pg-error.ts';
+import { type PgError, toPgError, treatmentOf } from './pg-error.ts';
 import { answerOnlyScram } from './scram-only.ts';
 import { PATH_COLUMNS, PATH_OPTION, requireSearchPath } from './search-path.ts';
 import { type SqlClient, sqlClient } from './sql-client.ts';
@@ -43,6 +43,7 @@ export interface ConnectOptions {
  */
 export async function connectStore(store: StoreUrl, options: ConnectOptions): Promise<SqlClient> {
   const reasons: string[] = [];
+  let last: PgError | undefined;
   for (const host of store.hosts) {
     let client: SqlClient | undefined;
     try {
@@ -59,10 +60,11 @@ export async function connectStore(store: StoreUrl, options: ConnectOptions): Pr
       if (fault !== 'store_unreachable') {
         throw new Fault(fault, `${store.shown} cannot be used: ${hostText(host)} failed with ${cause.code}`, { cause });
       }
+      last = cause;
       reasons.push(`${hostText(host)}: ${cause.code}`);
     }
   }
-  throw new Fault('store_unreachable', `no server of ${store.shown} accepts writes`, { details: reasons });
+  throw new Fault('store_unreachable', `no server of ${store.shown} accepts writes`, { details: reasons, cause: last });
 }
 
 /**

@@ -39,6 +39,8 @@ export interface Treatment {
   readonly problem: ProblemCode;
   /** The fault of a command that cannot connect. */
   readonly fault: FaultCode;
+  /** Replaces the detail of the problem. */
+  readonly detail?: string;
 }
 
 const INSECURE: Treatment = { reaction: 'fail', problem: 'vault_busy', fault: 'store_insecure' };
@@ -54,7 +56,8 @@ const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^(ERR_TLS_|ERR_SSL_|ERR_OSSL_|EPROTO$|CERT_|SELF_SIGNED_|DEPTH_ZERO_|UNABLE_TO_|HOSTNAME_)/, INSECURE],
   // Connections: 25P03, 25P04 and 57P05 are timeouts that end the session.
   [/^(E[A-Z_]+|LOST|08...|57P0[1235]|25P0[34])$/, LOST],
-  [/^(53300|40...|55P03|57014)$/, BUSY],
+  [/^53300$/, { ...BUSY, detail: 'The database accepts no more connections; try again.' }],
+  [/^(40...|55P03|57014)$/, BUSY],
   [/^(53200|53400)$/, { ...BUSY, reaction: 'fail' }],
   [/^25006$/, { ...BUSY, reaction: 'new_hosts' }],
   [/^53100$/, { reaction: 'fail', problem: 'no_space', fault: 'no_space' }],
@@ -77,7 +80,7 @@ export function treatmentOf({ code, table }: PgError, use: 'read' | 'write'): Tr
 
 /** Returns the problem for the caller, after `reaction` has failed. */
 export function toProblem(error: PgError, use: 'read' | 'write'): Problem {
-  const { problem } = treatmentOf(error, use);
+  const { problem, detail } = treatmentOf(error, use);
   const isTemporary = problem === 'vault_busy' || problem === 'no_space';
-  return new Problem(problem, { cause: error, ...(isTemporary && { retryAfter: 1 }) });
+  return new Problem(problem, { cause: error, ...(isTemporary && { retryAfter: 1 }), ...(detail && { detail }) });
 }

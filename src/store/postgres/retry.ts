@@ -25,7 +25,10 @@ export function reactionTo(error: unknown, use: 'read' | 'write'): Treatment['re
 /** Returns the error for the caller. */
 export function finalError(error: unknown, use: 'read' | 'write'): unknown {
   if (error instanceof PgError) return toProblem(error, use);
-  return error instanceof Fault ? new Problem('vault_busy', { cause: error, retryAfter: 1 }) : error;
+  if (!(error instanceof Fault)) return error;
+  const { cause } = error;
+  const isRefused = cause instanceof PgError && treatmentOf(cause, use).problem === 'vault_busy';
+  return isRefused ? toProblem(cause, use) : new Problem('vault_busy', { cause: error, retryAfter: 1 });
 }
 
 export function stopping(): Problem {

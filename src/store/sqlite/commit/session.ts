@@ -4,8 +4,9 @@ import { Problem } from '../../../core/problem.ts';
 import { Undo } from '../../rows/undo.ts';
 import type { PathWatch } from '../file/check-file.ts';
 import { type Connection, statements } from '../file/driver.ts';
+import { probeDisk } from '../file/probe-disk.ts';
 import { FILE_ROW, hasSchema, SCHEMA } from '../file/schema.ts';
-import { BusyError, toProblem } from '../file/sqlite-error.ts';
+import { BusyError, isFailedWrite, type Probe, toProblem } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { GroupCommit, nextTurn } from './group-commit.ts';
@@ -35,6 +36,7 @@ export class Session {
   readonly #checkpointer: Checkpointer;
   readonly #statements;
   #closing: Promise<void> | undefined;
+  #probing: Promise<Probe> | undefined;
   /**
    * Counts this connection's own changes to tenants, applications and keys. `data_version` only shows changes by other
    * connections.
@@ -165,7 +167,7 @@ export class Session {
       return result;
     } catch (error) {
       if (error instanceof Undo) return error.result;
-      const problem = toProblem(error);
+      const problem = await this.#problemOf(error);
       if (problem instanceof Problem && problem.code === 'no_space' && this.#closing === undefined) {
         this.#checkpointer.afterNoSpace();
       }
@@ -256,7 +258,7 @@ export class Session {
       return true;
     } catch (error) {
       if (error instanceof BusyError) return false;
-      throw toProblem(error);
+      throw await this.#problemOf(error);
     }
   }
 
@@ -275,7 +277,7 @@ export class Session {
 
   async #readAgain<T>(query: () => T, error: unknown): Promise<T> {
     this.#endTransaction();
-    const problem = toProblem(error);
+    const problem = await this.#problemOf(error);
     if (!(problem instanceof Problem) || problem.code !== 'vault_busy') throw problem;
     try {
       return await retryBusy(() => {
@@ -283,8 +285,17 @@ export class Session {
         return this.#onSnapshot(query);
       }, this.#busyDeadlineMs);
     } catch (again) {
-      throw toProblem(again);
+      throw await this.#problemOf(again);
     }
+  }
+
+  /** Resolves to the problem for an error. Probes the disk after a failed write, once for all callers at a time. */
+  async #problemOf(error: unknown): Promise<unknown> {
+    if (!isFailedWrite(error)) return toProblem(error);
+    this.#probing ??= probeDisk(this.connection.name).finally(() => {
+      this.#probing = undefined;
+    });
+    return toProblem(error, await this.#probing);
   }
 
   #beginRead(): void {

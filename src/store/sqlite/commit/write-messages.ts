@@ -1,6 +1,6 @@
 import type { ProblemCode } from '../../../contract/problems.ts';
 import { Problem } from '../../../core/problem.ts';
-import { errorCode } from '../file/sqlite-error.ts';
+import { errorCode, probeOf } from '../file/sqlite-error.ts';
 
 /**
  * A message from the thread that answers calls to the thread that writes. It contains all calls of one turn of the
@@ -98,19 +98,19 @@ export type Outcome = { readonly result: unknown } | Failure;
 interface Failure {
   readonly problem: ProblemCode | undefined;
   readonly retryAfter: number | undefined;
-  readonly cause: Readonly<Record<'name' | 'message', string> & Record<'stack' | 'code', string | undefined>>;
+  readonly cause: Readonly<Record<'name' | 'message', string> & Record<'stack' | 'code' | 'probe', string | undefined>>;
 }
 
 export function failureOf(error: unknown): Failure {
   const problem = error instanceof Problem ? error : undefined;
   const root = problem?.cause instanceof Error ? problem.cause : error;
   const { name, message, stack } = root instanceof Error ? root : new Error(String(root));
-  const cause = { name, message, stack, code: errorCode(root) };
+  const cause = { name, message, stack, code: errorCode(root), probe: probeOf(root) };
   return { problem: problem?.code, retryAfter: problem?.retryAfter, cause };
 }
 
-export function errorOf({ problem, retryAfter, cause: { name, message, stack, code } }: Failure): Error {
-  const cause = Object.assign(new Error(message), { name, stack }, code && { code });
+export function errorOf({ problem, retryAfter, cause: { name, message, stack, code, probe } }: Failure): Error {
+  const cause = Object.assign(new Error(message), { name, stack }, code && { code }, probe && { probe });
   return problem === undefined
     ? cause
     : new Problem(problem, { cause, ...(retryAfter !== undefined && { retryAfter }) });

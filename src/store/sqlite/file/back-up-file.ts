@@ -5,9 +5,9 @@ import { Fault } from '../../../core/fault.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { setPragmas, withConnection } from './connect.ts';
 import type { Connection } from './driver.ts';
-import { toOpenFault } from './lock-probe.ts';
 import { type Placing, placeFile } from './place-file.ts';
-import { sqliteCode, toFileFault } from './sqlite-error.ts';
+import { fileFaultOf } from './probe-disk.ts';
+import { sqliteCode } from './sqlite-error.ts';
 
 /** Matches the errors of the file that is read: damage and locks. All other errors concern the file that is written. */
 const OF_THE_SOURCE = /^SQLITE_(CORRUPT|NOTADB|BUSY|IOERR_READ|IOERR_SHORT_READ)/;
@@ -34,7 +34,7 @@ export async function copyInto(connection: Connection, building: string): Promis
   try {
     await retryBusy(() => connection.prepare<[string]>('VACUUM INTO ?').run(building));
   } catch (error) {
-    throw OF_THE_SOURCE.test(sqliteCode(error) ?? '') ? toFileFault(connection.name, error) : error;
+    throw OF_THE_SOURCE.test(sqliteCode(error) ?? '') ? await fileFaultOf(connection.name, error) : error;
   }
 }
 
@@ -47,7 +47,7 @@ export async function backUpVaultFile(
 ): Promise<void> {
   await withConnection(resolve(file), async (connection) => {
     await retryBusy(() => setPragmas(connection)).catch(async (error: unknown) => {
-      throw await toOpenFault(file, error);
+      throw await fileFaultOf(file, error);
     });
     await backUpFile(connection, target, verify, placing);
   });

@@ -10,7 +10,7 @@ import { withConnection } from './connect.ts';
 import { COMPANIONS } from './file-names.ts';
 import { readHeader } from './header-table.ts';
 import { removeDrafts } from './place-file.ts';
-import { toFileFault } from './sqlite-error.ts';
+import { fileFaultOf } from './probe-disk.ts';
 
 /** Matches the name of a backup, which contains its time in UTC. The names sort by time. */
 const BACKUP = /^vault-\d{8}T\d{6}Z\.db$/;
@@ -54,8 +54,8 @@ export async function backUpIntoFolder(
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
     throw new Fault('usage', `${folder} is not a folder`, { hint: 'name an existing folder for the backups' });
   }
-  const vaultId = await readVaultId(resolve(file)).catch((error: unknown) => {
-    throw toFileFault(file, error);
+  const vaultId = await readVaultId(resolve(file)).catch(async (error: unknown) => {
+    throw await fileFaultOf(file, error);
   });
   if (vaultId === undefined) throw new Fault('damaged', `${file} has no header`);
   await removeDrafts(folder, { label: vaultId, minAgeMs: DRAFT_AGE_MS });

@@ -9,7 +9,8 @@ import { connect, withConnection } from './connect.ts';
 import { type Connection, loadDriver, selectNumber } from './driver.ts';
 import { assertSameFile } from './open-vault-file.ts';
 import { placeFile, removeDrafts, syncFolder } from './place-file.ts';
-import { BusyError, isBusy, toFileFault } from './sqlite-error.ts';
+import { fileFaultOf } from './probe-disk.ts';
+import { BusyError, isBusy } from './sqlite-error.ts';
 
 const LABEL = 'compact';
 
@@ -79,7 +80,7 @@ export async function openAlone(file: string): Promise<OpenedAlone> {
     return { path, found, connection };
   } catch (error) {
     connection.close();
-    throw toFileFault(path, error);
+    throw await fileFaultOf(path, error);
   }
 }
 

@@ -7,9 +7,9 @@ import { auditRows } from '../tables/audit-rows.ts';
 import { TABLES_OF_TOKENS, TENANT } from '../tables/tenant-rows.ts';
 import { uuidText } from '../tables/uuid-bytes.ts';
 import { type Connection, selectNumber } from './driver.ts';
+import { fileFaultOf } from './probe-disk.ts';
 import { SNAPSHOT_APPLICATION_ID, SNAPSHOT_SCHEMA } from './save-snapshot.ts';
 import { FORMAT, hasSchema } from './schema.ts';
-import { toFileFault } from './sqlite-error.ts';
 
 /**
  * The tables whose rows a load replaces, children last. Rows of `tenant` stay, since a tenant's number never changes.
@@ -88,7 +88,7 @@ async function withAttached<T>(connection: Connection, path: string, work: () =>
       connection.exec('DETACH snapshot');
     }
   } catch (error) {
-    const fault = toFileFault(path, error);
+    const fault = await fileFaultOf(path, error);
     if (!(fault instanceof Fault) || fault.code !== 'not_a_vault') throw fault;
     // A snapshot was written as a database, so it is damaged if SQLite does not recognize it.
     throw new Fault('damaged', `${path} is damaged`, { cause: error });

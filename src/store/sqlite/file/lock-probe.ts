@@ -4,12 +4,7 @@ import { dirname, join } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
 import { withConnection } from './connect.ts';
 import { COMPANIONS, draftOf } from './file-names.ts';
-import { isBusy, toFileFault } from './sqlite-error.ts';
-
-/** Resolves to the fault for an error of SQLite on the vault `file`; resolves to any other error unchanged. */
-export async function toOpenFault(file: string, error: unknown): Promise<unknown> {
-  return toFileFault(file, await withoutLocks(file, error));
-}
+import { isBusy } from './sqlite-error.ts';
 
 /**
  * Resolves to the fault `file_unsafe` if the file system of `file` grants no locks; otherwise to `error`. SQLite reports

@@ -10,7 +10,7 @@ import { checkFile, identityOf, PathWatch } from './check-file.ts';
 import { connect, setPragmas, withConnection } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
 import { readHeader } from './header-table.ts';
-import { toOpenFault } from './lock-probe.ts';
+import { fileFaultOf } from './probe-disk.ts';
 import { APPLICATION_ID, CURRENT_LAYOUT, hasSchema, type Layout } from './schema.ts';
 import { sqliteCode } from './sqlite-error.ts';
 
@@ -43,7 +43,7 @@ export async function openVaultFile(path: string, options: OpenOptions = {}): Pr
     } catch (error) {
       // `vault compact` may have replaced the file. The next opening checks the new one.
       if (openings < MAX_OPENINGS && isReplaced(error)) continue;
-      throw await toOpenFault(file, error);
+      throw await fileFaultOf(file, error);
     }
   }
 }
@@ -70,7 +70,7 @@ export async function readFormat(path: string, options: OpenOptions = {}): Promi
       retryBusy(() => identify(connection, file, layout), busyDeadlineMs),
     );
   } catch (error) {
-    throw await toOpenFault(file, error);
+    throw await fileFaultOf(file, error);
   }
 }
 

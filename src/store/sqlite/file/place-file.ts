@@ -2,13 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { constants, existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
+import { diskHint } from '../../../contract/faults.ts';
 import { Fault } from '../../../core/fault.ts';
 import { putInPlace } from '../../../paths/put-in-place.ts';
 import { assertReplaceable } from '../../../paths/replaceable.ts';
 import { COMPANIONS, draftOf } from './file-names.ts';
 import { withoutLocks } from './lock-probe.ts';
 import { isMountPoint, MOUNT_HINT } from './mount-points.ts';
-import { errorCode, NO_SPACE_CODES } from './sqlite-error.ts';
+import { probeDisk } from './probe-disk.ts';
+import { errorCode, isFailedWrite, NO_SPACE_CODES, type Probe } from './sqlite-error.ts';
 
 export interface Placing {
   /** Whether to replace an existing file. By default, it is an error. */
@@ -59,7 +61,8 @@ export async function placeFile(
     } else await putInPlace(building, target, replace ? 'replace' : 'new');
     await syncFolder(folder);
   } catch (error) {
-    throw toFault(target, await withoutLocks(target, error));
+    const probe = isFailedWrite(error) ? await probeDisk(target) : undefined;
+    throw toFault(target, await withoutLocks(target, error), probe);
   } finally {
     for (const part of parts) await rm(part, { force: true });
     process.off('exit', removeAll);
@@ -143,12 +146,18 @@ async function sync(path: string, flags: number): Promise<void> {
   }
 }
 
-function toFault(target: string, error: unknown): unknown {
+function toFault(target: string, error: unknown, probe?: Probe): unknown {
   if (error instanceof Fault) return error;
   const code = errorCode(error) ?? '';
   if (code === 'EEXIST') return new Fault('file_exists', `${target} exists`, { cause: error });
-  if (NO_SPACE_CODES.has(code)) {
-    return new Fault('no_space', `there is no space left for ${target}`, { cause: error });
+  if (NO_SPACE_CODES.has(probe ?? code)) {
+    return new Fault('no_space', `there is no space left for ${target}`, {
+      hint: diskHint(probe ?? code),
+      cause: error,
+    });
+  }
+  if (probe !== undefined) {
+    return new Fault('disk_error', `${target} cannot be written`, { hint: diskHint(probe), cause: error });
   }
   // Only Windows reports this for a file that another process has open.
   if (code === 'EBUSY' && process.platform !== 'win32') return isMounted(target, error);

@@ -1,10 +1,13 @@
-import type { FaultCode } from '../../../contract/faults.ts';
+import { constants } from 'node:os';
+import { diskHint, type FaultCode } from '../../../contract/faults.ts';
 import type { ProblemCode } from '../../../contract/problems.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 
 /** Returns the error code of the system, Node or SQLite (`ENOENT`), if there is one. */
 export function errorCode(error: unknown): string | undefined {
+  // Node has no name for this error of the system.
+  if (error instanceof Error && 'errno' in error && error.errno === -constants.errno.EDQUOT) return 'EDQUOT';
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
 }
 
@@ -25,17 +28,48 @@ export class BusyError extends Error {
   readonly code = 'SQLITE_BUSY';
 }
 
-/**
- * The error codes of a full disk, from SQLite and the system. SQLite reports an exceeded quota or a full shared-memory
- * file as a failed write.
- */
-export const NO_SPACE_CODES: ReadonlySet<string> = new Set([
-  'SQLITE_FULL',
-  'SQLITE_IOERR_WRITE',
-  'SQLITE_IOERR_SHMSIZE',
-  'ENOSPC',
-  'EDQUOT',
-]);
+/** The error codes of a full disk, an exceeded quota and a reached limit of the file size. */
+export const NO_SPACE_CODES: ReadonlySet<string> = new Set(['SQLITE_FULL', 'ENOSPC', 'EDQUOT', 'EFBIG']);
+
+/** The result codes of a failed write. SQLite does not report the error of the system behind them. */
+const WRITE_ERRORS: ReadonlySet<string> = new Set(
+  ['WRITE', 'FSYNC', 'DIR_FSYNC', 'TRUNCATE', 'DELETE', 'CLOSE', 'SHMOPEN', 'SHMSIZE', 'SHMMAP'].map(
+    (name) => `SQLITE_IOERR_${name}`,
+  ),
+);
+
+/** Returns whether an error is a failed write whose cause a probe of the disk must find. */
+export function isFailedWrite(error: unknown): boolean {
+  return WRITE_ERRORS.has(sqliteCode(error) ?? '');
+}
+
+/** The error code of the system that a probe of the disk met; `passed` without one. */
+export type Probe = string;
+
+/** Returns the result of the probe after a failed write. */
+export function probeOf(error: unknown): Probe | undefined {
+  return error instanceof Error && 'probe' in error && typeof error.probe === 'string' ? error.probe : undefined;
+}
+
+/** The problems by the system's error code. Those of `toProblem` are for a probe, or for the check of the path. */
+const PROBLEM_BY_ERRNO: Readonly<Record<string, ProblemCode | undefined>> = {
+  ENOSPC: 'no_space',
+  EDQUOT: 'no_space',
+  EFBIG: 'no_space',
+  EROFS: 'read_only',
+  EIO: 'disk_error',
+  ENXIO: 'disk_error',
+  ENODEV: 'disk_error',
+};
+
+/** Returns the problem of a failing disk, or undefined for another error. Keeps the probe in the error, for the log. */
+function diskProblem(error: unknown, probe: Probe | undefined): Problem | undefined {
+  const code = errorCode(error) ?? '';
+  const isDisk = code.startsWith('SQLITE_IOERR') || PROBLEM_BY_ERRNO[code] !== undefined;
+  if (!isDisk) return undefined;
+  const cause = probe === undefined ? error : Object.assign(error as Error, { probe });
+  return new Problem(PROBLEM_BY_ERRNO[probe ?? code] ?? 'disk_error', { cause, retryAfter: 1 });
+}
 
 /** The problems by result code, or by the first two words of one. */
 const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode | undefined>> = {
@@ -57,27 +91,34 @@ const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode | undefined>> = {
   SQLITE_CANTOPEN: 'vault_moved',
 };
 
-/** Returns the problem for an error of SQLite; returns any other error unchanged. */
-export function toProblem(error: unknown): unknown {
+/**
+ * Returns the problem for an error of SQLite or the disk; returns any other error unchanged. `probe` is the result for a
+ * failed write.
+ */
+export function toProblem(error: unknown, probe?: Probe): unknown {
   if (isBusy(error)) return vaultBusy(error);
   const code = sqliteCode(error);
-  if (code === undefined) return error;
+  if (code === undefined) return diskProblem(error, probe) ?? error;
   if (NO_SPACE_CODES.has(code)) return new Problem('no_space', { cause: error, retryAfter: 1 });
   const primary = code.split('_', 2).join('_');
   const problem = Object.hasOwn(PROBLEM_BY_CODE, code) ? PROBLEM_BY_CODE[code] : PROBLEM_BY_CODE[primary];
   if (problem === 'vault_moved') return new Problem(problem, { cause: error, retryAfter: 1 });
-  return problem === undefined ? error : new Problem(problem, { cause: error });
+  if (problem === undefined) return diskProblem(error, probe) ?? error;
+  return new Problem(problem, { cause: error });
 }
 
 export function vaultBusy(cause: unknown): Problem {
   return new Problem('vault_busy', { cause, retryAfter: 1 });
 }
 
-/** The faults and their messages, by the first two words of the result code. */
+/** The faults and their messages, by the result code or its first two words. */
 const FAULT_BY_CODE: Readonly<Record<string, readonly [FaultCode, string]>> = {
   SQLITE_NOTADB: ['not_a_vault', 'is not a vault'],
   SQLITE_CORRUPT: ['damaged', 'is damaged'],
-  SQLITE_IOERR: ['damaged', 'cannot be read completely'],
+  SQLITE_IOERR: ['disk_error', 'cannot be read or written: its disk reports an error'],
+  SQLITE_IOERR_SHORT_READ: ['damaged', 'cannot be read completely'],
+  SQLITE_IOERR_CORRUPTFS: ['damaged', 'is damaged'],
+  SQLITE_IOERR_DATA: ['damaged', 'is damaged'],
   SQLITE_ERROR: ['damaged', 'is damaged'],
   SQLITE_BUSY: ['locked_by_other', 'is locked by another process'],
   SQLITE_CANTOPEN: ['file_unwritable', 'cannot be opened for writing'],
@@ -85,15 +126,22 @@ const FAULT_BY_CODE: Readonly<Record<string, readonly [FaultCode, string]>> = {
   SQLITE_PERM: ['file_unwritable', 'cannot be opened for writing'],
 };
 
-/** Returns the fault for an error of SQLite on the vault `file`; returns any other error unchanged. */
-export function toFileFault(file: string, error: unknown): unknown {
+/**
+ * Returns the fault for an error of SQLite on the vault `file`; returns any other error unchanged. `probe` is the result
+ * for a failed write.
+ */
+export function toFileFault(file: string, error: unknown, probe?: Probe): unknown {
   const code = sqliteCode(error) ?? '';
+  const hint = diskHint(probe);
   // Opening a vault creates its log and shared memory, so a full disk is not damage.
-  if (NO_SPACE_CODES.has(code)) return new Fault('no_space', `${file} has no space left beside it`, { cause: error });
+  if (NO_SPACE_CODES.has(probe ?? code)) {
+    return new Fault('no_space', `${file} has no space left beside it`, { hint, cause: error });
+  }
+  if (probe === 'EROFS') return new Fault('disk_error', `${file} is on a read-only disk`, { hint, cause: error });
   if (code === 'SQLITE_READONLY_DBMOVED') {
     return new Fault('locked_by_other', `${file} was replaced by another process`, { hint: 'try again', cause: error });
   }
   const primary = code.split('_', 2).join('_');
-  const row = Object.hasOwn(FAULT_BY_CODE, primary) ? FAULT_BY_CODE[primary] : undefined;
+  const row = Object.hasOwn(FAULT_BY_CODE, code) ? FAULT_BY_CODE[code] : FAULT_BY_CODE[primary];
   return row === undefined ? error : new Fault(row[0], `${file} ${row[1]}`, { cause: error });
 }
