@@ -36,9 +36,9 @@ export function watchWrites(store: Store, now: () => Instant) {
   let failing: { readonly since: Instant; readonly code: ProblemCode } | undefined;
 
   function watched(name: (typeof WRITES)[number]) {
-    const write = store[name] as (...values: readonly unknown[]) => Promise<unknown>;
     return async (...values: readonly unknown[]) => {
       try {
+        const write = store[name] as (...values: readonly unknown[]) => Promise<unknown>;
         const result = await write(...values);
         failing = undefined;
         return result;
@@ -52,7 +52,11 @@ export function watchWrites(store: Store, now: () => Instant) {
   }
 
   return {
-    store: { ...store, ...Object.fromEntries(WRITES.map((name) => [name, watched(name)])) } as Store,
+    // Inherits the other methods.
+    store: Object.assign(
+      Object.create(store),
+      Object.fromEntries(WRITES.map((name) => [name, watched(name)])),
+    ) as Store,
     /** Throws the last problem with the time of the first failure, for `/readyz`. */
     assertWritable(): void {
       if (failing === undefined) return;

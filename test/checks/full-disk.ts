@@ -17,6 +17,7 @@ const MAX_RECOVERY_MS = 5_000;
 const PROBLEM = 'urn:token-vault:problem:no_space';
 const HINT = 'hint: make room on the disk and try again\n';
 const TOLD = `vault: There is no space left for the vault.\n${HINT}`;
+const LIMIT_HINT = 'hint: raise the limit of the file size (`ulimit -f`) and try again\n';
 const COMPANION = /-(wal|shm)$/;
 
 interface Answer {
@@ -126,13 +127,14 @@ function createUse({ file, everything }: VaultFile, disk: SmallDisk, random: () 
     async expectNothingFits(): Promise<void> {
       const folder = dirname(file);
       const before = readdirSync(folder).filter((name) => !COMPANION.test(name));
-      const told = `vault: ${file} has no space left beside it\n${HINT}`;
+      const hint = disk.way === 'tmpfs' ? HINT : LIMIT_HINT;
+      const told = `vault: ${file} has no space left beside it\n${hint}`;
       for (const words of [['tokens', 'get', anyId()], ['tokens', 'list'], ['doctor'], ['keys', 'status']]) {
         await expectCli([...words, '--file', file], 1, told);
       }
       const copy = join(folder, 'copy.db');
       await expectCli(['backup', copy, '--file', file], 1);
-      const made = `vault: there is no space left for ${copy}\n${HINT}`;
+      const made = `vault: there is no space left for ${copy}\n${hint}`;
       await expectCli(['init', '--file', copy, '--key-file', `${file}.key`], 1, made);
       // The file size limit is larger than a key.
       if (disk.way === 'tmpfs') {

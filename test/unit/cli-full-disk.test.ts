@@ -76,6 +76,6 @@ it('reports a full disk without the text of the system error when no flag names 
   const told = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   expect(reportFailure(refusal('EDQUOT'), {})).toBe(1);
   expect(told.mock.calls.map(([text]) => text).join('')).toBe(
-    'vault: there is no space left on the disk\nhint: make room on the disk and try again\n',
+    'vault: there is no space left on the disk\nhint: raise the quota, or remove files, and try again\n',
   );
 });

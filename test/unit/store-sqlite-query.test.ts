@@ -193,7 +193,7 @@ describe('errors of SQLite', () => {
       ['SQLITE_BUSY', 'vault_busy'],
       ['SQLITE_BUSY_RECOVERY', 'vault_busy'],
       ['SQLITE_FULL', 'no_space'],
-      ['SQLITE_IOERR_WRITE', 'no_space'],
+      ['SQLITE_IOERR_WRITE', 'disk_error'],
       ['SQLITE_CORRUPT', 'integrity_failure'],
       ['SQLITE_CORRUPT_INDEX', 'integrity_failure'],
       ['SQLITE_NOTADB', 'integrity_failure'],

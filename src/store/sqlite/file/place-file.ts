@@ -61,7 +61,7 @@ export async function placeFile(
     } else await putInPlace(building, target, replace ? 'replace' : 'new');
     await syncFolder(folder);
   } catch (error) {
-    const probe = isFailedWrite(error) ? await probeDisk(target) : undefined;
+    const probe = isFailedWrite(error) ? await probeDisk(building) : undefined;
     throw toFault(target, await withoutLocks(target, error), probe);
   } finally {
     for (const part of parts) await rm(part, { force: true });
