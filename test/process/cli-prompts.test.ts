@@ -108,8 +108,8 @@ describe('on a terminal', () => {
   it('the program of --key-command asks, twice for a new vault', async () => {
     writeFileSync(place.inside('ask.sh'), 'printf "Question: " > /dev/tty; read -r key; echo "$key"');
     const made = await ask("init --file a.db --key-command 'sh ask.sh' --key-out m", [
-      ['Question: ', `${'0f'.repeat(32)}\r`],
-      ['Question: ', `${'0f'.repeat(32)}\r`],
+      ['Question: ', `${'0e0f'.repeat(16)}\r`],
+      ['Question: ', `${'0e0f'.repeat(16)}\r`],
     ]);
     if (made === undefined) return;
     expect(made).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('the key from the command opens it') });
