@@ -11,6 +11,7 @@ export function steppingClock(start = Date.UTC(2026, 2, 1, 9, 30)): SteppingCloc
   let instant = start;
   return {
     now: () => instant,
+    cutoff: () => instant,
     settled: () => instant,
     set: (to) => {
       instant = to;

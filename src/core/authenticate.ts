@@ -9,10 +9,16 @@ import { openTenant } from './tenants/tenant-codec.ts';
 
 const MAX_CACHED = 10_000;
 
+/**
+ * How far ahead the end of an expiring application may be, in milliseconds: a day (§4.2), and a minute for processes
+ * whose clocks differ. A later end was set under a wrong clock.
+ */
+const MAX_AHEAD_MS = 86_400_000 + 60_000;
+
 interface Entry {
   readonly identity: Identity;
-  /** The time at which the application or its creator expires, whichever is earlier. */
-  readonly expires_at: Instant;
+  /** The end of an expiring application. */
+  readonly expires_at: Instant | undefined;
 }
 
 /**
@@ -41,22 +47,26 @@ export function createAuthenticator(world: World) {
     return cache.get(nameOf(keyHash));
   }
 
+  function hasEnded({ expires_at }: Entry): boolean {
+    if (expires_at === undefined) return false;
+    return expires_at <= world.clock.cutoff() || expires_at > world.clock.now() + MAX_AHEAD_MS;
+  }
+
   return {
     /** Resolves to the identity of a key. Rejects with `unauthenticated`, or with the store's problems. */
     async identify(apiKey: string | undefined): Promise<Identity> {
       if (!hasApiKeyFormat(apiKey)) throw new Problem('unauthenticated');
       const keyHash = world.keyring.apiKeyHash(apiKey);
       const current = await world.store.authorityVersion();
-      const now = world.clock.now();
       let entry = find(keyHash, current);
       if (!entry) {
         if (!isApiKey(apiKey)) throw new Problem('unauthenticated');
-        entry = await loadOnce(keyHash, current, now);
+        entry = await loadOnce(keyHash, current, world.clock.cutoff());
         // If the authority changes between the two reads, the entry is cached under the older version, so the next call
         // loads the key again.
         if (version === current) cache.set(nameOf(keyHash), entry);
       }
-      if (entry.expires_at <= now) throw new Problem('unauthenticated');
+      if (hasEnded(entry)) throw new Problem('unauthenticated');
       return entry.identity;
     },
 
@@ -67,7 +77,7 @@ export function createAuthenticator(world: World) {
     known(apiKey: string | undefined, current: string): Identity | Problem | undefined {
       if (!hasApiKeyFormat(apiKey)) return new Problem('unauthenticated');
       const entry = find(world.keyring.apiKeyHash(apiKey), current);
-      if (entry === undefined || entry.expires_at > world.clock.now()) return entry?.identity;
+      if (entry === undefined || !hasEnded(entry)) return entry?.identity;
       return new Problem('unauthenticated');
     },
   };
@@ -88,8 +98,7 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
   await requireAudited(world, 'application', application.record);
   const within = await parentGrants(world, application.record, tenant.keyring, now);
   const grants = createGrants(application.details, within);
-  const expires_at = application.record.expires_at ?? Number.POSITIVE_INFINITY;
-  return { identity: { application, tenant, grants }, expires_at };
+  return { identity: { application, tenant, grants }, expires_at: application.record.expires_at };
 }
 
 /**

@@ -45,7 +45,8 @@ export type Handler<Id extends OperationId> = (
 /** A turn of the event loop, in which several calls are answered together. */
 export interface Turn {
   readonly reads: SnapshotReads;
-  readonly now: Instant;
+  /** The cutoff of the clock in this turn. */
+  readonly cutoff: Instant;
   readonly bodies: BodyValidators;
   /** The results of the authenticator's `known` in this turn, by API key. */
   readonly known: Map<string | undefined, Identity | Problem | undefined>;

@@ -37,7 +37,7 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
   /** Resolves to whether all tokens are live. The sweep empties the replies of expired tokens only later. */
   async function areLive(tenant_id: string, ids: readonly string[]): Promise<boolean> {
     const filter = { tenant_id, all: [{ id_in: ids }] };
-    const { total } = await store.findTokens(filter, { offset: 0, limit: 0 }, clock.now());
+    const { total } = await store.findTokens(filter, { offset: 0, limit: 0 }, clock.cutoff());
     return total === new Set(ids).size;
   }
 

@@ -12,12 +12,17 @@ import type { FoundPage, SearchCondition, SnapshotReads, TokenScan } from './sca
 export type Instant = number;
 
 export interface Clock {
-  /** Returns the time. It never goes back, unless a test moves the clock back, which first removes expired records. */
+  /**
+   * Returns the time. It dates records and checks new ends. It goes back only as `systemClock` describes, or when a test
+   * moves the clock back, which first removes expired records.
+   */
   now(): Instant;
   /**
-   * Returns the latest time that is certain; 0 before the first one. A forward jump of more than an hour counts only
-   * after an hour. Only records that had expired by this time may be removed.
+   * Returns the time up to which expired records are hidden: `now()`, or the machine's clock if that has jumped ahead.
+   * Pass it to the reads of a store.
    */
+  cutoff(): Instant;
+  /** Returns the latest time that is certain; 0 before the first one. Records that expired by then may be removed. */
   settled(): Instant;
 }
 

@@ -73,8 +73,7 @@ export function createTurns(
     }
     const most = Math.min(Math.max(MIN_INSERTS, calls.length / 2), MAX_INSERTS);
     const replies = store.readNow?.((reads) => {
-      const now = clock.now();
-      const turn: Turn = { reads, now, bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert };
+      const turn: Turn = { reads, cutoff: clock.cutoff(), bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert };
       const answers: ReturnType<typeof answerNow>[] = [];
       for (const { call, handler } of calls) {
         if (tokens.length >= most) break;
@@ -101,7 +100,7 @@ export function createTurns(
 
   async function insertAll(tokens: readonly NewToken[], changes: readonly AuditedChange[]): Promise<void> {
     try {
-      const obstacles = await store.insertTokens(tokens, clock.now(), audit.draftAll(changes));
+      const obstacles = await store.insertTokens(tokens, clock.cutoff(), audit.draftAll(changes));
       if (obstacles.length === 0) return;
     } catch (error) {
       // One call's deleted tenant must not fail the other calls, so throw `write_conflict`: each call is then repeated

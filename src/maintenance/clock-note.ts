@@ -24,8 +24,8 @@ const MAX_STANDING = 31 * DAY;
  * - `doubted_at`: the time that a more distant clock first showed; 0 without a doubt. The vault trusts such a clock
  *   after an hour. A long-lived process counts the hour itself; other processes compare with this time.
  *
- * A process with a clock in doubt hides expired records, but removes none and raises no time. One command with a clock
- * 20 years ahead changes only `doubted_at`, and the next command with the right clock resets it.
+ * A process with a clock in doubt raises no time. One command with a clock 20 years ahead changes only `doubted_at`, and
+ * the next command with the right clock resets it. The clock of a process (`systemClock`) defines what is hidden.
  */
 export interface ClockNote {
   readonly expired_at: Instant;
@@ -56,13 +56,18 @@ export function openClockNote(parts: NoteParts, text: string): ClockNote {
   return note;
 }
 
+/** Returns whether a clock that shows `wall` is near enough to the note to be certain. */
+export function isNear({ settled_at }: ClockNote, wall: Instant): boolean {
+  return Math.abs(wall - settled_at) <= MAX_DISTANCE;
+}
+
 /**
  * Returns how long the vault must not purge, in milliseconds, when the machine's clock shows `wall`. Returns 0 for a
  * trusted clock.
  */
-export function doubtOf({ settled_at, doubted_at }: ClockNote, wall: Instant): number {
-  if (Math.abs(wall - settled_at) <= MAX_DISTANCE) return 0;
-  const stood = doubted_at === 0 ? -1 : wall - doubted_at;
+export function doubtOf(note: ClockNote, wall: Instant): number {
+  if (isNear(note, wall)) return 0;
+  const stood = note.doubted_at === 0 ? -1 : wall - note.doubted_at;
   return stood < 0 || stood > MAX_STANDING ? DOUBT_MS : Math.max(0, DOUBT_MS - stood);
 }
 
@@ -75,9 +80,9 @@ export async function noteOpening(parts: NoteParts & { readonly store: Store }, 
   });
 }
 
-/** Updates the note with a settled time, which is no longer in doubt. */
-export async function noteSettled(parts: NoteParts & { readonly store: Store }, settled: Instant): Promise<void> {
-  await update(parts, (note) => settle(parts.store, note, settled));
+/** Updates the note with a settled time, which is no longer in doubt. Returns the new note. */
+export function noteSettled(parts: NoteParts & { readonly store: Store }, settled: Instant): Promise<ClockNote> {
+  return update(parts, (note) => settle(parts.store, note, settled));
 }
 
 async function settle(store: Store, note: ClockNote, settled: Instant): Promise<ClockNote> {
@@ -103,14 +108,19 @@ async function update(
 
 /** Returns the notice that the vault purges nothing until the machine's clock shows `until`. */
 export function pauseNotice(until: Instant): string {
-  const time = new Date(until).toISOString();
-  return `the clock is in doubt: expired tokens are hidden, but not removed before ${time}`;
+  return `the clock is in doubt: expired tokens are hidden, but not removed before ${name(until)}`;
 }
+
+/** Returns the notice that the vault does not follow a clock that has jumped, until the clock shows `until`. */
+export function jumpNotice(until: Instant): string {
+  return `the clock is in doubt: it jumped by over an hour, and the vault keeps its own time until ${name(until)}`;
+}
+
+const name = (instant: Instant) => new Date(instant).toISOString();
 
 /** Compares a clock that shows `wall` with the note and the newest audit entry. Returns a sentence for each doubt. */
 export function clockNotices(note: ClockNote, newestEntry: Instant, wall: Instant): readonly string[] {
   const doubt = doubtOf(note, wall);
-  const name = (instant: Instant) => new Date(instant).toISOString();
   return [
     ...(doubt > 0 ? [pauseNotice(wall + doubt)] : []),
     ...(note.expired_at > wall + MAX_DISTANCE

@@ -27,7 +27,7 @@ export async function exportTokens(
 ) {
   const { store, clock } = parts;
   const tenant = await onlyTenant(store, tenantId);
-  const { types } = await store.usage(tenant, 0, clock.now());
+  const { types } = await store.usage(tenant, 0, clock.cutoff());
   return { total: types.reduce((sum, { count }) => sum + count, 0), pages: () => exportPages(parts, tenant, view) };
 }
 
@@ -62,7 +62,7 @@ async function* exportPages(
     const tenant = await store.findTenant(tenantId);
     if (tenant === undefined) throw new Problem('unauthenticated');
     const opened = keyring.openTenant(tenantId, tenant.keys);
-    const now = clock.now();
+    const now = clock.cutoff();
     return { rows: found.flatMap((row) => exportRow(opened, row, view, now)), last: found.at(-1)?.id };
   }
 }

@@ -3,6 +3,8 @@ import type { Instant } from '../core/ports.ts';
 const INTERVAL_MS = 1000;
 /** The number of kept samples. The one with the shortest round trip counts. */
 const SAMPLES = 8;
+/** A difference between two samples, beyond their round trips, after which only the later one counts. */
+const MAX_DRIFT_MS = 1000;
 
 /** The time of the database, which all daemons share to within half a round trip. */
 export interface DatabaseClock {
@@ -20,7 +22,7 @@ export async function startDatabaseClock(
   read: () => Promise<Instant>,
   running: () => number = () => performance.now(),
 ): Promise<DatabaseClock> {
-  const samples: { readonly trip: number; readonly offset: number }[] = [];
+  let samples: readonly { readonly trip: number; readonly offset: number }[] = [];
   let offset = 0;
   let sampledAt = 0;
   let isAsking = false;
@@ -29,8 +31,12 @@ export async function startDatabaseClock(
     const sent = running();
     const answer = await read();
     sampledAt = running();
-    samples.push({ trip: sampledAt - sent, offset: answer - (sent + sampledAt) / 2 });
-    if (samples.length > SAMPLES) samples.shift();
+    const last = { trip: sampledAt - sent, offset: answer - (sent + sampledAt) / 2 };
+    // Drop the samples from before the database's clock was set.
+    const agree = samples.filter(
+      ({ trip, offset: other }) => Math.abs(other - last.offset) <= (trip + last.trip) / 2 + MAX_DRIFT_MS,
+    );
+    samples = [...agree, last].slice(-SAMPLES);
     ({ offset } = samples.reduce((best, each) => (each.trip < best.trip ? each : best)));
   }
 

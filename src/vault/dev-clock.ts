@@ -31,6 +31,7 @@ export function movableClock(machine: Clock = systemClock()) {
 
   return {
     now,
+    cutoff: () => held ?? machine.cutoff() + offset,
     settled: () => held ?? machine.settled() + offset,
     /** Returns the offset from the machine's clock; negative when this clock is behind. */
     offset: () => offset,

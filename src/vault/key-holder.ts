@@ -6,7 +6,8 @@ import { followMasterKey } from '../keyring/follow-master-key.ts';
 import { openClockNote } from '../maintenance/clock-note.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
 import type { StorePlace } from './place.ts';
-import { systemClock, type Times } from './system-clock.ts';
+import type { Times } from './system-clock.ts';
+import { notedClock } from './timekeeper.ts';
 
 interface Holding {
   readonly credential: Credential;
@@ -69,8 +70,8 @@ async function unlock<Opened extends Store>(
   try {
     keyring = await followMasterKey(header, credential, () => store.header());
     // Never start before the last expiry, so that expired records stay hidden when the clock has gone back.
-    const { expired_at } = openClockNote({ keyring, vault_id }, await store.clockNote());
-    const clock = given ?? systemClock({ floor: expired_at, times });
+    const note = openClockNote({ keyring, vault_id }, await store.clockNote());
+    const clock = given ?? notedClock(note, times);
     const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
     return { vault_id, store, keyring, clock, audit, close };
   } catch (error) {

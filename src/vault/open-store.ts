@@ -5,7 +5,7 @@ import { Problem } from '../core/problem.ts';
 import { openVaultStore } from '../store/postgres/open-vault-store.ts';
 import { type DatabaseClock, startDatabaseClock } from './database-clock.ts';
 import type { StorePlace } from './place.ts';
-import type { Times } from './system-clock.ts';
+import { MACHINE, type Times } from './system-clock.ts';
 
 /** The maximum age of the time from the database, in milliseconds. With an older time, the vault is not ready. */
 const MAX_CLOCK_AGE_MS = 30_000;
@@ -29,7 +29,7 @@ export async function openStore({ url, insecure }: StorePlace, wait?: StoreWait)
   try {
     const clock = await startDatabaseClock(readClock);
     // The processes of a vault differ by at most half a round trip each.
-    const times: Times = { wall: clock.now, running: () => performance.now() };
+    const times: Times = { wall: clock.now, running: () => performance.now(), asleep: MACHINE.asleep };
     return { header, format, store: withClock(store, clock), times };
   } catch (error) {
     await store.close();

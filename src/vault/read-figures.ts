@@ -12,13 +12,12 @@ export async function readFigures(
   { store, audit, clock }: Pick<World, 'store' | 'audit' | 'clock'>,
   file: string | undefined,
 ): Promise<VaultFigures> {
-  const now = clock.now();
   const [{ format, generation: masterKey }, tenants] = await Promise.all([store.header(), store.listTenants()]);
   const tokens = Object.fromEntries(TOKEN_TYPE_NAMES.map((type) => [type, 0])) as Record<TokenType, number>;
   const keys = { data: 0, index: 0 };
   for (const { tenant, keys: ofTenant } of tenants) {
     for (const { purpose, key_id } of ofTenant) keys[purpose] = Math.max(keys[purpose], key_id);
-    const { types } = await store.usage(tenant.id, monthOf(now), now);
+    const { types } = await store.usage(tenant.id, monthOf(clock.now()), clock.cutoff());
     for (const { type, count } of types) tokens[type] += count;
   }
   const sizes = file === undefined ? undefined : { file: sizeOf(file), log: sizeOf(`${file}-wal`) };

@@ -1,66 +1,141 @@
-import type { Instant } from '../core/ports.ts';
+import { uptime } from 'node:os';
+import type { Clock, Instant } from '../core/ports.ts';
 import { runningTime } from '../core/running-time.ts';
 
 const HOUR = 60 * 60 * 1000;
+/** A difference between the wall clock and the running time that may be a sleep, in milliseconds. */
+const NOTABLE = 1000;
 
 /** The sources of a clock, in milliseconds. */
 export interface Times {
   /** The wall clock, which people and time servers set. */
   readonly wall: () => number;
-  /** A monotonic clock. */
+  /** A monotonic clock. It may stop while the machine sleeps. */
   readonly running: () => number;
-}
-
-export const MACHINE: Times = { wall: () => Date.now(), running: runningTime };
-
-export interface ClockStart {
-  /** The latest expiry that has passed. The clock never shows an earlier time. */
-  readonly floor?: Instant;
-  /** How long the clock is in doubt from its start, in milliseconds. */
-  readonly doubt?: number;
-  readonly times?: Times | undefined;
+  /** The time since the machine's start that `running` has left out. Default: none. */
+  readonly asleep?: () => number;
 }
 
 /**
- * Returns the machine's clock, except that it never shows a time before `floor` and never goes back in this process, so
- * that expired records stay expired. `settled` follows the wall clock, not the floor. It is 0 while the first time is
- * in doubt, so that nothing counts as expired. The clock notices jumps only when it is read, so read it from time to
- * time.
+ * Returns how long the machine has slept. Linux's monotonic clock stops during sleep and its uptime does not. On macOS
+ * Node's monotonic clock counts sleep, and the uptime follows the wall clock, so it would hide a jump.
  */
-export function systemClock({ floor = 0, doubt = 0, times = MACHINE }: ClockStart = {}) {
-  const { wall, running } = times;
-  let lastWall = wall();
-  let lastRunning = running();
-  let latest = floor;
-  let settled = 0;
-  let doubted = doubt > 0 ? { running: lastRunning + doubt, wall: lastWall + doubt } : undefined;
+const asleep = () => (process.platform === 'darwin' ? 0 : uptime() * 1000 - runningTime());
+
+export const MACHINE = { wall: () => Date.now(), running: runningTime, asleep } as const satisfies Times;
+
+export interface ClockStart {
+  /** The latest expiry that passed by settled time. */
+  readonly floor?: Instant;
+  /** How long the clock is in doubt from its start, in milliseconds. */
+  readonly doubt?: number;
+  /** Returns whether a clock that was in doubt at its start is certain when it shows `wall`. Default: never. */
+  readonly isTrusted?: (wall: Instant) => boolean;
+  readonly times?: Times | undefined;
+}
+
+/** A doubt about the wall clock. */
+export interface Doubt {
+  /** True after a jump in the running process, false after a start far from the clock note. */
+  readonly isJump: boolean;
+  /** What the wall clock shows at the end of the doubt. */
+  readonly ends_at: Instant;
+}
+
+export type SystemClock = ReturnType<typeof systemClock>;
+
+/**
+ * Returns the clock of a vault. It follows the wall clock, unless that jumps: the difference from the time that has
+ * passed (running time and sleep) is then more than an hour between two readings.
+ *
+ * | state                | `now()`                           | `cutoff()`               | `settled()`     |
+ * | -------------------- | --------------------------------- | ------------------------ | --------------- |
+ * | settled              | the wall clock                    | `now()`                  | the wall clock  |
+ * | doubt after a jump   | last settled time and time passed | `now()`, wall, the later | the last one    |
+ * | doubt after the start | the wall clock                   | `now()`                  | 0: none         |
+ *
+ * - Records that end at or before `cutoff()` are hidden, and those that end at or before `settled()` may be removed. A
+ *   doubt therefore removes no record that is still live by settled time.
+ * - A doubt ends when the wall clock has shown the new time for an hour; another jump starts the hour again. It ends at
+ *   once when the wall clock returns: after a jump to within an hour of the time passed, after a start to a time that
+ *   `isTrusted`.
+ * - `now()` does not go back when the wall clock goes back by up to an hour: it waits. When `now()` follows the wall
+ *   clock back by more than an hour, it stops at the floor: the latest expiry that passed by settled time. That is the
+ *   case when a jump back has lasted an hour, and at once during a doubt after the start.
+ * - The clock sees jumps only when it is read, so read it at least every minute.
+ */
+export function systemClock({ floor: start = 0, doubt: ms = 0, isTrusted, times = MACHINE }: ClockStart = {}) {
+  const { wall, running, asleep: sleep = () => 0 } = times;
+  let floor = start;
+  let last = { wall: wall(), running: running(), asleep: sleep() };
+  /** The time passed since the start, including sleep. */
+  let passed = 0;
+  /** The time by the wall clock, without its jumps. */
+  let expected = last.wall;
+  let latest = Math.max(floor, expected);
+  let settled = ms > 0 ? 0 : expected;
+  let doubt = ms > 0 ? { isJump: false, until: ms, ends_at: last.wall + ms } : undefined;
+
+  /** Returns the time passed since the last reading and how far the wall clock has jumped meanwhile. */
+  function read() {
+    const next = { wall: wall(), running: running(), asleep: last.asleep };
+    let step = next.running - last.running;
+    // Reading the uptime takes 8 µs, so read it only if the clocks differ.
+    if (Math.abs(next.wall - last.wall - step) > NOTABLE) {
+      next.asleep = sleep();
+      step += Math.max(0, next.asleep - last.asleep);
+    }
+    const jump = next.wall - last.wall - step;
+    last = next;
+    return { step, jump };
+  }
+
+  /** Continues with the time of the wall clock. */
+  function follow(): void {
+    if (last.wall < expected - HOUR) {
+      latest = floor;
+      settled = 0;
+    }
+    expected = last.wall;
+  }
 
   function look(): void {
-    const wallNow = wall();
-    const runningNow = running();
-    if (wallNow - lastWall - (runningNow - lastRunning) > HOUR) {
-      doubted = { running: runningNow + HOUR, wall: wallNow + HOUR };
+    const { step, jump } = read();
+    passed += step;
+    expected += step;
+    if (Math.abs(jump) > HOUR) {
+      doubt = { isJump: doubt?.isJump ?? true, until: passed + HOUR, ends_at: last.wall + HOUR };
     }
-    lastWall = wallNow;
-    lastRunning = runningNow;
-    latest = Math.max(latest, wallNow);
-    if (doubted !== undefined && runningNow >= doubted.running) doubted = undefined;
-    if (doubted === undefined) settled = Math.max(settled, wallNow);
+    if (doubt !== undefined) {
+      const hasReturned = doubt.isJump ? Math.abs(last.wall - expected) <= HOUR : isTrusted?.(last.wall);
+      if (hasReturned || passed >= doubt.until) doubt = undefined;
+    }
+    if (!doubt?.isJump) follow();
+    latest = Math.max(latest, Math.floor(expected));
+    if (doubt === undefined) settled = Math.max(settled, expected);
   }
 
   return {
-    now: () => {
+    now() {
       look();
       return latest;
     },
-    settled: () => {
+    cutoff() {
+      look();
+      return Math.max(latest, last.wall);
+    },
+    settled() {
       look();
       return settled;
     },
-    /** Returns the wall-clock time at which the doubt about the clock ends, or undefined without a doubt. */
-    doubtedUntil: () => {
+    /** Returns the doubt about the wall clock, if there is one. */
+    doubt(): Doubt | undefined {
       look();
-      return doubted?.wall;
+      return doubt;
     },
-  };
+    /** Raises the floor. The clock does not go below it when it goes back. */
+    raiseFloor(to: Instant) {
+      floor = Math.max(floor, to);
+    },
+  } satisfies Clock & Record<string, unknown>;
 }

@@ -1,4 +1,14 @@
-import { doubtOf, noteOpening, noteSettled, pauseNotice } from '../maintenance/clock-note.ts';
+import type { Instant } from '../core/ports.ts';
+import { Problem } from '../core/problem.ts';
+import {
+  type ClockNote,
+  doubtOf,
+  isNear,
+  jumpNotice,
+  noteOpening,
+  noteSettled,
+  pauseNotice,
+} from '../maintenance/clock-note.ts';
 import type { KeyHolder } from '../maintenance/key-holder.ts';
 import { MACHINE, systemClock, type Times } from './system-clock.ts';
 
@@ -7,25 +17,41 @@ export type Timekeeper = Awaited<ReturnType<typeof openTimekeeper>>;
 
 type Parts = Pick<KeyHolder, 'store' | 'keyring'> & { readonly vault_id: string };
 
+/** Returns the clock of a process that opened a vault with this note. */
+export function notedClock(note: ClockNote, times: Times = MACHINE) {
+  const isTrusted = (wall: Instant) => isNear(note, wall);
+  return systemClock({ floor: note.expired_at, doubt: doubtOf(note, times.wall()), isTrusted, times });
+}
+
 /**
  * Returns the clock of a vault and updates the vault's clock note. Rejects with `integrity_failure` when the note was
  * altered.
  */
 export async function openTimekeeper(parts: Parts, times: Times = MACHINE) {
-  const wall = times.wall();
-  const note = await noteOpening(parts, wall);
-  const clock = systemClock({ floor: note.expired_at, doubt: doubtOf(note, wall), times });
+  const clock = notedClock(await noteOpening(parts, times.wall()), times);
+
+  /** Returns a sentence if the clock is in doubt, else an empty list. */
+  function notices(): readonly string[] {
+    const doubt = clock.doubt();
+    return doubt === undefined ? [] : [(doubt.isJump ? jumpNotice : pauseNotice)(doubt.ends_at)];
+  }
+
   return {
     ...clock,
+    notices,
     /** Updates the clock note with the settled time. Rejects with `integrity_failure` when the note was altered. */
     async keep() {
       const settled = clock.settled();
-      if (settled > 0) await noteSettled(parts, settled);
+      if (settled > 0) clock.raiseFloor((await noteSettled(parts, settled)).expired_at);
     },
-    /** Returns a sentence if the clock is in doubt, else an empty list. */
-    notices(): readonly string[] {
-      const until = clock.doubtedUntil();
-      return until === undefined ? [] : [pauseNotice(until)];
+    /** Rejects with `vault_busy` while a clock that jumped hides a record that is live by the vault's own time. */
+    async requireShown() {
+      const [now, cutoff] = [clock.now(), clock.cutoff()];
+      if (cutoff === now) return;
+      const next = await parts.store.nextExpiry(now);
+      if (next === undefined || next > cutoff) return;
+      const [detail = ''] = notices();
+      throw new Problem('vault_busy', { detail: `${detail}; it hides records that the clock has passed` });
     },
   };
 }

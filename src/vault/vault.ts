@@ -299,7 +299,7 @@ function createWorld({
     logWatch: createLogWatch(store),
     random: overRandom?.(random) ?? random,
     limits: limits ?? DEFAULT_LIMITS,
-    activity: createActivity(store),
+    activity: createActivity(store, clock),
     limitUnread: createMinuteLimit(UNREAD_A_MINUTE, clock),
     limitUnreadDuplicates: createMinuteLimit(UNREAD_DUPLICATES_A_MINUTE, clock),
     includedActiveTokens: includedActiveTokens ?? DEFAULT_INCLUDED_ACTIVE_TOKENS,
@@ -347,6 +347,7 @@ export function composeVault(parts: VaultParts): Vault {
       const [{ createTurns }] = await Promise.all([import('../core/turns.ts'), store.ping(), loadOperations()]);
       assertWritable();
       take = createTurns(path, world);
+      await timekeeper?.requireShown();
     },
     notices: async () => [
       ...(parts.fileSystem === undefined ? [] : [parts.fileSystem]),

@@ -39,6 +39,16 @@ it("is the database's, by the sample with the shortest round trip of the last ei
   expect(clock.now() - world.running).toBe(4800);
 });
 
+it('follows a clock that was set with the next sample', async () => {
+  const { world, clock } = await fakeClock();
+  world.trip = 400;
+  for (const ahead of [3_600_000, 5000]) {
+    world.ahead = ahead;
+    await vi.advanceTimersByTimeAsync(1000);
+    expect(clock.now() - world.running).toBe(ahead - 200);
+  }
+});
+
 it('continues without samples, and shows their age', async () => {
   const { world, clock } = await fakeClock();
   world.fails = true;

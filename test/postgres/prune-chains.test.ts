@@ -66,7 +66,7 @@ describe('a prune of a store', () => {
     await vault.daemon.close();
     let ahead = 0;
     const now = () => Date.now() + ahead;
-    const four = await openVaultAt(vault.at, { credential: CREDENTIAL, clock: { now, settled: now } });
+    const four = await openVaultAt(vault.at, { credential: CREDENTIAL, clock: { now, cutoff: now, settled: now } });
     for (let n = 0; n < 9; n += 1) await vault.change(four, 'one-1', n);
     ahead = 60_000;
     await vault.change(four, 'one-2');

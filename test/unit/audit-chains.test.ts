@@ -319,7 +319,7 @@ describe('lists of the log', () => {
     const at = () => now - (random.bytes(1)[0] ?? 0);
     const made = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now });
     const parts = { store: createMemoryStore(made.header, 3), keyring: made.keyring };
-    const clock = { now: at, settled: at };
+    const clock = { now: at, cutoff: at, settled: at };
     const audit = createAudit({ ...parts, clock, level: 'all', strict: true });
     parts.store.useChainRecorder(createChainRecorder(audit));
     for (let n = 0; n < 400; n += 1) {

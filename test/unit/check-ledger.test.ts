@@ -13,7 +13,7 @@ const [TENANT, OTHER] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-
  */
 async function begun() {
   let time = Date.now();
-  const clock = { now: () => time, settled: () => time };
+  const clock = { now: () => time, cutoff: () => time, settled: () => time };
   const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: time });
   const store = createMemoryStore();
   const audit = createAudit({ store, keyring, clock, level: 'reveal', strict: true });

@@ -255,7 +255,7 @@ const [TENANT, OTHER] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-
 
 /** Opens a log to write entries into, and counts the entries that are opened. */
 async function openLog() {
-  const clock = { now: () => 1_700_000_000_000, settled: () => 0 };
+  const clock = { now: () => 1_700_000_000_000, cutoff: () => 1_700_000_000_000, settled: () => 0 };
   const { keyring: inner } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
   const opened = { count: 0 };
   const keyring: Keyring = {

@@ -557,7 +557,7 @@ describe('the sweeper of a daemon', () => {
     let ahead = 0;
     let time = 0;
     const now = () => Date.now() + ahead;
-    const clock = { now, settled: now };
+    const clock = { now, cutoff: now, settled: now };
     const opened = await openVault({ file: vault.file, credential: CREDENTIAL, clock });
     onTestFinished(() => opened.close().catch(() => undefined));
     const reported: string[] = [];

@@ -91,7 +91,8 @@ describe('the clock of a vault', () => {
     await createExpiring(first, 'short', HOUR);
     await first.close();
     const later = () => START + 25 * HOUR;
-    const moved = await openVault({ file, credential: CREDENTIAL, times, clock: { now: later, settled: later } });
+    const clock = { now: later, cutoff: later, settled: later };
+    const moved = await openVault({ file, credential: CREDENTIAL, times, clock });
     expect(await moved.sweep()).toBe(1);
     await moved.close();
     const again = await open();

@@ -37,7 +37,7 @@ async function reachesRule({ conditions = [], transform }: AccessRule, caller: C
       continue;
     }
     if (operator !== 'equals') continue;
-    const record = await world.store.findPresentedToken(tenant.record.id, value, world.clock.now());
+    const record = await world.store.findPresentedToken(tenant.record.id, value, world.clock.cutoff());
     if (!record) continue;
     const { containers } = openPresented(tenant.keyring, value, record).details;
     const own = governingTransform(grants, 'token:read', { id: value, containers });

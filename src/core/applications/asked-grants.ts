@@ -26,7 +26,7 @@ export async function askedGrants(asked: AskedApplication, caller: Caller, world
   if (draft?.type !== undefined)
     throw invalid('application.type', 'must be omitted, because the existing application has a type');
   const { record, details } = await findApplication(id, caller, world);
-  const within = await parentGrants(world, record, caller.tenant.keyring, world.clock.now());
+  const within = await parentGrants(world, record, caller.tenant.keyring, world.clock.cutoff());
   return createGrants(draft === undefined ? details : checked(record.type, { ...details, ...draft }), within);
 }
 

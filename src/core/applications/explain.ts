@@ -12,7 +12,7 @@ import { askedGrants } from './asked-grants.ts';
 export const explainApplicationAccess: Handler<'explainAccess'> = async ({ body }, caller, world) => {
   const { token_id: id } = body;
   const grants = await askedGrants(body, caller, world);
-  const record = await world.store.findPresentedToken(caller.tenant.record.id, id, world.clock.now());
+  const record = await world.store.findPresentedToken(caller.tenant.record.id, id, world.clock.cutoff());
   if (record === undefined) throw new Problem('token_not_found');
   const { containers } = openPresented(caller.tenant.keyring, id, record).details;
   const token = { id, containers };

@@ -25,7 +25,7 @@ export const measureReach: Handler<'measureReach'> = async ({ body }, caller, wo
   const grants = await askedGrants(body, caller, world);
   const parts = governedParts(grants, 'token:read', caller.tenant.keyring);
   return inLine(caller.application.record.id, async () => {
-    const now = world.clock.now();
+    const now = world.clock.cutoff();
     const endsAt = runningTime() + MAX_MEASURE_MS;
     const onTurn = () => {
       if (runningTime() > endsAt) throw new Problem('vault_busy', { detail: TOO_LONG });

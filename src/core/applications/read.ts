@@ -19,7 +19,7 @@ export const getApplicationByKey: Handler<'getApplicationByKey'> = async (_reque
 /** Resolves to an application of the caller's tenant. Rejects with `application_not_found`. */
 export async function findApplication(id: string, { tenant }: Caller, world: World): Promise<OpenedApplication> {
   const canonical = id.toLowerCase();
-  const record = await world.store.findApplication(tenant.record.id, canonical, world.clock.now());
+  const record = await world.store.findApplication(tenant.record.id, canonical, world.clock.cutoff());
   if (!record) throw new Problem('application_not_found');
   return openApplication(tenant.keyring, canonical, record);
 }
@@ -28,7 +28,7 @@ export async function findApplication(id: string, { tenant }: Caller, world: Wor
 export const listApplications: Handler<'listApplications'> = async ({ query }, { tenant, trail }, world) => {
   const ids = query.id?.map((id) => id.toLowerCase());
   const filter = { tenant_id: tenant.record.id, ids, types: query.type };
-  const { records, total } = await world.store.findApplications(filter, pageRequest(query), world.clock.now());
+  const { records, total } = await world.store.findApplications(filter, pageRequest(query), world.clock.cutoff());
   const applications = records.map((record) => showApplication(openApplication(tenant.keyring, record.id, record)));
   trail.shown(
     records.map(({ id }) => id),

@@ -36,7 +36,7 @@ export async function isAudited(parts: Parts, kind: Kind, row: Row): Promise<boo
     throw error;
   });
   if (event?.revision === row.revision && changeOf(event)?.[1] === 'upsert') return true;
-  const now = await REREAD[kind](parts.store, row, parts.clock.now());
+  const now = await REREAD[kind](parts.store, row, parts.clock.cutoff());
   if (now?.revision !== row.revision) return false;
   throw new Problem('integrity_failure', { cause: new Error(`the ${kind} ${row.id} was restored from an older copy`) });
 }

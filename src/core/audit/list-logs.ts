@@ -78,7 +78,7 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
  * has ended: the repeated call then fails. Other changes only end the wait, because a repeated call would wait again.
  */
 async function isUnchanged({ application: { record } }: Caller, { store, clock }: World): Promise<boolean> {
-  const now = await store.findApplication(record.tenant_id, record.id, clock.now());
+  const now = await store.findApplication(record.tenant_id, record.id, clock.cutoff());
   if (now === undefined || Buffer.compare(now.key_hash, record.key_hash) !== 0) throw new Problem('write_conflict');
   return now.revision === record.revision;
 }

@@ -44,8 +44,8 @@ export const deleteTenant: Handler<'deleteTenant'> = async (_request, { tenant, 
 export const getUsageReport: Handler<'getUsageReport'> = async (_request, { tenant }, world) => {
   // Write the activity of earlier reads now, because reads do not wait for this write.
   await world.activity.flush();
-  const now = world.clock.now();
-  const { types, active } = await world.store.usage(tenant.record.id, monthOf(now), now);
+  const { clock, store } = world;
+  const { types, active } = await store.usage(tenant.record.id, monthOf(clock.now()), clock.cutoff());
   const metrics = types.map(({ type, count, last_created_at }) => [
     type,
     { count, ...(last_created_at !== undefined && { last_created_at: formatInstant(last_created_at) }) },

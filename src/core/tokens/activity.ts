@@ -1,4 +1,4 @@
-import type { Instant, PresentedToken, Store } from '../ports.ts';
+import type { Clock, Instant, PresentedToken, Store } from '../ports.ts';
 
 /** Returns a calendar month (UTC) as a number: year × 12 + month from 0. */
 export function monthOf(instant: Instant): number {
@@ -15,13 +15,13 @@ export type Activity = ReturnType<typeof createActivity>;
 const DELAY_MS = 250;
 
 /** Creates the recorder. A failed write never fails a read; the next flush repeats it. */
-export function createActivity(store: Store) {
+export function createActivity(store: Store, clock: Clock) {
   let pending = new Map<string, { tenantId: string; month: number; ids: Set<string> }>();
   let timer: ReturnType<typeof setTimeout> | undefined;
 
   /** Records that a caller received these tokens. */
-  function note(records: readonly UsedToken[], now: Instant): void {
-    const month = monthOf(now);
+  function note(records: readonly UsedToken[]): void {
+    const month = monthOf(clock.now());
     for (const { tenant_id, id, active_month } of records) {
       if (active_month < month) add(tenant_id, month, [id]);
     }

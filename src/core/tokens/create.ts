@@ -33,11 +33,11 @@ const MAX_ALIASES = 10;
 /** Create Token (§4.1). */
 export const createToken: Handler<'createToken'> = async ({ body }, caller, world) => {
   await loadFiltersOf(body);
-  const { seal, ids, indexes, deduplicate, now } = prepareToken(body, caller, world);
+  const { seal, ids, indexes, deduplicate } = prepareToken(body, caller, world);
   for (const id of ids) {
     const { record, shown } = seal(id);
     const audit = caller.trail.changed([id], record.revision, { shown });
-    const result = await world.store.insertToken(record, indexes, { deduplicate, now }, audit);
+    const result = await world.store.insertToken(record, indexes, { deduplicate, now: world.clock.cutoff() }, audit);
     if (result.outcome === 'inserted') return shown;
     if (result.outcome === 'duplicate') {
       const duplicate = showDuplicate(caller, world, result.token, indexes);
@@ -71,8 +71,8 @@ export function loadFiltersOf({ id, mask, search_indexes, fingerprint_expression
 
 /** Prepares a token after `loadFiltersOf`. The caller tries `ids` in order. */
 export function prepareToken(body: CreateToken, caller: Caller, world: World, reach = reachOf(caller.grants)) {
-  const { seal, indexes, foundBy, now } = prepare(body, caller, world, reach);
-  return { seal, indexes, foundBy, now, ids: idsOf(body, world), deduplicate: isDeduplicated(body, caller) };
+  const { seal, indexes, foundBy } = prepare(body, caller, world, reach);
+  return { seal, indexes, foundBy, ids: idsOf(body, world), deduplicate: isDeduplicated(body, caller) };
 }
 
 /** Returns the transform of a token created in these containers; undefined when the caller may not create it. */
@@ -126,7 +126,7 @@ function prepare(body: CreateToken, { tenant, grants, application }: Caller, wor
     return { record, shown: showCreated(transform, unsealed, contents) };
   }
 
-  return { seal, indexes, foundBy, now };
+  return { seal, indexes, foundBy };
 }
 
 /** Yields the ids to try, in order: a given id, an assigned one, or aliases until one is free (decisions §5). */

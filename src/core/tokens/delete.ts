@@ -17,8 +17,7 @@ export const deleteToken: Handler<'deleteToken'> = async (
   // §8).
   await world.activity.flush();
   await untilSwapped(async () => {
-    const now = world.clock.now();
-    const record = await world.store.findToken(tenant_id, id, now);
+    const record = await world.store.findToken(tenant_id, id, world.clock.cutoff());
     if (!record) throw new Problem('token_not_found');
     const columns = recordColumns(record);
     const { containers } = openPresented(tenant.keyring, id, record, columns).details;
@@ -26,7 +25,7 @@ export const deleteToken: Handler<'deleteToken'> = async (
     if (!(await isAudited(world, 'token', record))) return undefined;
     const { type, created_by, created_at } = columns;
     const deleted_by = application.record.id;
-    const left = { tenant_id, id, type, created_by, created_at, deleted_by, deleted_at: now };
+    const left = { tenant_id, id, type, created_by, created_at, deleted_by, deleted_at: world.clock.now() };
     const tombstone = { ...left, mac: world.keyring.tombstoneMac(left) };
     return (await world.store.deleteToken(tombstone, record.revision, trail.changed([id]))) || undefined;
   });

@@ -117,7 +117,7 @@ function textOf(template: Template | undefined): Json | JsonText {
  * not use.
  */
 async function fill(references: ReadonlyMap<string, readonly Reference[]>, caller: Caller, world: World) {
-  const now = world.clock.now();
+  const now = world.clock.cutoff();
   const pace = createPace();
   const unusable = createErrors('invalid_request', MAX_BATCH);
   const failed = createErrors('invalid_request');
@@ -167,7 +167,7 @@ async function fill(references: ReadonlyMap<string, readonly Reference[]>, calle
   failed.throwIfAny();
   const ids = used.map(({ id }) => id);
   caller.trail.shown(ids, revealed);
-  world.activity.note(used, now);
+  world.activity.note(used);
 }
 
 async function readTokens(ids: readonly string[], now: Instant, { tenant }: Caller, { store }: World) {

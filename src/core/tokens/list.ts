@@ -73,9 +73,9 @@ const inTurn = <T>(caller: Caller, make: () => Promise<T>): Promise<T> =>
 
 const numberedPage = (asked: Asked, numbered: Numbered, caller: Caller, world: World) =>
   inTurn(caller, async () => {
-    const sought = soughtBy(asked, caller, world.clock.now());
+    const sought = soughtBy(asked, caller, world.clock.cutoff());
     const { records, total } = await findPage(sought, pageRequest(numbered), world);
-    return pageWith(await show(records, asked, sought.now, caller, world), total, sought, numbered);
+    return pageWith(await show(records, asked, caller, world), total, sought, numbered);
   });
 
 /**
@@ -90,10 +90,10 @@ function pageWith(tokens: readonly JsonText[], total: number, { filter, isExact 
 
 const pageBehind = (asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller: Caller, world: World) =>
   inTurn(caller, async () => {
-    const sought = soughtBy(asked, caller, world.clock.now());
+    const sought = soughtBy(asked, caller, world.clock.cutoff());
     const after = start === undefined ? undefined : readCursor(start);
     const { records, next } = await findAfter(sought, { after, limit: size }, world);
-    const data = await show(records, asked, sought.now, caller, world);
+    const data = await show(records, asked, caller, world);
     return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
   });
 
@@ -111,20 +111,20 @@ function readCursor(start: string): ScanPosition {
 
 /** Lists tokens within a turn. Leaves a page to `listTokens` if the page needs a walk or exceeds the turn's budget. */
 export const listTokensNow: HandlerNow<'listTokens'> = ({ query }, caller, world, turn) => {
-  const { now } = turn;
+  const { cutoff } = turn;
   const asked = { filters: query, transform: query.transform };
-  const sought = soughtBy(asked, caller, now);
+  const sought = soughtBy(asked, caller, cutoff);
   if (!sought.isExact || turn.room <= 0) return undefined;
-  const { records, total } = turn.reads.findTokens(sought.filter, pageRequest(query), now);
+  const { records, total } = turn.reads.findTokens(sought.filter, pageRequest(query), cutoff);
   if (records === undefined || total === undefined) return undefined;
   for (const { presented, full } of records) turn.room -= presented.length + full.length;
   if (turn.room < 0) return undefined;
   const page = createPage(asked, caller, world);
   for (const record of records) page.add(record);
-  return pageWith(page.end(records, now), total, sought, query);
+  return pageWith(page.end(records), total, sought, query);
 };
 
-async function show(records: readonly PresentedToken[], asked: Asked, now: Instant, caller: Caller, world: World) {
+async function show(records: readonly PresentedToken[], asked: Asked, caller: Caller, world: World) {
   const page = createPage(asked, caller, world);
   let size = 0;
   for (const record of records) {
@@ -136,7 +136,7 @@ async function show(records: readonly PresentedToken[], asked: Asked, now: Insta
   }
   // Count the page twice, because printing and sending it costs as much as opening it.
   opened += size;
-  return page.end(records, now);
+  return page.end(records);
 }
 
 function soughtBy(asked: Asked, { grants, tenant }: Caller, now: Instant): Sought {
@@ -173,9 +173,9 @@ function createPage({ filters, transform }: Asked, { tenant, grants, trail }: Ca
       ids.push(record.id);
       tokens.push(presented.text);
     },
-    end(records: readonly PresentedToken[], now: Instant): readonly JsonText[] {
+    end(records: readonly PresentedToken[]): readonly JsonText[] {
       trail.shown(ids, revealed);
-      world.activity.note(records, now);
+      world.activity.note(records);
       return tokens;
     },
   };

@@ -56,7 +56,7 @@ async function insertAll(body: Json, members: readonly Member[], caller: Caller,
         1,
         { shown: reply, besides: members.flatMap(({ duplicate }) => duplicate?.id ?? []) },
       );
-      const obstacles = await world.store.insertTokens(tokens, world.clock.now(), audit);
+      const obstacles = await world.store.insertTokens(tokens, world.clock.cutoff(), audit);
       if (obstacles.length > 0) {
         overcome(obstacles, added, members, caller, world);
         continue;

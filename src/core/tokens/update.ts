@@ -78,7 +78,8 @@ async function attempt(
   const { tenant, grants, application } = caller;
   const { keyring } = tenant;
   const now = world.clock.now();
-  const record = await world.store.findToken(tenant.record.id, id, now);
+  const cutoff = world.clock.cutoff();
+  const record = await world.store.findToken(tenant.record.id, id, cutoff);
   if (!record) throw new Problem('token_not_found');
   const { unsealed: before, contents: stored } = openToken(keyring, id, record);
   const { details } = stored;
@@ -118,7 +119,7 @@ async function attempt(
     : showUpdated({ caller, world, original, fingerprints }, unsealed, contents);
   const revealed = !unread && governingTransform(grants, 'token:update', { id, containers }) === 'reveal';
   const audit = caller.trail.changed([id], after.revision, { shown, revealed });
-  const replaced = await world.store.replaceToken(after, indexes, { revision: before.revision, now }, audit);
+  const replaced = await world.store.replaceToken(after, indexes, { revision: before.revision, now: cutoff }, audit);
   return replaced ? shown : undefined;
 }
 
@@ -195,7 +196,7 @@ function patchedExpiry({ expires_at }: UpdateToken, before: UnsealedToken, detai
 
 async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { tenant }: Caller, world: World) {
   for (const fingerprint of fingerprints) {
-    const found = await world.store.findDuplicate(tenant.record.id, fingerprint, id, world.clock.now());
+    const found = await world.store.findDuplicate(tenant.record.id, fingerprint, id, world.clock.cutoff());
     if (found) return found;
   }
   return undefined;
