@@ -4,7 +4,7 @@ import type { Instant, Keyring, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { readArchives } from './audit-archive.ts';
 import { type CheckReport, checkVault, refuseFindings } from './check-vault.ts';
-import { clockNotices, openClockNote } from './clock-note.ts';
+import { clockNotices, countAhead, openClockNote } from './clock-note.ts';
 import { compareWithAnchor } from './keep-anchor.ts';
 import type { KeyHolder } from './key-holder.ts';
 import type { Progress } from './rotate-tenant.ts';
@@ -55,7 +55,10 @@ export async function checkFile(open: OpenLocked, { anchor, archives = [], progr
       return [];
     });
     const archived = archives.length === 0 ? undefined : await readArchives(parts, archives).catch(found('archive'));
-    const report = await checkVault(parts, progress, { archives: archived ?? undefined });
+    const ahead = countAhead(opened.wall);
+    const scope = { archives: archived ?? undefined, onRecord: ahead.count };
+    const report = await checkVault(parts, progress, scope);
+    notices = [...notices, ...ahead.notices()];
     findings.push(...report.findings);
     checked = report.checked;
   } catch (error) {

@@ -1,6 +1,6 @@
 import { Fault } from '../core/fault.ts';
 import type { Finding, InspectedRecords } from '../core/maintenance-ports.ts';
-import type { Store } from '../core/ports.ts';
+import type { Instant, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { openTenant } from '../core/tenants/tenant-codec.ts';
 import { startLedgerCheck } from './check-ledger.ts';
@@ -23,6 +23,12 @@ export interface CheckReport {
   readonly findings: readonly Finding[];
 }
 
+/** What the check of a vault reads, and what it calls. */
+interface CheckScope extends Pick<LedgerParts, 'tokens' | 'rest' | 'archives'> {
+  /** Called with the `created_at` of each tenant, application and token. */
+  readonly onRecord?: (created_at: Instant) => void;
+}
+
 /**
  * Returns the findings in the whole vault: those of the store, which need no key; those of each record, decrypted and
  * compared with its indexes; and those of the audit. Changes nothing. Reads each record as one state, so a concurrent
@@ -32,7 +38,7 @@ export interface CheckReport {
 export async function checkVault(
   { store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>,
   progress: Progress = () => undefined,
-  { tokens = true, rest = async () => undefined, archives }: Pick<LedgerParts, 'tokens' | 'rest' | 'archives'> = {},
+  { tokens = true, rest = async () => undefined, archives, onRecord = () => undefined }: CheckScope = {},
 ): Promise<CheckReport> {
   const findings: Finding[] = [];
   const checked = { tenants: 0, applications: 0, tokens: 0, audit_entries: 0 };
@@ -43,6 +49,7 @@ export async function checkVault(
     if (!tokens) await ledger.checkCounts();
     for (const { tenant, keys } of await store.listTenants()) {
       ledger.saw('tenant', tenant.id, tenant.id, tenant);
+      onRecord(tenant.created_at);
       for (const { key_id } of keys) ledger.saw('tenant_key', tenant.id, String(key_id), undefined);
       const opened = attempt(() => keyring.openTenant(tenant.id, keys));
       if (opened === undefined) {
@@ -56,6 +63,7 @@ export async function checkVault(
       for await (const row of rowsOf(store, 'application', tenant.id, rest)) {
         checked.applications += 1;
         ledger.saw('application', tenant.id, row.id, row.record);
+        if (row.record !== undefined) onRecord(row.record.created_at);
         findings.push(...(await checkApplication(opened, row)));
       }
       if (!tokens) continue;
@@ -63,6 +71,7 @@ export async function checkVault(
       for await (const row of rowsOf(store, 'token', tenant.id, report)) {
         checked.tokens += 1;
         ledger.saw('token', tenant.id, row.id, row.record);
+        if (row.record !== undefined) onRecord(row.record.created_at);
         findings.push(...(await checkToken(opened, row)));
       }
       for await (const row of rowsOf(store, 'tombstone', tenant.id)) {

@@ -118,6 +118,21 @@ export function jumpNotice(until: Instant): string {
 
 const name = (instant: Instant) => new Date(instant).toISOString();
 
+/** Returns a counter of the records that were created more than a day after `wall`, and its notice. */
+export function countAhead(wall: Instant) {
+  let found = 0;
+  return {
+    count(created_at: Instant): void {
+      if (created_at > wall + DAY) found += 1;
+    },
+    notices(): readonly string[] {
+      if (found === 0) return [];
+      const records = found === 1 ? '1 record was' : `${found} records were`;
+      return [`${records} created more than a day after now (${name(wall)}), under a wrong clock`];
+    },
+  };
+}
+
 /** Compares a clock that shows `wall` with the note and the newest audit entry. Returns a sentence for each doubt. */
 export function clockNotices(note: ClockNote, newestEntry: Instant, wall: Instant): readonly string[] {
   const doubt = doubtOf(note, wall);

@@ -15,6 +15,8 @@ export const LIFETIMES = {
 export interface ClockStep {
   /** Sets the wall clock to this many milliseconds after the start. */
   readonly set?: number;
+  /** Then lets the machine sleep for this many milliseconds. */
+  readonly sleep?: number;
   /** Then lets this many milliseconds pass. The sweeper runs every minute. */
   readonly pass?: number;
   /** False disables the sweeper during `pass`. */
@@ -28,6 +30,8 @@ export interface ClockStep {
   readonly start?: number;
   /** Whether the vault and doctor must then report that the clock is in doubt. */
   readonly doubted?: boolean;
+  /** The time that a new record must then have, in milliseconds after the start. Default: not compared. */
+  readonly now?: number;
   /** Tokens up to this lifetime must be hidden afterwards. Longer ones must be visible. */
   readonly gone: number;
   /** Tokens up to this lifetime must be deleted from the file. Longer ones must remain. */
@@ -65,41 +69,71 @@ function back(name: string, by: number): ClockCase {
     start: START,
     steps: [
       { pass: HOUR / 2, sweeping: false, gone: HOUR / 2, purged: 0 },
-      { set: HOUR / 2 - by, gone: HOUR / 2, purged: 0 },
-      { restart: true, gone: HOUR / 2, purged: 0 },
-      { restart: true, gone: HOUR / 2, purged: 0 },
+      { set: HOUR / 2 - by, now: HOUR / 2, gone: HOUR / 2, purged: 0 },
+      { restart: true, now: HOUR / 2, gone: HOUR / 2, purged: 0 },
+      { restart: true, now: HOUR / 2, gone: HOUR / 2, purged: 0 },
       // The sweeper uses the current clock, so the tokens that expired by the earlier clock stay.
       { pass: 2 * MINUTE, gone: HOUR / 2, purged: 0 },
     ],
   };
 }
 
-/** Moves the clock ahead: the vault purges nothing for an hour, then trusts the clock. */
+/** Moves the clock back for good: for an hour time goes on, then it follows the clock, but expired tokens stay hidden. */
+function backForGood(name: string, by: number): ClockCase {
+  return {
+    name,
+    start: START,
+    steps: [
+      { pass: 3 * HOUR, now: 3 * HOUR, gone: 2 * HOUR, purged: 2 * HOUR },
+      { set: 3 * HOUR - by, pass: 59 * MINUTE, now: 4 * HOUR - MINUTE, gone: 2 * HOUR, purged: 2 * HOUR },
+      { pass: 2 * MINUTE, now: Math.max(2 * HOUR, 4 * HOUR + MINUTE - by), gone: 2 * HOUR, purged: 2 * HOUR },
+      { pass: HOUR, gone: 2 * HOUR, purged: 2 * HOUR },
+    ],
+  };
+}
+
+/** Moves the clock ahead: time goes on and the vault purges nothing for an hour, then it trusts the clock. */
 function ahead(name: string, by: number, gone: number, later = gone): ClockCase {
   return {
     name,
     start: START,
     steps: [
-      { set: by, gone, purged: 0 },
-      { pass: HOUR - MINUTE, gone, purged: 0 },
-      { pass: 2 * MINUTE, gone: later, purged: later },
+      { set: by, now: 0, gone, purged: 0 },
+      { pass: HOUR - MINUTE, now: HOUR - MINUTE, gone, purged: 0 },
+      { pass: 2 * MINUTE, now: by + HOUR + MINUTE, gone: later, purged: later },
     ],
   };
 }
 
-/** Moves the clock ahead and back within the hour: the tokens stay hidden until a restart, and none is purged. */
-function mistake(name: string, by: number, gone: number): ClockCase {
+/** Moves the clock ahead and back within the hour: tokens are hidden only meanwhile, and none is purged. */
+function mistake(name: string, by: number, gone: number, lasting = 10 * MINUTE): ClockCase {
+  const right = 10 * MINUTE + lasting;
   return {
     name,
     start: START,
     steps: [
-      { set: by, pass: 10 * MINUTE, gone, purged: 0 },
-      { set: 10 * MINUTE, pass: 5 * MINUTE, gone, purged: 0 },
-      { pass: 2 * HOUR, gone, purged: 2 * HOUR },
-      { restart: true, gone: 2 * HOUR, purged: 2 * HOUR },
+      { pass: 10 * MINUTE, now: 10 * MINUTE, gone: 0, purged: 0 },
+      { set: 10 * MINUTE + by, pass: lasting, now: right, gone, purged: 0 },
+      { set: right, now: right, gone: 0, purged: 0 },
+      { pass: 5 * MINUTE, now: right + 5 * MINUTE, gone: 0, purged: 0 },
+      { pass: 2 * HOUR, now: right + 125 * MINUTE, gone: 2 * HOUR, purged: 2 * HOUR },
+      { restart: true, now: right + 125 * MINUTE, gone: 2 * HOUR, purged: 2 * HOUR },
+      { pass: DAY, sweeping: false, gone: 2 * HOUR, purged: 2 * HOUR },
     ],
   };
 }
+
+/** A machine that sleeps: the vault believes the clock at once. */
+const SLEEPS: ClockCase = {
+  name: 'sleep',
+  start: START,
+  steps: [
+    { pass: 10 * MINUTE, now: 10 * MINUTE, gone: 0, purged: 0 },
+    { sleep: 8 * HOUR, now: 8 * HOUR + 10 * MINUTE, gone: 2 * HOUR, purged: 0 },
+    { pass: MINUTE, gone: 2 * HOUR, purged: 2 * HOUR },
+    { sleep: 3 * DAY, pass: MINUTE, now: 3 * DAY + 8 * HOUR + 12 * MINUTE, gone: 2 * DAY, purged: 2 * DAY },
+  ],
+};
 
 /** Cases in which a process starts with a wrong clock, and the next one with a right or equally wrong clock. */
 const STARTS: readonly ClockCase[] = [
@@ -109,7 +143,7 @@ const STARTS: readonly ClockCase[] = [
     steps: [
       { start: 10 * MINUTE, doubted: false, gone: 0, purged: 0 },
       { start: 10 * YEAR, doubted: true, gone: YEAR, purged: 0 },
-      { start: 11 * MINUTE, doubted: false, gone: 0, purged: 0 },
+      { start: 11 * MINUTE, doubted: false, now: 11 * MINUTE, gone: 0, purged: 0 },
       { pass: 70 * MINUTE, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
       { start: 10 * YEAR, doubted: true, gone: YEAR, purged: HOUR / 2 },
       { start: 10 * YEAR + 30 * MINUTE, doubted: true, gone: YEAR, purged: HOUR / 2 },
@@ -141,6 +175,34 @@ const STARTS: readonly ClockCase[] = [
       { start: 10 * YEAR, pass: 30 * MINUTE, doubted: true, gone: YEAR, purged: 0 },
       { start: 40 * MINUTE, pass: MINUTE, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
       { pass: HOUR, doubted: false, gone: HOUR / 2, purged: HOUR / 2 },
+    ],
+  },
+  {
+    name: 'daemon-ahead-then-right-while-it-serves',
+    start: START,
+    steps: [
+      { start: 10 * YEAR, pass: 30 * MINUTE, doubted: true, now: 10 * YEAR + 30 * MINUTE, gone: YEAR, purged: 0 },
+      { set: 40 * MINUTE, now: 40 * MINUTE, doubted: false, gone: HOUR / 2, purged: 0 },
+      { pass: MINUTE, now: 41 * MINUTE, gone: HOUR / 2, purged: HOUR / 2 },
+      { pass: DAY, sweeping: false, gone: 2 * HOUR, purged: 2 * HOUR },
+    ],
+  },
+  {
+    name: 'daemon-after-days-then-back',
+    start: START,
+    steps: [
+      { start: 5 * DAY, pass: MINUTE, doubted: true, now: 5 * DAY + MINUTE, gone: 2 * DAY, purged: 0 },
+      { set: 3 * DAY, now: 3 * DAY, gone: 2 * DAY, purged: 0 },
+      { pass: HOUR - MINUTE, now: 3 * DAY + HOUR - MINUTE, gone: 2 * DAY, purged: 0 },
+      { pass: 2 * MINUTE, now: 3 * DAY + HOUR + MINUTE, doubted: false, gone: 2 * DAY, purged: 2 * DAY },
+    ],
+  },
+  {
+    name: 'daemon-after-days',
+    start: START,
+    steps: [
+      { start: 3 * DAY, doubted: true, now: 3 * DAY, gone: 2 * DAY, purged: 0 },
+      { pass: HOUR + MINUTE, doubted: false, now: 3 * DAY + HOUR + MINUTE, gone: 2 * DAY, purged: 2 * DAY },
     ],
   },
   {
@@ -180,7 +242,12 @@ export const CLOCK_CASES: readonly ClockCase[] = [
   ahead('ahead-over-1-hour', HOUR + 1, HOUR / 2, 2 * HOUR),
   ahead('ahead-1-day', DAY, 2 * HOUR),
   ahead('ahead-10-years', 10 * YEAR, YEAR),
+  backForGood('back-3-hours-for-good', 3 * HOUR),
+  backForGood('back-90-minutes-for-good', 1.5 * HOUR),
   mistake('mistake-1-day', DAY, 2 * HOUR),
   mistake('mistake-10-years', 10 * YEAR, YEAR),
+  mistake('3-years-for-2-seconds', 3 * YEAR, YEAR, 2000),
+  mistake('3-hours-for-2-seconds', 3 * HOUR, 2 * HOUR, 2000),
+  SLEEPS,
   ...STARTS,
 ];

@@ -6,7 +6,7 @@ import { checkVaultFile } from '../../src/vault/admin.ts';
 import type { Times } from '../../src/vault/system-clock.ts';
 import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
-import { CLOCK_CASES, type ClockCase, LIFETIMES, MINUTE } from './clock-cases.ts';
+import { CLOCK_CASES, type ClockCase, DAY, LIFETIMES, MINUTE } from './clock-cases.ts';
 import { createCaller, type Perform } from './perform.ts';
 
 const KEY = new Uint8Array(32).fill(7);
@@ -19,16 +19,29 @@ const CREDENTIAL = { kind: 'key_file', key: KEY } as const;
 function settableTimes(start: number, believing: boolean) {
   let wall = start;
   let running = 0;
+  let asleep = 0;
   return {
-    times: { wall: () => wall, running: () => (believing ? wall : running) } satisfies Times,
+    times: { wall: () => wall, running: () => (believing ? wall : running), asleep: () => asleep } satisfies Times,
+    /** Returns the milliseconds that have really passed. */
+    real: () => running + asleep,
     pass: (real: number) => {
       wall += real;
       running += real;
+    },
+    sleep: (real: number) => {
+      wall += real;
+      asleep += real;
     },
     set: (to: number) => {
       wall = to;
     },
   };
+}
+
+/** An expiring application, and the real time by which it must have ended. */
+interface Minted {
+  readonly key: string;
+  readonly ends: number;
 }
 
 /** A vault that a case closes and opens again. */
@@ -82,6 +95,7 @@ function createTally() {
   let observations = 0;
   let resurrected = 0;
   let lost = 0;
+  let outlived = 0;
   const wrong: string[] = [];
   return {
     sees(where: string, id: string, readable: boolean, expected: boolean): void {
@@ -97,19 +111,52 @@ function createTally() {
       if (rows < expected) lost++;
       wrong.push(`${where}: ${rows} rows instead of ${expected}`);
     },
+    dates(where: string, off: number): void {
+      observations++;
+      if (off !== 0) wrong.push(`${where}: a new record is ${off} ms off`);
+    },
+    lives(where: string, applications: number): void {
+      observations++;
+      outlived += applications;
+      if (applications > 0) wrong.push(`${where}: ${applications} expiring applications are older than a day`);
+    },
     names(where: string, who: string, notices: readonly string[], doubted: boolean): void {
       observations++;
       if (notices.some((notice) => notice.includes('the clock is in doubt')) === doubted) return;
       wrong.push(`${where}: ${who} ${doubted ? 'names no clock in doubt' : notices.join('; ')}`);
     },
     wrong,
-    figures: (cases: number) => ({ cases, observations, resurrected, lost_or_purged: lost }),
+    figures: (cases: number) => ({ cases, observations, resurrected, lost_or_purged: lost, outlived }),
   };
 }
 
 type Tally = ReturnType<typeof createTally>;
 
-async function runCase(one: ClockCase, key: string, file: string, tally: Tally, believing: boolean): Promise<void> {
+/** Creates an expiring application with the latest end that the vault allows, and one with the default end. */
+async function mint({ perform }: Timed, management: string, now: number): Promise<readonly string[]> {
+  const bodies = [{}, { expires_at: new Date(now + DAY).toISOString() }];
+  const made = bodies.map(async (more) => {
+    const body = { name: 'minted', type: 'expiring', permissions: ['token:read'], ...more };
+    const { status, text, body: created } = await perform(management, 'createApplication', { body });
+    if (status !== 201) throw new CheckFailure(`an expiring application was answered ${status} ${text}`);
+    return String(created['key']);
+  });
+  return Promise.all(made);
+}
+
+interface Keys {
+  readonly key: string;
+  readonly management: string;
+}
+
+async function runCase(
+  one: ClockCase,
+  { key, management }: Keys,
+  file: string,
+  tally: Tally,
+  believing: boolean,
+): Promise<void> {
+  const minted: Minted[] = [];
   const clock = settableTimes(one.start, believing);
   const timed = await openTimed(file, clock.times);
   const ids = Object.entries(LIFETIMES).map(([name, ms]) => ({ id: `${one.name}-${name}`, ms }));
@@ -128,6 +175,7 @@ async function runCase(one: ClockCase, key: string, file: string, tally: Tally, 
       const { set, start: startAt, doubted } = step;
       if (startAt !== undefined) await timed.start(() => clock.set(one.start + startAt));
       if (set !== undefined) clock.set(one.start + set);
+      if (step.sleep !== undefined) clock.sleep(step.sleep);
       for (let left = step.pass ?? 0; left > 0; left -= MINUTE) {
         clock.pass(Math.min(left, MINUTE));
         if (step.sweeping !== false) await timed.sweep();
@@ -146,6 +194,14 @@ async function runCase(one: ClockCase, key: string, file: string, tally: Tally, 
         tally.sees(where, id, status === 200, expected);
         tally.sees(`${where}, list`, id, list.text.includes(`"${id}"`), expected);
       }
+      const fresh = await timed.perform(key, 'createToken', { body: { type: 'token', data: 'x' } });
+      const created = Date.parse(String(fresh.body['created_at']));
+      await timed.perform(key, 'deleteToken', { id: String(fresh.body['id']) });
+      if (step.now !== undefined) tally.dates(where, created - one.start - step.now);
+      const old = minted.filter(({ ends }) => clock.real() >= ends);
+      const answers = old.map((each) => timed.perform(each.key, 'getApplicationByKey'));
+      tally.lives(where, (await Promise.all(answers)).filter(({ status }) => status !== 401).length);
+      for (const child of await mint(timed, management, created)) minted.push({ key: child, ends: clock.real() + DAY });
       const purged = ids.filter(({ ms }) => ms <= step.purged).length;
       tally.counts(where, await rowsOf(file), before + names.length - purged);
     }
@@ -169,7 +225,8 @@ async function runAll(cases: readonly ClockCase[], believing = false): Promise<F
       const call = createCaller(() => directClient(vault));
       const made = await call(String(application.key), 'createApplication', { body });
       await vault.close();
-      await runCase(one, String(made.body['key']), file, tally, believing);
+      const keys = { key: String(made.body['key']), management: String(application.key) };
+      await runCase(one, keys, file, tally, believing);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }
