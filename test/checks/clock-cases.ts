@@ -184,7 +184,7 @@ const STARTS: readonly ClockCase[] = [
       { start: 10 * YEAR, pass: 30 * MINUTE, doubted: true, now: 10 * YEAR + 30 * MINUTE, gone: YEAR, purged: 0 },
       { set: 40 * MINUTE, now: 40 * MINUTE, doubted: false, gone: HOUR / 2, purged: 0 },
       { pass: MINUTE, now: 41 * MINUTE, gone: HOUR / 2, purged: HOUR / 2 },
-      { pass: DAY, sweeping: false, gone: 2 * HOUR, purged: 2 * HOUR },
+      { pass: DAY, sweeping: false, gone: 2 * HOUR, purged: HOUR / 2 },
     ],
   },
   {

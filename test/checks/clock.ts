@@ -7,6 +7,7 @@ import type { Times } from '../../src/vault/system-clock.ts';
 import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
 import { CLOCK_CASES, type ClockCase, DAY, LIFETIMES, MINUTE } from './clock-cases.ts';
+import { runDaemons } from './clock-daemon.ts';
 import { createCaller, type Perform } from './perform.ts';
 
 const KEY = new Uint8Array(32).fill(7);
@@ -236,7 +237,7 @@ async function runAll(cases: readonly ClockCase[], believing = false): Promise<F
   return tally.figures(cases.length);
 }
 
-const run = () => runAll(CLOCK_CASES);
+const run = async () => ({ ...(await runAll(CLOCK_CASES)), ...(await runDaemons()) });
 
 /** Hides every clock jump from the vault, which then purges tokens that have not expired. */
 const control = () => runAll(CLOCK_CASES, true);
