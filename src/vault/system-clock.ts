@@ -3,7 +3,7 @@ import type { Clock, Instant } from '../core/ports.ts';
 import { runningTime } from '../core/running-time.ts';
 
 const HOUR = 60 * 60 * 1000;
-/** A difference between the wall clock and the running time that may be a sleep, in milliseconds. */
+/** The shortest sleep that counts, in milliseconds. */
 const NOTABLE = 1000;
 
 /** The sources of a clock, in milliseconds. */
@@ -83,7 +83,9 @@ export function systemClock({ floor: start = 0, doubt: ms = 0, isTrusted, times 
     // Reading the uptime takes 8 µs, so read it only if the clocks differ.
     if (Math.abs(next.wall - last.wall - step) > NOTABLE) {
       next.asleep = sleep();
-      step += Math.max(0, next.asleep - last.asleep);
+      const slept = next.asleep - last.asleep;
+      // The uptime has a resolution of 10 ms to 1 s, so shorter sleeps are noise.
+      if (slept > NOTABLE) step += slept;
     }
     const jump = next.wall - last.wall - step;
     last = next;

@@ -48,6 +48,17 @@ beforeEach(async () => {
   await vault.close();
 });
 
+/** Resolves to the status of a call with an application's key; 403 for a key that works. */
+async function keyStatus(vault: Vault, apiKey: string): Promise<number> {
+  return (await vault.dispatch({ operation: 'getApplicationByKey', apiKey, params: {}, query: [] })).status;
+}
+
+async function mint(vault: Vault, life?: number): Promise<string> {
+  const end = life === undefined ? {} : { expires_at: new Date(wall + life).toISOString() };
+  const body = { name: 'minted', type: 'expiring', permissions: ['token:read'], ...end };
+  return (await call(vault, 'createApplication', body)).key;
+}
+
 async function createExpiring(vault: Vault, id: string, lifetime: number): Promise<void> {
   const expires_at = new Date(START + lifetime).toISOString();
   await call(vault, 'createToken', { id, type: 'token', data: 1, expires_at });
@@ -86,6 +97,109 @@ describe('the clock of a vault', () => {
     await again.close();
   });
 
+  it('keeps its own time while the clock is wrong for two seconds', async () => {
+    const vault = await open();
+    await createExpiring(vault, 'year', 365 * DAY);
+    await vault.ready();
+    wall += 3 * 365 * DAY;
+    running += 1000;
+    expect(await statusOf(vault, 'year')).toBe(404);
+    expect(await call(vault, 'createToken', { type: 'token', data: 1, expires_at: '2031-02-01' })).toMatchObject({
+      created_at: '2031-01-01T00:00:01.000+00:00',
+    });
+    expect(await vault.notices()).toEqual([expect.stringContaining('it jumped by over an hour')]);
+    await expect(vault.ready()).rejects.toMatchObject({
+      code: 'vault_busy',
+      detail: expect.stringContaining('jumped'),
+    });
+    expect(await vault.sweep()).toBe(0);
+    wall = START + 2000;
+    running += 1000;
+    await vault.ready();
+    expect(await statusOf(vault, 'year')).toBe(200);
+    expect(await call(vault, 'createToken', { type: 'token', data: 1 })).toMatchObject({
+      created_at: '2031-01-01T00:00:02.000+00:00',
+    });
+    expect(await vault.notices()).toEqual([]);
+    await vault.close();
+  });
+
+  it.each([
+    ['a record that the jump hides', 2 * HOUR, false],
+    ['a record that has not ended by either clock', 4 * HOUR, true],
+    ['a record that has ended by both clocks', HOUR / 2, true],
+  ])('is ready during a doubt except with %s', async (_name, life, isReady) => {
+    const vault = await open();
+    await createExpiring(vault, 'token', life);
+    wall += HOUR / 2;
+    running += HOUR / 2;
+    await vault.ready();
+    wall += 3 * HOUR;
+    await (isReady ? vault.ready() : expect(vault.ready()).rejects.toMatchObject({ code: 'vault_busy' }));
+    await vault.close();
+  });
+
+  it('is ready after a start far from the note, and after sleep', async () => {
+    await (await open()).close();
+    wall += 3 * DAY;
+    let asleep = 0;
+    const vault = await openVault({ file, credential: CREDENTIAL, times: { ...times, asleep: () => asleep } });
+    await vault.ready();
+    expect(await vault.notices()).toEqual([expect.stringContaining('not removed before')]);
+    wall += HOUR;
+    running += HOUR;
+    expect(await vault.notices()).toEqual([]);
+    wall += 8 * HOUR;
+    asleep += 8 * HOUR;
+    await vault.ready();
+    expect(await vault.notices()).toEqual([]);
+    await vault.close();
+  });
+
+  it('does not accept an expiring application whose end is more than a day ahead', async () => {
+    const right = await open();
+    const day = await mint(right, DAY);
+    expect(await keyStatus(right, day)).toBe(403);
+    await right.close();
+    wall = START + 3 * 365 * DAY;
+    const wrong = await open();
+    const minute = await mint(wrong);
+    expect(await keyStatus(wrong, minute)).toBe(403);
+    await wrong.close();
+    // Another process may be a moment behind.
+    wall = START - 1000;
+    const again = await open();
+    expect([await keyStatus(again, day), await keyStatus(again, minute)]).toEqual([403, 401]);
+    wall += DAY;
+    running += DAY;
+    expect([await keyStatus(again, day), await keyStatus(again, minute)]).toEqual([403, 401]);
+    wall += 1000;
+    running += 1000;
+    expect(await keyStatus(again, day)).toBe(401);
+    await again.close();
+  });
+
+  it('goes back with the clock, but not below the latest expiry that passed by settled time', async () => {
+    const vault = await open();
+    await createExpiring(vault, 'hour', HOUR);
+    await createExpiring(vault, 'three', 3 * HOUR);
+    wall += 2 * HOUR;
+    running += 2 * HOUR;
+    await vault.sweep();
+    wall = START;
+    await vault.sweep();
+    expect(await call(vault, 'createToken', { type: 'token', data: 1 })).toMatchObject({
+      created_at: '2031-01-01T02:00:00.000+00:00',
+    });
+    wall += HOUR / 2;
+    running += HOUR;
+    expect(await call(vault, 'createToken', { type: 'token', data: 1 })).toMatchObject({
+      created_at: '2031-01-01T01:00:00.000+00:00',
+    });
+    expect([await statusOf(vault, 'hour'), await statusOf(vault, 'three')]).toEqual([404, 200]);
+    await vault.close();
+  });
+
   it('does not store the time of a moved test clock', async () => {
     const first = await open();
     await createExpiring(first, 'short', HOUR);
@@ -120,7 +234,10 @@ describe('the clock of a vault', () => {
     await served.close();
     const { findings, notices } = await checkVaultFile({ file, credential: CREDENTIAL, times });
     expect(findings).toEqual([]);
-    expect(notices).toEqual([expect.stringContaining('behind the newest entry of the audit')]);
+    expect(notices).toEqual([
+      expect.stringContaining('behind the newest entry of the audit'),
+      expect.stringMatching(/^1 record was created more than a day after now/),
+    ]);
   });
 
   it('distrusts a clock that moves to and fro', async () => {
@@ -193,7 +310,13 @@ describe('doctor', () => {
     [
       'a week behind the note',
       -7,
-      ['the clock is in doubt', 'the latest expiry that passed', 'the newest entry of the audit'],
+      [
+        'the clock is in doubt',
+        'the latest expiry that passed',
+        'the newest entry of the audit',
+        // The tenant, its two applications and the token.
+        '4 records were created more than a day after now',
+      ],
     ],
     ['a week ahead of the note', 7, ['the clock is in doubt']],
     ['near the note', 0.5, []],
@@ -215,6 +338,9 @@ describe('doctor', () => {
     await command.close();
     wall = START;
     const { ok, notices } = await checkVaultFile({ file, credential: CREDENTIAL, times });
-    expect({ ok, notices }).toEqual({ ok: true, notices: [expect.stringContaining('newest entry of the audit')] });
+    expect({ ok, notices }).toEqual({
+      ok: true,
+      notices: ['newest entry of the audit', '1 record was created'].map((words) => expect.stringContaining(words)),
+    });
   });
 });
