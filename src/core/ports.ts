@@ -11,21 +11,6 @@ import type { FoundPage, SearchCondition, SnapshotReads, TokenScan } from './sca
 /** Milliseconds since 1970-01-01T00:00:00Z. */
 export type Instant = number;
 
-export interface Clock {
-  /**
-   * Returns the time. It dates records and checks new ends. It goes back only as `systemClock` describes, or when a test
-   * moves the clock back, which first removes expired records.
-   */
-  now(): Instant;
-  /**
-   * Returns the time up to which expired records are hidden: `now()`, or the machine's clock if that has jumped ahead.
-   * Pass it to the reads of a store.
-   */
-  cutoff(): Instant;
-  /** Returns the latest time that is certain; 0 before the first one. Records that expired by then may be removed. */
-  settled(): Instant;
-}
-
 export interface Random {
   /** Returns `length` bytes from the system's cryptographic source. */
   bytes(length: number): Uint8Array;

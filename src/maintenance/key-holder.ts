@@ -1,6 +1,7 @@
 import type { Audit } from '../core/audit/audit.ts';
+import type { Clock } from '../core/clock.ts';
 import { Fault } from '../core/fault.ts';
-import type { Clock, Keyring, Store } from '../core/ports.ts';
+import type { Keyring, Store } from '../core/ports.ts';
 import { noSuchTenant } from '../core/tenants/no-such-tenant.ts';
 
 /**

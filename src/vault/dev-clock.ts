@@ -1,4 +1,5 @@
-import type { Clock, Instant } from '../core/ports.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Instant } from '../core/ports.ts';
 import { systemClock } from './system-clock.ts';
 import type { Vault } from './vault.ts';
 

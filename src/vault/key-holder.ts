@@ -1,6 +1,7 @@
 import { createAudit } from '../core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
-import type { Clock, Keyring, Store, VaultHeader } from '../core/ports.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Keyring, Store, VaultHeader } from '../core/ports.ts';
 import type { Credential } from '../keyring/credential.ts';
 import { followMasterKey } from '../keyring/follow-master-key.ts';
 import { openClockNote } from '../maintenance/clock-note.ts';

@@ -1,5 +1,6 @@
 import { uptime } from 'node:os';
-import type { Clock, Instant } from '../core/ports.ts';
+import type { Clock } from '../core/clock.ts';
+import type { Instant } from '../core/ports.ts';
 import { runningTime } from '../core/running-time.ts';
 
 const HOUR = 60 * 60 * 1000;
@@ -41,8 +42,6 @@ export interface Doubt {
   /** What the wall clock shows at the end of the doubt. */
   readonly ends_at: Instant;
 }
-
-export type SystemClock = ReturnType<typeof systemClock>;
 
 /**
  * Returns the clock of a vault. It follows the wall clock, unless that jumps: the difference from the time that has

@@ -8,6 +8,7 @@ import { createAudit, createExpiryRecorder } from '../core/audit/audit.ts';
 import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
 import { createChainRecorder } from '../core/audit/chain-events.ts';
 import { createLogWatch } from '../core/audit/log-watch.ts';
+import type { Clock } from '../core/clock.ts';
 import { createDispatch } from '../core/dispatch.ts';
 import type { World } from '../core/handler.ts';
 import { loadOperations } from '../core/handlers.ts';

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, expect, it, onTestFinished, vi } from 'vitest';
 import { readClock } from '../../src/store/postgres/sql-client.ts';
 import { startDatabaseClock } from '../../src/vault/database-clock.ts';
+import { systemClock } from '../../src/vault/system-clock.ts';
 import { createDatabase } from './create-database.ts';
 import { openClient } from './open-client.ts';
 
@@ -46,6 +47,23 @@ it('follows a clock that was set with the next sample', async () => {
     world.ahead = ahead;
     await vi.advanceTimersByTimeAsync(1000);
     expect(clock.now() - world.running).toBe(ahead - 200);
+  }
+});
+
+it('is the wall clock of a vault, which goes on by running time after a jump', async () => {
+  const { world, clock } = await fakeClock();
+  const vault = systemClock({ times: { wall: clock.now, running: () => world.running } });
+  const before = vault.now() - world.running;
+  for (const [ahead, isDoubted] of [
+    [10_800_000, true],
+    [5000, false],
+    [-10_800_000, true],
+    [5000, false],
+  ] as const) {
+    world.running += 1000;
+    world.ahead = ahead;
+    await vi.advanceTimersByTimeAsync(1000);
+    expect([vault.now() - world.running, vault.doubt() !== undefined]).toEqual([before, isDoubted]);
   }
 });
 

@@ -77,7 +77,11 @@ it('the sweeper of serve --audit-keep moves old entries when its minute has pass
   onTestFinished(() => void vi.useRealTimers());
   const vault = await fileVault(3);
   const now = () => Date.now() + 450 * DAY;
-  const opened = await openVault({ file: vault.file, credential: CREDENTIAL, clock: { now, cutoff: now, settled: now } });
+  const opened = await openVault({
+    file: vault.file,
+    credential: CREDENTIAL,
+    clock: { now, cutoff: now, settled: now },
+  });
   onTestFinished(() => opened.close());
   const reported: string[] = [];
   const report = (fact: string) => void reported.push(fact);

@@ -1,4 +1,4 @@
-import type { Clock } from '../ports.ts';
+import type { Clock } from '../clock.ts';
 import { Problem } from '../problem.ts';
 
 const MINUTE_MS = 60_000;

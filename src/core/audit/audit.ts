@@ -1,5 +1,6 @@
+import type { Clock } from '../clock.ts';
 import type { World } from '../handler.ts';
-import type { Clock, ExpiryRecorder, Keyring } from '../ports.ts';
+import type { ExpiryRecorder, Keyring } from '../ports.ts';
 import { recordColumns } from '../tokens/clear-columns.ts';
 import { type AuditEvent, encodeEvents, type TimedEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-level.ts';

@@ -1,4 +1,5 @@
-import type { Clock, Instant, PresentedToken, Store } from '../ports.ts';
+import type { Clock } from '../clock.ts';
+import type { Instant, PresentedToken, Store } from '../ports.ts';
 
 /** Returns a calendar month (UTC) as a number: year × 12 + month from 0. */
 export function monthOf(instant: Instant): number {
