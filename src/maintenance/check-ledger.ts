@@ -30,10 +30,10 @@ type RowFacts = Pick<TokenRecord, 'revision' | 'created_at'>;
  * entry. Reports a broken audit as one finding and then compares no rows.
  */
 export async function startLedgerCheck(
-  parts: Pick<KeyHolder, 'store' | 'keyring'> & Pick<LedgerParts, 'rest' | 'tokens' | 'archives'>,
+  parts: Pick<KeyHolder, 'store' | 'keyring'> &
+    Pick<LedgerParts, 'rest' | 'tokens' | 'archives'> & { readonly now?: Instant | undefined },
 ) {
-  const { store } = parts;
-  const startedAt = Date.now();
+  const { store, now: startedAt = Date.now() } = parts;
   const wrong: (Finding & { readonly subject: string; readonly tenant: string })[] = [];
   const tenants = new Set<string>();
   let broken: Finding | undefined;

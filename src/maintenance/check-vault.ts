@@ -25,6 +25,8 @@ export interface CheckReport {
 
 /** What the check of a vault reads, and what it calls. */
 interface CheckScope extends Pick<LedgerParts, 'tokens' | 'rest' | 'archives'> {
+  /** The time by the clock that dates new audit entries. Default: the machine's. */
+  readonly now?: Instant;
   /** Called with the `created_at` of each tenant, application and token. */
   readonly onRecord?: (created_at: Instant) => void;
 }
@@ -38,13 +40,13 @@ interface CheckScope extends Pick<LedgerParts, 'tokens' | 'rest' | 'archives'> {
 export async function checkVault(
   { store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>,
   progress: Progress = () => undefined,
-  { tokens = true, rest = async () => undefined, archives, onRecord = () => undefined }: CheckScope = {},
+  { tokens = true, rest = async () => undefined, archives, now, onRecord = () => undefined }: CheckScope = {},
 ): Promise<CheckReport> {
   const findings: Finding[] = [];
   const checked = { tenants: 0, applications: 0, tokens: 0, audit_entries: 0 };
 
   async function checkTenants(): Promise<void> {
-    const ledger = await startLedgerCheck({ store, keyring, rest, tokens, archives });
+    const ledger = await startLedgerCheck({ store, keyring, rest, tokens, archives, now });
     checked.audit_entries = ledger.entries;
     if (!tokens) await ledger.checkCounts();
     for (const { tenant, keys } of await store.listTenants()) {

@@ -362,7 +362,8 @@ export function composeVault(parts: VaultParts): Vault {
     ],
     check: async () => {
       const { checkVault } = await import('../maintenance/check-vault.ts');
-      const { findings } = await checkVault({ store, keyring }, undefined, { tokens: false, rest });
+      const scope = { tokens: false, rest, now: world.clock.now() };
+      const { findings } = await checkVault({ store, keyring }, undefined, scope);
       found = findings.length;
       return findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));
     },

@@ -11,7 +11,7 @@ const [TENANT, OTHER] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-
 /**
  * Creates the audit of two tenants, one of them with a token, and starts a check in which that token's row is missing.
  */
-async function begun() {
+async function begun(behind = 0) {
   let time = Date.now();
   const clock = { now: () => time, cutoff: () => time, settled: () => time };
   const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: time });
@@ -32,7 +32,7 @@ async function begun() {
     revision: 1,
     entities: ['lost'],
   });
-  const check = await startLedgerCheck({ store, keyring });
+  const check = await startLedgerCheck({ store, keyring, now: time - behind });
   for (const tenant of [TENANT, OTHER]) {
     check.saw('tenant', tenant, tenant, { revision: 1, created_at: time });
     check.saw('application', tenant, `app-of-${tenant}`, { revision: 1, created_at: time });
@@ -50,6 +50,12 @@ const LOST = { table: 'token', id: 'lost', what: expect.stringContaining('remove
 it('reports a missing row even when another tenant is reset during the check', async () => {
   const { check, reset } = await begun();
   await reset(OTHER);
+  expect(await check.findings()).toEqual([LOST]);
+});
+
+it('does not call an entry late whose clock is behind the one of the machine', async () => {
+  const { check, reset } = await begun(3_600_000);
+  await reset(OTHER, 3_600_000);
   expect(await check.findings()).toEqual([LOST]);
 });
 

@@ -62,7 +62,7 @@ export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'
 
   function isKnown({ token, indexes }: Written): boolean {
     const [, name] = setOf(indexes);
-    return name === null || known.has(name) || (full.get(ownerOf(token)) ?? 0) > Date.now();
+    return name === null || known.has(name) || (full.get(ownerOf(token)) ?? 0) > performance.now();
   }
 
   async function add(written: Written): Promise<void> {
@@ -78,7 +78,7 @@ export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'
     });
     for (const list of [known, full]) if (list.size >= MAX_KNOWN) list.clear();
     if (hasNumber && name !== null) known.add(name);
-    else full.set(ownerOf(token), Date.now() + RETRY_MS);
+    else full.set(ownerOf(token), performance.now() + RETRY_MS);
   }
 
   async function addAll(tokens: readonly Written[]): Promise<void> {
