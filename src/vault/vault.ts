@@ -13,7 +13,7 @@ import { createDispatch } from '../core/dispatch.ts';
 import type { World } from '../core/handler.ts';
 import { loadOperations } from '../core/handlers.ts';
 import type { Meter, VaultFigures } from '../core/meter.ts';
-import type { Clock, Instant, Keyring, LeftRows, Random, Store, VaultHeader } from '../core/ports.ts';
+import type { Instant, Keyring, LeftRows, Random, Store, VaultHeader } from '../core/ports.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createActivity } from '../core/tokens/activity.ts';
 import type { Credential } from '../keyring/credential.ts';
