@@ -20,6 +20,15 @@ export interface Limits {
  */
 export const MAX_DEPTH = 500;
 
+/** The maximum bytes of the JSON text of a token's data. */
+export const MAX_DATA = 4 * 1024 * 1024;
+
+/**
+ * The steps that the expressions of one token may take together: `base`, and `perByte` for each byte of its data. The
+ * prices of the filters make a step last at most 80 ns, so expressions over small data take at most about 5 ms.
+ */
+export const EXPRESSION_STEPS = { base: 64 * 1024, perByte: 4 } as const;
+
 /** The maximum number of requests in one Tokenize, and of tokens in one Detokenize. */
 export const MAX_BATCH = 1_000;
 

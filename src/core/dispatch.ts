@@ -17,6 +17,7 @@ import { HANDLERS } from './handlers.ts';
 import { createIdempotency } from './idempotency.ts';
 import { isLonger } from './is-longer.ts';
 import { JsonText, stringifyJson } from './json/stringify.ts';
+import { nextTurn } from './own-turn.ts';
 import type { Random } from './ports.ts';
 import { Problem } from './problem.ts';
 import { problemReply } from './problem-reply.ts';
@@ -154,8 +155,11 @@ export function createDispatch(world: World) {
       throwIf(refusal(identity, row, call));
       const sending = call.readBody?.() ?? call;
       const sent = sending instanceof Promise ? await sending : sending;
-      if (sent !== sending) {
-        // A body may take seconds to arrive, and the key may expire meanwhile.
+      // Parsing a body and answering it take time.
+      const turn = sent.bodyText === undefined ? undefined : nextTurn();
+      if (turn !== undefined) await turn;
+      if (sent !== sending || turn !== undefined) {
+        // A body may take seconds to arrive or to get its turn, and the key may expire meanwhile.
         identity = await authenticator.identify(call.apiKey);
         throwIf(refusal(identity, row, call));
       }

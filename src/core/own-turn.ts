@@ -1,6 +1,12 @@
 import { runningTime } from './running-time.ts';
 
+/** The maximum milliseconds of work in one turn of the event loop, until other requests get their turn. */
+export const TURN_MS = 10;
+
 let last: Promise<void> = Promise.resolve();
+
+/** The time when the work of the current turn began; undefined before its first step. */
+let began: number | undefined;
 
 /**
  * Resolves in a turn of the event loop that no other caller of this function shares. Long work awaits it before each
@@ -11,19 +17,18 @@ export function ownTurn(): Promise<void> {
   return last;
 }
 
-/** The maximum milliseconds of work in one turn. */
-const PACE_MS = 5;
-
 /**
- * Returns a function to call after each step of long work. The function returns a promise of a new turn when the
- * current turn took PACE_MS or longer, else undefined.
+ * Returns a promise of a turn of its own when the current turn took TURN_MS or longer, whatever it did, else undefined.
+ * Call it before each step of long work. Start the step at once when it returns undefined: after an `await`, many
+ * callers would start their steps in the same turn.
  */
-export function createPace(): () => Promise<void> | undefined {
-  let since = runningTime();
-  return () => {
-    if (runningTime() - since < PACE_MS) return undefined;
-    return ownTurn().then(() => {
-      since = runningTime();
+export function nextTurn(): Promise<void> | undefined {
+  if (began === undefined) {
+    began = runningTime();
+    setImmediate(() => {
+      began = undefined;
     });
-  };
+    return undefined;
+  }
+  return runningTime() - began < TURN_MS ? undefined : ownTurn();
 }

@@ -5,7 +5,9 @@ import { BODY_VALIDATORS } from './body-validators.generated.js';
 import type { Dispatch } from './dispatch.ts';
 import { type HandlerNow, type Turn, type World, Written } from './handler.ts';
 import type { NewToken } from './insert-ports.ts';
+import { TURN_MS } from './own-turn.ts';
 import { Problem } from './problem.ts';
+import { runningTime } from './running-time.ts';
 import { createTokenNow } from './tokens/create.ts';
 import { getTokenNow } from './tokens/get.ts';
 import { listTokensNow } from './tokens/list.ts';
@@ -40,7 +42,7 @@ const isCreate = ({ call }: Waiting): boolean => call.operation === 'createToken
  *
  * Several creates go first, so that the writer thread writes them while this thread answers the other calls. Of many
  * creates, a turn leaves half to the next turn: the writer thread then writes the first half while this thread prepares
- * the second.
+ * the second. A turn also leaves the calls to the next turn that it has not begun after TURN_MS.
  */
 export function createTurns(
   { dispatch, answerNow, loadCaller }: Dispatch,
@@ -75,8 +77,9 @@ export function createTurns(
     const replies = store.readNow?.((reads) => {
       const turn: Turn = { reads, cutoff: clock.cutoff(), bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert };
       const answers: ReturnType<typeof answerNow>[] = [];
+      const began = runningTime();
       for (const { call, handler } of calls) {
-        if (tokens.length >= most) break;
+        if (tokens.length >= most || runningTime() - began >= TURN_MS) break;
         answers.push(answerNow(call, handler, turn));
       }
       return answers;

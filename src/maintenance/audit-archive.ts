@@ -6,7 +6,7 @@ import type { AuditEntry, AuditHead } from '../core/audit/ports.ts';
 import { BrokenAudit, openRow, type PlacedEvent, START, UNOPENED } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
-import { createPace } from '../core/own-turn.ts';
+import { nextTurn } from '../core/own-turn.ts';
 import type { Keyring } from '../core/ports.ts';
 import type { KeyHolder } from './key-holder.ts';
 import type { ArchivedRows } from './read-ledger.ts';
@@ -87,7 +87,6 @@ export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Pro
   const check = createSectionCheck();
   let head = START;
   let [entries, start] = [0, 0];
-  const pace = createPace();
 
   function lastSection(): PlacedSection {
     const section = sections.at(-1);
@@ -103,7 +102,7 @@ export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Pro
   }
 
   for await (const line of file.lines()) {
-    await pace();
+    await nextTurn();
     digest.update(line);
     start += Buffer.byteLength(line);
     const range = readHeader(parts, file.place, line);

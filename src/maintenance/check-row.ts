@@ -43,7 +43,7 @@ export function checkToken(keyring: TenantKeyring, row: InspectedRow<TokenRecord
     const data = parseJson(text);
     const { type } = record;
     const under = underIndexKey(keyring, record.index_key_id);
-    const { contents, indexes: expected } = await derive(under, { ...details, type, data, definition });
+    const { contents, indexes: expected } = await derive(under, { ...details, type, data, dataText: text, definition });
     const wrong: string[] = [];
     if (contents.details.fingerprint !== details.fingerprint)
       wrong.push('has a fingerprint that does not match its data');

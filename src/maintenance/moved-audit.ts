@@ -6,7 +6,7 @@ import type { AuditEntry, AuditReads } from '../core/audit/ports.ts';
 import { BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { MovedRow, MovedTable, ReadRows } from '../core/move-ports.ts';
-import { createPace } from '../core/own-turn.ts';
+import { nextTurn } from '../core/own-turn.ts';
 import type { Instant, Keyring } from '../core/ports.ts';
 
 const PAGE = 500;
@@ -95,11 +95,10 @@ export async function mergedRows(parts: MergeParts): Promise<ReadRows> {
  */
 async function verifiedBeginning({ audit: store, keyring }: MergeParts) {
   const parts = { store, keyring };
-  const pace = createPace();
   try {
     const { heads } = await findBeginning(parts);
     const walk = walkAudit(parts, heads);
-    while (!(await walk.next()).done) await pace();
+    while (!(await walk.next()).done) await nextTurn();
     return heads;
   } catch (error) {
     if (!(error instanceof BrokenAudit)) throw error;

@@ -18,7 +18,7 @@ import type { AuditDraft, AuditEntry, AuditHead } from '../core/audit/ports.ts';
 import { BrokenAudit, START, walkAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
-import { createPace } from '../core/own-turn.ts';
+import { nextTurn } from '../core/own-turn.ts';
 import type { Instant } from '../core/ports.ts';
 import { type ArchivedRange, archiveLines, isSamePlace, type VerifiedArchive, verifyArchive } from './audit-archive.ts';
 import type { KeyHolder } from './key-holder.ts';
@@ -73,8 +73,7 @@ export async function pruneAudit(
     // The ledger reads only the rows to remove.
     const ends = sections.map(({ through }) => ({ ...through, at: before }));
     const store = { ...parts.store, auditHeads: async () => ends };
-    const pace = createPace();
-    const { ledger, bad, latest } = await readLedger({ ...parts, store, rest: async () => pace() });
+    const { ledger, bad, latest } = await readLedger({ ...parts, store, rest: async () => nextTurn() });
     const [first] = bad;
     if (first !== undefined) throw new BrokenAudit(first, first.what);
     if (!isReused) await file.write(archiveLines(parts, sections));
@@ -106,9 +105,8 @@ async function sectionsBefore(parts: PruneParts, heads: WalkStart, before: Insta
   const recent = new Set<string>();
   let last = after.sequence;
   let end = Number.POSITIVE_INFINITY;
-  const pace = createPace();
   for await (const { chain, sequence, link, at, event } of walkAudit(parts, heads)) {
-    await pace();
+    await nextTurn();
     if (at >= before) recent.add(chain);
     if (chain !== ROOT_CHAIN) continue;
     last = sequence;
@@ -175,9 +173,8 @@ async function appendCheckpoint(
 
 /** Rejects with `conflict` if an entry after `heads` loaded a snapshot of a state up to the row of the root. */
 async function refuseLoads(parts: PruneParts, heads: WalkStart): Promise<void> {
-  const pace = createPace();
   for await (const { event } of walkAudit(parts, heads)) {
-    await pace();
+    await nextTurn();
     if (event.action !== 'loadSnapshot' || (event.revision ?? 0) > heads[0].sequence) continue;
     throw new Fault('conflict', 'a snapshot was loaded meanwhile', { hint: 'run the command again' });
   }

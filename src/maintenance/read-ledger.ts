@@ -10,7 +10,7 @@ import {
 import { loggedRow } from '../core/audit/log-index.ts';
 import type { AuditHead, AuditStore, IndexedPlace, LoggedRow } from '../core/audit/ports.ts';
 import { advanceHeads, BrokenAudit, type PlacedEvent, rowName, walkAudit } from '../core/audit/walk-audit.ts';
-import { createPace } from '../core/own-turn.ts';
+import { nextTurn } from '../core/own-turn.ts';
 import type { Instant } from '../core/ports.ts';
 import { type BadEntry, createLedger, type Ledger, type LedgerState } from './ledger.ts';
 
@@ -102,10 +102,9 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
   }
 
   if (checkpoint !== undefined && archives === undefined) {
-    const pace = createPace();
     for await (const { event } of keptEvents(parts, checkpoint)) {
       ledger.keep(event);
-      await pace();
+      await nextTurn();
     }
   }
   for (const store of archives ?? []) {

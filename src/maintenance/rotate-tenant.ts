@@ -150,7 +150,13 @@ async function resealToken(keyring: TenantKeyring, before: TokenRecord): Promise
     return { before, after: sealToken(keyring, unsealed, contents) };
   }
   const { details, definition, data, masked } = contents;
-  const derived = await derive(keyring, { ...details, type: unsealed.type, data: parseJson(data), definition });
+  const derived = await derive(keyring, {
+    ...details,
+    type: unsealed.type,
+    data: parseJson(data),
+    dataText: data,
+    definition,
+  });
   return {
     before,
     after: sealToken(keyring, unsealed, { ...derived.contents, data, masked }),

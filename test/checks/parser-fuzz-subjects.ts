@@ -12,7 +12,12 @@ export interface Subject {
   try(text: string, random: () => number): Promise<void>;
 }
 
-type Module = 'core/json/parse' | 'core/json/stringify' | 'core/expressions/expressions' | Transfer;
+type Module =
+  | 'core/json/parse'
+  | 'core/json/stringify'
+  | 'core/expressions/expressions'
+  | 'core/expressions/limits'
+  | Transfer;
 type Transfer =
   | 'cli/commands/transfer/csv-rows'
   | 'cli/commands/transfer/input-file'
@@ -79,6 +84,7 @@ export async function loadSubjects(root: string): Promise<readonly Subject[]> {
   const { stringifyJson }: typeof import('../../src/core/json/stringify.ts') = await load('core/json/stringify');
   const expressions: typeof import('../../src/core/expressions/expressions.ts') =
     await load('core/expressions/expressions');
+  const limits: typeof import('../../src/core/expressions/limits.ts') = await load('core/expressions/limits');
   const csv: typeof import('../../src/cli/commands/transfer/csv-rows.ts') = await load(
     'cli/commands/transfer/csv-rows',
   );
@@ -134,7 +140,10 @@ export async function loadSubjects(root: string): Promise<readonly Subject[]> {
         const data = builtIn(dataText).refused ? 'text' : await attempt('JsonSyntaxError', () => parseJson(dataText));
         const scope = { data: typeof data === 'string' ? data : (data.value ?? null), metadata: { k: 'v' } };
         await expressions.loadFilters(source);
-        const evaluate = () => attempt('ExpressionError', () => expressions.evaluateExpression(source, scope));
+        const evaluate = () =>
+          attempt('ExpressionError', () =>
+            expressions.evaluateExpression(source, scope, { work: limits.budgetFor(stringifyJson(scope.data)) }),
+          );
         const first = await evaluate();
         const { error: unfit } = await attempt('ExpressionError', () => expressions.checkExpressions(source, true));
         hold(unfit === undefined || first.error !== undefined, 'evaluates what the check refuses');

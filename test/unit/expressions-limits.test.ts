@@ -1,11 +1,93 @@
 import { describe, expect, test } from 'vitest';
 import type { Json } from '../../src/contract/json.ts';
 import { ExpressionError } from '../../src/core/expressions/expression-error.ts';
-import { createWorkBudget } from '../../src/core/expressions/limits.ts';
+import { FILTERS } from '../../src/core/expressions/filters.ts';
+import { budgetFor, createWorkBudget, type WorkBudget } from '../../src/core/expressions/limits.ts';
 import { JsonNumber } from '../../src/core/json/kind.ts';
+import { stringifyJson } from '../../src/core/json/stringify.ts';
+import { systemRandom } from '../../src/vault/system-random.ts';
 import { evaluateExpression, evaluateMask } from './evaluate.ts';
 
 const KIB = 1024;
+const TEXT = 'x'.repeat(20 * KIB);
+const ITEMS = Array.from({ length: 5000 }, (_, at) => at);
+const DIGITS = new JsonNumber(`0.${'1'.repeat(5 * KIB)}`);
+const ZEROS = ITEMS.map(() => 0);
+const PAIRS = ITEMS.map((at) => [at]);
+const MEMBERS = Object.fromEntries(ITEMS.map((at) => [`m${at}`, at]));
+const NESTED = Array.from({ length: 60 }).reduce<Json>((inner) => ({ a: inner }), 1);
+
+/** A call of each filter with data for it. */
+const CALLS: readonly (readonly [call: string, data: Json])[] = [
+  ['reveal_last: 4', TEXT],
+  ["reveal: 0, 0, 'X', data", TEXT],
+  ['last4', TEXT],
+  ["pad_left: 65536, 'x'", ''],
+  ["pad_right: 65536, 'x'", ''],
+  ['stringify', [MEMBERS]],
+  ['to_string', DIGITS],
+  ['to_number', DIGITS.lexeme],
+  ['to_boolean', true],
+  ["json: '$'", 1],
+  ['alias_preserve_format', TEXT],
+  ['alias_preserve_length', TEXT],
+  ['alias_card', '4242424242424242'],
+  ['append: data', TEXT],
+  ['prepend: data', TEXT],
+  ['upcase', TEXT],
+  ['downcase', TEXT],
+  ['capitalize', TEXT],
+  ['strip', TEXT],
+  ['lstrip', TEXT],
+  ['rstrip', TEXT],
+  ['truncate: 65536', TEXT],
+  ['truncatewords', TEXT],
+  ["remove: 'y'", TEXT],
+  ["remove_first: 'y'", TEXT],
+  ["remove_last: 'y'", TEXT],
+  ["replace: 'x', 'xx'", TEXT],
+  ["replace_first: 'x', 'y'", TEXT],
+  ["replace_last: 'x', 'y'", TEXT],
+  ["split: ''", 'x'.repeat(10 * KIB)],
+  ["join: ''", [[ITEMS]]],
+  ['reverse', [[ITEMS]]],
+  ['first', TEXT],
+  ['last', TEXT],
+  ['slice: 0, 65536', TEXT],
+  ['size', MEMBERS],
+  ['default: data', [[ITEMS]]],
+  ['plus: 1', 1],
+  ['minus: 1', 1],
+  ['times: 0', DIGITS],
+  ['divided_by: 2', 1],
+  ['modulo: 2', 1],
+  ['round', 1.5],
+  ['ceil', 1.5],
+  ['floor', 1.5],
+  ['abs', DIGITS],
+];
+
+/** JSONPaths of which one evaluation takes too much work. */
+const HEAVY_PATHS: readonly (readonly [name: string, path: string, data: Json])[] = [
+  ['a descent in a condition', '$..*[?count($..*) > 9999999]', PAIRS],
+  ['descents in a function', '$[?count($..*..*..*) > 9999999]', PAIRS],
+  ['12 descents', `$${'..*'.repeat(12)}.zz`, NESTED],
+  ['300 descents', `$${'..a'.repeat(300)}`, NESTED],
+  ['nested conditions', '$[?$[?$[?$[?@ == 9]]]]', ZEROS],
+  ['nested conditions with descents', '$..[?$..[?$..[?@ == 9]]]', NESTED],
+  ['the length of a text for each item', '$[?length($[0]) == 1]', [TEXT, ...ZEROS]],
+  ['many lengths of one text', `$[?${'length(@) == 1 || '.repeat(50)}@ == 1]`, [TEXT]],
+  ['the length of an object for each member', '$[?length($) == 1]', MEMBERS],
+  ['900 negations', `$[?${'!'.repeat(900)}(@ == 1)]`, ZEROS],
+  ['90 comparisons', `$[?${'@ == 1 || '.repeat(90)}@ == 2]`, ZEROS],
+  ['110 descents into scalars', `$[?${'@..* || '.repeat(110)}@ == 2]`, ZEROS],
+  ['a long literal', `$[?length('${'x'.repeat(900)}') == 1]`, ZEROS],
+  ['a union of absent names', `$..[${"'b', ".repeat(180)}'b']..zz`, ITEMS.map(() => ({}))],
+  ['a union of indexes', `$..[${'0, '.repeat(300)}0]..zz`, PAIRS],
+  ['a union of slices', `$..[${'::, '.repeat(200)}::]..zz`, PAIRS],
+  ['a union of empty slices', `$..[${'9:, '.repeat(200)}9:]..zz`, PAIRS],
+  ['comparisons of arrays', '$[?@ == $[0]]', [ZEROS, ZEROS, ZEROS, ZEROS, ZEROS, ZEROS]],
+];
 
 function evaluate(source: string, data: Json): Promise<Json> {
   return evaluateExpression(source, { data });
@@ -78,16 +160,6 @@ describe('the limit on work', () => {
     await refusedQuickly(evaluate('{{ data.text | split: data.search }}', data), /takes too much work/);
   });
 
-  test('ends a JSONPath of quadratic or cubic work', async () => {
-    const data = Array.from({ length: 2000 }, (_, at) => [at]);
-    for (const path of ['$..*[?count($..*) > 9999999]', '$[?count($..*..*..*) > 9999999]', '$[?@ == $[?@ == 1]]']) {
-      await refusedQuickly(evaluate(`{{ data | json: '${path}' }}`, data), /takes too much work|valid JSONPath/);
-    }
-    let nested: Json = 1;
-    for (let depth = 0; depth < 60; depth++) nested = { a: nested };
-    await refusedQuickly(evaluate(`{{ data | json: '$${'..*'.repeat(12)}.zz' }}`, nested), /takes too much work/);
-  });
-
   test('ends a mask with very many expressions', async () => {
     const mask = Array.from({ length: 70_000 }, (_, at) => `{{data.m${at}}}`);
     await refusedQuickly(evaluateMask(mask, { data: {} }), /too many expressions/);
@@ -108,23 +180,10 @@ describe('the limit on work', () => {
     }
   });
 
-  test('ends a JSONPath that reads long texts, large objects or a long condition at each step', async () => {
-    const zeros = Array.from({ length: 20_000 }, () => 0);
-    const members = Object.fromEntries(Array.from({ length: 5000 }, (_, at) => [`m${at}`, at]));
-    for (const [path, data] of [
-      ['$[?length($[0]) == 1]', ['x'.repeat(100 * KIB), ...zeros]],
-      ['$[?length($) == 1]', members],
-      [`$[?${'!'.repeat(900)}(@ == 1)]`, zeros],
-      [`$[?length('${'x'.repeat(900)}') == 1]`, zeros],
-    ] as const) {
-      await refusedQuickly(evaluate(`{{ data | json: "${path}" }}`, data), /takes too much work/);
-    }
-  });
-
   test('is shared by the expressions that have the same budget', async () => {
-    const work = createWorkBudget();
+    const work = createWorkBudget(64 * KIB);
     const source = `{{ data${' | upcase'.repeat(30)} }}`;
-    const scope = { data: 'x'.repeat(40 * KIB) };
+    const scope = { data: 'x'.repeat(4 * KIB) };
     await evaluateExpression(source, scope, { work });
     await refusedQuickly(evaluateExpression(source, scope, { work }), /takes too much work/);
     await refusedQuickly(evaluateMask(source, scope, { work }), /too much work|too many/);
@@ -148,4 +207,66 @@ describe('the limit on work', () => {
       for (let at = 0; at < 1500; at++) expect(await evaluate(`{{ ${at} }}`, round)).toBe(at);
     }
   });
+
+  test('has a case of each filter', () => {
+    expect(CALLS.map(([call]) => /^\w+/.exec(call)?.[0]).toSorted()).toEqual(Object.keys(FILTERS).toSorted());
+  });
+
+  test.each(CALLS)('ends repeated calls of %s', async (call, data) => {
+    const ends = async () => {
+      const work = countedBudget(data);
+      const scope = { data };
+      const options = { work, random: systemRandom };
+      const repeat = async () => {
+        for (let times = 0; times < 2000; times++) await evaluateExpression(`{{ data | ${call} }}`, scope, options);
+      };
+      await refusedQuickly(repeat(), /takes too much work/);
+      return work.spent();
+    };
+    expect(await ends()).toBeGreaterThan(64 * KIB);
+  });
+
+  test.each(HEAVY_PATHS)('ends a JSONPath with %s after the same steps each time', async (_name, path, data) => {
+    const source = `{{ data | json: "${path}" }}`;
+    const ends = async () => {
+      const work = countedBudget(data);
+      await refusedQuickly(evaluateExpression(source, { data }, { work }), /json takes too much work/);
+      return work.spent();
+    };
+    const steps = await ends();
+    expect(await ends()).toBe(steps);
+  });
+
+  test('ends a step of a JSONPath with more nodes than the stack holds', async () => {
+    const data = { filler: 'x'.repeat(3000 * KIB), many: Array.from({ length: 200_000 }, () => 1) };
+    await refusedQuickly(evaluate("{{ data | json: '$[?count($.many[*]) > 9]' }}", data), /too much work/);
+  });
+
+  test('grows by four steps for each byte of the data', () => {
+    const steps = (dataText: string) => {
+      const budget = budgetFor(dataText);
+      let spent = 0;
+      for (; ; spent++) {
+        try {
+          budget.spend(1);
+        } catch {
+          return spent;
+        }
+      }
+    };
+    expect(['1', '"é"'].map(steps)).toEqual([64 * KIB + 4, 64 * KIB + 16]);
+  });
 });
+
+/** Returns the budget for the data, which also counts what is spent. */
+function countedBudget(data: Json): WorkBudget & { spent(): number } {
+  const budget = budgetFor(stringifyJson(data));
+  let spent = 0;
+  return {
+    spend(steps) {
+      spent += steps;
+      budget.spend(steps);
+    },
+    spent: () => spent,
+  };
+}

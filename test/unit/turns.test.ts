@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import type { Call, Reply, SentBody } from '../../src/contract/call.ts';
 import type { Store } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
@@ -9,6 +9,8 @@ import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 
 const TRACE = 'trace';
+
+afterEach(() => vi.restoreAllMocks());
 const DAY = 86_400_000;
 
 const take = (vault: Vault, call: Partial<Call>): Promise<Reply> =>
@@ -176,8 +178,11 @@ const CREATE = {
   bodyText: '{"type":"token","data":1}',
 } as const;
 
-/** Opens a vault in memory that records its snapshots and inserts, the next tick after each insert, and its tokens. */
-async function openRecorded() {
+/**
+ * Opens a vault in memory that records its snapshots and inserts, the next tick after each insert, and its tokens. Calls
+ * `onFind` whenever a token is read.
+ */
+async function openRecorded(onFind = () => undefined as void) {
   const random = seededRandom('turns');
   const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
   const memory = createMemoryStore();
@@ -187,7 +192,15 @@ async function openRecorded() {
     ...memory,
     readNow(query) {
       events.push('look');
-      return memory.readNow?.(query);
+      return memory.readNow?.((reads) =>
+        query({
+          ...reads,
+          findPresentedToken(...token) {
+            onFind();
+            return reads.findPresentedToken(...token);
+          },
+        }),
+      );
     },
     insertTokens(tokens, ...more) {
       events.push('insert');
@@ -210,6 +223,8 @@ it.each([
   { creates: 40, groups: [20, 16, 4] },
   { creates: 600, groups: [256, 172, 86, 43, 22, 16, 5] },
 ])('a turn leaves half of $creates creates to the next one, in their order', async ({ creates, groups }) => {
+  // No create takes time, so no turn ends early.
+  vi.spyOn(process, 'uptime').mockReturnValue(1);
   const { vault, inserted, apiKey } = await openRecorded();
   const replies: number[] = [];
   const made = Array.from({ length: creates }, async (_, n) => {
@@ -220,6 +235,22 @@ it.each([
   expect(new Set(await Promise.all(made))).toEqual(new Set([201]));
   expect(inserted).toEqual(groups);
   expect(replies).toEqual(replies.toSorted((a, b) => a - b));
+});
+
+it.each([
+  { ms: 1, turns: 1 },
+  { ms: 6, turns: 3 },
+  { ms: 60, turns: 5 },
+])('a turn of calls that take $ms ms each ends after 10 ms', async ({ ms, turns }) => {
+  let seconds = 1;
+  vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
+  const { vault, events, apiKey } = await openRecorded(() => {
+    seconds += ms / 1000;
+  });
+  const get = { apiKey, params: { id: 'none' } };
+  const replies = await Promise.all(Array.from({ length: 5 }, () => take(vault, get)));
+  expect(replies.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
+  expect(events).toEqual(Array.from({ length: turns }, () => 'look'));
 });
 
 it.each([

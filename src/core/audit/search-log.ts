@@ -1,4 +1,4 @@
-import { createPace } from '../own-turn.ts';
+import { nextTurn } from '../own-turn.ts';
 import type { Instant } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { isDenied } from './audit-level.ts';
@@ -60,7 +60,6 @@ export interface FoundLog {
 export async function searchLog(parts: LogParts, question: LogQuestion): Promise<FoundLog> {
   const { before, after, size, start_at = 0 } = question;
   const found: LogEntry[] = [];
-  const pace = createPace();
   let next: LogPlace | undefined;
   let opened = 0;
   let last: AuditEntry | undefined;
@@ -82,7 +81,7 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
   }
   for (let row = await merge.next(); row !== undefined; row = await merge.next()) {
     // An event of a batch names up to a thousand entities, so a fixed number of events may take long.
-    await pace();
+    await nextTurn();
     if (row.at < start_at - SLACK_MS) break;
     if (last !== undefined && opened + MAX_EVENTS_OF_ROW > MAX_OPENED) {
       return { entries: found, next: placeOf(last.chain, [last.sequence, 0, 0]), searched_to: last.at };

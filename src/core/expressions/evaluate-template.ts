@@ -1,8 +1,8 @@
 import type { Json } from '../../contract/json.ts';
-import { isJsonArray, isJsonObject, JsonNumber } from '../json/kind.ts';
+import { isJsonArray, isJsonObject } from '../json/kind.ts';
 import { ExpressionError, FilterFailure } from './expression-error.ts';
 import type { Arguments, FilterTools } from './filter.ts';
-import { exceedsOutput, type WorkBudget } from './limits.ts';
+import { MAX_OUTPUT, spendOutput, stepsOfReading, stepsOfText, type WorkBudget } from './limits.ts';
 import { readArgument } from './parameters.ts';
 import type { FilterCall, Output, PathOperand, Template } from './parse-template.ts';
 import { printValue } from './print-value.ts';
@@ -13,7 +13,7 @@ export interface Scope {
   readonly metadata?: Readonly<Record<string, string>> | undefined;
 }
 
-const TOO_LONG = 'the result of an expression is limited to 64 KiB';
+const TOO_LONG = 'the expression returns more than 64 KiB';
 
 /**
  * Returns the result of a template: one output alone keeps the type of its value, any other template gives a string.
@@ -23,9 +23,13 @@ export function evaluateTemplate(template: Template, scope: Scope, tools: Filter
   const [first, second] = template;
   if (typeof first === 'object' && second === undefined) return evaluateOutput(first, scope, tools);
   let text = '';
+  let bytes = 0;
   for (const part of template) {
-    text += typeof part === 'string' ? part : printValue(evaluateOutput(part, scope, tools));
-    if (exceedsOutput(text)) throw new ExpressionError(TOO_LONG, typeof part === 'string' ? 0 : part.position);
+    const printed = typeof part === 'string' ? part : printValue(evaluateOutput(part, scope, tools));
+    text += printed;
+    // Count each part once: counting the growing text would take quadratic time.
+    bytes += Buffer.byteLength(printed);
+    if (bytes > MAX_OUTPUT) throw new ExpressionError(TOO_LONG, typeof part === 'string' ? 0 : part.position);
   }
   return text;
 }
@@ -54,7 +58,7 @@ function evaluateOutput(output: Output, scope: Scope, tools: FilterTools): Json 
   let value = output.operand.kind === 'path' ? read(output.operand, scope, tools) : output.operand.value;
   for (const call of output.calls) value = callFilter(call, value, scope, tools);
   // `callFilter` has already checked the output of a filter.
-  if (output.calls.length === 0 && exceedsOutput(value)) throw new ExpressionError(TOO_LONG, output.position);
+  if (output.calls.length === 0) positioned('the expression', output.position, () => spendOutput(value, tools));
   return value;
 }
 
@@ -65,29 +69,35 @@ function evaluateOutput(output: Output, scope: Scope, tools: FilterTools): Json 
 function read(path: PathOperand, scope: Scope, work: WorkBudget): Json {
   let value: Json | undefined = path.root === 'data' ? scope.data : scope.metadata;
   if (value === undefined) throw outOfScope(path.position);
-  try {
-    for (const key of path.keys) value = readKey(value, key, work);
-    return value;
-  } catch (error) {
-    if (error instanceof FilterFailure) throw new ExpressionError(`the path ${error.reason}`, path.position);
-    throw error;
-  }
+  return positioned('the path', path.position, () => {
+    for (const key of path.keys) value = readKey(value ?? null, key, work);
+    return value ?? null;
+  });
 }
 
-function callFilter(call: FilterCall, input: Json, scope: Scope, tools: FilterTools): Json {
-  const { name, filter, position } = call;
-  if (tools.random === undefined) refuseRandom(call);
+/** Returns the result of `work`. Converts its `FilterFailure` into the error of the part `name` of the expression. */
+function positioned<T>(name: string, position: number, work: () => T): T {
   try {
-    const args = call.open.length === 0 ? call.args : closeArguments(call, scope, tools);
-    tools.spend(workOf(input));
-    const result = filter.run(input, args, tools);
-    tools.spend(workOf(result));
-    if (exceedsOutput(result)) throw new FilterFailure('returns more than 64 KiB');
-    return result;
+    return work();
   } catch (error) {
     if (error instanceof FilterFailure) throw new ExpressionError(`${name} ${error.reason}`, position);
     throw error;
   }
+}
+
+/** The steps of calling a filter, besides those of its input and its result. */
+const CALLING = 16;
+
+function callFilter(call: FilterCall, input: Json, scope: Scope, tools: FilterTools): Json {
+  const { name, filter, position } = call;
+  if (tools.random === undefined) refuseRandom(call);
+  return positioned(name, position, () => {
+    const args = call.open.length === 0 ? call.args : closeArguments(call, scope, tools);
+    tools.spend(CALLING + stepsOfReading(input));
+    const result = filter.run(input, args, tools);
+    spendOutput(result, tools);
+    return result;
+  });
 }
 
 function refuseRandom({ name, filter, position }: FilterCall): void {
@@ -100,22 +110,10 @@ function closeArguments(call: FilterCall, scope: Scope, tools: FilterTools): Arg
   for (const { parameter, operand } of call.open) {
     const kind = call.filter.parameters[parameter]?.kind ?? 'value';
     const value = read(operand, scope, tools);
-    tools.spend(workOf(value));
+    tools.spend(stepsOfReading(value));
     args[parameter] = readArgument(call.name, parameter, kind, value, operand.position);
   }
   return args;
-}
-
-/**
- * The cost of each member of an object. Listing the members of a large object takes several times as long as reading as
- * many characters.
- */
-const NAMING = 8;
-
-function workOf(value: Json): number {
-  if (typeof value === 'string' || isJsonArray(value)) return 1 + value.length;
-  if (value instanceof JsonNumber) return 1 + value.lexeme.length;
-  return isJsonObject(value) ? 1 + NAMING * Object.keys(value).length : 1;
 }
 
 const INDEX = /^-?\d{1,15}$/;
@@ -137,7 +135,7 @@ function readKey(value: Json, key: string | number, work: WorkBudget): Json {
   }
   if (typeof value === 'string') {
     if (key !== 'size') return null;
-    work.spend(value.length);
+    work.spend(stepsOfText(value));
     return [...value].length;
   }
   return isJsonObject(value) && Object.hasOwn(value, key) ? (value[key] ?? null) : null;

@@ -5,7 +5,7 @@ import type { Random } from '../ports.ts';
 import { checkTemplate, evaluateTemplate, type Scope } from './evaluate-template.ts';
 import { ExpressionError, FilterFailure } from './expression-error.ts';
 import type { FilterTools } from './filter.ts';
-import { createWorkBudget, MAX_OUTPUT, outputSize, type WorkBudget } from './limits.ts';
+import { MAX_OUTPUT, outputSize, type WorkBudget } from './limits.ts';
 import { type Output, parseTemplate, type Template } from './parse-template.ts';
 import { loadQueryJson } from './query-json.ts';
 
@@ -17,15 +17,15 @@ import { loadQueryJson } from './query-json.ts';
 export interface EvaluateOptions {
   /** The random source. Only `id` expressions provide it; random filters fail without it. */
   readonly random?: Random | undefined;
-  /** The work budget that several evaluations share. Default: a new budget for this evaluation. */
-  readonly work?: WorkBudget | undefined;
+  /** The budget of steps, which several evaluations may share. */
+  readonly work: WorkBudget;
 }
 
 /** The number of cached templates, each of at most 1 KiB of text. */
 const CACHED_TEMPLATES = 1000;
 
-/** The cost of parsing an expression, in units of work. */
-const PARSING = 256;
+/** The steps of parsing an expression: for each expression, and for each character of it. */
+const PARSING = { expression: 32, character: 2 } as const;
 
 /** Loads the code of the filters that these values mention, before their evaluation. Returns undefined for none. */
 export function loadFilters(...values: readonly (Json | undefined)[]): Promise<unknown> | undefined {
@@ -36,8 +36,10 @@ export function loadFilters(...values: readonly (Json | undefined)[]): Promise<u
  * Returns the result of an expression. A source that is exactly one `{{ … }}` returns a value with its own type, any
  * other source a string.
  */
-export function evaluateExpression(source: string, scope: Scope, options: EvaluateOptions = {}): Json {
-  return evaluateTemplate(templateOf(source), scope, toolsFor(options));
+export function evaluateExpression(source: string, scope: Scope, options: EvaluateOptions): Json {
+  const tools = toolsFor(options);
+  spendParsing(source, tools, 'the expression takes too much work');
+  return evaluateTemplate(templateOf(source), scope, tools);
 }
 
 /** Returns the result of one output. All filters share the budget `work`. */
@@ -51,11 +53,11 @@ export function applyFilters(output: Output, data: Json, work: WorkBudget): Json
  * undefined if the whole mask is such an expression. Throws an `ExpressionError` whose `path` leads to the failed
  * string.
  */
-export function evaluateMask(mask: Json, scope: Scope, options: Pick<EvaluateOptions, 'work'> = {}): Json | undefined {
+export function evaluateMask(mask: Json, scope: Scope, options: Pick<EvaluateOptions, 'work'>): Json | undefined {
   const tools = toolsFor(options);
   let size = 0;
   return mapMask(mask, (source) => {
-    spendParsing(tools);
+    spendParsing(source, tools, 'the mask has too many expressions');
     const value = evaluateTemplate(templateOf(source), scope, tools);
     size += outputSize(value);
     if (size > MAX_OUTPUT)
@@ -75,7 +77,7 @@ export function checkExpressions(mask: Json, readsMetadata: boolean): void {
   });
 }
 
-function toolsFor({ random, work = createWorkBudget() }: EvaluateOptions): FilterTools {
+function toolsFor({ random, work }: EvaluateOptions): FilterTools {
   return { spend: work.spend, random, queryJson: loadQueryJson.loaded };
 }
 
@@ -86,11 +88,12 @@ function mentionsJsonFilter(mask: Json | undefined): boolean {
   return isJsonObject(mask) && Object.values(mask).some(mentionsJsonFilter);
 }
 
-function spendParsing(tools: FilterTools): void {
+/** Spends the steps of parsing, also when the template is known: the cache must not decide which expressions fail. */
+function spendParsing(source: string, tools: FilterTools, reason: string): void {
   try {
-    tools.spend(PARSING);
+    tools.spend(PARSING.expression + PARSING.character * source.length);
   } catch (error) {
-    if (error instanceof FilterFailure) throw new ExpressionError('the mask has too many expressions', 0);
+    if (error instanceof FilterFailure) throw new ExpressionError(reason, 0);
     throw error;
   }
 }

@@ -1,6 +1,7 @@
 import type { Json } from '../../contract/json.ts';
+import { EXPRESSION_STEPS } from '../../contract/limits.ts';
 import { isLonger } from '../is-longer.ts';
-import { JsonNumber } from '../json/kind.ts';
+import { isJsonArray, isJsonObject, JsonNumber } from '../json/kind.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import { FilterFailure } from './expression-error.ts';
 
@@ -12,12 +13,6 @@ export const MAX_SOURCE = 1024;
  * together (decisions §4).
  */
 export const MAX_OUTPUT = 64 * 1024;
-
-/**
- * The maximum number of characters, items and nodes that the expressions of one budget may read in total. Reading that
- * many takes well under a second.
- */
-const MAX_WORK = 4 * 1024 * 1024;
 
 /**
  * Returns the size of a value as output, in bytes: 0 for null, the length of a text, or the length of the JSON text.
@@ -42,23 +37,80 @@ export function assertOutput(length: number): void {
 }
 
 /**
- * The work limit for a caller without read access to the data. This work takes about a millisecond, so its duration
+ * The step limit for a caller without read access to the data. These steps take about a millisecond, so their duration
  * reveals little about the data.
  */
-export const UNREAD_WORK = 64 * 1024;
+export const UNREAD_WORK = 16 * 1024;
 
-/** A budget that stops a short expression from occupying the process for minutes. */
+/** A budget of steps. It stops a short expression from occupying the process, after the same work on every machine. */
 export interface WorkBudget {
   /** Throws `FilterFailure` when the budget is used up. */
-  spend(units: number): void;
+  spend(steps: number): void;
 }
 
-export function createWorkBudget(units = MAX_WORK): WorkBudget {
-  let left = units;
+export function createWorkBudget(steps: number): WorkBudget {
+  let left = steps;
   return {
-    spend(units) {
-      left -= units;
+    spend(steps) {
+      left -= steps;
       if (left < 0) throw new FilterFailure('takes too much work');
     },
   };
+}
+
+/** Creates the budget of expressions over data with this JSON text. */
+export function budgetFor(dataText: string): WorkBudget {
+  return createWorkBudget(EXPRESSION_STEPS.base + EXPRESSION_STEPS.perByte * Buffer.byteLength(dataText));
+}
+
+/**
+ * The steps for each member of an object. Listing the members of a large object takes several times as long as reading
+ * as many characters.
+ */
+const NAMING = 8;
+
+/** Returns the steps of reading a text. */
+export function stepsOfText(text: string): number {
+  return Math.ceil(text.length / 4);
+}
+
+/** Returns the steps of reading a value, without what its items and members contain. */
+export function stepsOfReading(value: Json): number {
+  if (typeof value === 'string') return 1 + stepsOfText(value);
+  if (isJsonArray(value)) return 1 + value.length;
+  if (value instanceof JsonNumber) return 1 + stepsOfText(value.lexeme);
+  return isJsonObject(value) ? 1 + NAMING * Object.keys(value).length : 1;
+}
+
+/**
+ * The steps of printing a value never exceed twice the length of its JSON text, so a value that takes more is longer
+ * than any output.
+ */
+const MAX_PRINTING = 2 * MAX_OUTPUT;
+
+/**
+ * Spends the steps of printing a value, with what its items and members contain. Throws `FilterFailure` for a value that
+ * is longer than the output limit, without printing it first.
+ */
+export function spendOutput(value: Json, work: WorkBudget): void {
+  const steps = typeof value === 'string' ? 1 + stepsOfText(value) : stepsOfPrinting(value, MAX_PRINTING);
+  if (steps > MAX_PRINTING || exceedsOutput(value)) throw new FilterFailure('returns more than 64 KiB');
+  work.spend(steps);
+}
+
+/** Returns the steps of printing a value; a larger number than `most` as soon as they exceed it. */
+function stepsOfPrinting(value: Json, most: number): number {
+  let steps = stepsOfReading(value);
+  if (isJsonArray(value)) {
+    for (const item of value) {
+      if (steps > most) break;
+      steps += stepsOfPrinting(item, most - steps);
+    }
+  } else if (isJsonObject(value)) {
+    for (const name in value) {
+      if (steps > most) break;
+      steps += stepsOfText(name) + stepsOfPrinting(value[name] ?? null, most - steps);
+    }
+  }
+  return steps;
 }

@@ -139,8 +139,10 @@ function noOutput(position: number): ExpressionError {
 
 function parseOutput(source: string, position: number, inside: string): Output {
   const begin = position + '{{'.length + (inside.startsWith('-') ? 1 : 0);
-  const end = position + '{{'.length + inside.length - (inside.endsWith('-') ? 1 : 0);
-  const cursor: Cursor = { text: source.slice(0, end).replace(BLANKS_BEHIND, ''), at: begin };
+  // Trim only this output: trimming all of the text before it, for each output, would take quadratic time.
+  const trimmed = inside.slice(0, inside.endsWith('-') ? -1 : undefined).replace(BLANKS_BEHIND, '');
+  const end = Math.max(begin, position + '{{'.length + trimmed.length);
+  const cursor: Cursor = { text: source.slice(0, end), at: begin };
   take(cursor, BLANKS);
   if (cursor.at >= cursor.text.length) throw new ExpressionError('the expression is empty', position);
   const operand = parseOperand(cursor);

@@ -4,7 +4,7 @@ import { MAX_DEPTH } from '../../contract/limits.ts';
 import { isJsonArray, isJsonObject, JsonNumber } from '../json/kind.ts';
 import { loadedOnce } from '../loaded-once.ts';
 import { FilterFailure } from './expression-error.ts';
-import type { WorkBudget } from './limits.ts';
+import { stepsOfText, type WorkBudget } from './limits.ts';
 
 /**
  * Returns the only value that a JSONPath (RFC 9535) finds. Throws `FilterFailure` when the path is invalid or finds no
@@ -15,20 +15,20 @@ export type QueryJson = (path: string, value: Json, work: WorkBudget) => Json;
 /** The recursion limit of the library, which also counts the value itself. It exceeds the depth of any `data`. */
 const MAX_RECURSION = MAX_DEPTH + 1;
 
-/** The base cost of one read, in units of work. For most reads the library creates a node with the whole path. */
+/** The steps of parsing a path: for each path, and for each character of it. */
+const PARSING = { path: 32, character: 4 } as const;
+
+/** The least steps of one read. For most reads the library creates a node with the whole path. */
 const READING = 8;
 
-/** The cost of each name in a list of members. The proxy makes a name slower than a read. */
+/** The steps of each name in a list of members. The proxy makes a name slower than a read. */
 const NAMING = 16;
 
 /**
- * The number of path characters that cost one unit on each read. Most reads evaluate a condition, which may be as long
- * as the path.
+ * The number of path characters that take one step on each read. Most reads evaluate a condition or a list of selectors,
+ * which may be as long as the path.
  */
-const CONDITION = 5;
-
-/** The number of text characters that cost one unit, because conditions compare and count characters. */
-const TEXT = 4;
+const CONDITION = 2;
 
 /**
  * Loads the JSONPath library, without its functions `match` and `search`, whose patterns can take seconds on a short
@@ -39,12 +39,17 @@ export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
   const environment = new JSONPathEnvironment({ maxRecursionDepth: MAX_RECURSION });
   environment.functionRegister.delete('match');
   environment.functionRegister.delete('search');
+  let spend: WorkBudget['spend'] = () => undefined;
   // RFC 9535 §2.4.4 counts characters; the library counts UTF-16 code units.
   environment.functionRegister.set('length', {
     argTypes: [FunctionExpressionType.ValueType],
     returnType: FunctionExpressionType.ValueType,
     call: (value: unknown) => {
-      if (typeof value === 'string') return [...value].length;
+      if (typeof value === 'string') {
+        // A condition may count the text of one read many times.
+        spend(1 + stepsOfText(value));
+        return [...value].length;
+      }
       if (Array.isArray(value)) return value.length;
       return typeof value === 'object' && value !== null ? Object.keys(value).length : Nothing;
     },
@@ -52,7 +57,9 @@ export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
 
   return (path, value, work) => {
     let found: JSONPathNode | undefined;
+    spend = work.spend;
     try {
+      spend(PARSING.path + PARSING.character * path.length);
       const query = environment.compile(path);
       for (const node of query.lazyQuery(walked(value, path.length, work))) {
         if (found !== undefined) throw new FilterFailure('finds more than one value');
@@ -61,6 +68,8 @@ export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
     } catch (error) {
       if (error instanceof JSONPathError)
         throw new FilterFailure('needs a valid JSONPath, without match() and search()');
+      // The library passes the nodes of one step as arguments of a call; more than about 100,000 exceed the stack.
+      if (error instanceof RangeError) throw new FilterFailure('takes too much work');
       throw error;
     }
     if (found === undefined) throw new FilterFailure('finds no value');
@@ -94,7 +103,7 @@ function walked(value: Json, pathLength: number, work: WorkBudget): JSONValue {
   function read(members: object, key: PropertyKey, depth: number): unknown {
     work.spend(reading + depth);
     const member: unknown = Reflect.get(members, key);
-    if (typeof member === 'string') work.spend(Math.ceil(member.length / TEXT));
+    if (typeof member === 'string') work.spend(stepsOfText(member));
     if (typeof member !== 'object' || member === null || copies.has(member)) return member;
     const copied = copy(member, depth);
     Reflect.set(members, key, copied);

@@ -4,9 +4,10 @@ import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
 import { governingTransform, reachesEveryContainer } from '../access/governing-transform.ts';
 import type { Grants } from '../access/grants.ts';
 import { evaluateExpression, loadFilters } from '../expressions/expressions.ts';
-import { createWorkBudget } from '../expressions/limits.ts';
+import { budgetFor, type WorkBudget } from '../expressions/limits.ts';
 import type { Caller, Handler, HandlerNow, Shown, World } from '../handler.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
+import { nextTurn } from '../own-turn.ts';
 import type { TokenIndexes, TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { monthOf } from './activity.ts';
@@ -25,7 +26,7 @@ import {
   type UnsealedToken,
 } from './token-codec.ts';
 import { checkTokenId } from './token-id.ts';
-import { checkData } from './validate-data.ts';
+import { checkData, printData } from './validate-data.ts';
 
 /** The maximum number of random aliases to try before a UUID is assigned (decisions §5). */
 const MAX_ALIASES = 10;
@@ -33,6 +34,8 @@ const MAX_ALIASES = 10;
 /** Create Token (§4.1). */
 export const createToken: Handler<'createToken'> = async ({ body }, caller, world) => {
   await loadFiltersOf(body);
+  const turn = nextTurn();
+  if (turn !== undefined) await turn;
   const { seal, ids, indexes, deduplicate } = prepareToken(body, caller, world);
   for (const id of ids) {
     const { record, shown } = seal(id);
@@ -71,8 +74,8 @@ export function loadFiltersOf({ id, mask, search_indexes, fingerprint_expression
 
 /** Prepares a token after `loadFiltersOf`. The caller tries `ids` in order. */
 export function prepareToken(body: CreateToken, caller: Caller, world: World, reach = reachOf(caller.grants)) {
-  const { seal, indexes, foundBy } = prepare(body, caller, world, reach);
-  return { seal, indexes, foundBy, ids: idsOf(body, world), deduplicate: isDeduplicated(body, caller) };
+  const { seal, indexes, foundBy, work } = prepare(body, caller, world, reach);
+  return { seal, indexes, foundBy, ids: idsOf(body, world, work), deduplicate: isDeduplicated(body, caller) };
 }
 
 /** Returns the transform of a token created in these containers; undefined when the caller may not create it. */
@@ -94,6 +97,8 @@ export function reachOf(grants: Grants): Reach {
 function prepare(body: CreateToken, { tenant, grants, application }: Caller, world: World, reach = reachOf(grants)) {
   const { keyring } = tenant;
   checkData(body.type, body.data);
+  const dataText = printData(body.data);
+  const work = budgetFor(dataText);
   const now = world.clock.now();
   const expiry = body.expires_at === undefined ? undefined : parseExpiresAt(body.expires_at, now);
   const defaults: TokenTypeRow = TOKEN_TYPES[body.type];
@@ -105,8 +110,8 @@ function prepare(body: CreateToken, { tenant, grants, application }: Caller, wor
   };
   const { type, data, metadata } = body;
   const containers = normalizeContainers(body.containers ?? [defaults.container]);
-  const token = { type, data, containers, metadata, expires_at: expiry?.text, definition };
-  const { contents, indexes, foundBy } = deriveNow(keyring, token);
+  const token = { type, data, dataText, containers, metadata, expires_at: expiry?.text, definition };
+  const { contents, indexes, foundBy } = deriveNow(keyring, token, { work });
 
   function seal(id: string) {
     const unsealed = {
@@ -126,11 +131,11 @@ function prepare(body: CreateToken, { tenant, grants, application }: Caller, wor
     return { record, shown: showCreated(transform, unsealed, contents) };
   }
 
-  return { seal, indexes, foundBy };
+  return { seal, indexes, foundBy, work };
 }
 
 /** Yields the ids to try, in order: a given id, an assigned one, or aliases until one is free (decisions §5). */
-function* idsOf({ id, data }: CreateToken, world: World): Generator<string> {
+function* idsOf({ id, data }: CreateToken, world: World, work: WorkBudget): Generator<string> {
   if (id === undefined) {
     yield world.random.timeOrderedId();
     return;
@@ -139,7 +144,6 @@ function* idsOf({ id, data }: CreateToken, world: World): Generator<string> {
     yield checkedId(id);
     return;
   }
-  const work = createWorkBudget();
   const tried = new Set<string>();
   for (let tries = 0; tries < MAX_ALIASES; tries++) {
     const value = naming('id', () => evaluateExpression(id, { data }, { random: world.random, work }));

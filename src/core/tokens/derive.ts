@@ -3,9 +3,10 @@ import type { UpdateToken } from '../../contract/token.ts';
 import type { TokenType } from '../../contract/token-types.ts';
 import { ExpressionError } from '../expressions/expression-error.ts';
 import { checkExpressions, evaluateExpression, evaluateMask, loadFilters } from '../expressions/expressions.ts';
-import { createWorkBudget, UNREAD_WORK } from '../expressions/limits.ts';
+import { budgetFor, createWorkBudget, UNREAD_WORK, type WorkBudget } from '../expressions/limits.ts';
 import { printValue } from '../expressions/print-value.ts';
 import { stringifyJson } from '../json/stringify.ts';
+import { nextTurn } from '../own-turn.ts';
 import type { TenantKeyring } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { containerIndexes, otherIndexes } from './indexes.ts';
@@ -14,14 +15,25 @@ import { DEFAULT_FINGERPRINT, type TokenDefinition, type TokenDetails } from './
 type UnderivedToken = Omit<TokenDetails, 'fingerprint'> & {
   readonly type: TokenType;
   readonly data: Json;
+  /** The JSON text of `data`. */
+  readonly dataText: string;
   readonly definition: TokenDefinition;
 };
 
+interface DeriveOptions {
+  /** Whether the caller cannot read the token. */
+  readonly unread?: boolean;
+  /** The budget of the expressions, which others may share. Default: the budget for the data. */
+  readonly work?: WorkBudget;
+}
+
 /** Loads the code of the filters and resolves to the result of `deriveNow`. Rejects with the errors of `deriveNow`. */
-export async function derive(keyring: TenantKeyring, token: UnderivedToken, { unread = false } = {}) {
+export async function derive(keyring: TenantKeyring, token: UnderivedToken, options: DeriveOptions = {}) {
   const { mask, search_indexes, fingerprint_expression } = token.definition;
   await loadFilters(mask, search_indexes, fingerprint_expression);
-  return deriveNow(keyring, token, { unread });
+  const turn = nextTurn();
+  if (turn !== undefined) await turn;
+  return deriveNow(keyring, token, options);
 }
 
 /**
@@ -29,13 +41,13 @@ export async function derive(keyring: TenantKeyring, token: UnderivedToken, { un
  * a failing expression (decisions §4). `unread` is for a caller that cannot read the token: the function then removes
  * the expressions that fail on the token's data, and replaces a failing fingerprint expression with the default.
  */
-export function deriveNow(keyring: TenantKeyring, token: UnderivedToken, { unread = false } = {}) {
-  const { type, data, containers, metadata, expires_at, definition } = token;
+export function deriveNow(keyring: TenantKeyring, token: UnderivedToken, { unread, work: shared }: DeriveOptions = {}) {
+  const { type, data, dataText, containers, metadata, expires_at, definition } = token;
   const { mask, search_indexes = [], fingerprint_expression } = definition;
 
   // All expressions share one budget, because each evaluation blocks other calls and a token may have a dozen
   // expressions.
-  const work = createWorkBudget(unread ? UNREAD_WORK : undefined);
+  const work = unread ? createWorkBudget(UNREAD_WORK) : (shared ?? budgetFor(dataText));
   const failed = new Set<string>();
   function evaluated<T>(path: string, evaluate: () => T): T | undefined {
     try {
@@ -67,7 +79,6 @@ export function deriveNow(keyring: TenantKeyring, token: UnderivedToken, { unrea
     });
     if (value !== undefined) search_values.push(value);
   }
-  const dataText = stringifyJson(data);
   const text = fingerprinted === data && typeof data !== 'string' ? dataText : printValue(fingerprinted);
   const fingerprint = keyring.fingerprint(type, text);
   return {

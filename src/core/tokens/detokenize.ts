@@ -1,7 +1,7 @@
 import type { Json } from '../../contract/json.ts';
 import { MAX_BATCH } from '../../contract/limits.ts';
 import { applyFilters, loadFilters } from '../expressions/expressions.ts';
-import { createWorkBudget, outputSize } from '../expressions/limits.ts';
+import { budgetFor, outputSize } from '../expressions/limits.ts';
 import { parseReferences, type TokenReference } from '../expressions/parse-references.ts';
 import { printValue } from '../expressions/print-value.ts';
 import type { Caller, Handler, World } from '../handler.ts';
@@ -9,7 +9,7 @@ import { createLines } from '../in-line.ts';
 import { mapJson } from '../json/map-json.ts';
 import { parseJson } from '../json/parse.ts';
 import { JsonText } from '../json/stringify.ts';
-import { createPace } from '../own-turn.ts';
+import { nextTurn } from '../own-turn.ts';
 import type { Instant } from '../ports.ts';
 import { invalid } from '../problem.ts';
 import { createErrors } from '../request/batch-errors.ts';
@@ -84,7 +84,6 @@ async function findTemplates(body: Json): Promise<readonly Template[]> {
   });
   const wrong = createErrors('invalid_request');
   const templates: Template[] = [];
-  const pace = createPace();
   for (const { path, text } of texts) {
     if (wrong.isFull) break;
     const parsed: (string | TokenReference)[] = [];
@@ -92,7 +91,7 @@ async function findTemplates(body: Json): Promise<readonly Template[]> {
     try {
       for (let next = naming(path, () => rest.next()); !next.done; next = naming(path, () => rest.next())) {
         parsed.push(next.value);
-        const turn = pace();
+        const turn = nextTurn();
         if (turn !== undefined) await turn;
       }
       const isWhole = parsed.length === 1;
@@ -118,7 +117,6 @@ function textOf(template: Template | undefined): Json | JsonText {
  */
 async function fill(references: ReadonlyMap<string, readonly Reference[]>, caller: Caller, world: World) {
   const now = world.clock.cutoff();
-  const pace = createPace();
   const unusable = createErrors('invalid_request', MAX_BATCH);
   const failed = createErrors('invalid_request');
   const used: UsedToken[] = [];
@@ -157,7 +155,7 @@ async function fill(references: ReadonlyMap<string, readonly Reference[]>, calle
       if (!unusable.isEmpty) continue;
       const evaluate = evaluator(opened.data);
       for (const reference of named) {
-        const turn = pace();
+        const turn = nextTurn();
         if (turn !== undefined) await turn;
         give(reference, evaluate);
       }
@@ -181,7 +179,7 @@ async function readTokens(ids: readonly string[], now: Instant, { tenant }: Call
  * expression.
  */
 function evaluator(text: string) {
-  const work = createWorkBudget();
+  const work = budgetFor(text);
   let parsed: Json | undefined;
   return ({ output, isWhole }: Reference): Json | JsonText => {
     if (isWhole && output === undefined) return new JsonText(text);

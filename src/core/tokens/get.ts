@@ -1,6 +1,7 @@
 import type { Transform } from '../../contract/permissions.ts';
 import type { Caller, Handler, HandlerNow, World } from '../handler.ts';
 import type { JsonText } from '../json/stringify.ts';
+import { nextTurn } from '../own-turn.ts';
 import type { PresentedToken } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { presentToken } from './present-token.ts';
@@ -8,6 +9,8 @@ import { presentToken } from './present-token.ts';
 /** Get a Token (§4.1). */
 export const getToken: Handler<'getToken'> = async ({ params: { id }, query }, caller, world) => {
   const record = await world.store.findPresentedToken(caller.tenant.record.id, id, world.clock.cutoff());
+  const turn = nextTurn();
+  if (turn !== undefined) await turn;
   const shown = show(id, record, query.transform, caller, world);
   if (shown instanceof Problem) throw shown;
   return shown;

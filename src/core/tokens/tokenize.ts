@@ -8,7 +8,7 @@ import { isJsonArray, isJsonObject } from '../json/kind.ts';
 import { mapJson } from '../json/map-json.ts';
 import { memberNames } from '../json/member-names.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
-import { createPace } from '../own-turn.ts';
+import { nextTurn } from '../own-turn.ts';
 import { createErrors } from '../request/batch-errors.ts';
 import { printBatch } from '../request/print-batch.ts';
 import { loadBodyValidators, validateBody } from '../request/validate.ts';
@@ -97,18 +97,17 @@ function findRequests(body: Json): readonly TokenRequest[] {
 async function prepareAll(requests: readonly TokenRequest[], caller: Caller, world: World): Promise<readonly Member[]> {
   const bodies = await loadBodyValidators();
   const reach = memoized(reachOf(caller.grants));
-  const pace = createPace();
   const wrong = createErrors('invalid_request');
   const unreached = createErrors('no_governing_rule');
   const members: Member[] = [];
   for (const { path, body } of requests) {
     if (wrong.isFull) break;
-    const turn = pace();
-    if (turn !== undefined) await turn;
     try {
       const valid = validateBody('createToken', CREATE_TOKEN, body, bodies);
       const loading = loadFiltersOf(valid);
       if (loading !== undefined) await loading;
+      const turn = nextTurn();
+      if (turn !== undefined) await turn;
       const prepared = prepareToken(valid, caller, world, reach);
       members.push({ path, body, prepared, sealed: prepared.seal(prepared.ids.next().value) });
     } catch (error) {

@@ -1,3 +1,4 @@
+import type { Json } from '../../contract/json.ts';
 import type { Transform } from '../../contract/permissions.ts';
 import type { Token, UpdateToken } from '../../contract/token.ts';
 import { TOKEN_TYPES } from '../../contract/token-types.ts';
@@ -14,6 +15,7 @@ import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, Shown, World } from '../handler.ts';
 import { parseJson } from '../json/parse.ts';
 import { JsonText } from '../json/stringify.ts';
+import { nextTurn } from '../own-turn.ts';
 import type { Instant, TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { recordColumns } from './clear-columns.ts';
@@ -33,7 +35,7 @@ import {
   type TokenDetails,
   type UnsealedToken,
 } from './token-codec.ts';
-import { checkData } from './validate-data.ts';
+import { checkData, printData } from './validate-data.ts';
 
 const MAX_METADATA = 50;
 
@@ -80,6 +82,8 @@ async function attempt(
   const now = world.clock.now();
   const cutoff = world.clock.cutoff();
   const record = await world.store.findToken(tenant.record.id, id, cutoff);
+  const turn = nextTurn();
+  if (turn !== undefined) await turn;
   if (!record) throw new Problem('token_not_found');
   const { unsealed: before, contents: stored } = openToken(keyring, id, record);
   const { details } = stored;
@@ -91,12 +95,21 @@ async function attempt(
   const definition = patchedDefinition(body, stored.definition);
   const metadata = patchedMetadata(body, details, unread);
   const old = parseJson(stored.data);
-  const data = body.data === undefined ? old : applyMergePatch(old, body.data);
+  const patch = patchedData(body, old, unread);
+  const data = patch?.data ?? old;
   // Checking the merged data checks only the patch: type rules check one member at a time, and the stored members
   // passed before.
   checkData(before.type, data);
   const expiry = patchedExpiry(body, before, details, now);
-  const token = { type: before.type, data, containers, metadata, expires_at: expiry?.text, definition };
+  const token = {
+    type: before.type,
+    data,
+    dataText: patch?.text ?? stored.data,
+    containers,
+    metadata,
+    expires_at: expiry?.text,
+    definition,
+  };
   const { contents, indexes } = await derive(keyring, token, { unread });
   const modified = { modified_by: application.record.id, modified_at: now, expires_at: expiry?.instant };
   const unsealed = { ...before, ...modified, revision: before.revision + 1 };
@@ -145,6 +158,21 @@ function checkAccess(body: UpdateToken, grants: Grants, before: TokenFacts, afte
 
 function isReader(grants: Grants, token: TokenFacts): boolean {
   return governingTransform(grants, 'token:read', token) !== undefined;
+}
+
+/**
+ * Returns the data after the patch, with its JSON text; undefined when nothing changes it. Ignores a patch that makes the
+ * data too long for a caller without read access, so that this caller does not learn how long the data is.
+ */
+function patchedData({ data: patch }: UpdateToken, old: Json, unread: boolean) {
+  if (patch === undefined) return undefined;
+  const data = applyMergePatch(old, patch);
+  try {
+    return { data, text: printData(data) };
+  } catch (error) {
+    if (!unread) throw error;
+    return undefined;
+  }
 }
 
 /**

@@ -1,4 +1,5 @@
 import type { Json } from '../../contract/json.ts';
+import { MAX_DATA } from '../../contract/limits.ts';
 import {
   type DataRule,
   type MemberRule,
@@ -6,9 +7,11 @@ import {
   type TokenType,
   type ValueRule,
 } from '../../contract/token-types.ts';
+import { isLonger } from '../is-longer.ts';
 import { isJsonObject } from '../json/kind.ts';
 import { memberNames } from '../json/member-names.ts';
-import { Problem } from '../problem.ts';
+import { stringifyJson } from '../json/stringify.ts';
+import { invalid, Problem } from '../problem.ts';
 import { passesAba, passesLuhn } from './check-digits.ts';
 
 const ONLY_ZEROS = /^0+$/;
@@ -23,6 +26,13 @@ export function validateData(type: TokenType, data: Json): Record<string, string
   if (rule.kind === 'object') return validateMembers(rule.name, rule.members, data);
   const message = checkValue(rule, data);
   return message === undefined ? {} : { data: [message] };
+}
+
+/** Returns the JSON text of a token's data. Throws `invalid_request` when the text is longer than MAX_DATA. */
+export function printData(data: Json): string {
+  const text = stringifyJson(data);
+  if (isLonger(text, MAX_DATA)) throw invalid('data', 'must be at most 4 MiB');
+  return text;
 }
 
 /** Throws `invalid_request` for invalid data. */

@@ -8,6 +8,9 @@ const DIGITS = '0123456789';
 const UPPER = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
 const LOWER = UPPER.toLowerCase();
 
+/** The steps of drawing one character. */
+const DRAWING = 2;
+
 /** The classes of characters that an alias replaces, with their alphabets; other characters stay. */
 const CLASSES: readonly (readonly [RegExp, string])[] = [
   [/^\p{Nd}$/u, DIGITS],
@@ -30,6 +33,7 @@ function replaceMiddle(
   tools: FilterTools,
   alphabetOf: (character: string) => string | undefined,
 ): string {
+  tools.spend(DRAWING * text.length);
   const randomIndex = createRandomIndex(randomOf(tools));
   const characters = [...text];
   const end = characters.length - last;
@@ -66,7 +70,7 @@ export const ALIAS_FILTERS = {
     input: 'text',
     random: true,
     parameters: { ...parameters, last: { kind: 'count', fallback: 4 } },
-    apply: (text, { first, last }, tools) => aliasCard(text, first, last, randomOf(tools)),
+    apply: (text, { first, last }, tools) => aliasCard(text, first, last, tools),
   }),
 };
 
@@ -75,18 +79,22 @@ const CARD_NUMBER = /^\d{13,19}$/;
 /** The maximum number of attempts. With two digits to draw, one attempt in ten fails. */
 const TRIES = 200;
 
+/** The steps of one attempt, which checks ten numbers. */
+const TRYING = 64;
+
 /**
  * Returns a random Luhn-valid card number that has the length and the first and last digits of `number` but differs
  * from it. Draws all open digits except the last, which the Luhn checksum determines uniquely, so every valid number is
  * equally likely.
  */
-function aliasCard(number: string, first: number, last: number, random: Random): string {
+function aliasCard(number: string, first: number, last: number, tools: FilterTools): string {
   if (!CARD_NUMBER.test(number)) throw new FilterFailure('needs a card number of 13 to 19 digits');
   const lastOpen = number.length - last - 1;
   if (lastOpen < first) throw new FilterFailure('has nothing to replace');
   const [head, tail] = [number.slice(0, first), number.slice(lastOpen + 1)];
-  const randomIndex = createRandomIndex(random);
+  const randomIndex = createRandomIndex(randomOf(tools));
   for (let tries = 0; tries < TRIES; tries++) {
+    tools.spend(TRYING);
     const drawn = Array.from({ length: lastOpen - first }, () => randomIndex(10)).join('');
     const alias = Array.from(DIGITS, (digit) => head + drawn + digit + tail).find(passesLuhn);
     if (alias !== undefined && alias !== number && /[1-9]/.test(alias)) return alias;

@@ -3,6 +3,7 @@ import { stringifyJson } from '../../json/stringify.ts';
 import { toJsonNumber } from '../decimal.ts';
 import { FilterFailure } from '../expression-error.ts';
 import { defineFilter } from '../filter.ts';
+import { spendOutput } from '../limits.ts';
 import { textOf } from '../print-value.ts';
 
 const BOOLEANS = new Map(Object.entries({ true: true, false: false, 1: true, 0: false }));
@@ -19,7 +20,11 @@ function castTo<T extends Json>(type: string, value: T | undefined): T {
 export const CAST_FILTERS = {
   stringify: defineFilter({
     input: 'value',
-    apply: (value) => (typeof value === 'string' ? value : stringifyJson(value)),
+    apply: (value, _args, tools) => {
+      if (typeof value === 'string') return value;
+      spendOutput(value, tools);
+      return stringifyJson(value);
+    },
   }),
   to_string: defineFilter({
     input: 'value',

@@ -2,7 +2,7 @@ import type { Json } from '../../../contract/json.ts';
 import { isJsonArray, isJsonObject } from '../../json/kind.ts';
 import { FilterFailure } from '../expression-error.ts';
 import { defineFilter } from '../filter.ts';
-import { assertOutput } from '../limits.ts';
+import { assertOutput, spendOutput, stepsOfText } from '../limits.ts';
 import { printValue } from '../print-value.ts';
 
 function isEmpty(value: Json): boolean {
@@ -17,7 +17,7 @@ export const LIST_FILTERS = {
     input: 'liquid_text',
     parameters: { separator: { kind: 'text' } },
     apply: (text, { separator }, tools) => {
-      tools.spend(text.length * Math.ceil(separator.length / 16));
+      tools.spend(stepsOfText(text) * Math.ceil(separator.length / 16));
       const parts = separator === '' ? [...text] : text.split(separator);
       // Drop empty parts at the end, as Liquid does.
       while (parts.at(-1) === '') parts.pop();
@@ -27,7 +27,8 @@ export const LIST_FILTERS = {
   join: defineFilter({
     input: 'list',
     parameters: { separator: { kind: 'text', fallback: ' ' } },
-    apply: (list, { separator }) => {
+    apply: (list, { separator }, tools) => {
+      spendOutput(list, tools);
       assertOutput(separator.length * (list.length - 1));
       return list.map(printValue).join(separator);
     },

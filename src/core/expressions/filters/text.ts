@@ -1,5 +1,5 @@
 import { defineFilter, type Filter, type FilterTools } from '../filter.ts';
-import { assertOutput } from '../limits.ts';
+import { assertOutput, stepsOfText } from '../limits.ts';
 
 const search = { kind: 'pattern' } as const;
 const replacement = { kind: 'text' } as const;
@@ -27,7 +27,7 @@ function replaceOne(find: 'indexOf' | 'lastIndexOf'): Replace {
 
 /** Spends the work of a search, which may compare many characters at each position of the text. */
 function spendSearch(text: string, pattern: string, tools: FilterTools): void {
-  tools.spend(text.length * Math.ceil(pattern.length / 16));
+  tools.spend(stepsOfText(text) * Math.ceil(pattern.length / 16));
 }
 
 function removing(replace: Replace): Filter {
