@@ -156,7 +156,7 @@ export function createDispatch(world: World) {
       const sending = call.readBody?.() ?? call;
       const sent = sending instanceof Promise ? await sending : sending;
       // Parsing a body and answering it take time.
-      const turn = sent.bodyText === undefined ? undefined : nextTurn();
+      const turn = sent.bodyText === undefined ? undefined : nextTurn(record.id);
       if (turn !== undefined) await turn;
       if (sent !== sending || turn !== undefined) {
         // A body may take seconds to arrive or to get its turn, and the key may expire meanwhile.

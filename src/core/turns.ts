@@ -33,6 +33,21 @@ interface Waiting {
   readonly isSecond?: boolean;
 }
 
+/** Returns the calls with those of different API keys alternating, so that one caller's calls do not delay another's. */
+function alternate(calls: Waiting[]): Waiting[] {
+  const lines = Map.groupBy(calls, ({ call }) => call.apiKey);
+  if (lines.size === 1) return calls;
+  const alternating: Waiting[] = [];
+  for (let round = 0; lines.size > 0; round++) {
+    for (const [key, line] of lines) {
+      const one = line[round];
+      if (one === undefined) lines.delete(key);
+      else alternating.push(one);
+    }
+  }
+  return alternating;
+}
+
 const isCreate = ({ call }: Waiting): boolean => call.operation === 'createToken';
 
 /**
@@ -51,7 +66,7 @@ export function createTurns(
   let waiting: Waiting[] = [];
 
   function endTurn(): void {
-    const calls = waiting;
+    const calls = alternate(waiting);
     waiting = [];
     const creates = calls.filter(isCreate);
     // This thread itself may write a single token, so the other calls must not wait for it.

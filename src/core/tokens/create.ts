@@ -34,7 +34,7 @@ const MAX_ALIASES = 10;
 /** Create Token (§4.1). */
 export const createToken: Handler<'createToken'> = async ({ body }, caller, world) => {
   await loadFiltersOf(body);
-  const turn = nextTurn();
+  const turn = nextTurn(caller.application.record.id);
   if (turn !== undefined) await turn;
   const { seal, ids, indexes, deduplicate } = prepareToken(body, caller, world);
   for (const id of ids) {

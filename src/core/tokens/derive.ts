@@ -23,6 +23,8 @@ type UnderivedToken = Omit<TokenDetails, 'fingerprint'> & {
 interface DeriveOptions {
   /** Whether the caller cannot read the token. */
   readonly unread?: boolean;
+  /** The line of the caller for `nextTurn`. */
+  readonly line?: string;
   /** The budget of the expressions, which others may share. Default: the budget for the data. */
   readonly work?: WorkBudget;
 }
@@ -31,7 +33,7 @@ interface DeriveOptions {
 export async function derive(keyring: TenantKeyring, token: UnderivedToken, options: DeriveOptions = {}) {
   const { mask, search_indexes, fingerprint_expression } = token.definition;
   await loadFilters(mask, search_indexes, fingerprint_expression);
-  const turn = nextTurn();
+  const turn = nextTurn(options.line);
   if (turn !== undefined) await turn;
   return deriveNow(keyring, token, options);
 }

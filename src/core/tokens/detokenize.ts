@@ -47,7 +47,7 @@ export const detokenize: Handler<'detokenize'> = (request, caller, world) =>
 
 async function fillBody(body: Json, caller: Caller, world: World): Promise<JsonText> {
   await loadFilters(body);
-  const templates = await findTemplates(body);
+  const templates = await findTemplates(body, caller.application.record.id);
   const references = byId(templates);
   if (references.size > MAX_BATCH) throw invalid('body', `must name at most ${MAX_BATCH} tokens`);
   await fill(references, caller, world);
@@ -75,7 +75,7 @@ function isTemplate(value: Json): value is string {
  * Resolves to the texts with expressions in the body. Rejects with `invalid_request` for expressions that fail for all
  * tokens.
  */
-async function findTemplates(body: Json): Promise<readonly Template[]> {
+async function findTemplates(body: Json, line: string): Promise<readonly Template[]> {
   const texts: { readonly path: string; readonly text: string }[] = [];
   mapJson(body, (value, path) => {
     if (!isTemplate(value)) return undefined;
@@ -91,7 +91,7 @@ async function findTemplates(body: Json): Promise<readonly Template[]> {
     try {
       for (let next = naming(path, () => rest.next()); !next.done; next = naming(path, () => rest.next())) {
         parsed.push(next.value);
-        const turn = nextTurn();
+        const turn = nextTurn(line);
         if (turn !== undefined) await turn;
       }
       const isWhole = parsed.length === 1;
@@ -155,7 +155,7 @@ async function fill(references: ReadonlyMap<string, readonly Reference[]>, calle
       if (!unusable.isEmpty) continue;
       const evaluate = evaluator(opened.data);
       for (const reference of named) {
-        const turn = nextTurn();
+        const turn = nextTurn(caller.application.record.id);
         if (turn !== undefined) await turn;
         give(reference, evaluate);
       }

@@ -9,7 +9,7 @@ import { presentToken } from './present-token.ts';
 /** Get a Token (§4.1). */
 export const getToken: Handler<'getToken'> = async ({ params: { id }, query }, caller, world) => {
   const record = await world.store.findPresentedToken(caller.tenant.record.id, id, world.clock.cutoff());
-  const turn = nextTurn();
+  const turn = nextTurn(caller.application.record.id);
   if (turn !== undefined) await turn;
   const shown = show(id, record, query.transform, caller, world);
   if (shown instanceof Problem) throw shown;

@@ -10,7 +10,7 @@ import { loadFiltersOf, prepareToken } from './create.ts';
  */
 export const previewToken: Handler<'previewToken'> = async ({ body }, caller, world) => {
   await loadFiltersOf(body);
-  const turn = nextTurn();
+  const turn = nextTurn(caller.application.record.id);
   if (turn !== undefined) await turn;
   const { seal, ids, foundBy } = prepareToken(body, caller, world);
   const { fingerprint, ...shown } = seal(ids.next().value).shown;

@@ -106,7 +106,7 @@ async function prepareAll(requests: readonly TokenRequest[], caller: Caller, wor
       const valid = validateBody('createToken', CREATE_TOKEN, body, bodies);
       const loading = loadFiltersOf(valid);
       if (loading !== undefined) await loading;
-      const turn = nextTurn();
+      const turn = nextTurn(caller.application.record.id);
       if (turn !== undefined) await turn;
       const prepared = prepareToken(valid, caller, world, reach);
       members.push({ path, body, prepared, sealed: prepared.seal(prepared.ids.next().value) });

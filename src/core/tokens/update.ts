@@ -82,7 +82,7 @@ async function attempt(
   const now = world.clock.now();
   const cutoff = world.clock.cutoff();
   const record = await world.store.findToken(tenant.record.id, id, cutoff);
-  const turn = nextTurn();
+  const turn = nextTurn(application.record.id);
   if (turn !== undefined) await turn;
   if (!record) throw new Problem('token_not_found');
   const { unsealed: before, contents: stored } = openToken(keyring, id, record);
@@ -110,7 +110,7 @@ async function attempt(
     expires_at: expiry?.text,
     definition,
   };
-  const { contents, indexes } = await derive(keyring, token, { unread });
+  const { contents, indexes } = await derive(keyring, token, { unread, line: application.record.id });
   const modified = { modified_by: application.record.id, modified_at: now, expires_at: expiry?.instant };
   const unsealed = { ...before, ...modified, revision: before.revision + 1 };
   const after = sealToken(keyring, unsealed, contents);
