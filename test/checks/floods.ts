@@ -18,6 +18,16 @@ const BODY_BYTES = 1024 * 1024;
 /** All but the last byte of a body, so that the daemon keeps waiting for it. */
 const UNFINISHED = Buffer.alloc(BODY_BYTES - 1, 'x');
 const CREATE = Buffer.from(`{"type":"token","data":"`.padEnd(BODY_BYTES - 2, 'x').concat('"}'));
+/** The creates that a public key sends at once, each with a heavy expression. */
+const [EXPRESSIONS, MORE_EXPRESSIONS] = [300, 1_000];
+/** A JSONPath whose steps multiply with the depth of the data. */
+const DESCENTS = { type: 'token', data: nested(60), mask: `{{ data | json: '$${'..*'.repeat(60)}.zz' }}` };
+/** A JSONPath with the slowest steps: each of its conditions makes lists of nodes. */
+const CONDITIONS = {
+  type: 'token',
+  data: Array.from({ length: 150 }, () => 0),
+  mask: `{{ data | json: '$[?${'@..* || '.repeat(100)}@ == 2]' }}`,
+};
 const FLOOD_MS = 4_000;
 /** 250 MB, in MiB. */
 const MAX_PEAK = 250e6 / 1024 / 1024;
@@ -32,6 +42,8 @@ const MAX_COST: Readonly<Record<FloodName, Partial<Cost>>> = {
   // Receiving and dropping the bodies takes time, but must take no memory.
   bodies: { mib: 200, ms: 5_000 },
   uploads: { peak: MAX_PEAK, ms: 5_000 },
+  expressions: { ms: 2_000 },
+  turns: { ms: 2_000 },
 };
 
 /**
@@ -40,12 +52,14 @@ const MAX_COST: Readonly<Record<FloodName, Partial<Cost>>> = {
  */
 const GUARDS: Readonly<Partial<Record<FloodName, readonly [before: string, after: string]>>> = {
   pipeline: ['before===void 0||before.writableFinished', 'true'],
-  scan: ['new Promise(resolve=>setImmediate(resolve))),last', '{}),last'],
+  scan: ['lines.size===0&&setImmediate(giveTurn);', 'return Promise.resolve();'],
   bodies: [
     'take(sent,reply=>{',
     '(async(...call)=>{await readBody(request,response,{limit,budget:createByteBudget(Infinity)});take(...call)})(sent,reply=>{',
   ],
   uploads: ['held>0&&held+one.bytes>limit', 'false'],
+  expressions: ['base:65536', 'base:4e7'],
+  turns: ['TURN_MS=10', 'TURN_MS=1e9'],
 };
 
 /** A served vault and the keys that the floods use. */
@@ -56,10 +70,12 @@ interface Flooded {
   readonly reader: string;
   /** Reads by a rule that matches part of a container segment. */
   readonly scanner: string;
+  /** Creates tokens and reads none. */
+  readonly creator: string;
   readonly bystander: string;
 }
 
-type FloodName = 'pipeline' | 'readers' | 'scan' | 'bodies' | 'uploads';
+type FloodName = 'pipeline' | 'readers' | 'scan' | 'bodies' | 'uploads' | 'expressions' | 'turns';
 
 interface Cost {
   readonly mib: number;
@@ -123,7 +139,19 @@ const FLOODS: Readonly<Record<FloodName, readonly ((flooded: Flooded) => ChildPr
       ({ port, reader }) =>
         sendBodies(port, UPLOADS, `SVC-API-KEY: ${reader}\r\n`, body),
   ),
+  expressions: [(flooded) => sendCreates(flooded, EXPRESSIONS, DESCENTS)],
+  turns: [(flooded) => sendCreates(flooded, MORE_EXPRESSIONS, CONDITIONS)],
 };
+
+function sendCreates({ port, creator }: Flooded, count: number, body: object): ChildProcess {
+  const text = JSON.stringify(body);
+  const { post } = requestTexts(() => port, creator);
+  return sendUnread(port, count, post(`Content-Length: ${Buffer.byteLength(text)}\r\n`, text));
+}
+
+function nested(depth: number): object {
+  return depth === 0 ? {} : { a: nested(depth - 1) };
+}
 
 function sendBodies(port: number, count: number, key: string, body: Buffer): ChildProcess {
   const { host } = requestTexts(() => port, '');
@@ -135,7 +163,7 @@ const NAMES = Object.keys(FLOODS) as FloodName[];
 
 /** Floods for a few seconds with each sender. Resolves to what it costs the daemon and another caller. */
 async function flood(name: FloodName, flooded: Flooded): Promise<Cost> {
-  const { vault, bystander } = flooded;
+  const { vault } = flooded;
   const pid = vault.pid();
   const before = residentMiB(pid);
   let [mib, ms] = [0, 0];
@@ -144,8 +172,10 @@ async function flood(name: FloodName, flooded: Flooded): Promise<Cost> {
     try {
       for (const started = performance.now(); performance.now() - started < FLOOD_MS; ) {
         const asked = performance.now();
-        const { status } = await vault.remote(bystander, 'getTenant');
-        if (status !== 200) throw new CheckFailure(`${name}: a caller beside the flood is answered with ${status}`);
+        const statuses = await askBeside(name, flooded);
+        const refused = statuses.find((status) => status >= 300);
+        if (refused !== undefined)
+          throw new CheckFailure(`${name}: a caller beside the flood is answered with ${refused}`);
         ms = Math.max(ms, performance.now() - asked);
         mib = Math.max(mib, residentMiB(pid) - before);
         await sleep(10);
@@ -157,7 +187,16 @@ async function flood(name: FloodName, flooded: Flooded): Promise<Cost> {
   return { mib, peak: peakMiB(pid), ms };
 }
 
-async function prepare(vault: ServedVault): Promise<Pick<Flooded, 'reader' | 'scanner' | 'bystander'>> {
+/** Asks as another caller. Beside creates, also creates and reads a token. Resolves to the statuses. */
+async function askBeside(name: FloodName, { vault, bystander, reader }: Flooded): Promise<readonly number[]> {
+  const { status } = await vault.remote(bystander, 'getTenant');
+  if (name !== 'expressions' && name !== 'turns') return [status];
+  const made = await vault.remote(reader, 'createToken', { body: { type: 'token', data: 1 } });
+  const read = await vault.remote(reader, 'getToken', { id: String(made.body['id']) });
+  return [status, made.status, read.status];
+}
+
+async function prepare(vault: ServedVault): Promise<Pick<Flooded, 'reader' | 'scanner' | 'creator' | 'bystander'>> {
   const create = (body: object) => vault.direct(vault.everything, 'createToken', { body });
   await inParallel(SMALL_TOKENS, 64, async () => void (await create({ type: 'token', data: 1, containers: ['/q1/'] })));
   const data = 'x'.repeat(LARGE.bytes);
@@ -167,7 +206,14 @@ async function prepare(vault: ServedVault): Promise<Pick<Flooded, 'reader' | 'sc
   const expires_at = new Date(Date.now() + 3_600_000).toISOString();
   const scanner = { name: 'scanner', type: 'expiring', rules: [rule], expires_at };
   const made = await vault.direct(vault.management, 'createApplication', { body: scanner });
-  return { reader: vault.everything, scanner: String(made.body['key']), bystander: vault.management };
+  const creating = { name: 'creator', type: 'public', permissions: ['token:create'] };
+  const creator = await vault.direct(vault.management, 'createApplication', { body: creating });
+  return {
+    reader: vault.everything,
+    scanner: String(made.body['key']),
+    creator: String(creator.body['key']),
+    bystander: vault.management,
+  };
 }
 
 /** Runs each flood on a fresh daemon of the build that `binOf` returns. */

@@ -215,7 +215,7 @@ async function openRecorded(onFind = () => undefined as void) {
   const { key: apiKey } = await keyOf(vault, management, { permissions: ['token:create', 'token:read'] });
   await take(vault, { operation: 'listTokens', apiKey });
   events.length = 0;
-  return { vault, events, inserted, apiKey };
+  return { vault, events, inserted, management, apiKey };
 }
 
 it.each([
@@ -251,6 +251,20 @@ it.each([
   const replies = await Promise.all(Array.from({ length: 5 }, () => take(vault, get)));
   expect(replies.map(({ status }) => status)).toEqual([404, 404, 404, 404, 404]);
   expect(events).toEqual(Array.from({ length: turns }, () => 'look'));
+});
+
+it('the calls of different keys alternate', async () => {
+  let seconds = 1;
+  vi.spyOn(process, 'uptime').mockImplementation(() => seconds);
+  const { vault, management, apiKey } = await openRecorded(() => {
+    seconds += 0.006;
+  });
+  const other = await keyOf(vault, management, { permissions: ['token:read'] });
+  for (const key of [apiKey, other.key]) await take(vault, { operation: 'listTokens', apiKey: key });
+  const answered: string[] = [];
+  const get = (key: string) => take(vault, { apiKey: key, params: { id: 'none' } }).then(() => answered.push(key));
+  await Promise.all([apiKey, apiKey, apiKey, apiKey, other.key, other.key].map(get));
+  expect(answered).toEqual([apiKey, other.key, apiKey, other.key, apiKey, apiKey]);
 });
 
 it.each([
