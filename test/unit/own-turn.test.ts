@@ -28,7 +28,9 @@ it('asks for another turn once the turn took 10 ms, whatever took them', async (
   seconds += 0.009;
   expect(nextTurn()).toBeUndefined();
   seconds += 0.002;
-  await nextTurn();
+  const turn = nextTurn();
+  expect(turn).toBeInstanceOf(Promise);
+  await turn;
   await immediate();
   expect(nextTurn()).toBeUndefined();
 });
