@@ -22,7 +22,7 @@ export function outputSize(value: Json): number {
   return Buffer.byteLength(typeof value === 'string' ? value : stringifyJson(value));
 }
 
-export function exceedsOutput(value: Json): boolean {
+function exceedsOutput(value: Json): boolean {
   if (typeof value === 'string') return isLonger(value, MAX_OUTPUT);
   if (typeof value !== 'object' || value === null) return false;
   return isLonger(value instanceof JsonNumber ? value.lexeme : stringifyJson(value), MAX_OUTPUT);
