@@ -109,7 +109,7 @@ describe('vault doctor', () => {
     const nested = (depth: number, innermost: unknown) =>
       Array.from({ length: depth }).reduce((inside) => [inside], innermost);
     // The body adds one level. The filler adds the steps that the JSONPath needs at this depth.
-    const data = nested(MAX_DEPTH - 2, { deep: 1, filler: 'x'.repeat(30_000) });
+    const data = nested(MAX_DEPTH - 2, { deep: 1, filler: 'x'.repeat(50_000) });
     const mask = nested(MAX_DEPTH - 1, '{{ data }}');
     const limits = { ...DEFAULT_LIMITS, depth: MAX_DEPTH };
     const vault = await openVault({ file, credential: CREDENTIAL, limits });

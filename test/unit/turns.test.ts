@@ -182,7 +182,7 @@ const CREATE = {
  * Opens a vault in memory that records its snapshots and inserts, the next tick after each insert, and its tokens. Calls
  * `onFind` whenever a token is read.
  */
-async function openRecorded(onFind = () => undefined as void) {
+async function openRecorded(onFind: () => unknown = () => undefined) {
   const random = seededRandom('turns');
   const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
   const memory = createMemoryStore();

@@ -101,7 +101,8 @@ function walked(value: Json, pathLength: number, work: WorkBudget): JSONValue {
     return counted;
   }
   function read(members: object, key: PropertyKey, depth: number): unknown {
-    work.spend(reading + depth);
+    // Only the read of an item or a member creates a node with its path.
+    work.spend(key === 'length' ? reading : reading + depth);
     const member: unknown = Reflect.get(members, key);
     if (typeof member === 'string') work.spend(stepsOfText(member));
     if (typeof member !== 'object' || member === null || copies.has(member)) return member;
