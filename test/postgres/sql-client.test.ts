@@ -55,20 +55,20 @@ describe('a group', () => {
     const client = await openClient(url);
     const [, , , [row] = []] = await Promise.all([
       client.run(BEGIN),
-      client.run({ text: 'CREATE TABLE kept (a bigint)' }),
-      client.run({ text: 'INSERT INTO kept VALUES ($1)' }, [5]),
-      client.run({ text: 'SELECT a FROM kept' }),
+      client.run({ text: 'CREATE TABLE public.kept (a bigint)' }),
+      client.run({ text: 'INSERT INTO public.kept VALUES ($1)' }, [5]),
+      client.run({ text: 'SELECT a FROM public.kept' }),
       client.commit(),
     ]);
     expect(row).toEqual([5]);
-    expect(await client.run({ text: 'SELECT a FROM kept' })).toEqual([[5]]);
+    expect(await client.run({ text: 'SELECT a FROM public.kept' })).toEqual([[5]]);
   });
 
   it('rejects COMMIT when the server rolls back instead', async () => {
     const client = await openClient(url);
     const outcomes = await Promise.allSettled([
       client.run(BEGIN),
-      client.run({ text: 'CREATE TABLE lost (a bigint)' }),
+      client.run({ text: 'CREATE TABLE public.lost (a bigint)' }),
       client.run({ name: 'bad', text: 'SELECT 1 / $1::int' }, [0]),
       client.run({ name: 'behind', text: 'SELECT 2' }),
       client.commit(),
@@ -78,7 +78,7 @@ describe('a group', () => {
     // The failed statements are prepared again.
     expect(await client.run({ name: 'bad', text: 'SELECT 1 / $1::int' }, [1])).toEqual([[1]]);
     expect(await client.run({ name: 'behind', text: 'SELECT 2' })).toEqual([[2]]);
-    await expect(client.run({ text: 'SELECT a FROM lost' })).rejects.toMatchObject({ code: '42P01' });
+    await expect(client.run({ text: 'SELECT a FROM public.lost' })).rejects.toMatchObject({ code: '42P01' });
   });
 });
 
