@@ -78,7 +78,7 @@ export async function openRaceTrack(url: string): Promise<RaceTrack> {
 
 const unused = () => Promise.reject(new Error('not used here'));
 /** Connections whose reads and writes reject. */
-export const UNUSED: Connections = {
+const UNUSED: Connections = {
   read: unused,
   readSlow: unused,
   readSnapshot: unused,
