@@ -50,4 +50,4 @@ async function control(): Promise<void> {
   throw new CheckFailure(found.join('; '));
 }
 
-export const CHECK: Check = { number: 34, name: 'paths', quick: true, run, control };
+export const CHECK: Check = { number: 35, name: 'paths', quick: true, run, control };

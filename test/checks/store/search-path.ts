@@ -133,7 +133,7 @@ async function attackUnsafe() {
 }
 
 export const CHECK: Check = {
-  number: 34,
+  number: 36,
   name: 'functions of another role',
   quick: true,
   run: attackBoth,
