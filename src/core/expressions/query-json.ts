@@ -102,7 +102,7 @@ function walked(value: Json, pathLength: number, work: WorkBudget): JSONValue {
   }
   function read(members: object, key: PropertyKey, depth: number): unknown {
     // Only the read of an item or a member creates a node with its path.
-    work.spend(key === 'length' ? reading : reading + depth);
+    work.spend(key === 'length' && Array.isArray(members) ? reading : reading + depth);
     const member: unknown = Reflect.get(members, key);
     if (typeof member === 'string') work.spend(stepsOfText(member));
     if (typeof member !== 'object' || member === null || copies.has(member)) return member;
