@@ -79,7 +79,7 @@ export function stepsOfReading(value: Json): number {
   if (typeof value === 'string') return 1 + stepsOfText(value);
   if (isJsonArray(value)) return 1 + value.length;
   if (value instanceof JsonNumber) return 1 + stepsOfText(value.lexeme);
-  return isJsonObject(value) ? 1 + NAMING * Object.keys(value).length : 1;
+  return isJsonObject(value) ? 2 + NAMING * Object.keys(value).length : 1;
 }
 
 /**
