@@ -1,9 +1,13 @@
-import { statfs as systemStatfs } from 'node:fs/promises';
+import { statfs } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { promisify } from 'node:util';
 import { Fault } from '../core/fault.ts';
 
 /** Resolves to the number of the file system of a folder, as statfs(2) on Linux. */
 type Statfs = (folder: string) => Promise<{ readonly type: number }>;
+
+// `node:fs/promises` would load a module that no read needs.
+const systemStatfs: Statfs = promisify(statfs);
 
 /**
  * The file systems whose locks may do nothing, by their number on Linux. Each machine may keep the locks of a network

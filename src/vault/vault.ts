@@ -4,7 +4,7 @@ import type { Call, Client, Reply } from '../contract/call.ts';
 import { DEFAULT_LIMITS, type Limits } from '../contract/limits.ts';
 import type { Tenant } from '../contract/tenant.ts';
 import { createMinuteLimit } from '../core/access/minute-limit.ts';
-import { createAudit, createExpiryRecorder } from '../core/audit/audit.ts';
+import { createAudit } from '../core/audit/audit.ts';
 import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
 import { createChainRecorder } from '../core/audit/chain-events.ts';
 import { createLogWatch } from '../core/audit/log-watch.ts';
@@ -13,7 +13,7 @@ import { createDispatch } from '../core/dispatch.ts';
 import type { World } from '../core/handler.ts';
 import { loadOperations } from '../core/handlers.ts';
 import type { Meter, VaultFigures } from '../core/meter.ts';
-import type { Instant, Keyring, LeftRows, Random, Store, VaultHeader } from '../core/ports.ts';
+import type { Instant, Keyring, Random, Store, VaultHeader } from '../core/ports.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createActivity } from '../core/tokens/activity.ts';
 import type { Credential } from '../keyring/credential.ts';
@@ -24,18 +24,16 @@ import type { KeyHolder } from '../maintenance/key-holder.ts';
 import type { ArchiveOf, Pruned } from '../maintenance/prune-audit.ts';
 import { fileSystemNotice } from '../paths/file-system.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
-import { inBatches, rest, restBetweenBatches } from './batches.ts';
+import { rest, restBetweenBatches } from './batches.ts';
 import { measureStores } from './measure-stores.ts';
 import { reportError } from './report-error.ts';
+import { createSweep } from './sweep-expired.ts';
 import { MACHINE, systemClock, type Times } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
 import type { WriteRelay } from './write-relay.ts';
 import { watchWrites } from './write-watch.ts';
 
-/** The maximum number of expired records that a store removes at once. It holds them in memory. */
-const EXPIRED_BATCH = 100;
-const REPLY_BATCH = 500;
 /** The maximum number of updates per minute in which an application sets expressions of tokens that it cannot read. */
 const UNREAD_A_MINUTE = 100;
 /** The maximum number of creates and updates per minute that find an application duplicates that it cannot read. */
@@ -313,31 +311,14 @@ export function composeVault(parts: VaultParts): Vault {
   const { file, isFile, keyring, meter } = parts;
   const { store, assertWritable } = watchWrites(parts.store, () => world.clock.now());
   const world = createWorld({ ...parts, store });
-  const expiryRecorder = createExpiryRecorder(world);
   store.useChainRecorder(createChainRecorder(world.audit));
   // The file does not store the times of a clock other than the default.
   const timekeeper = parts.clock === undefined ? parts.timekeeper : undefined;
+  const sweep = createSweep(world, timekeeper);
   const path = createDispatch(world);
   let take: Vault['take'] = (call, answered) => void path.dispatch(call).then(answered);
   let found = 0;
-  let damaged = 0;
   const endMeasuring = meter && measureStores(meter);
-
-  async function sweepExpired(): Promise<number> {
-    await world.activity.flush();
-    await timekeeper?.keep();
-    const now = () => world.clock.settled();
-    await inBatches(REPLY_BATCH, () => store.removeOldReplies(now(), REPLY_BATCH));
-    const left: LeftRows = { token: new Set(), application: new Set() };
-    const countLeft = () => left.token.size + left.application.size;
-    const seen = await inBatches(EXPIRED_BATCH, async () => {
-      const before = countLeft();
-      const removed = await store.removeExpired(now(), EXPIRED_BATCH, expiryRecorder, left);
-      return removed + countLeft() - before;
-    });
-    damaged = countLeft();
-    return seen - damaged;
-  }
 
   return {
     file,
@@ -354,11 +335,7 @@ export function composeVault(parts: VaultParts): Vault {
       ...(parts.fileSystem === undefined ? [] : [parts.fileSystem]),
       ...(timekeeper?.notices() ?? []),
       ...(found === 0 ? [] : [`the vault has ${found} finding${found === 1 ? '' : 's'}: run \`vault doctor\``]),
-      ...(damaged === 0
-        ? []
-        : [
-            `${damaged} expired record${damaged === 1 ? ' is' : 's are'} damaged and not removed: run \`vault doctor\``,
-          ]),
+      ...sweep.notices(),
     ],
     check: async () => {
       const { checkVault } = await import('../maintenance/check-vault.ts');
@@ -377,7 +354,7 @@ export function composeVault(parts: VaultParts): Vault {
     endWaits: () => world.logWatch.end(),
     sweep: async () => {
       try {
-        const removed = await sweepExpired();
+        const removed = await sweep.sweepExpired();
         const { indexLogs } = await import('../core/audit/log-index.ts');
         await indexLogs(world, restBetweenBatches({ times: 2, ref: false }), world.logWatch.hasEnded);
         meter?.swept(removed);
@@ -396,7 +373,7 @@ export function composeVault(parts: VaultParts): Vault {
     },
     nextExpiry: () => store.nextExpiry(world.clock.now()),
     sweepNowAndThen: async () => {
-      if (await store.claimSweep(world.clock.now(), DIRECT_SWEEP_MS)) await sweepExpired();
+      if (await store.claimSweep(world.clock.now(), DIRECT_SWEEP_MS)) await sweep.sweepExpired();
     },
     figures: async () => (await import('./read-figures.ts')).readFigures(world, isFile ? file : undefined),
     close: async () => {

@@ -52,11 +52,7 @@ export function watchWrites(store: Store, now: () => Instant) {
   }
 
   return {
-    // Inherits the other methods.
-    store: Object.assign(
-      Object.create(store),
-      Object.fromEntries(WRITES.map((name) => [name, watched(name)])),
-    ) as Store,
+    store: { ...store, ...Object.fromEntries(WRITES.map((name) => [name, watched(name)])) },
     /** Throws the last problem with the time of the first failure, for `/readyz`. */
     assertWritable(): void {
       if (failing === undefined) return;

@@ -21,7 +21,7 @@ export const WRITERS: Readonly<Record<string, readonly [functions: string, why: 
     'a new draft (O_EXCL); renames a file that passed assertReplaceable to a new name',
   ],
   'src/store/sqlite/file/lock-probe.ts': ['writeFileSync', 'a new file (wx) with a random name'],
-  'src/store/sqlite/file/probe-disk.ts': ['open', 'a new file (wx) with a random name'],
+  'src/store/sqlite/file/probe-disk.ts': ['promises', 'a new file (wx) with a random name'],
   'src/store/sqlite/file/back-up-file.ts': ['createWriteStream', 'fills the draft of place-file.ts'],
   'src/store/move/move-file.ts': ['renameSync', 'renames the locked vault to a name that is free'],
   'src/cli/commands/transfer/report-import.ts': ['open', 'a new file (wx)'],

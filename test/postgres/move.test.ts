@@ -1,4 +1,4 @@
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { archiveFile } from '../../src/cli/archive-file.ts';
@@ -288,6 +288,8 @@ it.each(SHARED)('refuses to move %s to %s, and keeps the source', async (from, t
   await expect(moveVault(places, MOVE)).rejects.toMatchObject(conflict);
   await expect(abortMove(places)).rejects.toMatchObject(conflict);
   expect(readdirSync(folder).toSorted()).toEqual(['link', 'other', from]);
+  // A vault with two names does not open.
+  rmSync(join(folder, 'other', from));
   expect(await check(places.from)).toMatchObject({ ok: true, checked: { tokens: 1 } });
 });
 

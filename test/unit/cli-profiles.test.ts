@@ -64,7 +64,7 @@ describe('the store of profiles', () => {
     writeFileSync(path.join(folder, 'profiles', 'bad.json'), '{"url":"http://p","api_kye":"key_p"}', { mode: 0o600 });
     await expect(store.read('bad')).rejects.toMatchObject({ code: 'usage', hint: 'vault profile remove bad' });
     await store.add('open', REMOTE);
-    chmodSync(path.join(folder, 'profiles', 'open.json'), 0o640);
+    chmodSync(path.join(folder, 'profiles', 'open.json'), 0o644);
     if (posix) await expect(store.read('open')).rejects.toMatchObject({ code: 'file_unsafe' });
     else expect(await store.read('open')).toEqual(REMOTE);
   });

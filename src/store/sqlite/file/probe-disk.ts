@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { statSync } from 'node:fs';
-import { type FileHandle, open, rm } from 'node:fs/promises';
+// `node:fs/promises` would load a module that no read needs.
+import { promises, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { withoutLocks } from './lock-probe.ts';
 import { errorCode, isFailedWrite, type Probe, toFileFault } from './sqlite-error.ts';
@@ -15,9 +15,9 @@ const PROBE_BYTES = 4096;
 export async function probeDisk(file: string): Promise<Probe> {
   const name = `.${basename(file).slice(0, 64)}.${randomBytes(8).toString('hex')}.probe`;
   const path = join(dirname(file), name);
-  let handle: FileHandle | undefined;
+  let handle: promises.FileHandle | undefined;
   try {
-    handle = await open(path, 'wx', 0o600);
+    handle = await promises.open(path, 'wx', 0o600);
     await handle.write(Buffer.alloc(PROBE_BYTES));
     await handle.sync();
     // Windows has no such limit, and would take the space.
@@ -27,7 +27,7 @@ export async function probeDisk(file: string): Promise<Probe> {
     return errorCode(error) ?? 'unknown';
   } finally {
     await handle?.close().catch(() => undefined);
-    await rm(path, { force: true }).catch(() => undefined);
+    await promises.rm(path, { force: true }).catch(() => undefined);
   }
 }
 
