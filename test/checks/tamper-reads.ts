@@ -92,7 +92,7 @@ function judgeAgainst(name: string, found: ReadReply, sound: Replies): Verdict {
     return GONE.has(code) ? 'less' : 'other';
   }
   if (found.text === expected.text) return 'same';
-  if (name.startsWith('getUsageReport')) return 'counters';
+  if (name.startsWith('getUsageReport') || withoutCount(found) === withoutCount(expected)) return 'counters';
   if (!name.startsWith('list')) return 'other';
   const known = knownItems(name, [sound]);
   const { items, total } = listOf(found);
@@ -100,6 +100,11 @@ function judgeAgainst(name: string, found: ReadReply, sound: Replies): Verdict {
   if (strange.length > 0) return 'other';
   const expectedList = listOf(expected);
   return items.length < expectedList.items.length || total < expectedList.total ? 'less' : 'counters';
+}
+
+/** Returns a reply without the number of expiring applications, which counts rows and is not sealed. */
+function withoutCount({ text }: ReadReply): string {
+  return text.replace(/,"expiring_applications":\d+/, '');
 }
 
 /** Returns true for a list that contains only current and older items. */

@@ -1,4 +1,5 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -84,12 +85,13 @@ export async function startFleet({
   const store = storeAt(server.port);
   const served = storeAt((await portOf?.(server.port)) ?? server.port);
   const keyFile = join(folder, 'vault.key');
-  writeFileSync(keyFile, new Uint8Array(32).fill(7), { mode: 0o600 });
+  const key = randomBytes(32);
+  writeFileSync(keyFile, key, { mode: 0o600 });
   // The server requires no password, but the client does.
   process.env['PGPASSWORD'] = 'unused';
   const { application } = await createStoreVault({
     store: parseStore(store, false),
-    credential: { kind: 'key_file', key: new Uint8Array(32).fill(7) },
+    credential: { kind: 'key_file', key: new Uint8Array(key) },
     tenantName: 'fleet',
     weakPassphrase: false,
   });
