@@ -68,6 +68,16 @@ describe('the search_path', () => {
     await expect(readClock(client)).rejects.toMatchObject(refusal('postgres'));
   });
 
+  it('is refused as the name of one schema, which another role could create', async () => {
+    const client = await connect(urlOf('postgres'));
+    for (const path of ["'pg_catalog,pg_temp'", '"pg_catalog, pg_temp"', '"pg_catalog ", pg_temp']) {
+      await client.run({ text: `SET search_path = ${path}` });
+      await expect(readClock(client)).rejects.toMatchObject(refusal('postgres'));
+    }
+    await client.run({ text: 'SET search_path = "pg_catalog", "pg_temp"' });
+    await readClock(client);
+  });
+
   it.each(['drop', 'refuse'] as const)('is required of a role behind a pooler that would %s it', async (options) => {
     const role = await createRole();
     const url = await pooled(role, options);

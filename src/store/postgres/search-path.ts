@@ -14,9 +14,15 @@ export const PATH_OPTION = `-c search_path=${SEARCH_PATH}`;
 export const PATH_COLUMNS = `pg_catalog.current_setting('search_path'), pg_catalog.format(
     'ALTER ROLE %I IN DATABASE %I SET search_path TO pg_catalog, pg_temp', session_user, pg_catalog.current_database())`;
 
+/**
+ * Matches the two schemas as a user may have written them. One name in quotes with a comma, `"pg_catalog,pg_temp"`, is
+ * another schema.
+ */
+const SAME_PATH = /^\s*("?)pg_catalog\1\s*,\s*("?)pg_temp\2\s*$/;
+
 /** Throws the fault `store_refused`, whose hint is the command, for any other path than that of the vault. */
 export function requireSearchPath([path, command]: readonly unknown[], shown: string): void {
-  if (typeof path === 'string' && path.replace(/[\s"]/g, '') === SEARCH_PATH) return;
+  if (typeof path === 'string' && SAME_PATH.test(path)) return;
   throw new Fault('store_refused', `${shown} has another search_path, so functions of other roles could run`, {
     hint: `run \`${command}\`, then reconnect the pooler (PgBouncer: RECONNECT)`,
   });
