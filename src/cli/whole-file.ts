@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { type FileHandle, lstat, open, rm } from 'node:fs/promises';
 import { Fault } from '../core/fault.ts';
+import { assertOwnName } from '../paths/own-name.ts';
 import { type Placement, putInPlace } from '../paths/put-in-place.ts';
 import { assertReplaceable } from '../paths/replaceable.ts';
 import { errorCode, noSpaceFor } from './error-code.ts';
@@ -75,6 +76,7 @@ async function overwrite(handle: FileHandle, content: Uint8Array): Promise<void>
 
 /** Creates a file under a temporary name. The process removes it on exit. */
 async function openDraft(flag: string, path: string, placement: Placement) {
+  assertOwnName(path, flag);
   if (placement === 'replace') assertReplaceable(path, flag);
   else if ((await lstat(path).catch(() => undefined)) !== undefined) {
     throw new Fault('file_exists', `${flag}: ${path} exists`);

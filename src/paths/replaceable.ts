@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, lstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { Fault } from '../core/fault.ts';
+import { assertOwnName } from './own-name.ts';
 
 const NO_FOLLOW = (constants.O_NOFOLLOW as number | undefined) ?? 0;
 const NO_WAIT = (constants.O_NONBLOCK as number | undefined) ?? 0;
@@ -17,12 +18,14 @@ const KINDS = [
 ] as const satisfies readonly (readonly [keyof Stats, string])[];
 
 /**
- * Throws the fault `file_unsafe` unless the last component of `path` is missing or a regular file. Returns the `stat` of
+ * Throws the fault `file_unsafe` unless the last component of `path` is missing or a regular file, and for a
+ * name that `assertOwnName` refuses. Returns the `stat` of
  * the file. Follows no link. Every path that the product replaces passes this check, because a rename destroys a device,
  * a named pipe or a link. `flag` begins the message. Opens nothing: opening a device can have effects, and closing a
  * vault that this process has open drops SQLite's locks.
  */
 export function assertReplaceable(path: string, flag?: string): Stats | undefined {
+  assertOwnName(path, flag);
   const found = lookAt(path);
   if (found !== undefined) requireFile(found, path, flag);
   return found;

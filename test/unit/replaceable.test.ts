@@ -3,9 +3,11 @@ import { lstatSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFile
 import { createServer } from 'node:net';
 import path from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
+import { openLogFile } from '../../src/cli/commands/serve/log-file.ts';
 import { writeReadyFile } from '../../src/cli/commands/serve/ready-file.ts';
 import { openJournal } from '../../src/cli/commands/transfer/import-journal.ts';
-import { writeWholeFile } from '../../src/cli/whole-file.ts';
+import { openErrorFile } from '../../src/cli/commands/transfer/report-import.ts';
+import { reserveFile, writeWholeFile } from '../../src/cli/whole-file.ts';
 import { putInPlace } from '../../src/paths/put-in-place.ts';
 import { assertReplaceable, readReplaceable } from '../../src/paths/replaceable.ts';
 import { placeFile } from '../../src/store/sqlite/file/place-file.ts';
@@ -86,6 +88,33 @@ it.each(WRITERS.filter(([name]) => name.includes('Whole') || name.includes('Read
     expect(readFileSync(at, 'utf8')).not.toBe('');
   },
 );
+
+/** The writers of new files. */
+const NEW: typeof WRITERS = [
+  ['writeWholeFile, a new file', (at) => writeWholeFile('--out', at, 'text')],
+  ['reserveFile', (at) => reserveFile('--key-out', at, 8)],
+  ['placeFile', (at) => placeFile(at, async () => undefined)],
+  ['the rows of an import', (at) => openErrorFile(at)],
+  ['the log', async (at) => openLogFile(at, () => undefined)],
+];
+
+/** SQLite reads, replaces or removes these files whenever it opens the vault beside them. */
+describe.each(['-wal', '-shm', '-journal', '-WAL'])('a path that ends with %s', (end) => {
+  const writers = [...WRITERS, ...NEW].filter(([name]) => name !== 'putInPlace');
+
+  it.each(writers)('is refused beside a file of the same name: %s', async (_, write) => {
+    const vault = inside(`beside${end === end.toUpperCase() ? '-upper' : ''}`);
+    writeFileSync(vault, 'a vault');
+    const refusal = { code: 'file_unsafe', message: expect.stringContaining(`${vault}${end}`) };
+    await expect(write(`${vault}${end}`)).rejects.toMatchObject(refusal);
+    expect(readdirSync(folder).filter((name) => name.startsWith(`${path.basename(vault)}-w`))).toEqual([]);
+  });
+
+  it('control: is accepted alone', async () => {
+    await writeWholeFile('--out', inside(`alone${end}`), 'text');
+    expect(readFileSync(inside(`alone${end}`), 'utf8')).toBe('text');
+  });
+});
 
 it('accepts a missing and a regular file, and reads at most a mebibyte', () => {
   expect(assertReplaceable(inside('missing'))).toBeUndefined();

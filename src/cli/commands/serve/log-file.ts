@@ -1,5 +1,6 @@
 import { appendFileSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
+import { assertOwnName } from '../../../paths/own-name.ts';
 import { errorCode } from '../../error-code.ts';
 
 const { O_APPEND, O_CREAT, O_WRONLY } = constants;
@@ -42,6 +43,7 @@ export function openLogFile(path: string, report: Report) {
 
 function open(path: string): number {
   try {
+    assertOwnName(path, '--log-file');
     if (statSync(path, { throwIfNoEntry: false })?.isFile()) requireText(path);
     return openSync(path, O_APPEND | O_CREAT | O_WRONLY | NO_WAIT, 0o600);
   } catch (cause) {

@@ -1,6 +1,7 @@
 import { open } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import { assertOwnName } from '../../../paths/own-name.ts';
 import { noSpaceFor } from '../../error-code.ts';
 import type { ExitCode } from '../../exit-codes.ts';
 import type { Environment } from '../../global-flags.ts';
@@ -15,6 +16,7 @@ import { TransferRefused } from './transfer-refused.ts';
  * values. `add` resolves when its line is in the file, so that a killed run keeps the line.
  */
 export async function openErrorFile(path: string) {
+  assertOwnName(path, '--errors');
   const handle = await open(path, 'wx', 0o600).catch((error: unknown) => {
     throw cannotMake('--errors', path, error);
   });

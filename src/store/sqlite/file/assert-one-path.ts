@@ -1,7 +1,8 @@
 import { type BigIntStats, existsSync, lstatSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
-import { COMPANIONS, isLeftoverOf } from './file-names.ts';
+import { COMPANIONS } from '../../../paths/own-name.ts';
+import { isLeftoverOf } from './file-names.ts';
 import { isMountPoint, MOUNT_HINT } from './mount-points.ts';
 
 /**

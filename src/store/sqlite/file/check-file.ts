@@ -4,8 +4,8 @@ import { FAULTS } from '../../../contract/faults.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import { runningTime } from '../../../core/running-time.ts';
+import { COMPANIONS } from '../../../paths/own-name.ts';
 import { assertOnePath } from './assert-one-path.ts';
-import { COMPANIONS } from './file-names.ts';
 import { APPLICATION_ID } from './schema.ts';
 
 /** The permission bits that let other users write the file. Others may read it, since its contents are sealed. */

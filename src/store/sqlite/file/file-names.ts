@@ -1,8 +1,5 @@
 import { basename } from 'node:path';
 
-/** The files that SQLite keeps beside the vault while it is open, or after a crash. */
-export const COMPANIONS = ['-wal', '-shm', '-journal'] as const;
-
 /** The end of the name of a copy that `vault move` has not finished. */
 export const MOVING = '.moving';
 

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
+import { COMPANIONS } from '../../../paths/own-name.ts';
 import { withConnection } from './connect.ts';
-import { COMPANIONS, draftOf } from './file-names.ts';
+import { draftOf } from './file-names.ts';
 import { isBusy } from './sqlite-error.ts';
 
 /**

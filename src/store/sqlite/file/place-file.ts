@@ -4,9 +4,10 @@ import { open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { diskHint } from '../../../contract/faults.ts';
 import { Fault } from '../../../core/fault.ts';
+import { assertOwnName, COMPANIONS } from '../../../paths/own-name.ts';
 import { putInPlace } from '../../../paths/put-in-place.ts';
 import { assertReplaceable } from '../../../paths/replaceable.ts';
-import { COMPANIONS, draftOf } from './file-names.ts';
+import { draftOf } from './file-names.ts';
 import { withoutLocks } from './lock-probe.ts';
 import { isMountPoint, MOUNT_HINT } from './mount-points.ts';
 import { probeDisk } from './probe-disk.ts';
@@ -93,6 +94,7 @@ export async function removeDrafts(
 /** Throws `file_exists` if the file or its log exists: SQLite would apply a left-over log to the new file. */
 export function assertFree(target: string): void {
   if (target !== target.trim()) throw new Fault('usage', 'the name of a vault must not end in white space');
+  assertOwnName(target);
   for (const suffix of ['', ...COMPANIONS]) {
     if (lstatSync(target + suffix, { throwIfNoEntry: false }) === undefined) continue;
     if (suffix === '') throw new Fault('file_exists', `${target} exists`);
