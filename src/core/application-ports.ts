@@ -8,6 +8,8 @@ export interface ApplicationFilter {
   readonly ids?: readonly string[] | undefined;
   readonly types?: readonly ApplicationType[] | undefined;
   readonly parent_id?: string | undefined;
+  /** The latest end of an expiring application. */
+  readonly latest?: Instant | undefined;
 }
 
 /** What must hold of the creator of an expiring application in the commit that inserts it (decisions §6). */
@@ -17,6 +19,8 @@ export interface Minting {
   /** The maximum number of live expiring applications of the creator. */
   readonly most: number;
   readonly now: Instant;
+  /** The latest end of an application that counts. Later ends were set under a wrong clock. */
+  readonly latest: Instant;
 }
 
 /** The part of a store that keeps applications. */

@@ -1,6 +1,7 @@
 import { createGrants } from './access/grants.ts';
 import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
 import { openApplication } from './applications/application-codec.ts';
+import { latestEnd } from './applications/latest-end.ts';
 import { requireAudited } from './audit/last-change.ts';
 import type { Identity, World } from './handler.ts';
 import type { ApplicationRecord, Instant, TenantKeyring } from './ports.ts';
@@ -8,12 +9,6 @@ import { Problem } from './problem.ts';
 import { openTenant } from './tenants/tenant-codec.ts';
 
 const MAX_CACHED = 10_000;
-
-/**
- * How far ahead the end of an expiring application may be, in milliseconds: a day (§4.2), and a minute for processes
- * whose clocks differ. A later end was set under a wrong clock.
- */
-const MAX_AHEAD_MS = 86_400_000 + 60_000;
 
 interface Entry {
   readonly identity: Identity;
@@ -49,7 +44,7 @@ export function createAuthenticator(world: World) {
 
   function hasEnded({ expires_at }: Entry): boolean {
     if (expires_at === undefined) return false;
-    return expires_at <= world.clock.cutoff() || expires_at > world.clock.now() + MAX_AHEAD_MS;
+    return expires_at <= world.clock.cutoff() || expires_at > latestEnd(world.clock.now());
   }
 
   return {

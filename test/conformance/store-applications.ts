@@ -199,13 +199,24 @@ export function storeApplications(store: () => Store): void {
     });
 
     it('inserts an expiring application only for the key of its creator, and up to a number of live ones', async () => {
+      const LATEST = NOW + 10_000;
       const { id } = await addTenant(store());
       const parent = applicationRecord(id);
       await store().insertApplication(parent, ENTRY);
       const insert = (expires_at: number, minting: object = {}) => {
         const child = applicationRecord(id, { type: 'expiring', parent_id: parent.id, expires_at });
-        return store().insertApplication(child, ENTRY, { key_hash: parent.key_hash, most: 2, now: NOW, ...minting });
+        return store().insertApplication(child, ENTRY, {
+          key_hash: parent.key_hash,
+          most: 2,
+          now: NOW,
+          latest: LATEST,
+          ...minting,
+        });
       };
+      for (const end of [LATEST + 1, LATEST + 2, LATEST + 3]) await insert(end);
+      const counted = { tenant_id: id, parent_id: parent.id };
+      expect((await store().findApplications({ ...counted, latest: LATEST }, FIRST_PAGE, NOW)).total).toBe(0);
+      expect((await store().findApplications({ ...counted, latest: LATEST + 2 }, FIRST_PAGE, NOW)).total).toBe(2);
       await expect(insert(NOW + 1, { key_hash: sealed('stolen', 32) })).rejects.toMatchObject({
         code: 'unauthenticated',
       });
@@ -215,7 +226,7 @@ export function storeApplications(store: () => Store): void {
       await insert(NOW + 9000, { now: NOW + 2500 });
       await expect(insert(NOW + 9000, { now: NOW + 2500 })).rejects.toMatchObject({ code: 'too_many_requests' });
       const gone = applicationRecord(id, { type: 'expiring', parent_id: nextId() });
-      const minting = { key_hash: parent.key_hash, most: 2, now: NOW };
+      const minting = { key_hash: parent.key_hash, most: 2, now: NOW, latest: LATEST };
       await expect(store().insertApplication(gone, ENTRY, minting)).rejects.toMatchObject({ code: 'unauthenticated' });
     });
 

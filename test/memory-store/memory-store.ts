@@ -205,7 +205,8 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER, daemons = 0):
           throw new Problem('unauthenticated');
         }
         const children = [...held.applications.values()].filter((other) => other.parent_id === creator?.id);
-        const ends = children.filter((child) => isLive(child, minting.now)).map((child) => child.expires_at ?? 0);
+        const live = children.filter((child) => isLive(child, minting.now)).map((child) => child.expires_at ?? 0);
+        const ends = live.filter((end) => end <= minting.latest);
         requireRoom(minting, ends.length, Math.min(...ends));
       }
       addApplication(held, application);
@@ -225,11 +226,12 @@ export function createMemoryStore(header: VaultHeader = NO_HEADER, daemons = 0):
 
     async findApplications(filter, page, now) {
       state.assertOpen();
-      const { tenant_id, ids, types, parent_id } = filter;
+      const { tenant_id, ids, types, parent_id, latest = Number.POSITIVE_INFINITY } = filter;
       const found = [...(state.tenants.get(tenant_id)?.applications.values() ?? [])]
         .filter((application) => isLive(application, now))
         .filter(({ id, type }) => (ids?.includes(id) ?? true) && (types?.includes(type) ?? true))
         .filter((application) => parent_id === undefined || application.parent_id === parent_id)
+        .filter(({ expires_at = latest }) => expires_at <= latest)
         .sort(newestFirst);
       return pageOf(found, page);
     },

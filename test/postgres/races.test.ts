@@ -185,7 +185,7 @@ describe('two stores on one database', () => {
     const child = applicationRecord(tenantId, { type: 'expiring', parent_id: parent.id, expires_at: NOW + 1 });
     const next = { ...parent, key_hash: sealed(nextId(), 32), revision: 2 };
     const [, isReplaced] = await Promise.all([
-      codeOf(two.insertApplication(child, ENTRY, { key_hash: parent.key_hash, most: 9, now: NOW })),
+      codeOf(two.insertApplication(child, ENTRY, { key_hash: parent.key_hash, most: 9, now: NOW, latest: NOW + 9 })),
       one.replaceApplication(next, 1, ENTRY, () => ENTRY),
     ]);
     expect(isReplaced).toBe(true);
@@ -197,7 +197,9 @@ describe('two stores on one database', () => {
     await one.insertApplication(parent, ENTRY);
     const mint = (store: Store) => {
       const child = applicationRecord(tenantId, { type: 'expiring', parent_id: parent.id, expires_at: NOW + 1 });
-      return codeOf(store.insertApplication(child, ENTRY, { key_hash: parent.key_hash, most: 2, now: NOW }));
+      return codeOf(
+        store.insertApplication(child, ENTRY, { key_hash: parent.key_hash, most: 2, now: NOW, latest: NOW + 9 }),
+      );
     };
     const codes = await Promise.all([one, two, one, two].map(mint));
     expect(codes.filter((code) => code === 'too_many_requests')).toHaveLength(2);

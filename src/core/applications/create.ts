@@ -8,6 +8,7 @@ import { invalid, Problem } from '../problem.ts';
 import { parseApplicationExpiry } from '../tokens/expires-at.ts';
 import { generateApiKey } from './api-key.ts';
 import { sealApplication, showApplication } from './application-codec.ts';
+import { latestEnd } from './latest-end.ts';
 
 const DEFAULT_LIFE_MS = 60_000;
 
@@ -39,7 +40,7 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
   );
   const { id, revision } = application.record;
   const shown = showApplication(application, key);
-  const minting = { key_hash: creator.key_hash, most: world.limits.expiring, now };
+  const minting = { key_hash: creator.key_hash, most: world.limits.expiring, now, latest: latestEnd(now) };
   const audit = caller.trail.changed([id], revision, { shown });
   await world.store.insertApplication(application.record, audit, type === 'expiring' ? minting : undefined);
   return shown;

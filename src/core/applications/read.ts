@@ -2,13 +2,15 @@ import type { Caller, Handler, World } from '../handler.ts';
 import { Problem } from '../problem.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
 import { type OpenedApplication, openApplication, showApplication } from './application-codec.ts';
+import { latestEnd } from './latest-end.ts';
 
-/** Get an Application (§4.2). Only this reply counts the live expiring applications that it created. */
+/** Get an Application (§4.2). Only this reply counts the valid expiring applications that it created. */
 export const getApplication: Handler<'getApplication'> = async ({ params: { id } }, caller, world) => {
   const application = await findApplication(id, caller, world);
   const { tenant_id, id: parent_id } = application.record;
   const none = { offset: 0, limit: 0 };
-  const { total } = await world.store.findApplications({ tenant_id, parent_id }, none, world.clock.now());
+  const now = world.clock.now();
+  const { total } = await world.store.findApplications({ tenant_id, parent_id, latest: latestEnd(now) }, none, now);
   return { ...showApplication(application), expiring_applications: total };
 };
 

@@ -24,17 +24,18 @@ export const APPLICATION_READS = named({
       WHERE a.expires_at IS NULL OR a.expires_at > $3`,
 });
 
-/** Parameters: tenant, now, ids or NULL, types or NULL, parent or NULL. */
+/** Parameters: tenant, now, ids or NULL, types or NULL, parent or NULL, latest end or NULL. */
 const LISTED = `FROM vault.application a WHERE a.tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)
   AND (a.expires_at IS NULL OR a.expires_at > $2) AND ($3::uuid[] IS NULL OR a.id = ANY ($3))
-  AND ($4::smallint[] IS NULL OR a.type = ANY ($4)) AND ($5::uuid IS NULL OR a.parent_id = $5)`;
-const PAGE = `SELECT ${APPLICATION.of('a')} ${LISTED} ORDER BY a.created_at DESC, a.id LIMIT $6 OFFSET $7`;
+  AND ($4::smallint[] IS NULL OR a.type = ANY ($4)) AND ($5::uuid IS NULL OR a.parent_id = $5)
+  AND ($6::bigint IS NULL OR a.expires_at <= $6)`;
+const PAGE = `SELECT ${APPLICATION.of('a')} ${LISTED} ORDER BY a.created_at DESC, a.id LIMIT $7 OFFSET $8`;
 const COUNT = `SELECT count(*) ${LISTED}`;
 
 const EXISTS = `SELECT 1 FROM vault.application
     WHERE tenant = $1 AND id = $2 AND ($3::bytea IS NULL OR key_hash = $3)`;
 const LIVE_CHILDREN = `SELECT count(*), min(expires_at) FROM vault.application
-    WHERE tenant = $1 AND parent_id = $2 AND expires_at > $3`;
+    WHERE tenant = $1 AND parent_id = $2 AND expires_at > $3 AND expires_at <= $4`;
 const INSERT = numbered(APPLICATION.insertInto('vault.application', 'tenant'));
 const REPLACE = numbered(`UPDATE vault.application SET ${APPLICATION.assigned()}
     WHERE tenant = ? AND id = ? AND revision = ? RETURNING 1`);
@@ -119,7 +120,7 @@ export async function insertApplication(run: Run, record: ApplicationRecord, min
   if (record.parent_id !== undefined) {
     const parent = [found.tenant, uuidKey(record.parent_id)];
     if ((await run(EXISTS, [...parent, minting?.key_hash])).length === 0) throw new Problem('unauthenticated');
-    const [[live, next] = []] = minting ? await run(LIVE_CHILDREN, [...parent, minting.now]) : [];
+    const [[live, next] = []] = minting ? await run(LIVE_CHILDREN, [...parent, minting.now, minting.latest]) : [];
     if (minting) requireRoom(minting, storedNumber(live), optionally(storedInstant)(next));
   }
   await run(INSERT, [...APPLICATION.values(record), found.tenant]);
@@ -138,13 +139,14 @@ export function applicationMethods(connections: Connections) {
       return row && toApplicationRecord(tenantId, row);
     },
 
-    findApplications({ tenant_id, ids, types, parent_id }, { offset, limit }, now) {
+    findApplications({ tenant_id, ids, types, parent_id, latest }, { offset, limit }, now) {
       const wanted = [
         uuidKey(tenant_id),
         now,
         ids?.map(uuidKey).filter((id) => id !== null),
         types?.map((type) => APPLICATION_TYPE_CODES[type]),
         parent_id === undefined ? undefined : uuidKey(parent_id),
+        latest,
       ];
       return connections.readSnapshot(async (run) => {
         const [rows, [total]] = await Promise.all([run(PAGE, [...wanted, limit, offset]), run(COUNT, wanted)]);

@@ -44,9 +44,9 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
   const keyHash = value<[number, Buffer | null], Buffer>(
     'SELECT key_hash FROM application WHERE tenant = +? AND id = +?',
   );
-  const liveChildren = rows<[number, Buffer | null, number], { live: number; next: number | null }>(
+  const liveChildren = rows<[number, Buffer | null, number, number], { live: number; next: number | null }>(
     `SELECT count(*) AS live, min(expires_at) AS next FROM application
-     WHERE tenant = +? AND parent_id = +? AND expires_at > +?`,
+     WHERE tenant = +? AND parent_id = +? AND expires_at > +? AND expires_at <= +?`,
   );
   const insertRow = rows<unknown[]>(APPLICATION.insertInto('application', 'tenant'));
   const replaceRow = rows<unknown[]>(
@@ -82,7 +82,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
     },
 
     page(filter: ApplicationFilter, page: PageRequest, now: Instant): PageOf<ApplicationRecord> {
-      const { tenant_id, ids, types, parent_id } = filter;
+      const { tenant_id, ids, types, parent_id, latest } = filter;
       const parents = parent_id === undefined ? undefined : [parent_id];
       const tenant = tenants.find(tenant_id);
       if (tenant === undefined) return { records: [], total: 0 };
@@ -90,8 +90,11 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
         ...(ids ?? []).map(uuidKey),
         ...(types ?? []).map((type) => APPLICATION_TYPE_CODES[type]),
         ...(parents ?? []).map(uuidKey),
+        ...(latest === undefined ? [] : [latest]),
       ];
-      const where = `a.tenant = +? AND ${LIVE} ${among('id', ids)} ${among('type', types)} ${among('parent_id', parents)}`;
+      const conditions = [among('id', ids), among('type', types), among('parent_id', parents)];
+      const end = latest === undefined ? '' : 'AND a.expires_at <= ?';
+      const where = `a.tenant = +? AND ${LIVE} ${conditions.join(' ')} ${end}`;
       const count = value<unknown[], number>(`SELECT count(*) FROM application a WHERE ${where}`);
       const found = rows<unknown[], ApplicationRow>(
         `${SELECT_APPLICATION} WHERE ${where} ORDER BY a.created_at DESC, a.id LIMIT +? OFFSET +?`,
@@ -110,7 +113,7 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
         const held = keyHash().get(tenant, parent);
         // Reject an application whose creator is gone or has a new key: that change would no longer end it.
         if (held === undefined || (minting && !held.equals(minting.key_hash))) throw new Problem('unauthenticated');
-        const { live = 0, next } = (minting && liveChildren().get(tenant, parent, minting.now)) ?? {};
+        const { live = 0, next } = (minting && liveChildren().get(tenant, parent, minting.now, minting.latest)) ?? {};
         if (minting) requireRoom(minting, live, next);
       }
       insertRow().run(...APPLICATION.values(record), tenant);
