@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
 import type { Client } from '../../src/contract/call.ts';
+import { DEFAULT_LIMITS, type Limits } from '../../src/contract/limits.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import type { Times } from '../../src/vault/system-clock.ts';
 import { createVault, openVault, type Vault } from '../../src/vault/vault.ts';
@@ -21,7 +22,7 @@ let wall: number;
 let running: number;
 
 const times: Times = { wall: () => wall, running: () => running };
-const open = () => openVault({ file, credential: CREDENTIAL, times });
+const open = (limits?: Limits) => openVault({ file, credential: CREDENTIAL, times, limits });
 
 async function call(target: Vault | Client, operation: 'createApplication' | 'createToken', body: object) {
   const apiKey = operation === 'createToken' ? key : management;
@@ -52,6 +53,9 @@ beforeEach(async () => {
 async function keyStatus(vault: Vault, apiKey: string): Promise<number> {
   return (await vault.dispatch({ operation: 'getApplicationByKey', apiKey, params: {}, query: [] })).status;
 }
+
+const ask = (vault: Vault, operation: 'getApplication' | 'getApplicationByKey', params: { id?: string }) =>
+  vault.dispatch({ operation, apiKey: management, params, query: [] });
 
 async function mint(vault: Vault, life?: number): Promise<string> {
   const end = life === undefined ? {} : { expires_at: new Date(wall + life).toISOString() };
@@ -124,6 +128,20 @@ describe('the clock of a vault', () => {
     await vault.close();
   });
 
+  it('is ready when the clock ticks while it looks for hidden records', async () => {
+    const vault = await open();
+    for (let life = 1; life <= 20; life += 1)
+      await createExpiring(vault, `soon ${life}`.replace(' ', '-'), HOUR + life);
+    wall += HOUR;
+    running += HOUR;
+    let readings = 0;
+    const ticking = { wall: () => wall + ++readings, running: () => running + readings };
+    const other = await openVault({ file, credential: CREDENTIAL, times: ticking });
+    await other.ready();
+    await other.close();
+    await vault.close();
+  });
+
   it.each([
     ['a record that the jump hides', 2 * HOUR, false],
     ['a record that has not ended by either clock', 4 * HOUR, true],
@@ -153,6 +171,23 @@ describe('the clock of a vault', () => {
     asleep += 8 * HOUR;
     await vault.ready();
     expect(await vault.notices()).toEqual([]);
+    await vault.close();
+  });
+
+  it('does not count applications of a wrong clock among the live ones of their creator', async () => {
+    wall += 1000 * DAY;
+    const wrong = await open({ ...DEFAULT_LIMITS, expiring: 1 });
+    await mint(wrong);
+    await wrong.close();
+    wall = START;
+    const vault = await open({ ...DEFAULT_LIMITS, expiring: 1 });
+    const { id } = JSON.parse((await ask(vault, 'getApplicationByKey', {})).bodyText ?? '');
+    const count = async () =>
+      JSON.parse((await ask(vault, 'getApplication', { id })).bodyText ?? '').expiring_applications;
+    expect(await count()).toBe(0);
+    expect(await keyStatus(vault, await mint(vault))).toBe(403);
+    expect(await count()).toBe(1);
+    await expect(mint(vault)).rejects.toThrow();
     await vault.close();
   });
 
