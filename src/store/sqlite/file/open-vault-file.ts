@@ -6,6 +6,7 @@ import type { VaultHeader } from '../../../core/ports.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from '../commit/busy-retry.ts';
 import { Session } from '../commit/session.ts';
 import { sqliteStore } from '../sqlite-store.ts';
+import { assertOneName } from './assert-one-name.ts';
 import { checkFile, identityOf, PathWatch } from './check-file.ts';
 import { connect, setPragmas, withConnection } from './connect.ts';
 import { type Connection, loadDriver } from './driver.ts';
@@ -79,6 +80,7 @@ async function openFile(
   { busyDeadlineMs = BUSY_DEADLINE_MS, layout = CURRENT_LAYOUT, isOpenHere = false }: OpenOptions,
 ): Promise<OpenedVaultFile> {
   const checked = checkFile(file, { isOpenHere });
+  if (!isOpenHere) await assertOneName(file, busyDeadlineMs);
   const connection = connect(await loadDriver(), file);
   try {
     const version = await retryBusy(() => identify(connection, file, layout), busyDeadlineMs);
