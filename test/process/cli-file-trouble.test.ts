@@ -132,7 +132,7 @@ describe('a file that another process holds', () => {
         exitCode: 8,
         stderr: told(
           `${place.inside(held)} is locked by another process`,
-          'try again; another process has locked the file',
+          'try again; if the file was renamed or mounted elsewhere, stop the process that has it open',
         ),
       });
     } finally {

@@ -21,7 +21,7 @@ export async function assertOneName(file: string, deadlineMs: number): Promise<v
     if (!isBusy(error)) return;
     const fault = await withoutLocks(file, error);
     if (fault !== error) throw fault;
-    throw new Fault('locked_by_other', `another process has ${file} locked, or open by another path`, {
+    throw new Fault('locked_by_other', `${file} is locked by another process`, {
       hint: 'try again; if the file was renamed or mounted elsewhere, stop the process that has it open',
       cause: error,
     });
