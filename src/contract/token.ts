@@ -49,7 +49,7 @@ const FINGERPRINT_EXPRESSION = {
 const EXPIRES_AT = {
   type: 'string',
   maxLength: 64,
-  description: 'The expiry of the token: ISO 8601, M/D/YYYY, or M/D/YYYY h:mm:ss AM|PM ±hh:mm.',
+  description: 'The expiry of the token: ISO 8601, M/D/YYYY, or M/D/YYYY h:mm[:ss] AM|PM [±hh:mm].',
 } as const;
 
 const DEDUPLICATE_TOKEN = {

@@ -17,6 +17,7 @@ const NOW = Date.parse('2026-03-01T09:30:00.000Z');
 
 const MESSAGES: Readonly<Record<string, RegExp>> = {
   format: /^must be an ISO 8601 date/,
+  order: /^must be written month\/day\/year; the month is above 12$/,
   impossible: /^names a date or time that does not exist$/,
   hour: /^must have an hour from 1 to 12 before AM or PM$/,
   offset: /^must have an offset from -14:00 to \+14:00$/,
@@ -73,7 +74,9 @@ describe('parseExpiresAt', () => {
           const us = `${month}/${day}/${year} ${hour % 12 || 12}:${two(minute)}:${two(second)} ${half} ${zone}`;
           const expected = DateTime.fromObject({ year, month, day, hour, minute, second }, { zone: `UTC${zone}` });
           for (const text of hour < 24 ? [iso, us] : [iso]) {
-            if (!expected.isValid || hour > 23) {
+            if (text === us && month > 12) {
+              expect(refusal(() => parseExpiresAt(text, -Infinity))).toMatch(/month\/day\/year/);
+            } else if (!expected.isValid || hour > 23) {
               expect(refusal(() => parseExpiresAt(text, -Infinity))).toMatch(/does not exist/);
             } else {
               expect(parseExpiresAt(text, -Infinity)).toEqual({
@@ -87,6 +90,23 @@ describe('parseExpiresAt', () => {
       { numRuns: 1000 },
     );
   });
+});
+
+test('parses what toLocaleString of en-US prints, with the ICU of each version of Node.js', () => {
+  const dates = fc.date({ min: new Date('1000-01-01'), max: new Date('9999-12-31'), noInvalidDate: true });
+  fc.assert(
+    fc.property(dates, (date) => {
+      const [whole, minutes] = [Math.floor(date.getTime() / 1000) * 1000, Math.floor(date.getTime() / 60_000) * 60_000];
+      const printed = date.toLocaleString('en-US', { timeZone: 'UTC' });
+      expect(parseExpiresAt(printed, -Infinity).instant, printed).toBe(whole);
+      const day = date.toLocaleDateString('en-US', { timeZone: 'UTC' });
+      for (const timeStyle of ['short', 'medium'] as const) {
+        const time = date.toLocaleTimeString('en-US', { timeZone: 'UTC', timeStyle });
+        const wanted = timeStyle === 'short' ? minutes : whole;
+        expect(parseExpiresAt(`${day} ${time} +00:00`, -Infinity).instant, time).toBe(wanted);
+      }
+    }),
+  );
 });
 
 describe('parseApplicationExpiry', () => {

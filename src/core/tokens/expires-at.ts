@@ -12,8 +12,10 @@ const DATE = '(?<year>\\d{4})-(?<month>\\d{2})-(?<day>\\d{2})';
 const TIME = 'T(?<hour>\\d{2}):(?<minute>\\d{2})(?::(?<second>\\d{2})(?:\\.(?<fraction>\\d{1,9}))?)?';
 const OFFSET = '(?<offset>Z|[+-]\\d{2}(?::?\\d{2})?)';
 const US_DATE = '(?<month>\\d{1,2})/(?<day>\\d{1,2})/(?<year>\\d{4})';
-const US_TIME = '(?<hour>\\d{1,2}):(?<minute>\\d{2}):(?<second>\\d{2}) (?<half>[AaPp])[Mm]';
-const US_OFFSET = '(?<offset>[+-]\\d{2}:\\d{2})';
+/** Programs on a recent ICU (Node.js, .NET) write U+202F before AM and PM; others write U+00A0. */
+const BLANK = '[ \\u00a0\\u202f]';
+const US_TIME = `(?<hour>\\d{1,2}):(?<minute>\\d{2})(?::(?<second>\\d{2}))?${BLANK}(?<half>[AaPp])[Mm]`;
+const US_OFFSET = '(?<offset>Z|[+-]\\d{2}:?\\d{2})';
 
 const ISO_DATE_TIME = new RegExp(`^${DATE}${TIME}${OFFSET}?$`);
 
@@ -21,9 +23,12 @@ const ISO_DATE_TIME = new RegExp(`^${DATE}${TIME}${OFFSET}?$`);
 const TOKEN_FORMATS = [
   ISO_DATE_TIME,
   new RegExp(`^${DATE}$`),
-  new RegExp(`^${US_DATE} ${US_TIME}(?: ${US_OFFSET})?$`),
+  new RegExp(`^${US_DATE},?${BLANK}${US_TIME}(?:${BLANK}?${US_OFFSET})?$`),
   new RegExp(`^${US_DATE}$`),
 ];
+
+/** Matches a date whose first number can only be a day. */
+const DAY_FIRST = /^(?:1[3-9]|[2-9]\d)\/\d{1,2}\/\d{4}(?!\d)/;
 
 /** The widest UTC offset in use, +14:00, in minutes. */
 const MAX_OFFSET_MINUTES = 14 * 60;
@@ -40,7 +45,8 @@ type Fields = Readonly<
  * time in the past.
  */
 export function parseExpiresAt(text: string, now: Instant): Expiry {
-  const message = 'must be an ISO 8601 date or date-time, M/D/YYYY, or M/D/YYYY h:mm:ss AM|PM ±hh:mm';
+  if (DAY_FIRST.test(text)) throw invalid('expires_at', 'must be written month/day/year; the month is above 12');
+  const message = 'must be an ISO 8601 date or date-time, M/D/YYYY, or M/D/YYYY h:mm[:ss] AM|PM [±hh:mm]';
   return readFuture(text, now, TOKEN_FORMATS, message);
 }
 
