@@ -38,4 +38,4 @@ function isSameText(a: string, b: string): boolean {
   return folded(a) === folded(b);
 }
 
-const folded = (text: string) => text.normalize('NFD').toUpperCase().toLowerCase().normalize('NFD');
+const folded = (text: string) => text.normalize('NFD').toLowerCase().toUpperCase().toLowerCase().normalize('NFD');

@@ -23,7 +23,7 @@ type Bound = readonly [text: string, first?: number, last?: number];
 
 /** Search and metadata values, including case folds to several letters and two normal forms of one text. */
 export const TEXTS = [
-  ...['x', 'X', 'ÄÖ', 'äö', 'a\u0308O\u0308', 'Straße', 'STRASSE', 'Straſse'],
+  ...['x', 'X', 'ÄÖ', 'äö', 'a\u0308O\u0308', 'Straße', 'STRASSE', 'STRAẞE', 'Straſse'],
   ...['4242', '6789', '123-45-6789', 'a "b" \\', 'AND', '(x)', 'nothing'],
 ] as const;
 export const METADATA_KEYS = ['k', 'a.b', 'K', 'ä k'] as const;

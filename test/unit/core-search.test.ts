@@ -79,12 +79,19 @@ describe('a search', () => {
 
   it.each([
     ['data:STRASSE', 'data:stra\u00dfe'],
+    ['data:STRA\u1e9eE', 'metadata.u:stra\u00dfe', 'metadata.u:Strasse', 'metadata.u:STRA\u1e9eE'],
     ['metadata.k:"ÄÖ"', 'metadata.k:"a\u0308o\u0308"'],
     ['container:/A/*', 'container:/a/b/'],
   ])('folds case and Unicode forms: %s and %s', async (...queries) => {
     const core = await openCore();
     const search_indexes = ['Straße'];
-    await core.token({ type: 'token', data: 1, containers: ['/a/b/'], metadata: { k: 'äÖ' }, search_indexes });
+    await core.token({
+      type: 'token',
+      data: 1,
+      containers: ['/a/b/'],
+      metadata: { k: 'äÖ', u: 'STRAẞE' },
+      search_indexes,
+    });
     for (const query of queries) expect((await search(core, core.key, query)).at('pagination.total_items')).toBe(1);
     const maker = String((await search(core, core.key, 'type:token')).at('data.0.created_by'));
     expect((await search(core, core.key, `created_by:${maker}`)).at('pagination.total_items')).toBe(1);

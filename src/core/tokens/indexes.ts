@@ -66,10 +66,11 @@ export function underIndexKey(keyring: TenantKeyring, indexKeyId: number): Tenan
 }
 
 /**
- * Returns a text normalized for comparison without case. Converts to upper case and then to lower case, so that ß
- * equals SS and ſ equals s.
+ * Returns a text normalized for comparison without case, at least as the full case folding of Unicode does. Converts to
+ * upper case and then to lower case, so that ß equals SS and ſ equals s. ẞ is replaced first, because it is an upper
+ * case already and its lower case is ß.
  */
 export function foldCase(text: string): string {
   if (PRINTABLE_ASCII.test(text)) return text.toLowerCase();
-  return text.normalize('NFC').toUpperCase().toLowerCase().normalize('NFC');
+  return text.normalize('NFC').replaceAll('ẞ', 'ss').toUpperCase().toLowerCase().normalize('NFC');
 }
