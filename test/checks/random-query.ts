@@ -28,7 +28,7 @@ export const TEXTS = [
 ] as const;
 export const METADATA_KEYS = ['k', 'a.b', 'K', 'ä k'] as const;
 
-const TYPES = ['token', 'card', 'bank', 'card_number', 'social_security_number', 'nothing'];
+const TYPES = ['token', 'card', 'bank', 'card_number', 'social_security_number', 'employer_id_number'];
 const CONTAINERS = ['/', '*', '/*', '/pci/*', '/pci/high/', '/PCI/High/*', '/general/high/', '/x/*'];
 const TIMES: readonly RangeField[] = ['created_at', 'modified_at', 'expires_at'];
 

@@ -101,8 +101,8 @@ describe('a search', () => {
       'metadata.K:"äö"',
       'data:stra',
       'id:A',
-      'type:TOKEN',
-      'container:/a/*/',
+      'container:"/a/*/"',
+      'type:card',
     ];
     for (const query of others) expect((await search(core, core.key, query)).at('pagination.total_items') ?? 0).toBe(0);
   });

@@ -1,3 +1,4 @@
+import { TOKEN_TYPE_NAMES } from '../../contract/token-types.ts';
 import { invalid } from '../problem.ts';
 import { parseInstant } from '../time.ts';
 
@@ -35,7 +36,14 @@ export type Query =
       readonly toInclusive: boolean;
     };
 
+const TYPES = TOKEN_TYPE_NAMES.join(', ');
 const FIELDS = QUERY_FIELDS.join(', ').replace('metadata', 'metadata.KEY');
+
+/**
+ * Matches a character that means a wildcard or a boost in other query languages. As a plain character in a word, it
+ * would silently match nothing.
+ */
+const FOREIGN = /[*?^]/;
 
 const BLANKS = /\s*/y;
 const WORD = /[^\s()"[\]{}]+/y;
@@ -56,7 +64,8 @@ const TIME = /^\d{4}-\d\d-\d\d(T(?:[01]\d|2[0-3]):\d\d(?::\d\d(?:\.\d{1,3})?)?(Z
  *     value   = word | '"' text '"' ;                        range = ("[" | "{") bound "TO" bound ("]" | "}") ;
  *     bound   = date | "*" ;
  *
- * A text between quotes has the escapes `\"` and `\\`.
+ * A text between quotes has the escapes `\"` and `\\`. A word contains no `*`, `?` or `^`, except `*` at the end of a
+ * container.
  */
 export function parseQuery(text: string): Query {
   let at = 0;
@@ -98,11 +107,13 @@ export function parseQuery(text: string): Query {
   function clause(): Query {
     const start = at;
     const named = sees(OPERATOR) ? null : read(FIELD);
+    if (text[at] === '^') refuseForeign('^', at);
     if (!named) return fail('expected FIELD:VALUE');
     clauses += 1;
     if (clauses > MAX_CLAUSES) fail(`more than ${MAX_CLAUSES} clauses`, start);
     const [, field = '', quotedKey, plainKey] = named;
     const key = plainKey ?? (quotedKey === undefined ? undefined : unescaped(quotedKey));
+    if (plainKey !== undefined) refuseForeign(plainKey, start + field.length + 1);
     if (field === 'metadata' && key) return { kind: 'match', field, key, value: value() };
     const ranged = RANGE_FIELDS.find((known) => known === field);
     if (key === undefined && ranged !== undefined) return range(ranged);
@@ -113,17 +124,32 @@ export function parseQuery(text: string): Query {
 
   function match(field: MatchField): Query {
     const [place, isQuoted] = [at, text[at] === '"'];
-    const found = value();
+    const found = value(field === 'container');
+    if (field === 'type' && !TOKEN_TYPE_NAMES.some((name) => name === found)) fail(`unknown type; use ${TYPES}`, place);
     if (field !== 'container' || isQuoted || !found.endsWith('*')) return { kind: 'match', field, value: found };
     if (!/^(?:.*\/)?\*$/.test(found)) fail('expected / before *', place);
     return { kind: 'match', field, value: found.slice(0, -1) || '/', below: true };
   }
 
-  function value(): string {
+  /** Reads a value. `mayEndWithStar` allows a `*` at the end of a word. */
+  function value(mayEndWithStar = false): string {
     const quoted = read(QUOTED);
     if (quoted) return unescaped(quoted[1] ?? '');
     if (text[at] === '"') fail('expected a closing quote');
-    return read(WORD)?.[0] ?? fail('expected a value; put quotes around blanks, parentheses and brackets');
+    const start = at;
+    const word = read(WORD)?.[0];
+    if (word === undefined) return fail('expected a value; put quotes around blanks, parentheses and brackets');
+    refuseForeign(mayEndWithStar ? word.replace(/\*$/, '') : word, start);
+    return word;
+  }
+
+  /** Throws for the first wildcard or boost in a part of the text, which starts at `start`. */
+  function refuseForeign(part: string, start: number): void {
+    const index = part.search(FOREIGN);
+    if (index === -1) return;
+    const found = part[index];
+    const reason = found === '^' ? 'boosts are not available' : 'a wildcard is allowed only after a container';
+    fail(`${reason}; put quotes around a plain ${found}`, start + index);
   }
 
   function range(field: RangeField): Query {
