@@ -127,7 +127,9 @@ function wantsAll(row: Operation, flags: OperationFlags, env: Environment, typed
 function wantsFollow(row: Operation, flags: OperationFlags, env: Environment, typed: CommandInput): boolean {
   const takesFollow = row.query?.properties?.['wait'] !== undefined;
   return (
-    takesFollow && isSwitchedOn(flags.follow, env, FLAGS.follow.follow) && isAlone('follow', ['wait', 'start'], typed)
+    takesFollow &&
+    isSwitchedOn(flags.follow, env, FLAGS.follow.follow) &&
+    isAlone('follow', ['page', 'wait', 'start'], typed)
   );
 }
 

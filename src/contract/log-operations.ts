@@ -80,6 +80,10 @@ export const LOG_OPERATIONS = {
         },
         start_date: { ...DATE, description: 'Only entries from this ISO 8601 date or date-time on.' },
         end_date: { ...DATE, description: 'Only entries before this ISO 8601 date or date-time.' },
+        page: {
+          ...PAGE_QUERY.page,
+          description: 'Page number, from 1. `page` times `size` is at most 10000; `start` reaches older entries.',
+        },
         size: PAGE_QUERY.size,
         start: { ...CURSOR, description: 'The `next` of the previous page, for older entries.' },
         after: { ...LOG_ID, description: 'Only entries newer than the entry with this id.' },

@@ -167,6 +167,7 @@ const PARTS: Readonly<Partial<Record<Command['operation'], (draw: Draw, around: 
   listLogs: (draw, around) => ({
     query: [
       ...(draw.chance(0.5) ? [['size', String(1 + draw.below(100))] as const] : []),
+      ...(draw.chance(0.3) ? [['page', String(1 + draw.below(5))] as const] : []),
       ...(draw.chance(0.3) ? [['entity_id', tokenId(draw, around)] as const] : []),
       ...(draw.chance(0.3) ? [['actor_id', applicationId(draw, around)] as const] : []),
       ...(draw.chance(0.3) ? [['denied', draw.one(['true', 'false'])] as const] : []),

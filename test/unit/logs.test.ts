@@ -170,7 +170,15 @@ describe('the log', () => {
     ['actor_id=me', 'actor_id'],
     ['start_date=2026-02-30', 'start_date'],
     ['end_date=yesterday', 'end_date'],
-    ['page=1', 'page'],
+    ['page=0', 'page'],
+    ['page=x', 'page'],
+    ['page=1&start=MS4xLjA', 'page'],
+    ['page=2&after=1.1', 'page'],
+    ['page=1&after=1.1&wait=1', 'page'],
+    ['page=1&wait=1', 'wait'],
+    ['page=501', 'page'],
+    ['page=10001&size=1', 'page'],
+    ['page=999999999999999&size=100', 'page'],
   ])('refuses %s', async (query, path) => {
     expect(wrongPaths(await core.manage('listLogs', { query }))).toEqual([path]);
   });

@@ -14,10 +14,14 @@ import { type FoundLog, type LogQuestion, searchLog } from './search-log.ts';
 /** The time after which no earlier row of another chain is expected, in milliseconds. */
 const SETTLED_MS = 1000;
 
+/** The number of the last entry of the last page that has a number. */
+const MAX_PAGED = 10_000;
+
 /** Lists the audit log of the tenant (search-and-batches.md §7). */
 export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) => {
-  const { size = PAGE_QUERY.size.default, start, after, wait = 0, start_date, end_date, operation } = query;
+  const { page, size = PAGE_QUERY.size.default, start, after, wait = 0, start_date, end_date, operation } = query;
   if (query.wait !== undefined && after === undefined) throw invalid('wait', 'requires after');
+  if (page !== undefined) requirePage(page, size, { start, after });
   if (operation !== undefined && !AUDITED_ACTIONS.some((known) => known === operation)) {
     throw invalid('operation', `is not an operation${didYouMean(operation, AUDITED_ACTIONS)}`);
   }
@@ -34,6 +38,7 @@ export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) =>
     before: start === undefined ? undefined : parseLogCursor(start),
     after: after === undefined ? undefined : parseLogId(after),
     size,
+    skip: page === undefined ? 0 : page - 1,
   };
   // Write the waiting events, so that the list includes the latest reads. A vault that accepts no writes still answers.
   await world.audit.settle().catch(() => undefined);
@@ -47,6 +52,14 @@ export const listLogs: Handler<'listLogs'> = async ({ query }, caller, world) =>
     data: entries,
   };
 };
+
+/** Throws `invalid_request` for a page by number that is also given by another parameter, or that lies too far back. */
+function requirePage(page: number, size: number, others: Readonly<Record<string, unknown>>): void {
+  const other = Object.keys(others).find((name) => others[name] !== undefined);
+  if (other !== undefined) throw invalid('page', `cannot be given with ${other}`);
+  if (page * size <= MAX_PAGED) return;
+  throw invalid('page', `times size must be at most ${MAX_PAGED}; use start for older entries`);
+}
 
 /**
  * Searches the log, and again whenever the audit has grown, until it finds an entry or `ms` milliseconds have passed.

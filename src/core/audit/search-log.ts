@@ -1,6 +1,6 @@
 import { nextTurn } from '../own-turn.ts';
 import type { Instant } from '../ports.ts';
-import { Problem } from '../problem.ts';
+import { invalid, Problem } from '../problem.ts';
 import { isDenied } from './audit-level.ts';
 import { ROOT_CHAIN } from './audit-link.ts';
 import { type LogEntry, logEntriesOf } from './log-entries.ts';
@@ -13,6 +13,8 @@ import { openRow, type PlacedEvent, problemOf, rowsBackwards } from './walk-audi
 /** The maximum number of events that one call opens, and the maximum in one row. A row is always opened as a whole. */
 const MAX_OPENED = 5_000;
 const MAX_EVENTS_OF_ROW = 1_024;
+/** The maximum number of events that a call for a page by number opens. */
+const MAX_OPENED_FOR_PAGE = 50_000;
 /** The number of rows in one read. */
 const PAGE = 50;
 /**
@@ -41,6 +43,8 @@ export interface LogQuestion {
   /** Limits the search to entries newer than this place. */
   readonly after?: LogPlace | undefined;
   readonly size: number;
+  /** The number of pages to pass over first. Default: 0. */
+  readonly skip?: number | undefined;
 }
 
 export interface FoundLog {
@@ -55,13 +59,17 @@ export interface FoundLog {
 /**
  * Resolves to the entries that match a query, newest first. A query by entity or actor opens the rows that the log
  * index lists, and the rows that the index does not cover yet. Any other query opens row after row and stops after
- * `MAX_OPENED` events. Rejects with `integrity_failure` for a damaged row.
+ * `MAX_OPENED` events. With `skip`, resolves to the page that as many cursors lead to, or to no entries past the end.
+ * Rejects with `integrity_failure` for a damaged row, and with `invalid_request` when the pages before the wanted one
+ * are too much to open in one call.
  */
 export async function searchLog(parts: LogParts, question: LogQuestion): Promise<FoundLog> {
   const { before, after, size, start_at = 0 } = question;
-  const found: LogEntry[] = [];
+  let found: LogEntry[] = [];
   let next: LogPlace | undefined;
   let opened = 0;
+  let openedBefore = 0;
+  let { skip = 0 } = question;
   let last: AuditEntry | undefined;
   const heads = await parts.store.auditHeads();
   const isOnly = heads.length === 1;
@@ -84,8 +92,10 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
     await nextTurn();
     if (row.at < start_at - SLACK_MS) break;
     if (last !== undefined && opened + MAX_EVENTS_OF_ROW > MAX_OPENED) {
-      return { entries: found, next: placeOf(last.chain, [last.sequence, 0, 0]), searched_to: last.at };
+      if (!passOver())
+        return { entries: found, next: placeOf(last.chain, [last.sequence, 0, 0]), searched_to: last.at };
     }
+    if (openedBefore > MAX_OPENED_FOR_PAGE) throw invalid('page', 'lies too far back in this search; use start');
     const { chain } = row;
     const placed = openOrFail(parts, row);
     const rowReached = Math.min(reached, row.at);
@@ -93,7 +103,7 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
       const own = parseLogId(entry.id);
       if (after?.chain === chain && comparePlaces(own, after) <= 0) continue;
       if (before?.chain === chain && comparePlaces(own, before) >= 0) continue;
-      if (found.length === size) return { entries: found, ...(next && { next }) };
+      if (found.length === size && !passOver()) return { entries: found, ...(next && { next }) };
       found.push(entry);
       reached = rowReached;
       next = placeOf(chain, own.place);
@@ -102,7 +112,17 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
     last = row;
     opened += placed.length;
   }
-  return { entries: found };
+  return { entries: skip > 0 ? [] : found };
+
+  /** Drops a page that is full, or for which no more is opened. Returns false if it is the wanted one. */
+  function passOver(): boolean {
+    if (skip === 0) return false;
+    skip -= 1;
+    found = [];
+    openedBefore += opened;
+    opened = 0;
+    return true;
+  }
 }
 
 /**
