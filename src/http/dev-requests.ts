@@ -11,7 +11,6 @@ import { createDevFaults, problemOfFault, readDevFault } from './dev-faults.ts';
 import { createDevRequestLog, readDevRequestsQuery } from './dev-request-log.ts';
 import { createDevSnapshots } from './dev-snapshots.ts';
 import { headerOf, type RequestContext, type SendToDev } from './endpoints.ts';
-import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
 import { isOwnMachine } from './own-hosts.ts';
 import { readBody } from './read-body.ts';
 import { failureReply, type RequestRecord } from './request-log.ts';
@@ -37,8 +36,6 @@ interface DevCall {
   readonly url: string;
   readonly apiKey: string | undefined;
   readonly fromBrowser: boolean;
-  /** The address whose failed authentications are counted. */
-  readonly peer: string;
   readonly traceId: string;
   readonly readBody: () => SentBody | Promise<SentBody>;
 }
@@ -56,7 +53,6 @@ type Action = (sent: Sent, url: string, name: string) => Promise<object | undefi
  */
 export function createDevRequests({ controls, client, ...context }: DevContext) {
   const { keyHeader, traceIdOf, isFromBrowser, answer } = context;
-  const countFailure = createFailureLimit(FAILURES_A_SECOND);
   const budget = createByteBudget(MAX_BODIES);
   const faults = createDevFaults();
   const snapshots = createDevSnapshots(controls.snapshots);
@@ -136,12 +132,9 @@ export function createDevRequests({ controls, client, ...context }: DevContext) 
    * Returns the reply that rejects a call, or undefined for a management key. Tries `getTenant`, which no other type of
    * application may call.
    */
-  async function refusalOf({ apiKey, fromBrowser, peer, traceId }: DevCall): Promise<Reply | undefined> {
+  async function refusalOf({ apiKey, fromBrowser, traceId }: DevCall): Promise<Reply | undefined> {
     const asked = await client.call({ operation: 'getTenant', apiKey, params: {}, query: [], fromBrowser, traceId });
-    if (asked.status === 200) return undefined;
-    if (asked.status !== 401) return asked;
-    const tooMany = countFailure(peer);
-    return tooMany ? problemReply(tooMany, traceId) : asked;
+    return asked.status === 200 ? undefined : asked;
   }
 
   function fail(request: IncomingMessage, response: ServerResponse, next: () => void): void {
@@ -178,7 +171,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext) 
       return;
     }
     const call = {
-      ...{ url, peer, traceId, apiKey: headerOf(request, keyHeader), fromBrowser: isFromBrowser(request) },
+      ...{ url, traceId, apiKey: headerOf(request, keyHeader), fromBrowser: isFromBrowser(request) },
       readBody: () => readBody(request, response, { limit: MAX_BODY, budget }),
     };
     void reply(call, action, name).then((made) => answer(response, made, { route }));
@@ -197,7 +190,7 @@ export function createDevRequests({ controls, client, ...context }: DevContext) 
       return problemReply(new Problem(actions === undefined ? 'route_not_found' : 'method_not_allowed'), traceId);
     }
     const bodyText = body === undefined ? undefined : JSON.stringify(body);
-    const call = { url: path, apiKey, fromBrowser: false, peer: '', traceId, readBody: () => ({ bodyText }) };
+    const call = { url: path, apiKey, fromBrowser: false, traceId, readBody: () => ({ bodyText }) };
     return reply(call, action, name);
   };
 

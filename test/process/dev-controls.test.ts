@@ -37,6 +37,11 @@ const send = (path: string, method = 'GET', key: string | undefined = vault.keys
 const codeOf = async (response: Response) =>
   ((await response.json()) as { readonly type: string }).type.slice(PROBLEM_TYPE_PREFIX.length);
 
+it.each(['/tokens', '/dev/clock'])('answers any number of wrong keys with 401: %s', async (path) => {
+  const replies = await Promise.all(Array.from({ length: 50 }, () => send(path, 'GET', 'wrong')));
+  expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([401]));
+});
+
 describe('vault clock', () => {
   it('advances: tokens that expire tomorrow are gone, and stay gone when the clock moves back', async () => {
     await vault.client.createToken({ body: { id: 'short', type: 'token', data: 1, expires_at: inTime(DAY) } });
