@@ -1,10 +1,13 @@
 /** The patterns that the schemas share. Each is anchored and has no nested quantifier. */
 export const UUID = '^[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}$';
 
+/** The characters that plain texts exclude, for a class of a pattern. */
+export const NOT_PLAIN = '\\u0000-\\u001f\\u007f\\ud800-\\udfff';
+
 /**
  * The pattern of every id, name, container and metadata text: no C0 control characters, no DEL and no lone surrogates.
  */
-export const PLAIN_TEXT = '^[^\\u0000-\\u001f\\u007f\\ud800-\\udfff]*$';
+export const PLAIN_TEXT = `^[^${NOT_PLAIN}]*$` as const;
 
 /**
  * An API key: `key_` and 32 characters of base 58, of which 26 are random (152 bits) and 6 are a 32-bit checksum.

@@ -31,7 +31,7 @@ const METADATA = {
   propertyNames: { type: 'string', minLength: 1, maxLength: 128, pattern: PLAIN_TEXT },
   additionalProperties: { type: 'string', maxLength: 1024, pattern: PLAIN_TEXT },
   maxProperties: 50,
-  description: 'Names and values that are not sensitive.',
+  description: 'Names and values that are not sensitive, without line breaks and other control characters.',
 } as const;
 
 const SEARCH_INDEXES = {

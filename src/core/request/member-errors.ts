@@ -1,4 +1,4 @@
-import { PLAIN_TEXT, UUID } from '../../contract/patterns.ts';
+import { NOT_PLAIN, PLAIN_TEXT, UUID } from '../../contract/patterns.ts';
 import type { Schema } from '../../contract/schema.ts';
 import { didYouMean } from '../nearest-name.ts';
 import type { MemberErrors } from '../problem.ts';
@@ -21,17 +21,41 @@ const MESSAGES: Readonly<Record<string, (params: Params) => string>> = {
   maxItems: (params) => `must have at most ${params['limit']} items`,
   uniqueItems: () => 'must not repeat an item',
   maxProperties: (params) => `must have at most ${params['limit']} members`,
-  propertyNames: () => 'has a member whose name is empty, is too long, or contains control characters',
+  propertyNames: ({ propertyName }) => {
+    const found = foreignCharacter(propertyName);
+    return `has a member whose name ${found === undefined ? 'is empty or is too long' : `contains ${found}`}`;
+  },
 };
 
 /** The messages for patterns that have a short name. */
-const NAMED_PATTERNS: Readonly<Record<string, string>> = {
-  [UUID]: 'must be a UUID',
-  [PLAIN_TEXT]: 'must have no control characters and no lone surrogates',
+const NAMED_PATTERNS: Readonly<Record<string, (value: unknown) => string>> = {
+  [UUID]: () => 'must be a UUID',
+  [PLAIN_TEXT]: (value) => {
+    const found = foreignCharacter(value);
+    return `must have no control characters and no lone surrogates${found === undefined ? '' : `; contains ${found}`}`;
+  },
 };
 
-/** Returns the errors of a validator as messages by dotted path (decisions §1). */
-export function memberErrors(schema: Schema, found: readonly ValidationError[]): MemberErrors {
+const FOREIGN_CHARACTER = new RegExp(`[${NOT_PLAIN}]`, 'u');
+
+/** The characters that `PLAIN_TEXT` excludes and that have a name which users know. */
+const CHARACTER_NAMES: Readonly<Record<string, string>> = {
+  '\t': 'a tab',
+  '\n': 'a line break',
+  '\r': 'a carriage return',
+};
+
+/** Returns the name of the first character of a text that `PLAIN_TEXT` excludes, if there is one. */
+function foreignCharacter(text: unknown): string | undefined {
+  const [found] = FOREIGN_CHARACTER.exec(String(text)) ?? [];
+  if (found === undefined) return undefined;
+  const point = `U+${found.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}`;
+  const name = CHARACTER_NAMES[found];
+  return name === undefined ? point : `${name} (${point})`;
+}
+
+/** Returns the errors of a validator on a value, as messages by dotted path (decisions §1). */
+export function memberErrors(schema: Schema, found: readonly ValidationError[], value: unknown): MemberErrors {
   const errors: Record<string, string[]> = Object.create(null);
   for (const error of found) {
     // Decode the JSON pointer (RFC 6901 §4).
@@ -42,7 +66,7 @@ export function memberErrors(schema: Schema, found: readonly ValidationError[]):
     const isName = error.schemaPath.includes('/propertyNames/');
     const isForm = at?.propertyNames?.examples !== undefined;
     if ((isName || error.keyword === 'propertyNames') && isName !== isForm) continue;
-    const message = messageOf(error, isName ? at?.propertyNames : at);
+    const message = messageOf(error, isName ? at?.propertyNames : at, () => valueAt(value, path));
     if (message === undefined) continue;
     if (isName) path.push(String(error.propertyName));
     if (error.keyword === 'required') path.push(String(error.params['missingProperty']));
@@ -54,7 +78,7 @@ export function memberErrors(schema: Schema, found: readonly ValidationError[]):
   return errors;
 }
 
-function messageOf(error: ValidationError, at: Schema | undefined): string | undefined {
+function messageOf(error: ValidationError, at: Schema | undefined, value: () => unknown): string | undefined {
   if (error.keyword === 'additionalProperties') {
     const sent = String(error.params['additionalProperty']);
     return `is not a known member${didYouMean(sent, Object.keys(at?.properties ?? {}))}`;
@@ -65,7 +89,13 @@ function messageOf(error: ValidationError, at: Schema | undefined): string | und
   }
   if (error.keyword !== 'pattern') return message;
   const example = at?.examples?.[0];
-  return NAMED_PATTERNS[at?.pattern ?? ''] ?? (example === undefined ? message : `${message}; an example: ${example}`);
+  const named = NAMED_PATTERNS[String(error.params['pattern'])];
+  if (named !== undefined) return named(value());
+  return example === undefined ? message : `${message}; an example: ${example}`;
+}
+
+function valueAt(value: unknown, path: readonly string[]): unknown {
+  return path.reduce((at, name) => (at as Readonly<Record<string, unknown>>)[name], value);
 }
 
 function schemaAt(schema: Schema, path: readonly string[]): Schema | undefined {

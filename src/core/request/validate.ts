@@ -69,7 +69,7 @@ export const loadBodyValidators = loadedOnce(
 
 function check(validator: Validator | undefined, schema: Schema | undefined, value: unknown): MemberErrors | undefined {
   if (!validator || !schema || validator(value)) return undefined;
-  return memberErrors(schema, validator.errors ?? []);
+  return memberErrors(schema, validator.errors ?? [], value);
 }
 
 /**

@@ -27,7 +27,7 @@ type AddFlaw = (path: string, message: string) => void;
 export function checkSchema(text: SeedText, value: Json, flaws: SeedFlaws): void {
   if (SEED_VALIDATOR(value)) return;
   const isObject = asObject(value) !== undefined;
-  for (const [path, messages] of Object.entries(memberErrors(SEED_SCHEMA, SEED_VALIDATOR.errors ?? []))) {
+  for (const [path, messages] of Object.entries(memberErrors(SEED_SCHEMA, SEED_VALIDATOR.errors ?? [], value))) {
     if (!isObject) flaws.add(text, '', messages.join('; '));
     else if (!flaws.has(text, path)) flaws.add(text, path, messages.join('; '));
   }
