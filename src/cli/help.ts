@@ -72,7 +72,7 @@ export function overviewFooter(): string {
   return `
 To serve a temporary vault: vault serve --dev
 
-More: vault help COMMAND, and vault help options, environment or exit-codes.`;
+More: vault help COMMAND, and vault help options, environment, exit-codes or filters.`;
 }
 
 /** The hidden command that prints a topic. */
@@ -114,14 +114,15 @@ function rowsOf(rows: Rows): string {
     .join('\n');
 }
 
-export function isHelpTopic(name: string): name is keyof typeof TOPICS {
-  return Object.hasOwn(TOPICS, name);
+export function isHelpTopic(name: string): boolean {
+  return Object.hasOwn(TOPICS, name) || name === 'filters';
 }
 
-/** Returns the text of a topic; for an unknown name, the list of topics. */
-export function helpTopic(name: string): string {
-  if (!isHelpTopic(name)) return `${Object.keys(TOPICS).join('\n')}\n`;
-  const { lead, rows, tail }: Topic = TOPICS[name];
+/** Resolves to the text of a topic; for an unknown name, to the list of topics. */
+export async function helpTopic(name: string): Promise<string> {
+  if (name === 'filters') return (await import('./filter-help.ts')).filterHelp();
+  if (!Object.hasOwn(TOPICS, name)) return `${[...Object.keys(TOPICS), 'filters'].join('\n')}\n`;
+  const { lead, rows, tail }: Topic = TOPICS[name as keyof typeof TOPICS];
   return [lead, rowsOf(rows), tail]
     .filter((part) => part !== undefined)
     .join('\n\n')

@@ -47,7 +47,7 @@ export function createProgram(finish: Finish, called?: string): Command {
   addEntries(root, single, finish);
   root
     .command(`${TOPIC_COMMAND} <topic>`, { hidden: true })
-    .action((topic: string) => writeOut(inOwnName(reflowHelp(helpTopic(topic), helpWidth()))));
+    .action(async (topic: string) => writeOut(inOwnName(reflowHelp(await helpTopic(topic), helpWidth()))));
   root.addHelpText('after', overviewFooter);
   return root;
 }

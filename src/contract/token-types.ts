@@ -19,7 +19,7 @@ export type DataRule =
 /** The rule for a value. `message` describes the valid form; it is a fixed text that quotes no value. */
 export type ValueRule = { readonly message: string } & (
   | { readonly kind: 'any' }
-  /** A plain integer. A number with a lexeme (`12.0`, `1e1`) does not match. */
+  /** An integer, also as `12.0` or `1.2e1`. */
   | { readonly kind: 'number'; readonly minimum: number; readonly maximum: number }
   | { readonly kind: 'text'; readonly pattern: string; readonly checkDigit?: 'luhn' | 'aba' }
 );

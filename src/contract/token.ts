@@ -127,7 +127,7 @@ export const TOKEN_REQUESTS = {
 } as const;
 
 export const TEMPLATE = {
-  description: 'Any JSON. Each {{ <token id> }} in its strings, with optional filters, becomes the data of the token.',
+  description: `Any JSON. Each {{ <token id> }} in its strings, with optional filters, becomes the data of the token. {{ '{{' }} writes two braces.`,
 } as const;
 
 const OR_NULL = 'null restores the default.';

@@ -1,8 +1,10 @@
 import { EXIT_CODES } from '../../src/cli/exit-codes.ts';
+import { FILTER_EXAMPLES } from '../../src/contract/filter-examples.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
 import { PROBLEMS } from '../../src/contract/problems.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../src/contract/token-types.ts';
+import { signatureOf } from '../../src/core/expressions/filter.ts';
 import { FILTERS } from '../../src/core/expressions/filters.ts';
 import { code, codes, table } from './markdown.ts';
 import { objectReference, operationReference } from './operation-reference.ts';
@@ -56,7 +58,15 @@ export const REFERENCE_TABLES: Readonly<Record<string, () => string>> = {
         row.search_indexes ? codes(row.search_indexes) : 'none',
       ]),
     ),
-  filters: () => codes(Object.keys(FILTERS)),
+  filters: () =>
+    table(
+      ['filter and arguments', 'returns', 'example'],
+      Object.entries(FILTERS).map(([name, filter]) => {
+        const [summary = '', call = '', data = '', result = ''] = FILTER_EXAMPLES[name] ?? [];
+        const example = `${data} | ${call} → ${result.startsWith('/') ? 'random' : result}`;
+        return [code(signatureOf(name, filter)), summary, code(example)];
+      }),
+    ),
 };
 
 const MARKED = /<!-- table: ([a-z-]+) -->\n.*?<!-- end -->/gs;

@@ -199,7 +199,7 @@ describe('filters (decisions §4)', () => {
     ['alias_preserve_format', 'ab-12', /^[a-z]{2}-\d{2}$/],
     ['alias_preserve_format: 1, 1', 'ab-12', /^a[a-z]-\d2$/],
     ['alias_preserve_length', 'ab-12', /^[A-Za-z0-9]{5}$/],
-    ['alias_card', '4242424242424242', /^\d{12}4242$/],
+    ['alias_card: false, true', '4242424242424242', /^\d{12}4242$/],
     ['alias_card: 6, 4', '4242424242424242', /^424242\d{6}4242$/],
   ])('%s makes an id of %s', async (filter, data, form) => {
     const answer = await create({ data, id: `{{ data | ${filter} }}` });

@@ -49,9 +49,25 @@ describe('alias_card', () => {
     );
   });
 
-  test('keeps the last four by default and accepts a number', async () => {
-    expect(await alias('{{ data | alias_card }}', '4242424242424242')).toMatch(/^\d{12}4242$/);
-    expect(await alias('{{ data | alias_card: 6 }}', 4242424242424242)).toMatch(/^424242\d{6}4242$/);
+  test.each([
+    ['alias_card', '4242424242424242', /^\d{16}$/],
+    ['alias_card: true', '4242424242424242', /^424242\d{10}$/],
+    ['alias_card: false, true', '4242424242424242', /^\d{12}4242$/],
+    ['alias_card: true, true', 4242424242424242, /^424242\d{6}4242$/],
+    ["alias_card: 'true', 'true'", '4242424242424242', /^424242\d{6}4242$/],
+    ["alias_card: 'false', 'false'", '4242424242424242', /^\d{16}$/],
+    ['alias_card: 2, 3', '4242424242424242', /^42\d{11}242$/],
+    ['alias_card: true, true', '4242 4242 4242 4242', /^4242 42\d\d \d{4} 4242$/],
+    ['alias_card: false, true', '4242-4242-4242-4242', /^\d{4}-\d{4}-\d{4}-4242$/],
+  ])('%s of %s', async (call, number, form) => {
+    expect(await alias(`{{ data | ${call} }}`, number)).toMatch(form);
+  });
+
+  test('shows the ends of about one number in ten thousand by chance', async () => {
+    const ends = await Promise.all(
+      Array.from({ length: 50 }, () => alias('{{ data | alias_card }}', '4242424242424242')),
+    );
+    expect(ends.filter((card) => card.endsWith('4242') || card.startsWith('424242')).length).toBeLessThan(5);
   });
 
   test('reaches all nine other numbers when two digits are open', async () => {
@@ -65,7 +81,7 @@ describe('alias_card', () => {
     for (const [ends, reason] of [
       ['11, 4', 'alias_card finds no other card number with these ends'],
       ['12, 4', 'alias_card has nothing to replace'],
-      ['16', 'alias_card has nothing to replace'],
+      ['16, 0', 'alias_card has nothing to replace'],
       ['65536, 65536', 'alias_card has nothing to replace'],
     ]) {
       await expect(alias(`{{ data | alias_card: ${ends} }}`, '4242424242424242')).rejects.toMatchObject({ reason });
@@ -75,7 +91,7 @@ describe('alias_card', () => {
   });
 
   test('rejects anything but a card number, and ends when the random source repeats itself', async () => {
-    for (const data of ['4242-4242-4242-4242', '424242424242', '42424242424242424242', 'abc', '', true, [1]]) {
+    for (const data of ['4242/4242/4242/4242', '424242424242', '42424242424242424242', 'abc', '', true, [1]]) {
       await expect(alias('{{ data | alias_card }}', data)).rejects.toBeInstanceOf(ExpressionError);
     }
     const zeros = source((length) => new Uint8Array(length));

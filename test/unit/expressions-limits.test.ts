@@ -65,6 +65,22 @@ const CALLS: readonly (readonly [call: string, data: Json])[] = [
   ['ceil', 1.5],
   ['floor', 1.5],
   ['abs', DIGITS],
+  ['at_least: 1', DIGITS],
+  ['at_most: 1', DIGITS],
+  ['card_bin', '4242424242424242'],
+  ['card_mask', '4242424242424242'],
+  ['card_exp', MEMBERS],
+  ['uniq', [[ITEMS]]],
+  ['compact', [[ITEMS]]],
+  ['concat: data', [[ITEMS]]],
+  ["map: 'a'", [[ITEMS]].map((a) => ({ a }))],
+  ['sum', ZEROS],
+  ['sort', ITEMS],
+  ['base64_encode', TEXT],
+  ['base64_decode', Buffer.from(TEXT).toString('base64')],
+  ['url_encode', TEXT],
+  ['url_decode', TEXT],
+  ['escape', TEXT],
 ];
 
 /** JSONPaths of which one evaluation takes too much work. */
@@ -101,6 +117,30 @@ async function refusedQuickly(result: Promise<unknown>, reason: RegExp): Promise
   expect(error instanceof ExpressionError ? error.reason : '').toMatch(reason);
   expect(performance.now() - started).toBeLessThan(2000);
 }
+
+describe('integers of 1,000 digits', () => {
+  const most = new JsonNumber('9'.repeat(1000));
+
+  test('are the longest operands and results', async () => {
+    expect(stringifyJson(await evaluate('{{ data | minus: 1 }}', most))).toBe(`${'9'.repeat(999)}8`);
+    expect(stringifyJson(await evaluate('{{ data | times: -1 }}', most))).toBe(`-${'9'.repeat(1000)}`);
+    await refusedQuickly(evaluate('{{ data | plus: 1 }}', most), /more than 1000 digits/);
+    await refusedQuickly(evaluate('{{ data | times: data }}', most), /more than 1000 digits/);
+    await refusedQuickly(evaluate('{{ data | modulo: 2 }}', '1'.repeat(1002)), /needs a number/);
+  });
+
+  test('add up within the steps', async () => {
+    const items = [most, ...Array.from({ length: 20_000 }, () => 0)];
+    await refusedQuickly(evaluate('{{ data | sum | plus: 1 }}', items), /more than 1000 digits/);
+    await refusedQuickly(
+      evaluate(
+        '{{ data | sort }}',
+        Array.from({ length: 20_000 }, () => most),
+      ),
+      /too much work|64 KiB/,
+    );
+  });
+});
 
 describe('1 KiB per expression', () => {
   test('counts bytes', async () => {

@@ -1,5 +1,5 @@
 import type { Json, JsonArray } from '../../contract/json.ts';
-import { isJsonArray } from '../json/kind.ts';
+import { isJsonArray, isJsonObject } from '../json/kind.ts';
 import type { Random } from '../ports.ts';
 import { toDecimal } from './decimal.ts';
 import { FilterFailure } from './expression-error.ts';
@@ -37,6 +37,14 @@ export interface Filter {
   /** True for a filter whose result is random; such a filter is allowed only in `id`. */
   readonly random: boolean;
   run(input: Json, args: Arguments, tools: FilterTools): Json;
+}
+
+/** Returns a filter with its parameters and their defaults, such as `reveal_last: length, mask_char=X`. */
+export function signatureOf(name: string, { parameters }: Filter): string {
+  const named = Object.entries(parameters).map(([parameter, { fallback }]) =>
+    fallback === undefined ? parameter : `${parameter}=${fallback}`,
+  );
+  return named.length === 0 ? name : `${name}: ${named.join(', ')}`;
 }
 
 interface FilterRow<I extends InputKind, P extends Parameters> {
@@ -89,6 +97,11 @@ export const INPUTS = {
     expects: 'an array',
     takesNull: false,
     read: (value: Json) => (isJsonArray(value) ? value : undefined),
+  },
+  object: {
+    expects: 'an object',
+    takesNull: false,
+    read: (value: Json) => (isJsonObject(value) ? value : undefined),
   },
   number: { expects: 'a number', takesNull: false, read: toDecimal },
   value: { expects: 'a value', takesNull: false, read: (value: Json): Json | undefined => value },

@@ -1,4 +1,5 @@
-import type { Json } from '../../contract/json.ts';
+import type { Json, JsonArray } from '../../contract/json.ts';
+import { isJsonArray } from '../json/kind.ts';
 import { type Decimal, toDecimal } from './decimal.ts';
 import { ExpressionError } from './expression-error.ts';
 import { MAX_OUTPUT } from './limits.ts';
@@ -13,6 +14,19 @@ function character(value: Json): string | undefined {
   const text = textOf(value);
   return text !== undefined && text.length <= 2 && [...text].length === 1 ? text : undefined;
 }
+
+/**
+ * Returns a function that reads how many digits to reveal: a number, or whether to reveal `usual` of them. Templates of
+ * other services write `true` as text, too.
+ */
+function digits(usual: number) {
+  return (value: Json): number | undefined => {
+    if (value === true || value === 'true') return usual;
+    return value === false || value === 'false' ? 0 : integerIn(value, 0, MAX_OUTPUT);
+  };
+}
+
+const DIGITS = 'true, false or a whole number from 0 to 65536';
 
 function pattern(value: Json): string | undefined {
   const text = textOf(value);
@@ -39,6 +53,9 @@ const PARAMETERS = {
     expects: 'a JSONPath of 1 to 1024 characters',
     read: (value: Json) => (typeof value === 'string' ? pattern(value) : undefined),
   },
+  bin: { expects: DIGITS, read: digits(6) },
+  last_four: { expects: DIGITS, read: digits(4) },
+  list: { expects: 'an array', read: (value: Json): JsonArray | undefined => (isJsonArray(value) ? value : undefined) },
   value: { expects: 'a value', read: (value: Json): Json | undefined => value },
 } as const;
 

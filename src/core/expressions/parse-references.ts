@@ -17,6 +17,9 @@ export interface TokenReference {
  */
 const HEAD = /\{\{([^{}|]*)(\||\}\})/y;
 
+/** Matches a quoted text with a brace, which stands for itself. No id contains a brace, so no reference matches. */
+const BRACES = /\{\{\s*(?:'([^'{}]*[{}][^']*)'|"([^"{}]*[{}][^"]*)")\s*\}\}/y;
+
 /** The text that replaces the id while the filters are parsed. */
 const OPERAND = '{{data';
 
@@ -25,6 +28,13 @@ export function* parseReferences(source: string): Generator<string | TokenRefere
   let at = 0;
   for (let position = source.indexOf('{{'); position >= 0; position = source.indexOf('{{', at)) {
     if (position > at) yield source.slice(at, position);
+    BRACES.lastIndex = position;
+    const quoted = BRACES.exec(source);
+    if (quoted !== null) {
+      yield quoted[1] ?? quoted[2] ?? '';
+      at = BRACES.lastIndex;
+      continue;
+    }
     HEAD.lastIndex = position;
     const [, inside = '', end] = HEAD.exec(source) ?? [];
     const id = inside.trim();

@@ -8,7 +8,7 @@ import {
   type ValueRule,
 } from '../../contract/token-types.ts';
 import { isLonger } from '../is-longer.ts';
-import { isJsonObject } from '../json/kind.ts';
+import { isJsonObject, JsonNumber } from '../json/kind.ts';
 import { memberNames } from '../json/member-names.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import { invalid, Problem } from '../problem.ts';
@@ -49,7 +49,9 @@ export function checkValue(rule: ValueRule, value: Json): string | undefined {
 function isRight(rule: ValueRule, value: Json): boolean {
   if (rule.kind === 'any') return value !== null;
   if (rule.kind === 'number') {
-    return typeof value === 'number' && Number.isInteger(value) && value >= rule.minimum && value <= rule.maximum;
+    // JSON Schema counts 1.0 as an integer; JsonNumber keeps its digits.
+    const number = value instanceof JsonNumber ? Number(value.lexeme) : value;
+    return typeof number === 'number' && Number.isInteger(number) && number >= rule.minimum && number <= rule.maximum;
   }
   if (typeof value !== 'string' || !patternOf(rule.pattern).test(value)) return false;
   return rule.checkDigit === undefined || (!ONLY_ZEROS.test(value) && CHECK_DIGITS[rule.checkDigit](value));

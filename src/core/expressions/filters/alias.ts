@@ -3,6 +3,7 @@ import { createRandomIndex } from '../../random-index.ts';
 import { passesLuhn } from '../../tokens/check-digits.ts';
 import { FilterFailure } from '../expression-error.ts';
 import { defineFilter, type FilterTools } from '../filter.ts';
+import { withDigits } from './card.ts';
 
 const DIGITS = '0123456789';
 const UPPER = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ';
@@ -69,12 +70,11 @@ export const ALIAS_FILTERS = {
   alias_card: defineFilter({
     input: 'text',
     random: true,
-    parameters: { ...parameters, last: { kind: 'count', fallback: 4 } },
-    apply: (text, { first, last }, tools) => aliasCard(text, first, last, tools),
+    parameters: { reveal_bin: { kind: 'bin', fallback: 0 }, reveal_last4: { kind: 'last_four', fallback: 0 } },
+    apply: (text, { reveal_bin, reveal_last4 }, tools) =>
+      withDigits(text, (digits) => aliasCard(digits, reveal_bin, reveal_last4, tools)),
   }),
 };
-
-const CARD_NUMBER = /^\d{13,19}$/;
 
 /** The maximum number of attempts. With two digits to draw, one attempt in ten fails. */
 const TRIES = 200;
@@ -88,7 +88,6 @@ const TRYING = 64;
  * equally likely.
  */
 function aliasCard(number: string, first: number, last: number, tools: FilterTools): string {
-  if (!CARD_NUMBER.test(number)) throw new FilterFailure('needs a card number of 13 to 19 digits');
   const lastOpen = number.length - last - 1;
   if (lastOpen < first) throw new FilterFailure('has nothing to replace');
   const [head, tail] = [number.slice(0, first), number.slice(lastOpen + 1)];

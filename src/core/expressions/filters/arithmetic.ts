@@ -1,30 +1,68 @@
 import type { Json } from '../../../contract/json.ts';
-import { type Decimal, fromDouble, toJsonNumber } from '../decimal.ts';
+import { compareNumbers, fromDouble, fromInteger, toDecimal, toJson, toJsonNumber } from '../decimal.ts';
 import { FilterFailure } from '../expression-error.ts';
 import { defineFilter, type Filter } from '../filter.ts';
 
-function withOperand(calculate: (left: Decimal, right: Decimal) => number): Filter {
+const operand = { kind: 'number' } as const;
+
+/** An operation on two integers, and on two doubles if one of the numbers is no integer. */
+interface Operation {
+  readonly exact: (left: bigint, right: bigint) => bigint;
+  readonly double: (left: number, right: number) => number;
+}
+
+/** The digits whose product takes one step. */
+const DIGITS_A_STEP = 4096;
+
+function withOperand({ exact, double }: Operation): Filter {
   return defineFilter({
     input: 'number',
-    parameters: { operand: { kind: 'number' } },
-    apply: (left, { operand }) => fromDouble(calculate(left, operand)),
+    parameters: { operand },
+    apply: (left, { operand: right }, tools) => {
+      tools.spend(Math.ceil((left.text.length * right.text.length) / DIGITS_A_STEP));
+      if (!left.integer || !right.integer) return fromDouble(double(left.value, right.value));
+      return fromInteger(exact(BigInt(left.text), BigInt(right.text)));
+    },
   });
+}
+
+function dividing(operation: Operation): Filter {
+  const assertDivisor = (divisor: number | bigint) => {
+    // Compare loosely: the divisor is 0 or 0n.
+    if (Number(divisor) === 0) throw new FilterFailure('cannot divide by zero');
+  };
+  return withOperand({
+    exact: (left, right) => {
+      assertDivisor(right);
+      return operation.exact(left, right);
+    },
+    double: (left, right) => {
+      assertDivisor(right);
+      return operation.double(left, right);
+    },
+  });
+}
+
+/** Returns the remainder with the sign of the divisor. */
+function exactModulo(left: bigint, right: bigint): bigint {
+  return ((left % right) + right) % right;
 }
 
 /** Creates a filter that rounds. The filter returns integers unchanged, because a double could change their digits. */
 function rounding(round: (value: number) => number): Filter {
   return defineFilter({
     input: 'number',
-    apply: (number) => (number.integer ? exact(number) : fromDouble(round(number.value))),
+    apply: (number) => (number.integer ? toJson(number) : fromDouble(round(number.value))),
   });
 }
 
-function exact(number: Decimal): Json {
-  return toJsonNumber(number.text) ?? number.value;
-}
-
-function assertDivisor(divisor: Decimal): void {
-  if (divisor.value === 0) throw new FilterFailure('cannot divide by zero');
+/** Creates a filter that returns its input or its operand, unchanged. */
+function choosing(takesInput: (difference: number) => boolean): Filter {
+  return defineFilter({
+    input: 'number',
+    parameters: { operand },
+    apply: (number, { operand: other }) => toJson(takesInput(compareNumbers(number, other)) ? number : other),
+  });
 }
 
 /** Returns `value` × 10^`places`, computed from the decimal text: 1.005 × 100 is 100.5, not slightly less. */
@@ -41,26 +79,35 @@ function roundTo(value: number, places: number): number {
   return Math.sign(value) * shift(Math.round(scaled), -places);
 }
 
-/** The arithmetic filters of Liquid. They compute with doubles. */
+/**
+ * Returns the sum of numbers and texts of numbers; null counts as 0. Throws `FilterFailure` for a value of another kind.
+ */
+export function sumOf(values: readonly Json[]): Json {
+  const numbers = values.map((value) => {
+    const number = toDecimal(value ?? 0);
+    if (number === undefined) throw new FilterFailure('needs an array of numbers');
+    return number;
+  });
+  if (!numbers.every(({ integer }) => integer)) return fromDouble(numbers.reduce((sum, { value }) => sum + value, 0));
+  return fromInteger(numbers.reduce((sum, { text }) => sum + BigInt(text), 0n));
+}
+
+/** The arithmetic filters of Liquid. Integers are exact at any size; other numbers are doubles. */
 export const ARITHMETIC_FILTERS = {
-  plus: withOperand((left, right) => left.value + right.value),
-  minus: withOperand((left, right) => left.value - right.value),
-  times: withOperand((left, right) => left.value * right.value),
+  plus: withOperand({ exact: (left, right) => left + right, double: (left, right) => left + right }),
+  minus: withOperand({ exact: (left, right) => left - right, double: (left, right) => left - right }),
+  times: withOperand({ exact: (left, right) => left * right, double: (left, right) => left * right }),
   /** Dividing two integers returns an integer, rounded down. `7.0` is not an integer. */
-  divided_by: withOperand((left, right) => {
-    assertDivisor(right);
-    const quotient = left.value / right.value;
-    return left.integer && right.integer ? Math.floor(quotient) : quotient;
+  divided_by: dividing({
+    exact: (left, right) => (left - exactModulo(left, right)) / right,
+    double: (left, right) => left / right,
   }),
   /** The result has the sign of the divisor. */
-  modulo: withOperand((left, right) => {
-    assertDivisor(right);
-    return ((left.value % right.value) + right.value) % right.value;
-  }),
+  modulo: dividing({ exact: exactModulo, double: (left, right) => ((left % right) + right) % right }),
   round: defineFilter({
     input: 'number',
     parameters: { places: { kind: 'decimal_places', fallback: 0 } },
-    apply: (number, { places }) => (number.integer ? exact(number) : fromDouble(roundTo(number.value, places))),
+    apply: (number, { places }) => (number.integer ? toJson(number) : fromDouble(roundTo(number.value, places))),
   }),
   ceil: rounding(Math.ceil),
   floor: rounding(Math.floor),
@@ -68,4 +115,6 @@ export const ARITHMETIC_FILTERS = {
     input: 'number',
     apply: (number) => toJsonNumber(number.text.replace(/^[+-]/, '')) ?? Math.abs(number.value),
   }),
+  at_least: choosing((difference) => difference >= 0),
+  at_most: choosing((difference) => difference <= 0),
 };

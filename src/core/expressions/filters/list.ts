@@ -1,14 +1,60 @@
-import type { Json } from '../../../contract/json.ts';
+import type { Json, JsonArray } from '../../../contract/json.ts';
 import { isJsonArray, isJsonObject } from '../../json/kind.ts';
+import { stringifyJson } from '../../json/stringify.ts';
+import { compareNumbers, type Decimal, toDecimal } from '../decimal.ts';
 import { FilterFailure } from '../expression-error.ts';
-import { defineFilter } from '../filter.ts';
+import { defineFilter, type FilterTools } from '../filter.ts';
 import { assertOutput, spendOutput, stepsOfText } from '../limits.ts';
-import { printValue } from '../print-value.ts';
+import { printValue, textOf } from '../print-value.ts';
+import { sumOf } from './arithmetic.ts';
 
 function isEmpty(value: Json): boolean {
   if (value === null || value === false || value === '') return true;
   if (isJsonArray(value)) return value.length === 0;
   return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+/** The name of a member of the items. The empty text stands for the items themselves. */
+const property = { kind: 'text', fallback: '' } as const;
+
+/** Returns the named member of each item, null where it is missing. Throws `FilterFailure` for items without members. */
+function membersOf(list: JsonArray, name: string): JsonArray {
+  if (name === '') return list;
+  return list.map((item) => {
+    if (!isJsonObject(item)) throw new FilterFailure('needs an array of objects');
+    return Object.hasOwn(item, name) ? (item[name] ?? null) : null;
+  });
+}
+
+/** The steps of comparing two items of a sort, besides reading their texts. */
+const COMPARING = 4;
+
+/**
+ * Returns the items in ascending order of their keys: all numbers, or all texts, which compare by their UTF-16 code
+ * units. Items without a key follow. Equal items keep their order.
+ */
+function sorted(list: JsonArray, name: string, tools: FilterTools): JsonArray {
+  const keys = membersOf(list, name);
+  const steps = keys.reduce<number>((sum, key) => sum + COMPARING + stepsOfText(textOf(key) ?? ''), 0);
+  tools.spend(steps * Math.ceil(Math.log2(list.length + 1)));
+  const pairs = list.map((item, index) => ({ item, key: keys[index] ?? null }));
+  const present = pairs.filter(({ key }) => key !== null);
+  const missing = pairs.filter(({ key }) => key === null);
+  return [...inOrder(present), ...missing].map(({ item }) => item);
+}
+
+type Keyed = { readonly item: Json; readonly key: Json };
+
+function inOrder(pairs: readonly Keyed[]): readonly Keyed[] {
+  if (pairs.every(({ key }) => typeof key === 'string')) {
+    return pairs.toSorted(({ key: a }, { key: b }) => (String(a) < String(b) ? -1 : Number(String(a) > String(b))));
+  }
+  const numbers = pairs.map((pair): readonly [Decimal, Keyed] => {
+    const number = typeof pair.key === 'string' ? undefined : toDecimal(pair.key);
+    if (number === undefined) throw new FilterFailure('needs an array of numbers or of texts');
+    return [number, pair];
+  });
+  return numbers.toSorted(([a], [b]) => compareNumbers(a, b)).map(([, pair]) => pair);
 }
 
 /** The Liquid filters for arrays, and for texts as lists of characters. */
@@ -34,6 +80,44 @@ export const LIST_FILTERS = {
     },
   }),
   reverse: defineFilter({ input: 'list', apply: (list) => list.toReversed() }),
+  /** Removes items whose JSON text an earlier item has. */
+  uniq: defineFilter({
+    input: 'list',
+    apply: (list, _args, tools) => {
+      spendOutput(list, tools);
+      const seen = new Map<string, Json>();
+      for (const item of list) {
+        const text = stringifyJson(item);
+        if (!seen.has(text)) seen.set(text, item);
+      }
+      return [...seen.values()];
+    },
+  }),
+  /** Removes null. */
+  compact: defineFilter({ input: 'list', apply: (list) => list.filter((item) => item !== null) }),
+  concat: defineFilter({
+    input: 'list',
+    parameters: { list: { kind: 'list' } },
+    apply: (list, { list: other }) => [...list, ...other],
+  }),
+  map: defineFilter({
+    input: 'list',
+    parameters: { property: { kind: 'pattern' } },
+    apply: (list, args) => membersOf(list, args.property),
+  }),
+  sum: defineFilter({
+    input: 'list',
+    parameters: { property },
+    apply: (list, args, tools) => {
+      spendOutput(list, tools);
+      return sumOf(membersOf(list, args.property));
+    },
+  }),
+  sort: defineFilter({
+    input: 'list',
+    parameters: { property },
+    apply: (list, args, tools) => sorted(list, args.property, tools),
+  }),
   first: defineFilter({
     input: 'text_or_list',
     apply: (value) => (typeof value === 'string' ? [...value] : value)[0] ?? null,
