@@ -2,7 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { TOKEN_TYPES, type TokenType } from '../../../contract/token-types.ts';
 import { Fault } from '../../../core/fault.ts';
-import { memberNames, objectOfMembers } from '../../../core/json/member-names.ts';
+import { memberNames } from '../../../core/json/member-names.ts';
+import { isSameJson, sorted } from '../../../core/json/same-json.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { Problem } from '../../../core/problem.ts';
 import { normalizeContainer, normalizeContainers } from '../../../core/tokens/containers.ts';
@@ -101,7 +102,7 @@ function planToken(
   }
   const body = item.body(appIds);
   const data = body['data'] ?? null;
-  if (!isSame(applyMergePatch(live['data'], patchTo(live['data'], data)), data)) {
+  if (!isSameJson(applyMergePatch(live['data'], patchTo(live['data'], data)), data)) {
     // In a merge patch null removes a member (RFC 7396 §2).
     const fact = 'an update cannot set null inside an object';
     throw new Fault('invalid_data', `${item.place('data')}: ${fact}`, { hint: 'give it another id' });
@@ -131,17 +132,7 @@ const digest = (value: Json): string =>
     .slice(0, 8);
 
 function differing(wanted: JsonObject, live: JsonObject): readonly string[] {
-  return memberNames(wanted).filter((name) => !isSame(wanted[name] ?? null, live[name] ?? null));
-}
-
-/** Compares values; the order of members does not matter. */
-const isSame = (a: Json, b: Json): boolean => stringifyJson(sorted(a)) === stringifyJson(sorted(b));
-
-function sorted(value: Json): Json {
-  if (Array.isArray(value)) return value.map(sorted);
-  const object = asObject(value);
-  if (object === undefined) return value;
-  return objectOfMembers(new Map([...memberNames(object)].sort().map((name) => [name, sorted(object[name] ?? null)])));
+  return memberNames(wanted).filter((name) => !isSameJson(wanted[name] ?? null, live[name] ?? null));
 }
 
 /** Returns the members of an application to compare, in the same form for a seed file and for a reply of the API. */
