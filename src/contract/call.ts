@@ -20,6 +20,8 @@ export interface Call {
   /** The Content-Type as sent, with its parameters. */
   readonly mediaType?: string | undefined;
   readonly params: Readonly<Record<string, string>>;
+  /** The Content-Encoding as sent, unless it is `identity`. No operation accepts one. */
+  readonly contentCoding?: string | undefined;
   /** The query parameters in the order sent. A repeated parameter has several entries. */
   readonly query: readonly (readonly [name: string, value: string])[];
   /** The name of a query parameter that the transport could not decode. */

@@ -63,7 +63,10 @@ export const PROBLEMS = {
   snapshot_conflict: { status: 409, detail: 'The snapshot already exists, or can no longer be loaded.' },
   body_too_large: { status: 413, detail: 'The body is larger than the limit.' },
   url_too_long: { status: 414, detail: 'The URL is longer than the limit.' },
-  unsupported_media_type: { status: 415, detail: 'The operation does not accept a body of this content type.' },
+  unsupported_media_type: {
+    status: 415,
+    detail: 'The operation does not accept a body of this content type, charset or content coding.',
+  },
   wrong_host: {
     status: 421,
     detail: 'This server does not serve this host; `vault serve --host-name` adds a name.',

@@ -183,9 +183,8 @@ export function createDispatch(world: World) {
 
   async function perform<Id extends OperationId>(id: Id, call: Call, sent: SentBody, caller: Caller) {
     const row: Operation = OPERATIONS[id];
-    if (!row.body && sent.bodyText) throwIf(checkMediaType(row, call.mediaType));
     const bodies = row.body && (await loadBodyValidators());
-    const read = () => validate(id, row, call, parseBody(row, sent, world.limits), bodies);
+    const read = () => validate(id, row, call, parseBody(row, sent, world.limits, call.mediaType), bodies);
     const request = READ_LATER.has(id) ? readLater(read) : read();
     const handler: Handler<Id> = await HANDLERS[id]();
     return handler(request, caller, world);
@@ -253,7 +252,7 @@ function refusal({ grants, application }: Identity, row: Operation, call: Call):
     const detail = `The application does not hold the permission ${permission}.`;
     return new Problem('permission_missing', { detail });
   }
-  return row.body && checkMediaType(row, call.mediaType);
+  return row.body && checkMediaType(row, call);
 }
 
 /**

@@ -15,7 +15,7 @@ export function parseDevBody(text: string | undefined): Sent {
   if (text === undefined || text === '') return {};
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = JSON.parse(text.replace(/^\ufeff/, ''));
   } catch (cause) {
     throw new Problem('malformed_json', { cause });
   }

@@ -131,12 +131,14 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     const { pairs: query, fault: queryFault } = parseQuery(request.url ?? '');
     let applicationId: string | undefined;
     let refused: Problem | undefined;
+    const contentCoding = contentCodingOf(request);
     const body = announcedLength(request) === 0 ? undefined : bodyReader(request, response);
     const sent = {
       operation,
       apiKey: headerOf(request, keyHeader),
       idempotencyKey: headerOf(request, idempotencyHeader),
-      mediaType: mediaTypeOf(request),
+      mediaType: request.headers['content-type'],
+      contentCoding,
       params,
       paramFault,
       query,
@@ -156,7 +158,10 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
       const tooMany = reply.status === 401 ? countFailure?.(peer) : undefined;
       // The client went away before its body ended.
       if (request.destroyed && !request.complete) return;
-      answer(response, tooMany ? problemReply(tooMany, reply.traceId) : reply, { route, operation, applicationId });
+      // RFC 9110 §12.5.3: the field shows that the coding is the reason for a 415, not the content type.
+      const fields = reply.status === 415 && contentCoding !== undefined ? NO_CODING : undefined;
+      const more = { route, operation, applicationId, ...(fields && { fields }) };
+      answer(response, tooMany ? problemReply(tooMany, reply.traceId) : reply, more);
     });
   }
 
@@ -209,14 +214,12 @@ export function headerOf({ headers }: IncomingMessage, name: string): string | u
   return typeof sent === 'string' ? sent : undefined;
 }
 
-/**
- * Returns the Content-Type of the body. The daemon does not decode a Content-Encoding, so it returns
- * `application/octet-stream` for an encoded body. The dispatcher then answers 415, after its checks for 401 and 403.
- */
-function mediaTypeOf(request: IncomingMessage): string | undefined {
+const NO_CODING = ['Accept-Encoding', 'identity'] as const;
+
+/** Returns the Content-Encoding of the body; undefined without one, and for `identity`. */
+function contentCodingOf(request: IncomingMessage): string | undefined {
   const coding = request.headers['content-encoding'];
-  if (coding === undefined || coding.trim().toLowerCase() === 'identity') return request.headers['content-type'];
-  return 'application/octet-stream';
+  return coding === undefined || /^\s*(?:identity)?\s*$/i.test(coding) ? undefined : coding;
 }
 
 /**

@@ -50,7 +50,7 @@ export function isLarge(request: IncomingMessage): boolean {
  * Returns the body as text, or as a fault if it is larger than `limit` or not UTF-8; the rest of a larger body stays
  * unread. Returns the body itself, not a promise, when it has already arrived. Throws `vault_busy` when the daemon
  * holds too many bodies, and `request_timeout` when the client leaves before the end. A byte order mark stays in the
- * text; the JSON parser rejects it (RFC 8259 §8.1).
+ * text; `parseBody` skips it.
  */
 export function readBody(
   request: IncomingMessage,

@@ -99,12 +99,19 @@ describe('a trailing slash', () => {
 
 describe('an operation without a body', () => {
   const form = 'Content-Type: application/x-www-form-urlencoded';
+  const multipart = 'Content-Type: multipart/form-data';
   test.each<readonly [string, readonly string[], string]>([
     ['an empty form', [form, 'Content-Length: 0'], ''],
     ['an empty form without a length', [form], ''],
     ['an empty form in chunks', [form, 'Transfer-Encoding: chunked'], '0\r\n\r\n'],
     ['an empty JSON body', ['Content-Type: application/json; charset=utf-8', 'Content-Length: 0'], ''],
     ['nothing', [], ''],
+    ['an empty object', ['Content-Type: application/json', 'Content-Length: 2'], '{}'],
+    ['an empty object of no type', ['Content-Length: 4'], '{ }\n'],
+    ['null', ['Content-Type: text/plain; charset=latin1', 'Content-Length: 6'], ' null '],
+    ['a byte order mark', ['Content-Length: 3'], '\u00ef\u00bb\u00bf'],
+    ['a multipart form without parts', [`${multipart}; boundary=x-1`, 'Content-Length: 9'], '--x-1--\r\n'],
+    ['the same with a quoted boundary', [`${multipart};boundary="x 1"`, 'Content-Length: 7'], '--x 1--'],
   ])('accepts %s', async (_what, fields, body) => {
     const id = await newApplication();
     const key = keyField(world.management);
@@ -118,11 +125,17 @@ describe('an operation without a body', () => {
   });
 
   test.each<readonly [string, Sent, ProblemCode]>([
-    ['JSON', { body: '{}' }, 'malformed_json'],
-    ['a form', { body: 'a=b', type: 'application/x-www-form-urlencoded' }, 'unsupported_media_type'],
-    ['bytes of no type', { body: '{}', type: null }, 'unsupported_media_type'],
+    ['JSON with a member', { body: '{"a":1}' }, 'malformed_json'],
+    ['another value', { body: '[]' }, 'malformed_json'],
+    ['a form', { body: 'a=b', type: 'application/x-www-form-urlencoded' }, 'malformed_json'],
+    ['a multipart form', { body: '--x\r\n\r\n1\r\n--x--', type: 'multipart/form-data; boundary=x' }, 'malformed_json'],
+    ['the boundary of another form', { body: '--y--', type: 'multipart/form-data; boundary=x' }, 'malformed_json'],
+    ['bytes of no type', { body: 'x', type: null }, 'malformed_json'],
+    ['bytes that are not UTF-8', { body: '\u00ff', type: null }, 'malformed_json'],
   ])('rejects %s, also for GET', async (_what, sent, code) => {
-    expect(flawsOfProblem(await send('GET /tokens', sent), code)).toEqual([]);
+    const response = await send('GET /tokens', sent);
+    expect(flawsOfProblem(response, code)).toEqual([]);
+    expect(json(response).detail).toBe('The operation takes no body.');
     expect(flawsOfProblem(await send('DELETE /tokens/abc', sent), code)).toEqual([]);
   });
 });
@@ -271,6 +284,8 @@ describe('a content type', () => {
     merge,
     `${merge}; charset=utf-8`,
     `${merge};charset="UTF-8"`,
+    `${merge}; charset=utf8`,
+    `${merge}; charset=US-ASCII`,
     'Application/Merge-Patch+JSON',
     `${merge} ; x=y`,
   ];
@@ -310,11 +325,40 @@ describe('a content type', () => {
     expect(flawsOfProblem(response, 'unsupported_media_type')).toEqual([]);
   });
 
+  test.each([
+    ['text/plain', 'The operation takes a body of content type application/json, not text/plain.'],
+    [`${merge}; charset=utf-8`, `The operation takes a body of content type application/json, not ${merge}.`],
+    [null, 'The operation takes a body of content type application/json; the request names none.'],
+    ['application/json; charset=latin1', 'The charset latin1 is not supported; send the body in utf-8.'],
+    [
+      'application/json; charset=utf-8; charset="utf-16"',
+      'The charset utf-16 is not supported; send the body in utf-8.',
+    ],
+    ['application/json; charset=', 'The charset of the request is not supported; send the body in utf-8.'],
+    ['text/\u00e4', 'The operation takes a body of content type application/json, not the one of the request.'],
+  ])('that is %j is named by the 415', async (type, detail) => {
+    const response = await send('POST /tokens', { type, body: '{"type":"token","data":1}' });
+    expect([response.status, json(response).detail]).toEqual([415, detail]);
+    // RFC 9110 §12.5.3: only a 415 about the content coding has this field.
+    expect(response.headers.has('accept-encoding')).toBe(false);
+  });
+
+  test('may follow a byte order mark', async () => {
+    const body = `\u00ef\u00bb\u00bf{"type":"token","data":"\u00c3\u00a4"}`;
+    const created = json(await send('POST /tokens', { body }));
+    // Both sides of this test read and write bytes as Latin-1.
+    expect(json(await send(`GET /tokens/${created.id}`)).data).toBe('\u00c3\u00a4');
+    const twice = await send('POST /tokens', { body: `\u00ef\u00bb\u00bf${body}` });
+    expect(flawsOfProblem(twice, 'malformed_json')).toEqual([]);
+  });
+
   test('does not open a compressed body', async () => {
     const body = gzipSync('{"type":"token","data":1}').toString('latin1');
     for (const coding of ['gzip', 'deflate', 'br', 'identity, gzip']) {
       const response = await send('POST /tokens', { body, fields: [`Content-Encoding: ${coding}`] });
       expect(flawsOfProblem(response, 'unsupported_media_type')).toEqual([]);
+      expect(json(response).detail).toBe(`The content coding ${coding} is not supported; send the body without one.`);
+      expect(response.headers.get('accept-encoding')).toBe('identity');
     }
     const plain = { body: '{"type":"token","data":1}', fields: ['Content-Encoding: identity'] };
     expect((await send('POST /tokens', plain)).status).toBe(201);

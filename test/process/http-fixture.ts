@@ -49,7 +49,7 @@ function refusalOf(call: Call): Problem | undefined {
   if (call.apiKey === 'crash') throw new TypeError('a secret in a message');
   if (call.apiKey !== KEY) return new Problem('unauthenticated');
   call.onCaller?.(APPLICATION_ID);
-  return call.mediaType === 'application/octet-stream' ? new Problem('unsupported_media_type') : undefined;
+  return call.contentCoding !== undefined ? new Problem('unsupported_media_type') : undefined;
 }
 
 function answerTo(call: WholeCall): Reply {

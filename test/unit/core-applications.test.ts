@@ -194,7 +194,7 @@ describe('Delete and Regenerate (§3, §5.4)', () => {
     expect(members(renewed)).toEqual([...members(answer), 'modified_at', 'modified_by'].sort());
     expect((await core.call(key, 'listTokens')).status).toBe(401);
     expect((await core.call(String(renewed.at('key')), 'listTokens')).status).toBe(200);
-    const body = await core.manage('regenerateApplicationKey', { id, bodyText: '{}' });
+    const body = await core.manage('regenerateApplicationKey', { id, bodyText: '{"key":1}' });
     expect(body.status).toBe(400);
     expect((await core.manage('regenerateApplicationKey', { id, mediaType: 'text/plain' })).status).toBe(200);
   });

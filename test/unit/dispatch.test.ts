@@ -84,9 +84,14 @@ describe('a body that the transport has not read yet', () => {
   it('counts as sent text for an operation without a body', async () => {
     const base = { operation: 'listTokens', apiKey: key, mediaType: 'text/plain', params: {}, query: [] } as const;
     const status = async (sent: SentBody) => (await world.client.call({ ...base, readBody: async () => sent })).status;
-    expect([await status({}), await status({ bodyText: '{}' }), await status({ bodyFault: 'too_large' })]).toEqual([
-      200, 415, 413,
-    ]);
+    const sent: readonly SentBody[] = [
+      {},
+      { bodyText: '{}' },
+      { bodyText: '{"a":1}' },
+      { bodyFault: 'not_utf8' },
+      { bodyFault: 'too_large' },
+    ];
+    expect(await Promise.all(sent.map(status))).toEqual([200, 200, 400, 400, 413]);
   });
 
   it('is rejected when the key ends while the body arrives', async () => {
@@ -214,11 +219,25 @@ describe('a 400 names the member', () => {
     expect(answer.at('metadata')).toBeUndefined();
   });
 
-  it('a body is rejected by an operation that takes none', async () => {
-    expect((await world.call(key, 'deleteToken', { id: 'abc', bodyText: '{}' })).status).toBe(400);
-    expect((await world.call(key, 'deleteToken', { id: 'abc', mediaType: 'text/plain', bodyText: 'x' })).status).toBe(
-      415,
-    );
+  it.each([
+    ['{"a":1}', 400],
+    ['[]', 400],
+    ['x', 400],
+    ['{}', 404],
+    [' {\n} ', 404],
+    ['null', 404],
+    ['\ufeff', 404],
+  ])('the body %j of an operation that takes none, of any type', async (bodyText, status) => {
+    for (const mediaType of ['application/json', 'text/plain; charset=latin1', undefined]) {
+      expect((await world.call(key, 'deleteToken', { id: 'abc', mediaType, bodyText })).status).toBe(status);
+    }
+  });
+
+  it('a long blank body takes no time', async () => {
+    const bodyText = `${' '.repeat(world.vault.limits.body - 1)}x`;
+    const start = performance.now();
+    expect((await world.call(key, 'deleteToken', { id: 'abc', bodyText })).status).toBe(400);
+    expect(performance.now() - start).toBeLessThan(1_000);
   });
 });
 

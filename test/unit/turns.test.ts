@@ -41,6 +41,8 @@ it('the calls of a turn have the same replies as one at a time', async () => {
       { apiKey: key, params: { id: 'token-0' } },
       { apiKey: key, params: { id: 'none' } },
       { apiKey: key, params: { id: 'token-0' }, bodyText: '{}' },
+      { apiKey: key, params: { id: 'token-0' }, bodyText: '{"a":1}' },
+      { apiKey: key, operation: 'createToken' as const, mediaType: 'text/plain', bodyText: '{}' },
       { apiKey: key, params: { id: 'token-0' }, query: [['a', 'b']] as const },
       { apiKey: key, operation: 'listTokens' as const },
       { apiKey: key, operation: 'listTokens' as const, query: [['size', '0']] as const },

@@ -1,4 +1,4 @@
-import type { SentBody } from '../../contract/call.ts';
+import type { Call, SentBody } from '../../contract/call.ts';
 import type { Json } from '../../contract/json.ts';
 import type { Limits } from '../../contract/limits.ts';
 import type { Operation } from '../../contract/operations.ts';
@@ -7,20 +7,25 @@ import { JsonSyntaxError } from '../json/json-syntax-error.ts';
 import { parseJson } from '../json/parse.ts';
 import { Problem } from '../problem.ts';
 
+type MediaType = Pick<Call, 'mediaType' | 'contentCoding'>;
+
+const BYTE_ORDER_MARK = '\ufeff';
+
 /**
- * Performs step 4 of the request path: checks the size and the encoding, and parses the JSON without loss. Returns
- * undefined for an operation without a body. Throws `body_too_large` or `malformed_json`.
+ * Performs step 4 of the request path: checks the size and the encoding, skips a byte order mark, and parses the JSON
+ * without loss. Returns undefined for an operation without a body, which accepts `{}`, `null` and an empty form, because
+ * some clients send one with every request. Throws `body_too_large` or `malformed_json`.
  */
-export function parseBody(row: Operation, sent: SentBody, limits: Limits): Json | undefined {
-  const text = sent.bodyText ?? '';
+export function parseBody(row: Operation, sent: SentBody, limits: Limits, mediaType?: string): Json | undefined {
+  const text = sent.bodyText?.startsWith(BYTE_ORDER_MARK) ? sent.bodyText.slice(1) : (sent.bodyText ?? '');
   if (sent.bodyFault === 'too_large' || isLonger(text, limits.body)) {
     throw new Problem('body_too_large', { detail: `The body is larger than the limit of ${limits.body} bytes.` });
   }
-  if (sent.bodyFault === 'not_utf8') throw new Problem('malformed_json', { detail: 'The body is not valid UTF-8.' });
   if (!row.body) {
-    if (text === '') return undefined;
+    if (sent.bodyFault === undefined && isNothing(text, mediaType)) return undefined;
     throw new Problem('malformed_json', { detail: 'The operation takes no body.' });
   }
+  if (sent.bodyFault === 'not_utf8') throw new Problem('malformed_json', { detail: 'The body is not valid UTF-8.' });
   if (text === '') throw new Problem('malformed_json', { detail: 'The body is empty.' });
   try {
     return parseJson(text, { maxDepth: limits.depth });
@@ -33,13 +38,49 @@ export function parseBody(row: Operation, sent: SentBody, limits: Limits): Json 
 }
 
 /**
- * Performs step 3 of the request path: returns the problem with the content type of a body (§4.1, decisions §1), else
- * undefined.
+ * Returns whether a body says nothing: blanks, `null`, an object without members, or a form without parts, which
+ * consists of its last boundary (RFC 2046 §5.1.1).
  */
-export function checkMediaType(row: Operation, sent: string | undefined): Problem | undefined {
+function isNothing(text: string, mediaType = ''): boolean {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed === 'null' || /^\{[ \t\r\n]*\}$/.test(trimmed)) return true;
+  const [, boundary] = /^multipart\/form-data *;.*boundary="?([^";]+)"?/i.exec(mediaType) ?? [];
+  return boundary !== undefined && trimmed === `--${boundary.trim()}--`;
+}
+
+/** The charsets whose bodies are UTF-8. */
+const CHARSETS: readonly string[] = ['utf-8', 'utf8', 'us-ascii'];
+
+/**
+ * Performs step 3 of the request path: returns the problem with the content coding or the content type of a body (§4.1,
+ * decisions §1), else undefined. The problem names what came.
+ */
+export function checkMediaType(row: Operation, { mediaType, contentCoding }: MediaType): Problem | undefined {
   const wanted = row.mediaType ?? 'application/json';
-  const [essence, ...parameters] = (sent ?? '').split(';').map((part) => part.trim().toLowerCase());
-  const isUtf8 = parameters.every((each) => !each.startsWith('charset=') || /^charset="?utf-8"?$/.test(each));
-  if (essence === wanted && isUtf8) return undefined;
-  return new Problem('unsupported_media_type', { detail: `The operation takes a body of content type ${wanted}.` });
+  if (contentCoding !== undefined) {
+    return unsupported(`The content coding ${named(contentCoding)} is not supported; send the body without one.`);
+  }
+  if (mediaType === undefined || mediaType.trim() === '') {
+    return unsupported(`The operation takes a body of content type ${wanted}; the request names none.`);
+  }
+  const [essence = '', ...parameters] = mediaType.split(';').map((part) => part.trim().toLowerCase());
+  if (essence !== wanted) {
+    return unsupported(
+      `The operation takes a body of content type ${wanted}, not ${named(essence, 'the one of the request')}.`,
+    );
+  }
+  const charsets = parameters.flatMap((each) => /^charset="?([^"]*)"?$/.exec(each)?.[1] ?? []);
+  const other = charsets.find((charset) => !CHARSETS.includes(charset));
+  return other === undefined
+    ? undefined
+    : unsupported(`The charset ${named(other)} is not supported; send the body in utf-8.`);
+}
+
+function unsupported(detail: string): Problem {
+  return new Problem('unsupported_media_type', { detail });
+}
+
+/** Returns the value of a header for a problem: short, and without characters that could change a terminal. */
+function named(value: string, otherwise = 'of the request'): string {
+  return /^[ -~]{1,100}$/.test(value) ? value : otherwise;
 }
