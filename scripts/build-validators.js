@@ -70,8 +70,17 @@ async function compile(exported) {
 
 const ROWS = Object.entries(OPERATIONS);
 
+/** Returns a schema whose read-only members accept any value: the handlers compare them with the stored values. */
+function comparedLater(schema) {
+  const members = Object.entries(schema.properties ?? {});
+  if (!members.some(([, member]) => member.readOnly)) return schema;
+  const properties = members.map(([name, member]) => [name, member.readOnly ? {} : member]);
+  return { ...schema, properties: Object.fromEntries(properties) };
+}
+
 /** Returns the schemas of one part of requests, or of their results, by operation. */
-const byOperation = (part) => new Map(ROWS.filter(([, row]) => row[part]).map(([id, row]) => [id, row[part]]));
+const byOperation = (part) =>
+  new Map(ROWS.filter(([, row]) => row[part]).map(([id, row]) => [id, comparedLater(row[part])]));
 
 const urlParts = (row) => new Map(['params', 'query'].filter((part) => row[part]).map((part) => [part, row[part]]));
 

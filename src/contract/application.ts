@@ -2,6 +2,7 @@ import { ACCESS_RULE, PERMISSION_NAME } from './access-rule.ts';
 import { PAGE_QUERY, PAGINATION } from './page.ts';
 import { API_KEY, CHANGES, ENTITY_ID, NAME, OWN_TENANT_ID, TIME } from './patterns.ts';
 import { APPLICATION_TYPES, type ApplicationType } from './permissions.ts';
+import { readOnly } from './read-only.ts';
 import type { Infer } from './schema.ts';
 
 const TYPE = {
@@ -83,16 +84,30 @@ export const CREATE_APPLICATION = {
   },
 } as const;
 
-/** Update Application (§4.2): an omitted member is removed; an explicit empty `permissions` is rejected. */
+/** Update Application (§4.2): an omitted member is removed. The handler checks an explicit empty `permissions`. */
 export const UPDATE_APPLICATION = {
   type: 'object',
   required: ['name'],
   additionalProperties: false,
   properties: {
     name: CREATE_APPLICATION.properties.name,
-    permissions: { ...PERMISSION_LIST, minItems: 1 },
+    permissions: {
+      ...PERMISSION_LIST,
+      description: `${PERMISSION_LIST.description} An empty list is accepted only together with \`id\` and \`rules\`, as in an application that was read.`,
+    },
     rules: RULES,
     can_create_expiring_applications: CAN_CREATE_EXPIRING,
+    ...readOnly(APPLICATION.properties, [
+      'id',
+      'tenant_id',
+      'type',
+      'created_by',
+      'created_at',
+      'modified_by',
+      'modified_at',
+      'expires_at',
+    ]),
+    expiring_applications: { type: 'integer', minimum: 0, description: 'Read-only: ignored.', readOnly: true },
   },
 } as const;
 

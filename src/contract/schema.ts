@@ -28,6 +28,11 @@ export interface Schema {
   readonly additionalProperties?: boolean | Schema;
   readonly maxProperties?: number;
   readonly examples?: readonly unknown[];
+  /**
+   * Marks a member of an update's body that cannot be changed. The body may contain it only with its stored value, so
+   * that a resource can be sent back as read. Validators accept any value; `checkReadOnly` compares it.
+   */
+  readonly readOnly?: true;
 }
 
 type RequiredKeys<S> = S extends { readonly required: readonly (infer K)[] } ? K : never;
@@ -41,22 +46,24 @@ type InferProperties<P, Required> = {
 type Flatten<T> = { [K in keyof T]: T[K] };
 
 /** The TypeScript type of the values that a schema accepts. An empty schema accepts any JSON. */
-export type Infer<S> = S extends { readonly const: infer C }
-  ? C
-  : S extends { readonly type: readonly [infer T, 'null'] }
-    ? null | Infer<Omit<S, 'type'> & { readonly type: T }>
-    : S extends { readonly enum: readonly (infer E)[] }
-      ? E
-      : S extends { readonly type: 'string' }
-        ? string
-        : S extends { readonly type: 'integer' | 'number' }
-          ? number
-          : S extends { readonly type: 'boolean' }
-            ? boolean
-            : S extends { readonly type: 'array'; readonly items: infer I }
-              ? readonly Infer<I>[]
-              : S extends { readonly type: 'object'; readonly properties: infer P }
-                ? Flatten<InferProperties<P, RequiredKeys<S>>>
-                : S extends { readonly type: 'object'; readonly additionalProperties: infer V }
-                  ? Readonly<Record<string, Infer<V>>>
-                  : Json;
+export type Infer<S> = S extends { readonly readOnly: true }
+  ? Json
+  : S extends { readonly const: infer C }
+    ? C
+    : S extends { readonly type: readonly [infer T, 'null'] }
+      ? null | Infer<Omit<S, 'type'> & { readonly type: T }>
+      : S extends { readonly enum: readonly (infer E)[] }
+        ? E
+        : S extends { readonly type: 'string' }
+          ? string
+          : S extends { readonly type: 'integer' | 'number' }
+            ? number
+            : S extends { readonly type: 'boolean' }
+              ? boolean
+              : S extends { readonly type: 'array'; readonly items: infer I }
+                ? readonly Infer<I>[]
+                : S extends { readonly type: 'object'; readonly properties: infer P }
+                  ? Flatten<InferProperties<P, RequiredKeys<S>>>
+                  : S extends { readonly type: 'object'; readonly additionalProperties: infer V }
+                    ? Readonly<Record<string, Infer<V>>>
+                    : Json;

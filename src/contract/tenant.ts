@@ -1,4 +1,5 @@
 import { CHANGES, ENTITY_ID, NAME, TIME } from './patterns.ts';
+import { readOnly } from './read-only.ts';
 import type { Infer } from './schema.ts';
 
 /** Tenant Settings (§2.7). Booleans are strings. */
@@ -35,6 +36,7 @@ export const UPDATE_TENANT = {
   properties: {
     name: { ...NAME, description: 'The display name of the tenant.' },
     settings: { ...TENANT_SETTINGS, description: 'The new settings; unchanged by default.' },
+    ...readOnly(TENANT.properties, ['id', 'owner_id', 'created_by', 'created_at', 'modified_by', 'modified_at']),
   },
 } as const;
 

@@ -1,5 +1,6 @@
 import { CURSOR_PAGINATION, CURSOR_QUERY, PAGE_QUERY, PAGINATION } from './page.ts';
 import { CHANGES, CONTAINER, OWN_TENANT_ID, PLAIN_TEXT, TIME } from './patterns.ts';
+import { readOnly } from './read-only.ts';
 import type { Infer } from './schema.ts';
 import { TOKEN_TYPE_NAMES } from './token-types.ts';
 
@@ -173,6 +174,16 @@ export const UPDATE_TOKEN = {
       type: ['string', 'null'],
       description: `${EXPIRES_AT.description} null removes the expiry.`,
     },
+    ...readOnly(TOKEN.properties, [
+      'id',
+      'type',
+      'tenant_id',
+      'fingerprint',
+      'created_by',
+      'created_at',
+      'modified_by',
+      'modified_at',
+    ]),
   },
 } as const;
 

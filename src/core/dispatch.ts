@@ -238,10 +238,12 @@ function traceOf({ traceId: sent }: Call, random: Random): Trace {
 /**
  * Returns whether the call may succeed with newer keys. A rotation during a call has two effects: a record cannot be
  * decrypted, or the store rejects a record sealed with the old keys. Repeating a change is safe: the change has not
- * happened yet, or it is a merge patch with the same result.
+ * happened yet, or it is a merge patch with the same result. A conflict that names members is the caller's: its body
+ * comes from an older record.
  */
 function mayBeStale(error: unknown): boolean {
-  return error instanceof Problem && (error.code === 'integrity_failure' || error.code === 'write_conflict');
+  if (!(error instanceof Problem)) return false;
+  return error.code === 'integrity_failure' || (error.code === 'write_conflict' && error.errors === undefined);
 }
 
 /** Returns the problem of steps 2 and 3, which run before the body is read; undefined when the call may continue. */

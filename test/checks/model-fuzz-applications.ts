@@ -123,6 +123,10 @@ function updateApplication(step: Step): Expected {
   const typeless = typelessFlaws(wanted);
   if (typeless.length > 0) return problem(400, 'invalid_request', typeless);
   if (!found) return problem(404, 'application_not_found');
+  // Clients send `false` for every type.
+  if (found.type !== 'private' && wanted.can_create_expiring_applications === false) {
+    wanted.can_create_expiring_applications = undefined;
+  }
   const flaws = applicationFlaws(found.type, wanted);
   if (flaws.length > 0) return problem(400, 'invalid_request', flaws);
   const isWidened = wanted.permissions.some((permission) => !found.permissions.includes(permission));

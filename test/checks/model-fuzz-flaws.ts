@@ -33,7 +33,7 @@ const anyToken = (now: number): readonly Wrong[] => [
   ['expires_at', 'expires_at', new Date(now).toISOString()],
   ['metdata', 'metdata', {}],
   ['tenant_id', 'tenant_id', '00000000-0000-4000-8000-000000000000'],
-  ['fingerprint', 'fingerprint', 'x'],
+  ['fingerprints', 'fingerprints', 'x'],
 ];
 
 export function tokenFlaw(
@@ -60,7 +60,7 @@ export function tokenFlaw(
 }
 
 export function patchFlaw(draw: Draw, body: PlainObject, now: number): Flawed {
-  return spoil(draw, body, [...anyToken(now), ['type', 'type', 'card'], ['id', 'id', 'other']]);
+  return spoil(draw, body, [...anyToken(now), ['masked', 'masked', 'card'], ['ids', 'ids', 'other']]);
 }
 
 export function applicationFlaw(draw: Draw, body: PlainObject, creating: boolean): Flawed {
@@ -77,7 +77,6 @@ export function applicationFlaw(draw: Draw, body: PlainObject, creating: boolean
     ['rules.0.contaner', 'rules', [{ ...rule, contaner: '/' }]],
     ['rules.0.container', 'rules', [{ ...rule, container: 'pci' }]],
     ['key', 'key', 'key_x'],
-    ['created_by', 'created_by', 'me'],
     ...(creating ? CREATING : UPDATING),
   ]);
 }
@@ -85,13 +84,13 @@ export function applicationFlaw(draw: Draw, body: PlainObject, creating: boolean
 const CREATING: readonly Wrong[] = [
   ['type', 'type', undefined],
   ['type', 'type', 'admin'],
+  ['created_by', 'created_by', 'me'],
   ['can_create_expiring_applications', 'can_create_expiring_applications', 'yes'],
 ];
 
 const UPDATING: readonly Wrong[] = [
   ['permissions', 'permissions', []],
-  ['type', 'type', 'private'],
-  ['expires_at', 'expires_at', '2040-01-01T00:00:00Z'],
+  ['created', 'created', 'me'],
 ];
 
 export function tenantFlaw(draw: Draw, body: PlainObject): Flawed {

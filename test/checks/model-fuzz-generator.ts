@@ -4,7 +4,7 @@ import { holdsAnywhere, type ModelApplication } from './model-fuzz-access.ts';
 import { type Draw, IDS, newTokenBody, rulesFor } from './model-fuzz-bodies.ts';
 import { applicationFlaw, listFlaw, patchFlaw, tenantFlaw, tokenFlaw } from './model-fuzz-flaws.ts';
 import { type Command, type Flaw, type Model, type ModelTenant, UNSEEN } from './model-fuzz-state.ts';
-import { GOOD, type Plain, type PlainObject } from './model-fuzz-values.ts';
+import { GOOD, isObject, type Plain, type PlainObject } from './model-fuzz-values.ts';
 import { randomQuery } from './random-query.ts';
 
 /** The relative frequency of each operation. */
@@ -268,6 +268,11 @@ function patchBody(draw: Draw, { tenant, now }: Around, id: string): PlainObject
   }
   if (body['data'] === null) delete body['data'];
   if (draw.chance(0.3)) body['data'] = draw.one(PATCHES);
+  const masked = tenant.tokens.get(id)?.masked;
+  if (masked !== undefined && draw.chance(0.15)) {
+    const edits = isObject(masked) ? [{}, { expiration_year: 2032 }, { a: { deep: 'y' } }] : [];
+    body['data'] = edits.length > 0 ? { ...(masked as PlainObject), ...draw.one(edits) } : masked;
+  }
   if (draw.chance(0.15)) body['metadata'] = draw.one([{ k: null }, { k: 'X', n: '' }, { 'a.b': 'äö' }, {}, null]);
   if (draw.chance(0.1)) body['mask'] = draw.one([{ number: null }, { extra: '{{ data | stringify | size }}' }, {}]);
   if (draw.chance(0.25)) body['deduplicate_token'] = draw.one([true, true, false, null]);
@@ -355,11 +360,11 @@ function withText(
   if (!body) {
     const wrong = flaw === undefined && draw.chance(0.02);
     if (!wrong) return { ...common, ...made };
-    const json = draw.chance(0.5);
-    const refused: Flaw = json
-      ? { status: 400, code: 'malformed_json' }
-      : { status: 415, code: 'unsupported_media_type' };
-    return { ...common, bodyText: '{}', mediaType: json ? 'application/json' : 'text/plain', flaw: refused };
+    const mediaType = draw.one(['application/json', 'text/plain', undefined]);
+    const bodyText = draw.one(['{}', ' null', '{"a":1}', 'x']);
+    const isNothing = bodyText === '{}' || bodyText === ' null';
+    const refused: Flaw = { status: 400, code: 'malformed_json' };
+    return { ...common, ...made, bodyText, mediaType, ...(!isNothing && { flaw: refused }) };
   }
   const mediaType = patch ? 'application/merge-patch+json' : 'application/json';
   const shown = { ...common, body, bodyText: JSON.stringify(body), mediaType };

@@ -16,6 +16,7 @@ import {
   type Step,
 } from './model-fuzz-state.ts';
 import {
+  changedPart,
   DEFAULT_CONTAINER,
   DEFAULT_INDEXES,
   DEFAULT_MASK,
@@ -272,9 +273,12 @@ function updateToken(step: Step): Expected {
   const fallback: readonly string[] = [DEFAULT_CONTAINER[token.type] ?? '/'];
   const merged = <T>(name: string, old: Plain | undefined) =>
     (body[name] === undefined ? old : (mergePatch(old, body[name]) ?? undefined)) as T;
+  const isMasked = transformFor(caller, 'token:read', token) === 'mask';
+  const sent = body['data'];
+  const patch = isMasked && sent !== undefined ? changedPart(sent, token.masked) : sent;
   const wanted: Definition = {
     type: token.type,
-    data: body['data'] === undefined ? token.data : mergePatch(token.data, body['data']),
+    data: patch === undefined ? token.data : mergePatch(token.data, patch),
     mask: merged('mask', token.mask),
     metadata: merged('metadata', token.metadata),
     containers: lowerCased(replaced('containers', token.containers, fallback)),

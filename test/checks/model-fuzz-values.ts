@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 /** JSON values in the model. The fuzz writes only numbers that fit a double. */
 export type Plain = null | boolean | number | string | readonly Plain[] | PlainObject;
 
@@ -80,6 +81,15 @@ export function mergePatch(target: Plain | undefined, patch: Plain): Plain {
     else merged[name] = mergePatch(merged[name], value);
   }
   return merged;
+}
+
+/** Returns the part of a patch that differs from the form that the caller reads. */
+export function changedPart(patch: Plain, shown: Plain | undefined): Plain | undefined {
+  if (isDeepStrictEqual(patch, shown)) return undefined;
+  if (!isObject(patch) || !isObject(shown)) return patch;
+  const parts = Object.entries(patch).map(([name, value]) => [name, changedPart(value, shown[name])] as const);
+  const changed = parts.filter(([, part]) => part !== undefined);
+  return changed.length === 0 && parts.length > 0 ? undefined : (Object.fromEntries(changed) as PlainObject);
 }
 
 /** Valid values by type. All other values that the fuzz writes into these types are invalid. */

@@ -313,7 +313,9 @@ async function runSteps(
   for (const [index, step] of script.steps.entries()) {
     const line = splitWords(step.command, variables);
     if (line.words[0] !== 'vault') throw new Error(`only vault can be run: ${step.command}`);
-    const stdin = step.stdin.map((one) => `${one}\n`).join('');
+    const stdin = step.stdin
+      .map((one) => `${one.replaceAll(/\$([A-Z_]+)/g, (whole, name: string) => variables.get(name) ?? whole)}\n`)
+      .join('');
     const words = line.words.slice(1);
     // Commands without an endpoint work on the file, even when a daemon is named.
     const file = isLocal(words) ? opening : {};

@@ -40,6 +40,7 @@ export function memberFlags(operation: Operation): readonly MemberFlag[] {
   return (['query', 'body'] as const).flatMap((part) => {
     const schema = operation[part];
     return Object.entries(schema?.properties ?? {}).flatMap(([member, property]) => {
+      if (property.readOnly) return [];
       const { flags = {}, spread } = operation.cli;
       if (member === spread) {
         return Object.entries(property.properties ?? {}).flatMap(([name, inner]) =>

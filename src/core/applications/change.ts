@@ -1,27 +1,46 @@
 import type { Application } from '../../contract/application.ts';
-import type { Permission } from '../../contract/permissions.ts';
+import type { ApplicationType, Permission } from '../../contract/permissions.ts';
 import { checkApplication, checkTypeless, normalizeRules } from '../access/check-application.ts';
 import { isAudited } from '../audit/last-change.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, World } from '../handler.ts';
-import { Problem } from '../problem.ts';
+import { invalid, Problem } from '../problem.ts';
+import { checkReadOnly } from '../request/check-read-only.ts';
 import { generateApiKey } from './api-key.ts';
 import { type OpenedApplication, sealApplication, showApplication } from './application-codec.ts';
 import { findApplication } from './read.ts';
 
 /** Update Application (§4.2): replaces name, permissions, rules and the flag; type, key and tenant never change. */
 export const updateApplication: Handler<'updateApplication'> = async ({ params, body }, caller, world) => {
-  const { name, permissions = [], can_create_expiring_applications } = body;
+  const { name, permissions = [] } = body;
+  // A reply lists the permissions of an application that has only rules: `[]` (§4.2, decisions §6).
+  if (
+    body.permissions?.length === 0 &&
+    (body.id === undefined || body.rules === undefined || body.rules.length === 0)
+  ) {
+    throw invalid('permissions', 'must not be empty; omit it when rules grant the permissions');
+  }
   const rules = normalizeRules(body.rules ?? []);
   // Check the members before the application is read, so that invalid members give a 400 (decisions §1, order of
   // checks).
   checkTypeless({ permissions, rules });
-  return replace(params.id, caller, world, ({ record, details }) => {
-    checkApplication({ type: record.type, permissions, rules, can_create_expiring_applications });
+  return replace(params.id, caller, world, (found) => {
+    const { record, details } = found;
+    const { type } = record;
+    const can_create_expiring_applications = flagFor(type, body.can_create_expiring_applications);
+    checkApplication({ type, permissions, rules, can_create_expiring_applications });
     if (record.id === caller.application.record.id) refuseWidening(details.permissions, permissions);
+    // The count changes without an update, so any value is accepted.
+    const { expiring_applications } = body;
+    checkReadOnly('updateApplication', body, { ...showApplication(found), expiring_applications });
     return { record, details: { name, permissions, rules, can_create_expiring_applications } };
   });
 };
+
+/** Returns the flag to store. Clients send `false` for every type; the vault stores it for private ones only. */
+function flagFor(type: ApplicationType, flag: boolean | undefined): boolean | undefined {
+  return type !== 'private' && flag === false ? undefined : flag;
+}
 
 /**
  * Regenerate API Key (§4.2): the previous key fails on the next call, and so do the keys of the expiring applications

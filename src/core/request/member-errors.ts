@@ -78,15 +78,20 @@ export function memberErrors(schema: Schema, found: readonly ValidationError[], 
   return errors;
 }
 
+/** Returns the message for an unknown member of an object, with the nearest name of a member that can be set. */
+export function unknownMember(name: string, schema: Schema | undefined): string {
+  const settable = Object.entries(schema?.properties ?? {}).filter(([, member]) => !member.readOnly);
+  return `is not a known member${didYouMean(
+    name,
+    settable.map(([known]) => known),
+  )}`;
+}
+
 function messageOf(error: ValidationError, at: Schema | undefined, value: () => unknown): string | undefined {
   if (error.keyword === 'additionalProperties') {
-    const sent = String(error.params['additionalProperty']);
-    return `is not a known member${didYouMean(sent, Object.keys(at?.properties ?? {}))}`;
+    return unknownMember(String(error.params['additionalProperty']), at);
   }
   const message = MESSAGES[error.keyword]?.(error.params);
-  if (error.keyword === 'minItems' && error.instancePath === '/permissions') {
-    return `${message}; omit it when rules grant the permissions`;
-  }
   if (error.keyword !== 'pattern') return message;
   const example = at?.examples?.[0];
   const named = NAMED_PATTERNS[String(error.params['pattern'])];

@@ -1,6 +1,7 @@
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Handler } from '../handler.ts';
 import { Problem } from '../problem.ts';
+import { checkReadOnly } from '../request/check-read-only.ts';
 import { formatInstant } from '../time.ts';
 import { monthOf } from '../tokens/activity.ts';
 import { openTenant, sealTenant, showTenant } from './tenant-codec.ts';
@@ -17,7 +18,9 @@ export const updateTenant: Handler<'updateTenant'> = async ({ body }, { applicat
     const found = await world.store.findTenant(id);
     // The tenant was deleted after authentication, so the caller's key is no longer valid.
     if (!found) throw new Problem('unauthenticated');
-    const { record, details } = openTenant(tenant.keyring, id, found.tenant);
+    const opened = openTenant(tenant.keyring, id, found.tenant);
+    checkReadOnly('updateTenant', body, showTenant(opened));
+    const { record, details } = opened;
     const modified = { modified_by: application.record.id, modified_at: world.clock.now() };
     const next = { ...record, ...modified, revision: record.revision + 1 };
     const { name, settings = details.settings } = body;

@@ -25,6 +25,7 @@ import { parseExpiresAt } from './expires-at.ts';
 import { fingerprintsOf, requireFingerprint } from './indexes.ts';
 import { applyMergePatch } from './merge-patch.ts';
 import { checkSize, isTooLarge, showToken } from './present-token.ts';
+import { checkSentBack } from './sent-back.ts';
 import {
   DEFAULT_FINGERPRINT,
   openPresented,
@@ -89,13 +90,14 @@ async function attempt(
   const { details } = stored;
   const containers = patchedContainers(body, before, details);
   checkAccess(body, grants, { id, containers: details.containers }, { id, containers });
+  const sentData = checkSentBack(body, grants, before, stored);
   if (!(await isAudited(world, 'token', before))) return undefined;
   const unread = !isReader(grants, { id, containers });
   if (unread && EXPRESSIONS.some((member) => body[member] != null)) world.limitUnread(application.record.id);
   const definition = patchedDefinition(body, stored.definition);
   const metadata = patchedMetadata(body, details, unread);
   const old = parseJson(stored.data);
-  const patch = patchedData(body, old, unread);
+  const patch = patchedData(sentData, old, unread);
   const data = patch?.data ?? old;
   // Checking the merged data checks only the patch: type rules check one member at a time, and the stored members
   // passed before.
@@ -164,7 +166,7 @@ function isReader(grants: Grants, token: TokenFacts): boolean {
  * Returns the data after the patch, with its JSON text; undefined when nothing changes it. Ignores a patch that makes the
  * data too long for a caller without read access, so that this caller does not learn how long the data is.
  */
-function patchedData({ data: patch }: UpdateToken, old: Json, unread: boolean) {
+function patchedData(patch: Json | undefined, old: Json, unread: boolean) {
   if (patch === undefined) return undefined;
   const data = applyMergePatch(old, patch);
   try {
