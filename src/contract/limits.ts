@@ -23,6 +23,15 @@ export const MAX_DEPTH = 500;
 /** The maximum bytes of the JSON text of a token's data. */
 export const MAX_DATA = 4 * 1024 * 1024;
 
+/** The maximum bytes of the JSON text of a token's mask, expressions and metadata together. */
+export const MAX_DEFINITION = 1024 * 1024;
+
+/**
+ * The lower bound of the response limit, in bytes. The reply with the largest token is smaller: `MAX_DATA`,
+ * `MAX_DEFINITION`, and a few KiB for the other members.
+ */
+export const MIN_RESPONSE = 8 * 1024 * 1024;
+
 /**
  * The steps that the expressions of one token may take together: `base`, and `perByte` for each byte of its data. The
  * prices of the filters make a step last at most 80 ns, so expressions over small data take at most about 5 ms.

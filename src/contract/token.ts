@@ -58,6 +58,15 @@ const DEDUPLICATE_TOKEN = {
   description: "Return an existing token with the same fingerprint, if there is one. Default: the tenant's setting.",
 } as const;
 
+const WITHOUT_RESULT = {
+  type: 'array',
+  items: { type: 'string', pattern: '^(mask|fingerprint_expression|search_indexes\\.[0-9])$' },
+  maxItems: 12,
+  uniqueItems: true,
+  description:
+    'Expressions to store without a result, because they fail on `data`: mask, fingerprint_expression, search_indexes.0 and so on. Exports contain it.',
+} as const;
+
 /** The Token (§2.1). Unset members, and members that the caller may not see, are absent. */
 export const TOKEN = {
   type: 'object',
@@ -119,6 +128,7 @@ export const CREATE_TOKEN = {
     fingerprint_expression: FINGERPRINT_EXPRESSION,
     deduplicate_token: DEDUPLICATE_TOKEN,
     expires_at: EXPIRES_AT,
+    without_result: WITHOUT_RESULT,
   },
 } as const;
 
@@ -168,7 +178,11 @@ export const UPDATE_TOKEN = {
       type: ['string', 'null'],
       description: `The expression for the value to fingerprint; ${OR_NULL}`,
     },
-    deduplicate_token: { type: ['boolean', 'null'], description: DEDUPLICATE_TOKEN.description },
+    deduplicate_token: {
+      type: ['boolean', 'null'],
+      description:
+        "Deduplicate this update. The patch is applied even if the token becomes a duplicate, and both tokens stay. The reply then leaves out data, metadata, mask and expressions if the caller cannot read the other token. Default: the tenant's setting.",
+    },
     expires_at: {
       ...EXPIRES_AT,
       type: ['string', 'null'],

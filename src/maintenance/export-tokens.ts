@@ -80,7 +80,8 @@ function exportRow(
   const { containers, metadata, expires_at } = details;
   const shared = { containers, metadata, expires_at };
   if (view === 'masked') return [{ id, type: record.type, masked: masked && new JsonText(masked), ...shared }];
-  const { mask, search_indexes = [], fingerprint_expression } = decodeDefinition(record.type, definitionText);
+  const definition = decodeDefinition(record.type, definitionText);
+  const { mask, search_indexes = [], fingerprint_expression, without_result } = definition;
   const defaults: TokenTypeRow = TOKEN_TYPES[record.type];
   return [
     {
@@ -91,6 +92,7 @@ function exportRow(
       mask: mask === undefined && defaults.mask !== undefined ? null : mask,
       search_indexes,
       fingerprint_expression,
+      without_result,
       ...shared,
       deduplicate_token: false,
     },

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { walkAudit } from '../../src/core/audit/walk-audit.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
@@ -9,7 +8,7 @@ import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
 import { createDraw } from './model-fuzz-bodies.ts';
 import { callOf } from './permission-fixture.ts';
-import { ALIKE, MAX_RESPONSE, randomPatch, UNLIKE } from './unread-patches.ts';
+import { ALIKE, randomPatch, UNLIKE } from './unread-patches.ts';
 
 const PATCHES = 10_000;
 const QUICK_PATCHES = 1_000;
@@ -41,14 +40,12 @@ async function openVault(clock: SteppingClock, callers: readonly object[]) {
   const random = seededRandom('unread');
   const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
   const store = createMemoryStore();
-  const limits = { ...DEFAULT_LIMITS, response: MAX_RESPONSE };
   const vault = composeVault({
     file: 'memory',
     store,
     keyring,
     clock,
     random,
-    limits,
     auditLevel: 'all',
     auditStrict: true,
   });

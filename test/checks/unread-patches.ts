@@ -1,22 +1,15 @@
 import type { Draw } from './model-fuzz-bodies.ts';
 import type { Plain, PlainObject } from './model-fuzz-values.ts';
 
-/** Two versions of a token, one for each vault. They differ in what the caller of the fuzz cannot see. */
+/** Two versions of a token, one for each vault. They differ in their data alone. */
 export interface Pair {
   readonly type: string;
   readonly made: readonly [PlainObject, PlainObject];
 }
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
-const EXPRESSION = { mask: '{{ data | stringify | last4 }}', fingerprint_expression: '{{ data.a }}' };
+const EXPRESSIONS = { mask: '{{ data | stringify | last4 }}', search_indexes: ['{{ data | stringify }}'] };
 const MANY = Object.fromEntries(Array.from({ length: 49 }, (_, index) => [`k${index}`, 'v']));
-
-/**
- * The response limit of the fuzzed vaults, in bytes. A token with `LARGE` leaves no room for the members that patches
- * add.
- */
-export const MAX_RESPONSE = 16 * 1024;
-const LARGE = 'x'.repeat(MAX_RESPONSE - 1_500);
 
 /** Pairs of similar size, so that their times are comparable. Larger data and more metadata take longer to seal. */
 export const ALIKE: readonly Pair[] = [
@@ -35,16 +28,28 @@ export const ALIKE: readonly Pair[] = [
 ];
 
 export const UNLIKE: readonly Pair[] = [
-  { type: 'card', made: [{ data: CARD }, { data: { number: '378282246310005' }, mask: 'hidden' }] },
-  { type: 'token', made: [{ data: { a: 1 }, ...EXPRESSION }, { data: [1, 2, 3] }] },
+  { type: 'card', made: [{ data: CARD }, { data: { number: '378282246310005' } }] },
+  {
+    type: 'token',
+    made: [
+      { data: { a: 1 }, ...EXPRESSIONS },
+      { data: [1, 2, 3], ...EXPRESSIONS },
+    ],
+  },
   {
     type: 'token',
     made: [
       { data: { a: true }, metadata: MANY },
-      { data: { a: false }, metadata: { g: 'x' } },
+      { data: { a: 'x'.repeat(20_000) }, metadata: MANY },
     ],
   },
-  { type: 'token', made: [{ data: { a: LARGE, b: '123' }, mask: 'hidden' }, { data: { a: 'small', b: '124' } }] },
+  {
+    type: 'token',
+    made: [
+      { data: { a: 'large'.repeat(3_000), b: '123' }, mask: { n: 'hidden' } },
+      { data: { a: 'small', b: '124' }, mask: { n: 'hidden' } },
+    ],
+  },
 ];
 
 /** Expressions that fail on some of the data above and mostly yield a value for the rest. */

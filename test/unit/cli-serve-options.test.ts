@@ -65,6 +65,7 @@ describe('serveOptions', () => {
     [{ rateLimit: '0/s' }, '--rate-limit'],
     [{ rateLimit: '5/d' }, '--rate-limit'],
     [{ maxResponse: '1GB' }, '--max-response'],
+    [{ maxResponse: '8191KiB' }, '--max-response must be at least 8MiB'],
     [{ maxDepth: '0' }, '--max-depth'],
     [{ maxDepth: '501' }, '--max-depth'],
     [{ maxDepth: '1KiB' }, '--max-depth'],

@@ -163,6 +163,25 @@ describe('what PATCH merges and replaces (§4.1)', () => {
     expect((await core.own('getToken', { id })).at('data')).toEqual({ a: 1 });
   });
 
+  it.each([
+    [{ mask: { a: '{{ data.a | plus: 1 }}' } }, 'mask.a', '{{ data.a | plus: 1 }}'],
+    [{ mask: [{ 'b.c': '{{ data.a | plus: 1 }}' }] }, 'mask.0.b.c', '{{ data.a | plus: 1 }}'],
+    [{ search_indexes: ['x', '{{ data.a | plus: 2 }}'] }, 'search_indexes.1', '{{ data.a | plus: 2 }}'],
+    [{ fingerprint_expression: '{{ data.a | plus: 3 }}' }, 'fingerprint_expression', '{{ data.a | plus: 3 }}'],
+  ])('names the stored expression of %j that fails on new data', async (definition, path, source) => {
+    const id = await core.token({ type: 'token', data: { a: 1 }, ...definition });
+    const messagesOf = async (body: object) => {
+      const errors = (await patch(id, body)).at('errors') as Record<string, readonly string[]>;
+      expect(Object.keys(errors)).toEqual([path]);
+      return errors[path]?.[0] ?? '';
+    };
+    const stored = await messagesOf({ data: { a: 'x' } });
+    expect(stored).toContain(`the stored expression ${source} fails after this patch: `);
+    expect(
+      `the stored expression ${source} fails after this patch: ${await messagesOf({ data: { a: 'x' }, ...definition })}`,
+    ).toBe(stored);
+  });
+
   it('masked form, fingerprint and indexes follow the data', async () => {
     const id = await core.token({ type: 'card_number', data: CARD.number });
     const [before, after] = [await patch(id, {}), await patch(id, { data: '5555555555554444' })];
@@ -257,8 +276,26 @@ describe('PATCH into a duplicate (§4.1, decisions §7)', () => {
     const data = async (body: object) => (await core.call(key, 'updateToken', { id, body })).at('data');
     expect(await data({ data: 'same' })).toBe('same');
     await core.manage('updateTenant', { body: { name: 't', settings: { deduplicate_tokens: 'true' } } });
-    expect(await data({})).toBeUndefined();
-    expect(await data({ deduplicate_token: false })).toBe('same');
-    expect(await data({ deduplicate_token: null })).toBeUndefined();
+    const different = () => patch(id, { data: 'other', deduplicate_token: false });
+    await different();
+    expect(await data({ data: 'same' })).toBeUndefined();
+    await different();
+    expect(await data({ data: 'same', deduplicate_token: false })).toBe('same');
+    await different();
+    expect(await data({ data: 'same', deduplicate_token: null })).toBeUndefined();
+  });
+
+  it('a later patch that leaves the fingerprint as it was makes no duplicate: its reply has every member', async () => {
+    const { id, key } = await scene();
+    await core.call(key, 'updateToken', { id, body: { data: 'same', deduplicate_token: true } });
+    for (const body of [{}, { data: 'same' }, { metadata: { a: 'c' } }, { mask: 'other' }]) {
+      const answer = await core.call(key, 'updateToken', { id, body: { ...body, deduplicate_token: true } });
+      expect([answer.at('data'), answer.at('search_indexes')]).toEqual(['same', ['{{ data }}']]);
+    }
+    // Only one of the expressions changes the fingerprint, and makes it that of another token again.
+    const own = { data: 'x', fingerprint_expression: '{{ data | append: "y" }}' };
+    await core.call(key, 'updateToken', { id, body: own });
+    const back = { data: 'same', fingerprint_expression: null, deduplicate_token: true };
+    expect((await core.call(key, 'updateToken', { id, body: back })).at('data')).toBeUndefined();
   });
 });

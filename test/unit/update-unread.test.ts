@@ -22,38 +22,97 @@ describe('an update by a caller that does not read the token (decisions §6)', (
     await expect(fuzzUnread({ seed: 1, patches: 100, callers: reading })).rejects.toThrow('patch');
   });
 
-  it('shows what the token is, and who changed it when', async () => {
-    const id = await core.token({ type: 'card', data: CARD, metadata: { a: 'b' }, expires_at: '2026-03-02' });
-    const shown = ['containers', 'created_at', 'created_by', 'expires_at', 'id', 'modified_at', 'modified_by'];
-    const answer = await update(id, { mask: '{{ data }}' });
-    expect(members(answer)).toEqual([...shown, 'tenant_id', 'type']);
-    expect((await core.own('updateToken', { id, body: {} })).at('mask')).toBe('{{ data }}');
+  const SHOWN = ['containers', 'created_at', 'created_by', 'expires_at', 'fingerprint_expression', 'id', 'mask'];
+  const CHANGED = ['modified_at', 'modified_by', 'search_indexes', 'tenant_id', 'type'];
+  const made = { type: 'token', data: { a: 'x' }, metadata: { a: 'b' }, expires_at: '2026-03-02' };
+
+  it('shows every member but data and fingerprint (§2.1)', async () => {
+    const id = await core.token(made);
+    const answer = await update(id, { mask: '{{ data }}', search_indexes: ['{{ data.a }}'] });
+    expect(members(answer)).toEqual([...SHOWN, 'metadata', ...CHANGED]);
+    expect([answer.at('mask'), answer.at('metadata')]).toEqual(['{{ data }}', { a: 'b' }]);
   });
 
-  it('omits expressions that fail on the data', async () => {
+  it.each([
+    ['flag', { deduplicate_token: true }],
+    ['tenant', {}],
+  ])('omits the five members of §4.1 while deduplication is in force by the %s, duplicate or not', async (by, flag) => {
+    if (by === 'tenant') {
+      await core.manage('updateTenant', { body: { name: 't', settings: { deduplicate_tokens: 'true' } } });
+    }
+    const twin = { type: 'token', deduplicate_token: false };
+    for (const data of ['twin', 'twin', 'single']) await core.token({ ...twin, data });
+    const id = await core.token({ ...made, deduplicate_token: false });
+    const redacted = ['fingerprint_expression', 'mask', 'search_indexes'];
+    for (const data of ['twin', 'unique', 'single', { a: 'x' }]) {
+      const answer = await update(id, { data, mask: 'm', search_indexes: ['x'], ...flag });
+      expect(members(answer)).toEqual([...SHOWN, ...CHANGED].filter((name) => !redacted.includes(name)));
+    }
+    for (let n = 0; n < 101; n += 1) expect((await update(id, { data: 'twin', ...flag })).status).toBe(200);
+    expect((await update(id, { ...flag, deduplicate_token: false })).at('mask')).toBe('m');
+  });
+
+  const FAILING = {
+    mask: { a: '{{ data.a | plus: 1 }}' },
+    search_indexes: ['{{ data.b }}', '{{ data.a }}', '{{ data.a | plus: 1 }}'],
+    fingerprint_expression: '{{ data.b }}',
+  };
+  const definitionOf = (answer: Awaited<ReturnType<typeof update>>) => ({
+    mask: answer.at('mask'),
+    search_indexes: answer.at('search_indexes'),
+    fingerprint_expression: answer.at('fingerprint_expression'),
+  });
+
+  it('stores and shows expressions that fail on the data; their results are absent', async () => {
     const id = await core.token({ type: 'token', data: { a: 'x' } });
-    const body = {
-      mask: { a: '{{ data.a | plus: 1 }}' },
-      search_indexes: ['{{ data.b }}', '{{ data.a }}', '{{ data.a | plus: 1 }}'],
-      fingerprint_expression: '{{ data.b }}',
-    };
-    expect((await update(id, body)).status).toBe(200);
-    const left = await core.own('updateToken', { id, body: {} });
-    expect([left.at('mask'), left.at('search_indexes'), left.at('fingerprint_expression')]).toEqual([
-      undefined,
-      ['{{ data.a }}'],
-      '{{ data | stringify }}',
-    ]);
-    const masking = await core.application({ name: 'm', type: 'private', permissions: ['token:read'] });
-    expect((await core.call(masking, 'getToken', { id })).at('data')).toBeUndefined();
+    const before = (await core.own('getToken', { id })).at('fingerprint');
+    const answer = await update(id, FAILING);
+    expect([answer.status, definitionOf(answer)]).toEqual([200, FAILING]);
+    const masking = await core.application({ name: 'm', type: 'private', permissions: ['token:read', 'token:search'] });
+    const after = await core.call(masking, 'getToken', { id });
+    expect([after.at('data'), after.at('fingerprint')]).toEqual([undefined, before]);
+    const found = async (query: string) =>
+      (await core.call(masking, 'searchTokens', { body: { query } })).at('pagination.total_items');
+    expect(await Promise.all([found('data:x'), found('data:y')])).toEqual([1, 0]);
   });
 
-  it('omits expressions that take much work, since their time would reveal data', async () => {
+  it('keeps such an expression for later patches, also of a reader, unless the patch sets it', async () => {
+    const id = await core.token({ type: 'token', data: { a: 'x' } });
+    await update(id, FAILING);
+    for (const body of [{}, { metadata: { k: 'v' } }, { data: { a: 'y' } }]) {
+      const answer = await core.own('updateToken', { id, body });
+      expect([answer.status, definitionOf(answer)]).toEqual([200, FAILING]);
+    }
+    const refused = [
+      ['mask.a', { mask: FAILING.mask }],
+      ['search_indexes.0', { search_indexes: FAILING.search_indexes }],
+      ['fingerprint_expression', { fingerprint_expression: FAILING.fingerprint_expression }],
+    ] as const;
+    for (const [path, body] of refused) expect(wrongPaths(await core.own('updateToken', { id, body }))).toEqual([path]);
+    // On data that the expressions accept, their results return.
+    await core.own('updateToken', { id, body: { data: { a: 1, b: 'z' } } });
+    const masking = await core.application({ name: 'm', type: 'private', permissions: ['token:read'] });
+    expect((await core.call(masking, 'getToken', { id })).at('data')).toEqual({ a: 2 });
+    expect(wrongPaths(await core.own('updateToken', { id, body: { data: { a: 'x' } } }))).toEqual(['mask.a']);
+  });
+
+  it('an expensive expression takes nothing from the budget of the stored ones', async () => {
+    const id = await core.token({ type: 'token', data: 'x', mask: '{{ data | append: "y" }}' });
+    const expensive = "{{ data | pad_left: 60000, 'a' | upcase | downcase | upcase | downcase | upcase | size }}";
+    await update(id, { search_indexes: [expensive, expensive], fingerprint_expression: expensive });
+    expect((await core.own('updateToken', { id, body: { data: 'z' } })).status).toBe(200);
+    const masking = await core.application({ name: 'm', type: 'private', permissions: ['token:read'] });
+    expect((await core.call(masking, 'getToken', { id })).at('data')).toBe('zy');
+  });
+
+  it('gives expressions that take much work no result, since their time would reveal data', async () => {
     const id = await core.token({ type: 'token', data: 'x' });
     const mask = "{{ data | pad_left: 60000, 'a' | upcase | size }}";
-    await update(id, { mask });
-    expect((await core.own('updateToken', { id, body: {} })).at('mask')).toBeUndefined();
+    expect((await update(id, { mask })).at('mask')).toBe(mask);
+    const masking = await core.application({ name: 'm', type: 'private', permissions: ['token:read'] });
+    expect((await core.call(masking, 'getToken', { id })).at('data')).toBeUndefined();
     expect((await core.own('updateToken', { id, body: { mask } })).at('mask')).toBe(mask);
+    expect((await core.call(masking, 'getToken', { id })).at('data')).toBe(60_000);
   });
 
   it('validates data by the patch alone', async () => {
@@ -64,26 +123,26 @@ describe('an update by a caller that does not read the token (decisions §6)', (
     expect((await core.own('getToken', { id })).at('data')).toEqual({ ...CARD, cvc: undefined });
   });
 
-  it('omits metadata that exceeds the limit together with existing members', async () => {
+  it('rejects more than 50 members of metadata, as for every caller', async () => {
     const metadata = Object.fromEntries(Array.from({ length: 50 }, (_, index) => [`k${index}`, '']));
     const id = await core.token({ type: 'token', data: 1, metadata });
-    expect((await update(id, { metadata: { more: '' }, data: 2 })).status).toBe(200);
-    const after = await core.own('getToken', { id });
-    expect([after.at('metadata'), after.at('data')]).toEqual([metadata, 2]);
+    expect(wrongPaths(await update(id, { metadata: { more: '' }, data: 2 }))).toEqual(['metadata']);
+    expect((await core.own('getToken', { id })).at('data')).toBe(1);
   });
 
-  it('omits changes that would make the token too large', async () => {
-    const small = await openCore(undefined, { response: 16 * 1024 });
-    const unread = { name: 'u', type: 'private', permissions: ['token:update'] };
-    const key = await small.application(unread);
-    const data = { a: 'x'.repeat(15_000) };
-    const id = await small.token({ type: 'token', data, mask: 'hidden' });
-    const expires_at = '2035-01-01T00:00:00.000+00:00';
-    const body = { data: { b: 'y'.repeat(2_000) }, containers: ['/moved/'], expires_at };
-    expect((await small.call(key, 'updateToken', { id, body })).status).toBe(200);
-    const after = await small.own('getToken', { id });
-    expect([after.at('data'), after.at('containers'), after.at('expires_at')]).toEqual([data, ['/moved/'], expires_at]);
-    expect((await small.own('updateToken', { id, body })).status).toBe(400);
+  it('rejects mask, expressions and metadata above 1 MiB, as for every caller', async () => {
+    const id = await core.token({ type: 'token', data: 1 });
+    const grow = (key: string, name: string, length: number) =>
+      core.call(key, 'updateToken', { id, body: { mask: { [name]: 'x'.repeat(length) } } });
+    expect((await grow(form, 'a', 600_000)).status).toBe(200);
+    for (const key of [form, core.key]) {
+      expect(wrongPaths(await grow(key, 'b', 449_000))).toEqual(['mask']);
+    }
+    expect((await grow(form, 'b', 447_000)).status).toBe(200);
+    const metadata = Object.fromEntries(Array.from({ length: 3 }, (_, index) => [`k${index}`, 'v'.repeat(1_000)]));
+    for (const key of [form, core.key]) {
+      expect(wrongPaths(await core.call(key, 'updateToken', { id, body: { metadata } }))).toEqual(['metadata']);
+    }
   });
 
   it('may set expressions a hundred times a minute', async () => {

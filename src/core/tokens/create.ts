@@ -13,10 +13,11 @@ import { invalid, Problem } from '../problem.ts';
 import { monthOf } from './activity.ts';
 import { recordColumns } from './clear-columns.ts';
 import { normalizeContainers } from './containers.ts';
-import { deriveNow, naming } from './derive.ts';
+import { checkSyntax, deriveNow, naming } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
 import { fingerprintsOf, requireFingerprint } from './indexes.ts';
-import { checkSize, showToken } from './present-token.ts';
+import { checkDefinitionSize } from './patched-expressions.ts';
+import { showToken } from './present-token.ts';
 import {
   DEFAULT_FINGERPRINT,
   decodeDefinition,
@@ -107,8 +108,11 @@ function prepare(body: CreateToken, { tenant, grants, application }: Caller, wor
     mask: body.mask === undefined ? defaults.mask : body.mask,
     search_indexes: body.search_indexes ?? defaults.search_indexes,
     fingerprint_expression: body.fingerprint_expression ?? DEFAULT_FINGERPRINT,
+    without_result: body.without_result,
   };
   const { type, data, metadata } = body;
+  if (body.mask !== undefined) checkDefinitionSize(body, definition, metadata);
+  if (body.without_result !== undefined) checkSyntax(body);
   const containers = normalizeContainers(body.containers ?? [defaults.container]);
   const token = { type, data, dataText, containers, metadata, expires_at: expiry?.text, definition };
   const { contents, indexes, foundBy } = deriveNow(keyring, token, { work });
@@ -125,7 +129,6 @@ function prepare(body: CreateToken, { tenant, grants, application }: Caller, wor
       active_month: monthOf(now),
     };
     const record = sealToken(keyring, unsealed, contents);
-    checkSize(unsealed, record, contents, world.limits);
     const transform = reach(containers);
     if (transform === undefined) throw new Problem('no_governing_rule');
     return { record, shown: showCreated(transform, unsealed, contents) };

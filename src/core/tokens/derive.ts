@@ -20,9 +20,19 @@ type UnderivedToken = Omit<TokenDetails, 'fingerprint'> & {
   readonly definition: TokenDefinition;
 };
 
+/** How a patch treats the expressions of a token (decisions §6). */
+export interface PatchedExpressions {
+  /** Whether the caller cannot read the token. Its expressions have a smaller budget. */
+  readonly unread: boolean;
+  /** Whether the expression at a path may fail: it is then stored without its result. */
+  readonly mayFail: (path: string) => boolean;
+  /** The place of an expression in the order of evaluation. Expensive ones must not use up the budget of others. */
+  readonly orderOf: (path: string) => number;
+}
+
 interface DeriveOptions {
-  /** Whether the caller cannot read the token. */
-  readonly unread?: boolean;
+  /** Absent for writes that are no patch: no expression may fail, except those of `without_result`. */
+  readonly patched?: PatchedExpressions;
   /** The line of the caller for `nextTurn`. */
   readonly line?: string;
   /** The budget of the expressions, which others may share. Default: the budget for the data. */
@@ -40,47 +50,50 @@ export async function derive(keyring: TenantKeyring, token: UnderivedToken, opti
 
 /**
  * Returns the values that each write derives from a token. Throws `invalid_request` with the member and the position of
- * a failing expression (decisions §4). `unread` is for a caller that cannot read the token: the function then removes
- * the expressions that fail on the token's data, and replaces a failing fingerprint expression with the default.
+ * a failing expression (decisions §4). Expressions of `without_result` are not evaluated: they have no result, and a
+ * fingerprint expression among them is replaced by the default.
  */
-export function deriveNow(keyring: TenantKeyring, token: UnderivedToken, { unread, work: shared }: DeriveOptions = {}) {
+export function deriveNow(
+  keyring: TenantKeyring,
+  token: UnderivedToken,
+  { patched, work: shared }: DeriveOptions = {},
+) {
   const { type, data, dataText, containers, metadata, expires_at, definition } = token;
-  const { mask, search_indexes = [], fingerprint_expression } = definition;
+  const { mask, search_indexes = [], fingerprint_expression, without_result = [] } = definition;
 
   // All expressions share one budget, because each evaluation blocks other calls and a token may have a dozen
   // expressions.
-  const work = unread ? createWorkBudget(UNREAD_WORK) : (shared ?? budgetFor(dataText));
-  const failed = new Set<string>();
-  function evaluated<T>(path: string, evaluate: () => T): T | undefined {
-    try {
-      return naming(path, evaluate);
-    } catch (error) {
-      if (!unread || !(error instanceof Problem)) throw error;
-      failed.add(path);
-      return undefined;
-    }
-  }
-  const masked = mask === undefined ? undefined : evaluated('mask', () => evaluateMask(mask, { data }, { work }));
+  const work = patched?.unread ? createWorkBudget(UNREAD_WORK) : (shared ?? budgetFor(dataText));
+  const evaluations: Evaluation[] = [];
+  if (mask !== undefined) evaluations.push(['mask', () => evaluateMask(mask, { data }, { work })]);
   // Do not evaluate the default: the data may exceed the output limit of expressions.
-  const fingerprinted =
-    fingerprint_expression === DEFAULT_FINGERPRINT
-      ? data
-      : (evaluated('fingerprint_expression', () => {
-          const scope = { data, metadata: metadata ?? {} };
-          const value = evaluateExpression(fingerprint_expression, scope, { work });
-          if (value === null) throw invalid('fingerprint_expression', 'must not have an empty result');
-          return value;
-        }) ?? data);
-  const search_values: string[] = [];
-  for (const [index, source] of search_indexes.entries()) {
-    const path = `search_indexes.${index}`;
-    const value = evaluated(path, () => {
-      const text = printValue(evaluateExpression(source, { data }, { work }));
-      if (text === '') throw invalid(path, 'must not have an empty result');
-      return text;
-    });
-    if (value !== undefined) search_values.push(value);
+  if (fingerprint_expression !== DEFAULT_FINGERPRINT) {
+    evaluations.push([
+      'fingerprint_expression',
+      () => {
+        const value = evaluateExpression(fingerprint_expression, { data, metadata: metadata ?? {} }, { work });
+        if (value === null) throw invalid('fingerprint_expression', 'must not have an empty result');
+        return value;
+      },
+    ]);
   }
+  for (const [index, source] of search_indexes.entries()) {
+    const path = searchPath(index);
+    evaluations.push([
+      path,
+      () => {
+        const text = printValue(evaluateExpression(source, { data }, { work }));
+        if (text === '') throw invalid(path, 'must not have an empty result');
+        return text;
+      },
+    ]);
+  }
+  const { values, failed } = evaluateAll(evaluations, without_result, patched);
+  const masked = values.get('mask');
+  const fingerprinted = values.get('fingerprint_expression') ?? data;
+  const search_values = search_indexes.flatMap(
+    (_, index) => (values.get(searchPath(index)) as string | undefined) ?? [],
+  );
   const text = fingerprinted === data && typeof data !== 'string' ? dataText : printValue(fingerprinted);
   const fingerprint = keyring.fingerprint(type, text);
   return {
@@ -88,7 +101,7 @@ export function deriveNow(keyring: TenantKeyring, token: UnderivedToken, { unrea
       data: dataText,
       masked: masked === undefined ? undefined : stringifyJson(masked),
       details: { containers, metadata, fingerprint, expires_at },
-      definition: failed.size === 0 ? definition : withoutFailed(definition, failed),
+      definition: withoutResult(definition, failed),
     },
     indexes: {
       fingerprint: keyring.blindIndex('fingerprint', fingerprint),
@@ -101,17 +114,36 @@ export function deriveNow(keyring: TenantKeyring, token: UnderivedToken, { unrea
   };
 }
 
-/**
- * Returns a definition without its failed expressions: a rotation evaluates the stored expressions again, so none may
- * fail then.
- */
-function withoutFailed(definition: TokenDefinition, failed: ReadonlySet<string>): TokenDefinition {
-  const { mask, search_indexes, fingerprint_expression } = definition;
-  return {
-    mask: failed.has('mask') ? undefined : mask,
-    search_indexes: search_indexes?.filter((_, index) => !failed.has(`search_indexes.${index}`)),
-    fingerprint_expression: failed.has('fingerprint_expression') ? DEFAULT_FINGERPRINT : fingerprint_expression,
-  };
+type Evaluation = readonly [path: string, evaluate: () => Json | undefined];
+
+function searchPath(index: number): string {
+  return `search_indexes.${index}`;
+}
+
+/** Returns the results by path, and the paths of the expressions without a result. */
+function evaluateAll(evaluations: readonly Evaluation[], skipped: readonly string[], patched?: PatchedExpressions) {
+  const values = new Map<string, Json | undefined>();
+  const failed: string[] = [];
+  const ordered = patched ? evaluations.toSorted(([a], [b]) => patched.orderOf(a) - patched.orderOf(b)) : evaluations;
+  for (const [path, evaluate] of ordered) {
+    if (skipped.includes(path)) {
+      failed.push(path);
+      continue;
+    }
+    try {
+      values.set(path, naming(path, evaluate));
+    } catch (error) {
+      if (!patched?.mayFail(path) || !(error instanceof Problem)) throw error;
+      failed.push(path);
+    }
+  }
+  return { values, failed };
+}
+
+/** Returns a definition with the paths of its failed expressions. */
+function withoutResult(definition: TokenDefinition, failed: readonly string[]): TokenDefinition {
+  if (failed.length === 0 && definition.without_result === undefined) return definition;
+  return { ...definition, without_result: failed.length === 0 ? undefined : failed.toSorted() };
 }
 
 /** Throws `invalid_request` for expressions that fail for all data because of their syntax, filters or references. */

@@ -40,18 +40,23 @@ export function fingerprintsOf({ fingerprint, former = [] }: TokenIndexes): read
   return [fingerprint, ...former];
 }
 
-/**
- * Checks a token that was found by one of these blind indexes of a fingerprint. An index can be edited without a key,
- * so the opened fingerprint decides. Throws `integrity_failure` when the fingerprint matches none of the indexes.
- */
-export function requireFingerprint(
+/** Returns whether the opened fingerprint of a token has one of these blind indexes, of one fingerprint. */
+export function hasFingerprint(
   keyring: TenantKeyring,
   { index_key_id }: TokenRecord,
   fingerprint: string,
   blinds: readonly Uint8Array[],
-): void {
+): boolean {
   const own = underIndexKey(keyring, index_key_id).blindIndex('fingerprint', fingerprint);
-  if (!blinds.some((blind) => Buffer.compare(blind, own) === 0)) throw new Problem('integrity_failure');
+  return blinds.some((blind) => Buffer.compare(blind, own) === 0);
+}
+
+/**
+ * Checks a token that was found by one of these blind indexes of a fingerprint. An index can be edited without a key,
+ * so the opened fingerprint decides. Throws `integrity_failure` when the fingerprint matches none of the indexes.
+ */
+export function requireFingerprint(...parts: Parameters<typeof hasFingerprint>): void {
+  if (!hasFingerprint(...parts)) throw new Problem('integrity_failure');
 }
 
 /**

@@ -1,4 +1,3 @@
-import type { Limits } from '../../contract/limits.ts';
 import type { Permission, Transform } from '../../contract/permissions.ts';
 import type { Token } from '../../contract/token.ts';
 import { TOKEN_TYPES, type TokenTypeRow } from '../../contract/token-types.ts';
@@ -6,15 +5,13 @@ import { governingTransform, transformOfEveryToken } from '../access/governing-t
 import { type Grants, showsMore } from '../access/grants.ts';
 import type { Shown } from '../handler.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
-import type { PresentedToken, TenantKeyring, TokenRecord } from '../ports.ts';
-import { invalid } from '../problem.ts';
+import type { PresentedToken, TenantKeyring } from '../ports.ts';
 import { formatInstant } from '../time.ts';
 import { type ClearColumns, presentedColumns } from './clear-columns.ts';
 import {
   openFull,
   openPresented,
   type PresentedDetails,
-  type TokenContents,
   type TokenDefinition,
   type TokenDetails,
   type UnsealedToken,
@@ -120,43 +117,4 @@ const PRINTED_DEFAULTS: ReadonlyMap<unknown, JsonText> = new Map(
 
 function printedDefault<T>(value: T): T | JsonText {
   return PRINTED_DEFAULTS.get(value) ?? value;
-}
-
-/** The maximum length of the text around one token in a page. */
-const ENVELOPE = 256;
-
-/**
- * The maximum bytes of a token's reply outside its sealed values: member names, ids, times, and the defaults of its
- * type.
- */
-const UNSEALED = 8 * 1024;
-
-/** The maximum bytes of UTF-8 for each byte of sealed text, as a cheap estimate. */
-const MAX_BYTES_PER_SEALED = 1.5;
-
-/**
- * Returns whether a token is too large for every reply. Merge patches can grow a token beyond the limit of a response.
- * The vault would store such a token, report a failure, and then fail on every list that contains the token.
- */
-export function isTooLarge(
-  unsealed: UnsealedToken,
-  { presented, full }: TokenRecord,
-  contents: TokenContents,
-  limits: Limits,
-): boolean {
-  if (MAX_BYTES_PER_SEALED * (presented.length + full.length) + UNSEALED <= limits.response) return false;
-  const { data, masked = '', details, definition } = contents;
-  const longer = new JsonText(Buffer.byteLength(masked) > Buffer.byteLength(data) ? masked : data);
-  const shown = stringifyJson(showToken(unsealed, details, longer, definition));
-  return Buffer.byteLength(shown) + ENVELOPE > limits.response;
-}
-
-/** Throws `invalid_request` for a token that is too large for every reply. */
-export function checkSize(unsealed: UnsealedToken, record: TokenRecord, contents: TokenContents, limits: Limits): void {
-  if (!isTooLarge(unsealed, record, contents, limits)) return;
-  const { data, definition } = contents;
-  const { mask } = definition;
-  const isMask = mask !== undefined && Buffer.byteLength(stringifyJson(mask)) > Buffer.byteLength(data);
-  const member = isMask ? 'mask' : 'data';
-  throw invalid(member, `makes the token larger than the limit of a response, ${limits.response} bytes`);
 }

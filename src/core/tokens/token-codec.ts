@@ -25,6 +25,8 @@ export interface TokenDefinition {
   readonly mask?: Json | undefined;
   readonly search_indexes?: readonly string[] | undefined;
   readonly fingerprint_expression: string;
+  /** The paths of the expressions that fail on the data, such as `search_indexes.0`. Their results are absent. */
+  readonly without_result?: readonly string[] | undefined;
 }
 
 /** The contents of the two sealed values of a token. */
@@ -169,7 +171,12 @@ const defaultTexts = new Map<TokenType, string>();
 function encodeDefinition(type: TokenType, definition: TokenDefinition): string {
   const { mask, search_indexes }: TokenTypeRow = TOKEN_TYPES[type];
   const isUnchanged = definition.mask === mask && definition.search_indexes === search_indexes;
-  if (isUnchanged && definition.fingerprint_expression === DEFAULT_FINGERPRINT) return DEFAULTS;
+  if (
+    isUnchanged &&
+    definition.without_result === undefined &&
+    definition.fingerprint_expression === DEFAULT_FINGERPRINT
+  )
+    return DEFAULTS;
   const text = stringifyJson({ ...definition });
   const usual = defaultTexts.get(type) ?? stringifyJson({ ...defaultsOf(type) });
   defaultTexts.set(type, usual);

@@ -22,9 +22,10 @@ import { recordColumns } from './clear-columns.ts';
 import { normalizeContainers } from './containers.ts';
 import { checkSyntax, derive } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
-import { fingerprintsOf, requireFingerprint } from './indexes.ts';
+import { fingerprintsOf, hasFingerprint, requireFingerprint } from './indexes.ts';
 import { applyMergePatch } from './merge-patch.ts';
-import { checkSize, isTooLarge, showToken } from './present-token.ts';
+import { checkDefinitionSize, EXPRESSIONS, namingStored, patchedExpressions } from './patched-expressions.ts';
+import { showToken } from './present-token.ts';
 import { checkSentBack } from './sent-back.ts';
 import {
   DEFAULT_FINGERPRINT,
@@ -39,12 +40,6 @@ import {
 import { checkData, printData } from './validate-data.ts';
 
 const MAX_METADATA = 50;
-
-/** The members whose expressions read the stored data, for the masked form, the fingerprint and the blind indexes. */
-const EXPRESSIONS = ['mask', 'search_indexes', 'fingerprint_expression'] as const;
-
-/** The members that may make a token too large for a reply. */
-const GROWING = [...EXPRESSIONS, 'data', 'metadata'] as const;
 
 /**
  * Update Token (§4.1): applies `data`, `mask` and `metadata` as merge patches (RFC 7396) and replaces the other
@@ -95,7 +90,8 @@ async function attempt(
   const unread = !isReader(grants, { id, containers });
   if (unread && EXPRESSIONS.some((member) => body[member] != null)) world.limitUnread(application.record.id);
   const definition = patchedDefinition(body, stored.definition);
-  const metadata = patchedMetadata(body, details, unread);
+  const metadata = patchedMetadata(body, details);
+  checkDefinitionSize(body, definition, metadata);
   const old = parseJson(stored.data);
   const patch = patchedData(sentData, old, unread);
   const data = patch?.data ?? old;
@@ -112,25 +108,18 @@ async function attempt(
     expires_at: expiry?.text,
     definition,
   };
-  const { contents, indexes } = await derive(keyring, token, { unread, line: application.record.id });
+  const patched = patchedExpressions(body, stored.definition, unread);
+  const derived = derive(keyring, token, { patched, line: application.record.id });
+  const { contents, indexes } = await derived.catch(namingStored(body, definition));
   const modified = { modified_by: application.record.id, modified_at: now, expires_at: expiry?.instant };
   const unsealed = { ...before, ...modified, revision: before.revision + 1 };
   const after = sealToken(keyring, unsealed, contents);
-  if (!unread) checkSize(unsealed, after, contents, world.limits);
-  else if (
-    GROWING.some((member) => body[member] !== undefined) &&
-    isTooLarge(unsealed, after, contents, world.limits)
-  ) {
-    // A problem would reveal the size of the data, so drop the members that make the token larger.
-    const { containers: moved, expires_at } = body;
-    const rest = { ...(moved !== undefined && { containers: moved }), ...(expires_at !== undefined && { expires_at }) };
-    return attempt(id, rest, caller, world, deduplicate);
-  }
   const fingerprints = fingerprintsOf(indexes);
-  const original = deduplicate && !unread ? await findOriginal(id, fingerprints, caller, world) : undefined;
-  // Without read access, the reply must depend neither on the stored data nor on a duplicate (decisions §6).
+  // A patch that leaves the fingerprint as it was makes no duplicate (decisions §7).
+  const isMade = deduplicate && !unread && !hasFingerprint(keyring, record, details.fingerprint, fingerprints);
+  const original = isMade ? await findOriginal(id, fingerprints, caller, world) : undefined;
   const shown = unread
-    ? showToken(unsealed, { containers, expires_at: contents.details.expires_at }, undefined)
+    ? showUnread(unsealed, contents, deduplicate)
     : showUpdated({ caller, world, original, fingerprints }, unsealed, contents);
   const revealed = !unread && governingTransform(grants, 'token:update', { id, containers }) === 'reveal';
   const audit = caller.trail.changed([id], after.revision, { shown, revealed });
@@ -203,17 +192,12 @@ function patchedDefinition(body: UpdateToken, old: TokenDefinition): TokenDefini
   };
 }
 
-/**
- * Returns the metadata after the patch. If the result has too many members, ignores the patch for a caller without read
- * access, so that this caller does not learn how many members the token has.
- */
-function patchedMetadata({ metadata }: UpdateToken, old: TokenDetails, unread: boolean): TokenDetails['metadata'] {
+/** Returns the metadata after the patch. Throws 400 when it has too many members. */
+function patchedMetadata({ metadata }: UpdateToken, old: TokenDetails): TokenDetails['metadata'] {
   if (metadata === undefined) return old.metadata;
   // The cast is safe: the schema allows only strings and null, and null removes a member.
   const merged = applyMergePatch(old.metadata, metadata) as TokenDetails['metadata'] | null;
-  const members = Object.keys(merged ?? {}).length;
-  if (unread && members > MAX_METADATA) return old.metadata;
-  checkMetadata(members);
+  checkMetadata(Object.keys(merged ?? {}).length);
   return merged ?? undefined;
 }
 
@@ -230,6 +214,20 @@ async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { t
     if (found) return found;
   }
   return undefined;
+}
+
+/**
+ * Returns the updated token for a caller that cannot read it: without `data` and `fingerprint`. With deduplication, also
+ * without the members that §4.1 redacts for a duplicate, so the reply does not show whether there is one.
+ */
+function showUnread(
+  unsealed: UnsealedToken,
+  { details, definition }: TokenContents,
+  deduplicate: boolean,
+): Shown<Token> {
+  const { containers, metadata, expires_at } = details;
+  if (deduplicate) return showToken(unsealed, { containers, expires_at }, undefined);
+  return showToken(unsealed, { containers, metadata, expires_at }, undefined, definition);
 }
 
 interface UpdateParts {

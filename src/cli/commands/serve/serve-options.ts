@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { DEFAULT_LIMITS, type Limits, MAX_DEPTH } from '../../../contract/limits.ts';
+import { DEFAULT_LIMITS, type Limits, MAX_DEPTH, MIN_RESPONSE } from '../../../contract/limits.ts';
 import { AUDIT_LEVELS, type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { MetricsAddress } from '../../../http/metrics-listener.ts';
@@ -83,7 +83,7 @@ export const SERVE_FLAGS = {
   maxUrl: flag('--max-url <size>', 'the longest request URL (default: 8KiB)'),
   maxHeaders: flag('--max-headers <size>', 'the largest request headers (default: 16KiB)'),
   maxDepth: flag('--max-depth <number>', `the maximum nesting of JSON in a body, 1 to ${MAX_DEPTH} (default: 64)`),
-  maxResponse: flag('--max-response <size>', 'the largest response (default: 16MiB)'),
+  maxResponse: flag('--max-response <size>', 'the largest response, at least 8MiB (default: 16MiB)'),
   maxExpiring: flag(
     '--max-expiring <number>',
     'the maximum number of valid expiring applications of one creator (default: 1000)',
@@ -119,11 +119,15 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     const text = flagValue(flags[name], env, SERVE_FLAGS[name]);
     return text === undefined ? preset : parseByteSize(SERVE_FLAGS[name].flag.replace(/ .*/, ''), text);
   };
+  const response = size('maxResponse', DEFAULT_LIMITS.response);
+  if (response < MIN_RESPONSE) {
+    throw new Fault('usage', '--max-response must be at least 8MiB: a reply with one large token needs it');
+  }
   const limits: Limits = {
     body: size('maxBody', DEFAULT_LIMITS.body),
     url: size('maxUrl', DEFAULT_LIMITS.url),
     headers: size('maxHeaders', DEFAULT_LIMITS.headers),
-    response: size('maxResponse', DEFAULT_LIMITS.response),
+    response,
     depth: whole('maxDepth', 1, MAX_DEPTH) ?? DEFAULT_LIMITS.depth,
     expiring: whole('maxExpiring', 1, 1_000_000) ?? DEFAULT_LIMITS.expiring,
   };
