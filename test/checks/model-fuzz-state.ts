@@ -40,6 +40,8 @@ export interface ModelToken {
   fingerprint: string;
   /** The value that the fingerprint covers. */
   printed: string;
+  /** The paths of the expressions that have no result, because they fail on the data. */
+  failed: readonly string[];
   fingerprint_expression: string;
   containers: readonly string[];
   metadata?: Readonly<Record<string, string>> | undefined;

@@ -224,8 +224,10 @@ function searchedBy({ command, caller }: Step): Filter {
     matchesQuery(query, {
       ...token,
       metadata: token.metadata ?? {},
-      searchValues: (token.search_indexes ?? []).map((expression) =>
-        String(evaluate(expression, { data: token.data, metadata: {} })),
+      searchValues: (token.search_indexes ?? []).flatMap((expression, at) =>
+        token.failed.includes(`search_indexes.${at}`)
+          ? []
+          : [String(evaluate(expression, { data: token.data, metadata: {} }))],
       ),
       expires_at: token.expires?.instant,
     });
@@ -293,13 +295,18 @@ function updateToken(step: Step): Expected {
   if ((sets && !mayDefine(caller, token)) || gains(caller, token, moved)) return problem(403, 'no_governing_rule');
   const reads = transformFor(caller, 'token:read', moved) !== undefined;
   if (Object.keys(wanted.metadata ?? {}).length > 50) return problem(400, 'invalid_request', ['metadata']);
-  const made = derived(wanted, reads);
+  const isSet = (path: string) => body[path.split('.')[0] ?? ''] !== undefined;
+  const made = derived(wanted, {
+    mayFail: (path) => !reads || (token.failed.includes(path) && !isSet(path)),
+    orderOf: (path) => (isSet(path) ? 1 : token.failed.includes(path) ? 2 : 0),
+  });
   if ('paths' in made) return made;
   const fingerprint = fingerprintOf(tenant, token.type, made.printed, actual);
   const expires = body['expires_at'] === undefined ? token.expires : readExpires(body['expires_at']);
+  const isMade = deduplicates(body, tenant) && token.printed !== made.printed;
   Object.assign(token, wanted, made, { fingerprint, expires, modified_by: caller.id, modified_at: now });
-  if (!reads) return { status: 200, body: unreadForm(token, tenant) };
-  const original = deduplicates(body, tenant) ? oldest(step, token.type, made.printed, token.id) : undefined;
+  if (!reads) return { status: 200, body: unreadForm(token, tenant, deduplicates(body, tenant)) };
+  const original = isMade ? oldest(step, token.type, made.printed, token.id) : undefined;
   if (original && !transformFor(caller, 'token:read', original)) {
     return { status: 200, body: show({ ...token, metadata: undefined }, tenant, 'redact') };
   }
@@ -323,40 +330,43 @@ const lowerCased = (containers: readonly string[]) => [...new Set(containers.map
 const textOf = (value: Plain) => (typeof value === 'string' ? value : JSON.stringify(value));
 const atMostMask = (transform: string | undefined) => (transform === 'redact' ? 'redact' : 'mask');
 
-/**
- * Returns the values that a write computes, or its flaws. If the caller cannot read the token, failing expressions are
- * dropped and are not flaws (decisions §6).
- */
+/** How a patch treats expressions: which may fail, and the order in which they are evaluated (decisions §6). */
+interface Tolerance {
+  readonly mayFail: (path: string) => boolean;
+  readonly orderOf: (path: string) => number;
+}
+
+/** Returns the values that a write computes, or its flaws. An expression that may fail has no result then. */
 function derived(
   wanted: Definition,
-  reads = true,
-):
-  | (Pick<Definition, 'mask' | 'search_indexes' | 'fingerprint_expression'> & {
-      readonly masked: Plain | undefined;
-      readonly printed: string;
-    })
-  | Required<Pick<Expected, 'status' | 'code' | 'paths'>> {
+  { mayFail, orderOf }: Tolerance = { mayFail: () => false, orderOf: () => 0 },
+): Pick<ModelToken, 'masked' | 'printed' | 'failed'> | Required<Pick<Expected, 'status' | 'code' | 'paths'>> {
   const wrong = (paths: readonly string[]) => ({ status: 400, code: 'invalid_request', paths });
   const scope = { data: wanted.data, metadata: wanted.metadata ?? {} };
   const flaws = dataFlaws(wanted.type, wanted.data);
   if (flaws.length > 0) return wrong(flaws);
-  const fails = (expression: string) => [undefined, null].includes(evaluate(expression, scope) as null);
-  let { mask, fingerprint_expression, search_indexes } = wanted;
-  let masked = mask === undefined ? undefined : maskedForm(mask, scope);
-  if (masked === 'broken') {
-    if (reads) return wrong(['mask']);
-    [mask, masked] = [undefined, undefined];
-  }
-  if (fails(fingerprint_expression)) {
-    if (reads) return wrong(['fingerprint_expression']);
-    fingerprint_expression = DEFAULT_FINGERPRINT;
-  }
-  const empty = (expression: string) => fails(expression) || evaluate(expression, scope) === '';
-  const broken = search_indexes?.findIndex(empty) ?? -1;
-  if (broken >= 0 && reads) return wrong([`search_indexes.${broken}`]);
-  search_indexes = search_indexes?.filter((expression) => !empty(expression));
-  const printed = textOf(evaluate(fingerprint_expression, scope) ?? null);
-  return { mask, search_indexes, fingerprint_expression, masked, printed };
+  const { mask, fingerprint_expression, search_indexes = [] } = wanted;
+  const masked = mask === undefined ? undefined : maskedForm(mask, scope);
+  const results: readonly (readonly [path: string, isBroken: boolean])[] = [
+    ['mask', masked === 'broken'],
+    ['fingerprint_expression', [undefined, null].includes(evaluate(fingerprint_expression, scope) as null)],
+    ...search_indexes.map((each, at) => {
+      const value = evaluate(each, scope);
+      return [`search_indexes.${at}`, value === undefined || value === null || value === ''] as const;
+    }),
+  ];
+  const failed = results
+    .filter(([, isBroken]) => isBroken)
+    .map(([path]) => path)
+    .sort((a, b) => orderOf(a) - orderOf(b));
+  const flaw = failed.find((path) => !mayFail(path));
+  if (flaw !== undefined) return wrong([flaw]);
+  const expression = failed.includes('fingerprint_expression') ? DEFAULT_FINGERPRINT : fingerprint_expression;
+  return {
+    masked: masked === 'broken' ? undefined : masked,
+    printed: textOf(evaluate(expression, scope) ?? null),
+    failed,
+  };
 }
 
 function deduplicates(body: PlainObject, { settings }: ModelTenant): boolean {
@@ -385,9 +395,11 @@ function named({ id, type, containers, fingerprint }: ModelToken, tenant: ModelT
 }
 
 /** Returns what an update shows a caller that does not read the token (decisions §6). */
-function unreadForm(token: ModelToken, tenant: ModelTenant): PlainObject {
-  const { fingerprint: _, ...shown } = show({ ...token, metadata: undefined }, tenant, 'redact');
-  return shown;
+function unreadForm(token: ModelToken, tenant: ModelTenant, isDeduplicated: boolean): PlainObject {
+  const whole = showWritten(token, tenant, 'redact');
+  const { fingerprint: _, metadata, mask, search_indexes, fingerprint_expression, ...shown } = whole;
+  if (isDeduplicated) return shown;
+  return JSON.parse(JSON.stringify({ ...shown, metadata, mask, search_indexes, fingerprint_expression }));
 }
 
 /** Returns what get and list show (§2.1). */

@@ -142,8 +142,9 @@ async function walk({
 function deduplicated({ operation }: Command, actual: PlainObject, now: number): string | undefined {
   if (actual['id'] === undefined) return undefined;
   if (operation === 'createToken' && actual['created_at'] !== iso(now)) return 'duplicate';
-  if (operation !== 'updateToken' || actual['fingerprint_expression'] !== undefined) return undefined;
-  return actual['fingerprint'] === undefined ? 'unread' : 'duplicate';
+  if (operation !== 'updateToken') return undefined;
+  if (actual['fingerprint'] === undefined) return 'unread';
+  return actual['fingerprint_expression'] === undefined ? 'duplicate' : undefined;
 }
 
 /** Advances the clock, sometimes sweeps expired records, and issues a key when nobody can manage a tenant. */

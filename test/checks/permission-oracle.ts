@@ -150,7 +150,7 @@ const STRENGTH: readonly (Sight | undefined)[] = [undefined, 'nothing', 'mask', 
 /**
  * Returns the expected result of an update (decisions §6). An update may set expressions only if the caller's rule
  * reveals the data. It must not move a token to where the caller sees more of it. A caller without `token:read` sees
- * nothing. Both tokens have the same content, so deduplication finds the other one (§4.1).
+ * no data. Both tokens have the same content before the update, so it makes no duplicate (decisions §7).
  */
 function expectedUpdate(who: Applicant, before: readonly string[], member: Member | undefined): Expected {
   const after = member === 'containers' ? ['bank'] : before;
@@ -165,13 +165,7 @@ function expectedUpdate(who: Applicant, before: readonly string[], member: Membe
     if (Number(is) > Number(was)) return { status: 403 };
   }
   if (!governs(who, 'token:read', after)) return { status: 200, sight: 'nothing', isRead: false };
-  const twin = before.length === 1 ? ['pci', 'bank'] : ['pci'];
-  const redacted = member === 'deduplicate_token' && !governs(who, 'token:read', twin);
-  return {
-    status: 200,
-    sight: redacted ? 'nothing' : (governs(who, 'token:update', after) ?? 'nothing'),
-    isRead: true,
-  };
+  return { status: 200, sight: governs(who, 'token:update', after) ?? 'nothing', isRead: true };
 }
 
 /**

@@ -29,6 +29,12 @@ describe('an application is held to its type (decisions §6)', () => {
       'rules.0.permissions.0',
     ],
     ['rules for management', { type: 'management', rules: [rule({})] }, 'rules'],
+    ['any rule for management', { type: 'management', rules: [rule({ container: undefined })] }, 'rules'],
+    [
+      'a management permission in a rule',
+      { type: 'private', rules: [rule({ permissions: ['tenant:read'] })] },
+      'rules.0.permissions.0',
+    ],
     ['a rule without a container', { type: 'private', rules: [rule({ container: undefined })] }, 'rules.0.container'],
     ['conditions for private', { type: 'private', rules: [rule({ conditions: [condition] })] }, 'rules.0.conditions'],
     ['a container for expiring', { type: 'expiring', rules: [rule({ conditions: [condition] })] }, 'rules.0.container'],
@@ -65,8 +71,20 @@ describe('an application is held to its type (decisions §6)', () => {
   it.each(cases)('%s', async (_what, over, path) => {
     const answer = await create({ name: 'app', ...over });
     expect(answer.status).toBe(400);
-    expect(Object.keys(answer.at('errors') as object)).toContain(path);
+    // One mistake has one message: a second one could contradict it.
+    expect(Object.keys(answer.at('errors') as object)).toEqual([path]);
   });
+
+  it.each(['private', 'expiring'])(
+    'a management permission in a rule of a %s application names no other type',
+    async (type) => {
+      const own = type === 'expiring' ? { conditions: [condition], container: undefined } : {};
+      const answer = await create({ name: 'app', type, rules: [rule({ permissions: ['tenant:read'], ...own })] });
+      expect(answer.at('errors')).toEqual({
+        'rules.0.permissions.0': ['is allowed only as a plain permission, not in a rule'],
+      });
+    },
+  );
 
   it('a name may have 200 characters of any Unicode plane', async () => {
     expect((await create({ name: '🃏'.repeat(200), type: 'private', permissions: ['token:read'] })).status).toBe(201);

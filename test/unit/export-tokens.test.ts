@@ -83,6 +83,25 @@ it('an export contains all that recreates a token in another vault, byte for byt
   expect(two).toEqual(one);
 });
 
+it('an import keeps expressions that fail on the data, without results', async () => {
+  const [from, to] = [await fileVault(0), await fileVault(0)];
+  const failing = { mask: { n: '{{ data.n | plus: 1 }}' }, fingerprint_expression: '{{ data.none }}' };
+  const body = { id: 'failing', type: 'token', data: { n: 'x' }, search_indexes: ['{{ data.none }}', '{{ data.n }}'] };
+  await withVault(from.file, async (vault) => {
+    await callVault(vault, from.apiKey, 'createToken', { body: { id: 'kept', type: 'token', data: 1 } });
+    const without_result = ['mask', 'fingerprint_expression', 'search_indexes.0'];
+    const made = await callVault(vault, from.apiKey, 'createToken', { body: { ...body, ...failing, without_result } });
+    expect([made.status, made.body]).toMatchObject([201, failing]);
+    expect(made.body['data']).toBeUndefined();
+    const wrong = { ...body, id: 'wrong', mask: '{{ data | nope }}', without_result: ['mask'] };
+    expect((await callVault(vault, from.apiKey, 'createToken', { body: wrong })).status).toBe(400);
+  });
+  const lines = await exported(from.file);
+  expect(lines[0]).toContain('"without_result":["fingerprint_expression","mask","search_indexes.0"]');
+  expect(await imported(to.file, to.apiKey, lines)).toEqual({ created: 2, skipped: 0, failed: 0 });
+  expect(await exported(to.file)).toEqual(lines);
+});
+
 it('an export for sharing shows masked forms without data, and leaves an entry in the audit', async () => {
   const { file, apiKey, tenantId } = await fileVault(0);
   await imported(file, apiKey, BODIES);

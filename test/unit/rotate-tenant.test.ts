@@ -104,6 +104,26 @@ describe('rotation', () => {
     await healthy();
   });
 
+  it('keeps expressions that fail on the data, without results', async () => {
+    const { body: made } = await create({ a: 'x' });
+    const id = made['id'];
+    const form = { name: 'form', type: 'public', permissions: ['token:update'] };
+    const { body: application } = await call('createApplication', { body: form }, management);
+    const mask = { a: '{{ data.a | plus: 1 }}', b: "{{ data.a | pad_left: 60000, 'a' | upcase | size }}" };
+    const search_indexes = ['{{ data.none }}', '{{ data.a }}'];
+    const definition = { mask, search_indexes, fingerprint_expression: '{{ data.none }}' };
+    const set = await call('updateToken', { id, body: definition }, application['key']);
+    expect([set.status, set.body]).toMatchObject([200, definition]);
+    await healthy();
+    await rotate({ indexes: true });
+    await healthy();
+    const after = await call('updateToken', { id, body: {} });
+    expect([after.status, after.body]).toMatchObject([200, { ...definition, data: { a: 'x' } }]);
+    expect(await search('data:x')).toEqual([{ a: 'x' }]);
+    await rotate({ indexes: true });
+    await healthy();
+  });
+
   /** Returns a store that fails after `writes` writes, as if the process had been killed. */
   function dyingAfter(writes: number): Store {
     let left = writes;

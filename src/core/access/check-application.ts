@@ -15,7 +15,7 @@ export interface ApplicationDefinition {
 export function checkApplication(application: ApplicationDefinition): void {
   refuse([
     ...checkPermissions(application.type, application.permissions, 'permissions'),
-    ...application.rules.flatMap((rule, index) => checkRule(application.type, rule, `rules.${index}`)),
+    ...checkRules(application),
     ...findTypeless(application),
     ...checkWhole(application),
   ]);
@@ -38,11 +38,8 @@ function findTypeless({ permissions, rules }: Omit<ApplicationDefinition, 'type'
   return [['permissions', ['must not be empty when rules are empty too']]];
 }
 
-function checkWhole({ type, rules, can_create_expiring_applications }: ApplicationDefinition): Finding[] {
+function checkWhole({ type, can_create_expiring_applications }: ApplicationDefinition): Finding[] {
   const findings: Finding[] = [];
-  if (type === 'management' && rules.length > 0) {
-    findings.push(['rules', ['must be empty, because a management application has only plain permissions']]);
-  }
   if (type !== 'private' && can_create_expiring_applications !== undefined) {
     findings.push(['can_create_expiring_applications', ['is allowed only for private applications']]);
   }
@@ -52,11 +49,23 @@ function checkWhole({ type, rules, can_create_expiring_applications }: Applicati
 function checkPermissions(type: ApplicationType, permissions: readonly Permission[], path: string): Finding[] {
   return permissions.flatMap((permission, index): Finding[] => {
     const types: readonly ApplicationType[] = PERMISSIONS[permission].types;
-    if (types.includes(type)) return [];
-    return [
-      [`${path}.${index}`, [`is not allowed for ${type} applications, only for ${types.join(' and ')} applications`]],
-    ];
+    return types.includes(type) ? [] : [[`${path}.${index}`, [wrongPermission(type, types, path)]]];
   });
+}
+
+function wrongPermission(type: ApplicationType, types: readonly ApplicationType[], path: string): string {
+  // No application may have such a permission in a rule, so do not name the type that may have it plainly.
+  const isPlainOnly = types.every((each) => each === 'management');
+  if (isPlainOnly && path !== 'permissions') return 'is allowed only as a plain permission, not in a rule';
+  return `is not allowed for ${type} applications, only for ${types.join(' and ')} applications`;
+}
+
+function checkRules({ type, rules }: ApplicationDefinition): Finding[] {
+  // A finding about a member of a rule would contradict this one.
+  if (type === 'management' && rules.length > 0) {
+    return [['rules', ['must be empty, because a management application has only plain permissions']]];
+  }
+  return rules.flatMap((rule, index) => checkRule(type, rule, `rules.${index}`));
 }
 
 function checkRule(type: ApplicationType, rule: AccessRule, path: string): Finding[] {
