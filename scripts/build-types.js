@@ -38,13 +38,13 @@ function namedType([name, node]) {
 }
 
 /** Returns the declaration of an operation's method. A `body` of arbitrary JSON has the type `unknown`. */
-function methodOf([id, { method, path, permission, summary, ...row }]) {
+function methodOf([id, { method, path, permission, summary, note, ...row }]) {
   const parts = ['params', 'query', 'body'].filter((part) => row[part]);
   const properties = Object.fromEntries(parts.map((part) => [part, printSchema(row[part])]));
   const required = parts.filter((part) => part !== 'query' || row.query.required);
   const request = typeOf({ type: 'object', properties, required }, 'unknown', '  ');
   const parameter = `request${required.length > 0 ? '' : '?'}: ${parts.length > 0 ? `${request} & ` : ''}CallOptions`;
-  const about = `${summary}: \`${method} ${path}\`${permission ? `, permission \`${permission}\`` : ''}.`;
+  const about = `${summary}: \`${method} ${path}\`${permission ? `, permission \`${permission}\`` : ''}.${note ? ` ${note}` : ''}`;
   const shown = row.result ? typeOf(printSchema(row.result), 'Json', '  ') : 'undefined';
   const result = row.cli.columns.includes('key') ? 'ApplicationWithKey' : shown;
   return `${docs('  ', about)}  readonly ${id}: (${parameter}) => Promise<${result}>;\n`;

@@ -27,6 +27,8 @@ export interface Operation {
   readonly result?: Schema;
   readonly status: 200 | 201 | 204;
   readonly summary: string;
+  /** Facts that its callers must know, in sentences, as the first lines of its documentation. */
+  readonly note?: string;
   readonly audit: AuditFacts;
   /** The problems with status 409 that the operation returns. */
   readonly conflicts: readonly ProblemCode[];

@@ -24,7 +24,8 @@ export const PERMISSIONS = {
   'token:search': { types: ['private'], allows: 'Search tokens' },
   'token:update': {
     types: ['private', 'public'],
-    allows: 'Update tokens; as a plain permission, also set the mask of any token',
+    allows:
+      'Update tokens and read their metadata, masks and expressions; as a plain permission, set any mask, which unmasks data with plain token:read; under a rule that masks, set no expressions',
   },
   'token:delete': { types: ['private'], allows: 'Delete tokens' },
   'token:use': {

@@ -200,6 +200,7 @@ export function operationReference(): string {
     if (documented === undefined) throw new Error(`${id} is not in the document`);
     const parts = [
       `### ${row.summary}\n`,
+      row.note === undefined ? '' : `${row.note}\n`,
       headText(row),
       parameterTable(documented),
       bodyText(documented, row),

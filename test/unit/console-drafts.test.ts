@@ -40,7 +40,7 @@ describe('a warning', () => {
       'a blind update',
       [at(1, '/pci/', 'mask', 'token:update')],
       [],
-      ['Grants token:update without token:read: the application changes tokens that it cannot see.'],
+      ['Grants token:update without token:read: the application changes tokens whose data it cannot see.'],
     ],
     ['an update of what is read plainly', [at(1, '/pci/', 'mask', 'token:update')], ['token:read'], []],
     [

@@ -102,6 +102,7 @@ function attribute(flagName: string): string {
 
 function afterHelp(row: Operation): string {
   const facts = [
+    ...(row.note === undefined ? [] : [row.note]),
     row.permission === undefined ? 'Needs any valid API key.' : `Needs the permission ${row.permission}.`,
     `In the API: ${row.method} ${row.path}.`,
     ...(row.cli.asks === undefined ? [] : ['Without members, the command asks for them on a terminal.']),

@@ -25,7 +25,7 @@ export function ruleWarnings(
       ? ['Reveals every token.']
       : []),
     ...(mayRead && isBlind
-      ? ['Grants token:update without token:read: the application changes tokens that it cannot see.']
+      ? ['Grants token:update without token:read: the application changes tokens whose data it cannot see.']
       : []),
   ];
 }
