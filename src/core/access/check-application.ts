@@ -49,7 +49,8 @@ function checkWhole({ type, can_create_expiring_applications }: ApplicationDefin
 function checkPermissions(type: ApplicationType, permissions: readonly Permission[], path: string): Finding[] {
   return permissions.flatMap((permission, index): Finding[] => {
     const types: readonly ApplicationType[] = PERMISSIONS[permission].types;
-    return types.includes(type) ? [] : [[`${path}.${index}`, [wrongPermission(type, types, path)]]];
+    if (types.includes(type)) return [];
+    return [[`${path}.${index}`, [wrongPermission(type, types, path)]]];
   });
 }
 
