@@ -17,6 +17,10 @@ type Created = paths['/tokens']['post']['responses'][201]['content']['applicatio
 type Listing = NonNullable<operations['listTokens']['parameters']['query']>;
 export const token: Created = { id: 'a', type: 'token', tenant_id: 'b', containers: ['/'] };
 export const same: components['schemas']['Token'] = token;
+type Updated = paths['/tokens/{id}']['patch']['responses'][200]['content']['application/json'];
+// A caller without token:read gets neither data nor fingerprint.
+export const unread: Updated = { ...token, mask: { n: 'x' }, metadata: { a: 'b' }, fingerprint_expression: '{{ data }}' };
+export const nothing: undefined extends Updated['data'] ? true : false = true;
 export const trace: operations['getToken']['parameters']['header'] = { 'SVC-TRACE-ID': 'any value' };
 `;
 
