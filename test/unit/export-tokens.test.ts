@@ -93,7 +93,7 @@ it('an import keeps expressions that fail on the data, without results', async (
     const made = await callVault(vault, from.apiKey, 'createToken', { body: { ...body, ...failing, without_result } });
     expect([made.status, made.body]).toMatchObject([201, failing]);
     expect(made.body['data']).toBeUndefined();
-    const wrong = { ...body, id: 'wrong', mask: '{{ data | nope }}', without_result: ['mask'] };
+    const wrong = { type: 'token', data: 1, mask: '{{ data | nope }}', without_result: ['mask'] };
     expect((await callVault(vault, from.apiKey, 'createToken', { body: wrong })).status).toBe(400);
   });
   const lines = await exported(from.file);
