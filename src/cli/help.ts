@@ -72,7 +72,7 @@ export function overviewFooter(): string {
   return `
 To serve a temporary vault: vault serve --dev
 
-More: vault help COMMAND, and vault help options, environment, exit-codes or filters.`;
+More: vault help COMMAND, options, environment, exit-codes or filters.`;
 }
 
 /** The hidden command that prints a topic. */

@@ -66,7 +66,7 @@ export const TOKEN_OPERATIONS = {
         'vault tokens create --type card --data @card.json --field id',
         'vault tokens create --type token --text - --metadata customer=42 < pin.txt',
         `vault tokens create --type token --text - --mask '{{ data | reveal_last: 2 }}'`,
-        `vault tokens create --type card_number --text - --id '{{ data | alias_card: false, true }}'`,
+        `vault tokens create --type card_number --text - --id '{{ data | alias_card }}'`,
         `vault tokens create --type bank --data @bank.json --expires-at 12/31/2030`,
         'vault tokens create --body @token.json',
       ],

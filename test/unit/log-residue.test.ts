@@ -65,7 +65,8 @@ describe('the log of an idle file', () => {
     const left = join(await temporaryFolder(), 'vault.db');
     for (const end of ['', '-wal']) copyFileSync(file + end, left + end);
     const store = await openStore(left);
-    expect(foundIn(left, full)).toContain('-wal');
+    // The opening may have moved the log into the file.
+    expect(foundIn(left, full)).not.toEqual([]);
     await remove(store, id, 'gone');
     expect(foundIn(left, full)).toEqual([]);
     await addToken(store, id, { id: 'last' });
