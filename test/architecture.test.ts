@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { BUNDLE, bundleProduct } from '../scripts/build-bundle.js';
 import { ROOT } from '../scripts/build-output.js';
 import { packageName } from './architecture/imports.ts';
+import { noKeptRejections } from './architecture/kept-rejections.ts';
 import {
   filesAreNamedForWhatTheyHold,
   filesAreShort,
@@ -221,6 +222,32 @@ const CASES: readonly Case[] = [
       ['src/cli/a.ts', "import { lstatSync, type Stats } from 'node:fs';"],
       ['src/cli/whole-file.ts', "import { open } from 'node:fs/promises';"],
       ['test/unit/a.test.ts', "import { writeFileSync } from 'node:fs';"],
+    ],
+  },
+  {
+    says: 'a failed load is not kept',
+    rule: noKeptRejections,
+    broken: [
+      ['src/http/a.ts', 'let page: Promise<string> | undefined;\npage ??= load();'],
+      ['src/http/a.ts', "let page: Promise<string> | undefined;\npage ??= import('./a.ts').then(({ a }) => a());"],
+      ['src/http/a.ts', 'let console = isConsole ? load() : undefined;\nconsole ??= load();'],
+      [
+        'src/http/a.ts',
+        'class A {\n  #log: Promise<number> | undefined;\n  f() {\n    this.#log ??= this.#load();\n  }\n}',
+      ],
+      ['src/http/a.ts', 'let made: Promise<number> | undefined;\nmade ??= isNew ? make() : undefined;'],
+    ],
+    kept: [
+      ['src/http/a.ts', 'let page: string | undefined;\npage ??= load();'],
+      ['src/http/a.ts', 'let page: string | undefined;\npage ??= await load();'],
+      ['src/http/a.ts', 'class A {\n  #log: bigint | undefined;\n  f() {\n    this.#log ??= this.#look();\n  }\n}'],
+      [
+        'src/http/a.ts',
+        'let page: Promise<string> | undefined;\npage ??= load().finally(() => {\n  page = undefined;\n});',
+      ],
+      ['src/http/a.ts', 'let closing: Promise<void> | undefined;\nclosing ??= close();'],
+      ['src/http/a.ts', 'let page: Promise<void> | undefined;\npage ??= load().then(show, () => undefined);'],
+      ['test/unit/a.test.ts', 'let page: Promise<string> | undefined;\npage ??= load();'],
     ],
   },
   {

@@ -1,5 +1,6 @@
 import type { Pool } from 'undici';
 import { Fault } from '../core/fault.ts';
+import { loadedOnce } from '../core/loaded-once.ts';
 
 /** Disables undici's timeouts: one timer for each request covers connecting, sending and reading. */
 const NO_TIMEOUTS = { connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 };
@@ -55,9 +56,7 @@ export function httpTransport(url: string, timeoutMs: number, ca?: string): Http
   const { secure, connection, base, hostHeader } = parseAddress(url);
   const origin = `${secure ? 'https' : 'http'}://${hostHeader}`;
   const { socketPath } = connection;
-  let opening: Promise<Pool> | undefined;
-
-  async function open(): Promise<Pool> {
+  const open = loadedOnce(async (): Promise<Pool> => {
     // undici has only a default export in the CommonJS bundle.
     const { default: undici } = await import('undici');
     return new undici.Pool(origin, {
@@ -66,12 +65,11 @@ export function httpTransport(url: string, timeoutMs: number, ca?: string): Http
       ...(socketPath && { socketPath }),
       ...(ca !== undefined && { connect: { ca } }),
     });
-  }
+  });
 
   return {
     async send({ method, path, headers, bodyText = null }) {
-      opening ??= open();
-      const pool = await opening;
+      const pool = await open();
       const late = new AbortController();
       const timer = setTimeout(() => late.abort(new Error('timeout')), timeoutMs);
       try {
@@ -88,7 +86,7 @@ export function httpTransport(url: string, timeoutMs: number, ca?: string): Http
       }
     },
     async close() {
-      await (await opening)?.destroy();
+      await open.loaded?.destroy();
     },
   };
 }

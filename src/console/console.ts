@@ -1,6 +1,7 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Client, Reply } from '../contract/call.ts';
 import { DEV_PATHS } from '../contract/dev-paths.ts';
+import { loadedOnce } from '../core/loaded-once.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { createByteBudget } from '../http/byte-budget.ts';
@@ -16,7 +17,7 @@ import {
 import { createFailureLimit, FAILURES_A_SECOND } from '../http/failure-limit.ts';
 import { readBody } from '../http/read-body.ts';
 import { failureReply } from '../http/request-log.ts';
-import { type Assets, loadAssets } from './assets.ts';
+import { loadAssets } from './assets.ts';
 import { CONSOLE_FIELDS } from './console-headers.ts';
 import { foreignOrigin } from './guard.ts';
 import type { HolderCommands } from './holder-requests.ts';
@@ -69,8 +70,8 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
   const { traceIdOf } = context;
   const sendToDev = console.sendToDev ?? context.sendToDev;
   const scheme = secure ? 'https' : 'http';
-  let assets: Promise<Assets> | undefined = loadAssets();
-  assets.catch(() => undefined); // The first request for an asset reports the error.
+  const assets = loadedOnce(loadAssets);
+  assets().catch(() => undefined); // A request for an asset loads them again.
   const countFailure = createFailureLimit(FAILURES_A_SECOND);
   const budget = createByteBudget(MAX_BODY * 256);
   const sessions = createSessions({
@@ -188,13 +189,9 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
   }
 
   function showAsset(request: IncomingMessage, response: ServerResponse, name: string): void {
-    assets ??= loadAssets();
-    assets.then(
+    assets().then(
       (show) => show(request, response, name) || refuse(request, response, new Problem('route_not_found')),
-      (error: unknown) => {
-        assets = undefined; // A build may replace the files at this moment.
-        answer(response, failureReply(error, traceIdOf(request)));
-      },
+      (error: unknown) => answer(response, failureReply(error, traceIdOf(request))),
     );
   }
 

@@ -114,11 +114,11 @@ export function createDispatch(world: World) {
     }
     if (result === undefined || (result.status >= 500 && written === undefined)) return undefined;
     const problem = result instanceof Problem ? result : undefined;
-    written ??= problem ? trail.refuse(problem) : trail.finish();
+    const recorded = written ?? (problem ? trail.refuse(problem) : trail.finish());
     const answered = result instanceof Problem ? problemReply(result, trace.traceId) : result;
-    return written === undefined
+    return recorded === undefined
       ? answered
-      : written.then(
+      : recorded.then(
           () => answered,
           (error) => (mayBeStale(error) ? dispatch(call) : failed(error, trace)),
         );

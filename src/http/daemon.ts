@@ -4,6 +4,7 @@ import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Client, Reply } from '../contract/call.ts';
 import type { ProblemCode } from '../contract/problems.ts';
+import { loadedOnce } from '../core/loaded-once.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { createByteBudget } from './byte-budget.ts';
@@ -136,13 +137,11 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
       ...context,
     });
 
-  const loadConsole = () => options.console?.({ ...context, options, sendToDev: dev?.ask });
-  let console = options.isConsoleOnly ? loadConsole() : undefined;
-  console?.catch(() => undefined); // The first request reports the error.
+  const loadConsole = loadedOnce(async () => options.console?.({ ...context, options, sendToDev: dev?.ask }));
+  if (options.isConsoleOnly) loadConsole().catch(() => undefined); // A request loads it again.
   function showConsole(request: IncomingMessage, response: ServerResponse, refused: ProblemCode | undefined): void {
-    console ??= loadConsole();
-    console?.then(
-      (handle) => handle(request, response, refused),
+    loadConsole().then(
+      (handle) => handle?.(request, response, refused),
       (error: unknown) => answer(response, failureReply(error, traceOf(request))),
     );
   }

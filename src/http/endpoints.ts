@@ -3,6 +3,7 @@ import type { Client, Reply, SentBody } from '../contract/call.ts';
 import type { DevRequest } from '../contract/dev-paths.ts';
 import type { OperationId } from '../contract/operations.ts';
 import type { ProblemCode } from '../contract/problems.ts';
+import { loadedOnce } from '../core/loaded-once.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { createByteBudget } from './byte-budget.ts';
@@ -237,17 +238,14 @@ function createOwnAnswers(options: EndpointContext['options']): Readonly<Record<
     ready: OWN_PATHS.readyz,
   });
   const livez = JSON.stringify({ status: 'live', version });
-  let document: Promise<string> | undefined;
 
   return {
     root: async () => root,
     // Built on first use: most daemons never need it.
-    openapi: () => {
-      document ??= import('../contract/openapi/openapi.ts').then(({ openApiText }) =>
-        openApiText({ version, headerPrefix }),
-      );
-      return document;
-    },
+    openapi: loadedOnce(async () => {
+      const { openApiText } = await import('../contract/openapi/openapi.ts');
+      return openApiText({ version, headerPrefix });
+    }),
     livez: async () => livez,
     readyz: async () => {
       await ready();

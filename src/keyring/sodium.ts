@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type sodium from 'libsodium-wrappers';
 import type sumo from 'libsodium-wrappers-sumo';
+import { loadedOnce } from '../core/loaded-once.ts';
 
 /** The functions of libsodium that the keyring uses. Synchronous once loaded. */
 export type Sodium = typeof sodium;
@@ -8,13 +9,8 @@ export type Sodium = typeof sodium;
 /** The larger libsodium, for passphrases, sealed exports and their keys. */
 export type LargeSodium = typeof sumo;
 
-let loading: Promise<Sodium> | undefined;
-
 /** Loads libsodium at the first call of the process. Later calls resolve to the same library. */
-export function loadSodium(): Promise<Sodium> {
-  loading ??= load<Sodium>('libsodium-wrappers');
-  return loading;
-}
+export const loadSodium = loadedOnce(() => load<Sodium>('libsodium-wrappers'));
 
 /** Returns the version of libsodium in use, such as `1.0.20`. */
 export async function sodiumVersion(): Promise<string> {

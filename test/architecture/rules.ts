@@ -24,6 +24,7 @@ const PORTS = [
   'src/core/problem.ts',
   'src/core/fault.ts',
   'src/core/free-bytes.ts',
+  'src/core/loaded-once.ts',
   'src/core/open-to-others.ts',
   'src/core/running-time.ts',
   'src/core/audit/audit-link.ts',
@@ -106,7 +107,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'console',
     folder: 'src/console/',
-    may: ['src/contract/', 'src/core/fault.ts', 'src/core/problem.ts', 'src/core/problem-reply.ts', 'src/http/'],
+    may: [...PORTS, 'src/core/problem-reply.ts', 'src/http/'],
   },
   {
     name: 'cli',

@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProblem } from '../../../client/decode-problem.ts';
 import type { Call, Client, Reply } from '../../../contract/call.ts';
 import { PROBLEMS } from '../../../contract/problems.ts';
+import { loadedOnce } from '../../../core/loaded-once.ts';
 import { type MemberErrors, memberLines } from '../../../core/problem.ts';
 import { factsOf, type ImportRow, isSameToken, isWholeRequest } from './import-row.ts';
 import { TransferRefused } from './transfer-refused.ts';
@@ -59,15 +60,14 @@ export function rowSender(client: Client, apiKey: string) {
     return reply.status === 415 ? undefined : reply;
   }
 
-  let update: Promise<Reply | undefined> | undefined;
+  const refusalOfUpdate = loadedOnce(() => refusalOf(calls.takeMaskAway('mask')));
 
   /** Sends one row and resolves to its outcome. Rejects with `TransferRefused` and with the errors of the client. */
   async function send({ line, body, hasDerivedId }: ImportRow): Promise<RowAnswer> {
     const { id, withoutMask } = factsOf(body);
     if (withoutMask) {
       // Check this before the create: without the permission, the new token would keep the mask of its type.
-      update ??= refusalOf(calls.takeMaskAway('mask'));
-      const refusal = await update;
+      const refusal = await refusalOfUpdate();
       if (refusal !== undefined) return rowError(line, refusal);
     }
     const reply = await untilFree(client, calls.create(body));
