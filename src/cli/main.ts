@@ -5,6 +5,8 @@ import { createProgram, withoutHelpWord } from './program.ts';
 import { reportFailure } from './report-failure.ts';
 import { VERSION } from './version.ts';
 
+const ignore = () => undefined;
+
 /**
  * Runs one command line and resolves to its exit code. Prints results on stdout and everything else on stderr. Imports
  * only what every command needs, but all of it: each further file of code takes a hundredth of Node's start-up time.
@@ -15,8 +17,8 @@ export async function main(argv: readonly string[], { ownsOutput = false } = {})
     process.on('uncaughtException', exitUnexpected);
     endAtSignals();
   }
-  // Ignore SIGUSR1, which would open Node's inspector.
-  if (process.platform !== 'win32') process.on('SIGUSR1', () => undefined);
+  // SIGUSR1 would open Node's inspector. A test may run many command lines in one process.
+  if (process.platform !== 'win32' && !process.listeners('SIGUSR1').includes(ignore)) process.on('SIGUSR1', ignore);
   const exitCode = await runCommandLine(argv);
   if (ownsOutput) endAtOnce(exitCode);
   return exitCode;
