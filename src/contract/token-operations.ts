@@ -286,7 +286,7 @@ export const TOKEN_OPERATIONS = {
     result: TOKEN,
     status: 200,
     summary: 'Update a token with a merge patch',
-    note: 'The permission token:update also reads: the reply contains the metadata, the mask, the search indexes and the fingerprint expression. A reply to a caller without token:read on the token leaves out data and fingerprint, and while deduplication is in force also those members. With plain token:read, plain token:update can unmask data by setting a mask. Under a rule that masks or redacts, the application may not set expressions.',
+    note: 'The permission token:update also reads: the reply contains the metadata, the mask, the search indexes and the fingerprint expression. For a caller without token:read on the token, the reply omits data and fingerprint; while deduplication is in force, it omits all these members. With plain token:read, plain token:update can unmask data by setting a mask. Under a rule that masks or redacts, the application may not set expressions.',
     audit: { code: 'tu', effect: ['token', 'upsert'] },
     conflicts: ['write_conflict'],
     cli: {

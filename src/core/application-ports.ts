@@ -12,7 +12,7 @@ export interface ApplicationFilter {
   readonly latest?: Instant | undefined;
 }
 
-/** What must hold of the creator of an expiring application in the commit that inserts it (decisions §6). */
+/** The conditions on the creator of an expiring application, which hold in the commit that inserts it (decisions §6). */
 export interface Minting {
   /** The hash of the API key that the creator called with. */
   readonly key_hash: Uint8Array;

@@ -23,7 +23,7 @@ export interface CheckReport {
   readonly findings: readonly Finding[];
 }
 
-/** What the check of a vault reads, and what it calls. */
+/** The inputs and the callbacks of the check of a vault. */
 interface CheckScope extends Pick<LedgerParts, 'tokens' | 'rest' | 'archives'> {
   /** The time by the clock that dates new audit entries. Default: the machine's. */
   readonly now?: Instant;

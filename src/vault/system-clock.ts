@@ -39,7 +39,7 @@ export interface ClockStart {
 export interface Doubt {
   /** True after a jump in the running process, false after a start far from the clock note. */
   readonly isJump: boolean;
-  /** What the wall clock shows at the end of the doubt. */
+  /** The time on the wall clock at the end of the doubt. */
   readonly ends_at: Instant;
 }
 

@@ -226,7 +226,7 @@ describe('a token', () => {
     await page.keyboard.press('Control+Enter');
     await expect
       .poll(() => errorsOf(page, 'mask'))
-      .toEqual(['unknown filter; did you mean reveal_last? at character 11']);
+      .toEqual(['unknown filter at character 11; did you mean reveal_last?']);
     await page.context().close();
   });
 

@@ -326,16 +326,16 @@ describe('a content type', () => {
   });
 
   test.each([
-    ['text/plain', 'The operation takes a body of content type application/json, not text/plain.'],
-    [`${merge}; charset=utf-8`, `The operation takes a body of content type application/json, not ${merge}.`],
-    [null, 'The operation takes a body of content type application/json; the request names none.'],
+    ['text/plain', 'The operation accepts the content type application/json, not text/plain.'],
+    [`${merge}; charset=utf-8`, `The operation accepts the content type application/json, not ${merge}.`],
+    [null, 'The operation accepts the content type application/json; the request names none.'],
     ['application/json; charset=latin1', 'The charset latin1 is not supported; send the body in utf-8.'],
     [
       'application/json; charset=utf-8; charset="utf-16"',
       'The charset utf-16 is not supported; send the body in utf-8.',
     ],
     ['application/json; charset=', 'The charset of the request is not supported; send the body in utf-8.'],
-    ['text/\u00e4', 'The operation takes a body of content type application/json, not the one of the request.'],
+    ['text/\u00e4', 'The operation accepts the content type application/json, not the one of the request.'],
   ])('that is %j is named by the 415', async (type, detail) => {
     const response = await send('POST /tokens', { type, body: '{"type":"token","data":1}' });
     expect([response.status, json(response).detail]).toEqual([415, detail]);

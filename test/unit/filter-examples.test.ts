@@ -27,7 +27,7 @@ describe('the documented filters', () => {
 test('vault help filters fits 100 columns and names each filter with its arguments', () => {
   const lines = filterHelp().split('\n');
   expect(Math.max(...lines.map(({ length }) => length))).toBeLessThanOrEqual(100);
-  expect(lines).toContain('  reveal_last: length, mask_char=X');
+  expect(lines).toContain("  reveal_last: length, mask_char='X'");
   expect(lines).toContain('      "123-45-6789" | reveal_last: 4 → "XXX-XX-6789"');
   expect(lines.filter((line) => /^ {2}\w/.test(line))).toHaveLength(Object.keys(FILTERS).length);
 });

@@ -39,10 +39,10 @@ export interface Filter {
   run(input: Json, args: Arguments, tools: FilterTools): Json;
 }
 
-/** Returns a filter with its parameters and their defaults, such as `reveal_last: length, mask_char=X`. */
+/** Returns a filter with its parameters and their defaults, such as `reveal_last: length, mask_char='X'`. */
 export function signatureOf(name: string, { parameters }: Filter): string {
   const named = Object.entries(parameters).map(([parameter, { fallback }]) =>
-    fallback === undefined ? parameter : `${parameter}=${fallback}`,
+    fallback === undefined ? parameter : `${parameter}=${typeof fallback === 'string' ? `'${fallback}'` : fallback}`,
   );
   return named.length === 0 ? name : `${name}: ${named.join(', ')}`;
 }

@@ -22,7 +22,7 @@ export function parseBody(row: Operation, sent: SentBody, limits: Limits, mediaT
     throw new Problem('body_too_large', { detail: `The body is larger than the limit of ${limits.body} bytes.` });
   }
   if (!row.body) {
-    if (sent.bodyFault === undefined && isNothing(text, mediaType)) return undefined;
+    if (sent.bodyFault === undefined && isEmptyBody(text, mediaType)) return undefined;
     throw new Problem('malformed_json', { detail: 'The operation takes no body.' });
   }
   if (sent.bodyFault === 'not_utf8') throw new Problem('malformed_json', { detail: 'The body is not valid UTF-8.' });
@@ -38,10 +38,10 @@ export function parseBody(row: Operation, sent: SentBody, limits: Limits, mediaT
 }
 
 /**
- * Returns whether a body says nothing: blanks, `null`, an object without members, or a form without parts, which
+ * Returns whether a body is empty: blanks, `null`, an object without members, or a form without parts, which
  * consists of its last boundary (RFC 2046 §5.1.1).
  */
-function isNothing(text: string, mediaType = ''): boolean {
+function isEmptyBody(text: string, mediaType = ''): boolean {
   const trimmed = text.trim();
   if (trimmed === '' || trimmed === 'null' || /^\{[ \t\r\n]*\}$/.test(trimmed)) return true;
   const [, boundary] = /^multipart\/form-data *;.*boundary="?([^";]+)"?/i.exec(mediaType) ?? [];
@@ -53,7 +53,7 @@ const CHARSETS: readonly string[] = ['utf-8', 'utf8', 'us-ascii'];
 
 /**
  * Performs step 3 of the request path: returns the problem with the content coding or the content type of a body (§4.1,
- * decisions §1), else undefined. The problem names what came.
+ * decisions §1), else undefined. The problem names the rejected value.
  */
 export function checkMediaType(row: Operation, { mediaType, contentCoding }: MediaType): Problem | undefined {
   const wanted = row.mediaType ?? 'application/json';
@@ -61,12 +61,12 @@ export function checkMediaType(row: Operation, { mediaType, contentCoding }: Med
     return unsupported(`The content coding ${named(contentCoding)} is not supported; send the body without one.`);
   }
   if (mediaType === undefined || mediaType.trim() === '') {
-    return unsupported(`The operation takes a body of content type ${wanted}; the request names none.`);
+    return unsupported(`The operation accepts the content type ${wanted}; the request names none.`);
   }
   const [essence = '', ...parameters] = mediaType.split(';').map((part) => part.trim().toLowerCase());
   if (essence !== wanted) {
     return unsupported(
-      `The operation takes a body of content type ${wanted}, not ${named(essence, 'the one of the request')}.`,
+      `The operation accepts the content type ${wanted}, not ${named(essence, 'the one of the request')}.`,
     );
   }
   const charsets = parameters.flatMap((each) => /^charset="?([^"]*)"?$/.exec(each)?.[1] ?? []);

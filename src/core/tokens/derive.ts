@@ -165,6 +165,7 @@ export function naming<T>(member: string, evaluate: () => T): T {
   } catch (error) {
     if (!(error instanceof ExpressionError)) throw error;
     const path = error.path === '' ? member : `${member}.${error.path}`;
-    throw invalid(path, `${error.reason} at character ${error.position + 1}`);
+    // The position belongs to the fault, before a hint such as `; did you mean …?`.
+    throw invalid(path, error.reason.replace(/(?=;|$)/, ` at character ${error.position + 1}`));
   }
 }

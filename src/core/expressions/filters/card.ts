@@ -35,7 +35,7 @@ function expiryOf({ expiration_month: month, expiration_year: year }: JsonObject
   if (month == null || year == null) return null;
   const [mm, yy] = [twoDigits(month, 1, 12), twoDigits(year, 0, 9999)];
   if (mm !== undefined && yy !== undefined) return `${mm}/${yy}`;
-  throw new FilterFailure('needs a card whose expiration_month is 1 to 12 and whose expiration_year is a year');
+  throw new FilterFailure('needs a card with an expiration_month from 1 to 12 and a year as its expiration_year');
 }
 
 /** The filters for card numbers and cards. */
