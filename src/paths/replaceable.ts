@@ -5,7 +5,7 @@ import { assertOwnName } from './own-name.ts';
 const NO_FOLLOW = (constants.O_NOFOLLOW as number | undefined) ?? 0;
 const NO_WAIT = (constants.O_NONBLOCK as number | undefined) ?? 0;
 
-/** The most bytes that are read of a file that the product wrote: a ready file, an anchor, a journal. */
+/** The maximum bytes to read of a file that the product wrote: a ready file, an anchor, a journal. */
 const MAX_BYTES = 1024 * 1024;
 
 const KINDS = [

@@ -18,7 +18,7 @@ const MAX_RECURSION = MAX_DEPTH + 1;
 /** The steps of parsing a path: for each path, and for each character of it. */
 const PARSING = { path: 32, character: 4 } as const;
 
-/** The least steps of one read. For most reads the library creates a node with the whole path. */
+/** The minimum steps of one read. For most reads the library creates a node with the whole path. */
 const READING = 8;
 
 /** The steps of each name in a list of members. The proxy makes a name slower than a read. */

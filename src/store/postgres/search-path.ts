@@ -20,7 +20,7 @@ export const PATH_COLUMNS = `pg_catalog.current_setting('search_path'), pg_catal
  */
 const SAME_PATH = /^\s*("?)pg_catalog\1\s*,\s*("?)pg_temp\2\s*$/;
 
-/** Throws the fault `store_refused`, whose hint is the command, for any other path than that of the vault. */
+/** Throws the fault `store_refused` for any other path than that of the vault. Its hint is the command. */
 export function requireSearchPath([path, command]: readonly unknown[], shown: string): void {
   if (typeof path === 'string' && SAME_PATH.test(path)) return;
   throw new Fault('store_refused', `${shown} has another search_path, so functions of other roles could run`, {

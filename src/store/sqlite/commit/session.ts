@@ -336,7 +336,7 @@ export class Session {
   }
 }
 
-/** Somebody changed the tables, indexes or triggers of the open file. The session stays unusable until a restart. */
+/** The tables, indexes or triggers of the open file were changed. The session stays unusable until a restart. */
 class AlteredSchema extends Error {
   readonly code = 'SCHEMA_ALTERED';
 }
