@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { type FileHandle, lstat, open, rm } from 'node:fs/promises';
 import { Fault } from '../core/fault.ts';
+import { atExit } from '../paths/at-exit.ts';
 import { assertOwnName } from '../paths/own-name.ts';
 import { type Placement, putInPlace } from '../paths/put-in-place.ts';
 import { assertReplaceable } from '../paths/replaceable.ts';
@@ -86,17 +87,9 @@ async function openDraft(flag: string, path: string, placement: Placement) {
   };
   // A PID would not do: processes in containers have equal PIDs, and a killed one may have left its draft.
   const temporary = `${path}.${randomUUID()}.tmp`;
-  const remove = () => {
-    try {
-      rmSync(temporary, { force: true });
-    } catch {
-      // Windows does not remove open files. An error here would replace the exit code.
-    }
-  };
   // A signal may end the process before `open` has resolved.
-  process.on('exit', remove);
   /** Keeps the file when the process exits. */
-  const keep = () => process.off('exit', remove);
+  const keep = atExit(() => rmSync(temporary, { force: true }));
   const handle = await open(temporary, 'wx', 0o600).catch((error: unknown) => {
     keep();
     return fail(error);

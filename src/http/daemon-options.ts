@@ -69,6 +69,8 @@ export interface DevControls {
 }
 
 export interface DaemonOptions {
+  /** Whether the process may end while the daemon listens. */
+  readonly background?: boolean | undefined;
   /** The address or name to listen on. Ignored when `socket` is given. */
   readonly host: string;
   /** The port to listen on; 0 chooses a free port. */

@@ -77,6 +77,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     // Otherwise the workers would pass a connection around, without a pause, until one of them has room.
     Object.assign(server, { dropMaxConnection: true });
   }
+  if (options.background) server.unref().on('connection', (socket: Socket) => socket.unref());
   meter?.watchServer(server);
   const stopServer = createStop(server, timeouts.stop, () => {
     client.endWaits?.();

@@ -4,9 +4,14 @@ import { type CheckedOptions, ownEnvironment, type StartedDaemon } from './start
 const SWEEP_EVERY_MS = 60_000;
 
 /** Starts a daemon in this process, as `vault serve --dev` does, but without output. Resolves when it listens. */
-export async function startInProcess({ headerPrefix, seedFiles, seed }: CheckedOptions): Promise<StartedDaemon> {
+export async function startInProcess({
+  headerPrefix,
+  seedFiles,
+  seed,
+  keepAlive,
+}: CheckedOptions): Promise<StartedDaemon> {
   const options = { file: undefined, settings: {}, seedFiles, seed, env: ownEnvironment() };
-  const { url, keys, ids, vault, stop } = await startDevDaemon(headerPrefix, options);
+  const { url, keys, ids, vault, stop } = await startDevDaemon(headerPrefix, options, !keepAlive);
   const timer = setInterval(() => void vault.sweep().catch(() => undefined), SWEEP_EVERY_MS).unref();
   return {
     url,

@@ -14,6 +14,8 @@ export interface StartOptions {
    * same in every run.
    */
   readonly seed?: number | undefined;
+  /** Whether the process runs until `stop`. By default it ends when it has no other work, and the vault with it. */
+  readonly keepAlive?: boolean | undefined;
 }
 
 /** The checked options, with defaults for missing ones. */
@@ -22,6 +24,7 @@ export interface CheckedOptions {
   readonly headerPrefix: string;
   readonly seedFiles: readonly string[];
   readonly seed: string | undefined;
+  readonly keepAlive: boolean;
 }
 
 /** A running daemon, in this process or another. */
@@ -54,12 +57,13 @@ const OPTIONS = {
     is: (value) => Number.isSafeInteger(value) && Number(value) >= 0 && Number(value) < 1e15,
     expected: 'a whole number from 0',
   },
+  keepAlive: { is: (value) => typeof value === 'boolean', expected: 'true or false' },
 } as const satisfies Record<keyof StartOptions, OptionRow>;
 
 /** Returns the options with defaults for missing ones. Throws a `TypeError` for wrong options. */
 export function wholeOptions(options: StartOptions): CheckedOptions {
   checkOptions('startVault', OPTIONS, options);
-  const { mode = 'in-process', headerPrefix = 'SVC', seedFile = [], seed } = options;
+  const { mode = 'in-process', headerPrefix = 'SVC', seedFile = [], seed, keepAlive = false } = options;
   const seedFiles = typeof seedFile === 'string' ? [seedFile] : seedFile;
-  return { mode, headerPrefix, seedFiles, seed: seed === undefined ? undefined : String(seed) };
+  return { mode, headerPrefix, seedFiles, seed: seed === undefined ? undefined : String(seed), keepAlive };
 }

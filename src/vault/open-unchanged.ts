@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import type { FileStore } from '../core/maintenance-ports.ts';
 import { describeFormat } from '../maintenance/check-file.ts';
+import { atExit } from '../paths/at-exit.ts';
 import type { Layout } from '../store/sqlite/file/schema.ts';
 import type { FileHolderOptions } from './key-holder.ts';
 
@@ -30,10 +31,10 @@ export async function openUnchanged({ file, isOpenHere, makeFolder = newFolder, 
   const { backUpVaultFile } = await import('../store/sqlite/file/back-up-file.ts');
   const folder = makeFolder();
   const remove = () => rmSync(folder, { recursive: true, force: true });
-  process.once('exit', remove);
+  const keep = atExit(remove);
   const close = (store?: FileStore) => async () => {
     await store?.close();
-    process.off('exit', remove);
+    keep();
     remove();
   };
   try {

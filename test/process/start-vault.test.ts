@@ -62,13 +62,14 @@ describe.each(['in-process', 'child'] as const)('startVault, %s', (mode) => {
 describe('startVault', () => {
   it.each([
     [{ seedfile: 'x' }, 'startVault has no option seedfile; did you mean seedFile?'],
-    [{ port: 1 }, 'startVault has no option port; known options: mode, headerPrefix, seedFile, seed'],
+    [{ port: 1 }, 'startVault has no option port; known options: mode, headerPrefix, seedFile, seed, keepAlive'],
     [{ mode: 'thread' }, "startVault: mode must be 'in-process' or 'child'"],
     [{ headerPrefix: 'a b' }, 'startVault: headerPrefix must be letters, digits and dashes, beginning with a letter'],
     [{ seedFile: [] }, 'startVault: seedFile must be a path, or a list of paths'],
     [{ seedFile: 7 }, 'startVault: seedFile must be a path, or a list of paths'],
     [{ seed: -1 }, 'startVault: seed must be a whole number from 0'],
     [{ seed: '7' }, 'startVault: seed must be a whole number from 0'],
+    [{ keepAlive: 1 }, 'startVault: keepAlive must be true or false'],
     ['child', 'startVault expects an object of options'],
   ])('rejects %j', async (options, message) => {
     await expect(startVault(options as StartOptions)).rejects.toThrow(new TypeError(message));

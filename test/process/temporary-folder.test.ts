@@ -40,7 +40,7 @@ function leave(name: string, mark: string = OWN_MARK): string {
 }
 
 it('removes the folders of dead processes, and nothing else', () => {
-  const names = [`dev-${dead}-abcDEF`, `test-${dead}-123456`, `doctor-${dead}-ghiJKL`, `backup-${dead}-mnoPQR`];
+  const names = [`dev-${dead}-abcDEF`, `dev-${dead}-123456`, `doctor-${dead}-ghiJKL`, `backup-${dead}-mnoPQR`];
   const gone = names.map((name) => leave(`token-vault-${name}`));
   const kept = [
     leave(`token-vault-dev-${process.pid}-abcDEF`),
@@ -66,7 +66,7 @@ it('removes the folders of dead processes, and nothing else', () => {
   expect(path.basename(made)).toMatch(new RegExp(`^token-vault-dev-${process.pid}-`));
   expect(readdirSync(made)).toEqual(['machine']);
   expect(readFileSync(path.join(made, 'machine'), 'utf8')).toBe(OWN_MARK);
-  makeTemporaryFolder('test');
+  makeTemporaryFolder('backup');
   expect(existsSync(made)).toBe(true);
 });
 

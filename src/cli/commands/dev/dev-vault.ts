@@ -7,6 +7,7 @@ import type { HolderCommands } from '../../../console/holder-requests.ts';
 import { PERMISSIONS, type Permission } from '../../../contract/permissions.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
+import { atExit } from '../../../paths/at-exit.ts';
 import { assertReplaceable } from '../../../paths/replaceable.ts';
 import { type DevClock, devClock, type MovableClock, movableClock } from '../../../vault/dev-clock.ts';
 import type { VaultSnapshots } from '../../../vault/snapshots.ts';
@@ -56,7 +57,7 @@ interface Reopening {
 export async function temporaryDevVault(settings: VaultSettings): Promise<DevVault> {
   const folder = makeTemporaryFolder('dev');
   const remove = () => removeFolder(folder);
-  process.on('exit', remove);
+  const keep = atExit(remove);
   const key = new Uint8Array(randomBytes(KEY_BYTES));
   const credential = async (): Promise<Credential> => ({ kind: 'key_file', key: new Uint8Array(key) });
   const [file, start] = [path.join(folder, 'vault.db'), path.join(folder, 'start.db')];
@@ -68,7 +69,7 @@ export async function temporaryDevVault(settings: VaultSettings): Promise<DevVau
   const { reopen, vault, during, ...controls } = await controlled(undefined, { file, credential, settings: all });
   const close = async () => {
     await vault.close();
-    process.off('exit', remove);
+    keep();
     remove();
   };
   // Remove the snapshots: the restored vault lacks the history that they refer to.

@@ -21,8 +21,11 @@ type SeededDevVault = DevVault & { readonly ids: JsonObject };
 /** A daemon with its `--dev` vault, on a free port of 127.0.0.1. */
 export type DevDaemon = Awaited<ReturnType<typeof startDevDaemon>>;
 
-/** Opens a `--dev` vault and serves it without a log. Resolves when the daemon listens. */
-export async function startDevDaemon(headerPrefix: string, options: SeededDevVaultOptions) {
+/**
+ * Opens a `--dev` vault and serves it without a log. Resolves when the daemon listens. `background` lets the process end
+ * while it does.
+ */
+export async function startDevDaemon(headerPrefix: string, options: SeededDevVaultOptions, background = false) {
   const dev = await openSeededDevVault(options);
   const { vault, clock, snapshots, reset } = dev;
   try {
@@ -35,6 +38,7 @@ export async function startDevDaemon(headerPrefix: string, options: SeededDevVau
       host: '127.0.0.1',
       port: 0,
       headerPrefix,
+      background,
       limits: DEFAULT_LIMITS,
       ready: () => vault.ready(),
       notices: () => vault.notices(),

@@ -5,7 +5,7 @@ import { Fault } from '../../../core/fault.ts';
 import { errorCode, isFullDisk } from '../../error-code.ts';
 
 /** Matches a folder name such as `token-vault-dev-4242-x1Y2z3`: the purpose, the process number, and a random part. */
-const NAME = /^token-vault-(?:dev|test|backup|doctor)-(\d{1,10})-[A-Za-z0-9]{6}$/;
+const NAME = /^token-vault-(?:dev|backup|doctor)-(\d{1,10})-[A-Za-z0-9]{6}$/;
 
 /** The name of a file in the folder that identifies the machine and the PID namespace of its process. */
 const MARK = 'machine';
@@ -15,7 +15,7 @@ const MARK = 'machine';
  * removes a folder only if its name and mark match, this user owns it, nobody else can write to it, and its process has
  * ended. Throws the fault `usage` when it cannot create a folder.
  */
-export function makeTemporaryFolder(kind: 'dev' | 'test' | 'backup' | 'doctor'): string {
+export function makeTemporaryFolder(kind: 'dev' | 'backup' | 'doctor'): string {
   removeLeftovers();
   const folder = newFolder(`token-vault-${kind}-${process.pid}-`);
   try {

@@ -1,6 +1,7 @@
 import { chmodSync, copyFileSync, createReadStream, existsSync } from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../../../core/fault.ts';
+import { atExit } from '../../../paths/at-exit.ts';
 import type { FileHolderOptions } from '../../../vault/key-holder.ts';
 import { type Credential, keyFileBeside, namedCredential, readCredential } from '../../credential.ts';
 import { type Environment, FLAGS, flag, type GlobalFlags } from '../../global-flags.ts';
@@ -106,11 +107,11 @@ function backUpToOutput(opened: FileHolderOptions): Promise<void> {
 async function inTemporaryFolder<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = makeTemporaryFolder('backup');
   const remove = () => removeFolder(folder);
-  process.on('exit', remove);
+  const keep = atExit(remove);
   try {
     return await work(folder);
   } finally {
-    process.off('exit', remove);
+    keep();
     remove();
   }
 }

@@ -3,6 +3,7 @@ import { parseText } from '../../../client/decode-problem.ts';
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
+import { atExit } from '../../../paths/at-exit.ts';
 import { readReplaceable } from '../../../paths/replaceable.ts';
 import { errorCode } from '../../error-code.ts';
 import { asObject } from '../../output/result-view.ts';
@@ -37,7 +38,7 @@ export interface Ready {
 export async function writeReadyFile(path: string, content: Ready): Promise<void> {
   checkReadyFile(path);
   await writeWholeFile('--ready-file', path, `${stringifyJson({ ...content } as Printable)}\n`, 'replace');
-  process.on('exit', () => {
+  atExit(() => {
     if (readPid(path) === content.pid) rmSync(path, { force: true });
   });
 }
@@ -85,7 +86,8 @@ export async function readReadyFile(path: string): Promise<Ready | undefined> {
   throw foreign(path);
 }
 
-function parseReady(text: string): Ready | undefined {
+/** Returns the contents of a ready file, or undefined for other text. */
+export function parseReady(text: string): Ready | undefined {
   const value = parseText(text) as object | null | undefined;
   const { url, pid, version, ...others }: Readonly<Record<string, unknown>> = { ...value };
   if (!isWord(url) || typeof pid !== 'number' || !isWord(version)) return undefined;

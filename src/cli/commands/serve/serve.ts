@@ -22,6 +22,7 @@ import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
 import type { ConsoleLink } from '../ui/console-link.ts';
 import { createRetention } from './audit-retention.ts';
 import { readCertificate, reloadCertificate } from './certificate.ts';
+import { endWithInput } from './end-with-input.ts';
 import { startFileCheck } from './file-check.ts';
 import { openLogFile } from './log-file.ts';
 import { notify, notifyAtStop } from './notify.ts';
@@ -49,6 +50,7 @@ export function defineServe(command: Command, finish: Finish): void {
     'vault serve --file vault.db --host 0.0.0.0 \\\n    --tls-cert cert.pem --tls-key key.pem',
   ]);
   command.action(async () => {
+    endWithInput(process.env);
     const flags = typedFlags<ServeFlags>(command);
     const options = serveOptions(flags, process.env);
     // Ignore the profile with --dev, because a --dev vault has its own keys.

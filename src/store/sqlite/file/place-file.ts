@@ -4,6 +4,7 @@ import { open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { diskHint } from '../../../contract/faults.ts';
 import { Fault } from '../../../core/fault.ts';
+import { atExit } from '../../../paths/at-exit.ts';
 import { assertOwnName, COMPANIONS } from '../../../paths/own-name.ts';
 import { putInPlace } from '../../../paths/put-in-place.ts';
 import { assertReplaceable } from '../../../paths/replaceable.ts';
@@ -42,14 +43,9 @@ export async function placeFile(
   const building = join(folder, `${name}.new`);
   const parts = ['', ...COMPANIONS].map((suffix) => building + suffix);
   // A signal may end the process at any point, so also remove the parts on exit.
-  const removeAll = () => {
-    try {
-      for (const part of parts) rmSync(part, { force: true });
-    } catch {
-      // Windows does not remove open files. An error here would replace the exit code.
-    }
-  };
-  process.on('exit', removeAll);
+  const keep = atExit(() => {
+    for (const part of parts) rmSync(part, { force: true });
+  });
   try {
     await makeEmpty(building);
     await build(building);
@@ -66,7 +62,7 @@ export async function placeFile(
     throw toFault(target, await withoutLocks(target, error), probe);
   } finally {
     for (const part of parts) await rm(part, { force: true });
-    process.off('exit', removeAll);
+    keep();
   }
 }
 
