@@ -1,6 +1,3 @@
-// Import the process: in a test of jest, the global `process` is a copy that never emits `exit`.
-import process from 'node:process';
-
 const works = new Set<() => void>();
 
 /**
