@@ -130,12 +130,12 @@ describe('integers of 1,000 digits', () => {
   });
 
   test('add up within the steps', async () => {
-    const items = [most, ...Array.from({ length: 20_000 }, () => 0)];
+    const items = [most, ...Array.from({ length: 2_000 }, () => 0)];
     await refusedQuickly(evaluate('{{ data | sum | plus: 1 }}', items), /more than 1000 digits/);
     await refusedQuickly(
       evaluate(
         '{{ data | sort }}',
-        Array.from({ length: 20_000 }, () => most),
+        Array.from({ length: 2_000 }, () => most),
       ),
       /too much work|64 KiB/,
     );
@@ -208,7 +208,7 @@ describe('the limit on work', () => {
   test('ends a mask whose expressions each read all of the data', async () => {
     const mask = (source: string) => Array.from({ length: 1000 }, () => source);
     const text = 'x'.repeat(300 * KIB);
-    const members = Object.fromEntries(Array.from({ length: 20_000 }, (_, at) => [`m${at}`, at]));
+    const members = Object.fromEntries(Array.from({ length: 2_000 }, (_, at) => [`m${at}`, at]));
     for (const [source, data] of [
       ['{{ data.size }}', text],
       ["{{ 'a' | reveal: 0, 0, 'X', data }}", text],
