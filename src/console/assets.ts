@@ -22,8 +22,6 @@ interface Asset {
   readonly compressed: Buffer | undefined;
 }
 
-export type Assets = Awaited<ReturnType<typeof loadAssets>>;
-
 /**
  * Reads the files of the page into memory, because an update of the product may replace them while a daemon runs.
  * Returns a function that serves them; a request cannot name a path on disk.

@@ -1,6 +1,9 @@
 import { Readable } from 'node:stream';
 import { main } from '../../dist/cli/main.js';
 
+// Each command adds listeners, and ends in a process of its own elsewhere.
+process.setMaxListeners(0);
+
 /**
  * Runs command lines in turn in this process: a new Node for each would take ten times as long. A message holds words,
  * folder, environment and perhaps standard input; the reply holds output and exit code.
