@@ -75,11 +75,13 @@ export async function readCredential(
   }
   if (named.keyCommand !== undefined) return readKeyCommand(named.keyCommand);
   const name = file ?? store?.url.shown ?? '';
-  if (!canPrompt()) {
-    const missing = file === undefined ? '' : `: ${keyFileBeside(file)} does not exist`;
-    throw new Fault('credential_missing', `no key for ${name}${missing}`);
-  }
+  if (!canPrompt()) throw file === undefined ? new Fault('credential_missing', `no key for ${name}`) : noKeyFor(file);
   return { kind: 'passphrase', passphrase: await promptSecret(`Passphrase of ${name}`) };
+}
+
+/** Returns the fault for a vault file without a named credential and without its default key file. */
+export function noKeyFor(file: string): Fault {
+  return new Fault('credential_missing', `no key for ${file}: ${keyFileBeside(file)} does not exist`);
 }
 
 /** Resolves to the API key in `--api-key-file`, else `VAULT_API_KEY`, else the key in the file `VAULT_API_KEY_FILE`. */

@@ -1,10 +1,12 @@
 import type { Call, Reply } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../contract/operations.ts';
+import { SENDABLE } from '../contract/patterns.ts';
 import type { ProblemCode } from '../contract/problems.ts';
 import { type MemberErrors, memberLines } from '../core/problem.ts';
 import type { VaultClient } from './api.generated.ts';
 import type { ApplicationWithKey } from './application-with-key.ts';
 import type { CallOptions } from './call-options.ts';
+import { checkRequest, isSignal, pairsOf } from './check-request.ts';
 import { parseText, readProblem } from './decode-problem.ts';
 import { requestPath } from './request-path.ts';
 
@@ -24,10 +26,14 @@ export type Fetch = (
 export interface ClientOptions {
   /** The URL of the daemon, such as `http://127.0.0.1:8484`. A Unix socket needs a `fetch` that supports it. */
   readonly url: string;
+  /** The API key. White space and a byte order mark around it, as in a file, are removed. */
   readonly apiKey: string;
   /** The prefix of the header names. Default: `SVC`. */
   readonly headerPrefix?: string;
-  /** The timeout of one call including its body, in milliseconds. Default: 30,000. */
+  /**
+   * The timeout of one call including its body, in milliseconds. Default: 30,000. `0` and `Infinity` mean none; the
+   * maximum is 2,147,483,647 (24.8 days), which replaces larger values.
+   */
   readonly timeout?: number;
   /** A signal that aborts every call of the client. */
   readonly signal?: AbortSignal;
@@ -81,24 +87,24 @@ Object.defineProperty(VaultError, Symbol.hasInstance, {
 });
 
 const DEFAULT_TIMEOUT_MS = 30_000;
-
-/** The members of a call's argument: the parts of the request, and `CallOptions`. */
-const OPTIONS = ['signal', 'traceId', 'idempotencyKey'] as const;
-const MEMBERS = ['params', 'query', 'body', ...OPTIONS] as const;
+/** The maximum delay of a timer. A longer one would end at once. */
+const MAX_TIMEOUT_MS = 2 ** 31 - 1;
+const SENDABLE_KEY = new RegExp(SENDABLE);
 
 /**
  * Creates a client of the API for programs. The client needs nothing but `fetch` and runs in Node and in browsers.
  * Numbers in results are doubles: `9007199254740993` and `1.10` in `data` lose their text, as with any `JSON.parse`.
- * Keep such values in strings. Throws a `TypeError` for a missing option or for a URL that `fetch` does not support.
+ * Keep such values in strings. Throws a `TypeError` for a missing or invalid option and for a URL that `fetch` does not
+ * support or that has a query or a fragment.
  */
 export function createClient(options: ClientOptions): VaultClient {
-  for (const name of ['url', 'apiKey'] as const) {
-    if (typeof options?.[name] !== 'string') throw new TypeError(`createClient: ${name} must be a string`);
-  }
+  if (typeof options?.url !== 'string') throw new TypeError('createClient: url must be a string');
   const base = options.url.replace(/\/+$/, '');
   if (!/^https?:\/\//i.test(base) && options.fetch === undefined) {
     throw new TypeError('url must begin with http:// or https://; for a Unix socket, pass a fetch that supports it');
   }
+  // A path that is appended to a query or a fragment never reaches the daemon.
+  if (/[?#]/.test(base)) throw new TypeError('url must have no query and no fragment');
   const prefix = options.headerPrefix ?? 'SVC';
 
   return typedClient(options, async (call, signal) => {
@@ -117,10 +123,10 @@ export function createClient(options: ClientOptions): VaultClient {
     };
   });
 
-  function headersOf({ mediaType, traceId, idempotencyKey }: Call): Record<string, string> {
+  function headersOf({ apiKey = '', mediaType, traceId, idempotencyKey }: Call): Record<string, string> {
     return {
       accept: 'application/json, application/problem+json',
-      [`${prefix}-API-KEY`]: options.apiKey,
+      ...(SENDABLE_KEY.test(apiKey) && { [`${prefix}-API-KEY`]: apiKey }),
       ...(traceId !== undefined && { [`${prefix}-TRACE-ID`]: traceId }),
       ...(idempotencyKey !== undefined && { [`${prefix}-IDEMPOTENCY-KEY`]: idempotencyKey }),
       ...(mediaType !== undefined && { 'content-type': mediaType }),
@@ -130,7 +136,7 @@ export function createClient(options: ClientOptions): VaultClient {
 
 /**
  * Creates a client that sends its calls with `send`. When the signal of a call aborts, `send` must reject with the
- * signal's reason.
+ * signal's reason. Throws a `TypeError` for a missing or invalid option.
  *
  * @internal
  */
@@ -138,13 +144,21 @@ export function typedClient(
   options: Pick<ClientOptions, 'apiKey' | 'timeout' | 'signal'>,
   send: (call: Call, signal: AbortSignal) => Promise<Reply>,
 ): VaultClient {
+  const apiKey = typeof options?.apiKey === 'string' ? options.apiKey.trim() : '';
+  if (apiKey === '') throw new TypeError('client: apiKey must be a non-empty string');
+  const { timeout = DEFAULT_TIMEOUT_MS, signal: ofAll } = options;
+  if (typeof timeout !== 'number' || !(timeout >= 0)) {
+    throw new TypeError('client: timeout must be a number of milliseconds from 0');
+  }
+  if (ofAll !== undefined && !isSignal(ofAll)) throw new TypeError('client: signal must be an AbortSignal');
   const operations = (Object.keys(OPERATIONS) as OperationId[]).map((id): readonly [string, unknown] => {
     const row: Operation = OPERATIONS[id];
     const operation = async (request: AnyRequest = {}) => {
       checkRequest(id, row, request);
-      const { signal, end } = limit(options.timeout ?? DEFAULT_TIMEOUT_MS, [options.signal, request.signal]);
+      const call = callOf(id, row, request, apiKey);
+      const { signal, end } = limit(timeout, [ofAll, request.signal]);
       try {
-        return resultOf(row, await send(callOf(id, row, request, options.apiKey), signal));
+        return resultOf(row, await send(call, signal));
       } finally {
         end();
       }
@@ -155,8 +169,8 @@ export function typedClient(
 }
 
 function callOf(operation: OperationId, row: Operation, request: AnyRequest, apiKey: string): Call {
-  const { params = {}, query = {}, body, traceId, idempotencyKey = keyOf(row) } = request;
-  const call = { operation, apiKey, params, query: pairsOf(query), traceId, idempotencyKey };
+  const { params = {}, query, body, traceId, idempotencyKey = keyOf(row) } = request;
+  const call = { operation, apiKey, params, query: pairsOf(operation, row, query), traceId, idempotencyKey };
   if (row.body === undefined) return call;
   return { ...call, mediaType: row.mediaType ?? 'application/json', bodyText: JSON.stringify(body ?? {}) };
 }
@@ -188,28 +202,16 @@ interface AnyRequest extends CallOptions {
 }
 
 /**
- * Returns the query parameters in the form that the daemon expects: a parameter for each item of a list, and `m.<key>`
- * for each member of an object `m`.
- */
-export function pairsOf(query: Readonly<Record<string, unknown>>): readonly (readonly [string, string])[] {
-  return Object.entries(query).flatMap(([name, value]) => {
-    if (value === undefined) return [];
-    if (Array.isArray(value)) return value.map((item) => [name, String(item)] as const);
-    if (typeof value !== 'object' || value === null) return [[name, String(value)] as const];
-    return Object.entries(value).map(([key, item]) => [`${name}.${key}`, String(item)] as const);
-  });
-}
-
-/**
  * Returns a signal that aborts with the given signals or after `timeout` milliseconds, and a function that releases it.
- * Replaces `AbortSignal.any`, which some browsers lack.
+ * A `timeout` of 0 or `Infinity` is none. Replaces `AbortSignal.any`, which some browsers lack.
  */
 function limit(timeout: number, signals: readonly (AbortSignal | undefined)[]) {
   const controller = new AbortController();
   const given = signals.filter((signal) => signal !== undefined);
   const abort = (): void => controller.abort(given.find(({ aborted }) => aborted)?.reason);
   const late = (): void => controller.abort(new DOMException(`no answer within ${timeout} ms`, 'TimeoutError'));
-  const timer = setTimeout(late, timeout);
+  const hasTimeout = timeout > 0 && timeout !== Number.POSITIVE_INFINITY;
+  const timer = hasTimeout ? setTimeout(late, Math.min(timeout, MAX_TIMEOUT_MS)) : undefined;
   for (const signal of given) signal.addEventListener('abort', abort);
   if (given.some(({ aborted }) => aborted)) abort();
   return {
@@ -219,27 +221,4 @@ function limit(timeout: number, signals: readonly (AbortSignal | undefined)[]) {
       for (const signal of given) signal.removeEventListener('abort', abort);
     },
   };
-}
-
-/**
- * Throws a `TypeError` for an unknown member or a missing path parameter. Without this check, `getToken({ id })` in
- * JavaScript would request a path without an id, which belongs to another operation.
- */
-function checkRequest(id: string, row: Operation, request: unknown): void {
-  const known = MEMBERS.filter((name) => OPTIONS.some((option) => option === name) || Object.hasOwn(row, name));
-  if (typeof request !== 'object' || request === null) {
-    throw new TypeError(`${id}: expects an object with ${known.join(', ')}`);
-  }
-  for (const [name, value] of Object.entries(request)) {
-    if (value !== undefined && !known.some((member) => member === name)) {
-      throw new TypeError(`${id}: unknown member ${name}; known members: ${known.join(', ')}`);
-    }
-  }
-  const params: unknown = 'params' in request ? request.params : undefined;
-  for (const name of row.path.match(/(?<=\{)\w+(?=\})/g) ?? []) {
-    const value: unknown = typeof params === 'object' && params !== null ? Reflect.get(params, name) : undefined;
-    if (typeof value !== 'string' || value === '') {
-      throw new TypeError(`${id}: params.${name} must be a non-empty string`);
-    }
-  }
 }

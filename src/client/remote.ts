@@ -1,7 +1,7 @@
 import type { Call, Client, Reply, SentBody } from '../contract/call.ts';
 import type { DevRequest } from '../contract/dev-paths.ts';
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
-import { HEADER_PREFIX, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/patterns.ts';
+import { HEADER_PREFIX, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SENDABLE } from '../contract/patterns.ts';
 import { Fault } from '../core/fault.ts';
 import { Problem } from '../core/problem.ts';
 import { decodeProblem } from './decode-problem.ts';
@@ -26,11 +26,7 @@ export interface RemoteOptions {
 const DEFAULT_TIMEOUT_MS = 30_000;
 const ACCEPT = { accept: 'application/json, application/problem+json' };
 
-/**
- * The characters that a header may have. Any other API key is omitted; an invalid and a missing key get the same 401.
- */
-const SENDABLE = /^[\x21-\x7e]+$/;
-
+const SENDABLE_TEXT = new RegExp(SENDABLE);
 const IDEMPOTENT = new RegExp(IDEMPOTENCY_KEY);
 
 /** Returns a client for a daemon over HTTP. It converts each call into a request and the response into the reply. */
@@ -101,8 +97,8 @@ export function requestOf(call: Call, prefix: string): HttpRequest {
   const row: Operation = OPERATIONS[call.operation];
   const path = requestPath(row.path, call.params, call.query, encode);
   const headers: Record<string, string> = { ...ACCEPT };
-  if (call.apiKey !== undefined && SENDABLE.test(call.apiKey)) headers[`${prefix}-api-key`] = call.apiKey;
-  if (call.traceId !== undefined && SENDABLE.test(call.traceId)) headers[`${prefix}-trace-id`] = call.traceId;
+  if (call.apiKey !== undefined && SENDABLE_TEXT.test(call.apiKey)) headers[`${prefix}-api-key`] = call.apiKey;
+  if (call.traceId !== undefined && SENDABLE_TEXT.test(call.traceId)) headers[`${prefix}-trace-id`] = call.traceId;
   if (call.idempotencyKey !== undefined) {
     // An invalid key must not be dropped, because a retry would then repeat the change.
     if (!IDEMPOTENT.test(call.idempotencyKey)) throw new Fault('usage', `the idempotency key ${IDEMPOTENCY_KEY_RULE}`);

@@ -15,6 +15,12 @@ export const PLAIN_TEXT = `^[^${NOT_PLAIN}]*$` as const;
  */
 export const API_KEY = '^key_[1-9A-HJ-NP-Za-km-z]{32}$';
 
+/**
+ * The characters of an API key that a client sends in a header. Clients omit any other key; an invalid and a missing
+ * key get the same 401.
+ */
+export const SENDABLE = '^[\\x21-\\x7e]+$';
+
 /** The prefix of the header names, case-insensitive. Default: `SVC` (`SVC-API-KEY`, `SVC-TRACE-ID`). */
 export const HEADER_PREFIX = '^[A-Za-z][A-Za-z0-9-]{0,63}$';
 

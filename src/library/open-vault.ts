@@ -11,7 +11,7 @@ import {
   provideKeyFile,
 } from '../cli/commands/keys/new-credential.ts';
 import { startSweeper } from '../cli/commands/serve/sweeper.ts';
-import { type Credential, keyFileBeside, readKeyCommand, readKeyFile } from '../cli/credential.ts';
+import { type Credential, keyFileBeside, noKeyFor, readKeyCommand, readKeyFile } from '../cli/credential.ts';
 import { checkOptions, isText, type OptionRow } from '../client/check-options.ts';
 import { type ClientOptions, typedClient, type VaultClient } from '../client/create-client.ts';
 import { directClient } from '../client/direct.ts';
@@ -191,7 +191,11 @@ async function credentialOf(file: string, options: OpenVaultOptions, isNew: bool
   const { key, passphrase, keyFile, keyCommand } = options;
   const isGiven = (passphrase ?? key) !== undefined;
   if (!isNew && !isGiven) await checkUnopenedVault(file);
-  if (!isNew) return keptCredential(await namedCredential({ ...options, keyFile: keyFile ?? keyFileBeside(file) }));
+  if (!isNew) {
+    const isNamed = isGiven || (keyFile ?? keyCommand) !== undefined;
+    if (!isNamed && !existsSync(keyFileBeside(file))) throw noKeyFor(file);
+    return keptCredential(await namedCredential({ ...options, keyFile: keyFile ?? keyFileBeside(file) }));
+  }
   if (isGiven) return newKey(await namedCredential(options), 'key');
   if (keyCommand !== undefined) return provideKeyCommand(keyCommand, 'keyCommand');
   return keyFile === undefined ? makeKeyFileBeside(file, 'keyFile') : provideKeyFile(keyFile, 'keyFile');
@@ -222,10 +226,7 @@ function closable(
   }
 
   return {
-    client(options) {
-      if (!isText(options?.apiKey)) throw new TypeError('client: apiKey must be given, as a string');
-      return typedClient(options, send);
-    },
+    client: (options) => typedClient(options, send),
     close,
     [Symbol.asyncDispose]: close,
   };

@@ -1,5 +1,5 @@
 import { curlCommand } from '../../src/cli/show-request.ts';
-import { pairsOf } from '../../src/client/create-client.ts';
+import { pairsOf } from '../../src/client/check-request.ts';
 import { openApi } from '../../src/contract/openapi/openapi.ts';
 import { type Example, OPERATIONS, type Operation, takesIdempotencyKey } from '../../src/contract/operations.ts';
 import { PERMISSIONS } from '../../src/contract/permissions.ts';
@@ -148,7 +148,7 @@ function exampleText(id: string, row: Operation): string {
     {
       operation: id as keyof typeof OPERATIONS,
       params: Object.fromEntries(Object.entries(example.params ?? {}).map(([name, value]) => [name, String(value)])),
-      query: pairsOf(example.query ?? {}),
+      query: pairsOf(id, row, example.query),
       ...(row.body && { mediaType: row.mediaType ?? 'application/json', bodyText: printJson(example.body) }),
     },
     { url: undefined, headerPrefix: undefined },

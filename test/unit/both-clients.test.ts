@@ -1,0 +1,139 @@
+import path from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
+import { type ClientOptions, createClient, type Fetch, type VaultClient } from '../../src/client/create-client.ts';
+import { type OpenedVault, openVault } from '../../src/library/open-vault.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
+
+/** Answers every request with an empty object, and counts the requests. */
+const fetch = vi.fn<Fetch>(async () => ({ status: 200, headers: { get: () => null }, text: async () => '{}' }));
+let opened: OpenedVault;
+let apiKey: string;
+beforeAll(async () => {
+  const file = path.join(temporaryFolder(afterAll), 'v.db');
+  opened = await openVault({ file, createIfMissing: true });
+  apiKey = opened.created?.management_key ?? '';
+});
+afterAll(() => opened.close());
+
+type Options = Pick<ClientOptions, 'apiKey' | 'timeout' | 'signal'>;
+const CLIENTS: readonly (readonly [string, (options: Options) => VaultClient])[] = [
+  ['createClient', (options) => createClient({ url: 'http://vault.test', fetch, ...options })],
+  ['openVault().client', (options) => opened.client(options)],
+];
+
+const id = (text: unknown) => ({ params: { id: text } });
+const query = (members: unknown) => ({ query: members });
+const EMPTY = 'must not be an empty list; leave it out to list everything';
+const SCALAR = 'must be a string, a number or a boolean';
+const SURROGATE = 'contains a lone surrogate, which is not valid Unicode';
+const HEADER = 'must be 1 to 200 printable ASCII characters, with no blank at either end';
+const swallowed = (text: string) => `params.id must not be '${text}': a URL with it names another resource`;
+
+/** An operation, its argument, and the message after the name of the operation. */
+const REFUSED: readonly (readonly [keyof VaultClient, unknown, string])[] = [
+  ['getToken', undefined, 'params.id must be a non-empty string'],
+  ['getToken', 'x', 'expects an object with params, query, signal, traceId, idempotencyKey'],
+  ['getToken', null, 'expects an object with params, query, signal, traceId, idempotencyKey'],
+  ['getToken', { id: 'x' }, 'unknown member id; known members: params, query, signal, traceId, idempotencyKey'],
+  ['listTokens', { type: ['card'] }, 'unknown member type; known members: query, signal, traceId, idempotencyKey'],
+  ['createToken', { data: 1 }, 'unknown member data; known members: body, signal, traceId, idempotencyKey'],
+  ['deleteToken', { params: {} }, 'params.id must be a non-empty string'],
+  ['getToken', id(''), 'params.id must be a non-empty string'],
+  ['getToken', id(7), 'params.id must be a non-empty string'],
+  ['getToken', id('.'), swallowed('.')],
+  ['getToken', id('..'), swallowed('..')],
+  ['deleteToken', id('..'), swallowed('..')],
+  ['updateToken', { ...id('.'), body: {} }, swallowed('.')],
+  ['regenerateApplicationKey', id('..'), swallowed('..')],
+  ['getApplication', id('key'), swallowed('key')],
+  ['updateApplication', { ...id('key'), body: {} }, swallowed('key')],
+  ['deleteApplication', id('key'), swallowed('key')],
+  ['getToken', id('a\ud800'), `params.id ${SURROGATE}`],
+  ['listTokens', query('x'), 'query must be an object'],
+  ['listTokens', query(null), 'query must be an object'],
+  ['listTokens', query(new Map([['id', 'x']])), 'query must be an object'],
+  ['listTokens', query({ id: [] }), `query.id ${EMPTY}`],
+  ['listTokens', query({ type: [] }), `query.type ${EMPTY}`],
+  ['listTokens', query({ container: [] }), `query.container ${EMPTY}`],
+  ['listTokens', query({ fingerprint: [] }), `query.fingerprint ${EMPTY}`],
+  ['listApplications', query({ id: [] }), `query.id ${EMPTY}`],
+  ['listApplications', query({ type: [] }), `query.type ${EMPTY}`],
+  ['listTokens', query({ id: ['a', undefined] }), `query.id[1] ${SCALAR}`],
+  ['listTokens', query({ id: null }), `query.id ${SCALAR}`],
+  ['listTokens', query({ page: Number.NaN }), `query.page ${SCALAR}`],
+  ['listTokens', query({ page: new Date(0) }), `query.page ${SCALAR}`],
+  ['listTokens', query({ id: ['a\udc00'] }), `query.id[0] ${SURROGATE}`],
+  ['listTokens', query({ metadata: null }), 'query.metadata must be an object'],
+  ['listTokens', query({ metadata: ['a'] }), 'query.metadata must be an object'],
+  ['listTokens', query({ metadata: new Map([['a', 'b']]) }), 'query.metadata must be an object'],
+  ['listTokens', query({ metadata: { a: null } }), `query.metadata.a ${SCALAR}`],
+  ['listTokens', query({ metadata: { a: ['b'] } }), `query.metadata.a ${SCALAR}`],
+  ['listTokens', query({ metadata: { a: { b: 'c' } } }), `query.metadata.a ${SCALAR}`],
+  ['getTenant', { signal: {} }, 'signal must be an AbortSignal'],
+  ['getTenant', { traceId: '' }, `traceId ${HEADER}`],
+  ['getTenant', { traceId: 'ü' }, `traceId ${HEADER}`],
+  ['getTenant', { traceId: 't'.repeat(201) }, `traceId ${HEADER}`],
+  ['createToken', { body: {}, idempotencyKey: ' k' }, `idempotencyKey ${HEADER}`],
+];
+
+const TIMEOUT = 'client: timeout must be a number of milliseconds from 0';
+const KEY = 'client: apiKey must be a non-empty string';
+
+describe.each(CLIENTS)('%s', (_name, make) => {
+  it.each(REFUSED)('rejects %s(%j): %s', async (operation, request, message) => {
+    fetch.mockClear();
+    const call = make({ apiKey })[operation] as (request: unknown) => Promise<unknown>;
+    await expect(call(request)).rejects.toThrow(new TypeError(`${operation}: ${message}`));
+    expect(fetch).not.toHaveBeenCalled();
+  });
+
+  it.each<readonly [unknown, string]>([
+    [undefined, KEY],
+    [{}, KEY],
+    [{ apiKey: 7 }, KEY],
+    [{ apiKey: ' \r\n' }, KEY],
+    [{ apiKey: 'k', timeout: -1 }, TIMEOUT],
+    [{ apiKey: 'k', timeout: Number.NaN }, TIMEOUT],
+    [{ apiKey: 'k', timeout: '30' }, TIMEOUT],
+    [{ apiKey: 'k', timeout: null }, TIMEOUT],
+    [{ apiKey: 'k', signal: {} }, 'client: signal must be an AbortSignal'],
+  ])('rejects the options %j: %s', (options, message) => {
+    expect(() => make(options as Options)).toThrow(new TypeError(message));
+  });
+
+  it('leaves out members of metadata that are undefined', async () => {
+    fetch.mockClear();
+    const { listTokens } = make({ apiKey });
+    const metadata = { a: '1', b: undefined } as unknown as Readonly<Record<string, string>>;
+    await listTokens({ query: { metadata } }).catch(() => undefined);
+    for (const [url] of fetch.mock.calls) expect(url).toBe('http://vault.test/tokens?metadata.a=1');
+  });
+
+  it.each([
+    [0, []],
+    [Number.POSITIVE_INFINITY, []],
+    [2 ** 31 - 1, [2 ** 31 - 1]],
+    [2 ** 31, [2 ** 31 - 1]],
+    [1e300, [2 ** 31 - 1]],
+    [undefined, [30_000]],
+  ])('waits for the timeout %d with the timers %j', async (timeout, delays) => {
+    const timers = vi.spyOn(globalThis, 'setTimeout');
+    onTestFinished(() => timers.mockRestore());
+    await make({ apiKey, ...(timeout !== undefined && { timeout }) }).getTenant();
+    const long = timers.mock.calls.map(([, delay]) => delay).filter((delay) => delay !== undefined && delay >= 30_000);
+    expect(long).toEqual(delays);
+  });
+
+  it.each(['\ufeffKEY', 'KEY\n', ' \tKEY\r\n', '\ufeffKEY \u00a0'])('trims the key %j', async (text) => {
+    fetch.mockClear();
+    await expect(make({ apiKey: text.replace('KEY', apiKey) }).getTenant()).resolves.toBeInstanceOf(Object);
+    for (const [, { headers }] of fetch.mock.calls) expect(headers['SVC-API-KEY']).toBe(apiKey);
+  });
+});
+
+it('sends no key that a header cannot have', async () => {
+  fetch.mockClear();
+  await createClient({ url: 'http://vault.test', fetch, apiKey: 'key_ü' }).getTenant();
+  expect(fetch.mock.calls.map(([, { headers }]) => headers)).toEqual([{ accept: expect.any(String) }]);
+  await expect(opened.client({ apiKey: 'key_ü' }).getTenant()).rejects.toMatchObject({ code: 'unauthenticated' });
+});
