@@ -6,6 +6,7 @@ import { atExit } from '../paths/at-exit.ts';
 import { assertOwnName } from '../paths/own-name.ts';
 import { type Placement, putInPlace } from '../paths/put-in-place.ts';
 import { assertReplaceable } from '../paths/replaceable.ts';
+import { syncFile } from '../paths/sync-file.ts';
 import { errorCode, noSpaceFor } from './error-code.ts';
 
 export type Content = string | Uint8Array | AsyncIterable<string | Uint8Array>;
@@ -24,7 +25,7 @@ export async function writeWholeFile(
   try {
     const pieces = typeof content === 'string' || content instanceof Uint8Array ? [content] : content;
     for await (const piece of pieces) await draft.handle.writeFile(piece).catch(draft.fail);
-    await draft.handle.sync().catch(draft.fail);
+    await syncFile(draft.handle).catch(draft.fail);
     await draft.handle.close();
     await putInPlace(draft.temporary, path, placement).catch(draft.fail);
     draft.keep();
@@ -43,7 +44,7 @@ export async function reserveFile(flag: string, path: string, bytes: number) {
   const draft = await openDraft(flag, path, 'new');
   try {
     await draft.handle.writeFile(' '.repeat(bytes));
-    await draft.handle.sync();
+    await syncFile(draft.handle);
   } catch (error) {
     await draft.discard();
     draft.fail(error);
@@ -71,7 +72,7 @@ export async function reserveFile(flag: string, path: string, bytes: number) {
 async function overwrite(handle: FileHandle, content: Uint8Array): Promise<void> {
   for (let at = 0; at < content.length; ) at += (await handle.write(content, at, content.length - at, at)).bytesWritten;
   await handle.truncate(content.length);
-  await handle.sync();
+  await syncFile(handle);
   await handle.close();
 }
 

@@ -1,4 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
+import { stepForward } from '../cli/commands/dev/step-forward.ts';
 import { createClient, type VaultClient } from '../client/create-client.ts';
 import { decodeProblem } from '../client/decode-problem.ts';
 import { sendToDev } from '../client/remote.ts';
@@ -21,8 +22,11 @@ export interface TestKeys {
 export interface TestClock {
   now(): Promise<Date>;
   set(to: Date | string): Promise<Date>;
-  /** Advances the clock by milliseconds, and removes tokens that have then expired from the file. */
-  advance(milliseconds: number): Promise<Date>;
+  /**
+   * Advances the clock by milliseconds, or by a duration such as `25h` as `vault clock advance` does. Removes tokens
+   * that have then expired from the file.
+   */
+  advance(by: number | string): Promise<Date>;
   /** Sets the clock to the machine's time. */
   reset(): Promise<Date>;
 }
@@ -95,7 +99,8 @@ export async function startVault(options: StartOptions = {}): Promise<TestVault>
     clock: {
       now: () => clock('GET'),
       set: (to) => clock('PUT', { now: typeof to === 'string' ? to : to.toISOString() }),
-      advance: (milliseconds) => clock('POST', { advance_ms: milliseconds }),
+      advance: async (by) =>
+        clock('POST', { advance_ms: typeof by === 'string' ? stepForward('the duration', by) : by }),
       reset: () => clock('DELETE'),
     },
     faults: {

@@ -5,6 +5,7 @@ import { Fault } from '../core/fault.ts';
 import type { AnchorNote } from '../core/maintenance-ports.ts';
 import { putInPlace } from '../paths/put-in-place.ts';
 import { assertReplaceable, readReplaceable } from '../paths/replaceable.ts';
+import { syncFile } from '../paths/sync-file.ts';
 import { errorCode, NO_SPACE_CODES } from '../store/sqlite/file/sqlite-error.ts';
 
 /** Returns an anchor note that is stored in the file at `path`. */
@@ -28,7 +29,7 @@ export function anchorFile(path: string): AnchorNote {
         const handle = await open(temporary, 'wx', 0o600);
         try {
           await handle.writeFile(text);
-          await handle.sync();
+          await syncFile(handle);
         } finally {
           await handle.close();
         }

@@ -143,6 +143,7 @@ const LAYERS: readonly Layer[] = [
       'src/core/',
       'src/client/',
       'src/http/',
+      'src/cli/commands/dev/step-forward.ts',
       'src/cli/commands/dev/seeded-dev-vault.ts',
       'src/cli/commands/serve/ready-file.ts',
       'src/cli/commands/serve/end-with-input.ts',

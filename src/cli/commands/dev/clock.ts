@@ -1,17 +1,14 @@
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
-import { parseDuration, parseMoment } from '../../quantities.ts';
+import { parseMoment } from '../../quantities.ts';
 import type { Define } from '../printing.ts';
 import { onDevDaemon } from './dev-daemon.ts';
+import { FORWARD_ONLY, OTHER_WAYS, stepForward } from './step-forward.ts';
 
 const path = DEV_PATHS.clock;
 
 const ISO_ONLY = 'the time must be ISO 8601, such as 2030-01-31 or 2030-01-31T12:00:00Z';
-const FORWARD_ONLY = 'the clock only moves forward, by a duration such as 90s, 15m, 25h or 30d';
-const OTHER_WAYS =
-  'run `vault clock advance 25h`, or `vault clock set 2030-01-31` for any time, or `vault clock reset` for the time of this machine';
-
 /** `vault clock show`: shows the daemon's time, and when the next record expires. */
 export const defineClockShow = onDevDaemon({
   view: RESULT_VIEWS.clock,
@@ -39,7 +36,11 @@ export const defineClockAdvance = refusingStepBack(
     view: RESULT_VIEWS.clock,
     examples: ['vault clock advance 25h', 'vault clock advance 30d --field removed'],
     names: { advance_ms: '<duration>' },
-    ask: ({ words: [duration = ''] }) => ({ method: 'POST', path, body: { advance_ms: stepForward(duration) } }),
+    ask: ({ words: [duration = ''] }) => ({
+      method: 'POST',
+      path,
+      body: { advance_ms: stepForward('<duration>', duration) },
+    }),
   }),
 );
 
@@ -55,12 +56,6 @@ function isoTime(typed: string): string {
   const instant = /^\d{4}-/.test(typed) ? parseMoment('the time', typed) : undefined;
   if (instant !== undefined) return new Date(instant).toISOString();
   throw new Fault('usage', ISO_ONLY, { hint: OTHER_WAYS });
-}
-
-/** Returns a typed duration in milliseconds. Throws the fault `usage` for a negative or malformed one. */
-function stepForward(typed: string): number {
-  if (typed.startsWith('-')) throw new Fault('usage', FORWARD_ONLY, { hint: OTHER_WAYS });
-  return Math.round(parseDuration('<duration>', typed, '90s, 15m, 25h or 30d'));
 }
 
 /** Reports a negative duration such as `-1h` as a step back, although commander parses it as an unknown flag. */

@@ -8,6 +8,7 @@ import { atExit } from '../../../paths/at-exit.ts';
 import { assertOwnName, COMPANIONS } from '../../../paths/own-name.ts';
 import { putInPlace } from '../../../paths/put-in-place.ts';
 import { assertReplaceable } from '../../../paths/replaceable.ts';
+import { syncFile } from '../../../paths/sync-file.ts';
 import { draftOf } from './file-names.ts';
 import { withoutLocks } from './lock-probe.ts';
 import { isMountPoint, MOUNT_HINT } from './mount-points.ts';
@@ -138,7 +139,7 @@ export async function syncFolder(folder: string): Promise<void> {
 async function sync(path: string, flags: number): Promise<void> {
   const handle = await open(path, flags);
   try {
-    await handle.sync();
+    await syncFile(handle);
   } finally {
     await handle.close();
   }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 // `node:fs/promises` would load a module that no read needs.
 import { promises, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { syncFile } from '../../../paths/sync-file.ts';
 import { withoutLocks } from './lock-probe.ts';
 import { errorCode, isFailedWrite, type Probe, toFileFault } from './sqlite-error.ts';
 
@@ -19,7 +20,7 @@ export async function probeDisk(file: string): Promise<Probe> {
   try {
     handle = await promises.open(path, 'wx', 0o600);
     await handle.write(Buffer.alloc(PROBE_BYTES));
-    await handle.sync();
+    await syncFile(handle);
     // Windows has no such limit, and would take the space.
     if (process.platform !== 'win32') await handle.truncate(longest(file) + PROBE_BYTES);
     return 'passed';
