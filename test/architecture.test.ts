@@ -5,6 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { BUNDLE, bundleProduct } from '../scripts/build-bundle.js';
 import { ROOT } from '../scripts/build-output.js';
 import { packageName } from './architecture/imports.ts';
+import { noMissingHandleMethods } from './architecture/file-handles.ts';
 import { noKeptRejections } from './architecture/kept-rejections.ts';
 import {
   filesAreNamedForWhatTheyHold,
@@ -222,6 +223,19 @@ const CASES: readonly Case[] = [
       ['src/cli/a.ts', "import { lstatSync, type Stats } from 'node:fs';"],
       ['src/cli/whole-file.ts', "import { open } from 'node:fs/promises';"],
       ['test/unit/a.test.ts', "import { writeFileSync } from 'node:fs';"],
+    ],
+  },
+  {
+    says: 'file handles have only the methods that Yarn implements',
+    rule: noMissingHandleMethods,
+    broken: [
+      ['src/cli/a.ts', 'await handle.sync();'],
+      ['src/cli/a.ts', 'await draft.handle.datasync();'],
+      ['src/cli/a.ts', 'await handle.utimes(1, 2);'],
+    ],
+    kept: [
+      ['src/cli/a.ts', 'await syncFile(handle);'],
+      ['test/unit/a.test.ts', 'await handle.sync();'],
     ],
   },
   {
