@@ -18,7 +18,13 @@ function fail(exitCode, message) {
 }
 
 const debug = process.env.VAULT_DEBUG === '1';
-const hint = require('node:fs').existsSync(`${__dirname}/../src`) ? '; npx vault in the checkout works' : '';
-if (isInRange(process.versions.node, engines.node)) {
-  start().catch(({ stack }) => fail(1, `unexpected error\n${debug ? stack : 'hint: set VAULT_DEBUG=1 to see where'}`));
-} else fail(2, `needs Node.js ${engines.node}, found ${process.versions.node}${hint}`);
+const exists = (path) => require('node:fs').existsSync(`${__dirname}/../${path}`);
+const hint = exists('src') ? '; npx vault in the checkout works' : '';
+if (!isInRange(process.versions.node, engines.node)) {
+  fail(2, `needs Node.js ${engines.node}, found ${process.versions.node}${hint}`);
+} else {
+  start().catch(({ stack }) => {
+    if (!exists('dist/cli/main.js')) fail(1, 'dist/ is missing\nhint: run `npm run build` in the checkout');
+    else fail(1, `unexpected error\n${debug ? stack : 'hint: set VAULT_DEBUG=1 to see where'}`);
+  });
+}
