@@ -4,8 +4,8 @@ import { build, type Metafile } from 'esbuild';
 import { describe, expect, it } from 'vitest';
 import { BUNDLE, bundleProduct } from '../scripts/build-bundle.js';
 import { ROOT } from '../scripts/build-output.js';
-import { packageName } from './architecture/imports.ts';
 import { noMissingHandleMethods } from './architecture/file-handles.ts';
+import { packageName } from './architecture/imports.ts';
 import { noKeptRejections } from './architecture/kept-rejections.ts';
 import {
   filesAreNamedForWhatTheyHold,
