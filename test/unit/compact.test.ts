@@ -1,12 +1,15 @@
 import { chmodSync, chownSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
-import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
+import { syncFile } from '../../src/paths/sync-file.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { checkVaultFile, compactVault, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+
+// Keeps the function, and lets a test decide its next results.
+vi.mock('../../src/paths/sync-file.ts', { spy: true });
 
 const POSIX = process.platform !== 'win32';
 const OTHER = { kind: 'key_file', key: new Uint8Array(32).fill(8) } as const;
@@ -143,14 +146,11 @@ it('no other process opens the file meanwhile, and a waiting one opens the new f
 it.each(['ENOSPC', 'EDQUOT'])('keeps the old file on a disk that reports %s', async (code) => {
   const { folder, file } = await emptied(20);
   const { size, ino } = statSync(file);
-  const handle = await open(file);
-  const sync = vi.spyOn(Object.getPrototypeOf(handle), 'sync');
-  await handle.close();
+  const sync = vi.mocked(syncFile);
   // The first sync is that of the folder, before the copy.
   if (POSIX) sync.mockResolvedValueOnce(undefined);
   sync.mockRejectedValueOnce(Object.assign(new Error(code), { code }));
   await expect(compact(file)).rejects.toMatchObject({ code: 'no_space' });
-  sync.mockRestore();
   expect(statSync(file)).toMatchObject({ size, ino });
   expect(readdirSync(folder).sort()).toEqual(['vault.db', 'vault.db.snapshots']);
   expect((await compact(file)).bytes_after).toBeLessThan(size);
