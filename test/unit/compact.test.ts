@@ -1,15 +1,12 @@
-import { chmodSync, chownSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import fs, { chmodSync, chownSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from 'node:fs';
+import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { syncFile } from '../../src/paths/sync-file.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { checkVaultFile, compactVault, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
-
-// Keeps the function, and lets a test decide its next results.
-vi.mock('../../src/paths/sync-file.ts', { spy: true });
 
 const POSIX = process.platform !== 'win32';
 const OTHER = { kind: 'key_file', key: new Uint8Array(32).fill(8) } as const;
@@ -146,11 +143,17 @@ it('no other process opens the file meanwhile, and a waiting one opens the new f
 it.each(['ENOSPC', 'EDQUOT'])('keeps the old file on a disk that reports %s', async (code) => {
   const { folder, file } = await emptied(20);
   const { size, ino } = statSync(file);
-  const sync = vi.mocked(syncFile);
+  const failure: NodeJS.ErrnoException = Object.assign(new Error(code), { code });
   // The first sync is that of the folder, before the copy.
-  if (POSIX) sync.mockResolvedValueOnce(undefined);
-  sync.mockRejectedValueOnce(Object.assign(new Error(code), { code }));
-  await expect(compact(file)).rejects.toMatchObject({ code: 'no_space' });
+  const results = POSIX ? [null, failure] : [failure];
+  const sync = vi.spyOn(fs, 'fsync').mockImplementation((_fd, done) => done(results.shift() ?? null));
+  syncBuiltinESMExports();
+  try {
+    await expect(compact(file)).rejects.toMatchObject({ code: 'no_space' });
+  } finally {
+    sync.mockRestore();
+    syncBuiltinESMExports();
+  }
   expect(statSync(file)).toMatchObject({ size, ino });
   expect(readdirSync(folder).sort()).toEqual(['vault.db', 'vault.db.snapshots']);
   expect((await compact(file)).bytes_after).toBeLessThan(size);

@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { type ApplyOptions, applySeed } from '../../src/cli/commands/seed/apply-seed.ts';
 import { readSeedFile } from '../../src/cli/commands/seed/read-seed-file.ts';
 import { createSeedDocument } from '../../src/cli/commands/seed/seed-document.ts';
@@ -23,6 +23,7 @@ tokens:
 
 let world: MemoryVault;
 let reader = '';
+afterEach(() => void vi.restoreAllMocks());
 beforeEach(openWorld);
 async function openWorld() {
   world = await openMemoryVault();
@@ -347,6 +348,8 @@ tokens:
     ['later ones', 'seed: shop'],
   ])('fails when another apply runs at the same time (%s), and creates nothing twice', async (_, before) => {
     if (before !== '') await apply(before);
+    // Both then start together: no call waits for a turn while the other apply ends.
+    vi.spyOn(process, 'uptime').mockReturnValue(process.uptime());
     const both = await Promise.allSettled([apply(SEED), apply(SEED)]);
     expect(both.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect(both.find(({ status }) => status === 'rejected')).toMatchObject({
