@@ -209,6 +209,8 @@ describe('the masked form', () => {
       ['a1', 'X'],
       ['a1', 'b2'],
     ],
+    ['of nothing', { type: 'token', data: 'x', mask: {} }, {}, 'x'],
+    ['with no member', { type: 'token', data: { a: 1 }, mask: { a: 'X' } }, {}, { a: 1 }],
     ['that holds null', { type: 'token', data: { a: 1 }, mask: { a: 'X', b: null } }, { b: null, a: 'X' }, { a: 1 }],
     [
       'with one member changed deep inside',

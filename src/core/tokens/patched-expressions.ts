@@ -55,15 +55,11 @@ function expressionsOf({ mask, search_indexes, fingerprint_expression }: Sent | 
 /** Returns the string at a dotted path of a value. Names of members may contain dots. */
 function stringAt(value: Json | undefined, path: string): string | undefined {
   if (typeof value === 'string') return path === '' ? value : undefined;
-  if (isJsonArray(value)) {
-    const [, index = '', rest = ''] = /^(\d+)\.?(.*)$/s.exec(path) ?? [];
-    return index === '' ? undefined : stringAt(value[Number(index)], rest);
-  }
-  if (!isJsonObject(value)) return undefined;
-  for (const name of Object.keys(value)) {
+  if (!isJsonArray(value) && !isJsonObject(value)) return undefined;
+  for (const [name, member] of Object.entries(value)) {
     const isBelow = path.startsWith(`${name}.`);
     if (path !== name && !isBelow) continue;
-    const found = stringAt(value[name], isBelow ? path.slice(name.length + 1) : '');
+    const found = stringAt(member, isBelow ? path.slice(name.length + 1) : '');
     if (found !== undefined) return found;
   }
   return undefined;
@@ -79,9 +75,9 @@ export function checkDefinitionSize(
   metadata: TokenDetails['metadata'],
 ): void {
   // The schemas keep the other members below the limit, so only a mask that a request sets can exceed it.
-  if (mask === undefined || ![...EXPRESSIONS, 'metadata' as const].some((each) => body[each] !== undefined)) return;
+  const member = (['mask', 'metadata', ...EXPRESSIONS] as const).find((each) => body[each] !== undefined);
+  if (mask === undefined || member === undefined) return;
   const text = stringifyJson([mask, search_indexes ?? [], fingerprint_expression, metadata ?? {}]);
   if (!isLonger(text, MAX_DEFINITION)) return;
-  const member = (['mask', 'metadata', ...EXPRESSIONS] as const).find((each) => body[each] !== undefined) ?? 'mask';
   throw invalid(member, 'is too large: mask, expressions and metadata together must be at most 1 MiB');
 }
