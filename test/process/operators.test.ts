@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, cpSync, existsSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import path from 'node:path';
@@ -78,7 +78,9 @@ it.runIf(POSIX)('an interrupted import prints what it created and how to continu
   const words = ['import', 'rows.ndjson', '--resume', 'journal'];
   const child = spawn(process.execPath, [VAULT_BIN, ...words], { cwd: place.cwd, env: cleanEnvironment(env) });
   const ended = endOf(child, 60_000);
-  while (child.exitCode === null && !existsSync(place.inside('journal'))) await new Promise((go) => setTimeout(go, 5));
+  const journal = place.inside('journal');
+  const hasRows = () => existsSync(journal) && JSON.parse(readFileSync(journal, 'utf8')).rows > 0;
+  while (child.exitCode === null && !hasRows()) await new Promise((go) => setTimeout(go, 5));
   child.kill('SIGINT');
   const { exitCode, stderr } = await ended;
   expect(exitCode).toBe(130);

@@ -105,13 +105,17 @@ describe('the log', () => {
       entity_id,
       revealed,
     ]);
-    // The change is written at once, while the list is written with later reads.
-    expect(shown).toEqual([
+    // The list is written with later reads, so before or after the change.
+    expect(shown.toSorted()).toEqual([
+      ['.1', 'updateToken', 'one', true],
+      ['.1.1', 'listTokens', 'one', true],
+      ['.1.2', 'listTokens', 'two', true],
+    ]);
+    expect(shown.filter(([id]) => id !== '.1')).toEqual([
       ['.1.2', 'listTokens', 'two', true],
       ['.1.1', 'listTokens', 'one', true],
-      ['.1', 'updateToken', 'one', true],
     ]);
-    expect(briefly(await logs('entity_id=one&size=2'))).toEqual(['listTokens one', 'updateToken one']);
+    expect(briefly(await logs('entity_id=one&size=2')).toSorted()).toEqual(['listTokens one', 'updateToken one']);
   });
 
   it('has one entry for counted denials', async () => {
