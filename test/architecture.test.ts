@@ -7,6 +7,7 @@ import { ROOT } from '../scripts/build-output.js';
 import { noMissingHandleMethods } from './architecture/file-handles.ts';
 import { packageName } from './architecture/imports.ts';
 import { noKeptRejections } from './architecture/kept-rejections.ts';
+import { timersComeFromOneModule, valuesComeFromAnyRealm } from './architecture/realms.ts';
 import {
   filesAreNamedForWhatTheyHold,
   filesAreShort,
@@ -262,6 +263,49 @@ const CASES: readonly Case[] = [
       ['src/http/a.ts', 'let closing: Promise<void> | undefined;\nclosing ??= close();'],
       ['src/http/a.ts', 'let page: Promise<void> | undefined;\npage ??= load().then(show, () => undefined);'],
       ['test/unit/a.test.ts', 'let page: Promise<string> | undefined;\npage ??= load();'],
+    ],
+  },
+  {
+    says: 'timers and the time come from the module that fake timers leave alone',
+    rule: timersComeFromOneModule,
+    broken: [
+      ['src/http/a.ts', 'const timer = setTimeout(end, 10);'],
+      ['src/http/a.ts', "import { setTimeout } from '../core/timers.ts';\nclearTimeout(setTimeout(end, 10));"],
+      ['src/http/a.ts', 'timers.forEach(clearTimeout);'],
+      ['src/http/a.ts', "import { setTimeout as sleep } from 'node:timers/promises';"],
+      ['src/http/a.ts', "import { setTimeout } from 'node:timers';\nsetTimeout(end, 10);"],
+      ['src/http/a.ts', 'globalThis.setImmediate(end);'],
+      ['src/http/a.ts', 'queueMicrotask(end);'],
+      ['src/http/a.ts', 'process.nextTick(end);'],
+      ['src/http/a.ts', 'const start = performance.now();'],
+      ['src/vault/a.ts', 'const wall = Date.now;'],
+      ['src/vault/a.ts', 'return new Date().toISOString();'],
+    ],
+    kept: [
+      ['src/http/a.ts', "import { setTimeout } from '../core/timers.ts';\nsetTimeout(end, 10);"],
+      ['src/core/a.ts', "import { nextTick, setTimeout } from './timers.ts';\nsetTimeout(end, 10);"],
+      ['src/core/a.ts', 'let timer: ReturnType<typeof setTimeout>;'],
+      ['src/core/a.ts', '/** Replaces `setTimeout(f)`. */ const day = new Date(at);'],
+      ['src/console/page/a.ts', 'setTimeout(show, Date.now() - start);'],
+      ['test/unit/a.test.ts', 'setTimeout(end, performance.now());'],
+    ],
+  },
+  {
+    says: 'errors, bytes and signals are recognized whatever their realm',
+    rule: valuesComeFromAnyRealm,
+    broken: [
+      ['src/paths/a.ts', "if (error instanceof Error && 'code' in error) return;"],
+      ['src/store/a.ts', 'if (!(cause instanceof TypeError)) throw cause;'],
+      ['src/keyring/a.ts', 'const isKey = key instanceof Uint8Array;'],
+      ['src/library/a.ts', 'if (signal instanceof AbortSignal) signal.throwIfAborted();'],
+      ['src/core/a.ts', 'if (buffer instanceof ArrayBuffer) buffer.transfer(0);'],
+      ['src/core/a.ts', 'if (reply instanceof Promise) await reply;'],
+    ],
+    kept: [
+      ['src/core/a.ts', 'if (error instanceof JsonSyntaxError || error instanceof Problem) return;'],
+      ['src/core/a.ts', '/** Accepts what is `instanceof Error`. */'],
+      ['src/console/page/a.ts', 'if (error instanceof TypeError) return;'],
+      ['test/unit/a.test.ts', 'expect(error instanceof Error).toBe(true);'],
     ],
   },
   {

@@ -1,7 +1,7 @@
 import { createReadStream, lstatSync } from 'node:fs';
+import { errorCode } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
-import { errorCode } from './error-code.ts';
 import { writeWholeFile } from './whole-file.ts';
 
 /** The longest line of an archive, in characters. A row holds at most a few thousand ids. */
@@ -27,7 +27,7 @@ export function archiveFile(flag: string, path: string): ArchiveFile {
         }
       } catch (cause) {
         const code = errorCode(cause);
-        if (cause instanceof Fault || !/^E[A-Z]+$/.test(code)) throw cause;
+        if (cause instanceof Fault || !/^E[A-Z]+$/.test(code ?? '')) throw cause;
         if (code === 'ENOENT')
           throw new Fault('file_missing', `${flag}: there is no file ${path}`, { hint: HINT, cause });
         throw new Fault('usage', `${flag}: ${path} cannot be read (${code})`, { cause });

@@ -1,8 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { Fault } from '../core/fault.ts';
+import { clearTimeout, setTimeout } from '../core/timers.ts';
 import { KEY_BYTES } from './credential.ts';
-import { errorCode } from './error-code.ts';
+import { reasonOf } from './error-reason.ts';
 import { stripControlCharacters } from './output/control-characters.ts';
 
 const MAX_SECONDS = 30;
@@ -71,7 +72,7 @@ async function run(program: string, words: readonly string[], flag: string, prin
     });
     await ended;
   } catch (cause) {
-    throw new Fault('usage', `${flag}: ${program || 'an empty command'} cannot be run (${errorCode(cause)})`, {
+    throw new Fault('usage', `${flag}: ${program || 'an empty command'} cannot be run (${reasonOf(cause)})`, {
       hint: 'name a program and its arguments, separated by blanks; no shell interprets them',
       cause,
     });

@@ -1,4 +1,5 @@
 import { Fault } from '../core/fault.ts';
+import { setTimeout } from '../core/timers.ts';
 
 /** Returns whether a person can answer questions. They are printed on stderr, because stdout carries only results. */
 export function canPrompt(): boolean {

@@ -1,6 +1,7 @@
 import { Fault } from '../core/fault.ts';
 import type { Instant } from '../core/ports.ts';
 import { parseInstant } from '../core/time.ts';
+import { wallTime } from '../core/timers.ts';
 
 const MILLISECONDS: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const BYTES: Readonly<Record<string, number>> = { '': 1, KiB: 1024, MiB: 1024 ** 2 };
@@ -38,7 +39,7 @@ export function printByteSize(bytes: number): string {
 /** Returns the instant of an ISO 8601 time, or of an age before now (`15m`, `24h`). Throws the fault `usage`. */
 export function parseMoment(flag: string, text: string | undefined): Instant | undefined {
   if (text === undefined) return undefined;
-  if (/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text)) return Date.now() - parseDuration(flag, text);
+  if (/^\d+(\.\d+)?(ms|s|m|h|d)$/.test(text)) return wallTime() - parseDuration(flag, text);
   if (!ISO.test(text)) throw new Fault('usage', `${flag} must be an ISO 8601 time, or an age such as 15m or 24h`);
   const instant = parseInstant(text);
   if (!Number.isNaN(instant)) return instant;

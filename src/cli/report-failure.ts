@@ -2,10 +2,11 @@ import { type DecodedProblem, decodeProblem } from '../client/decode-problem.ts'
 import type { Reply } from '../contract/call.ts';
 import { diskHint, FAULTS } from '../contract/faults.ts';
 import type { ProblemCode } from '../contract/problems.ts';
+import { errorCode, isError } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
 import { memberLines, Problem } from '../core/problem.ts';
 import type { NameMember } from './derive/name-member.ts';
-import { errorCode, isFullDisk } from './error-code.ts';
+import { isFullDisk } from './error-reason.ts';
 import { type ExitCode, exitCodeOf } from './exit-codes.ts';
 import type { Environment } from './global-flags.ts';
 import { stripControlCharacters } from './output/control-characters.ts';
@@ -53,14 +54,14 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   if (error instanceof Problem) return tellProblem(error.status, error, nameMember);
   if (error instanceof Fault) {
     report(error.message, error.hint, error.details);
-    if (env['VAULT_DEBUG'] === '1' && error.cause instanceof Error) writeError(`${error.cause.stack}\n`);
+    if (env['VAULT_DEBUG'] === '1' && isError(error.cause)) writeError(`${error.cause.stack}\n`);
     return FAULTS[error.code].exit;
   }
   if (isCommanderError(error)) return reportUsage(error);
   // The reader of stdout has gone, as in `vault … | head -1`.
-  if (error instanceof Error && error.name === 'OutputClosed') return 0;
+  if (isError(error) && error.name === 'OutputClosed') return 0;
   // The user pressed Ctrl-C in a prompt.
-  if (error instanceof Error && error.name === 'ExitPromptError') return 130;
+  if (isError(error) && error.name === 'ExitPromptError') return 130;
   // A full disk for a file that no flag names, such as one in the temporary folder.
   if (isFullDisk(error)) {
     return reportFailure(
@@ -68,17 +69,17 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
       env,
     );
   }
-  const code = errorCode(error);
+  const code = errorCode(error) ?? '';
   if (DISK_ERROR.test(code)) {
     return reportFailure(new Fault('disk_error', `the disk reports an error (${code})`, { cause: error }), env);
   }
   // The shell's folder was removed.
-  if (error instanceof Error && 'syscall' in error && error.syscall === 'uv_cwd') {
+  if (isError(error) && 'syscall' in error && error.syscall === 'uv_cwd') {
     const hint = 'change to an existing folder';
     return reportFailure(new Fault('usage', 'the current folder is gone', { hint, cause: error }), env);
   }
   report('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'set VAULT_DEBUG=1 to see where');
-  if (env['VAULT_DEBUG'] === '1' && error instanceof Error) writeError(`${error.stack}\n`);
+  if (env['VAULT_DEBUG'] === '1' && isError(error)) writeError(`${error.stack}\n`);
   return 1;
 }
 
@@ -97,9 +98,7 @@ type UsageError = Error & { readonly code: string; readonly exitCode: number };
 
 /** Returns whether commander threw an error. Checks its shape, because loading commander's class would take time. */
 function isCommanderError(error: unknown): error is UsageError {
-  return (
-    error instanceof Error && 'code' in error && typeof error.code === 'string' && error.code.startsWith('commander.')
-  );
+  return isError(error) && 'code' in error && typeof error.code === 'string' && error.code.startsWith('commander.');
 }
 
 /** Hints for common usage errors that commander reports. */

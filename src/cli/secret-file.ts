@@ -1,7 +1,7 @@
 import { closeSync, createReadStream, fstatSync, openSync, readSync, type Stats, statSync } from 'node:fs';
 import { Fault } from '../core/fault.ts';
 import { isOpenToOthers } from '../core/open-to-others.ts';
-import { errorCode } from './error-code.ts';
+import { reasonOf } from './error-reason.ts';
 import { FLAGS, isSwitchedOn } from './global-flags.ts';
 import { endBySignals } from './interrupt.ts';
 
@@ -44,7 +44,7 @@ export async function readSmallFile(flag: string, path: string, check?: CheckOpe
   } catch (error) {
     if (error instanceof Fault) throw error;
     const hint = path === '-' ? 'for standard input, write /dev/stdin' : undefined;
-    throw new Fault('usage', `${flag}: ${path} cannot be read (${errorCode(error)})`, { hint, cause: error });
+    throw new Fault('usage', `${flag}: ${path} cannot be read (${reasonOf(error)})`, { hint, cause: error });
   }
   if (bytes.length <= MAX_KIB * 1024) return bytes;
   throw new Fault('usage', `${flag}: ${path} is longer than ${MAX_KIB} KiB`);

@@ -1,5 +1,6 @@
+import { decodeUtf8 } from '../core/decode-utf8.ts';
 import { Fault } from '../core/fault.ts';
-import { errorCode } from './error-code.ts';
+import { reasonOf } from './error-reason.ts';
 import { readAtMost, readNamed } from './secret-file.ts';
 
 /** Resolves to the text of a flag: the typed text itself, the file named after `@`, or standard input for `-`. */
@@ -30,7 +31,7 @@ async function readAfterAt(flag: string, path: string): Promise<Uint8Array> {
     return await collect(flag, readNamed(path));
   } catch (error) {
     if (error instanceof Fault) throw error;
-    throw new Fault('usage', `${flag}: the file after @ cannot be read (${errorCode(error)})`, {
+    throw new Fault('usage', `${flag}: the file after @ cannot be read (${reasonOf(error)})`, {
       hint: `pass a text that begins with @ on standard input: ${flag} -`,
       cause: error,
     });
@@ -45,9 +46,7 @@ async function collect(flag: string, stream: InputStream): Promise<Uint8Array> {
 
 /** Decodes UTF-8 without a byte order mark: editors write one, but JSON allows none (RFC 8259 §8.1). Throws `usage`. */
 export function decodeText(flag: string, bytes: Uint8Array): string {
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch (error) {
-    throw new Fault('usage', `${flag}: the text is not UTF-8`, { cause: error });
-  }
+  const text = decodeUtf8(bytes);
+  if (text === undefined) throw new Fault('usage', `${flag}: the text is not UTF-8`);
+  return text.replace(/^\uFEFF/, '');
 }

@@ -1,13 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { type FileHandle, lstat, open, rm } from 'node:fs/promises';
+import { errorCode } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
+import { isBytes } from '../core/is-bytes.ts';
 import { atExit } from '../paths/at-exit.ts';
 import { assertOwnName } from '../paths/own-name.ts';
 import { type Placement, putInPlace } from '../paths/put-in-place.ts';
 import { assertReplaceable } from '../paths/replaceable.ts';
 import { syncFile } from '../paths/sync-file.ts';
-import { errorCode, noSpaceFor } from './error-code.ts';
+import { noSpaceFor, reasonOf } from './error-reason.ts';
 
 export type Content = string | Uint8Array | AsyncIterable<string | Uint8Array>;
 
@@ -23,7 +25,7 @@ export async function writeWholeFile(
 ): Promise<void> {
   const draft = await openDraft(flag, path, placement);
   try {
-    const pieces = typeof content === 'string' || content instanceof Uint8Array ? [content] : content;
+    const pieces = typeof content === 'string' || isBytes(content) ? [content] : content;
     for await (const piece of pieces) await draft.handle.writeFile(piece).catch(draft.fail);
     await syncFile(draft.handle).catch(draft.fail);
     await draft.handle.close();
@@ -114,5 +116,8 @@ export function cannotMake(flag: string, path: string, error: unknown): Fault {
   }
   if (code === 'EEXIST') return new Fault('file_exists', `${flag}: ${path} exists`, { cause: error });
   const usage = { hint: 'create its folder, or make the folder writable', cause: error };
-  return noSpaceFor(flag, path, error) ?? new Fault('usage', `${flag}: ${path} cannot be created (${code})`, usage);
+  return (
+    noSpaceFor(flag, path, error) ??
+    new Fault('usage', `${flag}: ${path} cannot be created (${reasonOf(error)})`, usage)
+  );
 }

@@ -3,12 +3,14 @@ import { OPERATIONS, type Operation, type OperationId } from '../contract/operat
 import { SENDABLE } from '../contract/patterns.ts';
 import type { ProblemCode } from '../contract/problems.ts';
 import { type MemberErrors, memberLines } from '../core/problem.ts';
+import { clearTimeout, setTimeout } from '../core/timers.ts';
 import type { VaultClient } from './api.generated.ts';
 import type { ApplicationWithKey } from './application-with-key.ts';
 import type { CallOptions } from './call-options.ts';
 import { checkRequest, isSignal, pairsOf } from './check-request.ts';
 import { parseText, readProblem } from './decode-problem.ts';
 import { requestPath } from './request-path.ts';
+import { signalOfFetch } from './signal-of-fetch.ts';
 
 export type * from './api.generated.ts';
 export type { ApplicationWithKey, CallOptions, ProblemCode };
@@ -111,8 +113,10 @@ export function createClient(options: ClientOptions): VaultClient {
     const { method, path: template }: Operation = OPERATIONS[call.operation];
     const path = requestPath(template, call.params, call.query, encodeURIComponent);
     const body = call.bodyText !== undefined && { body: call.bodyText };
-    const sent = { method, headers: headersOf(call), ...body, signal, redirect: 'error' } as const;
-    const response = await (options.fetch ?? globalThis.fetch)(`${base}${path}`, sent);
+    const sent = { method, headers: headersOf(call), ...body, redirect: 'error' } as const;
+    const response = await (options.fetch === undefined
+      ? globalThis.fetch(`${base}${path}`, { ...sent, signal: signalOfFetch(signal) })
+      : options.fetch(`${base}${path}`, { ...sent, signal }));
     const { status, headers } = response;
     const after = headers.get('retry-after');
     return {

@@ -1,4 +1,5 @@
 import type { Client } from '../contract/call.ts';
+import { nextTick } from '../core/timers.ts';
 import type { Vault } from '../vault/vault.ts';
 
 /**
@@ -12,7 +13,7 @@ export function directClient(vault: Vault): Client {
   return {
     call: (call) =>
       new Promise((resolve, reject) => {
-        vault.dispatch(call).then((reply) => process.nextTick(resolve, reply), reject);
+        vault.dispatch(call).then((reply) => nextTick(() => resolve(reply)), reject);
       }),
     take: (call, answered) => vault.take(call, answered),
     endWaits: () => vault.endWaits(),

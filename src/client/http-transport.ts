@@ -1,6 +1,8 @@
 import type { Pool } from 'undici';
+import { isError } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
+import { clearTimeout, endOfTurn, setTimeout } from '../core/timers.ts';
 
 /** Disables undici's timeouts: one timer for each request covers connecting, sending and reading. */
 const NO_TIMEOUTS = { connectTimeout: 0, headersTimeout: 0, bodyTimeout: 0 };
@@ -77,7 +79,7 @@ export function httpTransport(url: string, timeoutMs: number, ca?: string): Http
         const response = await pool.request({ method, path: `${base}${path}`, headers, body: bodyText, signal });
         const body = await response.body.bytes();
         // undici releases the connection only in the next turn. A request before that would open another connection.
-        await new Promise((resolve) => setImmediate(resolve));
+        await endOfTurn();
         return { status: response.statusCode, headers: response.headers, body };
       } catch (error) {
         throw unreachable(url, late.signal.aborted ? `no answer within ${timeoutMs} ms` : reasonOf(error), error);
@@ -96,7 +98,7 @@ export function httpTransport(url: string, timeoutMs: number, ca?: string): Http
  * similar error.
  */
 function reasonOf(error: unknown): string {
-  if (!(error instanceof Error && 'code' in error)) return 'the connection was interrupted';
+  if (!isError(error) || !('code' in error)) return 'the connection was interrupted';
   error.code ??= 'HPE_INVALID_CONSTANT';
   return error.code === 'UND_ERR_SOCKET' ? 'ECONNRESET' : String(error.code);
 }

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { clearTimeout, setTimeout } from '../core/timers.ts';
 import { parseText } from './decode-problem.ts';
 import {
   type Address,

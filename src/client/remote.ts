@@ -1,7 +1,11 @@
 import type { Call, Client, Reply, SentBody } from '../contract/call.ts';
 import type { DevRequest } from '../contract/dev-paths.ts';
 import { OPERATIONS, type Operation } from '../contract/operations.ts';
+
 import { HEADER_PREFIX, IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE, SENDABLE } from '../contract/patterns.ts';
+
+import { decodeUtf8 } from '../core/decode-utf8.ts';
+
 import { Fault } from '../core/fault.ts';
 import { Problem } from '../core/problem.ts';
 import { decodeProblem } from './decode-problem.ts';
@@ -129,7 +133,7 @@ function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
   const mediaType = header(response, 'content-type')?.split(';')[0]?.trim().toLowerCase();
   const expected = status >= 400 ? 'application/problem+json' : 'application/json';
   const isReply = mediaType === expected && (status >= 400 || status === 200 || status === 201);
-  const bodyText = isReply ? decode(response.body) : undefined;
+  const bodyText = isReply ? decodeUtf8(response.body) : undefined;
   if (bodyText === undefined || (status >= 400 && decodeProblem(bodyText) === undefined)) {
     throw notAVault(url, ` (status ${status})`);
   }
@@ -142,12 +146,4 @@ function replyOf(response: HttpResponse, prefix: string, url: string): Reply {
 function header(response: HttpResponse, name: string): string | undefined {
   const value = response.headers[name];
   return typeof value === 'string' ? value : value?.[0];
-}
-
-function decode(body: Uint8Array): string | undefined {
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(body);
-  } catch {
-    return undefined;
-  }
 }

@@ -4,6 +4,8 @@ import { DEV_PATHS } from '../contract/dev-paths.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
+import { runningTime } from '../core/running-time.ts';
+import { setTimeout, wallTime } from '../core/timers.ts';
 import { createByteBudget } from '../http/byte-budget.ts';
 import type { Cors } from '../http/cors.ts';
 import {
@@ -66,7 +68,7 @@ const NO_CORS: Cors = { isFromBrowser: () => false, fields: () => [], preflightF
  * API keys of the session.
  */
 export function createConsole(console: ConsoleOptions, context: ConsoleContext): ConsoleRequests {
-  const { client, apiKeys, about, holder, secure, now = () => performance.now(), onRequest } = console;
+  const { client, apiKeys, about, holder, secure, now = runningTime, onRequest } = console;
   const { traceIdOf } = context;
   const sendToDev = console.sendToDev ?? context.sendToDev;
   const scheme = secure ? 'https' : 'http';
@@ -142,7 +144,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
 
   async function aboutOf({ identities, activeAt, startedAt }: Session, request: IncomingMessage): Promise<object> {
     const at = now();
-    const inTime = (time: number) => new Date(Date.now() + time - at).toISOString();
+    const inTime = (time: number) => new Date(wallTime() + time - at).toISOString();
     const known = await identities.describe();
     const dev = await identities.callDev({ method: 'GET', path: DEV_PATHS.clock }, traceIdOf(request));
     return {

@@ -1,4 +1,5 @@
 import { createHash, randomBytes, randomInt, timingSafeEqual } from 'node:crypto';
+import { setTimeout } from '../core/timers.ts';
 import type { Identities } from './identities.ts';
 
 const SECRET_BYTES = 32;

@@ -95,7 +95,7 @@ export function createDispatch(world: World) {
     try {
       if (result === undefined) {
         const sent = call.readBody?.() ?? call;
-        if (sent instanceof Promise) {
+        if ('then' in sent) {
           // `dispatch` awaits this promise later. The promise may reject before that, so handle the rejection now.
           sent.catch(() => undefined);
           return undefined;
@@ -154,7 +154,7 @@ export function createDispatch(world: World) {
       const row = OPERATIONS[call.operation];
       throwIf(refusal(identity, row, call));
       const sending = call.readBody?.() ?? call;
-      const sent = sending instanceof Promise ? await sending : sending;
+      const sent = 'then' in sending ? await sending : sending;
       // Parsing a body and answering it take time.
       const turn = sent.bodyText === undefined ? undefined : nextTurn(record.id);
       if (turn !== undefined) await turn;

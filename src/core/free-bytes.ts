@@ -7,5 +7,5 @@ const MIN_FREED = 16 * 1024;
  */
 export function freeBytes({ buffer, byteLength }: Uint8Array): void {
   if (byteLength < MIN_FREED || byteLength !== buffer.byteLength) return;
-  if (buffer instanceof ArrayBuffer) buffer.transfer(0);
+  if ('transfer' in buffer) buffer.transfer(0);
 }

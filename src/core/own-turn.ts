@@ -1,4 +1,5 @@
 import { runningTime } from './running-time.ts';
+import { setImmediate } from './timers.ts';
 
 /** The maximum milliseconds of work in one turn of the event loop, until other requests get their turn. */
 export const TURN_MS = 10;

@@ -8,6 +8,7 @@ import type { NewToken } from './insert-ports.ts';
 import { TURN_MS } from './own-turn.ts';
 import { Problem } from './problem.ts';
 import { runningTime } from './running-time.ts';
+import { nextTick, setImmediate } from './timers.ts';
 import { createTokenNow } from './tokens/create.ts';
 import { getTokenNow } from './tokens/get.ts';
 import { listTokensNow } from './tokens/list.ts';
@@ -74,7 +75,7 @@ export function createTurns(
     else {
       answerAll(creates);
       const others = calls.filter((one) => !isCreate(one));
-      if (others.length > 0) process.nextTick(answerAll, others);
+      if (others.length > 0) nextTick(() => answerAll(others));
     }
   }
 
@@ -111,7 +112,7 @@ export function createTurns(
         continue;
       }
       const reply = replies?.[index] ?? dispatch(call);
-      if (reply instanceof Promise) void reply.then(answered);
+      if ('then' in reply) void reply.then(answered);
       else answered(reply);
     }
   }

@@ -1,4 +1,5 @@
 import { Problem } from '../core/problem.ts';
+import { clearTimeout, setTimeout } from '../core/timers.ts';
 
 /** How long a caller waits for its bytes, in milliseconds. */
 const MAX_WAIT_MS = 5_000;

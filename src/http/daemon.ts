@@ -7,6 +7,7 @@ import type { ProblemCode } from '../contract/problems.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
+import { runningTime } from '../core/running-time.ts';
 import { createByteBudget } from './byte-budget.ts';
 import { createByteLine } from './byte-line.ts';
 import { createCors } from './cors.ts';
@@ -152,8 +153,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
       request.socket.pause();
       beginLarge();
     }
-    if (options.log !== false || dev !== undefined || meter !== undefined)
-      starts.set(request.socket, performance.now());
+    if (options.log !== false || dev !== undefined || meter !== undefined) starts.set(request.socket, runningTime());
     const code = screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? 'vault_stopping' : undefined);
     if (options.console !== undefined && CONSOLE_PATH.test(request.url ?? '')) showConsole(request, response, code);
     else if (code !== undefined) answer(response, problemReply(new Problem(code), traceOf(request)));

@@ -2,6 +2,7 @@ import type { Reply } from '../contract/call.ts';
 import type { DevRequestEntry } from '../contract/dev-paths.ts';
 import { invalid } from '../core/problem.ts';
 import { formatInstant } from '../core/time.ts';
+import { clearTimeout, setTimeout } from '../core/timers.ts';
 import { parseQuery } from './parse-query.ts';
 import { problemCodeOf, type RequestRecord } from './request-log.ts';
 

@@ -4,6 +4,7 @@ import { CONSOLE_AGENT, DEV_PATHS } from '../contract/dev-paths.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { formatInstant } from '../core/time.ts';
+import { setTimeout } from '../core/timers.ts';
 import { createByteBudget } from './byte-budget.ts';
 import type { DevControls } from './daemon-options.ts';
 import { advanceOf, parseDevBody, type Sent, timeOf } from './dev-body.ts';

@@ -1,4 +1,5 @@
 import { Problem } from '../core/problem.ts';
+import { runningTime } from '../core/running-time.ts';
 import { createForgetfulMap } from './forgetful-map.ts';
 
 /** The number of failed authentications in a second after which a peer gets 429. */
@@ -12,7 +13,7 @@ const WINDOW_MS = 1_000;
  * on one machine count as one peer, and no caller may lock the others out.
  */
 export function createFailureLimit(failures: number) {
-  const isOver = ({ start }: { readonly start: number }) => performance.now() - start >= WINDOW_MS;
+  const isOver = ({ start }: { readonly start: number }) => runningTime() - start >= WINDOW_MS;
   const windows = createForgetfulMap<{ readonly start: number; count: number }>(isOver);
 
   return (peer: string): Problem | undefined => {
@@ -22,7 +23,7 @@ export function createFailureLimit(failures: number) {
       window.count += 1;
       return undefined;
     }
-    windows.set(peer, { start: performance.now(), count: 1 });
+    windows.set(peer, { start: runningTime(), count: 1 });
     return undefined;
   };
 }

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { setImmediate } from '../core/timers.ts';
 
 /** The number of large bodies that may begin in one turn of the event loop. */
 const MAX_BEGINNINGS = 32;

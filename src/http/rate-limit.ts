@@ -1,4 +1,5 @@
 import { Problem } from '../core/problem.ts';
+import { runningTime } from '../core/running-time.ts';
 import { createForgetfulMap } from './forgetful-map.ts';
 
 /** A number of calls in a period of `ms` milliseconds. */
@@ -12,7 +13,7 @@ export interface Rate {
  * the problem `too_many_requests`, with the seconds until the next call is allowed. The limit is a token bucket that
  * holds the calls of one period, and fills evenly. `now` is a monotonic clock in milliseconds.
  */
-export function createRateLimit({ calls, ms }: Rate, now = () => performance.now()) {
+export function createRateLimit({ calls, ms }: Rate, now = runningTime) {
   const interval = ms / calls;
   /** When the bucket of each application will be full again. */
   const full = createForgetfulMap<number>((end) => end <= now());

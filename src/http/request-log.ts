@@ -1,7 +1,10 @@
 import type { Reply } from '../contract/call.ts';
 import { PROBLEM_TYPE_PREFIX } from '../contract/problems.ts';
+import { errorCode, isError } from '../core/error-code.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
+import { runningTime } from '../core/running-time.ts';
+import { setImmediate, wallTime } from '../core/timers.ts';
 
 /** The facts of an answered request. */
 export interface Answered {
@@ -67,14 +70,14 @@ export function requestRecord(reply: Reply, { method, route, applicationId, star
 let last = { now: Number.NaN, time: '' };
 
 function timeNow(): string {
-  const now = Date.now();
+  const now = wallTime();
   if (now !== last.now) last = { now, time: new Date(now).toISOString() };
   return last.time;
 }
 
 /** Returns the milliseconds since `start`, or undefined without it. */
 export function tookOf(start: number | undefined): number | undefined {
-  return start === undefined ? undefined : performance.now() - start;
+  return start === undefined ? undefined : runningTime() - start;
 }
 
 /** Returns the code of the problem in a reply, or undefined for any other reply. */
@@ -109,8 +112,8 @@ export function logRequest(format: LogFormat, record: RequestRecord, reply: Repl
  */
 export function failureReply(error: unknown, traceId: string): Reply {
   if (error instanceof Problem) return problemReply(error, traceId);
-  const kind = error instanceof Error ? error.name : typeof error;
-  const code = error instanceof Error && 'code' in error ? String(error.code) : undefined;
+  const kind = isError(error) ? error.name : typeof error;
+  const code = errorCode(error);
   const line = { time: timeNow(), level: 'error', trace_id: traceId, error: kind, code };
   writeLine(JSON.stringify(line));
   return problemReply(code === 'ERR_MODULE_NOT_FOUND' ? filesReplaced() : new Problem('internal_error'), traceId);

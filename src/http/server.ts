@@ -4,6 +4,7 @@ import { createServer as createHttpServer, type Server } from 'node:http';
 import { connect, type ListenOptions, type Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
 import { Fault } from '../core/fault.ts';
+import { clearInterval, clearTimeout, setInterval, setTimeout } from '../core/timers.ts';
 import type { DaemonOptions, Timeouts } from './daemon-options.ts';
 import { pathOfSocket } from './passed-socket.ts';
 

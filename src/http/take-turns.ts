@@ -1,5 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import type { Duplex } from 'node:stream';
+import { nextTick } from '../core/timers.ts';
 
 /** The maximum number of requests that wait on one connection. A client that pipelines more is cut off. */
 const MAX_WAITING = 100;
@@ -22,7 +23,7 @@ export function takeTurns(receive: RequestListener) {
       return;
     }
     // Node resumes the connection after it has parsed this request.
-    process.nextTick(() => waiting.get(socket) !== 0 && socket.pause());
+    nextTick(() => waiting.get(socket) !== 0 && socket.pause());
     before.once('close', () => {
       const left = (waiting.get(socket) ?? 1) - 1;
       waiting.set(socket, left);

@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Reply } from '../contract/call.ts';
 import { freeBytes } from '../core/free-bytes.ts';
+import { clearTimeout, nextTick, setTimeout } from '../core/timers.ts';
 import type { ByteLine } from './byte-line.ts';
 import { announcedLength } from './read-body.ts';
 
@@ -72,7 +73,7 @@ function writeAndLinger(request: IncomingMessage, response: ServerResponse, repl
   request.once('end', end);
   const arrived: Buffer | null = request.read();
   if (arrived !== null) freeBytes(arrived);
-  process.nextTick(() => request.socket.pause());
+  nextTick(() => request.socket.pause());
   drains.enter(1).then(() => {
     if (response.destroyed) {
       drains.giveBack(1);

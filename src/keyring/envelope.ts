@@ -1,5 +1,6 @@
 import { randomFillSync } from 'node:crypto';
 import { freeBytes } from '../core/free-bytes.ts';
+import { isBytes } from '../core/is-bytes.ts';
 import { Problem } from '../core/problem.ts';
 import { padText, unpadText } from './padding.ts';
 import type { Sodium } from './sodium.ts';
@@ -74,7 +75,7 @@ function requireKey({ length }: Uint8Array): void {
 
 function requireEnvelope(bytes: Uint8Array): void {
   // In a damaged row, the value may have another type.
-  const isEnvelope = bytes instanceof Uint8Array && bytes.length >= ENVELOPE_OVERHEAD && bytes[0] === SUITE;
+  const isEnvelope = isBytes(bytes) && bytes.length >= ENVELOPE_OVERHEAD && bytes[0] === SUITE;
   if (!isEnvelope) throw new Problem('integrity_failure');
 }
 

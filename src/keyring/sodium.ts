@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type sodium from 'libsodium-wrappers';
 import type sumo from 'libsodium-wrappers-sumo';
+import { isBytes } from '../core/is-bytes.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 
 /** The functions of libsodium that the keyring uses. Synchronous once loaded. */
@@ -25,5 +26,21 @@ async function load<Library extends Sodium>(name: string): Promise<Library> {
   // The CommonJS build loads a quarter faster, because it needs no Web Crypto.
   const loaded: Library = createRequire(import.meta.filename)(name);
   await loaded.ready;
-  return loaded;
+  return takingBytesOfAnyRealm(loaded);
+}
+
+/**
+ * Returns the library such that its functions take bytes of any realm, by a view in its own. libsodium rejects others
+ * ("unsupported input type"), and in jsdom a `Buffer` is of another realm. The memory stays the same, so wiping works.
+ */
+export function takingBytesOfAnyRealm<Library extends Pick<Sodium, 'from_hex'>>(library: Library): Library {
+  const Bytes = library.from_hex('00').constructor as typeof Uint8Array;
+  if (Buffer.alloc(0) instanceof Bytes && new Uint8Array() instanceof Bytes) return library;
+  const own = (value: unknown) =>
+    isBytes(value) ? new Bytes(value.buffer, value.byteOffset, value.byteLength) : value;
+  const members = Object.entries(library).map(([name, member]: readonly [string, unknown]) => [
+    name,
+    typeof member === 'function' ? (...args: readonly unknown[]) => member(...args.map(own)) : member,
+  ]);
+  return Object.fromEntries(members);
 }

@@ -1,6 +1,5 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import { existsSync } from 'node:fs';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { types } from 'node:util';
 import {
   keptCredential,
@@ -17,6 +16,7 @@ import { type ClientOptions, typedClient, type VaultClient } from '../client/cre
 import { directClient } from '../client/direct.ts';
 import type { Call, Reply } from '../contract/call.ts';
 import { Fault } from '../core/fault.ts';
+import { sleep } from '../core/timers.ts';
 import { openVaultAt, parseStore, type VaultPlace } from '../vault/place.ts';
 import { checkUnopenedVault, createVault } from '../vault/vault.ts';
 

@@ -1,6 +1,7 @@
 import { advanceHeads, BrokenAudit, rowName, START, walkAudit } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
 import type { Instant, TokenRecord } from '../core/ports.ts';
+import { wallTime } from '../core/timers.ts';
 import { headerMark } from './header-event.ts';
 import type { KeyHolder } from './key-holder.ts';
 import { createLedger, everythingOf, type LedgerTable, subjectOf } from './ledger.ts';
@@ -33,7 +34,7 @@ export async function startLedgerCheck(
   parts: Pick<KeyHolder, 'store' | 'keyring'> &
     Pick<LedgerParts, 'rest' | 'tokens' | 'archives'> & { readonly now?: Instant | undefined },
 ) {
-  const { store, now: startedAt = Date.now() } = parts;
+  const { store, now: startedAt = wallTime() } = parts;
   const wrong: (Finding & { readonly subject: string; readonly tenant: string })[] = [];
   const tenants = new Set<string>();
   let broken: Finding | undefined;

@@ -5,6 +5,7 @@ import { BrokenAudit, START } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote, ChangeMark } from '../core/maintenance-ports.ts';
 import type { Keyring } from '../core/ports.ts';
+import { clearInterval, setInterval } from '../core/timers.ts';
 import type { KeyHolder } from './key-holder.ts';
 
 const HEADING = 'token-vault anchor';

@@ -5,6 +5,7 @@ import { encodePlace } from '../core/audit/chain-events.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
 import { START } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
+import { isBytes } from '../core/is-bytes.ts';
 import type { LastRow, MovedRow, MovePlace, MoveSource, ReadRows, WriteRows } from '../core/move-ports.ts';
 import type { Instant, Keyring, Store, VaultHeader } from '../core/ports.ts';
 import { checkVault, refuseFindings } from './check-vault.ts';
@@ -176,7 +177,7 @@ async function copyTables(
 /** Returns the last row of the root chain in a batch of rows of `audit`. */
 function lastHead(batch: readonly MovedRow[]): AuditHead | undefined {
   const [, sequence, , link] = batch.findLast(([chain]) => chain === Number(ROOT_CHAIN)) ?? [];
-  if (typeof sequence !== 'number' || !(link instanceof Uint8Array)) return undefined;
+  if (typeof sequence !== 'number' || !isBytes(link)) return undefined;
   return { chain: ROOT_CHAIN, sequence, link };
 }
 
@@ -209,9 +210,9 @@ async function digestOf(
 function encodeRow(row: MovedRow): Buffer {
   const parts = row.flatMap((value) => {
     if (value === null) return [Buffer.from('-')];
-    const isBytes = value instanceof Uint8Array;
-    const bytes = isBytes ? value : Buffer.from(String(value));
-    return [Buffer.from(`${isBytes ? 'b' : typeof value === 'string' ? 't' : 'n'}${bytes.length}:`), bytes];
+    const isBlob = isBytes(value);
+    const bytes = isBlob ? value : Buffer.from(String(value));
+    return [Buffer.from(`${isBlob ? 'b' : typeof value === 'string' ? 't' : 'n'}${bytes.length}:`), bytes];
   });
   return Buffer.concat(parts);
 }

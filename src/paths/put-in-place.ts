@@ -1,5 +1,6 @@
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { link, rm } from 'node:fs/promises';
+import { errorCode } from '../core/error-code.ts';
 import { assertReplaceable } from './replaceable.ts';
 
 /** The treatment of an existing file: `new` rejects and never changes it, `replace` replaces it. */
@@ -23,7 +24,7 @@ export async function putInPlace(temporary: string, path: string, placement: Pla
   try {
     await link(temporary, path);
   } catch (error) {
-    if (!(error instanceof Error && 'code' in error && NO_HARD_LINKS.has(error.code))) throw error;
+    if (!NO_HARD_LINKS.has(errorCode(error))) throw error;
     writeFileSync(path, '', { flag: 'wx', mode: 0o600 });
     try {
       renameSync(temporary, path);

@@ -2,11 +2,11 @@ import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
 import path from 'node:path';
-import { clearTimeout, setTimeout } from 'node:timers';
 import { ENDS_WITH_INPUT } from '../cli/commands/serve/end-with-input.ts';
 import { parseReady, type Ready } from '../cli/commands/serve/ready-file.ts';
-import { errorCode } from '../cli/error-code.ts';
+import { errorCode } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
+import { clearTimeout, setTimeout } from '../core/timers.ts';
 import { type CheckedOptions, ownEnvironment, type StartedDaemon } from './start-options.ts';
 
 const MAX_START_MS = 30_000;
@@ -30,7 +30,9 @@ export async function startChild({ headerPrefix, seedFiles, seed, keepAlive }: C
   });
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   await once(child, 'spawn').catch((cause: unknown) => {
-    throw new Fault('not_ready', `\`vault serve --dev\` cannot be run (${errorCode(cause)})`, { cause });
+    throw new Fault('not_ready', `\`vault serve --dev\` cannot be run (${errorCode(cause) ?? 'unknown error'})`, {
+      cause,
+    });
   });
   // The child may already have ended.
   child.stdin.on('error', () => undefined);

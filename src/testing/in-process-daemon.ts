@@ -1,4 +1,5 @@
 import { startDevDaemon } from '../cli/commands/dev/seeded-dev-vault.ts';
+import { clearInterval, setInterval } from '../core/timers.ts';
 import { type CheckedOptions, ownEnvironment, type StartedDaemon } from './start-options.ts';
 
 const SWEEP_EVERY_MS = 60_000;

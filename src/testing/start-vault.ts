@@ -2,6 +2,7 @@
 import { stepForward } from '../cli/commands/dev/step-forward.ts';
 import { createClient, type VaultClient } from '../client/create-client.ts';
 import { decodeProblem } from '../client/decode-problem.ts';
+import { nodeFetch } from '../client/node-fetch.ts';
 import { sendToDev } from '../client/remote.ts';
 import type { DevFault, DevRequest } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
@@ -94,8 +95,8 @@ export async function startVault(options: StartOptions = {}): Promise<TestVault>
     url,
     keys,
     ids: { apps: {}, tokens: {}, ...ids } as SeededIds,
-    client: createClient({ url, apiKey: keys.private_key, headerPrefix }),
-    management: createClient({ url, apiKey, headerPrefix }),
+    client: createClient({ url, apiKey: keys.private_key, headerPrefix, fetch: nodeFetch }),
+    management: createClient({ url, apiKey, headerPrefix, fetch: nodeFetch }),
     clock: {
       now: () => clock('GET'),
       set: (to) => clock('PUT', { now: typeof to === 'string' ? to : to.toISOString() }),

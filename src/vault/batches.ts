@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { runningTime } from '../core/running-time.ts';
+import { sleep } from '../core/timers.ts';
 
 /** The pause between two slices of a check, in milliseconds. */
 const REST_MS = 10;
@@ -9,7 +9,7 @@ const MAX_BATCH_MS = 20;
 
 /** Pauses between two slices of a check, so that calls go first. A slice takes about a millisecond. */
 export function rest(): Promise<void> {
-  return new Promise((resolve) => setTimeout(resolve, REST_MS).unref());
+  return sleep(REST_MS, { ref: false });
 }
 
 /**
@@ -20,7 +20,7 @@ export function rest(): Promise<void> {
 export function restBetweenBatches({ times = 1, ref = true } = {}): () => Promise<void> {
   let since = runningTime();
   return async () => {
-    await sleep(times * Math.min(runningTime() - since, MAX_BATCH_MS), undefined, { ref });
+    await sleep(times * Math.min(runningTime() - since, MAX_BATCH_MS), { ref });
     since = runningTime();
   };
 }

@@ -1,4 +1,6 @@
 import type { Instant } from '../core/ports.ts';
+import { runningTime } from '../core/running-time.ts';
+import { clearInterval, setInterval } from '../core/timers.ts';
 
 const INTERVAL_MS = 1000;
 /** The number of kept samples. The one with the shortest round trip counts. */
@@ -20,7 +22,7 @@ export interface DatabaseClock {
  */
 export async function startDatabaseClock(
   read: () => Promise<Instant>,
-  running: () => number = () => performance.now(),
+  running: () => number = runningTime,
 ): Promise<DatabaseClock> {
   let samples: readonly { readonly trip: number; readonly offset: number }[] = [];
   let offset = 0;

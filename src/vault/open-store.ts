@@ -1,7 +1,8 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../core/fault.ts';
 import type { Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
+import { runningTime } from '../core/running-time.ts';
+import { sleep } from '../core/timers.ts';
 import { openVaultStore } from '../store/postgres/open-vault-store.ts';
 import { type DatabaseClock, startDatabaseClock } from './database-clock.ts';
 import type { StorePlace } from './place.ts';
@@ -29,7 +30,7 @@ export async function openStore({ url, insecure }: StorePlace, wait?: StoreWait)
   try {
     const clock = await startDatabaseClock(readClock);
     // The processes of a vault differ by at most half a round trip each.
-    const times: Times = { wall: clock.now, running: () => performance.now(), asleep: MACHINE.asleep };
+    const times: Times = { wall: clock.now, running: runningTime, asleep: MACHINE.asleep };
     return { header, format, store: withClock(store, clock), times };
   } catch (error) {
     await store.close();
@@ -53,15 +54,15 @@ export function withClock(store: Store, clock: DatabaseClock): Store {
 }
 
 async function whenReachable<T>(open: () => Promise<T>, wait: StoreWait | undefined): Promise<T> {
-  const deadline = performance.now() + (wait?.ms ?? 0);
+  const deadline = runningTime() + (wait?.ms ?? 0);
   for (let tries = 1; ; tries += 1) {
     try {
       return await open();
     } catch (error) {
       const isTemporary = error instanceof Fault && error.code === 'store_unreachable';
-      if (!isTemporary || wait === undefined || performance.now() >= deadline) throw error;
+      if (!isTemporary || wait === undefined || runningTime() >= deadline) throw error;
       if (tries === 1) wait.onWait(error);
-      await sleep(Math.min(RETRY_MS, deadline - performance.now()));
+      await sleep(Math.min(RETRY_MS, deadline - runningTime()));
     }
   }
 }

@@ -1,4 +1,6 @@
+import { isError } from '../core/error-code.ts';
 import { Problem } from '../core/problem.ts';
+import { wallTime } from '../core/timers.ts';
 import type { Loss } from '../store/rows/channels.ts';
 
 /**
@@ -7,7 +9,7 @@ import type { Loss } from '../store/rows/channels.ts';
  */
 export function errorReporter(write: (line: string) => void) {
   return (error: unknown, traceId: string): void => {
-    const line = { time: new Date().toISOString(), level: 'error', trace_id: traceId, ...describe(error) };
+    const line = { time: new Date(wallTime()).toISOString(), level: 'error', trace_id: traceId, ...describe(error) };
     write(`${JSON.stringify(line)}\n`);
   };
 }
@@ -20,8 +22,8 @@ export function reportLoss({ chain, missing }: Loss): void {
 }
 
 function describe(error: unknown): object {
-  if (!(error instanceof Error)) return { error: typeof error };
-  const root = error instanceof Problem && error.cause instanceof Error ? error.cause : error;
+  if (!isError(error)) return { error: typeof error };
+  const root = error instanceof Problem && isError(error.cause) ? error.cause : error;
   const frames = (root.stack ?? '').split('\n').filter((line) => /^\s+at /.test(line));
   return {
     error: error instanceof Problem ? error.code : error.name,

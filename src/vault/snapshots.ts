@@ -1,11 +1,12 @@
 import { existsSync, lstatSync } from 'node:fs';
 import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
+import { errorCode } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
 import type { SnapshotFolder } from '../core/maintenance-ports.ts';
+import { wallTime } from '../core/timers.ts';
 import { vaultSnapshots } from '../maintenance/vault-snapshots.ts';
 import { checkFile } from '../store/sqlite/file/check-file.ts';
-import { errorCode } from '../store/sqlite/file/sqlite-error.ts';
 import { type FileHolderOptions, openFileForKeyHolder } from './key-holder.ts';
 
 const SUFFIX = '.db';
@@ -75,7 +76,7 @@ async function removeLeftovers(folder: string): Promise<void> {
     if (!LEFTOVER.test(entry)) continue;
     const path = join(folder, entry);
     const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
-    if (Date.now() - mtimeMs > LEFTOVER_AGE_MS) await rm(path, { force: true });
+    if (wallTime() - mtimeMs > LEFTOVER_AGE_MS) await rm(path, { force: true });
   }
 }
 

@@ -1,6 +1,7 @@
 import { Fault } from '../core/fault.ts';
 import type { Instant, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
+import { runningTime } from '../core/running-time.ts';
 import type { CreatedTenant } from '../core/tenants/create-tenant.ts';
 import { createKeyring } from '../keyring/create-keyring.ts';
 import type { Credential } from '../keyring/credential.ts';
@@ -101,7 +102,7 @@ export async function createStoreVault(options: CreateStoreVaultOptions): Promis
   let created: CreatedTenant | undefined;
   try {
     const { url, insecure } = place;
-    const clock = systemClock({ times: { wall: now, running: () => performance.now() } });
+    const clock = systemClock({ times: { wall: now, running: runningTime } });
     const fill = async (store: Store) => {
       created = await writeFirstRecords({ file: url.shown, store, keyring, clock }, header, tenantName);
     };
@@ -122,8 +123,8 @@ export function migrateStoreVault(place: StorePlace, options: { readonly dryRun:
 async function timeOf({ url, insecure }: StorePlace): Promise<() => Instant> {
   const client = await connectStore(url, { timeout: CONNECT_TIMEOUT_MS, insecure });
   try {
-    const offset = (await readClock(client)) - performance.now();
-    return () => Math.floor(performance.now() + offset);
+    const offset = (await readClock(client)) - runningTime();
+    return () => Math.floor(runningTime() + offset);
   } finally {
     await client.close();
   }

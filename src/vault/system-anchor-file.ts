@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { open, rm } from 'node:fs/promises';
 import { diskHint } from '../contract/faults.ts';
+import { errorCode } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote } from '../core/maintenance-ports.ts';
 import { putInPlace } from '../paths/put-in-place.ts';
 import { assertReplaceable, readReplaceable } from '../paths/replaceable.ts';
 import { syncFile } from '../paths/sync-file.ts';
-import { errorCode, NO_SPACE_CODES } from '../store/sqlite/file/sqlite-error.ts';
+import { NO_SPACE_CODES } from '../store/sqlite/file/sqlite-error.ts';
 
 /** Returns an anchor note that is stored in the file at `path`. */
 export function anchorFile(path: string): AnchorNote {

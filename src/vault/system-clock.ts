@@ -2,6 +2,7 @@ import { uptime } from 'node:os';
 import type { Clock } from '../core/clock.ts';
 import type { Instant } from '../core/ports.ts';
 import { runningTime } from '../core/running-time.ts';
+import { wallTime } from '../core/timers.ts';
 
 const HOUR = 60 * 60 * 1000;
 /** The shortest sleep that counts, in milliseconds. */
@@ -23,7 +24,7 @@ export interface Times {
  */
 const asleep = () => (process.platform === 'darwin' ? 0 : uptime() * 1000 - runningTime());
 
-export const MACHINE = { wall: () => Date.now(), running: runningTime, asleep } as const satisfies Times;
+export const MACHINE = { wall: wallTime, running: runningTime, asleep } as const satisfies Times;
 
 export interface ClockStart {
   /** The latest expiry that passed by settled time. */

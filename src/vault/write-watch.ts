@@ -1,7 +1,7 @@
 import type { ProblemCode } from '../contract/problems.ts';
+import { errorCode } from '../core/error-code.ts';
 import type { Instant, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
-import { errorCode } from '../store/sqlite/file/sqlite-error.ts';
 
 /** The methods that write for calls and sweeps. */
 const WRITES = [

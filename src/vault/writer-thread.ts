@@ -6,6 +6,7 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import manifest from '../../package.json' with { type: 'json' };
 import { Fault } from '../core/fault.ts';
+import { setImmediate } from '../core/timers.ts';
 import { auditChain } from '../keyring/audit-chain.ts';
 import { loadSodium } from '../keyring/sodium.ts';
 import { COMMITS, RETRIES } from '../store/rows/channels.ts';

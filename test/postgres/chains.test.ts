@@ -6,7 +6,10 @@ import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
 import { LOSSES } from '../../src/store/rows/channels.ts';
 import { addTenant, addToken, ENTRY, entry, NOW, sealed } from '../conformance/store-fixtures.ts';
+import { fakeableTimers } from '../fakeable-timers.ts';
 import { createTestStore, openTestClient } from './lane-fixture.ts';
+
+fakeableTimers();
 
 const NEW_KEY: WrappedKey = { key_id: 3, purpose: 'data', generation: 1, wrapped: sealed('key'), created_at: NOW };
 

@@ -12,8 +12,11 @@ import { Problem } from '../../src/core/problem.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { composeVault } from '../../src/vault/vault.ts';
 import { checkedClient } from '../checked-client.ts';
+import { fakeableTimers } from '../fakeable-timers.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { createMemoryStore } from '../memory-store/memory-store.ts';
+
+fakeableTimers();
 
 const ALL = ['token:create', 'token:read', 'token:search', 'token:update', 'token:delete', 'token:use'];
 const rule = (transform: string) => ({ description: '', priority: 1, container: '/', transform, permissions: ALL });

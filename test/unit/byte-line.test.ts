@@ -1,6 +1,9 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
 import { freeBytes } from '../../src/core/free-bytes.ts';
 import { createByteLine } from '../../src/http/byte-line.ts';
+import { fakeableTimers } from '../fakeable-timers.ts';
+
+fakeableTimers();
 
 beforeEach(() => {
   vi.useFakeTimers();

@@ -6,6 +6,9 @@ import { createSweeper, startSweeper } from '../../src/cli/commands/serve/sweepe
 import { addFlags } from '../../src/cli/global-flags.ts';
 import { parseDuration } from '../../src/cli/quantities.ts';
 import { DEFAULT_LIMITS } from '../../src/contract/limits.ts';
+import { fakeableTimers } from '../fakeable-timers.ts';
+
+fakeableTimers();
 
 describe('serveOptions', () => {
   it('have the defaults of the contract', () => {

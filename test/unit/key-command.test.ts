@@ -2,7 +2,10 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { runKeyCommand } from '../../src/cli/key-command.ts';
+import { fakeableTimers } from '../fakeable-timers.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
+
+fakeableTimers();
 
 const KEY = Buffer.from('canary-key, 32 bytes to look for');
 const ending = (byte: number) => Buffer.from([...KEY.subarray(0, 31), byte]);

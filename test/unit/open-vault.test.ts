@@ -6,8 +6,11 @@ import { FAULTS } from '../../src/contract/faults.ts';
 import { loadSodium } from '../../src/keyring/sodium.ts';
 import { type OpenedVault, type OpenVaultOptions, openVault } from '../../src/library/open-vault.ts';
 import { createVault } from '../../src/vault/vault.ts';
+import { fakeableTimers } from '../fakeable-timers.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { rawConnection } from './store-sqlite-fixture.ts';
+
+fakeableTimers();
 
 const posix = process.platform !== 'win32';
 const PERMISSIONS = ['token:create', 'token:read'] as const;

@@ -7,7 +7,10 @@ import { startSweeper } from '../../src/cli/commands/serve/sweeper.ts';
 import { backUpVault, checkVaultFile, compactVault, openVaultAdmin, restoreVault } from '../../src/vault/admin.ts';
 import { openVault } from '../../src/vault/vault.ts';
 import { keepRows, putBack } from '../checks/put-back.ts';
+import { fakeableTimers } from '../fakeable-timers.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
+
+fakeableTimers();
 
 const DAY = 86_400_000;
 const doctor = (file: string) => checkVaultFile({ file, credential: CREDENTIAL });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { GroupCommit, nextTurn } from '../../src/store/sqlite/commit/group-commit.ts';
+import { endOfTurn } from '../../src/core/timers.ts';
+import { GroupCommit } from '../../src/store/sqlite/commit/group-commit.ts';
 import { WriteTurns } from '../../src/store/sqlite/commit/write-turns.ts';
 
 const MAX_WRITES = 300;
@@ -26,7 +27,7 @@ function lockBetween() {
       });
       while (!isOver) {
         turn += 1;
-        await nextTurn();
+        await endOfTurn();
       }
     },
   };
@@ -42,7 +43,7 @@ async function writesBefore(turns: readonly [WriteTurns, WriteTurns] | undefined
   }
   let writes = 0;
   let isDone = false;
-  const single = nextTurn().then(() => other.run(() => undefined));
+  const single = endOfTurn().then(() => other.run(() => undefined));
   const done = single.then(() => {
     isDone = true;
     return writes;

@@ -6,6 +6,7 @@ import { checkApplication } from '../../core/access/check-application.ts';
 import { JsonText, stringifyJson } from '../../core/json/stringify.ts';
 import { parseBody } from '../../core/request/parse-body.ts';
 import { loadBodyValidators, validate } from '../../core/request/validate.ts';
+import { wallTime } from '../../core/timers.ts';
 import { parseApplicationExpiry, parseExpiresAt } from '../../core/tokens/expires-at.ts';
 import { checkData } from '../../core/tokens/validate-data.ts';
 
@@ -48,5 +49,5 @@ export async function dryRun(call: Call, headerPrefix: string | undefined): Prom
 
 function checkBody<Id extends OperationId>(id: Id, body: BodyOf<Id>): void {
   const check: ((body: BodyOf<Id>, now: number) => void) | undefined = BODY_CHECKS[id];
-  check?.(body, Date.now());
+  check?.(body, wallTime());
 }

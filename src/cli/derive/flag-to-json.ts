@@ -4,6 +4,7 @@ import { JsonSyntaxError } from '../../core/json/json-syntax-error.ts';
 import { JsonNumber } from '../../core/json/kind.ts';
 import { parseJson } from '../../core/json/parse.ts';
 import { formatInstant } from '../../core/time.ts';
+import { wallTime } from '../../core/timers.ts';
 import { parseDuration } from '../quantities.ts';
 import type { ReadText } from '../text-reader.ts';
 import type { FlagKind, MemberFlag } from './member-flags.ts';
@@ -23,7 +24,7 @@ const CONVERSIONS: Readonly<Record<Exclude<FlagKind, 'pairs' | 'shorthand'>, ToJ
   time: ({ name }, typed) => {
     const isFromNow = FROM_NOW.test(typed);
     return JSON.stringify(
-      isFromNow ? formatInstant(Math.round(Date.now() + parseDuration(`--${name}`, typed))) : typed,
+      isFromNow ? formatInstant(Math.round(wallTime() + parseDuration(`--${name}`, typed))) : typed,
     );
   },
   text: async (flag, typed, read) => {

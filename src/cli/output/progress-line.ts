@@ -1,3 +1,5 @@
+import { runningTime } from '../../core/running-time.ts';
+
 const EVERY_MS = 100;
 const WIDTH = 24;
 
@@ -13,7 +15,7 @@ export function progressLine(
   let shownAt = Number.NEGATIVE_INFINITY;
   return {
     show(done: number, total: number): void {
-      const now = performance.now();
+      const now = runningTime();
       if (stream.isTTY !== true || now - shownAt < EVERY_MS) return;
       shownAt = now;
       const filled = total === 0 ? WIDTH : Math.min(WIDTH, Math.floor((done / total) * WIDTH));

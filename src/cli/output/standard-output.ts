@@ -1,6 +1,7 @@
 import { fstatSync, writeSync } from 'node:fs';
+import { errorCode } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
-import { errorCode, isFullDisk } from '../error-code.ts';
+import { isFullDisk } from '../error-reason.ts';
 
 const STDOUT = 1;
 

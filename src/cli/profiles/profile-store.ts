@@ -1,7 +1,8 @@
 import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
+import { errorCode } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
-import { errorCode } from '../error-code.ts';
+import { reasonOf } from '../error-reason.ts';
 import type { Environment } from '../global-flags.ts';
 import { assertPrivate } from '../secret-file.ts';
 import { cannotMake, writeWholeFile } from '../whole-file.ts';
@@ -110,7 +111,7 @@ async function readClosed(file: string): Promise<string | undefined> {
 async function ignoreMissing<T>(work: Promise<T>): Promise<T | undefined> {
   return work.catch((error: unknown) => {
     if (errorCode(error) === 'ENOENT') return undefined;
-    throw new Fault('usage', `the profiles cannot be read (${errorCode(error)})`, {
+    throw new Fault('usage', `the profiles cannot be read (${reasonOf(error)})`, {
       hint: 'set VAULT_CONFIG_DIR to another folder',
       cause: error,
     });

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { World } from '../handler.ts';
 import type { ExpiryRecorder, Keyring } from '../ports.ts';
+import { clearTimeout, setTimeout } from '../timers.ts';
 import { recordColumns } from '../tokens/clear-columns.ts';
 import { type AuditEvent, encodeEvents, type TimedEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-level.ts';

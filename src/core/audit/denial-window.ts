@@ -1,4 +1,5 @@
 import type { Instant } from '../ports.ts';
+import { clearTimeout, setTimeout } from '../timers.ts';
 import type { AuditEvent } from './audit-event.ts';
 
 const WINDOW_MS = 60_000;

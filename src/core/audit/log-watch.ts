@@ -1,4 +1,5 @@
 import { Problem } from '../problem.ts';
+import { clearInterval, clearTimeout, setInterval, setTimeout } from '../timers.ts';
 import type { AuditHead, AuditStore } from './ports.ts';
 
 /** The interval at which the watch reads the end of the audit for all waiting calls. */

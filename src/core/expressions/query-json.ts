@@ -1,6 +1,7 @@
 import type { JSONPathNode, JSONValue } from 'json-p3';
 import type { Json } from '../../contract/json.ts';
 import { MAX_DEPTH } from '../../contract/limits.ts';
+import { isError } from '../error-code.ts';
 import { isJsonArray, isJsonObject, JsonNumber } from '../json/kind.ts';
 import { loadedOnce } from '../loaded-once.ts';
 import { FilterFailure } from './expression-error.ts';
@@ -69,7 +70,7 @@ export const loadQueryJson = loadedOnce(async (): Promise<QueryJson> => {
       if (error instanceof JSONPathError)
         throw new FilterFailure('needs a valid JSONPath, without match() and search()');
       // The library passes the nodes of one step as arguments of a call; more than about 100,000 exceed the stack.
-      if (error instanceof RangeError) throw new FilterFailure('takes too much work');
+      if (isError(error) && error.name === 'RangeError') throw new FilterFailure('takes too much work');
       throw error;
     }
     if (found === undefined) throw new FilterFailure('finds no value');

@@ -1,5 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { Instant, PresentedToken, Store } from '../ports.ts';
+import { clearTimeout, setTimeout } from '../timers.ts';
 
 /** Returns a calendar month (UTC) as a number: year × 12 + month from 0. */
 export function monthOf(instant: Instant): number {

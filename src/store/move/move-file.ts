@@ -4,6 +4,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { Fault } from '../../core/fault.ts';
 import type { LastRow, MakeCopy, MovePlace, MoveSource } from '../../core/move-ports.ts';
 import type { VaultHeader } from '../../core/ports.ts';
+import { wallTime } from '../../core/timers.ts';
 import { putInPlace } from '../../paths/put-in-place.ts';
 import { identityOf } from '../sqlite/file/check-file.ts';
 import { openAlone } from '../sqlite/file/compact-file.ts';
@@ -161,7 +162,7 @@ function sourceOf(file: string, connection: Connection): Omit<MoveSource, 'leave
     return {
       header,
       tokens,
-      now: Date.now(),
+      now: wallTime(),
       tables: MOVED_TABLES,
       rows: readMoved(connection),
       audit: {

@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../core/audit/ports.ts';
+import { isError } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Store } from '../../core/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
@@ -152,7 +153,7 @@ export function auditMethods({ read, readSlow, change, changeTokens, join, useRe
           run(SHORTEN_LOG, [chain]),
         ]);
       }).catch((error: unknown) => {
-        const isRefused = error instanceof Error && error.cause instanceof PgError && error.cause.code === NOT_ALLOWED;
+        const isRefused = isError(error) && error.cause instanceof PgError && error.cause.code === NOT_ALLOWED;
         if (!isRefused) throw error;
         throw new Fault('store_refused', 'the role of the database may not remove entries of the audit', {
           hint: 'run `vault audit prune` as the owner of the tables; it completes this prune',

@@ -1,4 +1,5 @@
 import type { TokenIndexes, TokenRecord } from '../../core/ports.ts';
+import { runningTime } from '../../core/running-time.ts';
 import { MAX_SET_NUMBER, nameOf } from '../rows/container-sets.ts';
 import type { Connections } from './connections.ts';
 import { blindText, uuidKey } from './uuid-text.ts';
@@ -62,7 +63,7 @@ export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'
 
   function isKnown({ token, indexes }: Written): boolean {
     const [, name] = setOf(indexes);
-    return name === null || known.has(name) || (full.get(ownerOf(token)) ?? 0) > performance.now();
+    return name === null || known.has(name) || (full.get(ownerOf(token)) ?? 0) > runningTime();
   }
 
   async function add(written: Written): Promise<void> {
@@ -78,7 +79,7 @@ export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'
     });
     for (const list of [known, full]) if (list.size >= MAX_KNOWN) list.clear();
     if (hasNumber && name !== null) known.add(name);
-    else full.set(ownerOf(token), performance.now() + RETRY_MS);
+    else full.set(ownerOf(token), runningTime() + RETRY_MS);
   }
 
   async function addAll(tokens: readonly Written[]): Promise<void> {

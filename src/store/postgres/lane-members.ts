@@ -1,4 +1,5 @@
 import type { AuditHead } from '../../core/audit/ports.ts';
+import { isBytes } from '../../core/is-bytes.ts';
 import type { Scalar } from '../rows/fragment.ts';
 import { isStorableText } from '../rows/stored-value.ts';
 import { placeAfter } from './audit-chain.ts';
@@ -45,7 +46,7 @@ interface Sharing {
 }
 
 function lengthOf(value: Scalar): number {
-  return value instanceof Uint8Array || typeof value === 'string' ? value.length : 0;
+  return isBytes(value) || typeof value === 'string' ? value.length : 0;
 }
 
 const compare = (a: string, b: string) => Number(a > b) - Number(a < b);

@@ -1,5 +1,6 @@
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { AuditHead } from '../../core/audit/ports.ts';
+import { clearTimeout, setTimeout } from '../../core/timers.ts';
 import { Undo } from '../rows/undo.ts';
 import { CHAIN, type EntryKey, findWritten, openTransaction, readHead, subjectStatements } from './audit-chain.ts';
 import type { Answers, Bound, Change, LaneMember, Run } from './connections.ts';

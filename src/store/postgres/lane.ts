@@ -1,6 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import { Problem } from '../../core/problem.ts';
+import { runningTime } from '../../core/running-time.ts';
+import { nextTick, sleep } from '../../core/timers.ts';
 import { COMMITS } from '../rows/channels.ts';
 import type { Change, Connections, LaneMember } from './connections.ts';
 import { CommitLost, findSettled, type Outcome, type Outcomes, runChange, runGroup } from './lane-transaction.ts';
@@ -98,7 +99,7 @@ export function openLane(
       if (waiting.length >= MAX_WAITING) throw new Problem('vault_busy', { retryAfter: 1 });
       const settle: Task['settle'] = (outcome) =>
         'error' in outcome ? reject(outcome.error) : resolve(outcome.result as T);
-      waiting.push({ ...work, settle, deadline: performance.now() + deadlineMs, isAlone: !work.member, runs: 0 });
+      waiting.push({ ...work, settle, deadline: runningTime() + deadlineMs, isAlone: !work.member, runs: 0 });
       draining ??= drain();
     });
   }
@@ -106,7 +107,7 @@ export function openLane(
   async function drain(): Promise<void> {
     let failures = 0;
     // Wait until the current promise callbacks have run: the writes that they start share the first transaction.
-    await new Promise<void>((resolve) => process.nextTick(resolve));
+    await new Promise<void>((resolve) => nextTick(resolve));
     while (waiting.length > 0) {
       if (failures > 0) await pause(failures);
       failures = (await runNext()) ? 0 : failures + 1;
@@ -135,7 +136,7 @@ export function openLane(
   /** Runs the next transaction. Resolves to false if the lane must pause before the next attempt. */
   async function runNext(): Promise<boolean> {
     const tasks = takeNext();
-    const begun = performance.now();
+    const begun = runningTime();
     const hadChain = own.head() !== undefined;
     try {
       settleAll(tasks, await run(tasks));
@@ -159,7 +160,7 @@ export function openLane(
         for (const task of tasks) task.isAlone = true;
         return true;
       }
-      const now = performance.now();
+      const now = runningTime();
       settleAs(
         rejection,
         waiting.filter(({ deadline }) => deadline <= now),
@@ -248,7 +249,7 @@ export function openLane(
       if (own.head() === undefined) return;
       const closing = connect().then(own.close);
       // After a failure or the deadline, another process closes the chain.
-      await Promise.race([closing.catch(() => undefined), sleep(deadlineMs, undefined, { ref: false })]);
+      await Promise.race([closing.catch(() => undefined), sleep(deadlineMs, { ref: false })]);
     },
   };
 }

@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Problem } from '../../core/problem.ts';
+import { sleep } from '../../core/timers.ts';
 import { type ConnectOptions, connectStore } from './connect.ts';
 import type { Connections, Run } from './connections.ts';
 import { type LaneOptions, openLane } from './lane.ts';
@@ -114,7 +114,7 @@ export function openConnections(url: StoreUrl, options: StoreOptions, vaultId: s
     async ping() {
       const found = await Promise.race([
         track(async () => findVault((await reader.get()).run)),
-        sleep(PING_LIMIT_MS, undefined, { ref: false }),
+        sleep(PING_LIMIT_MS, { ref: false }),
       ]);
       if (found?.isReadOnly === true) dropAll();
       if (found === undefined || found.isReadOnly) throw new Problem('vault_busy', { retryAfter: 1 });

@@ -1,5 +1,7 @@
 import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { AuditHead, ChainRecorder } from '../../core/audit/ports.ts';
+import { runningTime } from '../../core/running-time.ts';
+import { clearInterval, setInterval } from '../../core/timers.ts';
 import { LOSSES, type Loss } from '../rows/channels.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import { headsWhere, toHead } from './audit-chain.ts';
@@ -121,14 +123,14 @@ export function ownChain(writesOnRoot: number, keepAlive: (beat: number) => void
      * when the process has written often enough, and replaces it after a day. Rejects with the errors of `runChange`.
      */
     async forWrite(client: SqlClient): Promise<AuditHead | undefined> {
-      if (open !== undefined && performance.now() - open.since > DAY_MS) await closeOpen(client);
+      if (open !== undefined && runningTime() - open.since > DAY_MS) await closeOpen(client);
       if (open !== undefined) return open.head;
       writes += 1;
       if (recorder === undefined || writes <= writesOnRoot) return undefined;
       const drafts = recorder;
       const head = await onRoot(client, (transaction) => openChain(transaction, drafts));
       if (head === undefined) return undefined;
-      open = { head, noted: 0, since: performance.now() };
+      open = { head, noted: 0, since: runningTime() };
       timer = setInterval(() => keepAlive(++beats), HEARTBEAT_MS).unref();
       return head;
     },

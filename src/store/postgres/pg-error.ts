@@ -1,5 +1,6 @@
 import type { FaultCode } from '../../contract/faults.ts';
 import type { ProblemCode } from '../../contract/problems.ts';
+import { isError } from '../../core/error-code.ts';
 import { Problem } from '../../core/problem.ts';
 
 /** An error of PostgreSQL or a connection, without its message and details: they may quote stored values. */
@@ -23,7 +24,7 @@ export const NOT_ALLOWED = '42501';
 /** Returns the error without its message. */
 export function toPgError(error: unknown): PgError {
   if (error instanceof PgError) return error;
-  const { code, table } = error instanceof Error ? { code: undefined, table: undefined, ...error } : {};
+  const { code, table } = isError(error) ? { code: undefined, table: undefined, ...error } : {};
   return new PgError(typeof code === 'string' ? code : 'LOST', typeof table === 'string' ? table : undefined);
 }
 

@@ -1,6 +1,7 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../core/fault.ts';
 import { Problem } from '../../core/problem.ts';
+import { runningTime } from '../../core/running-time.ts';
+import { sleep } from '../../core/timers.ts';
 import { RETRIES } from '../rows/channels.ts';
 import { PgError, type Treatment, toProblem, treatmentOf } from './pg-error.ts';
 
@@ -41,14 +42,14 @@ export async function retryRead<T>(
   dropAll: () => void,
   { use = 'read', deadlineMs = DEADLINE_MS }: { readonly use?: 'read' | 'write'; readonly deadlineMs?: number } = {},
 ): Promise<T> {
-  const deadline = performance.now() + deadlineMs;
+  const deadline = runningTime() + deadlineMs;
   for (let failures = 1; ; failures++) {
     try {
       return await read();
     } catch (error) {
       const reaction = reactionTo(error, use);
       if (reaction === 'new_hosts') dropAll();
-      if (reaction === undefined || reaction === 'fail' || performance.now() > deadline) throw finalError(error, use);
+      if (reaction === undefined || reaction === 'fail' || runningTime() > deadline) throw finalError(error, use);
       await pause(failures);
     }
   }

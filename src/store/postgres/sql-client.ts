@@ -1,6 +1,7 @@
 import type { Client } from 'pg';
 import type { Instant } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
+import { nextTick } from '../../core/timers.ts';
 import type { Fragment, Parameter, Scalar } from '../rows/fragment.ts';
 import { PgError, toPgError } from './pg-error.ts';
 import { PATH_COLUMNS, requireSearchPath } from './search-path.ts';
@@ -106,7 +107,7 @@ export function sqlClient(client: Client): SqlClient {
     if (isCorked) return;
     isCorked = true;
     stream.cork();
-    process.nextTick(() => {
+    nextTick(() => {
       isCorked = false;
       stream.uncork();
     });

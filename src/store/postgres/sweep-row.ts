@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { LeftRows, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
+import { endOfTurn } from '../../core/timers.ts';
 import { noLeftRows } from '../rows/left-rows.ts';
 import { decoded, optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
 import { removeApplication } from './application-rows.ts';
@@ -89,7 +89,7 @@ export function sweepMethods(
     authorityVersion() {
       // All callers of one turn share a query. Send it after the last call, so that each caller sees every change that
       // was committed before its call.
-      authority ??= nextTurn().then(async () => {
+      authority ??= endOfTurn().then(async () => {
         authority = undefined;
         const [[version, isMoved] = []] = await read(AUTHORITY);
         if (isMoved === true) throw new Problem('vault_moved', { retryAfter: 1 });

@@ -1,8 +1,10 @@
 import { lstatSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, writeFileSync } from 'node:fs';
 import { hostname, tmpdir } from 'node:os';
 import path from 'node:path';
+import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
-import { errorCode, isFullDisk } from '../../error-code.ts';
+import { runningTime } from '../../../core/running-time.ts';
+import { isFullDisk, reasonOf } from '../../error-reason.ts';
 
 /** Matches a folder name such as `token-vault-dev-4242-x1Y2z3`: the purpose, the process number, and a random part. */
 const NAME = /^token-vault-(?:dev|backup|doctor)-(\d{1,10})-[A-Za-z0-9]{6}$/;
@@ -33,7 +35,7 @@ function newFolder(prefix: string): string {
     return mkdtempSync(path.join(tmpdir(), prefix));
   } catch (error) {
     if (isFullDisk(error)) throw error;
-    throw new Fault('usage', `the temporary folder ${tmpdir()} cannot be written (${errorCode(error)})`, {
+    throw new Fault('usage', `the temporary folder ${tmpdir()} cannot be written (${reasonOf(error)})`, {
       hint: process.platform === 'win32' ? 'set TEMP to another folder' : 'set TMPDIR to another folder',
       cause: error,
     });
@@ -45,13 +47,13 @@ const MAX_WAITED_MS = 500;
 
 /** Removes a folder with its contents. An ending thread or process may still create a file in it, so try again. */
 export function removeFolder(folder: string): void {
-  const until = performance.now() + MAX_WAITED_MS;
+  const until = runningTime() + MAX_WAITED_MS;
   for (;;) {
     try {
       rmSync(folder, { recursive: true, force: true, maxRetries: 3, retryDelay: 5 });
       return;
     } catch (error) {
-      if (errorCode(error) !== 'ENOTEMPTY' || performance.now() > until) throw error;
+      if (errorCode(error) !== 'ENOTEMPTY' || runningTime() > until) throw error;
     }
   }
 }

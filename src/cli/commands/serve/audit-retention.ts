@@ -1,6 +1,7 @@
 import { basename, join } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
+import { runningTime } from '../../../core/running-time.ts';
 import type { Vault } from '../../../vault/vault.ts';
 import { archiveFile } from '../../archive-file.ts';
 
@@ -23,7 +24,7 @@ export function createRetention(
   { keepMs, folder }: Retention,
   vault: Pick<Vault, 'file' | 'pruneAudit'>,
   report: (fact: string) => void,
-  now: () => number = () => performance.now(),
+  now: () => number = runningTime,
 ): () => Promise<void> {
   const name = basename(vault.file).replace(/\.[^.]*$/, '');
   let next = Number.NEGATIVE_INFINITY;

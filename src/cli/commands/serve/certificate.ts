@@ -1,8 +1,9 @@
 import { statSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
+import { wallTime } from '../../../core/timers.ts';
 import type { Daemon } from '../../../http/daemon.ts';
 import type { DaemonOptions } from '../../../http/daemon-options.ts';
-import { errorCode } from '../../error-code.ts';
+import { reasonOf } from '../../error-reason.ts';
 import { readSecretFile, readSmallFile } from '../../secret-file.ts';
 import type { ServeOptions } from './serve-options.ts';
 
@@ -22,7 +23,7 @@ export async function readCertificate(
   try {
     createSecureContext({ cert, key });
     const { validFromDate, validToDate } = new X509Certificate(cert);
-    const now = Date.now();
+    const now = wallTime();
     if (validToDate.getTime() < now) report(`--tls-cert: the certificate expired at ${validToDate.toISOString()}`);
     else if (validFromDate.getTime() > now) {
       report(`--tls-cert: the certificate is not valid before ${validFromDate.toISOString()}`);
@@ -50,7 +51,7 @@ export async function reloadCertificate(
     report('the certificate was reloaded');
     return true;
   } catch (error) {
-    const reason = error instanceof Fault ? error.message : errorCode(error);
+    const reason = error instanceof Fault ? error.message : reasonOf(error);
     reportFailure(`the certificate was not reloaded; the old one stays in use: ${reason}`);
     return false;
   }

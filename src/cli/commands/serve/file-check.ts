@@ -1,3 +1,5 @@
+import { clearTimeout, setInterval, setTimeout } from '../../../core/timers.ts';
+
 /** The delay of the first check after the start, in milliseconds. The first calls run before the check. */
 const FIRST_MS = 1000;
 const DAY_MS = 24 * 60 * 60 * 1000;

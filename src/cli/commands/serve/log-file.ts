@@ -1,7 +1,7 @@
 import { appendFileSync, closeSync, constants, openSync, readSync, statSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
 import { assertOwnName } from '../../../paths/own-name.ts';
-import { errorCode } from '../../error-code.ts';
+import { reasonOf } from '../../error-reason.ts';
 
 const { O_APPEND, O_CREAT, O_WRONLY } = constants;
 /** Makes a named pipe without a reader, or with a slow one, fail instead of stopping the daemon. Windows lacks it. */
@@ -20,7 +20,7 @@ export function openLogFile(path: string, report: Report) {
         appendFileSync(file, text);
         isFailing = false;
       } catch (error) {
-        if (!isFailing) report(`--log-file: ${path} cannot be written (${errorCode(error)}); lines are lost`);
+        if (!isFailing) report(`--log-file: ${path} cannot be written (${reasonOf(error)}); lines are lost`);
         isFailing = true;
       }
     },
@@ -48,7 +48,7 @@ function open(path: string): number {
     return openSync(path, O_APPEND | O_CREAT | O_WRONLY | NO_WAIT, 0o600);
   } catch (cause) {
     if (cause instanceof Fault) throw cause;
-    throw new Fault('usage', `--log-file: ${path} cannot be opened (${errorCode(cause)})`, {
+    throw new Fault('usage', `--log-file: ${path} cannot be opened (${reasonOf(cause)})`, {
       hint: 'name a file that the daemon can write, in an existing folder',
       cause,
     });

@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { errorCode } from '../../error-code.ts';
+import { reasonOf } from '../../error-reason.ts';
 import type { Environment } from '../../global-flags.ts';
 import type { Stopper } from './stopper.ts';
 
@@ -16,7 +16,7 @@ export function notify(state: 'READY=1' | 'STOPPING=1', env: Environment, onFail
   // Pass no other variables, because some contain keys.
   const options = { env: { NOTIFY_SOCKET, PATH }, timeout: TIMEOUT_MS };
   execFile('systemd-notify', [state], options, (error) => {
-    if (error !== null) onFailure(typeof error.code === 'number' ? `exit code ${error.code}` : errorCode(error));
+    if (error !== null) onFailure(typeof error.code === 'number' ? `exit code ${error.code}` : reasonOf(error));
   });
 }
 

@@ -1,11 +1,12 @@
 import { rmSync } from 'node:fs';
 import { parseText } from '../../../client/decode-problem.ts';
 import type { Json, JsonObject } from '../../../contract/json.ts';
+import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { atExit } from '../../../paths/at-exit.ts';
 import { readReplaceable } from '../../../paths/replaceable.ts';
-import { errorCode } from '../../error-code.ts';
+import { reasonOf } from '../../error-reason.ts';
 import { asObject } from '../../output/result-view.ts';
 import { filePath } from '../../output-path.ts';
 import { assertPrivate, readSecretFile } from '../../secret-file.ts';
@@ -54,7 +55,7 @@ export function checkReadyFile(path: string): void {
     bytes = readReplaceable(path, '--ready-file', (opened) => assertPrivate(path, opened));
   } catch (error) {
     if (error instanceof Fault) throw error;
-    throw new Fault('usage', `--ready-file: ${path} cannot be read (${errorCode(error)})`, { cause: error });
+    throw new Fault('usage', `--ready-file: ${path} cannot be read (${reasonOf(error)})`, { cause: error });
   }
   if (bytes !== undefined && bytes.length > 0 && parseReady(bytes.toString('utf8')) === undefined) throw foreign(path);
 }

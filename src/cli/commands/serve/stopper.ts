@@ -1,4 +1,5 @@
-import { errorCode } from '../../error-code.ts';
+import { setTimeout } from '../../../core/timers.ts';
+import { reasonOf } from '../../error-reason.ts';
 import type { ExitCode } from '../../exit-codes.ts';
 import { END_SIGNALS, type EndSignal, exitUnexpected, SIGNAL_EXIT_CODES, takeSignals } from '../../interrupt.ts';
 import { ownStandardError, report } from '../../report-failure.ts';
@@ -43,7 +44,7 @@ export function createStopper(requests: StopRequests): Stopper {
   });
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {
-      report(`stopping after an uncaught error (${errorCode(error)})`);
+      report(`stopping after an uncaught error (${reasonOf(error)})`);
       if (requested === undefined) request(70);
     });
   }

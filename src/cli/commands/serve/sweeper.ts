@@ -1,3 +1,5 @@
+import { clearInterval, setInterval } from '../../../core/timers.ts';
+
 const MINUTE = 60_000;
 
 /** The parts of the vault and the log that the sweeper uses. */

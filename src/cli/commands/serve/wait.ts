@@ -1,9 +1,10 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { parseText } from '../../../client/decode-problem.ts';
 import { httpTransport } from '../../../client/http-transport.ts';
+import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
-import { errorCode } from '../../error-code.ts';
+import { runningTime } from '../../../core/running-time.ts';
+import { sleep } from '../../../core/timers.ts';
 import type { Finish } from '../../exit-codes.ts';
 import {
   addFlags,
@@ -76,10 +77,10 @@ async function whereabouts(flags: GlobalFlags, readyFile: string | undefined, en
 const hint = 'start `vault serve`, check its stderr, or raise --timeout';
 
 async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: string): Promise<void> {
-  const deadline = performance.now() + timeoutMs;
+  const deadline = runningTime() + timeoutMs;
   let seen = 'nobody answers';
   for (let tries = 0; ; tries += 1) {
-    const left = deadline - performance.now();
+    const left = deadline - runningTime();
     if (left <= 0 && tries > 0)
       throw new Fault('not_ready', `${where.name} was not ready within ${timeout}: ${seen}`, { hint });
     const found = await where.find();
@@ -88,7 +89,7 @@ async function waitUntilReady(where: Whereabouts, timeoutMs: number, timeout: st
     // The timeout may cut the last attempt short: an earlier result is more useful.
     seen = answer ?? seen;
     if (seen === '') return;
-    await sleep(Math.min(PAUSE_MS, Math.max(0, deadline - performance.now())));
+    await sleep(Math.min(PAUSE_MS, Math.max(0, deadline - runningTime())));
   }
 }
 
@@ -119,8 +120,8 @@ async function askOnce(url: string, timeoutMs: number, ca: string | undefined): 
   } catch (error) {
     if (!(error instanceof Fault) || error.code !== 'unreachable') throw error;
     const code = errorCode(error.cause);
+    if (code === undefined) return undefined;
     if (PERMANENT.test(code)) throw error;
-    if (code === 'unknown error') return undefined;
     return NOBODY.has(code) ? 'nobody answers' : code;
   } finally {
     await transport.close();

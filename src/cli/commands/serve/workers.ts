@@ -1,4 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
+import { clearTimeout, setTimeout } from '../../../core/timers.ts';
 import type { CollectedMetrics } from '../../../http/metrics.ts';
 import type { VaultSettings } from '../../../vault/vault.ts';
 import { EXIT_CODES, type ExitCode } from '../../exit-codes.ts';

@@ -2,7 +2,7 @@ import { createHash, type Hash, randomBytes } from 'node:crypto';
 import { parseText } from '../../../client/decode-problem.ts';
 import { Fault } from '../../../core/fault.ts';
 import { readReplaceable } from '../../../paths/replaceable.ts';
-import { errorCode } from '../../error-code.ts';
+import { reasonOf } from '../../error-reason.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { derivedId, factsOf, type ImportRow, withId } from './import-row.ts';
 
@@ -86,7 +86,7 @@ function readJournal(path: string): JournalState | undefined {
     text = readReplaceable(path, '--resume')?.toString('utf8');
   } catch (error) {
     if (error instanceof Fault) throw error;
-    throw new Fault('usage', `--resume: ${path} cannot be read (${errorCode(error)})`, { cause: error });
+    throw new Fault('usage', `--resume: ${path} cannot be read (${reasonOf(error)})`, { cause: error });
   }
   if (text === undefined) return undefined;
   const state = parseText(text) as JournalState | null | undefined;

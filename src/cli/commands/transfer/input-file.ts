@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
-import { errorCode } from '../../error-code.ts';
+import { reasonOf } from '../../error-reason.ts';
 import type { FlagValues } from '../../global-flags.ts';
 import { readNamed } from '../../secret-file.ts';
 import type { ImportRow } from './import-row.ts';
@@ -47,7 +47,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
 }
 
 function unreadable(path: string, cause: unknown): Fault {
-  return new Fault('usage', `${path} cannot be read (${errorCode(cause)})`, { cause });
+  return new Fault('usage', `${path} cannot be read (${reasonOf(cause)})`, { cause });
 }
 
 /** The number of bytes that show whether a file is sealed. */

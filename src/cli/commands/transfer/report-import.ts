@@ -2,7 +2,7 @@ import { open } from 'node:fs/promises';
 import { Fault } from '../../../core/fault.ts';
 import { type Printable, stringifyJson } from '../../../core/json/stringify.ts';
 import { assertOwnName } from '../../../paths/own-name.ts';
-import { noSpaceFor } from '../../error-code.ts';
+import { noSpaceFor } from '../../error-reason.ts';
 import type { ExitCode } from '../../exit-codes.ts';
 import type { Environment } from '../../global-flags.ts';
 import { report, reportFailure, reportProblem } from '../../report-failure.ts';

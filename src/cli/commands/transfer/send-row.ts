@@ -1,9 +1,9 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { decodeProblem } from '../../../client/decode-problem.ts';
 import type { Call, Client, Reply } from '../../../contract/call.ts';
 import { PROBLEMS } from '../../../contract/problems.ts';
 import { loadedOnce } from '../../../core/loaded-once.ts';
 import { type MemberErrors, memberLines } from '../../../core/problem.ts';
+import { sleep } from '../../../core/timers.ts';
 import { factsOf, type ImportRow, isSameToken, isWholeRequest } from './import-row.ts';
 import { TransferRefused } from './transfer-refused.ts';
 

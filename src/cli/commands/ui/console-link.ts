@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { ConsoleOptions } from '../../../console/console.ts';
+import { runningTime } from '../../../core/running-time.ts';
 import type { ConsoleContext } from '../../../http/endpoints.ts';
 
 const CODE_BYTES = 32;
@@ -15,7 +16,7 @@ export interface LinkedConsole extends Omit<ConsoleOptions, 'code' | 'now'> {
 
 export function createConsoleLink({ life, ...options }: LinkedConsole) {
   // Set `madeAt` here, because the first request, which creates the console, may come much later.
-  const code = { text: randomBytes(CODE_BYTES).toString('base64url'), life, madeAt: performance.now() };
+  const code = { text: randomBytes(CODE_BYTES).toString('base64url'), life, madeAt: runningTime() };
   return {
     // The code is in the fragment, so no request or log contains it.
     link: (url: string) => `${url}/ui/#code=${code.text}`,

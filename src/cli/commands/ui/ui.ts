@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import type { Command } from 'commander';
 import { DEFAULT_LIMITS } from '../../../contract/limits.ts';
 import { Problem } from '../../../core/problem.ts';
+import { clearTimeout, setTimeout } from '../../../core/timers.ts';
 import { readApiKey, readCredential } from '../../credential.ts';
 import type { ExitCode, Finish } from '../../exit-codes.ts';
 import {

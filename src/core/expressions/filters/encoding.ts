@@ -1,9 +1,9 @@
+import { decodeUtf8 } from '../../decode-utf8.ts';
 import { FilterFailure } from '../expression-error.ts';
 import { defineFilter } from '../filter.ts';
 import { assertOutput, stepsOfText } from '../limits.ts';
 
 const BASE64 = /^(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?$/;
-const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** The characters that `encodeURIComponent` keeps and Liquid encodes. */
 const KEPT = /[!'()*]/g;
@@ -51,7 +51,9 @@ export const ENCODING_FILTERS = {
   base64_encode: encoding((text) => Buffer.from(text).toString('base64')),
   base64_decode: decoding((text) => {
     if (!BASE64.test(text)) throw new FilterFailure('needs text in Base64');
-    return converted(() => utf8.decode(Buffer.from(text, 'base64')), 'Base64 of text in UTF-8');
+    const decoded = decodeUtf8(Buffer.from(text, 'base64'));
+    if (decoded === undefined) throw new FilterFailure('needs Base64 of text in UTF-8');
+    return decoded;
   }),
   /** Encodes a blank as `+`, as forms do. */
   url_encode: encoding(urlEncoded),

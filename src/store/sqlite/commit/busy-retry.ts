@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { runningTime } from '../../../core/running-time.ts';
+import { sleep } from '../../../core/timers.ts';
 import { RETRIES } from '../../rows/channels.ts';
 import { isBusy } from '../file/sqlite-error.ts';
 

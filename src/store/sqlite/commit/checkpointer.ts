@@ -1,4 +1,5 @@
 import { runningTime } from '../../../core/running-time.ts';
+import { clearImmediate, clearTimeout, setImmediate, setTimeout, type Turn } from '../../../core/timers.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
 /**
@@ -23,7 +24,7 @@ export class Checkpointer {
   /** Whether the log contains removed values. */
   #hasRemoved = false;
   /** Set while the log waits to be emptied. */
-  #waiting: { readonly turn?: NodeJS.Immediate; readonly timer?: NodeJS.Timeout } | undefined;
+  #waiting: { readonly turn?: Turn; readonly timer?: NodeJS.Timeout } | undefined;
   #askedAt = 0;
   #attemptedAt = Number.NEGATIVE_INFINITY;
   #writtenAt = 0;

@@ -1,5 +1,6 @@
 import { Problem } from '../../../core/problem.ts';
 import { runningTime } from '../../../core/running-time.ts';
+import { endOfTurn, nextTick } from '../../../core/timers.ts';
 import { COMMITS } from '../../rows/channels.ts';
 import { isBusy, vaultBusy } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, busyPause } from './busy-retry.ts';
@@ -105,10 +106,10 @@ export class GroupCommit {
     // With turns, the lock is free again soon; a growing pause would leave it unused.
     if (refusals > 0) return busyPause(this.#turns === undefined ? refusals : 1);
     // Concurrent callers call in one run of promises, so a single tick collects their writes.
-    if (this.#turns === undefined) return nextTick();
+    if (this.#turns === undefined) return new Promise((resolve) => nextTick(resolve));
     await this.#turns.otherFirst();
     // Under load, wait one turn of the event loop, so that all messages that have arrived join this group.
-    await nextTurn();
+    await endOfTurn();
   }
 
   /**
@@ -149,17 +150,4 @@ export class GroupCommit {
     this.#waiting = this.#waiting.filter((write) => write.deadline > now);
     for (const write of overdue) write.reject(vaultBusy(undefined));
   }
-}
-
-/** Resolves after the callbacks of all settled promises have run. */
-function nextTick(): Promise<void> {
-  return new Promise((resolve) => process.nextTick(resolve));
-}
-
-/**
- * Resolves after this turn of the event loop. Does not use node:timers/promises, which a command with a single write
- * would load only for this.
- */
-export function nextTurn(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,5 +1,6 @@
 import type { Store } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
+import { nextTick } from '../../../core/timers.ts';
 import { COMMITS, RETRIES } from '../../rows/channels.ts';
 import { putCall, type WriteName, type WriteReply } from './write-calls.ts';
 import { errorOf, Outbox, type WriteMessage } from './write-messages.ts';
@@ -75,7 +76,7 @@ export class Writer {
     return new Promise<Result>((resolve, reject) => {
       if (this.#state === 'closes') throw new Problem('vault_stopping', { retryAfter: 1 });
       // Sends all calls of this turn in one message: a message for each call would take longer than the calls.
-      if (this.#outbox === undefined) process.nextTick(() => this.#post());
+      if (this.#outbox === undefined) nextTick(() => this.#post());
       this.#outbox ??= new Outbox();
       const number = this.#last + 1;
       this.#outbox.whole((out) => {

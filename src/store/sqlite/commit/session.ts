@@ -1,6 +1,7 @@
 import { statSync } from 'node:fs';
 import type { ChangeMark } from '../../../core/maintenance-ports.ts';
 import { Problem } from '../../../core/problem.ts';
+import { endOfTurn, nextTick } from '../../../core/timers.ts';
 import { Undo } from '../../rows/undo.ts';
 import type { PathWatch } from '../file/check-file.ts';
 import { type Connection, statements } from '../file/driver.ts';
@@ -9,7 +10,7 @@ import { FILE_ROW, hasSchema, SCHEMA } from '../file/schema.ts';
 import { BusyError, isFailedWrite, type Probe, toProblem } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
-import { GroupCommit, nextTurn } from './group-commit.ts';
+import { GroupCommit } from './group-commit.ts';
 import type { OwnCommits } from './own-commits.ts';
 import type { WriteTurns } from './write-turns.ts';
 
@@ -133,7 +134,7 @@ export class Session {
       this.#beginRead();
       return query();
     } finally {
-      if (isShared) process.nextTick(() => this.#endTransaction());
+      if (isShared) nextTick(() => this.#endTransaction());
       else this.#endTransaction();
     }
   }
@@ -207,7 +208,7 @@ export class Session {
    * committed before its call.
    */
   authorityVersion(): Promise<string> {
-    this.#authority ??= nextTurn().then(() => {
+    this.#authority ??= endOfTurn().then(() => {
       this.#authority = undefined;
       // All callers read right after this check. They share its snapshot: for SQLite, locking and unlocking the file
       // takes longer than finding a row. A tick later, every caller has read.

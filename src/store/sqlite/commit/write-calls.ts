@@ -3,6 +3,7 @@ import { freeBytes } from '../../../core/free-bytes.ts';
 import type { NewToken } from '../../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
 import type { StoredReply } from '../../../core/reply-ports.ts';
+import { nextTick } from '../../../core/timers.ts';
 import { TOKEN } from '../../rows/record-columns.ts';
 import { REPLY } from '../tables/reply-rows.ts';
 import { TOMBSTONE } from '../tables/token-rows.ts';
@@ -123,7 +124,7 @@ export function createWriteServer(store: Store, chain: Chain, answer: (replies: 
   function end(call: number, outcome: Outcome): void {
     // A tick later, all calls of this commit have ended.
     if (ended.length === 0) {
-      process.nextTick(() => {
+      nextTick(() => {
         const replies = ended;
         ended = [];
         answer(replies);

@@ -1,6 +1,7 @@
 import type { ProblemCode } from '../../../contract/problems.ts';
+import { errorCode, isError } from '../../../core/error-code.ts';
 import { Problem } from '../../../core/problem.ts';
-import { errorCode, probeOf } from '../file/sqlite-error.ts';
+import { probeOf } from '../file/sqlite-error.ts';
 
 /**
  * A message from the thread that answers calls to the thread that writes. It contains all calls of one turn of the
@@ -103,8 +104,8 @@ interface Failure {
 
 export function failureOf(error: unknown): Failure {
   const problem = error instanceof Problem ? error : undefined;
-  const root = problem?.cause instanceof Error ? problem.cause : error;
-  const { name, message, stack } = root instanceof Error ? root : new Error(String(root));
+  const root = isError(problem?.cause) ? problem.cause : error;
+  const { name, message, stack } = isError(root) ? root : new Error(String(root));
   const cause = { name, message, stack, code: errorCode(root), probe: probeOf(root) };
   return { problem: problem?.code, retryAfter: problem?.retryAfter, cause };
 }

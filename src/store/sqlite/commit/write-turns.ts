@@ -1,5 +1,5 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { runningTime } from '../../../core/running-time.ts';
+import { sleep } from '../../../core/timers.ts';
 
 /** The memory that two threads share through `WriteTurns`. */
 export type TurnCells = Int32Array<SharedArrayBuffer>;

@@ -1,8 +1,8 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { Fault } from '../../../core/fault.ts';
+import { sleep, wallTime } from '../../../core/timers.ts';
 import { COMPANIONS } from '../../../paths/own-name.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { backUpVaultFile } from './back-up-file.ts';
@@ -48,7 +48,7 @@ export interface KeepOptions {
  */
 export async function backUpIntoFolder(
   file: string,
-  { folder, keep, now = () => new Date() }: KeepOptions,
+  { folder, keep, now = () => new Date(wallTime()) }: KeepOptions,
   verify: (copy: string) => Promise<void>,
 ): Promise<KeptBackup> {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {
@@ -84,7 +84,7 @@ async function backUpByTime(
       if (!(error instanceof Fault) || error.code !== 'file_exists' || tries === MAX_TRIES) throw error;
     }
     // A backup of another vault has the name of this second. Wait for the next second.
-    await sleep(SECOND_MS - (Date.now() % SECOND_MS));
+    await sleep(SECOND_MS - (wallTime() % SECOND_MS));
   }
 }
 

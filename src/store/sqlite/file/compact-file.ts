@@ -1,6 +1,7 @@
 import type { BigIntStats } from 'node:fs';
 import { chmod, chown, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
+import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { copyInto } from './back-up-file.ts';
@@ -104,7 +105,7 @@ const OPEN_ELSEWHERE: ReadonlySet<unknown> = new Set(['EPERM', 'EACCES', 'EBUSY'
 function inUse(path: string): (error: unknown) => never {
   return (error) => {
     const cause = error instanceof Fault ? error.cause : error;
-    const code = cause instanceof Error && 'code' in cause ? cause.code : undefined;
+    const code = errorCode(cause);
     const isOpen = process.platform === 'win32' && OPEN_ELSEWHERE.has(code);
     if (!isBusy(error) && !isOpen) throw error;
     throw new Fault('locked_by_other', `${path} is in use by another process`, {

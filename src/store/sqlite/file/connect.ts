@@ -1,3 +1,4 @@
+import { isError } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { type Connection, type Driver, loadDriver, openDatabase } from './driver.ts';
 
@@ -29,7 +30,7 @@ export function connect(Database: Driver, path: string): Connection {
     return openDatabase(Database, path, { fileMustExist: true, timeout: BUSY_TIMEOUT_MS });
   } catch (cause) {
     // The driver checks the folder first and throws a TypeError if that fails.
-    if (!(cause instanceof TypeError)) throw cause;
+    if (!isError(cause) || cause.name !== 'TypeError') throw cause;
     throw new Fault('file_unwritable', `the folder of ${path} cannot be read`, { cause });
   }
 }

@@ -1,6 +1,8 @@
 import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';
+import { isError } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
+import { sqliteCode } from './sqlite-error.ts';
 
 export type Connection = BetterSqlite3.Database;
 export type Driver = typeof BetterSqlite3;
@@ -43,7 +45,7 @@ function load(): Driver {
 }
 
 function bindingMissing(cause: unknown): Fault {
-  const [reason = ''] = cause instanceof Error ? cause.message.split('\n') : [];
+  const [reason = ''] = isError(cause) ? cause.message.split('\n') : [];
   return new Fault('binding_missing', `cannot load the native part of better-sqlite3: ${reason}`, { cause });
 }
 
@@ -53,7 +55,9 @@ export function openDatabase(Database: Driver, path: string, options?: BetterSql
     return new Database(path, options);
   } catch (error) {
     // The driver checks a path before it loads the binding, and throws a TypeError.
-    throw error instanceof TypeError || error instanceof Database.SqliteError ? error : bindingMissing(error);
+    throw (isError(error) && error.name === 'TypeError') || sqliteCode(error) !== undefined
+      ? error
+      : bindingMissing(error);
   }
 }
 

@@ -3,7 +3,9 @@ import { constants, existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
 import { open, readdir, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { diskHint } from '../../../contract/faults.ts';
+import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
+import { wallTime } from '../../../core/timers.ts';
 import { atExit } from '../../../paths/at-exit.ts';
 import { assertOwnName, COMPANIONS } from '../../../paths/own-name.ts';
 import { putInPlace } from '../../../paths/put-in-place.ts';
@@ -13,7 +15,7 @@ import { draftOf } from './file-names.ts';
 import { withoutLocks } from './lock-probe.ts';
 import { isMountPoint, MOUNT_HINT } from './mount-points.ts';
 import { probeDisk } from './probe-disk.ts';
-import { errorCode, isFailedWrite, NO_SPACE_CODES, type Probe } from './sqlite-error.ts';
+import { isFailedWrite, NO_SPACE_CODES, type Probe } from './sqlite-error.ts';
 
 export interface Placing {
   /** Whether to replace an existing file. By default, it is an error. */
@@ -84,7 +86,7 @@ export async function removeDrafts(
     if (itsLabel !== label || (target !== undefined && draft !== draftOf(target))) continue;
     const path = join(folder, entry);
     const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
-    if (Date.now() - mtimeMs >= minAgeMs) await rm(path, { force: true }).catch(() => undefined);
+    if (wallTime() - mtimeMs >= minAgeMs) await rm(path, { force: true }).catch(() => undefined);
   }
 }
 
@@ -114,7 +116,7 @@ function isMounted(target: string, cause?: unknown): Fault {
 
 /** Renames the file together with its log, which may contain writes that the file lacks. */
 function moveFilesAside(target: string): void {
-  const aside = `${target}.aside-${new Date().toISOString().replace(/[-:.]/g, '')}`;
+  const aside = `${target}.aside-${new Date(wallTime()).toISOString().replace(/[-:.]/g, '')}`;
   for (const suffix of ['', ...COMPANIONS]) {
     if (lstatSync(target + suffix, { throwIfNoEntry: false }) !== undefined)
       renameSync(target + suffix, aside + suffix);

@@ -2,9 +2,10 @@ import { randomBytes } from 'node:crypto';
 // `node:fs/promises` would load a module that no read needs.
 import { promises, statSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
+import { errorCode } from '../../../core/error-code.ts';
 import { syncFile } from '../../../paths/sync-file.ts';
 import { withoutLocks } from './lock-probe.ts';
-import { errorCode, isFailedWrite, type Probe, toFileFault } from './sqlite-error.ts';
+import { isFailedWrite, type Probe, toFileFault } from './sqlite-error.ts';
 
 const PROBE_BYTES = 4096;
 

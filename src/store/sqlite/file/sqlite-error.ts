@@ -1,15 +1,8 @@
-import { constants } from 'node:os';
 import { diskHint, type FaultCode } from '../../../contract/faults.ts';
 import type { ProblemCode } from '../../../contract/problems.ts';
+import { errorCode, isError } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
-
-/** Returns the error code of the system, Node or SQLite (`ENOENT`), if there is one. */
-export function errorCode(error: unknown): string | undefined {
-  // Node has no name for this error of the system.
-  if (error instanceof Error && 'errno' in error && error.errno === -constants.errno.EDQUOT) return 'EDQUOT';
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
-}
 
 /** Returns the extended result code of an error from SQLite (`SQLITE_IOERR_WRITE`); undefined for other errors. */
 export function sqliteCode(error: unknown): string | undefined {
@@ -48,7 +41,7 @@ export type Probe = string;
 
 /** Returns the result of the probe after a failed write. */
 export function probeOf(error: unknown): Probe | undefined {
-  return error instanceof Error && 'probe' in error && typeof error.probe === 'string' ? error.probe : undefined;
+  return isError(error) && 'probe' in error && typeof error.probe === 'string' ? error.probe : undefined;
 }
 
 /** The problems by the system's error code. Those of `toProblem` are for a probe, or for the check of the path. */

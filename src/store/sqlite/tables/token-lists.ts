@@ -1,4 +1,5 @@
 import { MAX_TOTAL } from '../../../contract/page.ts';
+import { isBytes } from '../../../core/is-bytes.ts';
 import type { Instant, PageRequest, TokenFilter } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { FoundPage, ScanSlice, Walk, WalkSlice } from '../../../core/scan-ports.ts';
@@ -125,7 +126,7 @@ function bound({ sql, params }: Fragment): { readonly sql: string; readonly valu
   const numbers = new Map<string, number>();
   const named: Record<string, Parameter> = {};
   const places = params.map((value) => {
-    const key = value instanceof Uint8Array ? `b${Buffer.from(value).toString('latin1')}` : `${typeof value} ${value}`;
+    const key = isBytes(value) ? `b${Buffer.from(value).toString('latin1')}` : `${typeof value} ${value}`;
     const number = numbers.get(key) ?? numbers.size + 1;
     numbers.set(key, number);
     named[number] = value;

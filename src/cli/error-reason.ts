@@ -1,12 +1,10 @@
-import { constants } from 'node:os';
 import { diskHint } from '../contract/faults.ts';
+import { errorCode } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
 
-/** Returns the code of a system error, such as `ENOENT`; `unknown error` for other errors. */
-export function errorCode(error: unknown): string {
-  // Node has no name for this error of the system.
-  if (error instanceof Error && 'errno' in error && error.errno === -constants.errno.EDQUOT) return 'EDQUOT';
-  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'unknown error';
+/** Returns the code of a system error for a message; `unknown error` for other errors. */
+export function reasonOf(error: unknown): string {
+  return errorCode(error) ?? 'unknown error';
 }
 
 /** Returns whether the system refused a write because the disk or a quota is full. */

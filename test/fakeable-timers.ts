@@ -1,0 +1,18 @@
+import { afterAll, beforeAll } from 'vitest';
+import { machineTimers } from '../src/core/timers.ts';
+
+/** Lets fake timers move those of the product, in all tests of the calling file. */
+export function fakeableTimers(): void {
+  const kept = { ...machineTimers };
+  beforeAll(() => {
+    Object.assign(machineTimers, {
+      setTimeout: (...args: Parameters<typeof setTimeout>) => globalThis.setTimeout(...args),
+      clearTimeout: (timer: NodeJS.Timeout) => globalThis.clearTimeout(timer),
+      setInterval: (...args: Parameters<typeof setInterval>) => globalThis.setInterval(...args),
+      clearInterval: (timer: NodeJS.Timeout) => globalThis.clearInterval(timer),
+      setImmediate: (task: () => void) => globalThis.setImmediate(task),
+      clearImmediate: (turn: NodeJS.Immediate) => globalThis.clearImmediate(turn),
+    });
+  });
+  afterAll(() => void Object.assign(machineTimers, kept));
+}
