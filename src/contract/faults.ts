@@ -51,6 +51,7 @@ export const FAULTS = {
   not_found: { exit: 3 },
   no_space: { exit: 1, hint: DISK_HINTS.ENOSPC },
   disk_error: { exit: 1, hint: DISK_HINTS.EIO },
+  too_many_files: { exit: 1, hint: 'close files, or raise the limit on open files (`ulimit -n`), and try again' },
   binding_missing: { exit: 1, hint: 'install again; on musl, also install libstdc++' },
 } as const satisfies Record<string, FaultRow>;
 

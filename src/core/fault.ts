@@ -1,4 +1,11 @@
 import { FAULTS, type FaultCode } from '../contract/faults.ts';
+import { errorCode } from './error-code.ts';
+
+/** Returns whether the process or the system had no descriptor left for a file. */
+export function isShortage(error: unknown): boolean {
+  const code = errorCode(error);
+  return code === 'EMFILE' || code === 'ENFILE';
+}
 
 /** A failure outside any call: of a file, a key, a flag or a socket. The message is for the user of this machine. */
 export class Fault extends Error {
@@ -21,6 +28,7 @@ export class Fault extends Error {
     this.code = code;
     this.details = options.details ?? [];
     const row: { readonly exit: number; readonly hint?: string } = FAULTS[code];
-    this.hint = options.hint ?? row.hint;
+    // Any open can meet the limit on open files, and no other hint helps then.
+    this.hint = isShortage(options.cause) ? FAULTS.too_many_files.hint : (options.hint ?? row.hint);
   }
 }

@@ -7,7 +7,7 @@ import type { AnchorNote } from '../core/maintenance-ports.ts';
 import { putInPlace } from '../paths/put-in-place.ts';
 import { assertReplaceable, readReplaceable } from '../paths/replaceable.ts';
 import { syncFile } from '../paths/sync-file.ts';
-import { NO_SPACE_CODES } from '../store/sqlite/file/sqlite-error.ts';
+import { NO_SPACE_CODES, tooManyFiles } from '../store/sqlite/file/sqlite-error.ts';
 
 /** Returns an anchor note that is stored in the file at `path`. */
 export function anchorFile(path: string): AnchorNote {
@@ -19,7 +19,10 @@ export function anchorFile(path: string): AnchorNote {
         return readReplaceable(path, '--anchor')?.toString('utf8');
       } catch (cause) {
         if (cause instanceof Fault) throw cause;
-        throw new Fault('file_unwritable', `the anchor ${path} cannot be read`, { cause, hint: HINT });
+        throw (
+          tooManyFiles(path, cause) ??
+          new Fault('file_unwritable', `the anchor ${path} cannot be read`, { cause, hint: HINT })
+        );
       }
     },
 
@@ -44,7 +47,10 @@ export function anchorFile(path: string): AnchorNote {
             cause,
           });
         }
-        throw new Fault('file_unwritable', `the anchor ${path} cannot be written`, { cause, hint: HINT });
+        throw (
+          tooManyFiles(path, cause) ??
+          new Fault('file_unwritable', `the anchor ${path} cannot be written`, { cause, hint: HINT })
+        );
       }
     },
   };

@@ -32,6 +32,7 @@ export const WRITERS: Readonly<Record<string, readonly [functions: string, why: 
   'src/cli/profiles/profile-store.ts': ['open', 'reads'],
   'src/cli/secret-file.ts': ['openSync', 'reads'],
   'src/store/sqlite/file/check-file.ts': ['openSync', 'reads'],
+  'src/store/sqlite/file/open-files.ts': ['openSync', 'opens the null device for reading'],
 };
 
 const NAMED = /^import\s+(?:type\s+)?(\{[^}]*\}|[^'"{};]+)\s+from\s+'(?:node:)?fs(?:\/promises)?'/gm;

@@ -24,6 +24,8 @@ const ERRORS = [
   ['SQLITE_READONLY_DIRECTORY', 'file_unwritable', undefined],
   ['SQLITE_READONLY_DBMOVED', 'locked_by_other', 'vault_moved'],
   ['SQLITE_CANTOPEN', 'file_unwritable', 'vault_moved'],
+  ['EMFILE', 'too_many_files', 'vault_busy'],
+  ['ENFILE', 'too_many_files', 'vault_busy'],
 ] as const;
 
 describe('a full disk and damage are distinct', () => {

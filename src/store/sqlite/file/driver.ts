@@ -2,6 +2,7 @@ import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';
 import { isError } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
+import { findShortage } from './open-files.ts';
 import { sqliteCode } from './sqlite-error.ts';
 
 export type Connection = BetterSqlite3.Database;
@@ -45,6 +46,10 @@ function load(): Driver {
 }
 
 function bindingMissing(cause: unknown): Fault {
+  const shortage = findShortage();
+  if (shortage !== undefined) {
+    return new Fault('too_many_files', 'cannot load better-sqlite3: too many files are open', { cause: shortage });
+  }
   const [reason = ''] = isError(cause) ? cause.message.split('\n') : [];
   return new Fault('binding_missing', `cannot load the native part of better-sqlite3: ${reason}`, { cause });
 }

@@ -15,7 +15,7 @@ import { draftOf } from './file-names.ts';
 import { withoutLocks } from './lock-probe.ts';
 import { isMountPoint, MOUNT_HINT } from './mount-points.ts';
 import { probeDisk } from './probe-disk.ts';
-import { isFailedWrite, NO_SPACE_CODES, type Probe } from './sqlite-error.ts';
+import { isFailedWrite, NO_SPACE_CODES, type Probe, tooManyFiles } from './sqlite-error.ts';
 
 export interface Placing {
   /** Whether to replace an existing file. By default, it is an error. */
@@ -149,6 +149,8 @@ async function sync(path: string, flags: number): Promise<void> {
 
 function toFault(target: string, error: unknown, probe?: Probe): unknown {
   if (error instanceof Fault) return error;
+  const shortage = tooManyFiles(target, error);
+  if (shortage !== undefined) return shortage;
   const code = errorCode(error) ?? '';
   if (code === 'EEXIST') return new Fault('file_exists', `${target} exists`, { cause: error });
   if (NO_SPACE_CODES.has(probe ?? code)) {

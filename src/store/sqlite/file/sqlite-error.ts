@@ -1,8 +1,9 @@
 import { diskHint, type FaultCode } from '../../../contract/faults.ts';
 import type { ProblemCode } from '../../../contract/problems.ts';
 import { errorCode, isError } from '../../../core/error-code.ts';
-import { Fault } from '../../../core/fault.ts';
+import { Fault, isShortage } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
+import { findShortage } from './open-files.ts';
 
 /** Returns the extended result code of an error from SQLite (`SQLITE_IOERR_WRITE`); undefined for other errors. */
 export function sqliteCode(error: unknown): string | undefined {
@@ -89,7 +90,7 @@ const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode | undefined>> = {
  * failed write.
  */
 export function toProblem(error: unknown, probe?: Probe): unknown {
-  if (isBusy(error)) return vaultBusy(error);
+  if (isBusy(error) || shortageOf(error) !== undefined) return vaultBusy(error);
   const code = sqliteCode(error);
   if (code === undefined) return diskProblem(error, probe) ?? error;
   if (NO_SPACE_CODES.has(code)) return new Problem('no_space', { cause: error, retryAfter: 1 });
@@ -102,6 +103,21 @@ export function toProblem(error: unknown, probe?: Probe): unknown {
 
 export function vaultBusy(cause: unknown): Problem {
   return new Problem('vault_busy', { cause, retryAfter: 1 });
+}
+
+/** Returns the system's error if an error of SQLite or of the system means too few descriptors, else undefined. */
+function shortageOf(error: unknown): unknown {
+  if (sqliteCode(error)?.startsWith('SQLITE_CANTOPEN')) return findShortage();
+  return isShortage(error) ? error : undefined;
+}
+
+/** Returns the fault `too_many_files` if too few descriptors caused the error, else undefined. */
+export function tooManyFiles(path: string, error: unknown): Fault | undefined {
+  const cause = shortageOf(error);
+  if (cause === undefined) return undefined;
+  return new Fault('too_many_files', `${path} cannot be opened: too many files are open (${errorCode(cause)})`, {
+    cause,
+  });
 }
 
 /** The faults and their messages, by the result code or its first two words. */
@@ -124,6 +140,8 @@ const FAULT_BY_CODE: Readonly<Record<string, readonly [FaultCode, string]>> = {
  * for a failed write.
  */
 export function toFileFault(file: string, error: unknown, probe?: Probe): unknown {
+  const shortage = tooManyFiles(file, error);
+  if (shortage !== undefined) return shortage;
   const code = sqliteCode(error) ?? '';
   const hint = diskHint(probe);
   // Opening a vault creates its log and shared memory, so a full disk is not damage.
