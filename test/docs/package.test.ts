@@ -1,8 +1,9 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
 import lockfile from '../../package-lock.json' with { type: 'json' };
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -33,6 +34,17 @@ it('npm pack holds what the README links to, and the bundled packages', () => {
   expect(wanted).toEqual(expect.arrayContaining(['libsodium', 'libsodium-sumo', 'pg-pool', 'pg-protocol', 'pg-types']));
   expect(bundled.toSorted()).toEqual(wanted.toSorted());
   for (const name of wanted) expect(files).toContain(`node_modules/${name}/package.json`);
+});
+
+it('compilers with moduleResolution node10 find the types of each import', () => {
+  const { exports, types, typesVersions } = manifest;
+  const declared = Object.entries(exports).flatMap(([name, entry]) => {
+    if (typeof entry === 'string') return [];
+    return [[name.replace('./', ''), 'types' in entry ? entry.types : entry.import.types] as const];
+  });
+  const found: Readonly<Record<string, readonly string[]>> = { ...typesVersions['*'], '.': [types] };
+  expect(Object.fromEntries(declared.map(([name, file]) => [name, [file]]))).toEqual(found);
+  for (const [, file] of declared) expect(existsSync(path.join(ROOT, file))).toBe(true);
 });
 
 /** Runs the check that `npm publish` runs first, on a package.json and a SECURITY.md. */
