@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PROBLEMS } from '../../src/contract/problems.ts';
 import type { CallParts } from '../memory-store/memory-vault.ts';
 import { type Core, DAY, openCore, PRIVATE, rule } from './core-fixture.ts';
@@ -7,6 +7,7 @@ const BODY = { type: 'token', data: 'one' } as const;
 const permissions = ['token:create'];
 
 let core: Core;
+afterEach(() => void vi.restoreAllMocks());
 beforeEach(async () => {
   core = await openCore();
 });
@@ -80,6 +81,8 @@ describe('a call with an idempotency key', () => {
   });
 
   it('is refused while the first call runs, with a Retry-After', async () => {
+    // All three then start together: none waits for a turn while the first one ends.
+    vi.spyOn(process, 'uptime').mockReturnValue(process.uptime());
     const calls = await Promise.all([1, 2, 3].map(() => core.own('createToken', keyed())));
     const [done, ...others] = calls;
     expect(done?.status).toBe(201);
