@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { build } from 'esbuild';
+import { signatureOf } from '../src/core/expressions/filter.ts';
 import { FILTERS } from '../src/core/expressions/filters.ts';
 import { ESBUILD, ROOT } from './build-output.js';
 
@@ -38,7 +39,7 @@ export async function bundleConsole() {
   const external = { path: `./${path.basename(opening.outputFiles[0].path)}`, external: true };
   const setup = (hooks) => hooks.onResolve({ filter: /\/opening\.ts$/ }, () => external);
   const page = await bundlePage(['main.tsx', 'main.css', 'favicon.svg'], {
-    define: { FILTER_PARAMETERS: JSON.stringify(filterParameters()) },
+    define: { FILTER_SIGNATURES: JSON.stringify(filterSignatures()) },
     plugins: [{ name: 'opening', setup }],
   });
   const assets = [...opening.outputFiles, ...page.outputFiles];
@@ -52,11 +53,9 @@ export async function bundleConsole() {
   return { outputFiles: [...files, ...files.map(compress)], metafile: { inputs } };
 }
 
-/** Returns the parameters of each filter, so that the page can suggest filters without bundling them. */
-function filterParameters() {
-  const parametersOf = ({ parameters }) =>
-    Object.entries(parameters).map(([name, { fallback }]) => (fallback === undefined ? name : `${name}=${fallback}`));
-  return Object.fromEntries(Object.entries(FILTERS).map(([name, filter]) => [name, parametersOf(filter)]));
+/** Returns each filter with its parameters, so that the page can suggest filters without bundling them. */
+function filterSignatures() {
+  return Object.fromEntries(Object.entries(FILTERS).map(([name, filter]) => [name, signatureOf(name, filter)]));
 }
 
 function checkBudget(files) {

@@ -155,7 +155,7 @@ describe('a new token', () => {
     await page.click('[name=mask]');
     await page.keyboard.type('{{ data | rev');
     expect(await page.locator('[role=option]').allInnerTexts()).toEqual([
-      'reveal_last: length, mask_char=X',
+      "reveal_last: length, mask_char='X'",
       expect.stringContaining('reveal: first=0'),
       'reverse',
     ]);
@@ -165,7 +165,7 @@ describe('a new token', () => {
     await page.keyboard.press('Enter');
     expect(await page.inputValue('[name=mask]')).toBe('{{ data | reveal_last');
     await page.keyboard.type(': 4');
-    expect(await page.locator('.signature').innerText()).toBe('reveal_last: length, mask_char=X');
+    expect(await page.locator('.signature').innerText()).toBe("reveal_last: length, mask_char='X'");
     await page.keyboard.type(' }}');
     expect(await page.locator('.signature, [role=option]').count()).toBe(0);
     await page.keyboard.type(' {{ data | l');

@@ -121,24 +121,35 @@ async function refusedQuickly(result: Promise<unknown>, reason: RegExp): Promise
 describe('integers of 1,000 digits', () => {
   const most = new JsonNumber('9'.repeat(1000));
 
-  test('are the longest operands and results', async () => {
+  test('are the longest results', async () => {
     expect(stringifyJson(await evaluate('{{ data | minus: 1 }}', most))).toBe(`${'9'.repeat(999)}8`);
     expect(stringifyJson(await evaluate('{{ data | times: -1 }}', most))).toBe(`-${'9'.repeat(1000)}`);
     await refusedQuickly(evaluate('{{ data | plus: 1 }}', most), /more than 1000 digits/);
+    await refusedQuickly(evaluate('{{ 0 | minus: data | minus: 1 }}', most), /more than 1000 digits/);
     await refusedQuickly(evaluate('{{ data | times: data }}', most), /more than 1000 digits/);
-    await refusedQuickly(evaluate('{{ data | modulo: 2 }}', '1'.repeat(1002)), /needs a number/);
+    await refusedQuickly(evaluate('{{ data | sum | plus: 1 }}', [most]), /more than 1000 digits/);
   });
 
-  test('add up within the steps', async () => {
-    const items = [most, ...Array.from({ length: 2_000 }, () => 0)];
-    await refusedQuickly(evaluate('{{ data | sum | plus: 1 }}', items), /more than 1000 digits/);
-    await refusedQuickly(
-      evaluate(
-        '{{ data | sort }}',
-        Array.from({ length: 2_000 }, () => most),
-      ),
-      /too much work|64 KiB/,
-    );
+  test('do not limit operands', async () => {
+    const long = (digit: string, length: number) => new JsonNumber(digit.repeat(length));
+    expect(await evaluate('{{ data | modulo: 1000 }}', long('7', 1001))).toBe(777);
+    expect(await evaluate('{{ data | modulo: 10 }}', '7'.repeat(300 * KIB))).toBe(7);
+    expect(await evaluate('{{ data[0] | minus: data[1] }}', [long('7', 5000), long('7', 5000)])).toBe(0);
+    expect(await evaluate('{{ data[0] | divided_by: data[1] }}', [long('7', 5000), long('7', 5000)])).toBe(1);
+    expect(await evaluate('{{ data | times: 0 }}', long('7', 2000))).toBe(0);
+    expect(await evaluate('{{ data | at_most: 1.5 }}', long('7', 2000))).toBe(1.5);
+    expect(await evaluate('{{ data | sum | modulo: 1000 }}', [long('7', 999), long('2', 999)])).toBe(999);
+    expect(await evaluate('{{ data | sum }}', [long('7', 5000), new JsonNumber(`-${'7'.repeat(4999)}6`)])).toBe(1);
+  });
+
+  test('cost steps by the digits', async () => {
+    const long = new JsonNumber('7'.repeat(60 * KIB));
+    const mask = Array.from({ length: 100 }, () => '{{ data | modulo: 10 }}');
+    await refusedQuickly(evaluateMask(mask, { data: long }), /takes too much work/);
+    const million = [new JsonNumber('7'.repeat(1000 * KIB)), ...Array.from({ length: 1000 * KIB }, () => 0)];
+    await refusedQuickly(evaluate('{{ data | sum }}', million), /takes too much work/);
+    const many = Array.from({ length: 2_000 }, () => most);
+    await refusedQuickly(evaluate('{{ data | sort }}', many), /too much work|64 KiB/);
   });
 });
 

@@ -3,5 +3,5 @@ interface ErrorConstructor {
   stackTraceLimit: number;
 }
 
-/** The parameters of each expression filter: names, with defaults after `=`. The build inserts the table. */
-declare const FILTER_PARAMETERS: Readonly<Record<string, readonly string[]>>;
+/** Each expression filter with its parameters and their defaults. The build inserts the table. */
+declare const FILTER_SIGNATURES: Readonly<Record<string, string>>;

@@ -2,6 +2,7 @@ import type { Json } from '../../contract/json.ts';
 import { JsonNumber } from '../json/kind.ts';
 import { parseJson } from '../json/parse.ts';
 import { FilterFailure } from './expression-error.ts';
+import type { WorkBudget } from './limits.ts';
 import { textOf } from './print-value.ts';
 
 /**
@@ -14,8 +15,12 @@ export interface Decimal {
   readonly integer: boolean;
 }
 
-/** The maximum number of digits of an integer in arithmetic, and of its result. */
+/** The maximum number of digits in a result of integer arithmetic. */
 const MAX_DIGITS = 1000;
+const TOO_LARGE = 10n ** BigInt(MAX_DIGITS);
+
+/** The steps for each digit of an integer, whose conversion takes much longer than reading its text. */
+const CONVERTING = 3;
 
 const NUMERAL = /^[+-]?\d+(?:\.\d+)?(?:[eE][+-]?\d{1,9})?$/;
 
@@ -32,36 +37,34 @@ export function toJsonNumber(text: string): number | JsonNumber | undefined {
 
 /**
  * Returns the number that a value represents. Returns undefined for a value that is neither a number nor the text of
- * one, for an integer of more than MAX_DIGITS digits, and for another number that is too large for a double.
+ * one, and for a number with a fraction or an exponent that is too large for a double.
  */
 export function toDecimal(value: Json): Decimal | undefined {
   const text = textOf(value);
   if (text === undefined || !NUMERAL.test(text)) return undefined;
   const integer = /^[+-]?\d+$/.test(text);
   const double = Number(text);
-  if (integer ? text.length > MAX_DIGITS + 1 : !Number.isFinite(double)) return undefined;
-  return { text, value: double, integer };
+  return integer || Number.isFinite(double) ? { text, value: double, integer } : undefined;
+}
+
+/** Returns the exact value of an integer, and spends steps for each digit. */
+export function toBigInt({ text }: Decimal, work: WorkBudget): bigint {
+  work.spend(CONVERTING * text.length);
+  return BigInt(text);
 }
 
 /** Returns an integer as JSON, with all of its digits. Throws `FilterFailure` for more than MAX_DIGITS of them. */
 export function fromInteger(value: bigint): Json {
-  const text = String(value);
-  if (text.length > MAX_DIGITS + (value < 0n ? 1 : 0)) {
+  // Compare before printing, because printing a long integer is slow.
+  if (value >= TOO_LARGE || value <= -TOO_LARGE) {
     throw new FilterFailure(`returns a number of more than ${MAX_DIGITS} digits`);
   }
-  return toJsonNumber(text) ?? null;
+  return toJsonNumber(String(value)) ?? null;
 }
 
 /** Returns a number as JSON, unchanged: an integer keeps all of its digits. */
 export function toJson({ text, value }: Decimal): Json {
   return toJsonNumber(text) ?? value;
-}
-
-/** Compares two numbers, as the function of a sort. Integers compare exactly at any size. */
-export function compareNumbers(left: Decimal, right: Decimal): number {
-  if (!left.integer || !right.integer) return left.value - right.value;
-  const difference = BigInt(left.text) - BigInt(right.text);
-  return difference < 0n ? -1 : Number(difference > 0n);
 }
 
 /**

@@ -19,7 +19,7 @@ export interface FilterTools extends WorkBudget {
 /** A parameter without a `fallback` is required. */
 export interface Parameter<K extends ParameterKind = ParameterKind> {
   readonly kind: K;
-  readonly fallback?: string | number;
+  readonly fallback?: string | number | boolean;
 }
 
 type Parameters = Readonly<Record<string, Parameter>>;
@@ -97,6 +97,16 @@ export const INPUTS = {
     expects: 'an array',
     takesNull: false,
     read: (value: Json) => (isJsonArray(value) ? value : undefined),
+  },
+  list_or_null: {
+    expects: 'an array',
+    takesNull: true,
+    read: (value: Json) => (value === null ? [] : isJsonArray(value) ? value : undefined),
+  },
+  list_or_object: {
+    expects: 'an array or an object',
+    takesNull: false,
+    read: (value: Json) => (isJsonObject(value) ? [value] : isJsonArray(value) ? value : undefined),
   },
   object: {
     expects: 'an object',

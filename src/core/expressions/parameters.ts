@@ -1,5 +1,6 @@
 import type { Json, JsonArray } from '../../contract/json.ts';
 import { isJsonArray } from '../json/kind.ts';
+import { integerOf } from '../json/number-digits.ts';
 import { type Decimal, toDecimal } from './decimal.ts';
 import { ExpressionError } from './expression-error.ts';
 import { MAX_OUTPUT } from './limits.ts';
@@ -7,7 +8,8 @@ import { textOf } from './print-value.ts';
 
 /** Returns an integer in a range. Accepts only numbers, not their text: `reveal_last: '4'` is a wrong argument. */
 function integerIn(value: Json, least: number, most: number): number | undefined {
-  return typeof value === 'number' && Number.isInteger(value) && value >= least && value <= most ? value : undefined;
+  const integer = integerOf(value);
+  return integer !== undefined && integer >= least && integer <= most ? integer : undefined;
 }
 
 function character(value: Json): string | undefined {

@@ -1,7 +1,7 @@
 import { checkTemplate } from './evaluate-template.ts';
 import { ExpressionError } from './expression-error.ts';
 import { MAX_SOURCE } from './limits.ts';
-import { type Output, takeOutput } from './parse-template.ts';
+import { type Output, QUOTED_TEXT, takeOutput, unquote } from './parse-template.ts';
 
 /** A reference to a token in a text: `{{ <token id> | filters }}`. */
 export interface TokenReference {
@@ -17,8 +17,8 @@ export interface TokenReference {
  */
 const HEAD = /\{\{([^{}|]*)(\||\}\})/y;
 
-/** Matches a quoted text with a brace, which stands for itself. No id contains a brace, so no reference matches. */
-const BRACES = /\{\{\s*(?:'([^'{}]*[{}][^']*)'|"([^"{}]*[{}][^"]*)")\s*\}\}/y;
+/** Matches a quoted text alone. */
+const QUOTED = new RegExp(`\\{\\{\\s*(${QUOTED_TEXT})\\s*\\}\\}`, 'sy');
 
 /** The text that replaces the id while the filters are parsed. */
 const OPERAND = '{{data';
@@ -28,11 +28,12 @@ export function* parseReferences(source: string): Generator<string | TokenRefere
   let at = 0;
   for (let position = source.indexOf('{{'); position >= 0; position = source.indexOf('{{', at)) {
     if (position > at) yield source.slice(at, position);
-    BRACES.lastIndex = position;
-    const quoted = BRACES.exec(source);
-    if (quoted !== null) {
-      yield quoted[1] ?? quoted[2] ?? '';
-      at = BRACES.lastIndex;
+    QUOTED.lastIndex = position;
+    const quoted = unquote(QUOTED.exec(source)?.[1] ?? '');
+    // A text with a brace stands for itself: no id contains one. Another text may be an id in quotes.
+    if (/[{}]/.test(quoted)) {
+      yield quoted;
+      at = QUOTED.lastIndex;
       continue;
     }
     HEAD.lastIndex = position;

@@ -56,7 +56,9 @@ export interface FilterCall {
 const BLANK = '[^\\S\\ufeff]';
 
 const WORD_CHARACTER = '(?:[\\w?\\ufeff-]|[^\\x00-\\x7f\\s\\u201c\\u201d])';
-const QUOTED_TEXT = `'(?:[^'\\\\]|\\\\.)*'|"(?:[^"\\\\]|\\\\.)*"`;
+
+/** The source of a pattern that matches a quoted text with its escapes, of any characters (flag `s`). */
+export const QUOTED_TEXT = `'(?:[^'\\\\]|\\\\.)*'|"(?:[^"\\\\]|\\\\.)*"`;
 
 const BLANKS = new RegExp(`${BLANK}*`, 'y');
 const BLANKS_BEFORE = new RegExp(`^${BLANK}+`);
@@ -176,7 +178,7 @@ function parseCall(cursor: Cursor, known: number): FilterCall {
     const argument = given[index];
     if (argument === undefined) {
       if (fallback === undefined) throw new ExpressionError(`${name} needs the argument ${parameter}`, position);
-      args[parameter] = fallback;
+      args[parameter] = readArgument(name, parameter, kind, fallback, position);
       continue;
     }
     const { operand, begin } = argument;
@@ -230,7 +232,8 @@ function takeLiteral(cursor: Cursor): Json | undefined {
   return value;
 }
 
-function unquote(quoted: string): string {
+/** Returns the text that a quoted text stands for. */
+export function unquote(quoted: string): string {
   return quoted.slice(1, -1).replace(ESCAPE, (_escape, hex?: string, octal?: string, other = '') => {
     if (hex !== undefined) return String.fromCharCode(Number.parseInt(hex || '0', 16));
     if (octal !== undefined) return String.fromCharCode(Number.parseInt(octal, 8));

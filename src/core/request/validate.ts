@@ -4,6 +4,7 @@ import type { BodyOf, Operation, OperationId, ParamsOf, QueryOf } from '../../co
 import type { Schema } from '../../contract/schema.ts';
 import { isJsonArray, isJsonObject } from '../json/kind.ts';
 import { MemberMap, memberNames } from '../json/member-names.ts';
+import { integerOf } from '../json/number-digits.ts';
 import { loadedOnce } from '../loaded-once.ts';
 import { invalid, type MemberErrors, Problem } from '../problem.ts';
 import { VALIDATORS, type Validator } from '../validators.generated.js';
@@ -37,7 +38,7 @@ export function validate<Id extends OperationId>(
   const query = readQuery(row.query, call.query);
   // `null` means "remove" in a merge patch (RFC 7396) and "absent" elsewhere (decisions §1).
   const keepsNulls = row.mediaType === 'application/merge-patch+json';
-  const sentBody = row.body && body !== undefined && !keepsNulls ? dropNulls(row.body, body) : body;
+  const sentBody = row.body && body !== undefined && !keepsNulls ? readBySchema(row.body, body) : body;
   const errors = [
     check(validators.params, row.params, params),
     check(validators.query, row.query, query),
@@ -56,7 +57,7 @@ export function validate<Id extends OperationId>(
  * Throws `invalid_request`.
  */
 export function validateBody<Id extends OperationId>(id: Id, schema: Schema, part: Json, bodies: BodyValidators) {
-  const body = dropNulls(schema, part);
+  const body = readBySchema(schema, part);
   const errors = check(bodies[id], schema, body);
   if (errors !== undefined) throw new Problem('invalid_request', { errors });
   return body as BodyOf<Id>;
@@ -73,13 +74,15 @@ function check(validator: Validator | undefined, schema: Schema | undefined, val
 }
 
 /**
- * Returns a body without its optional members that are `null`, which means "absent" in a body (decisions §1). Affects
- * only members that the schema names; others (`data`, `mask`, the values of a map) stay.
+ * Returns a body without its optional members that are `null`, which means "absent" in a body (decisions §1), and with
+ * its integers as numbers, however they are written: `1.0` is 1. Affects only members that the schema names; others
+ * (`data`, `mask`, the values of a map) stay.
  */
-function dropNulls(schema: Schema, value: Json): Json {
+function readBySchema(schema: Schema, value: Json): Json {
+  if (schema.type === 'integer') return integerOf(value) ?? value;
   if (isJsonArray(value)) {
     const items = schema.items;
-    return items?.properties ? value.map((item) => dropNulls(items, item)) : value;
+    return items?.properties ? value.map((item) => readBySchema(items, item)) : value;
   }
   const properties = schema.properties;
   if (!properties || !isJsonObject(value)) return value;
@@ -88,7 +91,7 @@ function dropNulls(schema: Schema, value: Json): Json {
     const member = value[name] as Json;
     const known = Object.hasOwn(properties, name) ? properties[name] : undefined;
     if (member === null && known && !schema.required?.includes(name)) continue;
-    kept[name] = known ? dropNulls(known, member) : member;
+    kept[name] = known ? readBySchema(known, member) : member;
   }
   return kept;
 }

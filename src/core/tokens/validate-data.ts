@@ -8,8 +8,9 @@ import {
   type ValueRule,
 } from '../../contract/token-types.ts';
 import { isLonger } from '../is-longer.ts';
-import { isJsonObject, JsonNumber } from '../json/kind.ts';
+import { isJsonObject } from '../json/kind.ts';
 import { memberNames } from '../json/member-names.ts';
+import { integerOf } from '../json/number-digits.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import { invalid, Problem } from '../problem.ts';
 import { passesAba, passesLuhn } from './check-digits.ts';
@@ -49,9 +50,8 @@ export function checkValue(rule: ValueRule, value: Json): string | undefined {
 function isRight(rule: ValueRule, value: Json): boolean {
   if (rule.kind === 'any') return value !== null;
   if (rule.kind === 'number') {
-    // JSON Schema counts 1.0 as an integer; JsonNumber keeps its digits.
-    const number = value instanceof JsonNumber ? Number(value.lexeme) : value;
-    return typeof number === 'number' && Number.isInteger(number) && number >= rule.minimum && number <= rule.maximum;
+    const integer = integerOf(value);
+    return integer !== undefined && integer >= rule.minimum && integer <= rule.maximum;
   }
   if (typeof value !== 'string' || !patternOf(rule.pattern).test(value)) return false;
   return rule.checkDigit === undefined || (!ONLY_ZEROS.test(value) && CHECK_DIGITS[rule.checkDigit](value));

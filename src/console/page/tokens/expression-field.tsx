@@ -58,7 +58,7 @@ export function ExpressionField(options: Parameters<typeof Field>[0]) {
         onBlur: () => setBefore(''),
       }}
     >
-      {known !== undefined && <p class="signature code">{signatureOf(known)}</p>}
+      {known !== undefined && <p class="signature code">{FILTER_SIGNATURES[known]}</p>}
       {isOpen && (
         <div id={id} class="offers code" role="listbox" aria-label="Filters">
           {offered.map((filter, index) => (
@@ -73,7 +73,7 @@ export function ExpressionField(options: Parameters<typeof Field>[0]) {
                 complete(filter);
               }}
             >
-              {signatureOf(filter)}
+              {FILTER_SIGNATURES[filter]}
             </div>
           ))}
         </div>
@@ -89,13 +89,8 @@ const KEYS: Readonly<Record<string, 1 | -1 | 'take' | 'close'>> = {
 /** Returns the filters that complete the text before the cursor, or the filter that it names. */
 function offersOf(before: string) {
   const [, typed, rest] = FILTER.exec(before) ?? [];
-  const known = typed !== undefined && Object.hasOwn(FILTER_PARAMETERS, typed) ? typed : undefined;
+  const known = typed !== undefined && Object.hasOwn(FILTER_SIGNATURES, typed) ? typed : undefined;
   const isNaming = typed !== undefined && rest === undefined && known === undefined;
-  const offered = isNaming ? Object.keys(FILTER_PARAMETERS).filter((each) => each.startsWith(typed)) : [];
+  const offered = isNaming ? Object.keys(FILTER_SIGNATURES).filter((each) => each.startsWith(typed)) : [];
   return { typed, known, offered: offered.slice(0, MAX_OFFERED) };
-}
-
-function signatureOf(filter: string): string {
-  const parameters = FILTER_PARAMETERS[filter] ?? [];
-  return parameters.length === 0 ? filter : `${filter}: ${parameters.join(', ')}`;
 }

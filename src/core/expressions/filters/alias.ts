@@ -70,7 +70,7 @@ export const ALIAS_FILTERS = {
   alias_card: defineFilter({
     input: 'text',
     random: true,
-    parameters: { reveal_bin: { kind: 'bin', fallback: 0 }, reveal_last4: { kind: 'last_four', fallback: 0 } },
+    parameters: { reveal_bin: { kind: 'bin', fallback: false }, reveal_last4: { kind: 'last_four', fallback: false } },
     apply: (text, { reveal_bin, reveal_last4 }, tools) =>
       withDigits(text, (digits) => aliasCard(digits, reveal_bin, reveal_last4, tools)),
   }),

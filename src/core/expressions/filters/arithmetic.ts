@@ -1,7 +1,9 @@
 import type { Json } from '../../../contract/json.ts';
-import { compareNumbers, fromDouble, fromInteger, toDecimal, toJson, toJsonNumber } from '../decimal.ts';
+import { compareDigits, digitsOf } from '../../json/number-digits.ts';
+import { fromDouble, fromInteger, toBigInt, toDecimal, toJson, toJsonNumber } from '../decimal.ts';
 import { FilterFailure } from '../expression-error.ts';
 import { defineFilter, type Filter } from '../filter.ts';
+import { stepsOfText, type WorkBudget } from '../limits.ts';
 
 const operand = { kind: 'number' } as const;
 
@@ -11,17 +13,13 @@ interface Operation {
   readonly double: (left: number, right: number) => number;
 }
 
-/** The digits whose product takes one step. */
-const DIGITS_A_STEP = 4096;
-
 function withOperand({ exact, double }: Operation): Filter {
   return defineFilter({
     input: 'number',
     parameters: { operand },
     apply: (left, { operand: right }, tools) => {
-      tools.spend(Math.ceil((left.text.length * right.text.length) / DIGITS_A_STEP));
       if (!left.integer || !right.integer) return fromDouble(double(left.value, right.value));
-      return fromInteger(exact(BigInt(left.text), BigInt(right.text)));
+      return fromInteger(exact(toBigInt(left, tools), toBigInt(right, tools)));
     },
   });
 }
@@ -45,7 +43,8 @@ function dividing(operation: Operation): Filter {
 
 /** Returns the remainder with the sign of the divisor. */
 function exactModulo(left: bigint, right: bigint): bigint {
-  return ((left % right) + right) % right;
+  const remainder = left % right;
+  return remainder !== 0n && remainder < 0n !== right < 0n ? remainder + right : remainder;
 }
 
 /** Creates a filter that rounds. The filter returns integers unchanged, because a double could change their digits. */
@@ -61,7 +60,8 @@ function choosing(takesInput: (difference: number) => boolean): Filter {
   return defineFilter({
     input: 'number',
     parameters: { operand },
-    apply: (number, { operand: other }) => toJson(takesInput(compareNumbers(number, other)) ? number : other),
+    apply: (number, { operand: other }) =>
+      toJson(takesInput(compareDigits(digitsOf(number.text), digitsOf(other.text))) ? number : other),
   });
 }
 
@@ -79,17 +79,29 @@ function roundTo(value: number, places: number): number {
   return Math.sign(value) * shift(Math.round(scaled), -places);
 }
 
+/** The digits of a sum that one step adds to. */
+const DIGITS_A_STEP = 1024;
+
 /**
  * Returns the sum of numbers and texts of numbers; null counts as 0. Throws `FilterFailure` for a value of another kind.
  */
-export function sumOf(values: readonly Json[]): Json {
+export function sumOf(values: readonly Json[], work: WorkBudget): Json {
   const numbers = values.map((value) => {
     const number = toDecimal(value ?? 0);
     if (number === undefined) throw new FilterFailure('needs an array of numbers');
+    work.spend(1 + stepsOfText(number.text));
     return number;
   });
   if (!numbers.every(({ integer }) => integer)) return fromDouble(numbers.reduce((sum, { value }) => sum + value, 0));
-  return fromInteger(numbers.reduce((sum, { text }) => sum + BigInt(text), 0n));
+  let sum = 0n;
+  let longest = 0;
+  for (const number of numbers) {
+    // A short number takes as long to add as the sum is.
+    longest = Math.max(longest, number.text.length);
+    work.spend(Math.ceil(longest / DIGITS_A_STEP));
+    sum += toBigInt(number, work);
+  }
+  return fromInteger(sum);
 }
 
 /** The arithmetic filters of Liquid. Integers are exact at any size; other numbers are doubles. */

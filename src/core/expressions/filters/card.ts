@@ -1,33 +1,32 @@
 import type { Json, JsonObject } from '../../../contract/json.ts';
-import { toDecimal } from '../decimal.ts';
+import { integerOf } from '../../json/number-digits.ts';
+import { toJsonNumber } from '../decimal.ts';
 import { FilterFailure } from '../expression-error.ts';
 import { defineFilter } from '../filter.ts';
 
-const DELIMITERS = /[ -]/g;
-const CARD_NUMBER = /^\d{13,19}$/;
+/** A card number as it is written: 13 to 19 digits, with blanks and dashes between them. */
+const CARD_NUMBER = /^\d(?:[ -]*\d){12,18}$/;
 
 /** The digits of the issuer: eight in numbers of 16 digits and more, else six (ISO/IEC 7812-1). */
 const LONG_NUMBER = 16;
 
 /** Returns the digits of a card number. Throws `FilterFailure` for another text. */
-function digitsOf(text: string): string {
-  const digits = text.replace(DELIMITERS, '');
-  if (CARD_NUMBER.test(digits)) return digits;
-  throw new FilterFailure('needs a card number of 13 to 19 digits');
+function cardDigits(text: string): string {
+  if (CARD_NUMBER.test(text)) return text.replace(/\D/g, '');
+  throw new FilterFailure('needs a card number of 13 to 19 digits, with only blanks and dashes between them');
 }
 
 /** Returns a card number with other digits of the same count. Its blanks and dashes stay in place. */
 export function withDigits(text: string, change: (digits: string) => string): string {
-  const changed = change(digitsOf(text));
+  const changed = change(cardDigits(text));
   let at = 0;
   return text.replace(/\d/g, () => changed.charAt(at++));
 }
 
 /** Returns the last two digits of a whole number in a range, or of its text; undefined for another value. */
 function twoDigits(value: Json, least: number, most: number): string | undefined {
-  const number = toDecimal(value)?.value ?? Number.NaN;
-  const isRight = Number.isInteger(number) && number >= least && number <= most;
-  return isRight ? String(number % 100).padStart(2, '0') : undefined;
+  const number = integerOf((typeof value === 'string' ? toJsonNumber(value) : value) ?? null);
+  return number !== undefined && number >= least && number <= most ? String(number % 100).padStart(2, '0') : undefined;
 }
 
 /** Returns the expiry of a card, or null without one. */
@@ -43,7 +42,7 @@ export const CARD_FILTERS = {
   card_bin: defineFilter({
     input: 'text',
     apply: (text) => {
-      const digits = digitsOf(text);
+      const digits = cardDigits(text);
       return digits.slice(0, digits.length < LONG_NUMBER ? 6 : 8);
     },
   }),

@@ -1,7 +1,9 @@
 import type { Json, JsonArray } from '../../../contract/json.ts';
 import { isJsonArray, isJsonObject } from '../../json/kind.ts';
+import { compareDigits, digitsOf, type NumberDigits } from '../../json/number-digits.ts';
+import { sorted } from '../../json/same-json.ts';
 import { stringifyJson } from '../../json/stringify.ts';
-import { compareNumbers, type Decimal, toDecimal } from '../decimal.ts';
+import { toDecimal } from '../decimal.ts';
 import { FilterFailure } from '../expression-error.ts';
 import { defineFilter, type FilterTools } from '../filter.ts';
 import { assertOutput, spendOutput, stepsOfText } from '../limits.ts';
@@ -17,10 +19,14 @@ function isEmpty(value: Json): boolean {
 /** The name of a member of the items. The empty text stands for the items themselves. */
 const property = { kind: 'text', fallback: '' } as const;
 
-/** Returns the named member of each item, null where it is missing. Throws `FilterFailure` for items without members. */
+/**
+ * Returns the named member of each item, null where it or the item is missing. Throws `FilterFailure` for items of other
+ * kinds than objects.
+ */
 function membersOf(list: JsonArray, name: string): JsonArray {
   if (name === '') return list;
   return list.map((item) => {
+    if (item === null) return null;
     if (!isJsonObject(item)) throw new FilterFailure('needs an array of objects');
     return Object.hasOwn(item, name) ? (item[name] ?? null) : null;
   });
@@ -33,28 +39,28 @@ const COMPARING = 4;
  * Returns the items in ascending order of their keys: all numbers, or all texts, which compare by their UTF-16 code
  * units. Items without a key follow. Equal items keep their order.
  */
-function sorted(list: JsonArray, name: string, tools: FilterTools): JsonArray {
+function inOrder(list: JsonArray, name: string, tools: FilterTools): JsonArray {
   const keys = membersOf(list, name);
   const steps = keys.reduce<number>((sum, key) => sum + COMPARING + stepsOfText(textOf(key) ?? ''), 0);
   tools.spend(steps * Math.ceil(Math.log2(list.length + 1)));
   const pairs = list.map((item, index) => ({ item, key: keys[index] ?? null }));
   const present = pairs.filter(({ key }) => key !== null);
   const missing = pairs.filter(({ key }) => key === null);
-  return [...inOrder(present), ...missing].map(({ item }) => item);
+  return [...byKey(present), ...missing].map(({ item }) => item);
 }
 
 type Keyed = { readonly item: Json; readonly key: Json };
 
-function inOrder(pairs: readonly Keyed[]): readonly Keyed[] {
+function byKey(pairs: readonly Keyed[]): readonly Keyed[] {
   if (pairs.every(({ key }) => typeof key === 'string')) {
     return pairs.toSorted(({ key: a }, { key: b }) => (String(a) < String(b) ? -1 : Number(String(a) > String(b))));
   }
-  const numbers = pairs.map((pair): readonly [Decimal, Keyed] => {
+  const numbers = pairs.map((pair): readonly [NumberDigits, Keyed] => {
     const number = typeof pair.key === 'string' ? undefined : toDecimal(pair.key);
     if (number === undefined) throw new FilterFailure('needs an array of numbers or of texts');
-    return [number, pair];
+    return [digitsOf(number.text), pair];
   });
-  return numbers.toSorted(([a], [b]) => compareNumbers(a, b)).map(([, pair]) => pair);
+  return numbers.toSorted(([a], [b]) => compareDigits(a, b)).map(([, pair]) => pair);
 }
 
 /** The Liquid filters for arrays, and for texts as lists of characters. */
@@ -80,43 +86,51 @@ export const LIST_FILTERS = {
     },
   }),
   reverse: defineFilter({ input: 'list', apply: (list) => list.toReversed() }),
-  /** Removes items whose JSON text an earlier item has. */
+  /** Removes items that equal an earlier one, whatever the order of their members. */
   uniq: defineFilter({
     input: 'list',
-    apply: (list, _args, tools) => {
-      spendOutput(list, tools);
-      const seen = new Map<string, Json>();
-      for (const item of list) {
-        const text = stringifyJson(item);
-        if (!seen.has(text)) seen.set(text, item);
-      }
-      return [...seen.values()];
+    parameters: { property },
+    apply: (list, args, tools) => {
+      const keys = membersOf(list, args.property);
+      const seen = new Set<string>();
+      return list.filter((_item, index) => {
+        const key = keys[index] ?? null;
+        spendOutput(key, tools);
+        const { size } = seen;
+        return seen.add(stringifyJson(sorted(key))).size > size;
+      });
     },
   }),
-  /** Removes null. */
-  compact: defineFilter({ input: 'list', apply: (list) => list.filter((item) => item !== null) }),
-  concat: defineFilter({
+  /** Removes null, or the items that lack a member. */
+  compact: defineFilter({
     input: 'list',
+    parameters: { property },
+    apply: (list, args) => {
+      const keys = membersOf(list, args.property);
+      return list.filter((_item, index) => keys[index] !== null);
+    },
+  }),
+  /** Takes null as an empty array, as Liquid does. */
+  concat: defineFilter({
+    input: 'list_or_null',
     parameters: { list: { kind: 'list' } },
     apply: (list, { list: other }) => [...list, ...other],
   }),
+  /** Takes an object as an array of one item, as Liquid does. */
   map: defineFilter({
-    input: 'list',
+    input: 'list_or_object',
     parameters: { property: { kind: 'pattern' } },
     apply: (list, args) => membersOf(list, args.property),
   }),
   sum: defineFilter({
     input: 'list',
     parameters: { property },
-    apply: (list, args, tools) => {
-      spendOutput(list, tools);
-      return sumOf(membersOf(list, args.property));
-    },
+    apply: (list, args, tools) => sumOf(membersOf(list, args.property), tools),
   }),
   sort: defineFilter({
     input: 'list',
     parameters: { property },
-    apply: (list, args, tools) => sorted(list, args.property, tools),
+    apply: (list, args, tools) => inOrder(list, args.property, tools),
   }),
   first: defineFilter({
     input: 'text_or_list',
