@@ -11,6 +11,7 @@ export function filterHelp(): string {
   });
   return `Filters of expressions, as in {{ data | reveal_last: 4 }}. An argument with = has a default.
 A backslash in a quoted argument escapes the next character: '\\'' is a quote, '\\n' a line break.
+Card numbers may have blanks and dashes between their digits; card_mask and alias_card keep them.
 
 ${entries.join('\n')}
 `;

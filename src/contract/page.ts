@@ -1,6 +1,9 @@
+/** The maximum of an integer without a limit of its own: 15 digits, which a double keeps. */
+export const MAX_INTEGER = 999_999_999_999_999;
+
 /** `page` and `size` of the list operations (decisions §2). */
 export const PAGE_QUERY = {
-  page: { type: 'integer', minimum: 1, maximum: 999_999_999_999_999, default: 1, description: 'Page number, from 1.' },
+  page: { type: 'integer', minimum: 1, maximum: MAX_INTEGER, default: 1, description: 'Page number, from 1.' },
   size: { type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'Items per page, 1 to 100.' },
 } as const;
 

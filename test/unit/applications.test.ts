@@ -185,6 +185,37 @@ describe('what a private application may create', () => {
   });
 });
 
+describe('an integer of a body', () => {
+  const send = (operation: 'createApplication' | 'updateApplication', priority: string, id = '') => {
+    const body = { name: 'n', ...(id === '' && { type: 'private' }), rules: [rule({ priority: 7 })] };
+    const bodyText = JSON.stringify(body).replace('7', priority);
+    return world.call(world.management, operation, { bodyText, ...(id !== '' && { id }) });
+  };
+
+  it.each(['2', '2.0', '2e0', '20e-1', '0.2E+1', '2.000000000000000000000'])(
+    '%s is 2, stored and shown',
+    async (text) => {
+      const created = await send('createApplication', text);
+      expect([created.status, created.at('rules')]).toEqual([201, [rule({ priority: 2 })]]);
+      const id = String(created.at('id'));
+      expect((await send('updateApplication', text, id)).status).toBe(200);
+      const stored = await world.call(world.management, 'getApplication', { id });
+      expect(stored.at('rules')).toEqual([rule({ priority: 2 })]);
+    },
+  );
+
+  it.each([
+    ['2.5', 'must be an integer'],
+    ['2.00000000000000000001', 'must be an integer'],
+    ['0.0', 'must be at least 1'],
+    ['1e10', 'must be at most 2147483647'],
+    ['1e400', 'must be an integer'],
+  ])('%s is not accepted: %s', async (text, message) => {
+    const answer = await send('createApplication', text);
+    expect([answer.status, answer.at('errors')]).toEqual([400, { 'rules.0.priority': [message] }]);
+  });
+});
+
 describe('pages', () => {
   it('a page beyond the last one is empty', async () => {
     const answer = await world.call(world.management, 'listApplications', { query: 'page=999999999999999&size=100' });

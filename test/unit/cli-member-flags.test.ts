@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { memberFlags } from '../../src/cli/derive/member-flags.ts';
 import { FLAGS, GLOBAL_FLAGS } from '../../src/cli/global-flags.ts';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
+import { MAX_INTEGER } from '../../src/contract/page.ts';
 import type { Schema } from '../../src/contract/schema.ts';
 
 const ROWS = Object.entries<Operation>(OPERATIONS);
@@ -136,6 +137,9 @@ describe('memberFlags', () => {
     const help = (schema: Schema) => memberFlags(rowOf({ m: schema }))[0]?.help;
     expect(help({ type: 'integer', minimum: 1, maximum: 100, default: 20, description: 'Items.' })).toBe(
       'Items. (1 to 100; default: 20)',
+    );
+    expect(help({ type: 'integer', minimum: 1, maximum: MAX_INTEGER, description: 'A page.' })).toBe(
+      'A page. (at least 1)',
     );
     expect(help({ type: 'array', items: { enum: ['a', 'b'] }, maxItems: 3, description: 'Which.' })).toBe(
       'Which. Repeatable. (one of a, b; at most 3 values)',

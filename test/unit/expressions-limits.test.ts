@@ -143,8 +143,8 @@ describe('integers of 1,000 digits', () => {
   });
 
   test('cost steps by the digits', async () => {
-    const long = new JsonNumber('7'.repeat(60 * KIB));
-    const mask = Array.from({ length: 100 }, () => '{{ data | modulo: 10 }}');
+    const long = new JsonNumber('7'.repeat(600 * KIB));
+    const mask = ['{{ data | modulo: 10 }}', '{{ data | modulo: 10 }}'];
     await refusedQuickly(evaluateMask(mask, { data: long }), /takes too much work/);
     const million = [new JsonNumber('7'.repeat(1000 * KIB)), ...Array.from({ length: 1000 * KIB }, () => 0)];
     await refusedQuickly(evaluate('{{ data | sum }}', million), /takes too much work/);

@@ -1,4 +1,5 @@
 import type { Operation } from '../../contract/operations.ts';
+import { MAX_INTEGER } from '../../contract/page.ts';
 import type { Schema } from '../../contract/schema.ts';
 import { allowsNull, typeOf, wordsOf } from './shorthand.ts';
 
@@ -122,7 +123,7 @@ function describeMember(schema: Schema, kind: FlagKind, required: boolean): stri
     ...Object.entries(schema.properties ?? {}).map(
       ([name, { enum: values }]) => values && `${name}=${values.join('|')}`,
     ),
-    range('', schema.minimum, schema.maximum),
+    range('', schema.minimum, schema.maximum === MAX_INTEGER ? undefined : schema.maximum),
     !tellsLength && range(' characters', minLength || undefined, measured.maxLength),
     range(' values', schema.minItems, schema.maxItems),
     range(' pairs', undefined, schema.maxProperties),
