@@ -9,6 +9,8 @@ export interface Meter {
   retried(): void;
   /** Records a sweep that removed this number of records; undefined for a sweep that failed. */
   swept(removed: number | undefined): void;
+  /** Records that the vault was compared with its audit, with this number of findings, at a time in milliseconds. */
+  checked(findings: number, at: number): void;
 }
 
 /** The state of a vault, for metrics. It holds no names, ids or values. */
@@ -22,6 +24,11 @@ export interface VaultFigures {
   readonly masterKey: number;
   /** The largest number of a tenant's key, by purpose. Rotating adds keys with larger numbers. */
   readonly keys: Readonly<Record<WrappedKey['purpose'], number>>;
-  /** The sizes of the file and of its log in bytes; absent for a database. */
-  readonly sizes?: { readonly file: number; readonly log: number } | undefined;
+  /** Whether writes succeed: false since a write failed because of the disk or the database. */
+  readonly writable: boolean;
+  /**
+   * The sizes of the file, of its log, and of the space that is left for them, in bytes; absent for a database. The space
+   * is undefined if the file system does not report it.
+   */
+  readonly sizes?: { readonly file: number; readonly log: number; readonly free: number | undefined } | undefined;
 }

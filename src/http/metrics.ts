@@ -10,13 +10,20 @@ import {
   Registry,
 } from 'prom-client';
 import type { Meter, VaultFigures } from '../core/meter.ts';
+import { wallTime } from '../core/timers.ts';
 
-/** The prefix of all names. */
+/** The prefix of the product's names. Those of Node and of the process are the usual ones, for common dashboards. */
 const PREFIX = 'vault_';
 /** The upper bounds of the durations, in seconds. */
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** The upper bounds of the numbers of writes in a commit. */
 const WRITES = [1, 2, 4, 8, 16, 32, 64, 128];
+
+const STARTED = {
+  name: 'process_start_time_seconds',
+  help: 'Start time of the process since unix epoch in seconds.',
+  aggregator: 'min',
+} as const;
 
 /** Receives the requests of a daemon, for metrics. */
 export interface RequestMeter {
@@ -43,7 +50,10 @@ export interface Metrics extends Meter, RequestMeter {
 export function createMetrics(version: string): Metrics {
   const registry = new Registry();
   const registers = [registry];
-  collectDefaultMetrics({ register: registry, prefix: PREFIX });
+  collectDefaultMetrics({ register: registry });
+  // The metric of prom-client is absent for several workers; this one is the start of the first.
+  registry.removeSingleMetric(STARTED.name);
+  new Gauge({ ...STARTED, registers }).set(Math.round(wallTime() / 1000 - process.uptime()));
 
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
     new Counter({ name: PREFIX + name, help, labelNames, registers });
@@ -73,6 +83,9 @@ export function createMetrics(version: string): Metrics {
   const sweeps = counter('sweeps_total', 'Removals of expired records.', ['result']);
   const swept = counter('swept_records_total', 'Expired records that were removed.');
   const ready = gauge('ready', '1 while the vault can be read, else 0.', 'min');
+  const writable = gauge('writable', '1 while writes succeed, else 0. A full disk is not counted.', 'min');
+  const checked = gauge('audit_checked_timestamp_seconds', 'When the vault was last compared with its audit.', 'min');
+  const findings = gauge('findings', 'The findings of the last comparison with the audit.', 'max');
   const tokens = gauge('tokens', 'Live tokens of all tenants.', 'first', ['type']);
   const auditLag = gauge('audit_lag_seconds', 'The age of the oldest audit entry that is not yet on disk.', 'max');
   const format = gauge('format_version', 'The format of the stored vault.', 'first');
@@ -80,7 +93,11 @@ export function createMetrics(version: string): Metrics {
   const keys = gauge('tenant_key_number', 'The largest key number of any tenant.', 'first', ['purpose']);
   const fileBytes = gauge('file_bytes', 'The size of the file.', 'first');
   const logBytes = gauge('wal_bytes', 'The size of the write-ahead log.', 'first');
+  const freeSpace = gauge('free_bytes', "The free space of the file's file system.", 'first');
   gauge('info', 'The version of the product.', 'first', ['version']).set({ version }, 1);
+
+  // A rate needs a first sample, and an alert a series.
+  for (const result of ['done', 'failed']) sweeps.inc({ result }, 0);
 
   let server: Server | undefined;
   let figures: (() => Promise<VaultFigures>) | undefined;
@@ -94,14 +111,10 @@ export function createMetrics(version: string): Metrics {
     auditLag.set(found.auditLag / 1000);
     format.set(found.format);
     masterKey.set(found.masterKey);
-    if (found.sizes === undefined) {
-      // A gauge begins with 0.
-      fileBytes.remove();
-      logBytes.remove();
-    } else {
-      fileBytes.set(found.sizes.file);
-      logBytes.set(found.sizes.log);
-    }
+    writable.set(found.writable ? 1 : 0);
+    showSize(fileBytes, found.sizes?.file);
+    showSize(logBytes, found.sizes?.log);
+    showSize(freeSpace, found.sizes?.free);
   }
 
   function measureServer(): Promise<void> {
@@ -135,11 +148,21 @@ export function createMetrics(version: string): Metrics {
       sweeps.inc({ result: removed === undefined ? 'failed' : 'done' });
       swept.inc(removed ?? 0);
     },
+    checked(count, at) {
+      findings.set(count);
+      checked.set(at / 1000);
+    },
     async collect() {
       await Promise.all([measureVault(), measureServer()]);
       return registry.getMetricsAsJSON();
     },
   };
+}
+
+/** Sets a gauge, or removes it: a gauge begins with 0. */
+function showSize(gauge: Gauge, bytes: number | undefined): void {
+  if (bytes === undefined) gauge.remove();
+  else gauge.set(bytes);
 }
 
 /** Resolves to the metrics of all processes as Prometheus text. */

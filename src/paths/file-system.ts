@@ -7,7 +7,7 @@ import { Fault } from '../core/fault.ts';
 type Statfs = (folder: string) => Promise<{ readonly type: number }>;
 
 // `node:fs/promises` would load a module that no read needs.
-const systemStatfs: Statfs = promisify(statfs);
+const systemStatfs = promisify(statfs);
 
 /**
  * The file systems whose locks may do nothing, by their number on Linux. Each machine may keep the locks of a network
@@ -28,6 +28,12 @@ async function doubtfulFileSystem(file: string, statfs: Statfs) {
   // The next step reports a folder that is missing. A 32-bit system returns a large number as a negative one.
   const found = await statfs(dirname(resolve(file))).catch(() => undefined);
   return found && FILE_SYSTEMS.get(found.type >>> 0);
+}
+
+/** Resolves to the bytes that are free for a file; to undefined if the file system does not report them. */
+export async function freeSpace(file: string): Promise<number | undefined> {
+  const found = await systemStatfs(dirname(resolve(file))).catch(() => undefined);
+  return found && found.bavail * found.bsize;
 }
 
 /** Resolves to a sentence about the file system of a vault; to undefined for one with working locks. */

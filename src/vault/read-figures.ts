@@ -3,6 +3,7 @@ import { TOKEN_TYPE_NAMES, type TokenType } from '../contract/token-types.ts';
 import type { World } from '../core/handler.ts';
 import type { VaultFigures } from '../core/meter.ts';
 import { monthOf } from '../core/tokens/activity.ts';
+import { freeSpace } from '../paths/file-system.ts';
 
 /**
  * Reads the figures of a vault. `file` is its path, undefined for a database. Rejects with the problems of a store that
@@ -11,7 +12,7 @@ import { monthOf } from '../core/tokens/activity.ts';
 export async function readFigures(
   { store, audit, clock }: Pick<World, 'store' | 'audit' | 'clock'>,
   file: string | undefined,
-): Promise<VaultFigures> {
+): Promise<Omit<VaultFigures, 'writable'>> {
   const [{ format, generation: masterKey }, tenants] = await Promise.all([store.header(), store.listTenants()]);
   const tokens = Object.fromEntries(TOKEN_TYPE_NAMES.map((type) => [type, 0])) as Record<TokenType, number>;
   const keys = { data: 0, index: 0 };
@@ -20,7 +21,8 @@ export async function readFigures(
     const { types } = await store.usage(tenant.id, monthOf(clock.now()), clock.cutoff());
     for (const { type, count } of types) tokens[type] += count;
   }
-  const sizes = file === undefined ? undefined : { file: sizeOf(file), log: sizeOf(`${file}-wal`) };
+  const sizes =
+    file === undefined ? undefined : { file: sizeOf(file), log: sizeOf(`${file}-wal`), free: await freeSpace(file) };
   return { tokens, auditLag: audit.lag(), format, masterKey, keys, sizes };
 }
 

@@ -309,7 +309,7 @@ function createWorld({
 /** Creates a vault from any store and keyring. */
 export function composeVault(parts: VaultParts): Vault {
   const { file, isFile, keyring, meter } = parts;
-  const { store, assertWritable } = watchWrites(parts.store, () => world.clock.now());
+  const { store, isWritable, assertWritable } = watchWrites(parts.store, () => world.clock.now());
   const world = createWorld({ ...parts, store });
   store.useChainRecorder(createChainRecorder(world.audit));
   // The file does not store the times of a clock other than the default.
@@ -342,6 +342,7 @@ export function composeVault(parts: VaultParts): Vault {
       const scope = { tokens: false, rest, now: world.clock.now() };
       const { findings } = await checkVault({ store, keyring }, undefined, scope);
       found = findings.length;
+      meter?.checked(found, world.clock.now());
       return findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));
     },
     createTenant: async (name) => (await import('../core/tenants/create-tenant.ts')).createTenant(world, name),
@@ -375,7 +376,10 @@ export function composeVault(parts: VaultParts): Vault {
     sweepNowAndThen: async () => {
       if (await store.claimSweep(world.clock.now(), DIRECT_SWEEP_MS)) await sweep.sweepExpired();
     },
-    figures: async () => (await import('./read-figures.ts')).readFigures(world, isFile ? file : undefined),
+    figures: async () => {
+      const { readFigures } = await import('./read-figures.ts');
+      return { ...(await readFigures(world, isFile ? file : undefined)), writable: isWritable() };
+    },
     close: async () => {
       world.logWatch.end();
       await world.activity.flush();

@@ -28,7 +28,7 @@ const FAILING: ReadonlySet<ProblemCode> = new Set(['disk_error', 'read_only']);
 const TOO_MANY_CLIENTS = '53300';
 
 /**
- * Returns the store with writes that are watched, and a function that throws while they fail: a failing disk or a
+ * Returns the store with writes that are watched, and functions that report whether they fail: a failing disk or a
  * database without a free connection still answers reads. A write that succeeds ends this. A full disk is not among
  * the failures.
  */
@@ -53,6 +53,7 @@ export function watchWrites(store: Store, now: () => Instant) {
 
   return {
     store: { ...store, ...Object.fromEntries(WRITES.map((name) => [name, watched(name)])) },
+    isWritable: () => failing === undefined,
     /** Throws the last problem with the time of the first failure, for `/readyz`. */
     assertWritable(): void {
       if (failing === undefined) return;

@@ -146,8 +146,8 @@ describe('integers of 1,000 digits', () => {
     const long = new JsonNumber('7'.repeat(600 * KIB));
     const mask = ['{{ data | modulo: 10 }}', '{{ data | modulo: 10 }}'];
     await refusedQuickly(evaluateMask(mask, { data: long }), /takes too much work/);
-    const million = [new JsonNumber('7'.repeat(1000 * KIB)), ...Array.from({ length: 1000 * KIB }, () => 0)];
-    await refusedQuickly(evaluate('{{ data | sum }}', million), /takes too much work/);
+    const oneLong = [new JsonNumber('7'.repeat(200 * KIB)), ...Array.from({ length: 200 * KIB }, () => 0)];
+    await refusedQuickly(evaluate('{{ data | sum }}', oneLong), /takes too much work/);
     const many = Array.from({ length: 2_000 }, () => most);
     await refusedQuickly(evaluate('{{ data | sort }}', many), /too much work|64 KiB/);
   });

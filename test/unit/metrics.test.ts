@@ -2,7 +2,9 @@ import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { parse } from 'yaml';
 import { OPERATIONS } from '../../src/contract/operations.ts';
 import { TOKEN_TYPE_NAMES, type TokenType } from '../../src/contract/token-types.ts';
 import type { VaultFigures } from '../../src/core/meter.ts';
@@ -18,7 +20,8 @@ const FIGURES: VaultFigures = {
   format: 1,
   masterKey: 2,
   keys: { data: 3, index: 4 },
-  sizes: { file: 4096, log: 512 },
+  writable: true,
+  sizes: { file: 4096, log: 512, free: 1e9 },
 };
 
 /** Creates metrics that have measured one of each. */
@@ -32,6 +35,7 @@ function measured(figures: Partial<VaultFigures> = {}) {
   metrics.retried();
   metrics.swept(7);
   metrics.swept(undefined);
+  metrics.checked(3, 1_700_000_000_000);
   return metrics;
 }
 
@@ -55,20 +59,32 @@ const textOf = async (...all: readonly ReturnType<typeof measured>[]) =>
 /** Returns the names and types of the product's metrics, without those of the process and of Node. */
 function ownTypes(text: string): readonly (readonly [name: string, type: string])[] {
   return [...text.matchAll(/^# TYPE (\w+) (\w+)$/gm)].flatMap(([, name = '', type = '']) =>
-    /^vault_(process|nodejs)_/.test(name) ? [] : [[name, type] as const],
+    /^(process|nodejs)_/.test(name) ? [] : [[name, type] as const],
   );
 }
 
-/** Returns the names that the queries of a dashboard use and the metrics lack. */
-function missingNames(dashboard: string, text: string): readonly string[] {
-  const known = new Set(samplesOf(text).map(({ name }) => name));
-  const queries: readonly string[] = JSON.parse(dashboard).panels.flatMap(
-    (panel: { readonly targets: readonly { readonly expr: string }[] }) => panel.targets.map(({ expr }) => expr),
-  );
+/** The metrics that a daemon has only with TLS. */
+const OF_TLS: readonly string[] = ['vault_tls_certificate_not_after_seconds'];
+
+/** Returns the names that queries use and the metrics lack. */
+function missingNames(queries: readonly string[], text: string): readonly string[] {
+  const known = new Set([...samplesOf(text).map(({ name }) => name), ...OF_TLS]);
   return queries
-    .flatMap((query) => query.match(/\bvault_\w+/g) ?? ['a query without a metric'])
-    .filter((n) => !known.has(n));
+    .flatMap((query) => query.match(/\b(?:vault|process|nodejs)_\w+/g) ?? ['a query without a metric'])
+    .filter((name) => !known.has(name));
 }
+
+interface Target {
+  readonly expr: string;
+  readonly legendFormat: string;
+}
+
+/** Returns the queries of a dashboard, with their legends. */
+function targetsOf(dashboard: string): readonly Target[] {
+  return JSON.parse(dashboard).panels.flatMap((panel: { readonly targets: readonly Target[] }) => panel.targets);
+}
+
+const queriesOf = (dashboard: string) => targetsOf(dashboard).map(({ expr }) => expr);
 
 describe('the metrics', () => {
   it('have the values that were measured', async () => {
@@ -95,9 +111,30 @@ describe('the metrics', () => {
     expect(find('vault_tenant_key_number', { purpose: 'index' })).toBe(4);
     expect(find('vault_file_bytes')).toBe(4096);
     expect(find('vault_wal_bytes')).toBe(512);
+    expect(find('vault_free_bytes')).toBe(1e9);
+    expect(find('vault_writable')).toBe(1);
+    expect(find('vault_findings')).toBe(3);
+    expect(find('vault_audit_checked_timestamp_seconds')).toBe(1_700_000_000);
     expect(find('vault_info', { version: '1.2.3' })).toBe(1);
-    expect(find('vault_process_resident_memory_bytes')).toBeGreaterThan(1e6);
-    expect(find('vault_nodejs_eventloop_lag_p99_seconds')).toBeGreaterThanOrEqual(0);
+  });
+
+  it('have the usual names of Node and of the process, for common dashboards', async () => {
+    const text = await textOf(measured(), measured());
+    const names = new Set(samplesOf(text).map(({ name }) => name));
+    const linux = ['process_open_fds', 'process_max_fds', 'process_virtual_memory_bytes'];
+    for (const name of [
+      ...['process_cpu_seconds_total', 'process_cpu_user_seconds_total', 'process_cpu_system_seconds_total'],
+      ...['process_resident_memory_bytes', 'process_start_time_seconds'],
+      ...['nodejs_eventloop_lag_seconds', 'nodejs_eventloop_lag_p99_seconds'],
+      ...['nodejs_heap_size_used_bytes', 'nodejs_heap_size_total_bytes', 'nodejs_external_memory_bytes'],
+      ...['nodejs_heap_space_size_used_bytes', 'nodejs_active_handles_total', 'nodejs_active_resources_total'],
+      ...['nodejs_version_info'],
+      ...(process.platform === 'linux' ? linux : []),
+    ]) {
+      expect(names).toContain(name);
+    }
+    const started = samplesOf(text).find(({ name }) => name === 'process_start_time_seconds');
+    expect(Math.abs(Number(started?.value) - (Date.now() / 1000 - process.uptime()))).toBeLessThan(5);
   });
 
   it('of two processes are one: counts add up, the vault counts once, the worst lag and readiness win', async () => {
@@ -143,7 +180,7 @@ describe('the metrics', () => {
       result: ['done', 'failed'],
       version: ['1.2.3'],
     };
-    const own = samplesOf(await textOf(measured())).filter(({ name }) => !/^vault_(process|nodejs)_/.test(name));
+    const own = samplesOf(await textOf(measured())).filter(({ name }) => !/^(process|nodejs)_/.test(name));
     for (const { name, labels } of own) {
       for (const [label, value] of Object.entries(labels)) {
         if (label === 'status') expect(value).toMatch(/^[1-5]\d\d$/);
@@ -168,13 +205,51 @@ describe('the metrics', () => {
 describe('docs/grafana.json', () => {
   it('uses only metrics that exist, and each of the product', async () => {
     const text = await textOf(measured());
-    expect(missingNames(DASHBOARD, text)).toEqual([]);
+    expect(missingNames(queriesOf(DASHBOARD), text)).toEqual([]);
     const unused = ownTypes(text).filter(([name]) => !DASHBOARD.includes(name));
     expect(unused).toEqual([]);
   });
 
   it('with a name that no metric has is found', async () => {
     const wrong = DASHBOARD.replace('vault_wal_bytes', 'vault_log_bytes');
-    expect(missingNames(wrong, await textOf(measured()))).toEqual(['vault_log_bytes']);
+    expect(missingNames(queriesOf(wrong), await textOf(measured()))).toEqual(['vault_log_bytes']);
+  });
+
+  it('selects the chosen instances, and names the instance of each line or takes all as one', () => {
+    const { list } = JSON.parse(DASHBOARD).templating;
+    expect(list).toContainEqual(expect.objectContaining({ name: 'instance', multi: true, includeAll: true }));
+    for (const { expr, legendFormat } of targetsOf(DASHBOARD)) {
+      for (const [, selector] of expr.matchAll(/\b(?:vault|process|nodejs)_\w+(\{[^}]*\})?/g)) {
+        expect(selector, expr).toContain('instance=~"$instance"');
+      }
+      const isOfAll = /^max by \((?:type|purpose)\)/.test(expr);
+      expect(legendFormat.includes('{{instance}}'), expr).toBe(!isOfAll);
+      if (/ by \(/.test(expr) && !isOfAll) expect(expr).toMatch(/ by \([^)]*\binstance\b/);
+    }
+    const byDaemon = targetsOf(DASHBOARD).map(({ expr, legendFormat }) => `${expr} ${legendFormat}`);
+    expect(new Set(byDaemon).size).toBe(byDaemon.length);
+  });
+
+  it('shows the state of each daemon in words', () => {
+    const panels: readonly { readonly type: string; readonly targets: readonly Target[] }[] =
+      JSON.parse(DASHBOARD).panels;
+    const ready = panels.find(({ targets }) => targets[0]?.expr.startsWith('vault_ready'));
+    expect(ready).toMatchObject({
+      type: 'stat',
+      fieldConfig: { defaults: { mappings: [{ options: { 0: { text: 'not ready' } } }] } },
+    });
+  });
+});
+
+describe('deploy/alerts.yml', () => {
+  const file = fileURLToPath(new URL('../deploy/alerts.yml', DOCS));
+  const rules: readonly { readonly expr: string }[] = parse(readFileSync(file, 'utf8')).groups[0].rules;
+  const queries = rules.map(({ expr }) => expr);
+
+  it('uses only metrics that exist', async () => {
+    const text = await textOf(measured());
+    expect(queries.length).toBeGreaterThan(5);
+    expect(missingNames(queries, text)).toEqual([]);
+    expect(missingNames([...queries, 'vault_nothing == 0'], text)).toEqual(['vault_nothing']);
   });
 });
