@@ -88,6 +88,12 @@ describe('vault serve --metrics', { timeout: 60_000 }, () => {
     expect(sampleOf(await metricsOf(daemon), 'vault_commit_writes_sum')).toBeGreaterThanOrEqual(before + 10);
     expect(sampleOf(text, 'vault_wal_bytes')).toBeGreaterThan(0);
     expect(sampleOf(text, 'vault_file_bytes')).toBeGreaterThan(0);
+    expect(sampleOf(text, 'vault_free_bytes')).toBeGreaterThan(0);
+    expect([sampleOf(text, 'vault_ready'), sampleOf(text, 'vault_writable')]).toEqual([1, 1]);
+    // The daemon compares the file with its audit soon after the start.
+    const checked = async () => sampleOf(await metricsOf(daemon), 'vault_audit_checked_timestamp_seconds');
+    await expect.poll(checked, { timeout: 20_000 }).toBeGreaterThan(Date.now() / 1000 - 60);
+    expect(sampleOf(await metricsOf(daemon), 'vault_findings')).toBe(0);
     for (const canary of Object.values(canaries)) {
       expect(canary).not.toBe('');
       expect(text).not.toContain(canary);
@@ -106,6 +112,8 @@ describe('vault serve --metrics', { timeout: 60_000 }, () => {
     expect(sampleOf(text, 'vault_tokens{type="token"}')).toBe(before + 10);
     expect(sampleOf(text, 'vault_commit_writes_sum')).toBeGreaterThanOrEqual(10);
     expect(sampleOf(text, 'vault_info{version="0.1.0"}')).toBe(1);
+    expect(Math.abs(sampleOf(text, 'process_start_time_seconds') - Date.now() / 1000)).toBeLessThan(60);
+    expect(sampleOf(text, 'vault_sweeps_total{result="done"}')).toBe(0);
     expect(text).not.toContain(canaries.tenant);
     expect(await daemon.stop()).toBe(0);
   });

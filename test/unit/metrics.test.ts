@@ -150,6 +150,14 @@ describe('the metrics', () => {
     expect(find('vault_ready')).toBe(0);
   });
 
+  it('count no sweeps before the first sweep, so that an alert can find out that none ran', async () => {
+    const sweeps = samplesOf(await textOf(createMetrics('1.2.3'))).filter(({ name }) => name === 'vault_sweeps_total');
+    expect(sweeps.map(({ labels, value }) => [labels['result'], value])).toEqual([
+      ['done', 0],
+      ['failed', 0],
+    ]);
+  });
+
   it('count the open connections', async () => {
     const server = createServer().listen(0);
     onTestFinished(() => void server.close());

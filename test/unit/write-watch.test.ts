@@ -3,6 +3,7 @@ import { Problem } from '../../src/core/problem.ts';
 import { toPgError, toProblem } from '../../src/store/postgres/pg-error.ts';
 import { watchWrites } from '../../src/vault/write-watch.ts';
 import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openMemoryVault } from '../memory-store/memory-vault.ts';
 
 const NOW = Date.UTC(2031, 0, 1);
 const tooMany = () => toProblem(toPgError(Object.assign(new Error('x'), { code: '53300' })), 'write');
@@ -44,3 +45,19 @@ it.each(['no_space', 'vault_busy', 'write_conflict', 'integrity_failure'] as con
     assertWritable();
   },
 );
+
+it('the figures of a vault, for metrics, report whether writes succeed', async () => {
+  let fails = false;
+  const memory = createMemoryStore();
+  const insertApplication: typeof memory.insertApplication = (...values) =>
+    fails ? Promise.reject(new Problem('disk_error')) : memory.insertApplication(...values);
+  const { vault } = await openMemoryVault('seed', undefined, {}, () => ({ ...memory, insertApplication }));
+  const isWritable = async () => (await vault.figures()).writable;
+  expect(await isWritable()).toBe(true);
+  fails = true;
+  await expect(vault.issueKey(undefined)).rejects.toMatchObject({ code: 'disk_error' });
+  expect(await isWritable()).toBe(false);
+  fails = false;
+  await vault.issueKey(undefined);
+  expect(await isWritable()).toBe(true);
+});
