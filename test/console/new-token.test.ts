@@ -108,7 +108,8 @@ describe('a new token', () => {
       const [, at, message] = /^error at (\d+): (.*)$/.exec(result) ?? [];
       if (message === undefined || data === 'null' || /^mask/.test(source) || /^[A-Z]/.test(data)) return [];
       const text: string = source.startsWith('"') ? JSON.parse(source) : source;
-      return [{ text, data, error: `${message} at character ${Number(at) + 1}` }];
+      // The position stands before a hint.
+      return [{ text, data, error: message.replace(/(?=; did you mean|$)/, ` at character ${Number(at) + 1}`) }];
     });
     expect(broken.length).toBeGreaterThan(80);
     for (const { text, data, error } of broken) {
