@@ -7,6 +7,7 @@ import { type Environment, FLAGS, type FlagRow, type FlagsOf, type GlobalFlags }
 import { canPrompt, isTypedByHand, promptSecret } from './prompt.ts';
 import { readSecretFile } from './secret-file.ts';
 import { createTextReader, decodeText } from './text-reader.ts';
+import { checkPath } from './typed-paths.ts';
 
 export const KEY_BYTES = 32;
 
@@ -69,7 +70,10 @@ export async function readCredential(
   if (named.passphraseFile !== undefined) return readPassphraseFile(named.passphraseFile);
   if (file !== undefined) {
     if (named.keyCommand === undefined && existsSync(keyFileBeside(file))) return readKeyFile(keyFileBeside(file));
-    if (!existsSync(file)) throw new Fault('file_missing', `there is no file ${file}`);
+    if (!existsSync(file)) {
+      checkPath('--file', file);
+      throw new Fault('file_missing', `there is no file ${file}`);
+    }
     const { checkUnopenedVault } = await import('../vault/vault.ts');
     await checkUnopenedVault(file);
   }

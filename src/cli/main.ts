@@ -3,6 +3,7 @@ import { endAtSignals, exitUnexpected } from './interrupt.ts';
 import { endAtOnce, ownStandardOutput, writeOut } from './output/standard-output.ts';
 import { createProgram, withoutHelpWord } from './program.ts';
 import { reportFailure } from './report-failure.ts';
+import { checkTypedPaths } from './typed-paths.ts';
 import { VERSION } from './version.ts';
 
 const ignore = () => undefined;
@@ -36,6 +37,7 @@ async function runCommandLine(argv: readonly string[]): Promise<number> {
     const program = createProgram((code) => {
       exitCode = code;
     }, words[0]);
+    program.hook('preAction', (_program, called) => checkTypedPaths(called));
     if (words.length === 0) program.outputHelp();
     else await program.parseAsync(words, { from: 'user' });
     return exitCode;

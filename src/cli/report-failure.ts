@@ -11,6 +11,7 @@ import { type ExitCode, exitCodeOf } from './exit-codes.ts';
 import type { Environment } from './global-flags.ts';
 import { stripControlCharacters } from './output/control-characters.ts';
 import { inOwnName } from './own-name.ts';
+import { pathFault } from './typed-paths.ts';
 
 /** Hints for problems whose detail contains no hint. */
 const HINTS: Readonly<Partial<Record<ProblemCode, string>>> = {
@@ -78,6 +79,9 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
     const hint = 'change to an existing folder';
     return reportFailure(new Fault('usage', 'the current folder is gone', { hint, cause: error }), env);
   }
+  const path = isError(error) && 'path' in error && typeof error.path === 'string' ? error.path : undefined;
+  const refused = path === undefined ? undefined : pathFault('a path', path, error);
+  if (refused !== undefined) return reportFailure(refused, env);
   report('unexpected error', env['VAULT_DEBUG'] === '1' ? undefined : 'set VAULT_DEBUG=1 to see where');
   if (env['VAULT_DEBUG'] === '1' && isError(error)) writeError(`${error.stack}\n`);
   return 1;

@@ -10,6 +10,7 @@ import { type Placement, putInPlace } from '../paths/put-in-place.ts';
 import { assertReplaceable } from '../paths/replaceable.ts';
 import { syncFile } from '../paths/sync-file.ts';
 import { noSpaceFor, reasonOf } from './error-reason.ts';
+import { pathHint } from './typed-paths.ts';
 
 export type Content = string | Uint8Array | AsyncIterable<string | Uint8Array>;
 
@@ -115,7 +116,7 @@ export function cannotMake(flag: string, path: string, error: unknown): Fault {
     return new Fault('file_unsafe', `${flag}: ${path} is a mount point`, { hint, cause: error });
   }
   if (code === 'EEXIST') return new Fault('file_exists', `${flag}: ${path} exists`, { cause: error });
-  const usage = { hint: 'create its folder, or make the folder writable', cause: error };
+  const usage = { hint: pathHint(error) ?? 'create its folder, or make the folder writable', cause: error };
   return (
     noSpaceFor(flag, path, error) ??
     new Fault('usage', `${flag}: ${path} cannot be created (${reasonOf(error)})`, usage)

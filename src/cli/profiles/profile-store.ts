@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs';
 import { mkdir, open, readdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { errorCode } from '../../core/error-code.ts';
@@ -5,6 +6,7 @@ import { Fault } from '../../core/fault.ts';
 import { reasonOf } from '../error-reason.ts';
 import type { Environment } from '../global-flags.ts';
 import { assertPrivate } from '../secret-file.ts';
+import { checkPath } from '../typed-paths.ts';
 import { cannotMake, writeWholeFile } from '../whole-file.ts';
 import { isProfileName, type Profile, parseProfile } from './profile.ts';
 
@@ -92,8 +94,15 @@ async function makeFolder(folder: string): Promise<void> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
   } catch (error) {
+    // Node reports a read-only disk as a missing folder.
+    checkPath('profile', existingPart(folder), true);
     throw cannotMake('profile', folder, error);
   }
+}
+
+/** Returns the folder itself, or the nearest folder above it that exists. */
+function existingPart(folder: string): string {
+  return existsSync(folder) ? folder : existingPart(path.dirname(folder));
 }
 
 /** Resolves to the text of a file that only its owner can read, or to undefined for a missing file. */

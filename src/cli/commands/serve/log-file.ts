@@ -2,6 +2,7 @@ import { appendFileSync, closeSync, constants, openSync, readSync, statSync } fr
 import { Fault } from '../../../core/fault.ts';
 import { assertOwnName } from '../../../paths/own-name.ts';
 import { reasonOf } from '../../error-reason.ts';
+import { pathHint } from '../../typed-paths.ts';
 
 const { O_APPEND, O_CREAT, O_WRONLY } = constants;
 /** Makes a named pipe without a reader, or with a slow one, fail instead of stopping the daemon. Windows lacks it. */
@@ -49,7 +50,7 @@ function open(path: string): number {
   } catch (cause) {
     if (cause instanceof Fault) throw cause;
     throw new Fault('usage', `--log-file: ${path} cannot be opened (${reasonOf(cause)})`, {
-      hint: 'name a file that the daemon can write, in an existing folder',
+      hint: pathHint(cause) ?? 'name a file that the daemon can write, in an existing folder',
       cause,
     });
   }

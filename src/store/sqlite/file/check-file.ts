@@ -1,12 +1,14 @@
 import { accessSync, type BigIntStats, closeSync, constants, lstatSync, openSync, readSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { FAULTS } from '../../../contract/faults.ts';
+import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import { runningTime } from '../../../core/running-time.ts';
 import { COMPANIONS } from '../../../paths/own-name.ts';
 import { assertOnePath } from './assert-one-path.ts';
 import { APPLICATION_ID } from './schema.ts';
+import { onReadOnlyDisk } from './sqlite-error.ts';
 
 /** The permission bits that let other users write the file. Others may read it, since its contents are sealed. */
 const WRITTEN_BY_OTHERS = 0o022n;
@@ -41,12 +43,13 @@ export function checkFile(path: string, { isOpenHere = false, isOnlyRead = false
     const beside = look(path + companion);
     if (beside !== undefined) assertSafe(path + companion, beside);
   }
-  if (!may(path, constants.R_OK | constants.W_OK)) {
-    throw new Fault('file_unwritable', `${path} cannot be written`, { hint: FAULTS.file_unsafe.hint });
-  }
-  if (!may(dirname(path), constants.W_OK | constants.X_OK)) {
-    throw new Fault('file_unwritable', `the folder of ${path} cannot be written`);
-  }
+  requireAccess(path, constants.R_OK | constants.W_OK, (cause) => {
+    if (errorCode(cause) === 'EROFS') return onReadOnlyDisk(path, cause);
+    return new Fault('file_unwritable', `${path} cannot be written`, { hint: FAULTS.file_unsafe.hint, cause });
+  });
+  requireAccess(dirname(path), constants.W_OK | constants.X_OK, (cause) => {
+    return new Fault('file_unwritable', `the folder of ${path} cannot be written`, { cause });
+  });
   if (!isOnlyRead) assertOnePath(path, found);
   return found;
 }
@@ -60,12 +63,11 @@ export function checkUnopenedFile(path: string, use: Pick<FileUse, 'isOnlyRead'>
   if (isForeign(path)) throw new Fault('not_a_vault', `${path} is not a vault`);
 }
 
-function may(path: string, access: number): boolean {
+function requireAccess(path: string, access: number, faultOf: (cause: unknown) => Fault): void {
   try {
     accessSync(path, access);
-    return true;
-  } catch {
-    return false;
+  } catch (cause) {
+    throw faultOf(cause);
   }
 }
 

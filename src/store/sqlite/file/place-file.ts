@@ -15,7 +15,7 @@ import { draftOf } from './file-names.ts';
 import { withoutLocks } from './lock-probe.ts';
 import { isMountPoint, MOUNT_HINT } from './mount-points.ts';
 import { probeDisk } from './probe-disk.ts';
-import { isFailedWrite, NO_SPACE_CODES, type Probe, tooManyFiles } from './sqlite-error.ts';
+import { isFailedWrite, NO_SPACE_CODES, onReadOnlyDisk, type Probe, tooManyFiles } from './sqlite-error.ts';
 
 export interface Placing {
   /** Whether to replace an existing file. By default, it is an error. */
@@ -170,5 +170,8 @@ function toFault(target: string, error: unknown, probe?: Probe): unknown {
       hint: 'create the folder, or name another one',
     });
   }
-  return code === '' ? error : new Fault('file_unwritable', `${target} cannot be written`, { cause: error });
+  if (code === '') return error;
+  return code === 'EROFS'
+    ? onReadOnlyDisk(target, error)
+    : new Fault('file_unwritable', `${target} cannot be written`, { cause: error });
 }

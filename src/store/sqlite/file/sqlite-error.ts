@@ -120,6 +120,11 @@ export function tooManyFiles(path: string, error: unknown): Fault | undefined {
   });
 }
 
+/** Returns the fault for a file that cannot be written because its disk is mounted only for reading. */
+export function onReadOnlyDisk(file: string, cause: unknown): Fault {
+  return new Fault('file_unwritable', `${file} is on a read-only disk (EROFS)`, { hint: diskHint('EROFS'), cause });
+}
+
 /** The faults and their messages, by the result code or its first two words. */
 const FAULT_BY_CODE: Readonly<Record<string, readonly [FaultCode, string]>> = {
   SQLITE_NOTADB: ['not_a_vault', 'is not a vault'],
