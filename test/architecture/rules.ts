@@ -74,7 +74,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'PostgreSQL store',
     folder: 'src/store/postgres/',
-    may: [...PORTS, 'src/store/rows/'],
+    may: [...PORTS, 'src/store/rows/', 'src/paths/home-folder.ts'],
     mayAsTypes: PORT_TYPES,
   },
   {
@@ -203,7 +203,6 @@ const PACKAGES: Readonly<Record<string, string>> = {
   'cli-table3': 'src/cli/',
   'csv-parse': 'src/cli/',
   'csv-stringify': 'src/cli/',
-  'env-paths': 'src/cli/',
   execa: 'src/cli/commands/dev/',
   uuidv7: 'src/vault/system-random.ts',
 };

@@ -151,6 +151,7 @@ describe('the password', () => {
 
   it.each([
     ['wrong', { PGPASSWORD: 'hunter2' }, 'store_refused', '28P01'],
+    ['in no home folder', { HOME: '' }, 'store_refused', 'this user has no home folder for .pgpass'],
     ['in no readable file', { PGPASSFILE: '/missing' }, 'store_refused', 'cannot read /missing,'],
     ['readable by others', { PGPASSFILE: file('shown') }, 'store_insecure', 'other users can read'],
     ['in no line of the file', { PGPASSFILE: file('server.key') }, 'store_refused', 'has no password for secretive'],

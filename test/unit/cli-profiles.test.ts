@@ -1,10 +1,16 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { homedir, tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { configFolder } from '../../src/cli/profiles/config-folder.ts';
 import { isProfileName, type Profile, parseProfile, variablesOf } from '../../src/cli/profiles/profile.ts';
 import { openProfileStore, type ProfileStore } from '../../src/cli/profiles/profile-store.ts';
 import { fillFromProfile, withProfile } from '../../src/cli/profiles/with-profile.ts';
+
+vi.mock('node:os', async (original) => {
+  const os = await original<typeof import('node:os')>();
+  return { ...os, homedir: vi.fn(os.homedir) };
+});
 
 const posix = process.platform !== 'win32';
 const REMOTE: Profile = { url: 'http://p', header_prefix: 'ABC', cacert: '/p.pem', api_key: 'key_p' };
@@ -78,13 +84,47 @@ describe('the store of profiles', () => {
     });
   });
 
-  it("uses the platform's configuration folder by default", async () => {
-    const home = process.env['XDG_CONFIG_HOME'];
-    const named = await openProfileStore({ VAULT_CONFIG_DIR: '' });
-    await expect(named.read('surely-not-there')).rejects.toMatchObject({
-      message: 'there is no profile surely-not-there',
+  it.each([
+    ['linux', { VAULT_CONFIG_DIR: 'own' }, '/home/a', 'own'],
+    ['linux', { VAULT_CONFIG_DIR: '', XDG_CONFIG_HOME: '/xdg' }, '/home/a', '/xdg/token-vault'],
+    ['linux', { XDG_CONFIG_HOME: '/xdg' }, undefined, '/xdg/token-vault'],
+    ['linux', { XDG_CONFIG_HOME: 'relative' }, '/home/a', '/home/a/.config/token-vault'],
+    ['linux', {}, '/home/a', '/home/a/.config/token-vault'],
+    ['linux', {}, undefined, undefined],
+    ['darwin', { XDG_CONFIG_HOME: '/xdg' }, '/Users/a', '/Users/a/Library/Preferences/token-vault'],
+    ['win32', { APPDATA: '/a/Roaming' }, '/Users/a', '/a/Roaming/token-vault/Config'],
+    ['win32', {}, '/Users/a', '/Users/a/AppData/Roaming/token-vault/Config'],
+  ] as const)('on %s with %o and the home %s is in %s', (system, env, home, found) => {
+    expect(configFolder(env, system, () => home)?.replaceAll('\\', '/')).toBe(found);
+  });
+});
+
+describe('a user without a home folder', () => {
+  const none = () => openProfileStore({ XDG_CONFIG_HOME: '' });
+  beforeEach(() => {
+    vi.mocked(homedir).mockImplementation(() => {
+      throw Object.assign(new Error('uv_os_homedir returned ENOENT'), { code: 'ERR_SYSTEM_ERROR' });
     });
-    expect(process.env['XDG_CONFIG_HOME']).toBe(home);
+  });
+  afterEach(() => void vi.mocked(homedir).mockReset());
+
+  it('has no profiles', async () => {
+    expect(await (await none()).list()).toEqual([]);
+    expect(await (await none()).defaultName()).toBeUndefined();
+    await expect((await none()).read('a')).rejects.toMatchObject({ code: 'not_found' });
+    await expect((await none()).remove('a')).rejects.toMatchObject({ code: 'not_found' });
+    await expect((await none()).setDefault('a')).rejects.toMatchObject({ code: 'not_found' });
+    const environment = { PATH: '/bin' };
+    expect(await withProfile({}, environment)).toBe(environment);
+  });
+
+  it('adds a profile only with VAULT_CONFIG_DIR', async () => {
+    await expect((await none()).add('a', LOCAL)).rejects.toMatchObject({
+      code: 'usage',
+      hint: 'set VAULT_CONFIG_DIR to a folder of your own',
+    });
+    await store.add('a', LOCAL);
+    expect(await store.list()).toEqual(['a']);
   });
 });
 

@@ -8,6 +8,7 @@ import type { Environment } from '../global-flags.ts';
 import { assertPrivate } from '../secret-file.ts';
 import { checkPath } from '../typed-paths.ts';
 import { cannotMake, writeWholeFile } from '../whole-file.ts';
+import { configFolder } from './config-folder.ts';
 import { isProfileName, type Profile, parseProfile } from './profile.ts';
 
 /**
@@ -20,22 +21,25 @@ import { isProfileName, type Profile, parseProfile } from './profile.ts';
 export type ProfileStore = Awaited<ReturnType<typeof openProfileStore>>;
 
 export async function openProfileStore(env: Environment) {
-  const root = env['VAULT_CONFIG_DIR'] || (await platformFolder());
-  const folder = path.join(root, 'profiles');
-  const defaultFile = path.join(root, 'default');
-  const fileOf = (name: string) => path.join(folder, `${checkName(name)}.json`);
+  const root = configFolder(env);
+  const folder = root && path.join(root, 'profiles');
+  const defaultFile = root && path.join(root, 'default');
+  function fileOf(name: string): string | undefined {
+    const file = `${checkName(name)}.json`;
+    return folder && path.join(folder, file);
+  }
   const store = {
     /** Resolves to the sorted names. */
     async list(): Promise<readonly string[]> {
-      const files = (await ignoreMissing(readdir(folder))) ?? [];
+      const files = (folder && (await ignoreMissing(readdir(folder)))) || [];
       const names = files.filter((file) => file.endsWith('.json')).map((file) => file.slice(0, -'.json'.length));
       return names.filter(isProfileName).sort();
     },
     /** Resolves to a profile. Rejects with `not_found` for an unknown name, `file_unsafe` if others can read it. */
     async read(name: string): Promise<Profile> {
       const file = fileOf(name);
-      const text = await readClosed(file);
-      if (text === undefined) throw noProfile(name);
+      const text = file && (await readClosed(file));
+      if (file === undefined || text === undefined) throw noProfile(name);
       const profile = parseProfile(text);
       if (profile !== undefined) return profile;
       throw new Fault('usage', `${file} is not a profile`, { hint: `vault profile remove ${name}` });
@@ -48,30 +52,28 @@ export async function openProfileStore(env: Environment) {
     /** Writes a new profile completely or not at all. Rejects with the fault `file_exists`. */
     async add(name: string, profile: Profile) {
       const file = fileOf(name);
-      await makeFolder(folder);
+      if (file === undefined) throw noFolder();
+      await makeFolder(path.dirname(file));
       await writeWholeFile('profile', file, `${JSON.stringify(profile)}\n`).catch((error: unknown) => {
         throw error instanceof Fault && error.code === 'file_exists' ? taken(name) : error;
       });
     },
     async remove(name: string) {
-      if ((await ignoreMissing(rm(fileOf(name)).then(() => true))) !== true) throw noProfile(name);
-      if ((await store.defaultName()) === name) await rm(defaultFile, { force: true });
+      const file = fileOf(name);
+      if ((file && (await ignoreMissing(rm(file).then(() => true)))) !== true) throw noProfile(name);
+      if (defaultFile && (await store.defaultName()) === name) await rm(defaultFile, { force: true });
     },
     async defaultName(): Promise<string | undefined> {
-      const name = (await readClosed(defaultFile))?.trim();
+      const name = (defaultFile && (await readClosed(defaultFile)))?.trim();
       return name === undefined || name === '' ? undefined : checkName(name);
     },
     async setDefault(name: string) {
       await store.read(name);
+      if (defaultFile === undefined) throw noFolder();
       await writeWholeFile('profile', defaultFile, `${name}\n`, 'replace');
     },
   };
   return store;
-}
-
-async function platformFolder(): Promise<string> {
-  const { default: envPaths } = await import('env-paths');
-  return envPaths('token-vault', { suffix: '' }).config;
 }
 
 function checkName(name: string): string {
@@ -84,6 +86,12 @@ function checkName(name: string): string {
 
 function noProfile(name: string): Fault {
   return new Fault('not_found', `there is no profile ${name}`, { hint: 'list them with `vault profile list`' });
+}
+
+function noFolder(): Fault {
+  return new Fault('usage', 'there is no folder for profiles: this user has no home folder', {
+    hint: 'set VAULT_CONFIG_DIR to a folder of your own',
+  });
 }
 
 function taken(name: string): Fault {

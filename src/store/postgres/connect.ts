@@ -1,10 +1,10 @@
 import { readFile, stat } from 'node:fs/promises';
 import { Socket } from 'node:net';
-import { homedir } from 'node:os';
 import path from 'node:path';
 import type { ConnectionOptions } from 'node:tls';
 import { Fault } from '../../core/fault.ts';
 import { isOpenToOthers } from '../../core/open-to-others.ts';
+import { homeFolder } from '../../paths/home-folder.ts';
 import { type PgError, toPgError, treatmentOf } from './pg-error.ts';
 import { answerOnlyScram } from './scram-only.ts';
 import { PATH_COLUMNS, PATH_OPTION, requireSearchPath } from './search-path.ts';
@@ -135,7 +135,13 @@ async function tlsOptions({ tls, sslrootcert, sslcert, sslkey }: StoreUrl): Prom
 async function findPassword({ user, database, passfile }: StoreUrl, { host, port }: StoreHost): Promise<string> {
   const { PGPASSWORD, PGPASSFILE } = process.env;
   if (PGPASSWORD !== undefined && PGPASSWORD !== '') return PGPASSWORD;
-  const file = passfile ?? (PGPASSFILE || path.join(homedir(), '.pgpass'));
+  const home = homeFolder();
+  const file = passfile ?? (PGPASSFILE || (home && path.join(home, '.pgpass')));
+  if (file === undefined) {
+    throw new Fault('store_refused', `there is no password for ${user}: this user has no home folder for .pgpass`, {
+      hint: 'set PGPASSFILE to a file of your own, or set PGPASSWORD',
+    });
+  }
   const wanted = [host.startsWith('/') ? 'localhost' : host, String(port), database, user];
   for (const line of (await readOwnFile(file, { isSecret: true })).split(/\r?\n/)) {
     const fields = line.startsWith('#') ? [] : fieldsOf(line);
