@@ -2,6 +2,7 @@ import type { Pool } from 'undici';
 import { isError } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
+import { checkSocketPath } from '../core/socket-path.ts';
 import { clearTimeout, endOfTurn, setTimeout } from '../core/timers.ts';
 
 /** Disables undici's timeouts: one timer for each request covers connecting, sending and reading. */
@@ -108,6 +109,7 @@ export function parseAddress(url: string): Address {
   if (url.startsWith('unix:')) {
     const socketPath = url.slice('unix:'.length).replace(/^\/\/(?=\/)/, '');
     if (socketPath === '') throw refusal();
+    checkSocketPath('--url', socketPath);
     return { secure: false, connection: { socketPath }, base: '', hostHeader: 'localhost' };
   }
   const parsed = URL.parse(url);

@@ -8,19 +8,21 @@ import { loadedOnce } from '../core/loaded-once.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { runningTime } from '../core/running-time.ts';
+import { fitsSocket } from '../core/socket-path.ts';
 import { createByteBudget } from './byte-budget.ts';
 import { createByteLine } from './byte-line.ts';
 import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions, DEFAULT_TIMEOUTS } from './daemon-options.ts';
 import { type AnswerOptions, createEndpoints } from './endpoints.ts';
 import { createHostCheck, urlHost } from './own-hosts.ts';
+import { listenOnSocket } from './own-socket.ts';
 import { paceReading } from './pace-reading.ts';
 import { createRawRefusal } from './raw-refusal.ts';
 import { isLarge } from './read-body.ts';
 import { type Answered, failureReply, logRequest, requestRecord, tookOf } from './request-log.ts';
 import { OWN_PATHS } from './routes.ts';
 import { createScreen } from './screen-request.ts';
-import { createServer, createStop, listenOnPassed, listenOnPort, listenOnSocket, useCertificate } from './server.ts';
+import { createServer, createStop, listenOnPassed, listenOnPort, useCertificate } from './server.ts';
 import { takeTurns } from './take-turns.ts';
 import { traceIdOf } from './trace-id.ts';
 import { bodyBytes, writeReply } from './write-reply.ts';
@@ -80,7 +82,9 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   }
   if (options.background) server.unref().on('connection', (socket: Socket) => socket.unref());
   meter?.watchServer(server);
+  let removeSocket: (() => void) | undefined;
   const stopServer = createStop(server, timeouts.stop, () => {
+    removeSocket?.();
     client.endWaits?.();
     dev?.end();
   });
@@ -169,7 +173,8 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, turns.receive);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));
 
-  const { host, port, socket } = await listenAt(server, options);
+  const { host, port, socket = '', remove } = await listenAt(server, options);
+  removeSocket = remove;
   isOwnHost = createHostCheck({ ...options, host }, port);
 
   let stopped: Promise<void> | undefined;
@@ -179,15 +184,20 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     return stopped;
   }
   const actions = { stop, useCertificate: (next: NonNullable<typeof tls>) => useCertificate(server, next) };
-  if (port === undefined) return { url: `unix:${resolve(socket ?? '')}`, ...actions };
+  if (port === undefined) return { url: `unix:${fitsSocket(resolve(socket)) ? resolve(socket) : socket}`, ...actions };
   return { url: `${tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${port}`, port, ...actions };
 }
 
+interface Place {
+  readonly host: string;
+  readonly port?: number;
+  readonly socket?: string;
+  /** Removes the socket. Absent for a socket that another process created. */
+  readonly remove?: () => void;
+}
+
 /** Listens at the address in the options. Resolves to the port and its host, or to the path of the socket. */
-async function listenAt(
-  server: Server,
-  options: DaemonOptions,
-): Promise<{ readonly host: string; readonly port?: number; readonly socket?: string }> {
+async function listenAt(server: Server, options: DaemonOptions): Promise<Place> {
   const { host, passed, socket } = options;
   if (passed !== undefined) {
     const place = { host, ...(await listenOnPassed(server, passed)) };
@@ -201,8 +211,7 @@ async function listenAt(
     }
   }
   if (socket === undefined) return { host, port: await listenOnPort(server, host, options.port) };
-  await listenOnSocket(server, socket);
-  return { host, socket };
+  return { host, socket, remove: await listenOnSocket(server, socket) };
 }
 
 function isBrowserAtRoot({ method, url, headers }: IncomingMessage): boolean {

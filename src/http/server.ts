@@ -1,7 +1,6 @@
 import { once } from 'node:events';
-import { chmodSync, lstatSync, rmSync } from 'node:fs';
 import { createServer as createHttpServer, type Server } from 'node:http';
-import { connect, type ListenOptions, type Socket } from 'node:net';
+import type { ListenOptions, Socket } from 'node:net';
 import type { Server as TlsServer } from 'node:tls';
 import { Fault } from '../core/fault.ts';
 import { clearInterval, clearTimeout, setInterval, setTimeout } from '../core/timers.ts';
@@ -12,7 +11,6 @@ import { pathOfSocket } from './passed-socket.ts';
 const REQUEST_LINE_SLACK = 64;
 /** The interval of closing idle connections while stopping, in milliseconds. */
 const SWEEP_MS = 50;
-const IS_WINDOWS = process.platform === 'win32';
 
 /** Creates a server of node:http or node:https with the daemon's limits. It does not listen yet. */
 export async function createServer({ limits, tls }: DaemonOptions, timeouts: Timeouts): Promise<Server> {
@@ -67,29 +65,6 @@ export async function listenOnPort(server: Server, host: string, port: number, i
   return address.port;
 }
 
-/**
- * Listens on a Unix socket of mode 0600, or on a named pipe on Windows, which has no file mode. Removes the socket of a
- * dead daemon. Throws the fault `address_in_use` for a live daemon or another kind of file.
- */
-export async function listenOnSocket(server: Server, path: string): Promise<void> {
-  if (IS_WINDOWS) {
-    await listen(server, { path }, `the pipe ${path}`);
-    return;
-  }
-  await removeStaleSocket(path);
-  // `listen` creates the socket before it returns, so no other user can connect in between.
-  const umask = process.umask(0o177);
-  try {
-    const hint = 'name a path in an existing folder that the daemon can write';
-    const listening = listen(server, { path }, `the socket ${path}`, { hint });
-    process.umask(umask);
-    await listening;
-  } finally {
-    process.umask(umask);
-  }
-  chmodSync(path, 0o600);
-}
-
 /** Listens on a socket that systemd has bound. Resolves to its address, or to the path of a Unix socket. */
 export async function listenOnPassed(
   server: Server,
@@ -102,37 +77,11 @@ export async function listenOnPassed(
   return { host: address.address, port: address.port };
 }
 
-async function removeStaleSocket(path: string): Promise<void> {
-  const found = lstatSync(path, { throwIfNoEntry: false });
-  if (found === undefined) return;
-  if (!found.isSocket()) {
-    throw new Fault('address_in_use', `${path} exists and is not a socket`, { hint: 'choose another --socket' });
-  }
-  if (await isAnswered(path)) {
-    throw new Fault('address_in_use', `another process listens on ${path}`, { hint: 'choose another --socket' });
-  }
-  rmSync(path, { force: true });
-}
-
-async function isAnswered(path: string): Promise<boolean> {
-  const probe = connect({ path });
-  try {
-    await once(probe, 'connect');
-    return true;
-  } catch (error) {
-    // Only a refused connection proves that no process listens; a forbidden one (EACCES) proves nothing.
-    const { code } = error as NodeJS.ErrnoException;
-    return code !== 'ECONNREFUSED' && code !== 'ENOENT';
-  } finally {
-    probe.destroy();
-  }
-}
-
 /**
  * Listens, and resolves when the server is ready. Starts to listen before it returns. Rejects with the fault
  * `address_in_use` or `usage`.
  */
-async function listen(
+export async function listen(
   server: Server,
   options: ListenOptions | { readonly fd: number },
   place: string,

@@ -6,8 +6,8 @@ import { assertReplaceable } from './replaceable.ts';
 /** The treatment of an existing file: `new` rejects and never changes it, `replace` replaces it. */
 export type Placement = 'new' | 'replace';
 
-/** Error codes of file systems without hard links: FAT, exFAT, some network file systems. */
-const NO_HARD_LINKS: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK']);
+/** Error codes of file systems without hard links (FAT, exFAT, some network file systems), or without those of sockets. */
+const NO_HARD_LINKS: ReadonlySet<unknown> = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK', 'EINVAL']);
 
 /**
  * Moves a finished file to its final name. For `replace`, renames it synchronously, so that no signal handler runs

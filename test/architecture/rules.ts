@@ -86,7 +86,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'http',
     folder: 'src/http/',
-    may: [...PORTS, 'src/core/problem-reply.ts', 'src/core/time.ts'],
+    may: [...PORTS, 'src/core/problem-reply.ts', 'src/core/socket-path.ts', 'src/core/time.ts', 'src/paths/'],
     mayAsTypes: [...PORT_TYPES, 'src/client/'],
   },
   {

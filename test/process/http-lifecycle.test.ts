@@ -1,8 +1,9 @@
-import { chmodSync, existsSync, renameSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Agent } from 'undici';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { parseAddress } from '../../src/client/http-transport.ts';
 import { startDaemon } from '../../src/http/daemon.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 import { CERT, CERT_KEY } from './http-certificate.ts';
@@ -133,6 +134,49 @@ describe('a Unix socket', () => {
     writeFileSync(file, 'mine');
     expect(await startDaemon(client, daemonOptions({ socket: file })).catch(faultCode)).toBe('address_in_use');
     expect(existsSync(file)).toBe(true);
+  });
+
+  test('of another daemon stays when the first one ends', async () => {
+    const path = join(temporaryFolder(onTestFinished), 'v.sock');
+    const first = await start({ socket: path });
+    rmSync(path);
+    const second = await start({ socket: path });
+    await first.daemon.stop();
+    expect((await raw(path, 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')).responses[0]?.status).toBe(200);
+    await second.daemon.stop();
+    expect(readdirSync(dirname(path))).toEqual([]);
+  });
+
+  test.runIf(['linux', 'darwin'].includes(process.platform))('has a path of a limited length', async () => {
+    const folder = temporaryFolder(onTestFinished);
+    const most = process.platform === 'linux' ? 107 : 103;
+    const pathOf = (bytes: number) => join(folder, 's'.repeat(bytes - folder.length - 1));
+    const { daemon } = await start({ socket: pathOf(most) });
+    expect(daemon.url).toBe(`unix:${pathOf(most)}`);
+    expect((await raw(pathOf(most), 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')).responses[0]?.status).toBe(200);
+    const error = await startDaemon(echoClient(), daemonOptions({ socket: pathOf(most + 1) })).catch(
+      (thrown: unknown) => thrown,
+    );
+    expect(error).toMatchObject({
+      code: 'usage',
+      message: `--socket: the path of the socket has ${most + 1} bytes, and the system allows ${most}`,
+    });
+    expect(() => parseAddress(`unix:${pathOf(most + 1)}`)).toThrow(
+      `--url: the path of the socket has ${most + 1} bytes`,
+    );
+  });
+
+  test('has the given path if the absolute one is too long', async () => {
+    const folder = join(temporaryFolder(onTestFinished), 'f'.repeat(100));
+    mkdirSync(folder);
+    const before = process.cwd();
+    process.chdir(folder);
+    onTestFinished(() => process.chdir(before));
+    const { daemon } = await start({ socket: 'v.sock' });
+    expect(daemon.url).toBe('unix:v.sock');
+    expect((await raw('v.sock', 'GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n')).responses[0]?.status).toBe(200);
+    await daemon.stop();
+    expect(existsSync('v.sock')).toBe(false);
   });
 });
 

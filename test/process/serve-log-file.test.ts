@@ -7,6 +7,7 @@ import { makePlace } from './cli-fixture.ts';
 /** Windows has no SIGUSR2. */
 const posix = process.platform !== 'win32';
 const REOPENED = 'vault: the log file was reopened';
+const STOPPING = 'vault: stopping after SIGTERM';
 
 const place = makePlace();
 let management = '';
@@ -69,7 +70,7 @@ describe.runIf(posix)('--log-file', () => {
     for (const line of [...entries('log.1'), ...entries('log')]) {
       expect(JSON.parse(line)).toMatchObject({ route: '/livez', status: 200 });
     }
-    expect(lines()).toEqual([REOPENED]);
+    expect(lines()).toEqual([REOPENED, STOPPING]);
   });
 
   it('has the errors that callers do not see, too', async () => {
@@ -90,7 +91,7 @@ describe.runIf(posix)('--log-file', () => {
       expect(errors).toMatchObject([expected]);
     }, 5_000);
     expect(await stop()).toBe(0);
-    expect(lines()).toEqual([]);
+    expect(lines()).toEqual([STOPPING]);
   });
 
   it('keeps the old file if the new one cannot be opened, and says so in one line', async () => {
@@ -119,7 +120,7 @@ describe.runIf(posix)('--log-file', () => {
     const { ask, lines, stop } = await serve(['--log-file', '/dev/full']);
     await ask(3);
     expect(await stop()).toBe(0);
-    expect(lines()).toEqual(['vault: --log-file: /dev/full cannot be written (ENOSPC); lines are lost']);
+    expect(lines()).toEqual(['vault: --log-file: /dev/full cannot be written (ENOSPC); lines are lost', STOPPING]);
   });
 });
 

@@ -4,9 +4,9 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { cleanEnvironment } from '../scripts/run-script.ts';
-import { type Ended, endOf, makePlace, VAULT_BIN } from './cli-fixture.ts';
+import { type Ended, endOf, makePlace, startOnTerminal, VAULT_BIN } from './cli-fixture.ts';
 
 /** Windows has no signals. A daemon there ends with its console. */
 const posix = process.platform !== 'win32';
@@ -36,6 +36,8 @@ interface Served {
   readonly child: ChildProcess;
   readonly port: number;
   readonly ended: Promise<Ended>;
+  /** Returns what the daemon has printed on standard error. */
+  told(): string;
 }
 
 const started: ChildProcess[] = [];
@@ -55,11 +57,15 @@ async function serve(env: Readonly<Record<string, string>> = {}): Promise<Served
   });
   started.push(child);
   const ended = endOf(child, 30_000);
+  let told = '';
+  child.stderr?.on('data', (text: string) => {
+    told += text;
+  });
   while (!existsSync(ready)) {
     if (child.exitCode !== null) throw new Error((await ended).stderr);
     await sleep(20);
   }
-  return { child, port: Number(new URL(JSON.parse(readFileSync(ready, 'utf8')).url).port), ended };
+  return { child, port: Number(new URL(JSON.parse(readFileSync(ready, 'utf8')).url).port), ended, told: () => told };
 }
 
 /** A connection, and everything received on it until it closed. */
@@ -106,7 +112,7 @@ const isRefused = (port: number) =>
 
 // Run them concurrently, because one waits for most of 10 s.
 describe.runIf(posix)('a signal', { concurrent: true }, () => {
-  it.each(['SIGTERM', 'SIGINT', 'SIGHUP'] as const)(
+  it.each(['SIGTERM', 'SIGINT'] as const)(
     '%s: accepts no new requests, finishes those in flight, exit 0',
     async (signal) => {
       const { child, port, ended } = await serve();
@@ -123,6 +129,7 @@ describe.runIf(posix)('a signal', { concurrent: true }, () => {
       expect(exitCode).toBe(0);
       expect(performance.now() - begin).toBeLessThan(6_000);
       expect(stderr).not.toContain(SECRET);
+      expect(stderr.match(/^vault: stopping.*$/gm)).toEqual([`vault: stopping after ${signal}`]);
     },
   );
 
@@ -139,7 +146,6 @@ describe.runIf(posix)('a signal', { concurrent: true }, () => {
   it.each([
     ['SIGTERM', 143],
     ['SIGINT', 130],
-    ['SIGHUP', 129],
   ] as const)('a second signal, %s, ends the daemon at once', async (signal, code) => {
     const { child, port, ended } = await serve();
     await startRequest(port);
@@ -148,10 +154,47 @@ describe.runIf(posix)('a signal', { concurrent: true }, () => {
     expect(child.exitCode).toBe(null);
     const begin = performance.now();
     child.kill(signal);
-    expect((await ended).exitCode).toBe(code);
+    const { exitCode, stderr } = await ended;
+    expect(exitCode).toBe(code);
+    expect(stderr).toContain(`vault: stopping after SIGTERM\nvault: stopping at once after ${signal}\n`);
     // After one signal, the daemon would wait for the request for most of 10 s.
     expect(performance.now() - begin).toBeLessThan(5_000);
     expect(await place.vault('doctor --file v.db')).toMatchObject({ exitCode: 0 });
+  });
+});
+
+describe.runIf(posix)('a signal with nothing to reload', { concurrent: true }, () => {
+  it.each([
+    ['SIGHUP', 'vault: nothing to reload after SIGHUP: there is no --log-file and no --tls-cert'],
+    ['SIGUSR2', 'vault: nothing to reload after SIGUSR2: there is no --log-file'],
+  ] as const)('%s: one line, and the daemon stays', async (signal, line) => {
+    const { child, port, ended, told } = await serve();
+    for (const count of [1, 2]) {
+      child.kill(signal);
+      await vi.waitFor(
+        () =>
+          expect(
+            told()
+              .split('\n')
+              .filter((one) => one === line),
+          ).toHaveLength(count),
+        5_000,
+      );
+      expect(await isRefused(port)).toBe(false);
+    }
+    child.kill('SIGTERM');
+    expect(await ended).toMatchObject({ exitCode: 0 });
+  });
+
+  it('SIGHUP on a terminal stops the daemon', async () => {
+    const ready = place.inside('ready-terminal.json');
+    const ended = startOnTerminal(`serve --file v.db --port 0 --ready-file '${ready}'`, { cwd: place.cwd });
+    if (ended === undefined) return;
+    while (!existsSync(ready)) await sleep(20);
+    process.kill(JSON.parse(readFileSync(ready, 'utf8')).pid, 'SIGHUP');
+    const { stdout, exitCode } = await ended;
+    expect(stdout).toContain('vault: stopping after SIGHUP');
+    expect(exitCode).toBe(0);
   });
 });
 

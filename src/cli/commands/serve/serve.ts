@@ -36,7 +36,7 @@ import {
 } from './serve-options.ts';
 import { createStopper, stopSignals } from './stopper.ts';
 import { startSweeper } from './sweeper.ts';
-import { onWorkSignals, type WorkSignal, workSignals } from './work-signals.ts';
+import { onWorkSignals, reloadAtSignals, workSignals } from './work-signals.ts';
 import type { WorkerPost } from './workers.ts';
 
 /** `vault serve`: serves the API of a vault until a signal stops it. */
@@ -122,7 +122,7 @@ async function serveByWorkers(
   if (post === undefined) {
     const { refuseForWorkers } = await import('./refuse-for-workers.ts');
     refuseForWorkers(flags, options, env);
-    const signals = workSignals(options);
+    const signals = workSignals();
     const startWork = onWorkSignals(signals);
     const untilStopped = notifyAtStop(createStopper(stopSignals(signals)), process.env);
     let listener: MetricsListener | undefined;
@@ -150,7 +150,7 @@ async function serve(
   post?: WorkerPost,
 ): Promise<ExitCode> {
   const format = chooseFormat(flagValue(flags.output, env, FLAGS.output.output), true);
-  const signals = workSignals(options);
+  const signals = workSignals();
   const startWork = post?.startWork ?? onWorkSignals(signals);
   const untilStopped =
     post === undefined
@@ -204,11 +204,11 @@ async function serve(
         stopFileCheck = startFileCheck(() => vault.check(), reportOnce);
       }
       const { tls } = options;
-      const work: Readonly<Record<WorkSignal, () => Promise<boolean>>> = {
-        SIGHUP: async () => tls !== undefined && reloadCertificate(tls, daemon, reportOnce, report),
-        SIGUSR2: async () => logFile?.reopen(reportOnce) ?? false,
+      const reloads = {
+        certificate: tls && (() => reloadCertificate(tls, daemon, reportOnce, report)),
+        log: logFile && (() => logFile.reopen(reportOnce)),
       };
-      startWork((signal) => work[signal]());
+      startWork(reloadAtSignals(reloads, reportOnce));
       if (post === undefined) announce(daemon.url);
       else post.listens(daemon.url, meter && (() => meter.collect()));
       if (text !== undefined) await writeOut(text);

@@ -13,20 +13,23 @@ const GRACE_MS = 9_500;
 export type Stopper = (stop: () => Promise<void>) => Promise<ExitCode>;
 
 /**
- * Calls `ask` for each request to stop the daemon. If the daemon is already stopping, a request with the exit code
- * `again` ends the process at once, and a request without one has no effect.
+ * Calls `ask` for each request to stop the daemon, with the signal if there is one. If the daemon is already stopping, a
+ * signal ends the process at once, and any other request has no effect.
  */
-export type StopRequests = (ask: (again?: number) => void) => void;
+export type StopRequests = (ask: (signal?: EndSignal) => void) => void;
 
 /** Returns the requests of SIGTERM, SIGINT and SIGHUP, without the signals in `except`. */
 export function stopSignals(except: readonly string[]): StopRequests {
   const signals: readonly EndSignal[] = END_SIGNALS.filter((signal) => !except.includes(signal));
   return (ask) => {
-    for (const signal of signals) process.on(signal, () => ask(SIGNAL_EXIT_CODES[signal]));
+    for (const signal of signals) process.on(signal, () => ask(signal));
   };
 }
 
-/** Creates a stopper. The first request stops the daemon in order, within 10 s. A second signal ends it at once. */
+/**
+ * Creates a stopper. The first request stops the daemon in order, within 10 s. A second signal ends it at once. Reports
+ * each signal.
+ */
 export function createStopper(requests: StopRequests): Stopper {
   let requested: ExitCode | undefined;
   let wake: (exitCode: ExitCode) => void = (exitCode) => process.exit(exitCode);
@@ -38,9 +41,11 @@ export function createStopper(requests: StopRequests): Stopper {
   ownStandardError();
   takeSignals();
   process.off('uncaughtException', exitUnexpected);
-  requests((again) => {
-    if (requested === undefined) request(0);
-    else if (again !== undefined) process.exit(again);
+  requests((signal) => {
+    const isFirst = requested === undefined;
+    if (signal !== undefined) report(`stopping${isFirst ? '' : ' at once'} after ${signal}`);
+    if (isFirst) request(0);
+    else if (signal !== undefined) process.exit(SIGNAL_EXIT_CODES[signal]);
   });
   for (const event of ['uncaughtException', 'unhandledRejection'] as const) {
     process.on(event, (error: unknown) => {

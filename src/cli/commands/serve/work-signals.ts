@@ -1,6 +1,9 @@
-import type { ServeOptions } from './serve-options.ts';
+import { isatty } from 'node:tty';
 
-/** The signals for work that does not stop the daemon: SIGHUP reloads the certificate, SIGUSR2 reopens the log file. */
+/**
+ * The signals for work that does not stop the daemon: SIGHUP reloads the certificate and the log file, SIGUSR2 only the
+ * log file.
+ */
 export const WORK_SIGNALS = ['SIGHUP', 'SIGUSR2'] as const;
 
 export type WorkSignal = (typeof WORK_SIGNALS)[number];
@@ -8,14 +11,37 @@ export type WorkSignal = (typeof WORK_SIGNALS)[number];
 /** Does the work of a signal, and reports a failure. Resolves to whether the work was done. */
 export type SignalWork = (signal: WorkSignal) => Promise<boolean>;
 
+/** Standard input, output and error. */
+const STANDARD = [0, 1, 2] as const;
+
 /**
- * Returns the work signals that a daemon with these options handles. On a terminal and on Windows, SIGHUP means that
- * the window was closed, so it stops the daemon.
+ * Returns the work signals that a daemon handles. On a terminal, SIGHUP means that the window was closed, so it stops
+ * the daemon. Windows has no such signals.
  */
-export function workSignals({ tls, logFile }: Pick<ServeOptions, 'tls' | 'logFile'>): readonly WorkSignal[] {
+export function workSignals(): readonly WorkSignal[] {
   if (process.platform === 'win32') return [];
-  const isWork = { SIGHUP: tls !== undefined && !process.stderr.isTTY, SIGUSR2: logFile !== undefined };
-  return WORK_SIGNALS.filter((signal) => isWork[signal]);
+  return STANDARD.some(isatty) ? WORK_SIGNALS.filter((signal) => signal !== 'SIGHUP') : WORK_SIGNALS;
+}
+
+/** Functions that reload something and report it. They resolve to whether they succeeded. */
+export interface Reloads {
+  readonly certificate?: (() => Promise<boolean>) | undefined;
+  readonly log?: (() => boolean) | undefined;
+}
+
+/** Returns the work of both signals. If there is nothing to reload, the work is one line. */
+export function reloadAtSignals({ certificate, log }: Reloads, report: (fact: string) => void): SignalWork {
+  return async (signal) => {
+    const all = [...(signal === 'SIGHUP' ? [certificate] : []), log].filter((reload) => reload !== undefined);
+    if (all.length === 0) {
+      report(
+        `nothing to reload after ${signal}: there is no --log-file${signal === 'SIGHUP' ? ' and no --tls-cert' : ''}`,
+      );
+    }
+    const done = [];
+    for (const reload of all) done.push(await reload());
+    return done.includes(true);
+  };
 }
 
 /**

@@ -24,7 +24,7 @@ import { parseDuration, parseWhole } from '../../quantities.ts';
 import { report, reportProblem } from '../../report-failure.ts';
 import { chooseTarget, daemonAt, openTarget, placeOf, type Target } from '../../target.ts';
 import { VERSION } from '../../version.ts';
-import { createStopper } from '../serve/stopper.ts';
+import { createStopper, stopSignals } from '../serve/stopper.ts';
 import { createConsoleLink } from './console-link.ts';
 import { holderCommands } from './holder-commands.ts';
 
@@ -92,7 +92,7 @@ async function showConsole(
     let stop: () => void = () => undefined;
     const untilStopped = createStopper((request) => {
       stop = request;
-      for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => request(130));
+      stopSignals([])(request);
     });
     const opens = flags.open !== false && canPrompt();
     // Only the daemon keeps the process alive, so that a failure to listen ends it at once.
