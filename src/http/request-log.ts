@@ -1,10 +1,12 @@
 import type { Reply } from '../contract/call.ts';
 import { PROBLEM_TYPE_PREFIX } from '../contract/problems.ts';
 import { errorCode, isError } from '../core/error-code.ts';
+import { writeLog } from '../core/log-output.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { runningTime } from '../core/running-time.ts';
 import { setImmediate, wallTime } from '../core/timers.ts';
+import { createLineLimit } from './line-limit.ts';
 
 /** The facts of an answered request. */
 export interface Answered {
@@ -26,7 +28,7 @@ export interface Answered {
 
 export type WriteLines = (text: string) => void;
 
-let writeLines: WriteLines = (text) => void process.stderr.write(text);
+let writeLines: WriteLines = writeLog;
 let waiting = '';
 
 /** Makes the log of this process go to `write` instead of stderr. */
@@ -50,6 +52,7 @@ function writeWaiting(): void {
 }
 
 process.on('exit', () => {
+  for (const { end } of Object.values(refusals)) end();
   if (waiting !== '') writeWaiting();
 });
 
@@ -104,8 +107,26 @@ const LINES = {
 export type LogFormat = keyof typeof LINES;
 
 export function logRequest(format: LogFormat, record: RequestRecord, reply: Reply, answered: Answered): void {
+  if (isRefusal(record) && !refusals[format].count(answered.peer ?? '')) return;
   writeLine(LINES[format](record, reply, answered));
 }
+
+/** Returns whether a request was refused without a valid key: an unknown key (401) or path (404), malformed HTTP, … */
+function isRefusal({ status, application_id }: RequestRecord): boolean {
+  return status >= 400 && status < 500 && application_id === undefined;
+}
+
+/** The functions that return the line for requests without lines, by format. */
+const COUNTED = {
+  json: (peer, not_logged) =>
+    JSON.stringify({ time: timeNow(), level: 'info', ...(peer !== '' && { peer }), not_logged }),
+  text: (peer, count) =>
+    `vault: ${count} more refused requests${peer === '' ? '' : ` of ${peer}`} in a minute are not listed`,
+} as const satisfies Record<LogFormat, (peer: string, count: number) => string>;
+
+const limitOf = (format: LogFormat) => createLineLimit((peer, count) => writeLine(COUNTED[format](peer, count)));
+
+const refusals = { json: limitOf('json'), text: limitOf('text') } as const;
 
 /**
  * Returns the reply for an error. Logs the kind of an unknown error, never its message, which may quote the request.

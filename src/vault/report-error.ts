@@ -1,4 +1,5 @@
 import { isError } from '../core/error-code.ts';
+import { writeLog } from '../core/log-output.ts';
 import { Problem } from '../core/problem.ts';
 import { wallTime } from '../core/timers.ts';
 import type { Loss } from '../store/rows/channels.ts';
@@ -14,11 +15,11 @@ export function errorReporter(write: (line: string) => void) {
   };
 }
 
-export const reportError = errorReporter((line) => process.stderr.write(line));
+export const reportError = errorReporter(writeLog);
 
 /** Prints how many committed rows of an audit chain the database lacks, as after a failover that lost commits. */
 export function reportLoss({ chain, missing }: Loss): void {
-  process.stderr.write(`${JSON.stringify({ level: 'error', error: 'commits_lost', chain, missing })}\n`);
+  writeLog(`${JSON.stringify({ level: 'error', error: 'commits_lost', chain, missing })}\n`);
 }
 
 function describe(error: unknown): object {

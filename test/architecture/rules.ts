@@ -86,7 +86,14 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'http',
     folder: 'src/http/',
-    may: [...PORTS, 'src/core/problem-reply.ts', 'src/core/socket-path.ts', 'src/core/time.ts', 'src/paths/'],
+    may: [
+      ...PORTS,
+      'src/core/log-output.ts',
+      'src/core/problem-reply.ts',
+      'src/core/socket-path.ts',
+      'src/core/time.ts',
+      'src/paths/',
+    ],
     mayAsTypes: [...PORT_TYPES, 'src/client/'],
   },
   {
@@ -110,7 +117,7 @@ const LAYERS: readonly Layer[] = [
   {
     name: 'console',
     folder: 'src/console/',
-    may: [...PORTS, 'src/core/problem-reply.ts', 'src/http/'],
+    may: [...PORTS, 'src/core/log-output.ts', 'src/core/problem-reply.ts', 'src/http/'],
   },
   {
     name: 'cli',

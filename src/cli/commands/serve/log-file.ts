@@ -50,9 +50,22 @@ function open(path: string): number {
   } catch (cause) {
     if (cause instanceof Fault) throw cause;
     throw new Fault('usage', `--log-file: ${path} cannot be opened (${reasonOf(cause)})`, {
-      hint: pathHint(cause) ?? 'name a file that the daemon can write, in an existing folder',
+      hint: isSocket(path)
+        ? LEAVE_OUT
+        : (pathHint(cause) ?? 'name a file that the daemon can write, in an existing folder'),
       cause,
     });
+  }
+}
+
+/** systemd and some containers make standard error a socket, which has no path that can be opened. */
+const LEAVE_OUT = 'leave out --log-file: without it, the log goes to standard error';
+
+function isSocket(path: string): boolean {
+  try {
+    return statSync(path).isSocket();
+  } catch {
+    return false;
   }
 }
 

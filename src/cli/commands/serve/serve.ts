@@ -3,6 +3,7 @@ import type { Client } from '../../../contract/call.ts';
 import type { JsonObject } from '../../../contract/json.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
 import { Fault } from '../../../core/fault.ts';
+import { setTimeout } from '../../../core/timers.ts';
 import type { CollectedMetrics, Metrics } from '../../../http/metrics.ts';
 import type { listenForMetrics } from '../../../http/metrics-listener.ts';
 import { isLoopback } from '../../../http/own-hosts.ts';
@@ -58,13 +59,18 @@ export function defineServe(command: Command, finish: Finish): void {
     if (options.readyFile !== undefined) checkReadyFile(options.readyFile);
     if (options.workers > 1) {
       finish(await serveByWorkers(flags, options, env));
-      return;
+    } else {
+      if (options.dev) refuseForDev(flags, options);
+      else refuseSeed(flags);
+      finish(await serve(flags, options, env));
     }
-    if (options.dev) refuseForDev(flags, options);
-    else refuseSeed(flags);
-    finish(await serve(flags, options, env));
+    // A log that waits for a stalled reader would keep the process alive.
+    setTimeout(() => process.exit(), LAST_MS).unref();
   });
 }
+
+/** The maximum time from the end of the daemon to the end of the process, in milliseconds. */
+const LAST_MS = 1_000;
 
 /**
  * The flag `--output`. Its default is text even in a pipe: people read the text in the log of the program that started
