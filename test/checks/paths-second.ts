@@ -28,7 +28,7 @@ export const HARD_LINK: SecondPath = {
 };
 
 /** A process of its own mounts, as a container is. Without root, the process gets a user namespace, too. */
-const UNSHARE = ['unshare', '--mount', ...(process.getuid?.() === 0 ? [] : ['--map-root-user'])];
+export const UNSHARE = ['unshare', '--mount', ...(process.getuid?.() === 0 ? [] : ['--map-root-user'])];
 const MOUNT = 'mount --bind "$1" "$2" && shift 2 && exec "$@"';
 
 export const BIND_MOUNT: SecondPath = {

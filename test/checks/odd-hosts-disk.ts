@@ -1,0 +1,91 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { CheckFailure } from './check.ts';
+import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
+import { makeMemoryFolder } from './memory-folder.ts';
+import { mayMount, UNSHARE } from './paths-second.ts';
+import { WRITTEN } from './paths-things.ts';
+import { inParallel } from './perform.ts';
+import { makeVaultFile } from './vault-file.ts';
+
+/** Mounts a folder over itself, only for reading, in a process of its own mounts. */
+const READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"';
+const MAX_MS = 20_000;
+
+/** What the message names first, where the name of a row in `WRITTEN` is not its flag. */
+const NAMED: Readonly<Record<string, string>> = {
+  'serve --dev --file FILE.dev.json': '--file',
+  'init FILE.key': '--file',
+  'move FILE.moved': '--from',
+  keygen: '--out',
+  backup: 'out',
+  'restore --move-aside': '--file',
+  'profile use': 'profile',
+};
+
+/** The rows whose path comes from the environment: the message names the path, not a flag. */
+const WITHOUT_FLAG: ReadonlySet<string> = new Set(['snapshot save']);
+
+/** Runs each command that writes, with its path on a read-only disk. Returns their number. */
+export async function tryReadOnlyDisk(bin = VAULT_BIN): Promise<number | string> {
+  if (!mayMount()) return 'this system may not mount';
+  const folder = makeMemoryFolder();
+  const at = (...names: readonly string[]) => join(folder.path, ...names);
+  try {
+    const vault = await makeVaultFile(folder.path);
+    mkdirSync(at('ro', 'config', 'profiles'), { recursive: true, mode: 0o700 });
+    mkdirSync(at('ro', 'vault.db.snapshots'), { mode: 0o700 });
+    for (const name of ['vault.db', 'vault.db.key']) cpSync(at(name), at('ro', name));
+    writeFileSync(at('ro', 'config', 'profiles', 'one.json'), '{"url":"http://127.0.0.1:1"}', { mode: 0o600 });
+    writeFileSync(at('rows'), '{"type":"token","data":"a"}\n');
+    writeFileSync(at('seed.yaml'), 'tokens: {}\n');
+    const env = { ...ENVIRONMENT, VAULT_API_KEY: vault.everything };
+    const own = { ...env, VAULT_FILE: vault.file, VAULT_KEY_FILE: vault.keyFile };
+    const copied = await run(folder.path, own, ['env', process.execPath, bin, 'backup', 'copy.db']);
+    if (copied.code !== 0) throw new Error(copied.stderr);
+    const rows = Object.entries(WRITTEN);
+    await inParallel(rows.length, 2, async (index) => {
+      const [name = '', words = []] = rows[index] ?? [];
+      const isGiven = words.includes('AT');
+      const line = words.map((word) => {
+        if (word === 'AT') return 'ro/thing';
+        return !isGiven && /^(?:new|vault)\.db$/.test(word) ? `ro/${word}` : word;
+      });
+      const isNew = words.includes('new.db') && words[0] !== 'move';
+      const derived = { VAULT_FILE: 'ro/vault.db', VAULT_KEY_FILE: vault.keyFile };
+      const variables = { ...(isNew ? env : isGiven ? own : { ...env, ...derived }), VAULT_CONFIG_DIR: 'ro/config' };
+      const { code, stderr } = await run(folder.path, variables, mounting(at('ro'), [process.execPath, bin, ...line]));
+      const flag = NAMED[name] ?? /--[a-z-]+/.exec(name)?.[0] ?? '';
+      const isNamed = WITHOUT_FLAG.has(name) || stderr.includes(`vault: ${flag}: `);
+      if (code !== 2 || !isNamed || !stderr.includes('(EROFS)'))
+        throw new CheckFailure(`${name} on a read-only disk: exit code ${code}: ${stderr}`);
+    });
+    return rows.length;
+  } finally {
+    folder.remove();
+  }
+}
+
+const mounting = (folder: string, command: readonly string[]) => [
+  ...UNSHARE,
+  'sh',
+  '-c',
+  READ_ONLY,
+  'sh',
+  folder,
+  ...command,
+];
+
+async function run(cwd: string, env: NodeJS.ProcessEnv, [program = '', ...args]: readonly string[]) {
+  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
+  let stderr = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text;
+  });
+  const timer = setTimeout(() => child.kill('SIGKILL'), MAX_MS);
+  const [code] = (await once(child, 'close')) as [number | null];
+  clearTimeout(timer);
+  return { code, stderr };
+}

@@ -1,0 +1,120 @@
+import { spawnSync } from 'node:child_process';
+import { symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Command } from 'commander';
+import { allEntries } from '../../src/cli/program.ts';
+import { startRunner } from '../scripts/run-script.ts';
+import { CheckFailure } from './check.ts';
+import { ENVIRONMENT } from './daemon-process.ts';
+import { makeMemoryFolder } from './memory-folder.ts';
+import { seededNumbers } from './perform.ts';
+
+/** A path that no file can have, by the error of the system. */
+const PATHS = {
+  ENOTDIR: 'plain/file',
+  ELOOP: 'circle/file',
+  ENAMETOOLONG: 'x'.repeat(300),
+} as const;
+
+/** The values in the help of flags that are paths. */
+const PATH_VALUES: ReadonlySet<string> = new Set(['path', 'folder', 'place']);
+/** The arguments that are paths, by command. */
+const PATH_ARGUMENTS: Readonly<Record<string, string>> = {
+  import: 'file',
+  restore: 'backup',
+  backup: 'out',
+  'seed apply': 'file',
+};
+/** Words that suggest a path in the help of a flag or an argument. */
+const SUGGESTS_PATH = /\b(?:file|folder|path)\b/;
+
+interface Line {
+  readonly words: readonly string[];
+  /** The flag or argument that the message must name. */
+  readonly name: string;
+  readonly code: keyof typeof PATHS;
+}
+
+/** Returns a command line for each flag and argument with a path of each command, and each error. */
+async function allLines(): Promise<readonly Line[]> {
+  const lines: Line[] = [];
+  for (const { words, define } of allEntries()) {
+    const command = new Command();
+    await define(command, () => undefined);
+    const required = command.registeredArguments.filter((argument) => argument.required).map(() => 'x');
+    const codes = Object.keys(PATHS) as (keyof typeof PATHS)[];
+    for (const option of command.options) {
+      const value = /<([^>.]+)/.exec(option.flags)?.[1] ?? '';
+      if (!PATH_VALUES.has(value)) continue;
+      const flag = option.long ?? '';
+      for (const code of codes) lines.push({ words: [...words, ...required, flag, PATHS[code]], name: flag, code });
+    }
+    const argument = PATH_ARGUMENTS[words.join(' ')];
+    for (const code of argument === undefined ? [] : codes)
+      lines.push({ words: [...words, PATHS[code]], name: argument ?? '', code });
+  }
+  return lines;
+}
+
+/** Throws for a flag whose help speaks of a file, but whose value is no path: its errors would not be tried. */
+async function requireAllPaths(): Promise<void> {
+  for (const { words, define } of allEntries()) {
+    const command = new Command();
+    await define(command, () => undefined);
+    const unknown = command.registeredArguments.find(
+      (argument) =>
+        SUGGESTS_PATH.test(`${argument.name()} ${argument.description}`) &&
+        PATH_ARGUMENTS[words.join(' ')] !== argument.name(),
+    );
+    if (unknown !== undefined) throw new CheckFailure(`${words.join(' ')}: is ${unknown.name()} a path?`);
+  }
+}
+
+function makePlaces(folder: string): void {
+  writeFileSync(join(folder, 'plain'), '');
+  symlinkSync('circle', join(folder, 'circle'));
+}
+
+/** Runs every command with every path flag on paths that no file can have. A sample has one error for each flag. */
+export async function tryPaths(seed: number, isSample: boolean): Promise<number> {
+  await requireAllPaths();
+  const folder = makeMemoryFolder();
+  const runner = startRunner();
+  try {
+    makePlaces(folder.path);
+    const random = seededNumbers(seed);
+    const lines = await allLines();
+    const step = Object.keys(PATHS).length;
+    const chosen = isSample
+      ? lines.filter((_, at) => at % step === 0).map((_, at) => lines[at * step + Math.floor(random() * step)])
+      : lines;
+    for (const line of chosen) {
+      if (line === undefined) continue;
+      const { exitCode, stderr } = await runner.run(line.words, { cwd: folder.path, stdin: '' });
+      judge(line, exitCode, stderr);
+    }
+    return chosen.length;
+  } finally {
+    runner.kill();
+    folder.remove();
+  }
+}
+
+function judge({ words, name, code }: Line, exitCode: number | null, stderr: string): void {
+  const expected = `vault: ${name}: ${PATHS[code]} cannot be used (${code})\nhint: `;
+  if (exitCode === 2 && stderr.startsWith(expected)) return;
+  throw new CheckFailure(`${words.join(' ')}: exit code ${exitCode}: ${stderr.slice(0, 400)}`);
+}
+
+/** Runs one command of another product. */
+export function tryOnePath(bin: string): void {
+  const folder = makeMemoryFolder();
+  try {
+    makePlaces(folder.path);
+    const words = ['doctor', '--file', PATHS.ENOTDIR];
+    const ran = spawnSync(process.execPath, [bin, ...words], { cwd: folder.path, env: ENVIRONMENT, encoding: 'utf8' });
+    judge({ words, name: '--file', code: 'ENOTDIR' }, ran.status, ran.stderr);
+  } finally {
+    folder.remove();
+  }
+}

@@ -1,0 +1,69 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { chownSync, mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { CheckFailure } from './check.ts';
+import { VAULT_BIN } from './daemon-process.ts';
+import { makeMemoryFolder } from './memory-folder.ts';
+
+const USER = 12_345;
+/** A user without an entry in /etc/passwd, and an empty environment: no HOME, no PATH. */
+const AS_NOBODY = ['setpriv', `--reuid=${USER}`, `--regid=${USER}`, '--clear-groups', 'env', '-i', 'LANG=C'];
+const MAX_MS = 20_000;
+
+/** A command line, and what it prints. A command that serves is stopped when it has printed this. */
+const COMMANDS: readonly (readonly [words: string, prints: RegExp, isServing?: true])[] = [
+  ['init --file vault.db --key-out management.key', /"name":"management"/],
+  ['tenant list', /"data":\[\{"id"/],
+  ['apps list --api-key-file management.key', /"data":\[\{"id"/],
+  ['tokens list --api-key-file management.key', /permission/],
+  ['doctor', /"ok":true/],
+  ['backup copy.db', /"file":/],
+  ['keygen --out transfer.key', /"recipient":/],
+  ['profile list', /"data":\[\]/],
+  ['profile add one --file vault.db', /set VAULT_CONFIG_DIR/],
+  ['exec -- /bin/true', /^$/],
+  ['seed schema', /"tenant"/],
+  ['completion bash', /vault/],
+  ['serve --port 0', /listening on/, true],
+  ['serve --dev --port 0', /management_key/, true],
+  ['ui --port 0 --no-open --api-key-file management.key', /http:\/\/127\.0\.0\.1/, true],
+];
+
+/** Runs commands as a user without a home folder. Returns their number, or why this system cannot run them. */
+export async function tryWithoutHome(bin = VAULT_BIN): Promise<number | string> {
+  const folder = makeMemoryFolder();
+  try {
+    const own = join(folder.path, 'own');
+    if (spawnSync(AS_NOBODY[0] ?? '', [...AS_NOBODY.slice(1), process.execPath, bin, '--version']).status !== 0)
+      return 'this system may not change the user, or the user cannot read the product';
+    mkdirSync(own);
+    chownSync(own, USER, USER);
+    spawnSync('chmod', ['711', folder.path]);
+    for (const [line, prints, isServing = false] of COMMANDS) {
+      const printed = await run(own, bin, line.split(' '), isServing ? prints : undefined);
+      if (/unexpected error/.test(printed) || !prints.test(printed))
+        throw new CheckFailure(`${line}: ${printed.slice(0, 300)}`);
+    }
+    return COMMANDS.length;
+  } finally {
+    folder.remove();
+  }
+}
+
+/** Resolves to everything that a command printed until it ended. Ends it when it has printed `until`. */
+async function run(cwd: string, bin: string, words: readonly string[], until?: RegExp): Promise<string> {
+  const [program = '', ...args] = [...AS_NOBODY, process.execPath, bin, ...words];
+  const child = spawn(program, args, { cwd, stdio: ['ignore', 'pipe', 'pipe'] });
+  const timer = setTimeout(() => child.kill('SIGKILL'), MAX_MS);
+  let printed = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      printed += text;
+      if (until?.test(printed)) child.kill('SIGTERM');
+    });
+  }
+  await once(child, 'close');
+  clearTimeout(timer);
+  return printed;
+}

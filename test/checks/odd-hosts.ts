@@ -1,0 +1,70 @@
+import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { tryReadOnlyDisk } from './odd-hosts-disk.ts';
+import { floodAnonymously, stallReader } from './odd-hosts-log.ts';
+import { tryOnePath, tryPaths } from './odd-hosts-paths.ts';
+import { replaceSocket, trySignals, trySocketPaths } from './odd-hosts-signals.ts';
+import { tryWithoutHome } from './odd-hosts-users.ts';
+import { patchProduct } from './patched-product.ts';
+
+/**
+ * The product is at home on odd hosts: for a user without a home folder, on a read-only disk, with a reader of its log
+ * that stalls, under every signal, and with paths that no file can have.
+ */
+async function run({ seed, quick }: CheckOptions) {
+  const [signals, socket, most] = await Promise.all([trySignals(quick), replaceSocket(), trySocketPaths()]);
+  const { written, dropped, ...log } = await stallReader(quick);
+  return {
+    signals,
+    socket_of_another_daemon: socket,
+    longest_socket_path: most,
+    lines_written: written,
+    lines_dropped: dropped,
+    ...log,
+    refused_requests_counted: await floodAnonymously(),
+    commands_without_a_home: await tryWithoutHome(),
+    commands_on_a_read_only_disk: await tryReadOnlyDisk(),
+    paths_that_no_file_can_have: await tryPaths(seed, quick),
+  };
+}
+
+/** The guards, as the built product has them, and the attacks that must succeed without them. */
+const GUARDS: readonly (readonly [guard: string, without: string, attack: (bin: string) => unknown])[] = [
+  ['["SIGHUP","SIGUSR2"]', '[]', (bin) => trySignals(true, bin)],
+  ['one.ino===other.ino&&one.dev===other.dev', 'true', (bin) => replaceSocket(bin)],
+  ['waiting+text.length<=maxWaiting', 'true', (bin) => stallReader(true, bin)],
+  ['setTimeout(()=>process.exit(),LAST_MS)', 'setTimeout(()=>{},LAST_MS)', (bin) => stallReader(true, bin)],
+  ['count<=MAX_LINES', 'true', (bin) => floodAnonymously(bin)],
+  ['node_path_default.join(home,...names)', 'node_path_default.join(process.env.HOME,...names)', mustRunWithoutHome],
+  ['EROFS:"name a path', 'EROXX:"name a path', mustRunOnReadOnlyDisk],
+  ['ENOTDIR:"name another', 'ENOWHERE:"name another', tryOnePath],
+];
+
+/** A system that cannot run an attack proves nothing about its guard, so the control passes over it. */
+async function mustRunWithoutHome(bin: string): Promise<void> {
+  if (typeof (await tryWithoutHome(bin)) === 'string') throw new CheckFailure('not tried: no other user');
+}
+
+async function mustRunOnReadOnlyDisk(bin: string): Promise<void> {
+  if (typeof (await tryReadOnlyDisk(bin)) === 'string') throw new CheckFailure('not tried: no mounts');
+}
+
+/** Removes guards from a copy of the product. Every attack must then succeed. A sample has two guards, by the seed. */
+async function control({ seed, quick }: CheckOptions): Promise<void> {
+  const found: string[] = [];
+  const chosen = quick ? GUARDS.filter((_, at) => at % 4 === seed % 4) : GUARDS;
+  for (const [guard, without, attack] of chosen) {
+    const product = patchProduct(guard, without);
+    try {
+      await attack(product.bin);
+      return;
+    } catch (error) {
+      if (!(error instanceof CheckFailure)) throw error;
+      found.push(error.message);
+    } finally {
+      product.remove();
+    }
+  }
+  throw new CheckFailure(found.join('; '));
+}
+
+export const CHECK: Check = { number: 39, name: 'odd hosts', quick: true, run, control };
