@@ -25,8 +25,10 @@ const PATH_ARGUMENTS: Readonly<Record<string, string>> = {
   backup: 'out',
   'seed apply': 'file',
 };
-/** Words that suggest a path in the help of a flag or an argument. */
+/** Matches help that speaks of a path. */
 const SUGGESTS_PATH = /\b(?:file|folder|path)\b/;
+/** The commands with the path of a URL as an argument. */
+const WITH_URL_PATH: ReadonlySet<string> = new Set(['faults set']);
 
 interface Line {
   readonly words: readonly string[];
@@ -47,7 +49,7 @@ async function allLines(): Promise<readonly Line[]> {
       const value = /<([^>.]+)/.exec(option.flags)?.[1] ?? '';
       if (!PATH_VALUES.has(value)) continue;
       const flag = option.long ?? '';
-      for (const code of codes) lines.push({ words: [...words, ...required, flag, PATHS[code]], name: flag, code });
+      for (const code of codes) lines.push({ words: [...words, flag, PATHS[code], ...required], name: flag, code });
     }
     const argument = PATH_ARGUMENTS[words.join(' ')];
     for (const code of argument === undefined ? [] : codes)
@@ -56,17 +58,21 @@ async function allLines(): Promise<readonly Line[]> {
   return lines;
 }
 
-/** Throws for a flag whose help speaks of a file, but whose value is no path: its errors would not be tried. */
+/** Throws for a flag or an argument that looks like a path, and is not in the tables: its errors would not be tried. */
 async function requireAllPaths(): Promise<void> {
   for (const { words, define } of allEntries()) {
     const command = new Command();
     await define(command, () => undefined);
-    const unknown = command.registeredArguments.find(
-      (argument) =>
-        SUGGESTS_PATH.test(`${argument.name()} ${argument.description}`) &&
-        PATH_ARGUMENTS[words.join(' ')] !== argument.name(),
-    );
-    if (unknown !== undefined) throw new CheckFailure(`${words.join(' ')}: is ${unknown.name()} a path?`);
+    const line = words.join(' ');
+    const values = command.options.map(({ flags }) => /[<[]([^>\].]+)/.exec(flags)?.[1] ?? '');
+    const names = command.registeredArguments
+      .filter((argument) => SUGGESTS_PATH.test(`${argument.name()} ${argument.description}`))
+      .map((argument) => argument.name());
+    const unknown = [
+      ...values.filter((value) => SUGGESTS_PATH.test(value) && !PATH_VALUES.has(value)),
+      ...names.filter((name) => PATH_ARGUMENTS[line] !== name && !WITH_URL_PATH.has(line)),
+    ];
+    if (unknown.length > 0) throw new CheckFailure(`${line}: is ${unknown.join(', ')} a path?`);
   }
 }
 

@@ -30,8 +30,10 @@ const COMMANDS: readonly (readonly [words: string, prints: RegExp, isServing?: t
   ['ui --port 0 --no-open --api-key-file management.key', /http:\/\/127\.0\.0\.1/, true],
 ];
 
+const SAMPLE = /^(?:init|tokens|profile|serve|ui) /;
+
 /** Runs commands as a user without a home folder. Returns their number, or why this system cannot run them. */
-export async function tryWithoutHome(bin = VAULT_BIN): Promise<number | string> {
+export async function tryWithoutHome(isSample: boolean, bin = VAULT_BIN): Promise<number | string> {
   const folder = makeMemoryFolder();
   try {
     const own = join(folder.path, 'own');
@@ -40,12 +42,13 @@ export async function tryWithoutHome(bin = VAULT_BIN): Promise<number | string> 
     mkdirSync(own);
     chownSync(own, USER, USER);
     spawnSync('chmod', ['711', folder.path]);
-    for (const [line, prints, isServing = false] of COMMANDS) {
+    const chosen = isSample ? COMMANDS.filter(([line]) => SAMPLE.test(line)) : COMMANDS;
+    for (const [line, prints, isServing = false] of chosen) {
       const printed = await run(own, bin, line.split(' '), isServing ? prints : undefined);
       if (/unexpected error/.test(printed) || !prints.test(printed))
         throw new CheckFailure(`${line}: ${printed.slice(0, 300)}`);
     }
-    return COMMANDS.length;
+    return chosen.length;
   } finally {
     folder.remove();
   }
