@@ -1,8 +1,11 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
+import { connect, createServer, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest';
 import { startServe } from '../scripts/run-script.ts';
-import { makePlace } from './cli-fixture.ts';
+import { makePlace, VAULT_BIN } from './cli-fixture.ts';
 
 /** Windows has no SIGUSR2. */
 const posix = process.platform !== 'win32';
@@ -28,6 +31,7 @@ async function serve(more: readonly string[] = []) {
   return {
     stop,
     lines,
+    pid: Number(served.ready['pid']),
     /** Sends requests on connections of their own. */
     async ask(count: number): Promise<void> {
       for (let i = 0; i < count; i += 1) {
@@ -47,6 +51,17 @@ async function serve(more: readonly string[] = []) {
       return lines().slice(before);
     },
   };
+}
+
+/** Resolves to one end of a connection, and to the text that the other end receives. */
+async function connectedSocket(): Promise<{ readonly end: Socket; readonly received: Promise<string> }> {
+  const path = place.inside('stderr.sock');
+  const server = createServer({ pauseOnConnect: true }).listen(path);
+  await once(server, 'listening');
+  const reader = connect(path);
+  const [end] = (await once(server, 'connection')) as [Socket];
+  server.close();
+  return { end, received: text(reader) };
 }
 
 const entries = (name: string) => readFileSync(place.inside(name), 'utf8').split('\n').slice(0, -1);
@@ -114,6 +129,32 @@ describe.runIf(posix)('--log-file', () => {
     await ask(2);
     expect(await stop()).toBe(0);
     expect(entries('log.1')).toHaveLength(2);
+  });
+
+  it('continues in a new file after SIGHUP, too', async () => {
+    const { ask, stop, lines, pid } = await serve();
+    await ask(1);
+    renameSync(place.inside('log'), place.inside('log.1'));
+    process.kill(pid, 'SIGHUP');
+    await vi.waitFor(() => expect(lines()).toEqual([REOPENED]), 5_000);
+    await ask(2);
+    expect(await stop()).toBe(0);
+    expect([entries('log.1'), entries('log')]).toMatchObject([{ length: 1 }, { length: 2 }]);
+  });
+
+  it.runIf(process.platform === 'linux')('/dev/stderr on a socket: the hint says what to leave out', async () => {
+    const socket = await connectedSocket();
+    const words = ['serve', '--file', 'v.db', '--port', '0', '--log-file', '/dev/stderr'];
+    const child = spawn(process.execPath, [VAULT_BIN, ...words], {
+      cwd: place.cwd,
+      stdio: ['ignore', 'ignore', socket.end],
+    });
+    const ended = once(child, 'exit');
+    socket.end.destroy();
+    expect(await ended).toEqual([2, null]);
+    expect(await socket.received).toBe(
+      'vault: --log-file: /dev/stderr cannot be opened (ENXIO)\nhint: leave out --log-file: without it, the log goes to standard error\n',
+    );
   });
 
   it.runIf(process.platform === 'linux')('reports lost lines once, and continues', async () => {
