@@ -58,6 +58,8 @@ export function checkTypedPaths(command: Command): void {
 /** Returns whether a command only reads the file of a flag in `WRITTEN`, or notes its path for later commands. */
 function isOnlyRead(name: string, command: Command): boolean {
   if (command.parent?.name() === 'profile') return true;
+  // `backup --verify` names an existing backup.
+  if (name === 'out') return command.getOptionValue('verify') === true;
   return name === '--anchor' && ['doctor', 'verify'].includes(command.name());
 }
 

@@ -111,7 +111,7 @@ it('--dev prints a readable line a request, or JSON, or nothing', async () => {
   for (const [words, line] of [
     [[], /^vault: GET \/tokens\/\{id\} 404 \d+\.\d ms application [-0-9a-f]{36} token_not_found$/m],
     [['--log', 'json'], /^\{"time":.*"route":"\/tokens\/\{id\}","operation":"getToken","status":404,/m],
-    [['--no-log'], /^vault: listening on \S+\n$/],
+    [['--no-log'], /^vault: listening on \S+\nvault: stopping after SIGTERM\n$/],
   ] as const) {
     const daemon = await startServe(place.cwd, ['--dev', ...words]);
     const headers = { 'svc-api-key': String(daemon.ready['private_key']) };

@@ -42,7 +42,10 @@ describe.runIf(process.platform !== 'win32')('NOTIFY_SOCKET', () => {
     const { child, ended } = await serve(['--workers', String(workers)], env);
     await vi.waitFor(() => expect(told()).toBe('READY=1 /run/n 0\n'), 10_000);
     child.kill('SIGTERM');
-    expect(await ended).toMatchObject({ exitCode: 0, stderr: expect.stringMatching(/^vault: listening on .*\n$/) });
+    expect(await ended).toMatchObject({
+      exitCode: 0,
+      stderr: expect.stringMatching(/^vault: listening on .*\nvault: stopping after SIGTERM\n$/),
+    });
     await vi.waitFor(() => expect(told()).toBe('READY=1 /run/n 0\nSTOPPING=1 /run/n 0\n'), 5_000);
   });
 
