@@ -19,7 +19,6 @@ const OTHERS: Readonly<Record<string, string>> = {
   '--new-key-file': 'read if something is there, otherwise new (wx)',
   '--log-file': 'appended to',
   '--audit-archive': 'a folder; its files are those of --archive',
-  '--field': 'the path of a member of JSON',
 };
 
 const PATH_FLAG = /flag\(\s*'(?:-\w, )?(--[a-z-]+) <(?:path|folder)(?:\.\.\.)?>/g;
