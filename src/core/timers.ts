@@ -30,10 +30,12 @@ const timers: Timers = node?.getBuiltinModule?.('node:timers') ?? (globalThis as
 
 /**
  * Returns the function that a fake replaced. Sinon changes `node:timers` itself when CommonJS loads it, and keeps the
- * original in its clock.
+ * original in its clock. node:test binds its mocks and keeps the originals private: throws a `TypeError`, because every
+ * call would wait for ever.
  */
 function original<Owner extends object, Name extends string & keyof Owner>(owner: Owner, name: Name): Owner[Name] {
   const found = owner[name] as Owner[Name] & { readonly clock?: Readonly<Record<string, Owner[Name] | undefined>> };
+  if (found?.name.startsWith('bound #')) throw new TypeError('import token-vault before mock.timers.enable()');
   return found?.clock?.[`_${name}`] ?? found;
 }
 

@@ -1,0 +1,2 @@
+jest.useFakeTimers({ now: 0 });
+require('./jest.cjs');

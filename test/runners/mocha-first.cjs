@@ -1,0 +1,3 @@
+const clock = require('sinon').useFakeTimers({ now: 0 });
+require('./mocha.cjs');
+clock.restore();
