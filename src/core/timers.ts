@@ -34,8 +34,11 @@ const timers: Timers = node?.getBuiltinModule?.('node:timers') ?? (globalThis as
  * call would wait for ever.
  */
 function original<Owner extends object, Name extends string & keyof Owner>(owner: Owner, name: Name): Owner[Name] {
-  const found = owner[name] as Owner[Name] & { readonly clock?: Readonly<Record<string, Owner[Name] | undefined>> };
-  if (found?.name.startsWith('bound #')) throw new TypeError('import token-vault before mock.timers.enable()');
+  const found = owner[name] as Owner[Name] & {
+    readonly name?: string;
+    readonly clock?: Readonly<Record<string, Owner[Name] | undefined>>;
+  };
+  if (found?.name?.startsWith('bound #')) throw new TypeError('import token-vault before mock.timers.enable()');
   return found?.clock?.[`_${name}`] ?? found;
 }
 

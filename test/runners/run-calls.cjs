@@ -6,13 +6,17 @@ const { ON_A_VAULT, ON_FILES, SEED, ownFetch } = require('./calls.cjs');
 /** The timers of Node, as they are before a test installs fakes. */
 const { clearTimeout, setTimeout } = require('node:timers');
 
-/** The arguments of each run: the mode of the vault, and whether its test fakes the timers. */
-exports.CASES = [
+/**
+ * The arguments of each run: the mode of the vault, and whether its test fakes the timers. `RUNNERS_CASES` is the number
+ * of them to make.
+ */
+const ALL = [
   ['in-process', false],
   ['in-process', true],
   ['child', true],
   ['child', false],
 ];
+exports.CASES = ALL.slice(0, process.env.RUNNERS_CASES);
 
 /** The time of faked clocks. */
 exports.FAR = Date.parse('2040-01-01T00:00:00Z');
@@ -47,7 +51,8 @@ exports.runCalls = async function runCalls(mode, { startVault, openVault, create
     const clientOf = (options) =>
       createClient({ url: vault.url, apiKey: vault.keys.private_key, fetch: ownFetch, ...options });
     const context = { vault, openVault, VaultError, clientOf, file, kept: {} };
-    for (const [name, call] of Object.entries({ ...ON_A_VAULT, ...ON_FILES })) await record(name, async () => call(context));
+    for (const [name, call] of Object.entries({ ...ON_A_VAULT, ...ON_FILES }))
+      await record(name, async () => call(context));
   } catch (error) {
     results.push(['failed', String(error?.stack ?? error)]);
   } finally {

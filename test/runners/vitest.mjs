@@ -1,4 +1,4 @@
-import { expect, test, vi } from 'vitest';
+import { test, vi } from 'vitest';
 import { CASES, FAR, runCalls } from './run-calls.cjs';
 
 // Not static imports: `vitest-first.mjs` fakes the timers before it imports this file.

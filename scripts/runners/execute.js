@@ -1,0 +1,34 @@
+import { spawn } from 'node:child_process';
+import path from 'node:path';
+
+const MAX_RUN_MS = 180_000;
+
+/** Returns the environment of this process without settings of a vault, with programs of `folders` and this Node. */
+export function environment(folders, more = {}) {
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_'));
+  const PATH = [...folders, path.dirname(process.execPath), process.env.PATH].join(path.delimiter);
+  return { ...Object.fromEntries(own), NO_COLOR: '1', FORCE_COLOR: '0', ...more, PATH };
+}
+
+/** Starts a command line in a shell. Returns the child, and `ended`, which resolves to its exit code and output. */
+export function start(line, { cwd, env }) {
+  const child = spawn(line, { cwd, env, shell: true, stdio: ['ignore', 'pipe', 'pipe'], timeout: MAX_RUN_MS });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.setEncoding('utf8').on('data', (text) => {
+      output += text;
+    });
+  }
+  const ended = new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => resolve({ code: code ?? signal, output }));
+  });
+  return { child, ended };
+}
+
+/** Runs a command line and returns its output. Throws when the exit code is another one than `code`. */
+export async function execute(line, options, code = 0) {
+  const ended = await start(line, options).ended;
+  if (ended.code !== code) throw new Error(`\`${line}\` ended with ${ended.code}:\n${ended.output.slice(-4000)}`);
+  return ended.output;
+}

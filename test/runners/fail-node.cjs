@@ -1,0 +1,3 @@
+const { test } = require('node:test');
+globalThis.test = test;
+require('./fail.cjs');
