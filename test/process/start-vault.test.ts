@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
-import { beforeAll, describe, expect, it } from 'vitest';
-import { type StartOptions, startVault } from '../../src/testing/start-vault.ts';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type StartOptions, startVault, type TestVault } from '../../src/testing/start-vault.ts';
 import { makePlace } from './cli-fixture.ts';
 
 const place = makePlace();
@@ -78,5 +78,35 @@ describe('startVault', () => {
   it('treats an undefined option as absent', async () => {
     await using vault = await startVault({ mode: undefined, seedFile: undefined, seed: undefined });
     expect(vault.ids).toEqual({ apps: {}, tokens: {} });
+  });
+});
+
+describe('clock.advance', () => {
+  let vault: TestVault;
+  beforeAll(async () => {
+    vault = await startVault();
+  });
+  afterAll(() => vault.stop());
+
+  it.each([
+    [90_000, 90],
+    ['90s', 90],
+    ['90', 90],
+    ['1.5h', 5_400],
+    ['25h', 90_000],
+    ['30d', 2_592_000],
+  ])('by %j moves the clock by %i seconds, as the command does', async (by, seconds) => {
+    await vault.clock.set('2040-01-01T00:00:00Z');
+    const moved = (await vault.clock.advance(by)).getTime() - Date.parse('2040-01-01T00:00:00Z');
+    expect(Math.floor(moved / 1000)).toBe(seconds);
+  });
+
+  it.each([
+    ['-1h', 'the clock only moves forward'],
+    ['25 h', 'the duration must be a duration such as 90s, 15m, 25h or 30d'],
+    ['', 'the duration must be'],
+    [-1, 'advance_ms'],
+  ])('by %j is an error', async (by, message) => {
+    await expect(vault.clock.advance(by)).rejects.toThrow(message);
   });
 });
