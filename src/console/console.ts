@@ -5,7 +5,7 @@ import { loadedOnce } from '../core/loaded-once.ts';
 import { invalid, Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { runningTime } from '../core/running-time.ts';
-import { setTimeout, wallTime } from '../core/timers.ts';
+import { MachineDate, setTimeout, wallTime } from '../core/timers.ts';
 import { createByteBudget } from '../http/byte-budget.ts';
 import type { Cors } from '../http/cors.ts';
 import {
@@ -144,7 +144,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
 
   async function aboutOf({ identities, activeAt, startedAt }: Session, request: IncomingMessage): Promise<object> {
     const at = now();
-    const inTime = (time: number) => new Date(wallTime() + time - at).toISOString();
+    const inTime = (time: number) => new MachineDate(wallTime() + time - at).toISOString();
     const known = await identities.describe();
     const dev = await identities.callDev({ method: 'GET', path: DEV_PATHS.clock }, traceIdOf(request));
     return {

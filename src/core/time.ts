@@ -1,4 +1,5 @@
 import type { Instant } from './ports.ts';
+import { MachineDate } from './timers.ts';
 
 /** The last year that ISO 8601 writes with four digits. */
 const LAST_YEAR = 9999;
@@ -18,7 +19,7 @@ let last = { instant: Number.NaN, text: '' };
 function format(instant: Instant): string {
   const day = Math.floor(instant / DAY_MS);
   if (day !== lastDay.day) {
-    const date = new Date(instant);
+    const date = new MachineDate(instant);
     const year = date.getUTCFullYear();
     if (!(year >= 0 && year <= LAST_YEAR)) return date.toISOString().replace('Z', '+00:00');
     const years = String(year).padStart(4, '0');
@@ -44,6 +45,6 @@ const twoDigits = (value: number) => (value < 10 ? `0${value}` : String(value));
  */
 export function parseInstant(text: string): Instant {
   const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)/.exec(text) ?? [];
-  const date = new Date(Date.UTC(Number(year), Number(month) - 1, Number(day)));
-  return date.getUTCDate() === Number(day) ? Date.parse(text) : Number.NaN;
+  const date = new MachineDate(MachineDate.UTC(Number(year), Number(month) - 1, Number(day)));
+  return date.getUTCDate() === Number(day) ? MachineDate.parse(text) : Number.NaN;
 }

@@ -72,6 +72,9 @@ function queueTask(task: Task): void {
   void Promise.resolve().then(task);
 }
 
+/** The class of dates as it is when this module loads. A test may replace the global one, even by a single date. */
+export const MachineDate = Date;
+
 /** Returns the milliseconds since 1970 by the machine's clock, whatever a test makes of `Date`. */
 export const wallTime: () => number = machineNow();
 

@@ -5,7 +5,7 @@ import type { Reply } from '../contract/call.ts';
 import type { ProblemCode } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
-import { clearTimeout, setTimeout, wallTime } from '../core/timers.ts';
+import { clearTimeout, MachineDate, setTimeout, wallTime } from '../core/timers.ts';
 import { ALL_METHODS, allowedMethods } from './routes.ts';
 import { bodyBytes, replyHeaders } from './write-reply.ts';
 
@@ -48,7 +48,7 @@ export function createRawRefusal({ traceHeader, urlLimit, linger, current, onRef
     const fields = replyHeaders(reply, { traceHeader, bytes: bodyBytes(reply), allow, close: true });
     const lines = [
       `HTTP/1.1 ${reply.status} ${STATUS_CODES[reply.status]}`,
-      `Date: ${new Date(wallTime()).toUTCString()}`,
+      `Date: ${new MachineDate(wallTime()).toUTCString()}`,
     ];
     for (let i = 0; i < fields.length; i += 2) lines.push(`${fields[i]}: ${fields[i + 1]}`);
     endSoon(socket, code === 'request_timeout' ? 0 : linger, `${lines.join('\r\n')}\r\n\r\n${reply.bodyText}`);

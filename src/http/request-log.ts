@@ -5,7 +5,7 @@ import { writeLog } from '../core/log-output.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
 import { runningTime } from '../core/running-time.ts';
-import { setImmediate, wallTime } from '../core/timers.ts';
+import { MachineDate, setImmediate, wallTime } from '../core/timers.ts';
 import { createLineLimit } from './line-limit.ts';
 
 /** The facts of an answered request. */
@@ -74,7 +74,7 @@ let last = { now: Number.NaN, time: '' };
 
 function timeNow(): string {
   const now = wallTime();
-  if (now !== last.now) last = { now, time: new Date(now).toISOString() };
+  if (now !== last.now) last = { now, time: new MachineDate(now).toISOString() };
   return last.time;
 }
 

@@ -1,5 +1,6 @@
 import type { Instant, Keyring, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
+import { MachineDate } from '../core/timers.ts';
 
 const HOUR = 60 * 60 * 1000;
 const DAY = 24 * HOUR;
@@ -116,7 +117,7 @@ export function jumpNotice(until: Instant): string {
   return `the clock is in doubt: it jumped by over an hour, and the vault keeps its own time until ${name(until)}`;
 }
 
-const name = (instant: Instant) => new Date(instant).toISOString();
+const name = (instant: Instant) => new MachineDate(instant).toISOString();
 
 /** Returns a counter of the records that were created more than a day after `wall`, and its notice. */
 export function countAhead(wall: Instant) {

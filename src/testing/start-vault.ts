@@ -6,6 +6,7 @@ import { nodeFetch } from '../client/node-fetch.ts';
 import { sendToDev } from '../client/remote.ts';
 import type { DevFault, DevRequest } from '../contract/dev-paths.ts';
 import { Fault } from '../core/fault.ts';
+import { MachineDate } from '../core/timers.ts';
 import { type CheckedOptions, type StartedDaemon, type StartOptions, wholeOptions } from './start-options.ts';
 
 export type { StartOptions };
@@ -88,7 +89,7 @@ export async function startVault(options: StartOptions = {}): Promise<TestVault>
   }
 
   async function clock(method: 'GET' | 'PUT' | 'POST' | 'DELETE', body?: object): Promise<Date> {
-    return new Date((await ask({ method, path: '/dev/clock', body })).now);
+    return new MachineDate((await ask({ method, path: '/dev/clock', body })).now);
   }
 
   return {

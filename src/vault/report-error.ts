@@ -1,7 +1,7 @@
 import { isError } from '../core/error-code.ts';
 import { writeLog } from '../core/log-output.ts';
 import { Problem } from '../core/problem.ts';
-import { wallTime } from '../core/timers.ts';
+import { MachineDate, wallTime } from '../core/timers.ts';
 import type { Loss } from '../store/rows/channels.ts';
 
 /**
@@ -10,7 +10,12 @@ import type { Loss } from '../store/rows/channels.ts';
  */
 export function errorReporter(write: (line: string) => void) {
   return (error: unknown, traceId: string): void => {
-    const line = { time: new Date(wallTime()).toISOString(), level: 'error', trace_id: traceId, ...describe(error) };
+    const line = {
+      time: new MachineDate(wallTime()).toISOString(),
+      level: 'error',
+      trace_id: traceId,
+      ...describe(error),
+    };
     write(`${JSON.stringify(line)}\n`);
   };
 }

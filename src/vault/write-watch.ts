@@ -2,6 +2,7 @@ import type { ProblemCode } from '../contract/problems.ts';
 import { errorCode } from '../core/error-code.ts';
 import type { Instant, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
+import { MachineDate } from '../core/timers.ts';
 
 /** The methods that write for calls and sweeps. */
 const WRITES = [
@@ -57,7 +58,7 @@ export function watchWrites(store: Store, now: () => Instant) {
     /** Throws the last problem with the time of the first failure, for `/readyz`. */
     assertWritable(): void {
       if (failing === undefined) return;
-      const detail = `Writes fail since ${new Date(failing.since).toISOString()}.`;
+      const detail = `Writes fail since ${new MachineDate(failing.since).toISOString()}.`;
       throw new Problem(failing.code, { detail, retryAfter: 1 });
     },
   };

@@ -3,7 +3,7 @@ import { codeOf, type Rule } from './rules.ts';
 const TIMERS = 'src/core/timers.ts';
 const GLOBAL_TIMER = /(?<![\w$.])(?:set|clear)(?:Timeout|Interval|Immediate)\b/g;
 const FAKEABLE =
-  /\bglobalThis\.(?:set|clear)\w+|\bqueueMicrotask\b|\bprocess\.(?:nextTick|hrtime)\b|\bperformance\b|\bDate\.now\b|\bnew Date\(\)|\bAbortSignal\.timeout\b/;
+  /\bglobalThis\.(?:set|clear)\w+|\bqueueMicrotask\b|\bprocess\.(?:nextTick|hrtime)\b|\bperformance\b|(?<!\w)Date\.\w+|\bnew Date\(|\bAbortSignal\.timeout\b/;
 const MODULES = /'(?:node:)?(?:timers|timers\/promises|perf_hooks)'/;
 const IMPORTED = /^import \{([^}]*)\} from '[./]+(?:core\/)?timers\.ts';$/m;
 

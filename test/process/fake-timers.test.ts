@@ -17,12 +17,21 @@ afterEach(() => {
 /** Returns how far a time is from the machine's clock, in milliseconds. The realm has a `Date` that no test mocks. */
 const fromNow = (time: Date) => Math.abs(time.getTime() - runInNewContext('Date.now()'));
 
+/** Mocks the class as many tests do: each `new Date(…)` is the same date. */
+function mockDate(): void {
+  const only = new Date(FAR);
+  vi.spyOn(globalThis, 'Date').mockImplementation(function one() {
+    return only;
+  });
+}
+
 const FAKES: readonly (readonly [string, () => void])[] = [
   ['all timers and the date', () => void vi.useFakeTimers({ now: FAR })],
   ['queueMicrotask alone', () => void vi.useFakeTimers({ toFake: ['queueMicrotask'] })],
   ['performance', () => void vi.useFakeTimers({ toFake: ['performance', 'Date'], now: FAR })],
   ['the date alone', () => void vi.setSystemTime(FAR)],
   ['a spied Date.now', () => void vi.spyOn(Date, 'now').mockReturnValue(FAR)],
+  ['a class Date with one time', mockDate],
 ];
 
 const MODES = ['in-process', 'child'] as const;

@@ -3,6 +3,7 @@ import type { Schema } from '../../contract/schema.ts';
 import { isJsonArray, isJsonObject } from '../../core/json/kind.ts';
 import { memberNames } from '../../core/json/member-names.ts';
 import { stringifyJson } from '../../core/json/stringify.ts';
+import { MachineDate } from '../../core/timers.ts';
 
 /** The depth down to which nested members get rows of their own. */
 const ROW_DEPTH = 3;
@@ -59,7 +60,7 @@ export function memberSchema(schema: Schema | undefined, name: string): Schema |
 
 /** Formats a time of the API in this machine's zone; other text stays unchanged. */
 function localTime(text: string, precision: 'minutes' | 'seconds'): string {
-  const time = new Date(text);
+  const time = new MachineDate(text);
   if (Number.isNaN(time.getTime())) return text;
   const two = (part: number) => String(Math.trunc(part)).padStart(2, '0');
   const date = `${String(time.getFullYear()).padStart(4, '0')}-${two(time.getMonth() + 1)}-${two(time.getDate())}`;

@@ -1,10 +1,10 @@
 import type { Clock } from '../clock.ts';
 import type { Instant, PresentedToken, Store } from '../ports.ts';
-import { clearTimeout, setTimeout } from '../timers.ts';
+import { clearTimeout, MachineDate, setTimeout } from '../timers.ts';
 
 /** Returns a calendar month (UTC) as a number: year × 12 + month from 0. */
 export function monthOf(instant: Instant): number {
-  const date = new Date(instant);
+  const date = new MachineDate(instant);
   return date.getUTCFullYear() * 12 + date.getUTCMonth();
 }
 

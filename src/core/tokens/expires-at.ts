@@ -1,5 +1,6 @@
 import type { Instant } from '../ports.ts';
 import { invalid } from '../problem.ts';
+import { MachineDate } from '../timers.ts';
 
 /** The time at which a token or an application expires. */
 export interface Expiry {
@@ -70,7 +71,7 @@ function readFuture(text: string, now: Instant, formats: readonly RegExp[], mess
 
 function expiryOf(fields: Fields): Expiry {
   const offset = offsetMinutes(fields.offset);
-  const local = Date.UTC(
+  const local = MachineDate.UTC(
     number(fields.year),
     number(fields.month) - 1,
     number(fields.day),
@@ -80,7 +81,7 @@ function expiryOf(fields: Fields): Expiry {
     // Cut digits after the millisecond instead of rounding, so that a token does not outlive the requested time.
     number((fields.fraction ?? '').padEnd(3, '0').slice(0, 3)),
   );
-  const shown = new Date(local).toISOString().slice(0, -1);
+  const shown = new MachineDate(local).toISOString().slice(0, -1);
   // `Date.UTC` carries values out of range (February 30, second 60) into the next unit, so `shown` then differs from
   // the sent text.
   if (!shown.startsWith(writtenMinute(fields))) {

@@ -1,5 +1,6 @@
 import { DEV_PATHS } from '../../../contract/dev-paths.ts';
 import { Fault } from '../../../core/fault.ts';
+import { MachineDate } from '../../../core/timers.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { parseMoment } from '../../quantities.ts';
 import type { Define } from '../printing.ts';
@@ -54,7 +55,7 @@ export const defineClockReset = onDevDaemon({
 function isoTime(typed: string): string {
   // Reject durations: `parseMoment` would subtract them from this machine's time.
   const instant = /^\d{4}-/.test(typed) ? parseMoment('the time', typed) : undefined;
-  if (instant !== undefined) return new Date(instant).toISOString();
+  if (instant !== undefined) return new MachineDate(instant).toISOString();
   throw new Fault('usage', ISO_ONLY, { hint: OTHER_WAYS });
 }
 

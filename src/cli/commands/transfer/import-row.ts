@@ -3,6 +3,7 @@ import { parseText } from '../../../client/decode-problem.ts';
 import type { Json } from '../../../contract/json.ts';
 import { parseJson } from '../../../core/json/parse.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
+import { MachineDate } from '../../../core/timers.ts';
 import { selectField } from '../../output/select-field.ts';
 
 /** A token to create: the body of the Create Token request, and its line in the input. */
@@ -93,6 +94,6 @@ function sameContainers(sent: Json | undefined, found: Json | undefined): boolea
 /** Returns whether two times are the same moment, in any format. True for a format that only the vault reads. */
 function sameTime(sent: Json | undefined, found: Json | undefined): boolean {
   if (typeof sent !== 'string' || typeof found !== 'string') return (sent ?? undefined) === (found ?? undefined);
-  const [left, right] = [Date.parse(sent), Date.parse(found)];
+  const [left, right] = [MachineDate.parse(sent), MachineDate.parse(found)];
   return Number.isNaN(left) || left === right || !/^\d{4}-/.test(sent);
 }

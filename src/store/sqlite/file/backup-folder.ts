@@ -2,7 +2,7 @@ import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { Fault } from '../../../core/fault.ts';
-import { sleep, wallTime } from '../../../core/timers.ts';
+import { MachineDate, sleep, wallTime } from '../../../core/timers.ts';
 import { COMPANIONS } from '../../../paths/own-name.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { backUpVaultFile } from './back-up-file.ts';
@@ -48,7 +48,7 @@ export interface KeepOptions {
  */
 export async function backUpIntoFolder(
   file: string,
-  { folder, keep, now = () => new Date(wallTime()) }: KeepOptions,
+  { folder, keep, now = () => new MachineDate(wallTime()) }: KeepOptions,
   verify: (copy: string) => Promise<void>,
 ): Promise<KeptBackup> {
   if (!statSync(folder, { throwIfNoEntry: false })?.isDirectory()) {

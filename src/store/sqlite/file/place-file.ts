@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { diskHint } from '../../../contract/faults.ts';
 import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
-import { wallTime } from '../../../core/timers.ts';
+import { MachineDate, wallTime } from '../../../core/timers.ts';
 import { atExit } from '../../../paths/at-exit.ts';
 import { assertOwnName, COMPANIONS } from '../../../paths/own-name.ts';
 import { putInPlace } from '../../../paths/put-in-place.ts';
@@ -116,7 +116,7 @@ function isMounted(target: string, cause?: unknown): Fault {
 
 /** Renames the file together with its log, which may contain writes that the file lacks. */
 function moveFilesAside(target: string): void {
-  const aside = `${target}.aside-${new Date(wallTime()).toISOString().replace(/[-:.]/g, '')}`;
+  const aside = `${target}.aside-${new MachineDate(wallTime()).toISOString().replace(/[-:.]/g, '')}`;
   for (const suffix of ['', ...COMPANIONS]) {
     if (lstatSync(target + suffix, { throwIfNoEntry: false }) !== undefined)
       renameSync(target + suffix, aside + suffix);
