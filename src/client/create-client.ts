@@ -93,6 +93,14 @@ const DEFAULT_TIMEOUT_MS = 30_000;
 const MAX_TIMEOUT_MS = 2 ** 31 - 1;
 const SENDABLE_KEY = new RegExp(SENDABLE);
 
+/** Sends a request with the global `fetch` of this moment, which a test may replace. jest's jsdom has none. */
+const globalFetch: Fetch = (url, init) => {
+  if (globalThis.fetch === undefined) {
+    throw new TypeError('there is no global fetch; pass the option fetch to createClient');
+  }
+  return globalThis.fetch(url, { ...init, signal: signalOfFetch(init.signal) });
+};
+
 /**
  * Creates a client of the API for programs. The client needs nothing but `fetch` and runs in Node and in browsers.
  * Numbers in results are doubles: `9007199254740993` and `1.10` in `data` lose their text, as with any `JSON.parse`.
@@ -114,9 +122,7 @@ export function createClient(options: ClientOptions): VaultClient {
     const path = requestPath(template, call.params, call.query, encodeURIComponent);
     const body = call.bodyText !== undefined && { body: call.bodyText };
     const sent = { method, headers: headersOf(call), ...body, redirect: 'error' } as const;
-    const response = await (options.fetch === undefined
-      ? globalThis.fetch(`${base}${path}`, { ...sent, signal: signalOfFetch(signal) })
-      : options.fetch(`${base}${path}`, { ...sent, signal }));
+    const response = await (options.fetch ?? globalFetch)(`${base}${path}`, { ...sent, signal });
     const { status, headers } = response;
     const after = headers.get('retry-after');
     return {

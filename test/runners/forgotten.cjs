@@ -3,7 +3,10 @@ const { renameSync, writeFileSync } = require('node:fs');
 
 const { spawn } = childProcess;
 
-/** Starts a child vault that nothing stops. Writes its URL and the id of its process to the file `forgotten`. */
+/**
+ * Starts a vault that nothing stops, in a child process unless `RUNNERS_MODE` is `in-process`. Writes its URL and the id
+ * of the child to the file `forgotten`.
+ */
 module.exports = async function forgotten() {
   const ids = [];
   childProcess.spawn = (...args) => {
@@ -12,7 +15,7 @@ module.exports = async function forgotten() {
     return child;
   };
   const { startVault } = require('token-vault/testing');
-  const { url } = await startVault({ mode: 'child' });
+  const { url } = await startVault({ mode: process.env.RUNNERS_MODE ?? 'child' });
   writeFileSync('forgotten.part', JSON.stringify({ url, ids }));
   renameSync('forgotten.part', 'forgotten');
 };

@@ -1,4 +1,4 @@
-import { describe, expect, expectTypeOf, it } from 'vitest';
+import { describe, expect, expectTypeOf, it, onTestFinished, vi } from 'vitest';
 import {
   type Application,
   type CallOptions,
@@ -160,6 +160,13 @@ describe('the typed client', () => {
       expect(() => createClient({ url, apiKey: 'k', fetch: answering(200).fetch })).toThrow(new TypeError(message));
     },
   );
+
+  it('names the option that replaces a missing global fetch', async () => {
+    vi.stubGlobal('fetch', undefined);
+    onTestFinished(() => void vi.unstubAllGlobals());
+    const message = 'there is no global fetch; pass the option fetch to createClient';
+    await expect(createClient(at).getTenant()).rejects.toThrow(new TypeError(message));
+  });
 
   it('requires a URL that fetch supports', () => {
     expect(() => createClient({ url: 'unix:/v.sock', apiKey: 'k' })).toThrow(TypeError);
