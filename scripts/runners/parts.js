@@ -101,6 +101,14 @@ export function partsOf(projects) {
       for (const line of commands) await execute(line, { cwd: folder, env: environment([bin]) });
     },
   }));
+  const recipe = {
+    name: 'the recipe for jest',
+    check: async () => {
+      const place = { cwd: folderOf({ 'tokens.test.cjs': '../recipes/tokens.jest.cjs' }), env: environment([bin]) };
+      const said = await execute('jest', place);
+      if (!said.includes('2 passed')) throw new Error(said);
+    },
+  };
   const leftOver = [
     ...FAILING.map(({ name, files, line }) => ({ name: `a failed test in ${name}`, files, line })),
     ...PARENTS.flatMap((parent) =>
@@ -158,6 +166,7 @@ export function partsOf(projects) {
     ...RUNNERS.map(({ name, files, line, runs }) => ({ name, check: () => compare(line, runs, folderOf(files)) })),
     first,
     ...blocks,
+    recipe,
     ...['node10', 'nodenext'].map((resolution) => ({
       name: `types with ${resolution}`,
       check: () => checkTypes(resolution, path.join(npm, `types-${resolution}`), bin),

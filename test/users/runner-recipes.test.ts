@@ -52,20 +52,6 @@ const runVitest = () =>
     '--reporter=tap',
   ]);
 
-/** The globals of jest that the recipe uses, on top of node:test. jest is not a development dependency. */
-const JEST_GLOBALS = `
-const assert = require('node:assert/strict');
-const { after, before, beforeEach, test } = require('node:test');
-const match = (actual, expected) => {
-  for (const [name, value] of Object.entries(expected)) assert.deepEqual(actual[name], value);
-};
-const expect = (actual) => ({
-  toEqual: (expected) => assert.deepEqual(actual, expected),
-  rejects: { toMatchObject: (expected) => assert.rejects(actual, (error) => (match(error, expected), true)) },
-});
-Object.assign(globalThis, { beforeAll: before, beforeEach, afterAll: after, test, expect });
-`;
-
 /** Runs the recipe as pytest does, for machines without it: creates the fixtures, runs each test, ends the fixtures. */
 const PYTEST_STAND_IN = `
 import pathlib, sys, tempfile, types
@@ -105,23 +91,6 @@ describe('the recipes for test runners', { timeout: 120_000 }, () => {
     const ended = await runVitest();
     expect(ended.exitCode).toBe(1);
     expect(ended.stdout).toMatch(/not ok .* a token ends/);
-  });
-
-  it('the recipe for jest passes with its globals over node:test', async () => {
-    copy('tokens.jest.cjs', 'tokens.test.cjs');
-    writeFileSync(place.inside('globals.cjs'), JEST_GLOBALS);
-    const words = ['--require', './globals.cjs', '--test-reporter=tap', 'tokens.test.cjs'];
-    const ended = await run(process.execPath, words);
-    expect({ exitCode: ended.exitCode, text: ended.stdout + ended.stderr }).toEqual({
-      exitCode: 0,
-      text: expect.any(String),
-    });
-    expect(ended.stdout).toMatch(/^# pass 2$/m);
-    copy('tokens.jest.cjs', 'tokens.test.cjs', (text) => text.replace("'token_not_found'", "'token_found'"));
-    expect(await run(process.execPath, words)).toMatchObject({
-      exitCode: 1,
-      stdout: expect.stringMatching(/^# fail 1$/m),
-    });
   });
 
   it('pytest runs its recipe; without pytest, plain Python does', async () => {
