@@ -3,9 +3,12 @@ import path from 'node:path';
 
 const MAX_RUN_MS = 180_000;
 
-/** Returns the environment of this process without settings of a vault, with programs of `folders` and this Node. */
+/**
+ * Returns the environment of this process with the programs of `folders` and this Node first, without settings of a
+ * vault, and without `NODE_ENV`, which would leave out development packages.
+ */
 export function environment(folders, more = {}) {
-  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('VAULT_'));
+  const own = Object.entries(process.env).filter(([name]) => name !== 'NODE_ENV' && !name.startsWith('VAULT_'));
   const PATH = [...folders, path.dirname(process.execPath), process.env.PATH].join(path.delimiter);
   return { ...Object.fromEntries(own), NO_COLOR: '1', FORCE_COLOR: '0', ...more, PATH };
 }
