@@ -45,13 +45,18 @@ async function runAll(parts) {
 const { positionals } = parseFlags('check-runners', 'node scripts/check-runners.js [TEXT …]', {
   allowPositionals: true,
 });
+const isChosen = ({ name }) => positionals.length === 0 || positionals.some((text) => name.includes(text));
+if (!partsOf(projectsIn('')).parts.some(isChosen)) {
+  process.stderr.write('check-runners: no part has such a name\n');
+  process.exit(2);
+}
 const work = mkdtempSync(path.join(tmpdir(), 'vault-runners-'));
 process.once('exit', () => rmSync(work, { recursive: true, force: true }));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
 
 const { preparations, parts } = partsOf(projectsIn(work));
 for (const part of preparations) if (!(await run(part))) process.exit(1);
-const chosen = parts.filter(({ name }) => positionals.length === 0 || positionals.some((text) => name.includes(text)));
+const chosen = parts.filter(isChosen);
 const failed = await runAll(chosen);
 process.stdout.write(`${chosen.length} parts, ${failed} failed, in ${secondsSince(started)} s\n`);
 process.exit(failed === 0 ? 0 : 1);

@@ -28,8 +28,8 @@ function runs(id) {
 
 /**
  * Runs a program that starts a child vault and never stops it. With a signal, sends it to the program when the vault is
- * ready. Without one, the program must end with exit code 1. Throws when the process of the vault or its folder is left,
- * and ends that process.
+ * ready. Without one, the program must end with exit code 1. Throws when the process of the vault or its folder is
+ * left, and ends that process.
  */
 export async function checkNothingLeft(line, { folder, bin, signal, maxStopMs = MAX_STOP_MS }) {
   const { temporary, variables } = temporaryOf(folder);

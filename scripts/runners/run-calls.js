@@ -19,8 +19,8 @@ export function temporaryOf(folder) {
 export const vaultsIn = (temporary) => readdirSync(temporary).filter((name) => VAULT_FOLDER.test(name));
 
 /**
- * Runs a test runner that makes all calls `runs` times. Throws when the runner fails, when results are missing or differ
- * from `expected`, and when a vault leaves its folder. Returns the results of the first run.
+ * Runs a test runner that makes all calls `runs` times. Throws when the runner fails, when results are missing or
+ * differ from `expected`, and when a vault leaves its folder. Returns the results of the first run.
  */
 export async function compareCalls(line, { folder, bin, runs, expected, more = {} }) {
   const results = path.join(folder, 'results');

@@ -4,8 +4,8 @@ const { renameSync, writeFileSync } = require('node:fs');
 const { spawn } = childProcess;
 
 /**
- * Starts a vault that nothing stops, in a child process unless `RUNNERS_MODE` is `in-process`. Writes its URL and the id
- * of the child to the file `forgotten`.
+ * Starts a vault that nothing stops, in a child process unless `RUNNERS_MODE` is `in-process`. Writes its URL and the
+ * id of the child to the file `forgotten`.
  */
 module.exports = async function forgotten() {
   const ids = [];

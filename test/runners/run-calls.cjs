@@ -7,8 +7,8 @@ const { ON_A_VAULT, ON_FILES, SEED, ownFetch } = require('./calls.cjs');
 const { clearTimeout, setTimeout } = require('node:timers');
 
 /**
- * The arguments of each run: the mode of the vault, and whether its test fakes the timers. `RUNNERS_CASES` is the number
- * of them to make.
+ * The arguments of each run: the mode of the vault, and whether its test fakes the timers. `RUNNERS_CASES` limits their
+ * number.
  */
 const ALL = [
   ['in-process', false],
