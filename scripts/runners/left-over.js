@@ -18,9 +18,12 @@ async function until(holds, ms) {
   return false;
 }
 
+/** Returns whether a process runs. One that has ended exists until the first process of a container collects it. */
 function runs(id) {
+  const status = `/proc/${id}/stat`;
   try {
-    return process.kill(id, 0);
+    process.kill(id, 0);
+    return !existsSync(status) || !readFileSync(status, 'utf8').includes(') Z ');
   } catch {
     return false;
   }
