@@ -8,7 +8,7 @@ import { cleanEnvironment, VAULT } from '../scripts/run-script.ts';
 import { type Check, CheckFailure, type Figures } from './check.ts';
 import { makeVaultFile } from './vault-file.ts';
 
-const PAGE = readFileSync(fileURLToPath(new URL('../../docs/operations.md', import.meta.url)), 'utf8');
+const PAGE = readFileSync(fileURLToPath(new URL('../../docs/keys.md', import.meta.url)), 'utf8');
 const LABELS = ['age', 'gpg', 'sops', 'systemd', 'kms'] as const;
 const execute = promisify(execFile);
 
@@ -39,7 +39,7 @@ const PREPARE = `
 function blockOf(label: string): string {
   const blocks = [...PAGE.matchAll(/```sh\n(.*?)```/gs)].map(([, block = '']) => block);
   const found = blocks.find((block) => block.includes(`--label ${label} `) && block.includes('--new-key-command'));
-  if (found === undefined) throw new Error(`docs/operations.md has no recipe with --label ${label}`);
+  if (found === undefined) throw new Error(`docs/keys.md has no recipe with --label ${label}`);
   return found;
 }
 
@@ -101,7 +101,7 @@ async function runRecipes(spoil: string): Promise<Figures> {
   }
 }
 
-/** Checks that the recipes of docs/operations.md for unattended keys open a vault. */
+/** Checks that the recipes of docs/keys.md for unattended keys open a vault. */
 export const CHECK: Check = {
   number: 26,
   name: 'key recipes',

@@ -198,8 +198,8 @@ describe('the metrics', () => {
     }
   });
 
-  it('are all in docs/operations.md, and no others', async () => {
-    const page = readFileSync(new URL('operations.md', DOCS), 'utf8');
+  it('are all in docs/service.md, and no others', async () => {
+    const page = readFileSync(new URL('service.md', DOCS), 'utf8');
     const rows = page.match(/^\| `vault_[^|]*/gm) ?? [];
     const named = rows.flatMap((row) => row.match(/vault_\w+/g) ?? []);
     expect(named.toSorted()).toEqual(

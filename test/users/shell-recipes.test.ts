@@ -159,8 +159,8 @@ describe('recipes', () => {
     ).toMatchObject({ exitCode: 1, stderr: expect.stringContaining('the daemon does not answer') });
   });
 
-  it('docs/operations.md contains restore-drill.sh unchanged', () => {
-    const page = readFileSync(fileURLToPath(new URL('../../docs/operations.md', import.meta.url)), 'utf8');
+  it('docs/backup.md contains restore-drill.sh unchanged', () => {
+    const page = readFileSync(fileURLToPath(new URL('../../docs/backup.md', import.meta.url)), 'utf8');
     const [, ...lines] = readFileSync(`${RECIPES}restore-drill.sh`, 'utf8').split('\n');
     expect(page).toContain(`\n\`\`\`sh\n${lines.join('\n')}\`\`\`\n`);
   });

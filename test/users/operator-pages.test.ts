@@ -8,13 +8,13 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { type Ended, endOf, makePlace, type Place, startOnTerminal, VAULT_BIN } from '../process/cli-fixture.ts';
 import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
 
-const PAGE = readFileSync(fileURLToPath(new URL('../../docs/operations.md', import.meta.url)), 'utf8');
 const RECIPES = fileURLToPath(new URL('../recipes/', import.meta.url));
 const POSIX = process.platform !== 'win32';
 
-/** Returns the code blocks of a section, by its heading. */
-function blocksOf(heading: string, language: string): readonly string[] {
-  const [section = ''] = PAGE.split(`\n## ${heading}\n`).slice(1);
+/** Returns the code blocks of a section of a page of docs/, by its heading. */
+function blocksOf(name: string, heading: string, language: string): readonly string[] {
+  const page = readFileSync(fileURLToPath(new URL(`../../docs/${name}`, import.meta.url)), 'utf8');
+  const [section = ''] = page.split(`\n## ${heading}\n`).slice(1);
   const [text = ''] = section.split('\n## ');
   return [...text.matchAll(/```(\w+)\n(.*?)```/gs)].flatMap(([, found, code]) =>
     found === language && code ? [code] : [],
@@ -63,10 +63,10 @@ function shell(place: Place, code: string): Promise<Ended> {
   return endOf(spawn('bash', ['-euo', 'pipefail', '-c', code], { cwd: place.cwd, env }), 60_000);
 }
 
-describe.runIf(POSIX)('the commands of docs/operations.md', { timeout: 120_000 }, () => {
+describe.runIf(POSIX)("the commands of the operators' pages", { timeout: 120_000 }, () => {
   it('back up, verify and restore', async () => {
     const { place, env } = await machine();
-    const [backUp = '', restore = ''] = blocksOf('Backup and restore', 'sh');
+    const [backUp = '', restore = ''] = blocksOf('backup.md', 'Backup and restore', 'sh');
     expect(await shell(place, backUp)).toMatchObject({ exitCode: 0 });
     expect(readdirSync(place.inside('backups'))).toEqual([expect.stringMatching(/^vault-\d{8}T\d{6}Z\.db$/)]);
     const arrived = { ...env, VAULT_FILE: 'host/vault.db', VAULT_KEY_FILE: 'vault.db.key' };
@@ -79,7 +79,7 @@ describe.runIf(POSIX)('the commands of docs/operations.md', { timeout: 120_000 }
 
   it('run from the crontab', async () => {
     const { place } = await machine();
-    const [table = ''] = blocksOf('Backup and restore', 'crontab');
+    const [table = ''] = blocksOf('backup.md', 'Backup and restore', 'crontab');
     const commands = table
       .replaceAll(/^(\S+ ){5}/gm, '')
       .replaceAll('/mnt/backups', 'backups')
@@ -93,7 +93,7 @@ describe.runIf(POSIX)('the commands of docs/operations.md', { timeout: 120_000 }
 
   it('replace a lost key file with the spare', async () => {
     const { place, env } = await machine();
-    const [add = '', drill = ''] = blocksOf('A lost key file', 'sh').map((block) =>
+    const [add = '', drill = ''] = blocksOf('keys.md', 'A lost key file', 'sh').map((block) =>
       block
         .replaceAll('/etc/vault/vault.key', 'vault.db.key')
         .replaceAll('/mnt/safe', '.')
@@ -115,7 +115,7 @@ describe.runIf(POSIX)('the commands of docs/operations.md', { timeout: 120_000 }
 
   it('prune the audit', async () => {
     const { place, env } = await machine();
-    const [prune = ''] = blocksOf('Retention of the audit', 'sh');
+    const [prune = ''] = blocksOf('audit.md', 'Retention of the audit', 'sh');
     const ended = await shell(place, `export VAULT_FILE=vault.db; ${prune}`);
     expect(ended).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/^\{"archive":"audit-1","entries":4/) });
     expect(ended.stderr).toContain('vault: no entry is older than 400d\n');
@@ -128,7 +128,7 @@ describe.runIf(POSIX)('the commands of docs/operations.md', { timeout: 120_000 }
   it('show metrics', async () => {
     const { place } = await machine();
     const [daemon, metrics] = [await freePort(), await freePort()];
-    const [block = ''] = blocksOf('Metrics', 'sh');
+    const [block = ''] = blocksOf('service.md', 'Metrics', 'sh');
     const ports = `export VAULT_PORT=${daemon} VAULT_URL=http://127.0.0.1:${daemon}\n`;
     const ended = await shell(place, `${ports}${block.replaceAll('9484', String(metrics))}kill $!; wait`);
     expect(ended).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('\nvault_tokens{type="token"} 30\n') });
@@ -137,7 +137,7 @@ describe.runIf(POSIX)('the commands of docs/operations.md', { timeout: 120_000 }
   it('give space back', async () => {
     const { place } = await machine();
     const before = statSync(place.inside('vault.db')).size;
-    const [compact = ''] = blocksOf('Sizes', 'sh');
+    const [compact = ''] = blocksOf('service.md', 'Sizes', 'sh');
     const ended = await shell(place, compact);
     expect(ended).toMatchObject({
       exitCode: 0,
