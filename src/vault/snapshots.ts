@@ -6,6 +6,7 @@ import { Fault } from '../core/fault.ts';
 import type { SnapshotFolder } from '../core/maintenance-ports.ts';
 import { wallTime } from '../core/timers.ts';
 import { vaultSnapshots } from '../maintenance/vault-snapshots.ts';
+import { giveFolder, type Owner, ownerOfVaultFile } from '../paths/new-file.ts';
 import { checkFile } from '../store/sqlite/file/check-file.ts';
 import { type FileHolderOptions, openFileForKeyHolder } from './key-holder.ts';
 
@@ -35,10 +36,13 @@ export async function countLoadableSnapshots(options: FileHolderOptions): Promis
 /** Opens a vault for work on its snapshots. Rejects as `openVault` does. */
 export async function openVaultSnapshots(options: FileHolderOptions) {
   const opened = await openFileForKeyHolder(options);
-  return { ...vaultSnapshots({ ...opened, folder: snapshotFolder(folderOf(options.file)) }), close: opened.close };
+  return {
+    ...vaultSnapshots({ ...opened, folder: snapshotFolder(folderOf(options.file), ownerOfVaultFile(options.file)) }),
+    close: opened.close,
+  };
 }
 
-function snapshotFolder(folder: string): SnapshotFolder {
+function snapshotFolder(folder: string, owner: Owner | undefined): SnapshotFolder {
   const pathOf = (name: string): string => join(folder, name + SUFFIX);
   return {
     pathOf,
@@ -56,11 +60,15 @@ function snapshotFolder(folder: string): SnapshotFolder {
       return Number(checkFile(path, { isOnlyRead: true }).size);
     },
     async prepare() {
-      await mkdir(folder, { mode: 0o700 }).catch((cause: unknown) => {
-        if (errorCode(cause) === 'EEXIST') return;
-        throw new Fault('file_unwritable', `cannot create the snapshot folder ${folder}`, { cause });
-      });
-      await checkFolder(folder);
+      try {
+        await mkdir(folder, { mode: 0o700 });
+        if (owner !== undefined) await giveFolder(folder, owner);
+      } catch (cause) {
+        if (errorCode(cause) !== 'EEXIST') {
+          throw new Fault('file_unwritable', `cannot create the snapshot folder ${folder}`, { cause });
+        }
+      }
+      await checkFolder(folder, owner);
       await removeLeftovers(folder);
     },
     remove: (name) => rm(pathOf(name)),
@@ -81,15 +89,17 @@ async function removeLeftovers(folder: string): Promise<void> {
 }
 
 /**
- * Throws `file_unsafe` unless the folder belongs to this user alone: other users with write access could replace a
+ * Throws `file_unsafe` unless the folder belongs to this user, or for root to the owner of the vault, alone: other users with write access could replace a
  * snapshot.
  */
-async function checkFolder(folder: string): Promise<void> {
+async function checkFolder(folder: string, owner: Owner | undefined): Promise<void> {
   const found = await lstat(folder);
   if (!found.isDirectory()) throw new Fault('file_unsafe', `${folder} is not a folder`);
   // Skip the check on Windows, which stores owners and permissions elsewhere.
   const user = process.getuid?.();
-  if (user !== undefined && (found.uid !== user || (found.mode & 0o077) !== 0)) {
+  if (user === undefined) return;
+  const isOurs = found.uid === user || found.uid === Number(owner?.uid);
+  if (!isOurs || (found.mode & 0o077) !== 0) {
     throw new Fault('file_unsafe', `${folder} is open to other users`, { hint: `chmod 700 ${folder}` });
   }
 }

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { open, rm } from 'node:fs/promises';
+import { rm } from 'node:fs/promises';
 import { diskHint } from '../contract/faults.ts';
 import { errorCode } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote } from '../core/maintenance-ports.ts';
+import { createFile, ownerOfVaultFile } from '../paths/new-file.ts';
 import { putInPlace } from '../paths/put-in-place.ts';
 import { assertReplaceable, readReplaceable } from '../paths/replaceable.ts';
 import { syncFile } from '../paths/sync-file.ts';
@@ -30,7 +31,7 @@ export function anchorFile(path: string): AnchorNote {
       assertReplaceable(path, '--anchor');
       const temporary = `${path}.${randomBytes(6).toString('hex')}.new`;
       try {
-        const handle = await open(temporary, 'wx', 0o600);
+        const handle = await createFile(temporary, ownerOfVaultFile(path));
         try {
           await handle.writeFile(text);
           await syncFile(handle);

@@ -12,13 +12,13 @@ const WRITING: ReadonlySet<string> = new Set(
  * gets its name by `putInPlace` alone, which applies the rule of src/paths/replaceable.ts.
  */
 export const WRITERS: Readonly<Record<string, readonly [functions: string, why: string]>> = {
+  'src/paths/new-file.ts': ['open', 'a new file (O_EXCL); opens a folder for its owner'],
   'src/paths/put-in-place.ts': ['link renameSync writeFileSync', 'the rule'],
   'src/paths/replaceable.ts': ['openSync', 'reads'],
   'src/cli/whole-file.ts': ['open', 'a new draft (wx), placed by putInPlace'],
-  'src/vault/system-anchor-file.ts': ['open', 'a new draft (wx), placed by putInPlace'],
   'src/store/sqlite/file/place-file.ts': [
     'open renameSync',
-    'a new draft (O_EXCL); renames a file that passed assertReplaceable to a new name',
+    'syncs; renames a file that passed assertReplaceable to a new name',
   ],
   'src/store/sqlite/file/lock-probe.ts': ['writeFileSync', 'a new file (wx) with a random name'],
   'src/store/sqlite/file/probe-disk.ts': ['promises', 'a new file (wx) with a random name'],

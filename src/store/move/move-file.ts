@@ -5,6 +5,7 @@ import { Fault } from '../../core/fault.ts';
 import type { LastRow, MakeCopy, MovePlace, MoveSource } from '../../core/move-ports.ts';
 import type { VaultHeader } from '../../core/ports.ts';
 import { wallTime } from '../../core/timers.ts';
+import { ownerOfVaultFile } from '../../paths/new-file.ts';
 import { putInPlace } from '../../paths/put-in-place.ts';
 import { identityOf } from '../sqlite/file/check-file.ts';
 import { openAlone } from '../sqlite/file/compact-file.ts';
@@ -58,7 +59,10 @@ export function movedFile(path: string): MovePlace {
 
     async makeCopy(header, make) {
       await removeDrafts(dirname(file), { label: LABEL, target: copy, minAgeMs: 0 });
-      await placeFile(copy, (building) => build(building, header, make), { label: LABEL });
+      await placeFile(copy, (building) => build(building, header, make), {
+        label: LABEL,
+        owner: ownerOfVaultFile(file),
+      });
     },
 
     async removeCopy() {

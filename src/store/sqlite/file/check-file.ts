@@ -6,6 +6,7 @@ import { Fault } from '../../../core/fault.ts';
 import { Problem } from '../../../core/problem.ts';
 import { runningTime } from '../../../core/running-time.ts';
 import { COMPANIONS } from '../../../paths/own-name.ts';
+import { userName } from '../../../paths/user-name.ts';
 import { assertOnePath } from './assert-one-path.ts';
 import { APPLICATION_ID } from './schema.ts';
 import { onReadOnlyDisk } from './sqlite-error.ts';
@@ -26,7 +27,7 @@ interface FileUse {
 
 /**
  * Checks that `path` may be opened as a vault, and returns its `stat`. It must be a regular file in a writable folder,
- * belong to this user or root, not be writable by other users, and have no second path. Throws `file_missing`,
+ * belong to this user or root, unless this user is root, not be writable by other users, and have no second path. Throws `file_missing`,
  * `file_unsafe`, `file_unwritable`, and `not_a_vault` for an empty file or an unsafe file that is not a vault.
  */
 export function checkFile(path: string, { isOpenHere = false, isOnlyRead = false }: FileUse = {}): BigIntStats {
@@ -41,11 +42,14 @@ export function checkFile(path: string, { isOpenHere = false, isOnlyRead = false
   }
   for (const companion of COMPANIONS) {
     const beside = look(path + companion);
-    if (beside !== undefined) assertSafe(path + companion, beside);
+    if (beside !== undefined) assertBeside(path + companion, beside, found);
   }
   requireAccess(path, constants.R_OK | constants.W_OK, (cause) => {
     if (errorCode(cause) === 'EROFS') return onReadOnlyDisk(path, cause);
-    return new Fault('file_unwritable', `${path} cannot be written`, { hint: FAULTS.file_unsafe.hint, cause });
+    return new Fault('file_unwritable', `${path} cannot be written`, {
+      hint: hintFor(found) ?? FAULTS.file_unsafe.hint,
+      cause,
+    });
   });
   requireAccess(dirname(path), constants.W_OK | constants.X_OK, (cause) => {
     return new Fault('file_unwritable', `the folder of ${path} cannot be written`, { cause });
@@ -75,7 +79,8 @@ function look(path: string): BigIntStats | undefined {
   try {
     return lstatSync(path, { bigint: true, throwIfNoEntry: false });
   } catch (cause) {
-    throw new Fault('file_unwritable', `${path} cannot be reached`, { cause });
+    const hint = errorCode(cause) === 'EACCES' ? 'run it as the user of the vault, or as root' : undefined;
+    throw new Fault('file_unwritable', `${path} cannot be reached`, { hint, cause });
   }
 }
 
@@ -90,9 +95,36 @@ function assertSafe(path: string, found: BigIntStats): void {
   // These values mean nothing on Windows, which stores owners and permissions elsewhere.
   const user = process.getuid?.();
   if (user === undefined) return;
-  if (found.uid !== BigInt(user) && found.uid !== 0n) throw new Fault('file_unsafe', `${path} belongs to another user`);
+  // Root may open the vault of a service. SQLite gives the log and the shared memory to the owner of the file.
+  if (user !== 0 && found.uid !== BigInt(user) && found.uid !== 0n) {
+    throw new Fault('file_unsafe', `${path} belongs to ${userName(found.uid)}`, { hint: hintFor(found) });
+  }
   if ((found.mode & WRITTEN_BY_OTHERS) === 0n) return;
   throw new Fault('file_unsafe', `${path} can be written by other users`);
+}
+
+/** Returns a hint that names the owner of a file; undefined for a file of this user. */
+function hintFor({ uid }: BigIntStats): string | undefined {
+  if (uid === BigInt(process.getuid?.() ?? uid)) return undefined;
+  return uid === 0n ? 'run it as root' : `run it as ${userName(uid)}, or as root`;
+}
+
+/**
+ * Throws `file_unsafe` for a log, shared memory or journal that root may not use. SQLite removes the files that a journal
+ * names, so the owner of a vault could make root remove any file.
+ */
+function assertBeside(path: string, beside: BigIntStats, vault: BigIntStats): void {
+  assertSafe(path, beside);
+  if (process.getuid?.() !== 0 || vault.uid === 0n) return;
+  const owner = userName(vault.uid);
+  if (beside.uid !== vault.uid && beside.uid !== 0n) {
+    throw new Fault('file_unsafe', `${path} does not belong to ${owner}`, {
+      hint: `chown it to ${owner}, or remove it`,
+    });
+  }
+  if (path.endsWith('-journal')) {
+    throw new Fault('file_unsafe', `${path} is a journal of ${owner}`, { hint: `first run a command as ${owner}` });
+  }
 }
 
 /**

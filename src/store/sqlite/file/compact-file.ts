@@ -1,5 +1,5 @@
 import type { BigIntStats } from 'node:fs';
-import { chmod, chown, stat } from 'node:fs/promises';
+import { chmod, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
@@ -46,10 +46,10 @@ export async function compactVaultFile(
       await copyInto(connection, building);
       await assertSameRows(building, rows, path);
       await verify(building, rows.get('token') ?? 0);
-      await keepOwner(building, found);
+      await keepMode(building, found);
     };
     const release = () => void connection.close();
-    await placeFile(path, build, { replace: true, label: LABEL, release }).catch(inUse(path));
+    await placeFile(path, build, { replace: true, owner: found, label: LABEL, release }).catch(inUse(path));
     return { bytes_before, bytes_after: (await stat(path)).size };
   } finally {
     connection.close();
@@ -126,16 +126,6 @@ async function assertSameRows(building: string, rows: ReadonlyMap<string, number
   throw new Fault('damaged', `no copy was made: the copy of ${path} lacks rows`);
 }
 
-async function keepOwner(building: string, { uid, gid, mode }: BigIntStats): Promise<void> {
-  if (process.platform === 'win32') return;
-  const made = await stat(building);
-  if (BigInt(made.uid) !== uid || BigInt(made.gid) !== gid) {
-    await chown(building, Number(uid), Number(gid)).catch((cause: unknown) => {
-      throw new Fault('file_unwritable', 'the new file cannot have the owner and group of the vault', {
-        hint: 'run the command as the owner of the vault',
-        cause,
-      });
-    });
-  }
-  await chmod(building, Number(mode) & 0o777);
+async function keepMode(building: string, { mode }: BigIntStats): Promise<void> {
+  if (process.platform !== 'win32') await chmod(building, Number(mode) & 0o777);
 }

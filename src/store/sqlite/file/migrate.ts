@@ -1,4 +1,5 @@
 import { Fault } from '../../../core/fault.ts';
+import { ownerOfVaultFile } from '../../../paths/new-file.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { backUpFile } from './back-up-file.ts';
 import { setPragmas } from './connect.ts';
@@ -18,7 +19,7 @@ export async function migrate(
   busyDeadlineMs: number,
 ): Promise<void> {
   await retryBusy(() => setPragmas(connection), busyDeadlineMs);
-  await backUpFile(connection, `${file}.v${from}.backup`);
+  await backUpFile(connection, `${file}.v${from}.backup`, undefined, { owner: ownerOfVaultFile(file) });
   await retryBusy(() => connection.transaction(() => runSteps(connection, file, layout)).immediate(), busyDeadlineMs);
 }
 

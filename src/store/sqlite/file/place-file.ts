@@ -7,6 +7,7 @@ import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { MachineDate, wallTime } from '../../../core/timers.ts';
 import { atExit } from '../../../paths/at-exit.ts';
+import { createFile, type Owner } from '../../../paths/new-file.ts';
 import { assertOwnName, COMPANIONS } from '../../../paths/own-name.ts';
 import { putInPlace } from '../../../paths/put-in-place.ts';
 import { assertReplaceable } from '../../../paths/replaceable.ts';
@@ -22,6 +23,8 @@ export interface Placing {
   readonly replace?: boolean | undefined;
   /** Whether to rename an existing file, together with its log. */
   readonly moveAside?: boolean | undefined;
+  /** The owner of the new file. By default, it belongs to this user. */
+  readonly owner?: Owner | undefined;
   /** A part of the temporary name, without dots. `removeDrafts` finds the files of killed processes by this part. */
   readonly label?: string | undefined;
   /** Closes the replaced file. Called right before the rename on Windows, which cannot replace an open file. */
@@ -36,7 +39,7 @@ export interface Placing {
 export async function placeFile(
   path: string,
   build: (building: string) => Promise<void>,
-  { replace = false, moveAside = false, label, release }: Placing = {},
+  { replace = false, moveAside = false, owner, label, release }: Placing = {},
 ): Promise<void> {
   const target = resolve(path);
   if (replace || moveAside) assertMovable(target);
@@ -50,7 +53,7 @@ export async function placeFile(
     for (const part of parts) rmSync(part, { force: true });
   });
   try {
-    await makeEmpty(building);
+    await (await createFile(building, owner)).close();
     await build(building);
     await sync(building, constants.O_RDWR);
     if (moveAside) moveFilesAside(target);
@@ -120,16 +123,6 @@ function moveFilesAside(target: string): void {
   for (const suffix of ['', ...COMPANIONS]) {
     if (lstatSync(target + suffix, { throwIfNoEntry: false }) !== undefined)
       renameSync(target + suffix, aside + suffix);
-  }
-}
-
-async function makeEmpty(path: string): Promise<void> {
-  const noFollow = constants.O_NOFOLLOW ?? 0;
-  const file = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR | noFollow, 0o600);
-  try {
-    if (process.platform !== 'win32') await file.chmod(0o600);
-  } finally {
-    await file.close();
   }
 }
 

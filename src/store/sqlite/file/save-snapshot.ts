@@ -1,5 +1,6 @@
 import type { FileStore, SignedFacts } from '../../../core/maintenance-ports.ts';
 import { Problem } from '../../../core/problem.ts';
+import { ownerOfVaultFile } from '../../../paths/new-file.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { auditRows } from '../tables/audit-rows.ts';
 import { withConnection } from './connect.ts';
@@ -48,7 +49,7 @@ export async function saveSnapshot(file: string, target: string, { replace, sign
       await retryBusy(() => copy(connection, sign));
       connection.exec('DETACH vault');
     });
-  await placeFile(target, build, { replace });
+  await placeFile(target, build, { replace, owner: ownerOfVaultFile(target) });
 }
 
 /** Copies the attached vault in one transaction, which sees one state of it. */
