@@ -246,7 +246,7 @@ export async function backUpIntoFolder(
     import('../store/sqlite/file/backup-folder.ts'),
   ]);
   checkFile(from);
-  let kept: KeptBackup = { file: '', removed: [] };
+  let kept: KeptBackup = { file: '', removed: [], future: [] };
   const copy = async (verify: (building: string) => Promise<void>) => {
     kept = await backUp(from, options, verify);
   };

@@ -62,10 +62,13 @@ it('keeps the vault itself, a backup in use, and a read-only one', async () => {
   expect(names()).toEqual([1, ...(isRoot ? [] : [2]), 4, 5].map(nameOf));
 });
 
-it('keeps the new backup when the clock went back', async () => {
+it('neither counts nor removes backups with a time in the future', async () => {
   for (const day of [7, 8]) await keep(day, 2);
-  expect((await keep(1, 2)).removed).toEqual([join(backups, nameOf(7))]);
-  expect(names()).toEqual([nameOf(1), nameOf(8)]);
+  const future = [7, 8].map((day) => join(backups, nameOf(day)));
+  expect(await keep(1, 1)).toMatchObject({ removed: [], future });
+  expect(await keep(2, 1)).toMatchObject({ removed: [join(backups, nameOf(1))], future });
+  expect(names()).toEqual([2, 7, 8].map(nameOf));
+  expect(await keep(9, 2)).toMatchObject({ removed: [2, 7].map((day) => join(backups, nameOf(day))), future: [] });
 });
 
 it('takes the next second when another backup has the name', async () => {

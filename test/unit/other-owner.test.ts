@@ -86,7 +86,7 @@ const WORKS: Readonly<Record<string, (vault: FileVault) => Promise<readonly stri
   },
   async move({ folder, file }) {
     const to = { file: join(folder, 'new.db') };
-    await moveVault({ from: { file }, to }, { readCredential: async () => CREDENTIAL });
+    await moveVault({ from: { file }, to }, { keepSource: false, full: false, readCredential: async () => CREDENTIAL });
     return [];
   },
   async snapshot({ file }) {

@@ -5,6 +5,7 @@ import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { nearestHint } from '../../../core/nearest-name.ts';
 import { formatInstant } from '../../../core/time.ts';
+import { wallTime } from '../../../core/timers.ts';
 import type { VaultAdmin } from '../../../vault/admin.ts';
 import { archiveFile } from '../../archive-file.ts';
 import { FLAGS, type FlagValues, flag } from '../../global-flags.ts';
@@ -89,13 +90,17 @@ export const defineAuditPrune = withAdmin({
   help: `
 The archive is sealed: \`vault audit verify --archive\` checks it with the key of the vault. A killed command loses nothing; run it again, with another --archive.`,
   examples: [
-    'vault audit prune --before 2026-01-01 --archive audit-2025',
     'vault audit prune --before 400d --archive /mnt/archive/audit',
+    'vault audit prune --before 2026-01-01 --archive audit-2025',
   ],
   async prepare({ read }) {
     const flags = read(PRUNE_FLAGS);
     const before = parseMoment('--before', flags.before);
     if (before === undefined) throw new Fault('usage', '--before (VAULT_PRUNE_BEFORE) must be given');
+    // A time in the future would remove the whole audit.
+    if (before > wallTime()) {
+      throw new Fault('usage', `--before: ${flags.before} is in the future`, { hint: 'pass an age such as 400d' });
+    }
     const path = filePath('--archive', flags.archive);
     if (path === undefined) throw new Fault('usage', '--archive (VAULT_PRUNE_ARCHIVE) must be given');
     return async (admin) => {

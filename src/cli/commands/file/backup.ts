@@ -10,6 +10,7 @@ import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { isTerminal, writeOut } from '../../output/standard-output.ts';
 import { filePath, outputPath } from '../../output-path.ts';
 import { parseWhole } from '../../quantities.ts';
+import { report } from '../../report-failure.ts';
 import { chooseFile } from '../../target.ts';
 import { makeTemporaryFolder, removeFolder } from '../dev/temporary-folder.ts';
 import { type CommandLine, printing } from '../printing.ts';
@@ -27,8 +28,8 @@ Daemons may serve the file meanwhile. The copy is checked as \`vault doctor\` do
 open the vault and the copy. Keep the keys apart from the copy.
 
 - writes the checked copy to standard output; until then, it is in the temporary folder (TMPDIR). --keep names backups
-vault-YYYYMMDDTHHMMSSZ.db and removes only files with such a name that are backups of this vault. --verify uses FILE.key
-of the backup or of the vault, unless a flag names the key.`;
+vault-YYYYMMDDTHHMMSSZ.db and removes only files with such a name that are backups of this vault. It skips names with a
+time in the future. --verify uses FILE.key of the backup or of the vault, unless a flag names the key.`;
 
 /** `vault backup OUT`: copies a consistent state of the vault file, even while other processes use the file. */
 export const defineBackup = printing({
@@ -89,6 +90,7 @@ async function backUpByTime({ file: from, credential }: FileHolderOptions, folde
   const { backUpIntoFolder } = await import('../../../vault/admin.ts');
   const line = progressLine('checking the copy');
   const made = await backUpIntoFolder({ from, credential, folder, keep }, line.show).finally(line.end);
+  if (made.future.length > 0) report(`skipped ${made.future.join(', ')}: the name has a time in the future`);
   return { file: made.file, checked: made.checked, removed: made.removed };
 }
 

@@ -31,6 +31,8 @@ export interface KeptBackup {
   readonly file: string;
   /** The paths of the removed backups, oldest first. */
   readonly removed: readonly string[];
+  /** The paths of backups whose names are later than that of the new one. They are neither counted nor removed. */
+  readonly future: readonly string[];
 }
 
 export interface KeepOptions {
@@ -43,7 +45,7 @@ export interface KeepOptions {
 /**
  * Backs up the vault `file` into an existing folder, as `vault-YYYYMMDDTHHMMSSZ.db`. Then removes the oldest backups of
  * the same vault: only files with such a name and the id of the vault in their header. Keeps the vault itself,
- * read-only files and files in use. Throws as `backUpVaultFile` does, and `file_unwritable` for a backup that cannot be
+ * read-only files, files in use, and names in the future. Throws as `backUpVaultFile` does, and `file_unwritable` for a backup that cannot be
  * removed.
  */
 export async function backUpIntoFolder(
@@ -61,7 +63,7 @@ export async function backUpIntoFolder(
   await removeDrafts(folder, { label: vaultId, minAgeMs: DRAFT_AGE_MS });
   const parts = { folder, keep, now, vaultId };
   const made = await backUpByTime(file, parts, verify);
-  return { file: made, removed: await removeOldest(file, made, parts) };
+  return { file: made, ...(await removeOldest(file, made, parts)) };
 }
 
 interface BackupParts extends Required<KeepOptions> {
@@ -94,13 +96,14 @@ function nameAt(time: Date): string {
 }
 
 async function removeOldest(file: string, made: string, { folder, keep, vaultId }: BackupParts) {
-  const older: string[] = [];
+  const [older, future]: [string[], string[]] = [[], []];
   for (const name of (await readdir(folder)).sort()) {
     const path = join(folder, name);
     if (!BACKUP.test(name) || path === made || isSame(path, file)) continue;
-    if ((await idOfUnused(path)) === vaultId) older.push(path);
+    if ((await idOfUnused(path)) !== vaultId) continue;
+    // A clock that was wrong once would otherwise make these the newest backups for years.
+    (path > made ? future : older).push(path);
   }
-  // The new backup always stays, even if the clock went back and its name is not the last.
   const removed = older.slice(0, Math.max(0, older.length - (keep - 1)));
   for (const path of removed) {
     try {
@@ -112,7 +115,7 @@ async function removeOldest(file: string, made: string, { folder, keep, vaultId 
       });
     }
   }
-  return removed;
+  return { removed, future };
 }
 
 function isSame(one: string, other: string): boolean {
