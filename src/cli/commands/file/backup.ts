@@ -127,7 +127,7 @@ async function verifyBackup(backup: string, { flags, env }: CommandLine): Promis
     flags,
     env,
   );
-  const check = (file: string) => checkAndReport({ file, credential }, flags, env);
+  const check = (file: string) => checkAndReport({ file, credential });
   const { isSafeToRead } = await import('../../../vault/admin.ts');
   return check(backup).catch(async (error: unknown) => {
     const code = error instanceof Fault ? error.code : undefined;

@@ -1,8 +1,7 @@
 import type { ArchiveFile } from '../../../core/maintenance-ports.ts';
 import type { KeyHolderOptions } from '../../../vault/key-holder.ts';
 import { archiveFile } from '../../archive-file.ts';
-import { adjacentKeyFile, adjacentKeyWarning } from '../../credential.ts';
-import { type Environment, FLAGS, flag, type GlobalFlags } from '../../global-flags.ts';
+import { FLAGS, flag } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { filePath } from '../../output-path.ts';
@@ -24,11 +23,11 @@ export const defineDoctor = onVault<Checked>({
   flags: { ...FLAGS.file, ...FLAGS.profile, ...FLAGS.output, ...FLAGS.anchor, ...DOCTOR_FLAGS },
   view: RESULT_VIEWS.doctor,
   examples: ['vault doctor', 'vault doctor --file vault.db --field ok'],
-  async prepare({ read, flags, env }) {
+  async prepare({ read }) {
     const { anchor } = read(FLAGS.anchor);
     const paths = read(DOCTOR_FLAGS).archive.map((path) => filePath('--archive', path));
     const archives = paths.map((path) => archiveFile('--archive', path));
-    return (opened) => checkAndReport({ ...opened, anchor, archives }, flags, env);
+    return (opened) => checkAndReport({ ...opened, anchor, archives });
   },
   exitCode: (checked) => doctorExitCode(checked, 'restore a backup with `vault restore`'),
 });
@@ -39,8 +38,6 @@ export async function checkAndReport(
     readonly anchor?: string | undefined;
     readonly archives?: readonly ArchiveFile[] | undefined;
   },
-  flags: GlobalFlags,
-  env: Environment,
 ) {
   const [{ checkVaultFile }, { makeTemporaryFolder }] = await Promise.all([
     import('../../../vault/admin.ts'),
@@ -50,8 +47,6 @@ export async function checkAndReport(
   const line = progressLine('checking');
   const { ok, format, checked, findings, notices } = await checkVaultFile(checking, line.show).finally(line.end);
   for (const notice of notices) report(notice);
-  const keyFile = opened.file === undefined ? undefined : adjacentKeyFile(opened.file, flags, env);
-  if (keyFile !== undefined) report(...adjacentKeyWarning(keyFile));
   return { ok, ...(format !== undefined && { format }), checked, findings, notices };
 }
 
