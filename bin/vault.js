@@ -4,10 +4,13 @@ const { engines } = JSON.parse(require('node:fs').readFileSync(`${__dirname}/../
 const { isInRange } = require('./is-in-range.js');
 
 async function start() {
-  // Beside the code: another user who could plant compiled code there could as well change the code itself.
-  const mask = process.umask(0o077);
-  require('node:module').enableCompileCache(`${__dirname}/../dist/cache`);
-  process.umask(mask);
+  // Beside the code: another user who could plant compiled code there could as well change the code itself. Before the
+  // build, this would create a `dist` that only this user may read.
+  if (exists('dist')) {
+    const mask = process.umask(0o077);
+    require('node:module').enableCompileCache(`${__dirname}/../dist/cache`);
+    process.umask(mask);
+  }
   const { main } = await import('../dist/cli/main.js');
   process.exitCode = await main(process.argv.slice(2), { ownsOutput: true });
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync } from 'node:fs';
+import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import path from 'node:path';
 import { expect, it, onTestFinished } from 'vitest';
 import { ROOT } from '../../scripts/build-output.js';
@@ -12,12 +12,13 @@ function runBare(script: string, packages: readonly string[] = []) {
     cpSync(path.join(ROOT, name), path.join(folder, name), { recursive: true });
   }
   for (const name of packages) mkdirSync(path.join(folder, 'node_modules', name), { recursive: true });
-  return spawnSync(process.execPath, [path.join(folder, script)], { encoding: 'utf8' });
+  const { status, stdout, stderr } = spawnSync(process.execPath, [path.join(folder, script)], { encoding: 'utf8' });
+  return { status, stdout, stderr, made: existsSync(path.join(folder, 'dist')) };
 }
 
-it('the command names the build that is missing', () => {
+it('the command names the build that is missing, and makes no folder that only its user may read', () => {
   const stderr = 'vault: dist/ is missing\nhint: run `npm run build` in the checkout\n';
-  expect(runBare('bin/vault.js')).toMatchObject({ status: 1, stdout: '', stderr });
+  expect(runBare('bin/vault.js')).toMatchObject({ status: 1, stdout: '', stderr, made: false });
 });
 
 it('the build names the development packages that are missing', () => {
