@@ -40,7 +40,7 @@ const NOTES = {
   'token.id': 'chosen by the client, or a UUID that contains the time',
   'token.type': 'card, bank, …',
   'token.blinds':
-    'blind indexes, 16 bytes each: fingerprint, metadata, search values; a container set without a number, or each container',
+    'blind indexes, 16 bytes each: fingerprint, metadata values, search values. If `set_number` is 0, also the set of containers, or each container',
   'token.set_number': 'the number of the container set, or 0',
   'token.clear': 'type, key ids, revision, times, the UUIDs of the applications that created and changed the token',
   'token.presented': 'metadata, containers, fingerprint, mask, expressions, the masked form',

@@ -25,7 +25,7 @@ export function passphraseBits(passphrase: string): number {
 export function describeStrength(passphrase: string): string {
   const bits = passphraseBits(passphrase);
   const label = LABELS.find(([below]) => bits < below)?.[1] ?? 'strong';
-  return `${label}: about ${bits} bits, if its words were chosen at random`;
+  return `${label}: about ${bits} bits. The estimate assumes that the words were chosen at random`;
 }
 
 function kindBits(character: string): number {

@@ -38,8 +38,8 @@ export function defineOperation(command: Command, id: OperationId, finish: Finis
   });
 }
 
-const WHOLE_BODY = 'the whole request body: @file, or - for standard input';
-const ANY_BODY = 'the request body: @file, or - for standard input (default: -)';
+const WHOLE_BODY = 'read the request body from @file, or from - (standard input)';
+const ANY_BODY = 'read the request body from @file, or from - (standard input, the default)';
 
 function clearHelp(clearable: readonly string[]): string {
   return `a member to remove (null in the patch), or one pair, such as metadata.customer. Repeatable. (one of ${clearable.join(', ')})`;

@@ -1,0 +1,69 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { expect, onTestFinished } from 'vitest';
+import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from '../process/cli-fixture.ts';
+import { cleanEnvironment } from '../scripts/run-script.ts';
+
+const RECIPES = fileURLToPath(new URL('../recipes/', import.meta.url));
+export const POSIX = process.platform !== 'win32';
+
+/** Returns the text of a page of docs/. */
+export const pageOf = (name: string): string =>
+  readFileSync(fileURLToPath(new URL(`../../docs/${name}`, import.meta.url)), 'utf8');
+
+/** Returns the code blocks in a language of a section of a page, by its heading. Without one, those of the whole page. */
+export function blocksOf(name: string, heading: string | undefined, language: string): readonly string[] {
+  const [section = ''] =
+    heading === undefined ? [`\n${pageOf(name)}`] : pageOf(name).split(`\n## ${heading}\n`).slice(1);
+  const text = heading === undefined ? section : (section.split('\n## ')[0] ?? '');
+  return [...text.matchAll(/```(\w+)\n(.*?)```/gs)].flatMap(([, found, code]) =>
+    found === language && code ? [code] : [],
+  );
+}
+/** Creates a vault with 30 tokens, and programs as the page names them. `ssh HOST COMMAND` runs the command here. */
+export async function machine() {
+  const place = makePlace(onTestFinished);
+  const key = await place.application('vault', await place.init('vault'), 'token:create,token:read');
+  const env = { VAULT_FILE: 'vault.db', VAULT_API_KEY: key };
+  const rows = Array.from(
+    { length: 30 },
+    (_, n) => `${JSON.stringify({ id: `row-${n}`, type: 'token', data: 'x'.repeat(900) })}\n`,
+  );
+  writeFileSync(place.inside('rows'), rows.join(''));
+  expect(await place.vault('import rows', env)).toMatchObject({ exitCode: 0 });
+  for (const name of ['bin', 'tmp', 'backups', 'host']) mkdirSync(place.inside(name));
+  const programs = {
+    vault: `exec '${process.execPath}' '${VAULT_BIN}' "$@"`,
+    ssh: 'cd host && exec sh -c "$2"',
+    'restore-drill.sh': `exec '${RECIPES}restore-drill.sh' "$@"`,
+  };
+  for (const [name, text] of Object.entries(programs)) {
+    writeFileSync(place.inside(`bin/${name}`), `#!/bin/sh\n${text}\n`);
+    chmodSync(place.inside(`bin/${name}`), 0o755);
+  }
+  return { place, env };
+}
+
+/** Returns a port on which nothing listens. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0);
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
+
+/** Runs a script of a page in the folder of the place. */
+export function shell(place: Place, code: string, more: Readonly<Record<string, string>> = {}): Promise<Ended> {
+  const env = cleanEnvironment({
+    ...more,
+    PATH: [place.inside('bin'), process.env['PATH'] ?? ''].join(path.delimiter),
+    TMPDIR: place.inside('tmp'),
+    VAULT_CONFIG_DIR: place.inside('config'),
+  });
+  return endOf(spawn('bash', ['-euo', 'pipefail', '-c', code], { cwd: place.cwd, env }), 60_000);
+}
