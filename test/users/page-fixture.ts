@@ -60,10 +60,10 @@ export async function freePort(): Promise<number> {
 /** Runs a script of a page in the folder of the place. */
 export function shell(place: Place, code: string, more: Readonly<Record<string, string>> = {}): Promise<Ended> {
   const env = cleanEnvironment({
-    ...more,
     PATH: [place.inside('bin'), process.env['PATH'] ?? ''].join(path.delimiter),
     TMPDIR: place.inside('tmp'),
     VAULT_CONFIG_DIR: place.inside('config'),
+    ...more,
   });
   return endOf(spawn('bash', ['-euo', 'pipefail', '-c', code], { cwd: place.cwd, env }), 60_000);
 }
