@@ -6,7 +6,7 @@ import { Fault } from '../core/fault.ts';
 import type { SnapshotFolder } from '../core/maintenance-ports.ts';
 import { wallTime } from '../core/timers.ts';
 import { vaultSnapshots } from '../maintenance/vault-snapshots.ts';
-import { giveFolder, type Owner, ownerOfVaultFile } from '../paths/new-file.ts';
+import { giveFolder, type Owner, ownerOfVaultFile } from '../paths/create-file.ts';
 import { checkFile } from '../store/sqlite/file/check-file.ts';
 import { type FileHolderOptions, openFileForKeyHolder } from './key-holder.ts';
 

@@ -4,7 +4,7 @@ import { diskHint } from '../contract/faults.ts';
 import { errorCode } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote } from '../core/maintenance-ports.ts';
-import { createFile, ownerOfVaultFile } from '../paths/new-file.ts';
+import { createFile, ownerOfVaultFile } from '../paths/create-file.ts';
 import { putInPlace } from '../paths/put-in-place.ts';
 import { assertReplaceable, readReplaceable } from '../paths/replaceable.ts';
 import { syncFile } from '../paths/sync-file.ts';

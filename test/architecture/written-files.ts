@@ -12,7 +12,7 @@ const WRITING: ReadonlySet<string> = new Set(
  * gets its name by `putInPlace` alone, which applies the rule of src/paths/replaceable.ts.
  */
 export const WRITERS: Readonly<Record<string, readonly [functions: string, why: string]>> = {
-  'src/paths/new-file.ts': ['open', 'a new file (O_EXCL); opens a folder for its owner'],
+  'src/paths/create-file.ts': ['open', 'a new file (O_EXCL); opens a folder for its owner'],
   'src/paths/put-in-place.ts': ['link renameSync writeFileSync', 'the rule'],
   'src/paths/replaceable.ts': ['openSync', 'reads'],
   'src/cli/whole-file.ts': ['open', 'a new draft (wx), placed by putInPlace'],

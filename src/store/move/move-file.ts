@@ -5,7 +5,7 @@ import { Fault } from '../../core/fault.ts';
 import type { LastRow, MakeCopy, MovePlace, MoveSource } from '../../core/move-ports.ts';
 import type { VaultHeader } from '../../core/ports.ts';
 import { wallTime } from '../../core/timers.ts';
-import { ownerOfVaultFile } from '../../paths/new-file.ts';
+import { ownerOfVaultFile } from '../../paths/create-file.ts';
 import { putInPlace } from '../../paths/put-in-place.ts';
 import { identityOf } from '../sqlite/file/check-file.ts';
 import { openAlone } from '../sqlite/file/compact-file.ts';

@@ -2,7 +2,7 @@ import { createReadStream, createWriteStream, existsSync, lstatSync } from 'node
 import { resolve } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Fault } from '../../../core/fault.ts';
-import { ownerOfVaultFile } from '../../../paths/new-file.ts';
+import { ownerOfVaultFile } from '../../../paths/create-file.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { setPragmas, withConnection } from './connect.ts';
 import type { Connection } from './driver.ts';

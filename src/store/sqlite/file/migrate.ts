@@ -1,5 +1,5 @@
 import { Fault } from '../../../core/fault.ts';
-import { ownerOfVaultFile } from '../../../paths/new-file.ts';
+import { ownerOfVaultFile } from '../../../paths/create-file.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { backUpFile } from './back-up-file.ts';
 import { setPragmas } from './connect.ts';

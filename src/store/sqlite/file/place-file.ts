@@ -7,7 +7,7 @@ import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { MachineDate, wallTime } from '../../../core/timers.ts';
 import { atExit } from '../../../paths/at-exit.ts';
-import { createFile, type Owner } from '../../../paths/new-file.ts';
+import { createFile, type Owner } from '../../../paths/create-file.ts';
 import { assertOwnName, COMPANIONS } from '../../../paths/own-name.ts';
 import { putInPlace } from '../../../paths/put-in-place.ts';
 import { assertReplaceable } from '../../../paths/replaceable.ts';

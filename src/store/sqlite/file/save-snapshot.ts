@@ -1,6 +1,6 @@
 import type { FileStore, SignedFacts } from '../../../core/maintenance-ports.ts';
 import { Problem } from '../../../core/problem.ts';
-import { ownerOfVaultFile } from '../../../paths/new-file.ts';
+import { ownerOfVaultFile } from '../../../paths/create-file.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { auditRows } from '../tables/audit-rows.ts';
 import { withConnection } from './connect.ts';
