@@ -193,6 +193,10 @@ async function runCommands(bin: string): Promise<Figures> {
       );
     const wanted = `belongs to user ${SERVICE}\nhint: run it as user ${SERVICE}, or as root\n`;
     if (!refusal.endsWith(wanted)) throw new CheckFailure(`a stranger reads: ${refusal}`);
+    // vault.key is where the administrator keeps it.
+    const drill = `${path.join(ROOT, 'test/recipes/restore-drill.sh')} /var/lib/vault-backups vault.key`;
+    const drilled = await machine.run(`bash ${drill}`);
+    if (!drilled.endsWith(': restored, 1 tokens\n')) throw new CheckFailure(`the restore drill prints ${drilled}`);
     await machine.run('systemctl stop vault.service');
     const newest = `"$(ls ${base}/var/lib/vault-backups/vault-*.db | tail -n 1)"`;
     const restored = await machine.run(`

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFil
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { ROOT } from '../../scripts/build-output.js';
-import { isThere, makePlace, type Place } from '../process/cli-fixture.ts';
+import { isThere, makePlace, type Place, VAULT_BIN } from '../process/cli-fixture.ts';
 import { startServe } from '../scripts/run-script.ts';
 import { blocksOf, machine, POSIX, pageOf, shell } from './page-fixture.ts';
 
@@ -40,6 +40,19 @@ describe.runIf(POSIX)('docs/first-application.md', { timeout: 60_000 }, () => {
     if (!isThere('python3')) return;
     writeFileSync(place.inside('program.py'), python.replace('8484', port));
     expect(await run('python3 program.py')).toMatchObject({ exitCode: 0, stdout: 'XXXXXXXXXXXX4242\n' });
+  });
+});
+
+describe.runIf(POSIX)('README.md', { timeout: 60_000 }, () => {
+  it('makes a vault that stays, without a key on a command line', async () => {
+    const place = npmPlace();
+    const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8').split('## A vault that stays')[1] ?? '';
+    const block = /```sh\n(.*?)^vault serve/ms.exec(readme)?.[1] ?? '';
+    expect(block).not.toContain('key_');
+    const vault = `vault() { '${process.execPath}' '${VAULT_BIN}' "$@"; }\n`;
+    const ended = await shell(place, vault + block, place.npm);
+    expect(ended).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('4242424242424242') });
+    expect(ended.stdout + ended.stderr).not.toContain(readFileSync(place.inside('backend.key'), 'utf8').trim());
   });
 });
 
