@@ -20,9 +20,10 @@ const pathOf = (...names: readonly string[]) =>
 
 beforeAll(() => {
   for (const name of ['bin', 'tmp', LOCAL_BIN]) mkdirSync(place.inside(name), { recursive: true });
-  program(`${LOCAL_BIN}/vault`, `exec '${process.execPath}' '${VAULT_BIN}' "$@"`);
+  for (const name of ['vault', 'token-vault'])
+    program(`${LOCAL_BIN}/${name}`, `exec '${process.execPath}' '${VAULT_BIN}' "$@"`);
   // Replaces the tests of a project.
-  program('bin/npm', '[ "$1" = ci ] || npx vault tokens create --type token --text "$*" --id tested -q');
+  program('bin/npm', '[ "$1" = ci ] || npx token-vault tokens create --type token --text "$*" --id tested -q');
 });
 
 function program(name: string, text: string): void {
