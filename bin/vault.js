@@ -22,7 +22,7 @@ function fail(exitCode, message) {
 
 const debug = process.env.VAULT_DEBUG === '1';
 const exists = (path) => require('node:fs').existsSync(`${__dirname}/../${path}`);
-const hint = exists('src') ? '; npx vault in the checkout works' : '';
+const hint = exists('src') ? '; npx token-vault in the checkout works' : '';
 if (!isInRange(process.versions.node, engines.node)) {
   fail(2, `needs Node.js ${engines.node}, found ${process.versions.node}${hint}`);
 } else {

@@ -17,7 +17,7 @@ it.each(['14.21.3', '20.20.2', '22.22.1', '23.11.0', '24.14.9', '25.9.0'])('Node
   expect({ status, stdout, stderr }).toEqual({
     status: 2,
     stdout: '',
-    stderr: `vault: needs Node.js ${manifest.engines.node}, found ${version}; npx vault in the checkout works\n`,
+    stderr: `vault: needs Node.js ${manifest.engines.node}, found ${version}; npx token-vault in the checkout works\n`,
   });
 });
 

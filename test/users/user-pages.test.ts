@@ -111,6 +111,21 @@ describe.runIf(POSIX)('docs/clients.md', { timeout: 60_000 }, () => {
   });
 });
 
+it.runIf(POSIX)('the first commands of docs/clients.md and docs/messages.md work', { timeout: 60_000 }, async () => {
+  const { run } = await served(['--header-prefix', 'XYZ']);
+  const rule = "--rule 'container=/ transform=mask permissions=token:read'";
+  await run(
+    `vault apps create --name backend --type private ${rule} --api-key-file management.key --key-out backend.key`,
+  );
+  const list = blocksOf('clients.md', undefined, 'sh')[0]?.split('\n')[2] ?? '';
+  expect(await run(list)).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('row-29') });
+  const asked = await run(blocksOf('messages.md', undefined, 'sh')[0] ?? '');
+  expect(asked).toMatchObject({
+    exitCode: 0,
+    stdout: expect.stringMatching(/"ok":true.*"ready".*Usage: vault serve/s),
+  });
+});
+
 describe('docs/messages.md', () => {
   const sources = (folder: string): string =>
     readdirSync(folder, { withFileTypes: true })
