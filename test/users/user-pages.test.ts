@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import manifest from '../../package.json' with { type: 'json' };
 import { ROOT } from '../../scripts/build-output.js';
 import { isThere, makePlace, type Place, VAULT_BIN } from '../process/cli-fixture.ts';
 import { startServe } from '../scripts/run-script.ts';
@@ -90,7 +91,7 @@ describe.runIf(POSIX)('docs/clients.md', { timeout: 60_000 }, () => {
   it('has lines for clients', () => expect(CLIENTS.length).toBeGreaterThan(5));
 
   it.each(CLIENTS.map((row) => [row.client, row] as const))('%s', async (_, { line, program }) => {
-    if (program === 'wget' || program === 'perl' || program === 'python3') {
+    if (program === 'wget' || program === 'python3') {
       if (!isThere(program)) return;
     }
     const { place, run } = await served(['--header-prefix', 'XYZ']);
@@ -161,6 +162,8 @@ function npmPlace(): Place & { readonly npm: Readonly<Record<string, string>> } 
   };
 }
 
+const TARBALL = `token-vault-${manifest.version}.tgz`;
+
 /** Needs npm's registry, or the packages in npm's cache. */
 describe.runIf(POSIX)('docs/install.md', { timeout: 120_000 }, () => {
   it('packs, installs, upgrades and removes the package', async () => {
@@ -178,11 +181,11 @@ describe.runIf(POSIX)('docs/install.md', { timeout: 120_000 }, () => {
       npm,
     );
     expect(packed).toMatchObject({ exitCode: 0 });
-    expect(readdirSync(place.cwd)).toContain('token-vault-0.1.0.tgz');
+    expect(readdirSync(place.cwd)).toContain(TARBALL);
     const install = find('npm install --global ./');
     expect(await shell(place, install, npm)).toMatchObject({ exitCode: 0 });
     const first = find('vault --version').split('\n')[1] ?? '';
-    expect(await shell(place, first, npm)).toMatchObject({ exitCode: 0, stdout: 'vault 0.1.0\n' });
+    expect(await shell(place, first, npm)).toMatchObject({ exitCode: 0, stdout: `vault ${manifest.version}\n` });
     const upgrade = await shell(
       place,
       `vault init --file vault.db --key-out management.key -q\n${find('before-upgrade.db')}`,
@@ -196,10 +199,7 @@ describe.runIf(POSIX)('docs/install.md', { timeout: 120_000 }, () => {
     expect(existsSync(place.inside('vault.db'))).toBe(true);
 
     writeFileSync(place.inside('package.json'), '{"scripts":{"test":"token-vault usage >used"}}');
-    const project = find('--save-dev token-vault\n').replace(
-      '--save-dev token-vault',
-      '--save-dev ./token-vault-0.1.0.tgz',
-    );
+    const project = find('--save-dev token-vault\n').replace('--save-dev token-vault', `--save-dev ./${TARBALL}`);
     const tested = project.replace('npm test', "sh -c 'VAULT_API_KEY=$VAULT_MANAGEMENT_KEY npm test'");
     expect(await shell(place, tested, npm)).toMatchObject({ exitCode: 0 });
     expect(readFileSync(place.inside('used'), 'utf8')).toContain('token');
