@@ -127,6 +127,13 @@ describe.runIf(process.getuid?.() === 0)('root with a vault of another user', ()
     ]);
   });
 
+  it.each(['-wal', '-shm', '-journal'])('rejects the %s of another user beside a vault of root', async (suffix) => {
+    const { file } = await fileVault(1);
+    writeFileSync(file + suffix, '', { mode: 0o600 });
+    chownSync(file + suffix, STRANGER, STRANGER);
+    expect(await refusal(file)).toMatchObject({ 0: 'file_unsafe', 1: `FILE${suffix} does not belong to root` });
+  });
+
   it('rejects a journal, which may name files that SQLite then removes', async () => {
     const { file } = await vaultOfOther();
     writeFileSync(`${file}-journal`, '', { mode: 0o600 });
