@@ -1,6 +1,7 @@
 import { createRequire } from 'node:module';
 import type sodium from 'libsodium-wrappers';
 import type sumo from 'libsodium-wrappers-sumo';
+import { assertEngine } from '../core/assert-engine.ts';
 import { isBytes } from '../core/is-bytes.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 
@@ -23,6 +24,7 @@ export function loadLargeSodium(): Promise<LargeSodium> {
 }
 
 async function load<Library extends Sodium>(name: string): Promise<Library> {
+  assertEngine();
   // The CommonJS build loads a quarter faster, because it needs no Web Crypto.
   const loaded: Library = createRequire(import.meta.filename)(name);
   await loaded.ready;

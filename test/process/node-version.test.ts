@@ -1,8 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { transform } from 'esbuild';
-import { expect, it } from 'vitest';
+import { expect, it, onTestFinished } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
+import { cleanEnvironment } from '../scripts/run-script.ts';
+import { temporaryFolder } from '../temporary-folder.ts';
 import { VAULT_BIN } from './cli-fixture.ts';
 
 /** Runs `vault --version` in a process that pretends to run on this version of Node. */
@@ -32,4 +34,32 @@ it('uses syntax that Node 14 reads', async () => {
     ['node14', 'esnext'].map((target) => transform(text, { target, supported: { 'node-colon-prefix-require': true } })),
   );
   expect(old?.code).toBe(current?.code);
+});
+
+const JITLESS = 'has no WebAssembly (--jitless)';
+const NO_TEXT = 'compiles no code from text (--disallow-code-generation-from-strings)';
+
+it.each([
+  ['init', JITLESS],
+  ['serve --dev --port 0', JITLESS],
+  ['exec -- true', JITLESS],
+  ['ui --url http://127.0.0.1:1', JITLESS],
+  ['init', NO_TEXT],
+  ['serve --dev --port 0', NO_TEXT],
+  ['exec -- true', NO_TEXT],
+  ['ui --url http://127.0.0.1:1', NO_TEXT],
+])('vault %s names an engine that %s, and leaves no file', (words, lack) => {
+  const cwd = temporaryFolder(onTestFinished);
+  const flag = lack.replace(/.*\(|\)/g, '');
+  const env = cleanEnvironment({ NODE_OPTIONS: flag });
+  const { status, stderr } = spawnSync(process.execPath, [VAULT_BIN, ...words.split(' ')], {
+    cwd,
+    env,
+    encoding: 'utf8',
+  });
+  expect({ status, stderr, files: readdirSync(cwd) }).toEqual({
+    status: 2,
+    stderr: `vault: this Node.js ${lack}, which the vault needs\nhint: remove ${flag} from NODE_OPTIONS\n`,
+    files: [],
+  });
 });

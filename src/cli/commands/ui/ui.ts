@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import type { Command } from 'commander';
 import { DEFAULT_LIMITS } from '../../../contract/limits.ts';
+import { assertEngine } from '../../../core/assert-engine.ts';
 import { Problem } from '../../../core/problem.ts';
 import { clearTimeout, setTimeout } from '../../../core/timers.ts';
 import { readApiKey, readCredential } from '../../credential.ts';
@@ -74,6 +75,8 @@ async function showConsole(
   const idleMs = parseDuration('--idle', flagValue(flags.idle, env, UI_FLAGS.idle) ?? '30m');
   const portText = flagValue(flags.port, env, UI_FLAGS.port) ?? '0';
   const port = parseWhole(portText, 0, 65_535, '--port (VAULT_UI_PORT) must be a number from 0 to 65535');
+  // The router of the daemon compiles code when it loads, even for the page of a vault behind another daemon.
+  assertEngine();
   const target = chooseTarget(flags, env);
   const apiKeys = await readApiKeys(apiKeyFiles, flags, env);
   const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix) ?? 'SVC';

@@ -1,5 +1,6 @@
 import { createRequire } from 'node:module';
 import type BetterSqlite3 from 'better-sqlite3';
+import { assertEngine } from '../../../core/assert-engine.ts';
 import { isError } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { findShortage } from './open-files.ts';
@@ -19,7 +20,8 @@ export function bindingRuns(nodeApi: string | undefined): boolean {
 let driver: Driver | undefined;
 
 /**
- * Loads better-sqlite3, which loads its binding at the first opening. Rejects with the fault `binding_missing`.
+ * Loads better-sqlite3, which loads its binding at the first opening. Rejects with the faults `binding_missing` and
+ * `usage`.
  *
  * All SQL here writes an equality as `= +?` and a limit as `LIMIT +?`. Since version 3.54, SQLite's planner reads the
  * value of a bare parameter in these places (whereLoopOutputAdjust) and prepares the statement again after each
@@ -32,6 +34,7 @@ export async function loadDriver(): Promise<Driver> {
 }
 
 function load(): Driver {
+  assertEngine();
   if (!bindingRuns(process.versions['napi'])) {
     throw new Fault('binding_missing', `Node.js ${process.versions.node} is too old for better-sqlite3`, {
       hint: 'update Node.js to 22.22.2 or later',
