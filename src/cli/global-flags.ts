@@ -67,7 +67,7 @@ export const FLAGS = {
   daemon: {
     url: flag('--url <url>', 'a daemon: http://, https:// or unix:/path.sock'),
     headerPrefix: flag('--header-prefix <prefix>', 'the prefix of the header names (default: SVC)'),
-    cacert: flag('--cacert <path>', 'the certificates to trust for https://, PEM, instead of those of Node.js'),
+    caFile: flag('--ca-file <path>', 'the certificates to trust for https://, PEM, instead of those of Node.js'),
   },
   /** The flags that select a profile: a vault and its credentials, saved under a name. */
   profile: { profile: flag('--profile <name>', 'a profile that `vault profile add` saved'), ...PERMISSIONS },

@@ -20,8 +20,8 @@ export async function showRequest(
 ): Promise<ExitCode> {
   const headerPrefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
   if (as === 'curl') {
-    const cacert = flagValue(flags.cacert, env, FLAGS.daemon.cacert);
-    const text = curlCommand(call, { url: daemonUrl(flags, env), headerPrefix, cacert });
+    const caFile = flagValue(flags.caFile, env, FLAGS.daemon.caFile);
+    const text = curlCommand(call, { url: daemonUrl(flags, env), headerPrefix, caFile });
     await writeOut(isTerminal() ? stripFromLines(text) : text);
     return 0;
   }
@@ -47,8 +47,8 @@ function daemonUrl(flags: GlobalFlags, env: Environment): string | undefined {
 export interface RequestTarget {
   readonly url: string | undefined;
   readonly headerPrefix: string | undefined;
-  /** The file of `--cacert`. */
-  readonly cacert?: string | undefined;
+  /** The file of `--ca-file`, which curl names `--cacert`. */
+  readonly caFile?: string | undefined;
 }
 
 /**
@@ -72,14 +72,14 @@ export function curlCommand(call: Call, target: RequestTarget): string {
   return `${lines.join(' \\\n  ')}\n`;
 }
 
-function addressWords({ url, cacert }: RequestTarget, path: string): readonly [words: readonly string[], url: string] {
+function addressWords({ url, caFile }: RequestTarget, path: string): readonly [words: readonly string[], url: string] {
   // Without this flag curl resolves `%2E%2E` to the parent folder.
   const asIs = path.includes('%2E') ? ['--path-as-is'] : [];
   if (url === undefined) return [asIs, `"$VAULT_URL"${shellWord(path)}`];
   const { secure, connection, base, hostHeader } = parseAddress(url);
   const whole = `${secure ? 'https' : 'http'}://${hostHeader}${base}${path}`;
   const socket = connection.socketPath === undefined ? [] : ['--unix-socket', shellWord(connection.socketPath)];
-  const trusted = secure && cacert !== undefined ? ['--cacert', shellWord(cacert)] : [];
+  const trusted = secure && caFile !== undefined ? ['--cacert', shellWord(caFile)] : [];
   return [[...asIs, ...(/[[\]{}]/.test(whole) ? ['--globoff'] : []), ...socket, ...trusted], shellWord(whole)];
 }
 

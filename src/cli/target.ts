@@ -126,7 +126,7 @@ export async function openTarget(
   return directClient(vault);
 }
 
-/** Resolves to the options that reach a daemon. Rejects with the fault `usage` for a --cacert without a certificate. */
+/** Resolves to the options that reach a daemon. Rejects with the fault `usage` for a --ca-file without a certificate. */
 export async function daemonAt(
   url: string,
   flags: GlobalFlags,
@@ -137,19 +137,19 @@ export async function daemonAt(
   return { url, ...(headerPrefix !== undefined && { headerPrefix }), ...(ca !== undefined && { ca }) };
 }
 
-/** Resolves to the certificates of --cacert, as PEM text; undefined without the flag, and for a URL without TLS. */
+/** Resolves to the certificates of --ca-file, as PEM text; undefined without the flag, and for a URL without TLS. */
 export async function readTrusted(url: string, flags: GlobalFlags, env: Environment): Promise<string | undefined> {
-  const path = flagValue(flags.cacert, env, FLAGS.daemon.cacert);
+  const path = flagValue(flags.caFile, env, FLAGS.daemon.caFile);
   if (path === undefined || !/^https:/i.test(url)) return undefined;
   const [{ readSmallFile }, { X509Certificate }] = await Promise.all([
     import('./secret-file.ts'),
     import('node:crypto'),
   ]);
-  const text = (await readSmallFile('--cacert', path)).toString('utf8');
+  const text = (await readSmallFile('--ca-file', path)).toString('utf8');
   try {
     new X509Certificate(text);
   } catch (cause) {
-    throw new Fault('usage', `--cacert: ${path} does not begin with a certificate in PEM`, { cause });
+    throw new Fault('usage', `--ca-file: ${path} does not begin with a certificate in PEM`, { cause });
   }
   return text;
 }

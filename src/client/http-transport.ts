@@ -17,7 +17,7 @@ const HINTS = [
   [/^ECONNRESET$/, `${CHECK_URL}: the connection was closed without an answer; try https://`],
   [/ALTNAME/, 'use the host name of the certificate'],
   [/^CERT_(?:HAS_EXPIRED|NOT_YET_VALID)$/, 'renew the certificate of the daemon, which is expired or not yet valid'],
-  [/CERT|VERIFY/, 'to trust the certificate, name a PEM file with it: --cacert (VAULT_CACERT)'],
+  [/CERT|VERIFY/, 'to trust the certificate, name a PEM file with it: --ca-file (VAULT_CA_FILE)'],
 ] as const satisfies readonly (readonly [RegExp, string])[];
 
 /** A request in the form in which it is sent. The path has no host and is already encoded. */

@@ -104,10 +104,10 @@ describe('vault env', () => {
     });
     const ofDaemon = await place.vault('env --ready-file r', {
       VAULT_HEADER_PREFIX: 'ABC',
-      VAULT_CACERT: 'c.pem',
+      VAULT_CA_FILE: 'c.pem',
       ...before,
     });
-    expect(ofDaemon.stdout).toMatch(/unset VAULT_FILE\nunset VAULT_HEADER_PREFIX\nunset VAULT_CACERT\n$/);
+    expect(ofDaemon.stdout).toMatch(/unset VAULT_FILE\nunset VAULT_HEADER_PREFIX\nunset VAULT_CA_FILE\n$/);
   });
 
   it('rejects a ready file that could inject shell code', async () => {
@@ -210,7 +210,7 @@ describe('vault serve', () => {
     expect(unknown).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('DEPTH_ZERO_SELF_SIGNED_CERT') });
   });
 
-  it('every kind of command trusts the certificates of --cacert, and no others', async () => {
+  it('every kind of command trusts the certificates of --ca-file, and no others', async () => {
     const key = await place.init('v');
     writeFileSync(place.inside('cert.pem'), CERT);
     writeFileSync(place.inside('next.pem'), NEXT_CERT);
@@ -220,8 +220,8 @@ describe('vault serve', () => {
     onTestFinished(async () => void (await daemon.stop()));
     const url = String(daemon.ready['url']);
     const env = { VAULT_URL: url, VAULT_API_KEY: key };
-    const saved = await place.vault('profile add p --cacert cert.pem -o json', env);
-    expect(JSON.parse(saved.stdout)).toMatchObject({ url, cacert: place.inside('cert.pem') });
+    const saved = await place.vault('profile add p --ca-file cert.pem -o json', env);
+    expect(JSON.parse(saved.stdout)).toMatchObject({ url, ca_file: place.inside('cert.pem') });
     // The message of a daemon without --dev shows that the daemon was reached.
     const noDev = 'vault: only a daemon started with --dev answers this command\n';
     const said = async (words: readonly string[], more: Readonly<Record<string, string>>) => {
@@ -254,24 +254,24 @@ describe('vault serve', () => {
     const foreign = { ...env, NODE_EXTRA_CA_CERTS: place.inside('cert.pem') };
     for (const [words, expected] of rows) {
       const ran = await Promise.all([
-        said([...words, '--cacert', 'cert.pem'], env),
-        said(words, { ...env, VAULT_CACERT: 'cert.pem' }),
-        said([...words, '--cacert', 'next.pem'], foreign),
+        said([...words, '--ca-file', 'cert.pem'], env),
+        said(words, { ...env, VAULT_CA_FILE: 'cert.pem' }),
+        said([...words, '--ca-file', 'next.pem'], foreign),
       ]);
       expect([words, ran]).toEqual([words, [expected, expected, [8, expect.stringMatching(/CERT|VERIFY/)]]]);
     }
     expect(await said(['tenant', 'get', '--profile', 'p'], {})).toEqual([0, '']);
-    expect(await said(['tenant', 'get', '--profile', 'p', '--cacert', 'next.pem'], {})).toEqual([
+    expect(await said(['tenant', 'get', '--profile', 'p', '--ca-file', 'next.pem'], {})).toEqual([
       8,
       expect.stringMatching(/CERT|VERIFY/),
     ]);
-    expect(await said(['tenant', 'get', '--cacert', 'key.pem'], env)).toEqual([
+    expect(await said(['tenant', 'get', '--ca-file', 'key.pem'], env)).toEqual([
       2,
-      'vault: --cacert: key.pem does not begin with a certificate in PEM\n',
+      'vault: --ca-file: key.pem does not begin with a certificate in PEM\n',
     ]);
-    expect(await said(['wait', '--cacert', 'none.pem'], env)).toEqual([
+    expect(await said(['wait', '--ca-file', 'none.pem'], env)).toEqual([
       2,
-      'vault: --cacert: none.pem cannot be read (ENOENT)\n',
+      'vault: --ca-file: none.pem cannot be read (ENOENT)\n',
     ]);
   });
 

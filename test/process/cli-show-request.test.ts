@@ -55,8 +55,8 @@ describe('--curl', () => {
     expect(curlCommand(get(id), target(url)).split(' \\\n')[0]).toBe(`curl -sS ${where}`);
   });
 
-  it('trusts the certificates of --cacert, only with https', () => {
-    const first = (url: string) => curlCommand(get('a'), { ...target(url), cacert: 'my ca.pem' }).split(' \\\n')[0];
+  it('trusts the certificates of --ca-file, only with https', () => {
+    const first = (url: string) => curlCommand(get('a'), { ...target(url), caFile: 'my ca.pem' }).split(' \\\n')[0];
     expect(first('https://v.test')).toBe("curl -sS --cacert 'my ca.pem' https://v.test/tokens/a");
     expect(first(URL)).toBe(`curl -sS ${URL}/tokens/a`);
   });

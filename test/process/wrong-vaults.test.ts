@@ -219,7 +219,7 @@ describe('a URL without a vault', () => {
     ],
     [
       'certificate',
-      /SELF_SIGNED\w+\nhint: to trust the certificate, name a PEM file with it: --cacert \(VAULT_CACERT\)/,
+      /SELF_SIGNED\w+\nhint: to trust the certificate, name a PEM file with it: --ca-file \(VAULT_CA_FILE\)/,
       /SELF_SIGNED/,
     ],
     [

@@ -13,7 +13,7 @@ vi.mock('node:os', async (original) => {
 });
 
 const posix = process.platform !== 'win32';
-const REMOTE: Profile = { url: 'http://p', header_prefix: 'ABC', cacert: '/p.pem', api_key: 'key_p' };
+const REMOTE: Profile = { url: 'http://p', header_prefix: 'ABC', ca_file: '/p.pem', api_key: 'key_p' };
 const LOCAL: Profile = { file: '/p.db', key_file: '/p.key', api_key_file: '/p.api' };
 const STORED: Profile = { store: 'postgres://vault@db.test/vault', key_file: '/p.key', api_key: 'key_p' };
 
@@ -182,20 +182,20 @@ describe('fillFromProfile', () => {
       REMOTE,
       {},
       { VAULT_API_KEY: 'k' },
-      { VAULT_URL: 'http://p', VAULT_HEADER_PREFIX: 'ABC', VAULT_CACERT: '/p.pem' },
+      { VAULT_URL: 'http://p', VAULT_HEADER_PREFIX: 'ABC', VAULT_CA_FILE: '/p.pem' },
     ],
     [
       'the file of one',
       REMOTE,
       {},
       { VAULT_API_KEY_FILE: 'f' },
-      { VAULT_URL: 'http://p', VAULT_HEADER_PREFIX: 'ABC', VAULT_CACERT: '/p.pem' },
+      { VAULT_URL: 'http://p', VAULT_HEADER_PREFIX: 'ABC', VAULT_CA_FILE: '/p.pem' },
     ],
     [
       'certificates in the environment',
       REMOTE,
       {},
-      { VAULT_CACERT: 'c' },
+      { VAULT_CA_FILE: 'c' },
       { VAULT_URL: 'http://p', VAULT_HEADER_PREFIX: 'ABC', VAULT_API_KEY: 'key_p' },
     ],
     [
@@ -217,7 +217,7 @@ describe('fillFromProfile', () => {
       REMOTE,
       {},
       { VAULT_HEADER_PREFIX: 'X' },
-      { VAULT_URL: 'http://p', VAULT_CACERT: '/p.pem', VAULT_API_KEY: 'key_p' },
+      { VAULT_URL: 'http://p', VAULT_CA_FILE: '/p.pem', VAULT_API_KEY: 'key_p' },
     ],
     ['an empty variable is not set', LOCAL, {}, { VAULT_URL: '', VAULT_API_KEY: '', VAULT_KEY_FILE: '' }, ALL],
   ])('%s', (_what, profile, flags, env, added) => {

@@ -7,7 +7,7 @@ import { WRITTEN } from '../checks/paths-things.ts';
 /** The flags with a path that no command creates or replaces, and why. */
 const OTHERS: Readonly<Record<string, string>> = {
   '--api-key-file': 'read',
-  '--cacert': 'read',
+  '--ca-file': 'read',
   '--identity': 'read',
   '--passphrase-file': 'read',
   '--new-passphrase-file': 'read',

@@ -5,7 +5,7 @@ import type { Environment } from '../global-flags.ts';
 export const PROFILE_VARIABLES = {
   url: 'VAULT_URL',
   header_prefix: 'VAULT_HEADER_PREFIX',
-  cacert: 'VAULT_CACERT',
+  ca_file: 'VAULT_CA_FILE',
   file: 'VAULT_FILE',
   /** The URL of a database. It holds no password. */
   store: 'VAULT_STORE',

@@ -40,7 +40,7 @@ export function fillFromProfile(profile: Profile, named: Named, env: Environment
     Object.assign(filled, Object.fromEntries(variables.filter(([name]) => names.includes(name))));
   if (!isVaultNamed(named, env)) {
     give(...VAULT_VARIABLES);
-    for (const name of ['VAULT_HEADER_PREFIX', 'VAULT_CACERT']) if (!isSet(name)) give(name);
+    for (const name of ['VAULT_HEADER_PREFIX', 'VAULT_CA_FILE']) if (!isSet(name)) give(name);
     const credentials = Object.values(FLAGS.credential).map((row) => row.env);
     if (!isSet(...credentials)) give(...credentials);
   }

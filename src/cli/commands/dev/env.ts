@@ -70,7 +70,7 @@ const CREDENTIALS = Object.values(FLAGS.credential).map((row) => row.env);
 
 /** For a printed variable, the variables that would override it, select another vault, or conflict with it. */
 const RIVALS: Readonly<Record<string, readonly string[]>> = {
-  VAULT_URL: ['VAULT_HEADER_PREFIX', 'VAULT_CACERT'],
+  VAULT_URL: ['VAULT_HEADER_PREFIX', 'VAULT_CA_FILE'],
   ...Object.fromEntries(CREDENTIALS.map((name) => [name, CREDENTIALS])),
   VAULT_API_KEY_FILE: ['VAULT_API_KEY'],
 };

@@ -90,11 +90,11 @@ async function readProfile(flags: AddFlags, env: Environment): Promise<Profile> 
     // Check the URL: `httpTransport` throws for anything but a daemon's URL.
     await httpTransport(target.url, 1).close();
     const prefix = flagValue(flags.headerPrefix, env, FLAGS.daemon.headerPrefix);
-    const cacert = flagValue(flags.cacert, env, FLAGS.daemon.cacert);
+    const caFile = flagValue(flags.caFile, env, FLAGS.daemon.caFile);
     return {
       url: absoluteUrl(target.url),
       ...(prefix !== undefined && { header_prefix: prefix }),
-      ...(cacert !== undefined && { cacert: absolute('--cacert', cacert) }),
+      ...(caFile !== undefined && { ca_file: absolute('--ca-file', caFile) }),
       ...keys,
     };
   }

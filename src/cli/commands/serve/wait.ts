@@ -41,8 +41,8 @@ interface Whereabouts {
 
 /** `vault wait`: returns when the daemon answers `/readyz`; fails after the timeout. */
 export function defineWait(command: Command, finish: Finish): void {
-  const { url, cacert } = FLAGS.daemon;
-  addFlags(command, { ...WAIT_FLAGS, url, cacert, ...FLAGS.profile });
+  const { url, caFile } = FLAGS.daemon;
+  addFlags(command, { ...WAIT_FLAGS, url, caFile, ...FLAGS.profile });
   addExamples(command, ['vault wait --ready-file ready.json', 'vault wait --url http://127.0.0.1:8484 --timeout 2m']);
   command.action(async () => {
     const flags = typedFlags(command);
