@@ -105,11 +105,13 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
   }
 
   /**
-   * Returns the name of the session cookie. It contains the port, because cookies ignore ports (RFC 6265 §8.5) and two
-   * consoles may run on one host.
+   * Returns the name of the session cookie. It contains the port that the browser uses, because cookies ignore ports (RFC
+   * 6265 §8.5) and a host may show two consoles, each on the same port of its own container.
    */
-  const cookieName = ({ socket }: IncomingMessage) =>
-    `${secure ? '__Host-' : ''}vault_console_${socket.localPort ?? 'socket'}`;
+  const cookieName = ({ headers, socket }: IncomingMessage) => {
+    const [, port = socket.localPort ?? 'socket'] = /:(\d+)$/.exec(headers.host ?? '') ?? [];
+    return `${secure ? '__Host-' : ''}vault_console_${port}`;
+  };
 
   function setCookie(request: IncomingMessage, value: string): readonly string[] {
     const scope = secure ? 'Secure; Path=/' : 'Path=/ui/';
@@ -148,7 +150,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     const known = await identities.describe();
     const dev = await identities.callDev({ method: 'GET', path: DEV_PATHS.clock }, traceIdOf(request));
     return {
-      url: `${scheme}://${request.headers.host}`,
+      url: request.headers.origin ?? `${scheme}://${request.headers.host}`,
       ...about,
       dev: dev.status === 200,
       file: holder !== undefined,
@@ -226,8 +228,8 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
   return (request, response, refused) => {
     const { url = '', method = '' } = request;
     const path = url.replace(/\?.*$/, '');
-    const foreign = foreignOrigin(request, scheme);
-    if (refused !== undefined) return refuse(request, response, new Problem(refused));
+    const foreign = foreignOrigin(request, secure);
+    if (refused !== undefined) return refuse(request, response, refused);
     if (foreign !== undefined) {
       return refuse(
         request,

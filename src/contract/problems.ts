@@ -69,7 +69,7 @@ export const PROBLEMS = {
   },
   wrong_host: {
     status: 421,
-    detail: 'This server does not serve this host; `vault serve --host-name` adds a name.',
+    detail: 'This server does not serve the host of the request; `vault serve --host-name` adds a name.',
   },
   too_many_requests: { status: 429, detail: 'Too many requests; slow down.' },
   headers_too_large: { status: 431, detail: 'The headers are larger than the limit.' },

@@ -3,7 +3,6 @@ import { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Client, Reply } from '../contract/call.ts';
-import type { ProblemCode } from '../contract/problems.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
@@ -14,7 +13,7 @@ import { createByteLine } from './byte-line.ts';
 import { createCors } from './cors.ts';
 import { checkDaemonOptions, type DaemonOptions, DEFAULT_TIMEOUTS } from './daemon-options.ts';
 import { type AnswerOptions, createEndpoints } from './endpoints.ts';
-import { createHostCheck, urlHost } from './own-hosts.ts';
+import { createHostCheck, hostOf, urlHost } from './own-hosts.ts';
 import { listenOnSocket } from './own-socket.ts';
 import { paceReading } from './pace-reading.ts';
 import { createRawRefusal } from './raw-refusal.ts';
@@ -88,7 +87,13 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     client.endWaits?.();
     dev?.end();
   });
-  const screen = createScreen(limits, keyHeader, (host) => isOwnHost(host));
+  const screen = createScreen({
+    limits,
+    keyHeader,
+    isOwnHost: (host) => isOwnHost(host),
+    takesHostNames: !options.isConsoleOnly,
+  });
+  const isForeign = ({ headers }: IncomingMessage) => !isOwnHost(hostOf(headers.host ?? '') ?? '');
 
   /** Returns whether a body of this length may be sent: not while unread replies exceed `MAX_UNSENT_BYTES`. */
   function isWithinBudget(response: ServerResponse, bytes: number): boolean {
@@ -132,7 +137,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   });
   server.on('clientError', refusal.clientError);
   const context = { keyHeader, traceIdOf: traceOf, answer };
-  const dispatch = createEndpoints(client, { options, cors, idempotencyHeader, ...context });
+  const dispatch = createEndpoints(client, { options, cors, isForeign, idempotencyHeader, ...context });
   const { dev: controls } = options;
   const dev =
     controls &&
@@ -143,9 +148,11 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
       ...context,
     });
 
-  const loadConsole = loadedOnce(async () => options.console?.({ ...context, options, sendToDev: dev?.ask }));
+  const loadConsole = loadedOnce(async () =>
+    options.console?.({ ...context, options, isForeign, sendToDev: dev?.ask }),
+  );
   if (options.isConsoleOnly) loadConsole().catch(() => undefined); // A request loads it again.
-  function showConsole(request: IncomingMessage, response: ServerResponse, refused: ProblemCode | undefined): void {
+  function showConsole(request: IncomingMessage, response: ServerResponse, refused: Problem | undefined): void {
     loadConsole().then(
       (handle) => handle?.(request, response, refused),
       (error: unknown) => answer(response, failureReply(error, traceOf(request))),
@@ -158,9 +165,10 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
       beginLarge();
     }
     if (options.log !== false || dev !== undefined || meter !== undefined) starts.set(request.socket, runningTime());
-    const code = screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? 'vault_stopping' : undefined);
-    if (options.console !== undefined && CONSOLE_PATH.test(request.url ?? '')) showConsole(request, response, code);
-    else if (code !== undefined) answer(response, problemReply(new Problem(code), traceOf(request)));
+    const refused =
+      screen(request) ?? (stopping && request.url !== OWN_PATHS.livez ? new Problem('vault_stopping') : undefined);
+    if (options.console !== undefined && CONSOLE_PATH.test(request.url ?? '')) showConsole(request, response, refused);
+    else if (refused !== undefined) answer(response, problemReply(refused, traceOf(request)));
     else if (options.console !== undefined && isBrowserAtRoot(request))
       answer(response, { status: 302, traceId: traceOf(request) }, TO_CONSOLE);
     else if (options.isConsoleOnly) answer(response, problemReply(new Problem('route_not_found'), traceOf(request)));
@@ -173,9 +181,9 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, turns.receive);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));
 
-  const { host, port, socket = '', remove } = await listenAt(server, options);
+  const { host, address, port, socket = '', remove } = await listenAt(server, options);
   removeSocket = remove;
-  isOwnHost = createHostCheck({ ...options, host }, port);
+  isOwnHost = createHostCheck({ ...options, host });
 
   let stopped: Promise<void> | undefined;
   function stop(): Promise<void> {
@@ -185,18 +193,19 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   }
   const actions = { stop, useCertificate: (next: NonNullable<typeof tls>) => useCertificate(server, next) };
   if (port === undefined) return { url: `unix:${fitsSocket(resolve(socket)) ? resolve(socket) : socket}`, ...actions };
-  return { url: `${tls === undefined ? 'http' : 'https'}://${urlHost(host)}:${port}`, port, ...actions };
+  return { url: `${tls === undefined ? 'http' : 'https'}://${urlHost(host, address)}:${port}`, port, ...actions };
 }
 
 interface Place {
   readonly host: string;
+  readonly address?: string;
   readonly port?: number;
   readonly socket?: string;
   /** Removes the socket. Absent for a socket that another process created. */
   readonly remove?: () => void;
 }
 
-/** Listens at the address in the options. Resolves to the port and its host, or to the path of the socket. */
+/** Listens at the address in the options. Resolves to the port, its host and its address, or to the path of the socket. */
 async function listenAt(server: Server, options: DaemonOptions): Promise<Place> {
   const { host, passed, socket } = options;
   if (passed !== undefined) {
@@ -210,7 +219,7 @@ async function listenAt(server: Server, options: DaemonOptions): Promise<Place> 
       throw error;
     }
   }
-  if (socket === undefined) return { host, port: await listenOnPort(server, host, options.port) };
+  if (socket === undefined) return { host, ...(await listenOnPort(server, host, options.port)) };
   return { host, socket, remove: await listenOnSocket(server, socket) };
 }
 

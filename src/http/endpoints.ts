@@ -2,7 +2,6 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Client, Reply, SentBody } from '../contract/call.ts';
 import type { DevRequest } from '../contract/dev-paths.ts';
 import type { OperationId } from '../contract/operations.ts';
-import type { ProblemCode } from '../contract/problems.ts';
 import { loadedOnce } from '../core/loaded-once.ts';
 import { Problem } from '../core/problem.ts';
 import { problemReply } from '../core/problem-reply.ts';
@@ -42,6 +41,8 @@ export interface EndpointContext extends RequestContext {
     'limits' | 'ready' | 'notices' | 'version' | 'headerPrefix' | 'processes' | 'rateLimit' | 'dev'
   >;
   readonly cors: Cors;
+  /** Returns whether `Host` is not one of this daemon. Only probes may have such a `Host`. */
+  readonly isForeign: (request: IncomingMessage) => boolean;
   /** The name of the header with the idempotency key, in lower case. */
   readonly idempotencyHeader: string;
 }
@@ -64,7 +65,7 @@ export interface AnswerOptions {
 export type ConsoleRequests = (
   request: IncomingMessage,
   response: ServerResponse,
-  refused: ProblemCode | undefined,
+  refused: Problem | undefined,
 ) => void;
 
 /**
@@ -73,14 +74,14 @@ export type ConsoleRequests = (
 export type SendToDev = (request: DevRequest, traceId: string) => Promise<Reply>;
 
 /** The parts of a daemon that its console uses. */
-export interface ConsoleContext extends RequestContext, Pick<EndpointContext, 'options'> {
+export interface ConsoleContext extends RequestContext, Pick<EndpointContext, 'options' | 'isForeign'> {
   /** Absent without `--dev`. */
   readonly sendToDev?: SendToDev | undefined;
 }
 
 /** Returns a listener that turns a request into a call and the call's reply into a response. */
 export function createEndpoints(client: Client, context: EndpointContext): RequestListener {
-  const { options, keyHeader, idempotencyHeader, cors, traceIdOf, answer } = context;
+  const { options, keyHeader, idempotencyHeader, cors, traceIdOf, isForeign, answer } = context;
   const { processes = 1 } = options;
   const { rateLimit: rate } = options;
   const countCall = rate && createRateLimit({ ...rate, calls: Math.max(1, Math.floor(rate.calls / processes)) });
@@ -169,9 +170,12 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
   function answerOwn(name: OwnPath, request: IncomingMessage, response: ServerResponse): void {
     const traceId = traceIdOf(request);
     const route = OWN_PATHS[name];
-    ownAnswers[name]().then(
+    // A page that rebinds its name to this machine may read these answers, so it learns no more than the status.
+    const isBare = isForeign(request);
+    ownAnswers[name](isBare).then(
       (bodyText) => answer(response, { status: 200, bodyText, traceId }, { operation: name, route }),
-      (error: unknown) => {
+      (thrown: unknown) => {
+        const error = isBare ? new Problem('vault_busy') : thrown;
         // `/readyz` returns 503 for every error.
         const { status, detail } = error instanceof Problem ? error : {};
         const isOther = name === 'readyz' && status !== 503;
@@ -224,10 +228,12 @@ function contentCodingOf(request: IncomingMessage): string | undefined {
 }
 
 /**
- * Returns functions that resolve to the bodies of the daemon's own paths, as JSON text. `readyz` rejects while the
- * vault cannot answer.
+ * Returns functions that resolve to the bodies of the daemon's own paths, as JSON text; with `isBare`, those of probes
+ * have only the status. `readyz` rejects while the vault cannot answer.
  */
-function createOwnAnswers(options: EndpointContext['options']): Readonly<Record<OwnPath, () => Promise<string>>> {
+function createOwnAnswers(
+  options: EndpointContext['options'],
+): Readonly<Record<OwnPath, (isBare: boolean) => Promise<string>>> {
   const { version, headerPrefix, ready, notices } = options;
   const root = JSON.stringify({
     name: 'token-vault',
@@ -238,6 +244,7 @@ function createOwnAnswers(options: EndpointContext['options']): Readonly<Record<
     ready: OWN_PATHS.readyz,
   });
   const livez = JSON.stringify({ status: 'live', version });
+  const bareLivez = JSON.stringify({ status: 'live' });
 
   return {
     root: async () => root,
@@ -246,10 +253,10 @@ function createOwnAnswers(options: EndpointContext['options']): Readonly<Record<
       const { openApiText } = await import('../contract/openapi/openapi.ts');
       return openApiText({ version, headerPrefix });
     }),
-    livez: async () => livez,
-    readyz: async () => {
+    livez: async (isBare) => (isBare ? bareLivez : livez),
+    readyz: async (isBare) => {
       await ready();
-      const named = (await notices?.()) ?? [];
+      const named = isBare ? [] : ((await notices?.()) ?? []);
       return JSON.stringify({ status: 'ready', ...(named.length > 0 && { notices: named }) });
     },
   };

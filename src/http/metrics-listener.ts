@@ -1,5 +1,6 @@
 import { createServer } from 'node:http';
-import { createHostCheck, isLoopback, urlHost } from './own-hosts.ts';
+import { createHostCheck, hostOf, isLoopback, urlHost } from './own-hosts.ts';
+import { toOriginForm } from './screen-request.ts';
 import { listenOnPort } from './server.ts';
 
 /** The path of the metrics; every other path is not found. */
@@ -26,7 +27,7 @@ export async function listenForMetrics(
   hostNames: readonly string[],
   read: () => Promise<string>,
 ) {
-  let isOwnHost: (host: string) => boolean = () => false;
+  const isOwnHost = isLoopback(host) ? createHostCheck({ host, hostNames }) : () => true;
   let reading: Promise<string> | undefined;
   const readOnce = () => {
     reading ??= read().finally(() => {
@@ -40,7 +41,9 @@ export async function listenForMetrics(
       response.writeHead(status, { 'Content-Type': CONTENT_TYPE, 'Cache-Control': 'no-store' });
       response.end(text);
     };
-    if (!isOwnHost(request.headers.host ?? '')) answer(421, 'wrong host\n');
+    toOriginForm(request);
+    const asked = hostOf(request.headers.host ?? '') ?? '';
+    if (!isOwnHost(asked)) answer(421, `wrong host ${asked}: \`vault serve --host-name\` adds a name\n`);
     else if (request.url !== PATH || (request.method !== 'GET' && request.method !== 'HEAD'))
       answer(404, 'not found\n');
     else {
@@ -50,10 +53,9 @@ export async function listenForMetrics(
       );
     }
   });
-  const chosen = await listenOnPort(server, host, port, 'choose another address for --metrics');
-  isOwnHost = isLoopback(host) ? createHostCheck({ host, hostNames }, chosen) : () => true;
+  const bound = await listenOnPort(server, host, port, 'choose another address for --metrics');
   return {
-    url: `http://${urlHost(host)}:${chosen}${PATH}`,
+    url: `http://${urlHost(host, bound.address)}:${bound.port}${PATH}`,
     stop(): void {
       server.close();
       server.closeAllConnections();

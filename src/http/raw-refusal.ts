@@ -100,7 +100,7 @@ function diagnose(error: ConnectionError, urlLimit: number): readonly [code: Pro
   const packet = error.rawPacket.toString('latin1', 0, urlLimit + 128);
   if (error.code === 'HPE_HEADER_OVERFLOW') {
     // Node counts the request line as a header, so a first line above the limit means a long URL.
-    return /^[A-Z]{3,12} \/[^\r\n]*$/.test(packet) ? ['url_too_long'] : [code];
+    return /^[A-Z]{3,12} (?:https?:\/)?\/[^\r\n]*$/.test(packet) ? ['url_too_long'] : [code];
   }
   if (error.code !== 'HPE_INVALID_METHOD') return [code];
   const [, method, target] = REQUEST_LINE.exec(packet) ?? [];

@@ -6,6 +6,13 @@ export const OWN_PATHS = { root: '/', openapi: '/openapi.json', livez: '/livez',
 
 export type OwnPath = keyof typeof OWN_PATHS;
 
+const PROBE = new RegExp(`^(?:${OWN_PATHS.livez}|${OWN_PATHS.readyz})/?(?:\\?|$)`);
+
+/** Returns whether a URL is that of a probe, which any `Host` may ask: probes of Kubernetes use the address of the pod. */
+export function isProbe(url: string): boolean {
+  return PROBE.test(url);
+}
+
 /** A path and its handler: an operation, or the daemon itself. `path` is a pattern, such as `/tokens/{id}`. */
 export type Route =
   | { readonly path: string; readonly operation: OperationId }

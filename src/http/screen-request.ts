@@ -1,18 +1,48 @@
 import type { IncomingMessage } from 'node:http';
 import type { Limits } from '../contract/limits.ts';
 import type { ProblemCode } from '../contract/problems.ts';
+import { Problem } from '../core/problem.ts';
+import { hostOf } from './own-hosts.ts';
+import { isProbe } from './routes.ts';
 
 /** Origin-form (RFC 9112 §3.2.1): no scheme, no fragment, nothing outside printable ASCII. */
 const ORIGIN_FORM = /^\/[\x21\x22\x24-\x7e]*$/;
+/** Absolute-form (RFC 9112 §3.2.2) without user information: the authority, the path and the query. */
+const ABSOLUTE_FORM = /^https?:\/\/([^\s/?#@]+)((?:[/?].*)?)$/i;
+/** The maximum length of a host in a problem; longer ones are cut. No name of DNS is longer. */
+const MAX_SHOWN_HOST = 253;
+
+/** What the check of a request needs to know about the daemon. `keyHeader` is in lower case. */
+export interface ScreenOptions {
+  readonly limits: Limits;
+  readonly keyHeader: string;
+  /** Returns whether a host, as `hostOf` returns it, is one of this daemon. */
+  readonly isOwnHost: (host: string) => boolean;
+  /** Whether --host-name can add a host. */
+  readonly takesHostNames: boolean;
+}
+
+/**
+ * Gives a request in absolute-form the form that others have: the path in `url`, and the authority in `Host`, which it
+ * replaces (RFC 9112 §3.2.2).
+ */
+export function toOriginForm(request: IncomingMessage): void {
+  const [, authority, target = ''] = ABSOLUTE_FORM.exec(request.url ?? '') ?? [];
+  if (authority === undefined) return;
+  request.url = target.startsWith('/') ? target : `/${target}`;
+  request.headers.host = authority;
+}
 
 /**
  * Returns a function that checks the request line and the headers before routing. It returns the first problem, or
- * undefined. Node checks the grammar; this function checks the rules that Node leaves to the application. `keyHeader`
- * is in lower case.
+ * undefined. Node checks the grammar; this function checks the rules that Node leaves to the application. Requests in
+ * absolute-form become requests in origin-form.
  */
-export function createScreen(limits: Limits, keyHeader: string, isOwnHost: (host: string) => boolean) {
-  return (request: IncomingMessage): ProblemCode | undefined => {
-    const { headers, rawHeaders, url = '' } = request;
+export function createScreen({ limits, keyHeader, isOwnHost, takesHostNames }: ScreenOptions) {
+  const refused = (code: ProblemCode) => new Problem(code);
+
+  return (request: IncomingMessage): Problem | undefined => {
+    const { headers, rawHeaders, httpVersionMajor: major, httpVersionMinor: minor } = request;
     let [hosts, keys, types, size] = [0, 0, 0, 0];
     for (let i = 0; i < rawHeaders.length; i += 2) {
       const name = (rawHeaders[i] ?? '').toLowerCase();
@@ -22,17 +52,34 @@ export function createScreen(limits: Limits, keyHeader: string, isOwnHost: (host
       else if (name === keyHeader) keys += 1;
       else if (name === 'content-type') types += 1;
     }
-    if (request.httpVersionMajor !== 1 || request.httpVersionMinor > 1) return 'malformed_http';
-    if (hosts !== 1 || !isOwnHost(headers.host ?? '')) return 'wrong_host';
-    if (url.length > limits.url) return 'url_too_long';
-    if (!ORIGIN_FORM.test(url)) return 'malformed_http';
-    if (size > limits.headers) return 'headers_too_large';
-    if (keys > 1 || types > 1) return 'malformed_http';
+    if (major !== 1 || minor > 1) return refused('malformed_http');
+    // RFC 9112 §3.2: only HTTP/1.0 may leave Host out.
+    if (hosts > 1 || (hosts === 0 && minor === 1)) return refused('malformed_http');
+    const { length } = request.url ?? '';
+    toOriginForm(request);
+    const { url = '' } = request;
+    const host = hostOf(headers.host ?? '');
+    if (host === undefined) return refused('malformed_http');
+    if (!isOwnHost(host) && !isProbe(url)) return wrongHost(host, takesHostNames);
+    if (length > limits.url) return refused('url_too_long');
+    if (!ORIGIN_FORM.test(url)) return refused('malformed_http');
+    if (size > limits.headers) return refused('headers_too_large');
+    if (keys > 1 || types > 1) return refused('malformed_http');
     const coding = headers['transfer-encoding'];
     if (coding === undefined) return undefined;
     // RFC 9112 §6.1: HTTP/1.0 has no chunked coding; with both headers, other servers may frame the request
     // differently.
-    if (coding.toLowerCase() !== 'chunked' || request.httpVersionMinor === 0) return 'malformed_http';
+    if (coding.toLowerCase() !== 'chunked' || minor === 0) return refused('malformed_http');
     return undefined;
   };
+}
+
+/** Returns the problem that names a foreign host, and the flag that adds it. */
+function wrongHost(host: string, takesHostNames: boolean): Problem {
+  if (host === '') return new Problem('wrong_host', { detail: 'The request names no host.' });
+  const shown = host.slice(0, MAX_SHOWN_HOST);
+  const detail = takesHostNames
+    ? `This server does not serve the host ${shown}; \`vault serve --host-name ${shown}\` adds it.`
+    : `This server does not serve the host ${shown}; use 127.0.0.1 or localhost.`;
+  return new Problem('wrong_host', { detail });
 }

@@ -55,14 +55,19 @@ export function useCertificate(
 }
 
 /**
- * Listens on a port; the system chooses one if `port` is 0. Resolves to its number. Rejects with the fault `usage` or
- * `address_in_use`. `inUse` is the hint for a port in use; by default, the hint names --port.
+ * Listens on a port; the system chooses one if `port` is 0. Resolves to it and to the address.
+ * Rejects with the fault `usage` or `address_in_use`. `inUse` is the hint for a port in use; by default, the hint names --port.
  */
-export async function listenOnPort(server: Server, host: string, port: number, inUse?: string): Promise<number> {
+export async function listenOnPort(
+  server: Server,
+  host: string,
+  port: number,
+  inUse?: string,
+): Promise<{ readonly address: string; readonly port: number }> {
   await listen(server, { host, port }, `port ${port} on ${host}`, { inUse });
   const address = server.address();
   if (address === null || typeof address === 'string') throw new Error('unreachable: a port has an address');
-  return address.port;
+  return { address: address.address, port: address.port };
 }
 
 /** Listens on a socket that systemd has bound. Resolves to its address, or to the path of a Unix socket. */

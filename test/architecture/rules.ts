@@ -22,6 +22,7 @@ interface Layer {
 const PORTS = [
   'src/contract/',
   'src/core/problem.ts',
+  'src/core/assert-engine.ts',
   'src/core/fault.ts',
   'src/core/error-code.ts',
   'src/core/free-bytes.ts',

@@ -147,6 +147,45 @@ describe('the origin of a request', () => {
     expect(codeOf(response)).toBe(code);
   });
 
+  test.each<[what: string, fields: Fields, code: string | undefined]>([
+    ['a published port', { Host: 'localhost:9000', Origin: 'http://localhost:9000' }, undefined],
+    ['a tunnel', { Host: '127.0.0.1:9000', Origin: 'http://127.0.0.1:9000' }, undefined],
+    ['the default port', { Host: 'localhost', Origin: 'http://localhost' }, undefined],
+    ['a proxy that writes the default port', { Host: 'localhost:80', Origin: 'http://localhost' }, undefined],
+    ['a proxy with TLS', { Host: 'localhost', Origin: 'https://localhost' }, undefined],
+    ['a proxy with TLS on a port', { Host: 'localhost:443', Origin: 'https://localhost' }, undefined],
+    ['a page of another port', { Host: 'localhost:9000', Origin: 'http://localhost:9001' }, 'origin_refused'],
+    ['a page of the default port', { Host: 'localhost:9000', Origin: 'http://localhost' }, 'origin_refused'],
+    ['a page of the other scheme', { Host: 'localhost:443', Origin: 'http://localhost' }, 'origin_refused'],
+    ['a proxy that drops the port', { Host: 'localhost', Origin: 'http://localhost:9000' }, 'origin_refused'],
+    ['another name of this machine', { Host: 'localhost:9000', Origin: 'http://127.0.0.1:9000' }, 'origin_refused'],
+    ['an extension', { Host: 'localhost:9000', Origin: 'chrome-extension://localhost:9000' }, 'origin_refused'],
+    ['a rebound name', { Host: 'evil.test:9000', Origin: 'http://evil.test:9000' }, 'wrong_host'],
+  ])('behind another port, of %s', async (_what, fields, code) => {
+    const { post } = await serve();
+    expect(codeOf(await post('/ui/session', { code: CODE }, fields))).toBe(code);
+    // Browsers may leave this field out on plain HTTP.
+    expect(codeOf(await post('/ui/session', { code: CODE }, { ...fields, 'Sec-Fetch-Site': undefined }))).toBe(code);
+  });
+
+  test('a console with TLS accepts no page without TLS', async () => {
+    const { origin, post } = await serve({ secure: true });
+    expect(codeOf(await post('/ui/session', { code: CODE }))).toBe('origin_refused');
+    expect(
+      codeOf(await post('/ui/session', { code: CODE }, { Origin: origin.replace('http', 'https') })),
+    ).toBeUndefined();
+  });
+
+  test('consoles behind two ports of one host have two cookies', async () => {
+    const { post } = await serve();
+    const cookies = [];
+    for (const port of [9000, 9001]) {
+      const fields = { Host: `localhost:${port}`, Origin: `http://localhost:${port}` };
+      cookies.push((await post('/ui/session', { code: CODE }, fields)).headers.get('set-cookie')?.replace(/=.*/, ''));
+    }
+    expect(cookies).toEqual(['vault_console_9000', 'vault_console_9001']);
+  });
+
   test('a refused request does not keep the console alive', async () => {
     let count = 0;
     const { send } = await serve({ onRequest: () => ++count });

@@ -221,28 +221,135 @@ describe('probes', () => {
 });
 
 describe('hosts', () => {
+  const hostNames = ['Vault.test', '*.example.com', '*.localhost', '10.1.2.3', 'fd00::0:1', 'bücher.example'];
+
   test.each([
     ['127.0.0.1', 200],
     ['localhost', 200],
     ['LocalHost', 200],
+    ['localhost.', 200],
     ['[::1]', 200],
+    ['[0:0:0:0:0:0:0:1]', 200],
+    ['[::1%25lo]', 200],
     ['vault.test', 200],
-    ['vault.test.', 421],
+    ['VAULT.TEST', 200],
+    ['vault.test.', 200],
+    ['a.example.com', 200],
+    ['app.localhost', 200],
+    ['10.1.2.3', 200],
+    ['[fd00::1]', 200],
+    ['[FD00:0::1]', 200],
+    ['xn--bcher-kva.example', 200],
+    ['example.com', 421],
+    ['a.b.example.com', 421],
+    ['.example.com', 421],
+    ['a.example.com.evil.test', 421],
+    ['aexample.com', 421],
+    ['*.example.com', 400],
+    ['vault.test..', 421],
     ['localhost.evil.test', 421],
-    ['127.0.0.1@evil.test', 421],
+    ['127.0.0.1.evil.test', 421],
+    ['127.0.0.2', 421],
+    ['0.0.0.0', 421],
+    ['[::]', 421],
+    ['[::ffff:127.0.0.1]', 421],
+    ['10.1.2.4', 421],
     ['', 421],
-  ])('%s → %i', async (host, status) => {
-    const { port, get } = await start({ hostNames: ['Vault.test'] });
-    const asked = get('/livez', '').replace(`localhost:${port}`, `${host}:${port}`);
-    expect((await raw(port, asked)).responses[0]?.status).toBe(status);
+    ['.', 421],
+    ['127.0.0.1@evil.test', 400],
+    ['evil.test#127.0.0.1', 400],
+    ['evil.test/localhost', 400],
+    ['[::1', 400],
+    ['[1.2]', 400],
+    ['localhost:1:2', 400],
+  ])('%s → %i, with our port, another and none', async (host, status) => {
+    const { port, get } = await start({ hostNames });
+    for (const end of [`:${port}`, ':1', ':443', ':', '']) {
+      const asked = get('/tokens').replace(`localhost:${port}`, `${host}${end}`);
+      expect([end, (await raw(port, asked)).responses[0]?.status]).toEqual([end, status]);
+    }
+  });
+
+  test.each([
+    ['evil.test:80', 'evil.test'],
+    ['EVIL.test', 'evil.test'],
+    ['[fd00::2]:8484', '[fd00::2]'],
+  ])('the problem of %s names the host and the flag', async (host, named) => {
+    const { port, get } = await start();
+    const [response] = (await raw(port, get('/tokens').replace(`localhost:${port}`, host))).responses;
+    expect(flawsOfProblem(response, 'wrong_host')).toEqual([]);
+    expect(JSON.parse(response?.body ?? '').detail).toBe(
+      `This server does not serve the host ${named}; \`vault serve --host-name ${named}\` adds it.`,
+    );
+  });
+
+  test('the problem of a very long host is short, and that of no host says so', async () => {
+    const { port, get } = await start({ limits: { ...daemonOptions().limits, headers: 8000 } });
+    const details = [];
+    for (const host of ['a'.repeat(7_000), '']) {
+      const [response] = (await raw(port, get('/tokens').replace(`localhost:${port}`, host))).responses;
+      details.push(JSON.parse(response?.body ?? '').detail);
+    }
+    expect([details[0].length < 700, details[1]]).toEqual([true, 'The request names no host.']);
+  });
+
+  test.each([
+    ['http://127.0.0.1:9/tokens?a=b', '/tokens?a=b', 200],
+    ['HTTP://Vault.Test/tokens', '/tokens', 200],
+    ['https://vault.test:443/tokens', '/tokens', 200],
+    ['http://[::1]/tokens', '/tokens', 200],
+    ['http://vault.test?a=b', '/', 200],
+    ['http://vault.test', '/', 200],
+    ['http://evil.test/tokens', '', 421],
+    ['http://vault.test.evil.test/tokens', '', 421],
+  ])('absolute-form %s is judged by its own authority', async (target, path, status) => {
+    const { client, port } = await start({ hostNames });
+    for (const host of ['evil.test', 'localhost']) {
+      const { responses } = await raw(port, `GET ${target} HTTP/1.1\r\nHost: ${host}\r\nSVC-API-KEY: ${KEY}\r\n\r\n`);
+      expect(responses[0]?.status).toBe(status);
+    }
+    if (path.startsWith('/tokens')) expect(client.calls).toHaveLength(2);
+    if (path.includes('?')) expect(client.calls[0]?.query ?? [['a', 'b']]).toEqual([['a', 'b']]);
+  });
+
+  test('probes answer any Host, but show it the status alone', async () => {
+    const failures = [undefined, undefined, new Problem('disk_error', { detail: 'secret', retryAfter: 7 })];
+    const ready = async () => {
+      const failure = failures.shift();
+      if (failure !== undefined) throw failure;
+    };
+    const { port, get } = await start({ ready, notices: async () => ['The clock is in doubt.'] });
+    const ask = async (path: string, host: string) => {
+      const { responses } = await raw(port, get(path, '').replace(`localhost:${port}`, host));
+      return [responses[0]?.status, JSON.parse(responses[0]?.body ?? '')];
+    };
+    expect(await ask('/livez', '10.1.2.3:8484')).toEqual([200, { status: 'live' }]);
+    expect(await ask('/livez', '127.0.0.1')).toEqual([200, { status: 'live', version: '0.0.0' }]);
+    expect(await ask('/readyz/?a', 'evil.test')).toEqual([200, { status: 'ready' }]);
+    expect(await ask('/readyz', 'localhost')).toEqual([200, { status: 'ready', notices: ['The clock is in doubt.'] }]);
+    expect(await ask('/readyz', 'evil.test')).toEqual([
+      503,
+      expect.objectContaining({ type: expect.stringMatching(/:vault_busy$/), detail: 'The vault is busy; try again.' }),
+    ]);
+    const old = await raw(port, 'GET /livez HTTP/1.0\r\n\r\n');
+    expect(old.responses[0]?.body).toBe('{"status":"live"}');
+    for (const path of ['/', '/openapi.json', '/livez/x', '/readyzz', '//livez', '/x?/livez', '/%6civez']) {
+      expect([path, (await ask(path, 'evil.test'))[0]]).toEqual([path, 421]);
+    }
   });
 
   test('an address that is not loopback needs an option', async () => {
     expect(await startDaemon(echoClient(), daemonOptions({ host: '0.0.0.0' })).catch(faultCode)).toBe('usage');
     const { port, get } = await start({ host: '0.0.0.0', allowInsecureHost: true });
-    expect((await raw(port, get('/livez', ''))).responses[0]?.status).toBe(200);
-    const foreign = get('/livez', '').replace('localhost', '0.0.0.0');
+    expect((await raw(port, get('/tokens'))).responses[0]?.status).toBe(200);
+    const foreign = get('/tokens').replace('localhost', '0.0.0.0');
     expect((await raw(port, foreign)).responses[0]?.status).toBe(421);
+  });
+
+  test.each(['0.0.0.0', '::', '0'])('the URL of a daemon on %s is that of this machine', async (host) => {
+    const { daemon, port } = await start({ host, allowInsecureHost: true });
+    expect(daemon.url).toBe(`http://127.0.0.1:${port}`);
+    expect((await fetch(`${daemon.url}/livez`)).status).toBe(200);
   });
 });
 

@@ -1,8 +1,5 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { chmodSync, cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import path from 'node:path';
 import { fetch } from 'undici';
 import { expect, it, onTestFinished } from 'vitest';
@@ -86,16 +83,6 @@ it.runIf(POSIX)('an interrupted import prints what it created and how to continu
   expect(exitCode).toBe(130);
   expect(stderr).toMatch(/^vault: the import was interrupted: \d+ created, 0 already existed, 0 rejected$/m);
   expect(stderr).toMatch(/^hint: .*--resume journal/m);
-});
-
-it('wait ends at once when the daemon does not serve the host name', async () => {
-  const place = makePlace(onTestFinished);
-  const server = createServer((_request, response) => response.writeHead(421).end());
-  onTestFinished(() => void server.close());
-  await once(server.listen(0, '127.0.0.1'), 'listening');
-  const { port } = server.address() as AddressInfo;
-  const ended = await place.vault(`wait --url http://127.0.0.1:${port} --timeout 10m`);
-  expect(ended).toMatchObject({ exitCode: 8, stderr: expect.stringContaining('--host-name NAME') });
 });
 
 it.runIf(POSIX)('the ready file contains the absolute path of a socket', async () => {

@@ -22,7 +22,9 @@ function statusOf(port: string, host: string): Promise<number | undefined> {
 
 it.each([
   ['127.0.0.1', 'attacker.test:PORT', 421],
-  ['127.0.0.1', '127.0.0.1', 421],
+  ['127.0.0.1', 'localhost.attacker.test', 421],
+  ['127.0.0.1', '127.0.0.1', 200],
+  ['127.0.0.1', 'localhost:1', 200],
   ['127.0.0.1', '127.0.0.1:PORT', 200],
   ['127.0.0.1', 'localhost:PORT', 200],
   ['127.0.0.1', 'vault.test:PORT', 200],
@@ -31,6 +33,10 @@ it.each([
 ])('on %s, a request for %s gets %s', async (address, host, status) => {
   const { port } = await listen(address);
   expect(await statusOf(port, host.replace('PORT', port))).toBe(status);
+});
+
+it.each(['0.0.0.0', '::'])('the URL of a listener on %s is that of this machine', async (address) => {
+  expect((await listen(address)).hostname).toBe('127.0.0.1');
 });
 
 it('reads the metrics once for requests that wait at the same time', async () => {

@@ -99,9 +99,6 @@ const NOBODY: ReadonlySet<string> = new Set(['ECONNREFUSED', 'ECONNRESET', 'UND_
 /** Matches errors that waiting cannot fix: certificates, protocols and unknown host names. */
 const PERMANENT = /^ENOTFOUND$|^EPROTO$|SSL|CERT|VERIFY|ALTNAME/;
 
-/** The status Misdirected Request: the daemon runs, but serves other host names. */
-const WRONG_HOST = 421;
-
 /**
  * Asks the daemon once. Resolves to the reason why it is not ready, to '' when it is ready, or to undefined without a
  * reply in time. Uses a new connection each time, because the last connection may hang.
@@ -110,11 +107,6 @@ async function askOnce(url: string, timeoutMs: number, ca: string | undefined): 
   const transport = httpTransport(url, timeoutMs, ca);
   try {
     const { status, body } = await transport.send({ method: 'GET', path: '/readyz', headers: {} });
-    if (status === WRONG_HOST) {
-      throw new Fault('not_ready', `${url} does not serve this host name`, {
-        hint: 'start the daemon with `vault serve --host-name NAME`',
-      });
-    }
     if (status !== 200) return `it answers ${status}`;
     return isReady(body) ? '' : 'another program answers';
   } catch (error) {
