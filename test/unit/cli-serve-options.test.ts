@@ -13,6 +13,7 @@ fakeableTimers();
 describe('serveOptions', () => {
   it('have the defaults of the contract', () => {
     expect(serveOptions({}, {})).toEqual({
+      ignored: [],
       dev: false,
       host: '127.0.0.1',
       port: 8484,
@@ -57,7 +58,11 @@ describe('serveOptions', () => {
     [{ workers: '65' }, '--workers'],
     [{ workers: '2.5' }, '--workers'],
     [{ workers: 'two' }, '--workers'],
-    [{ log: 'maybe' }, '--log'],
+    [{ log: 'maybe' }, '--log (VAULT_LOG) must be text, json, true or false'],
+    [{ log: '' }, '--log (VAULT_LOG)'],
+    [{ rateLimit: '100' }, '--rate-limit must be a rate'],
+    [{ port: 'tcp://10.0.0.1:8484' }, '--port'],
+    [{ hostName: ['*.com'] }, "--host-name: '*.com' would accept the names of strangers"],
     [{ metrics: '9484' }, '--metrics (VAULT_METRICS) must be an address such as 127.0.0.1:9484'],
     [{ metrics: 'localhost' }, '--metrics (VAULT_METRICS) must be an address such as 127.0.0.1:9484'],
     [{ metrics: 'h:65536' }, '--metrics'],
@@ -148,8 +153,68 @@ describe('serveOptions for a daemon that other machines reach', () => {
     expect([settings.auditStrict, allowInsecureHost, log]).toEqual([isOn, isOn, isOn || word === '' ? 'json' : false]);
   });
 
+  it.each([
+    ['xml', '--log (VAULT_LOG) must be text, json, true or false'],
+    ['2', '--log (VAULT_LOG) must be text, json, true or false'],
+  ])('reject VAULT_LOG=%s', (word, message) => {
+    expect(() => serveOptions({}, { VAULT_LOG: word })).toThrow(message);
+  });
+
+  it.each([
+    ['VAULT_PORT', 'tcp://10.96.0.10:8484', 'Service named vault'],
+    ['VAULT_PORT', 'udp://[fd00::1]:8484', 'Service named vault'],
+    ['VAULT_RATE_LIMIT', '100', 'another program'],
+    ['VAULT_RATE_LIMIT', '0.5:20', 'another program'],
+    ['VAULT_RATE_LIMIT', '100:20', 'another program'],
+  ])('ignore the %s of another program: %s', (name, value, reason) => {
+    const { ignored, port, rateLimit } = serveOptions({}, { [name]: value });
+    expect([port, rateLimit]).toEqual([8484, undefined]);
+    expect(ignored).toEqual([expect.stringMatching(new RegExp(`^${name} is ignored: .*${reason}`))]);
+    expect(serveOptions({ socket: 's' }, { [name]: value }).socket).toBe('s');
+    expect(serveOptions({}, { VAULT_SOCKET: 's', [name]: value }).socket).toBe('s');
+  });
+
+  it.each([
+    ['VAULT_PORT', '84x4'],
+    ['VAULT_PORT', '//a'],
+    ['VAULT_RATE_LIMIT', '100/d'],
+    ['VAULT_RATE_LIMIT', '100:x'],
+    ['VAULT_RATE_LIMIT', '-1'],
+  ])('reject %s=%s', (name, value) => {
+    expect(() => serveOptions({}, { [name]: value })).toThrow(/must be a (number|rate)/);
+  });
+
+  it.each([
+    ...['*', '', ' ', ' a.test', 'a b', 'a.test:8484', '[::1]:8484', 'https://a.test', 'a/b', 'a..b', '*a.test'],
+    ...['a.*.test', '*.*.test', '*.', '*.1.2.3.4', '1.2.3', '256.1.1.1', '-a.test', 'a\n.test', 'user@a.test'],
+    ...[`${'a'.repeat(64)}.test`, `${'a.'.repeat(126)}test`],
+  ])('reject --host-name %j', (name) => {
+    const message = `--host-name: '${name}' is not a host name`;
+    expect(() => serveOptions({ hostName: ['ok.test', name] }, {})).toThrow(message);
+  });
+
+  it('accept the host names that a request can have', () => {
+    const given = [
+      'Vault.Test',
+      'vault',
+      'a_b.test.',
+      '*.Example.com',
+      '*.localhost',
+      '10.1.2.3',
+      '::1',
+      '[FD00:0::1]',
+      'fe80::1%eth0',
+      'bücher.test',
+    ];
+    expect(serveOptions({ hostName: given }, {}).hostNames).toEqual([
+      ...['vault.test', 'vault', 'a_b.test', '*.example.com', '*.localhost', '10.1.2.3', '[::1]', '[fd00::1]'],
+      '[fe80::1]',
+      'xn--bcher-kva.test',
+    ]);
+  });
+
   it('reject other words in a boolean variable', () => {
-    for (const name of ['VAULT_DEV', 'VAULT_INSECURE_HTTP', 'VAULT_AUDIT_STRICT', 'VAULT_LOG']) {
+    for (const name of ['VAULT_DEV', 'VAULT_INSECURE_HTTP', 'VAULT_AUDIT_STRICT']) {
       expect(() => serveOptions({}, { [name]: 'nope' })).toThrow(`${name} must be 1, true, yes or on, or 0`);
     }
   });

@@ -3,8 +3,10 @@ import { DEFAULT_LIMITS, type Limits, MAX_DEPTH, MIN_RESPONSE } from '../../../c
 import { AUDIT_LEVELS, type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
 import { Fault } from '../../../core/fault.ts';
 import type { MetricsAddress } from '../../../http/metrics-listener.ts';
+import { parseHostName } from '../../../http/own-hosts.ts';
 import { passedSocket } from '../../../http/passed-socket.ts';
 import type { LogFormat } from '../../../http/request-log.ts';
+import { withoutForeign } from '../../foreign-variables.ts';
 import {
   type Environment,
   FLAGS,
@@ -53,7 +55,7 @@ export const SERVE_FLAGS = {
   tlsKey: flag('--tls-key <path>', 'the key of the certificate, PEM'),
   hostName: flag(
     '--host-name <name...>',
-    'a host name that requests may use, besides localhost and --host; repeatable (comma-separated in VAULT_HOST_NAME)',
+    'a name that requests may use, besides localhost and --host: vault.test, *.vault.test for one label; any port; repeatable (comma-separated in VAULT_HOST_NAME)',
   ),
   ...FLAGS.fileSystem,
   insecureHttp: flag('--insecure-http', 'allow plain HTTP on an address that other machines can reach'),
@@ -97,7 +99,8 @@ export type ServeFlags = FlagsOf<typeof SERVE_FLAGS>;
 export type ServeOptions = ReturnType<typeof serveOptions>;
 
 /** Returns the checked options from the flags and the environment. Throws the fault `usage`. */
-export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) {
+export function serveOptions(flags: ServeFlags & GlobalFlags, given: Environment) {
+  const { env, ignored } = withoutForeign(given);
   const isOn = (name: 'dev' | 'insecureHttp' | 'auditStrict' | 'allowNetworkFilesystem') =>
     isSwitchedOn(flags[name], env, SERVE_FLAGS[name]);
   const value = (name: 'host' | 'headerPrefix' | 'readyFile' | 'audit' | 'storeWait' | 'rateLimit') =>
@@ -132,6 +135,8 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     expiring: whole('maxExpiring', 1, 1_000_000) ?? DEFAULT_LIMITS.expiring,
   };
   return {
+    /** Sentences about variables that are for other programs. */
+    ignored,
     dev,
     ui: uiOf(flags, env, dev),
     host: value('host') ?? '127.0.0.1',
@@ -148,7 +153,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, env: Environment) 
     logFile: logFileOf(flags, env, log),
     allowInsecureHost: isOn('insecureHttp'),
     allowNetworkFilesystem: isOn('allowNetworkFilesystem'),
-    hostNames: flagValues(flags.hostName, env, SERVE_FLAGS.hostName),
+    hostNames: flagValues(flags.hostName, env, SERVE_FLAGS.hostName).map(parseHostName),
     tls: tlsOf(flags, env),
     rateLimit: rate === undefined ? undefined : parseRate('--rate-limit', rate),
     maxConnections: whole('maxConnections', 1, 1_000_000),
@@ -259,9 +264,10 @@ function logOf(flags: ServeFlags, env: Environment, usual: LogFormat): LogFormat
   const { log } = SERVE_FLAGS;
   const word = flags.log === undefined ? (env[log.env] ?? '') : String(flags.log);
   if (word === 'json' || word === 'text') return word;
-  if (flags.log === undefined) return word === '' || switchValue(log, word) ? usual : false;
-  if (word === 'true' || word === 'false') return word === 'true' ? usual : false;
-  throw new Fault('usage', '--log must be text, json, true or false');
+  if (flags.log === undefined && word === '') return usual;
+  const isOn = word === '' ? undefined : switchWord(word);
+  if (isOn !== undefined) return isOn ? usual : false;
+  throw new Fault('usage', `--log (${log.env}) must be text, json, true or false`);
 }
 
 /**

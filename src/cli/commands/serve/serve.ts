@@ -6,7 +6,7 @@ import { Fault } from '../../../core/fault.ts';
 import { setTimeout } from '../../../core/timers.ts';
 import type { CollectedMetrics, Metrics } from '../../../http/metrics.ts';
 import type { listenForMetrics } from '../../../http/metrics-listener.ts';
-import { isLoopback } from '../../../http/own-hosts.ts';
+import { isEveryAddress, isLoopback } from '../../../http/own-hosts.ts';
 import { checkFileSystem } from '../../../paths/file-system.ts';
 import type { Vault, VaultSettings } from '../../../vault/vault.ts';
 import { readCredential } from '../../credential.ts';
@@ -136,7 +136,7 @@ async function serveByWorkers(
       return await supervise(options.workers, untilStopped, startWork, async (url, collect) => {
         listener = await showMetrics(options, collect);
         await putReadyFile(options, readyOf(url, options, listener));
-        announce(url);
+        announce(url, options);
       });
     } finally {
       listener?.stop();
@@ -169,6 +169,7 @@ async function serve(
   if (logFile !== undefined) (await import('../../../http/request-log.ts')).redirectLog(logFile.write);
   const reportError = logFile && (await import('../../../vault/report-error.ts')).errorReporter(logFile.write);
   const meter = options.metrics && (await import('../../../http/metrics.ts')).createMetrics(VERSION);
+  for (const fact of options.ignored) reportOnce(fact);
   const notice = await fileSystemOf(flags, options, env);
   if (notice !== undefined) reportOnce(notice);
   const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, {
@@ -215,7 +216,7 @@ async function serve(
         log: logFile && (() => logFile.reopen(reportOnce)),
       };
       startWork(reloadAtSignals(reloads, reportOnce));
-      if (post === undefined) announce(daemon.url);
+      if (post === undefined) announce(daemon.url, options);
       else post.listens(daemon.url, meter && (() => meter.collect()));
       if (text !== undefined) await writeOut(text);
     } catch (error) {
@@ -232,9 +233,10 @@ async function serve(
   }
 }
 
-/** Reports that the daemon accepts requests, also to the service manager. */
-function announce(url: string): void {
-  report(`listening on ${url}`);
+/** Reports that the daemon accepts requests, also to the service manager. A URL with 127.0.0.1 hides 0.0.0.0 and ::. */
+function announce(url: string, { host, socket, passed }: ServeOptions): void {
+  const isEverywhere = socket === undefined && passed === undefined && isEveryAddress(host);
+  report(`listening on ${url}${isEverywhere ? ` (--host ${host})` : ''}`);
   notify('READY=1', process.env, (code) =>
     report(`systemd-notify failed (${code}): the service manager was not notified`),
   );

@@ -6,6 +6,7 @@ import { Problem } from '../../../core/problem.ts';
 import { clearTimeout, setTimeout } from '../../../core/timers.ts';
 import { readApiKey, readCredential } from '../../credential.ts';
 import type { ExitCode, Finish } from '../../exit-codes.ts';
+import { withoutForeign } from '../../foreign-variables.ts';
 import {
   addFlags,
   type Environment,
@@ -63,7 +64,9 @@ export function defineUi(command: Command, finish: Finish): void {
   ]);
   command.action(async () => {
     const { apiKeyFile, ...flags } = typedFlags<UiFlags>(command);
-    finish(await showConsole(flags, apiKeyFile ?? [], await withProfile(flags, process.env)));
+    const { env, ignored } = withoutForeign(process.env);
+    for (const fact of ignored) report(fact);
+    finish(await showConsole(flags, apiKeyFile ?? [], await withProfile(flags, env)));
   });
 }
 
