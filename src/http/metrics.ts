@@ -43,6 +43,8 @@ export type CollectedMetrics = readonly MetricObjectWithValues<MetricValue<strin
 export interface Metrics extends Meter, RequestMeter {
   /** Measures an open vault. */
   watchVault(figures: () => Promise<VaultFigures>): void;
+  /** Records when the certificate of HTTPS ends, in milliseconds. */
+  certificateEnds(at: number): void;
   collect(): Promise<CollectedMetrics>;
 }
 
@@ -94,6 +96,12 @@ export function createMetrics(version: string): Metrics {
   const fileBytes = gauge('file_bytes', 'The size of the file.', 'first');
   const logBytes = gauge('wal_bytes', 'The size of the write-ahead log.', 'first');
   const freeSpace = gauge('free_bytes', "The free space of the file's file system.", 'first');
+  const certificateEnd = gauge(
+    'tls_certificate_not_after_seconds',
+    'When the certificate of --tls-cert ends, as a Unix time.',
+    'min',
+  );
+  certificateEnd.remove(); // A gauge begins with 0.
   gauge('info', 'The version of the product.', 'first', ['version']).set({ version }, 1);
 
   // A rate needs a first sample, and an alert a series.
@@ -139,6 +147,7 @@ export function createMetrics(version: string): Metrics {
     watchVault(read) {
       figures = read;
     },
+    certificateEnds: (at) => certificateEnd.set(at / 1000),
     committed(all) {
       writes.observe(all.length);
       for (const ms of all) waits.observe(ms / 1000);

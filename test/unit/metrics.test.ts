@@ -36,6 +36,7 @@ function measured(figures: Partial<VaultFigures> = {}) {
   metrics.swept(7);
   metrics.swept(undefined);
   metrics.checked(3, 1_700_000_000_000);
+  metrics.certificateEnds(1_800_000_000_000);
   return metrics;
 }
 
@@ -116,6 +117,7 @@ describe('the metrics', () => {
     expect(find('vault_findings')).toBe(3);
     expect(find('vault_audit_checked_timestamp_seconds')).toBe(1_700_000_000);
     expect(find('vault_info', { version: '1.2.3' })).toBe(1);
+    expect(find('vault_tls_certificate_not_after_seconds')).toBe(1_800_000_000);
   });
 
   it('have the usual names of Node and of the process, for common dashboards', async () => {
@@ -135,6 +137,11 @@ describe('the metrics', () => {
     }
     const started = samplesOf(text).find(({ name }) => name === 'process_start_time_seconds');
     expect(Math.abs(Number(started?.value) - (Date.now() / 1000 - process.uptime()))).toBeLessThan(5);
+  });
+
+  it('show no end of a certificate without TLS', async () => {
+    const samples = samplesOf(await textOf(createMetrics('1.2.3')));
+    expect(samples.filter(({ name }) => name.startsWith('vault_tls_'))).toEqual([]);
   });
 
   it('of two processes are one: counts add up, the vault counts once, the worst lag and readiness win', async () => {

@@ -1,59 +1,96 @@
 import { statSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
-import { wallTime } from '../../../core/timers.ts';
+import { clearInterval, setInterval, wallTime } from '../../../core/timers.ts';
 import type { Daemon } from '../../../http/daemon.ts';
 import type { DaemonOptions } from '../../../http/daemon-options.ts';
 import { reasonOf } from '../../error-reason.ts';
 import { readSecretFile, readSmallFile } from '../../secret-file.ts';
+import { type Chain, parseChain } from './certificate-warnings.ts';
 import type { ServeOptions } from './serve-options.ts';
 
+/** How often the dates of the certificate are checked, in milliseconds. */
+const CHECK_MS = 24 * 60 * 60 * 1000;
+/** The two forms of an encrypted key in PEM (RFC 5958 and RFC 1421). */
+const ENCRYPTED = /^-----BEGIN ENCRYPTED PRIVATE KEY-----|^Proc-Type: 4,ENCRYPTED/m;
+
+type Paths = NonNullable<ServeOptions['tls']>;
 type Report = (fact: string) => void;
 
-/**
- * Resolves to the PEM texts of the certificate and its key. Rejects with `usage` if they do not belong together.
- * Reports a certificate that has expired or is not yet valid, but accepts it, because the clocks of clients may differ.
- */
-export async function readCertificate(
-  paths: NonNullable<ServeOptions['tls']>,
-  report: Report,
-): Promise<NonNullable<DaemonOptions['tls']>> {
-  const cert = (await readSmallFile('--tls-cert', paths.cert)).toString('utf8');
-  const key = (await readSecretFile('--tls-key', paths.key)).toString('utf8');
-  const [{ createSecureContext }, { X509Certificate }] = await Promise.all([import('node:tls'), import('node:crypto')]);
-  try {
-    createSecureContext({ cert, key });
-    const { validFromDate, validToDate } = new X509Certificate(cert);
-    const now = wallTime();
-    if (validToDate.getTime() < now) report(`--tls-cert: the certificate expired at ${validToDate.toISOString()}`);
-    else if (validFromDate.getTime() > now) {
-      report(`--tls-cert: the certificate is not valid before ${validFromDate.toISOString()}`);
-    }
-  } catch (cause) {
-    throw new Fault('usage', '--tls-cert and --tls-key are not a certificate and its key in PEM', { cause });
-  }
-  return { cert, key };
-}
+/** The certificate of a daemon, read from its files. */
+export type Certificate = ReturnType<typeof keepCertificate>;
 
 /**
- * Replaces the daemon's certificate with the one in the files. If the files are unusable, reports the reason and keeps
- * the certificate. Resolves to whether it was replaced.
+ * Returns functions that read and reload a certificate. `report` receives a sentence about a certificate that has
+ * expired or soon expires, that is not yet valid, or that lacks its issuer: when it is read, and on the day when that
+ * begins. Such a certificate is used all the same, because the clocks and the trust of clients may differ. `noteEnd`
+ * receives the end of each certificate in use, in milliseconds.
  */
-export async function reloadCertificate(
-  paths: NonNullable<ServeOptions['tls']>,
-  daemon: Daemon,
+export function keepCertificate(
+  paths: Paths,
   report: Report,
-  reportFailure: Report = report,
-): Promise<boolean> {
+  noteEnd: (at: number) => void = () => undefined,
+  now = wallTime,
+) {
+  let chain: Chain | undefined;
+  let reported: readonly string[] = [];
+
+  function warn(): void {
+    const known = reported;
+    reported = chain?.warnings(now()) ?? [];
+    for (const warning of reported) if (!known.includes(warning)) report(`--tls-cert: ${warning}`);
+  }
+
+  function use(read: Chain): void {
+    [chain, reported] = [read, []];
+    warn();
+    noteEnd(read.endsAt);
+  }
+
+  const timer = setInterval(warn, CHECK_MS).unref();
+  return {
+    /** Resolves to the PEM texts. Rejects with `usage` if they do not belong together. */
+    async read(): Promise<NonNullable<DaemonOptions['tls']>> {
+      const { tls, chain: read } = await readFiles(paths);
+      use(read);
+      return tls;
+    },
+    /**
+     * Replaces the daemon's certificate with the one in the files. If the files are unusable, reports the reason and
+     * keeps the certificate. Resolves to whether it was replaced.
+     */
+    async reload(daemon: Daemon, reportFailure: Report): Promise<boolean> {
+      try {
+        refusePipe('--tls-cert', paths.cert);
+        refusePipe('--tls-key', paths.key);
+        const { tls, chain: read } = await readFiles(paths);
+        daemon.useCertificate(tls);
+        use(read);
+        report('the certificate was reloaded');
+        return true;
+      } catch (error) {
+        const reason = error instanceof Fault ? error.message : reasonOf(error);
+        reportFailure(`the certificate was not reloaded; the old one stays in use: ${reason}`);
+        return false;
+      }
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+async function readFiles(paths: Paths) {
+  const cert = (await readSmallFile('--tls-cert', paths.cert)).toString('utf8');
+  const key = (await readSecretFile('--tls-key', paths.key)).toString('utf8');
+  if (ENCRYPTED.test(key)) {
+    throw new Fault('usage', `--tls-key: ${paths.key} is encrypted with a passphrase`, {
+      hint: `decrypt it: openssl pkey -in '${paths.key}' -out decrypted.key`,
+    });
+  }
+  const { createSecureContext } = await import('node:tls');
   try {
-    refusePipe('--tls-cert', paths.cert);
-    refusePipe('--tls-key', paths.key);
-    daemon.useCertificate(await readCertificate(paths, report));
-    report('the certificate was reloaded');
-    return true;
-  } catch (error) {
-    const reason = error instanceof Fault ? error.message : reasonOf(error);
-    reportFailure(`the certificate was not reloaded; the old one stays in use: ${reason}`);
-    return false;
+    createSecureContext({ cert, key });
+    return { tls: { cert, key }, chain: await parseChain(cert) };
+  } catch (cause) {
+    throw new Fault('usage', '--tls-cert and --tls-key are not a certificate and its key in PEM', { cause });
   }
 }
 

@@ -22,7 +22,7 @@ import { VERSION } from '../../version.ts';
 import type { DevKeys, DevVault } from '../dev/dev-vault.ts';
 import type { ConsoleLink } from '../ui/console-link.ts';
 import { createRetention } from './audit-retention.ts';
-import { readCertificate, reloadCertificate } from './certificate.ts';
+import { type Certificate, keepCertificate } from './certificate.ts';
 import { endWithInput } from './end-with-input.ts';
 import { startFileCheck } from './file-check.ts';
 import { openLogFile } from './log-file.ts';
@@ -182,13 +182,15 @@ async function serve(
     // Load everything before the ready file exists: a program that waits for the ready file may replace the product's
     // files.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
-    const { daemon, link } = await listen(vault, options, dev, keys, { reportOnce, meter });
+    const certificate = options.tls && keepCertificate(options.tls, reportOnce, meter?.certificateEnds);
+    const { daemon, link } = await listen(vault, options, dev, keys, { certificate, meter });
     let listener: MetricsListener | undefined;
     let stopSweeper: (() => void) | undefined;
     let stopFileCheck: (() => void) | undefined;
     const stop = async () => {
       stopSweeper?.();
       stopFileCheck?.();
+      certificate?.stop();
       listener?.stop();
       await daemon.stop();
     };
@@ -210,9 +212,8 @@ async function serve(
         // Each worker checks the file for its own notices.
         stopFileCheck = startFileCheck(() => vault.check(), reportOnce);
       }
-      const { tls } = options;
       const reloads = {
-        certificate: tls && (() => reloadCertificate(tls, daemon, reportOnce, report)),
+        certificate: certificate && (() => certificate.reload(daemon, report)),
         log: logFile && (() => logFile.reopen(reportOnce)),
       };
       startWork(reloadAtSignals(reloads, reportOnce));
@@ -321,13 +322,13 @@ async function listen(
   options: ServeOptions,
   { clock, snapshots, reset, holder }: Omit<ServedVault, 'vault'>,
   keys: DevKeys | undefined,
-  { reportOnce, meter }: { readonly reportOnce: (fact: string) => void; readonly meter: Metrics | undefined },
+  { certificate, meter }: { readonly certificate: Certificate | undefined; readonly meter: Metrics | undefined },
 ) {
   const [{ startDaemon }, { directClient }] = await Promise.all([
     import('../../../http/daemon.ts'),
     import('../../../client/direct.ts'),
   ]);
-  const tls = options.tls === undefined ? undefined : await readCertificate(options.tls, reportOnce);
+  const tls = await certificate?.read();
   const ready = () => vault.ready();
   await ready();
   const dev = clock && snapshots && { clock, snapshots, reset };
