@@ -1,0 +1,89 @@
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { promisify } from 'node:util';
+import { ENVIRONMENT } from './daemon-process.ts';
+import { askBrowser } from './hosts-browser.ts';
+import { HOST_CASES } from './hosts-cases.ts';
+import { PORTS, startProxies } from './hosts-proxies.ts';
+
+const execute = promisify(execFile);
+
+/** The wanted and the actual outcome of a case. */
+export interface Outcome {
+  readonly what: string;
+  readonly wanted: string;
+  readonly got: string;
+}
+
+/** What Kubernetes puts into each pod beside a Service named vault. */
+const SERVICE_LINKS = { VAULT_PORT: 'tcp://10.96.0.10:8484', VAULT_SERVICE_HOST: '10.96.0.10' };
+const MAX_START_MS = 30_000;
+
+/** Starts a `--dev` daemon on all addresses. Resolves to its ready file, its stderr and the names of its own address. */
+async function startOn(bin: string, folder: string, host: string, port: number, more: readonly string[]) {
+  const readyFile = path.join(folder, `${port}.json`);
+  const words = ['serve', '--dev', '--ui', '--host', host, '--port', String(port), '--insecure-http', '--no-log'];
+  const child = spawn(process.execPath, [bin, ...words, '--ready-file', readyFile, ...more], {
+    env: { ...ENVIRONMENT, ...SERVICE_LINKS },
+    stdio: ['ignore', 'ignore', 'pipe'],
+  });
+  process.once('exit', () => child.kill('SIGKILL'));
+  let told = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (told += text));
+  const started = performance.now();
+  while (!existsSync(readyFile) || !told.includes('listening on')) {
+    if (child.exitCode !== null || performance.now() - started > MAX_START_MS) throw new Error(`no daemon: ${told}`);
+    await sleep(20);
+  }
+  const run = (...args: readonly string[]) => execute(process.execPath, [bin, ...args], { env: ENVIRONMENT });
+  const ready = JSON.parse(readFileSync(readyFile, 'utf8'));
+  const [env] = await Promise.all([run('env', '--ready-file', readyFile), run('wait', '--ready-file', readyFile)]);
+  const url = `http://127.0.0.1:${port}`;
+  const own: readonly Outcome[] = [
+    { what: `the ready file of ${host}`, wanted: url, got: ready.url },
+    { what: `vault env of ${host}`, wanted: url, got: /VAULT_URL='(.*)'/.exec(env.stdout)?.[1] ?? '' },
+    { what: `the link of ${host}`, wanted: `${url}/ui/`, got: String(ready.ui).replace(/#.*/, '') },
+    {
+      what: `the banner of ${host}`,
+      wanted: `vault: listening on ${url} (--host ${host})`,
+      got: /^.*listening.*$/m.exec(told)?.[0] ?? '',
+    },
+    { what: 'a Service named vault', wanted: 'is ignored', got: /VAULT_PORT (is ignored)/.exec(told)?.[1] ?? '' },
+  ];
+  const stop = async () => {
+    const ended = once(child, 'exit');
+    child.kill();
+    await ended;
+  };
+  return { ready, own, stop };
+}
+
+/** Runs the cases on the product at `bin`, those of a browser and of 0.0.0.0 with `withBrowser`. Resolves to their outcomes. */
+async function runCases(bin: string, withBrowser: boolean): Promise<readonly Outcome[]> {
+  const folder = mkdtempSync(path.join(tmpdir(), 'vault-check-'));
+  process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const names = ['--host-name', 'vault.test', '*.example.test', '--metrics', `127.0.0.1:${PORTS.metrics}`];
+  const [served, other, stopProxies] = await Promise.all([
+    startOn(bin, folder, '::', PORTS.daemon, names),
+    withBrowser ? startOn(bin, folder, '0.0.0.0', PORTS.daemon + 1, []) : undefined,
+    startProxies(),
+  ]);
+  const { private_key: privateKey, ui } = served.ready;
+  const shown = { privateKey, code: String(ui).replace(/.*#code=/, '') };
+  const [browser, ...asked] = await Promise.all([
+    withBrowser ? askBrowser(shown.code) : [],
+    ...HOST_CASES.map(async ({ what, wanted, ask }) => ({ what, wanted, got: await ask(shown) })),
+  ]);
+  await Promise.all([served.stop(), other?.stop()]);
+  stopProxies();
+  return [...served.own, ...(other?.own ?? []), ...asked, ...browser];
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const [, , bin = '', browser] = process.argv;
+  process.stdout.write(JSON.stringify(await runCases(bin, browser === 'browser')), () => process.exit());
+}
