@@ -55,7 +55,7 @@ export const SERVE_FLAGS = {
   tlsKey: flag('--tls-key <path>', 'the key of the certificate, PEM'),
   hostName: flag(
     '--host-name <name...>',
-    'a name that requests may use, besides localhost and --host: vault.test, *.vault.test for one label; any port; repeatable (comma-separated in VAULT_HOST_NAME)',
+    'a host that requests may name, besides localhost and --host: vault.test, *.vault.test; repeatable (comma-separated in VAULT_HOST_NAME)',
   ),
   ...FLAGS.fileSystem,
   insecureHttp: flag('--insecure-http', 'allow plain HTTP on an address that other machines can reach'),
