@@ -13,7 +13,7 @@ import { makeVaultFile } from './vault-file.ts';
 /** What a signal does to a daemon. `stops`: in order, with a line. `tells`: one line. `dies`: the signal ends it. */
 type Effect = 'stops' | 'tells' | 'stays' | 'pauses' | 'dies';
 
-/** The effect of each signal without a terminal and on one, as in docs/operations.md. */
+/** The effect of each signal without a terminal and on one, as in docs/service.md. */
 const SIGNALS: readonly (readonly [signal: NodeJS.Signals, without: Effect, onTerminal: Effect])[] = [
   ['SIGHUP', 'tells', 'stops'],
   ['SIGINT', 'stops', 'stops'],
