@@ -1,4 +1,4 @@
-import { wallTime } from './timers.ts';
+import { MachineDate, wallTime } from './timers.ts';
 
 /** The maximum number of characters of the log that wait for a slow reader. Lines of the log are ASCII. */
 const MAX_WAITING = 4 * 1024 * 1024;
@@ -18,7 +18,7 @@ export function createLogOutput(stream: () => LogStream, maxWaiting = MAX_WAITIN
   let dropped = 0;
 
   function drained(): void {
-    const time = new Date(wallTime()).toISOString();
+    const time = new MachineDate(wallTime()).toISOString();
     stream().write(`${JSON.stringify({ time, level: 'error', error: 'log_lines_dropped', lines: dropped })}\n`);
     dropped = 0;
   }
