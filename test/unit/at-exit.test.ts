@@ -11,7 +11,10 @@ it('atExit runs every work with one listener, and ignores errors', () => {
     throw new Error();
   };
   const cancels = [failing, ...Array.from({ length: 20 }, (_, index) => () => void done.push(index))].map(atExit);
-  expect(own()).toHaveLength(1);
+  const added = own().length - before.length;
+  // The listener may be left from another test.
+  expect([0, 1]).toContain(added);
+  if (before.length === 0) expect(added).toBe(1);
   cancels[1]?.();
   for (const listener of own()) listener(0);
   expect(done).toEqual(Array.from({ length: 19 }, (_, index) => index + 1));

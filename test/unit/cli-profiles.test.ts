@@ -1,16 +1,12 @@
 import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { homedir, tmpdir } from 'node:os';
+import { syncBuiltinESMExports } from 'node:module';
+import os, { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { configFolder } from '../../src/cli/profiles/config-folder.ts';
 import { isProfileName, type Profile, parseProfile, variablesOf } from '../../src/cli/profiles/profile.ts';
 import { openProfileStore, type ProfileStore } from '../../src/cli/profiles/profile-store.ts';
 import { fillFromProfile, withProfile } from '../../src/cli/profiles/with-profile.ts';
-
-vi.mock('node:os', async (original) => {
-  const os = await original<typeof import('node:os')>();
-  return { ...os, homedir: vi.fn(os.homedir) };
-});
 
 const posix = process.platform !== 'win32';
 const REMOTE: Profile = { url: 'http://p', header_prefix: 'ABC', ca_file: '/p.pem', api_key: 'key_p' };
@@ -102,11 +98,15 @@ describe('the store of profiles', () => {
 describe('a user without a home folder', () => {
   const none = () => openProfileStore({ XDG_CONFIG_HOME: '' });
   beforeEach(() => {
-    vi.mocked(homedir).mockImplementation(() => {
+    vi.spyOn(os, 'homedir').mockImplementation(() => {
       throw Object.assign(new Error('uv_os_homedir returned ENOENT'), { code: 'ERR_SYSTEM_ERROR' });
     });
+    syncBuiltinESMExports();
   });
-  afterEach(() => void vi.mocked(homedir).mockReset());
+  afterEach(() => {
+    vi.restoreAllMocks();
+    syncBuiltinESMExports();
+  });
 
   it('has no profiles', async () => {
     expect(await (await none()).list()).toEqual([]);
