@@ -1,5 +1,6 @@
 /**
- * Exits with 1 while package.json or SECURITY.md lacks what only the publisher can fill in. `npm publish` runs it first.
+ * Exits with 1 while package.json or SECURITY.md lacks what only the publisher can fill in. `npm publish` runs it
+ * first.
  *
  *   node scripts/check-publisher.js [FOLDER]      default: this checkout
  */

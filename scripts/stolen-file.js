@@ -159,8 +159,8 @@ const found = (bytes, values) => values.filter((value) => formsOf(value).some((f
 function pageOf({ columns, lessons, searched, control }) {
   return `# What a stolen file reveals
 
-\`node scripts/stolen-file.js\` writes this page, and a test compares the page with the script's output. The script fills a
-vault, kills its daemon, copies its file and log, and reads the copies with SQLite and without any key.
+This page lists what a vault file shows without its key. \`node scripts/stolen-file.js\` writes the page, and a test compares it with
+the output. The script fills a vault, kills its daemon, copies its file and log, and reads the copies with SQLite and without any key.
 
 ## Contents of the vault
 

@@ -87,8 +87,8 @@ export function partsOf(projects) {
     name: 'node:test, mocked before the import',
     check: async () => {
       const place = { cwd: folderOf(), env: environment([bin]) };
-      const said = await execute('node --test node-first.mjs', place, 1);
-      if (!said.includes('import token-vault before mock.timers.enable()')) throw new Error(said);
+      const output = await execute('node --test node-first.mjs', place, 1);
+      if (!output.includes('import token-vault before mock.timers.enable()')) throw new Error(output);
     },
   };
   const blocks = docBlocks().files.map(({ file, text, commands }, index) => ({
@@ -105,8 +105,8 @@ export function partsOf(projects) {
     name: 'the recipe for jest',
     check: async () => {
       const place = { cwd: folderOf({ 'tokens.test.cjs': '../recipes/tokens.jest.cjs' }), env: environment([bin]) };
-      const said = await execute('jest', place);
-      if (!said.includes('2 passed')) throw new Error(said);
+      const output = await execute('jest', place);
+      if (!output.includes('2 passed')) throw new Error(output);
     },
   };
   const leftOver = [

@@ -36,11 +36,11 @@ export function projectsIn(work) {
     /** The folder of the npm project, in which the test runners and the other package managers are. */
     npm,
     async pack() {
-      const said = await execute(`npm pack --silent --ignore-scripts --pack-destination "${work}"`, {
+      const output = await execute(`npm pack --silent --ignore-scripts --pack-destination "${work}"`, {
         cwd: ROOT,
         env: environment([]),
       });
-      copyFileSync(path.join(work, said.trim().split('\n').at(-1)), tarball);
+      copyFileSync(path.join(work, output.trim().split('\n').at(-1)), tarball);
     },
     makeNpm() {
       const manifest = readFileSync(path.join(SOURCES, 'package.json'), 'utf8');

@@ -38,11 +38,11 @@ export async function checkTypes(resolution, folder, bin) {
     path.join(folder, 'tsconfig.json'),
     JSON.stringify({ compilerOptions: OPTIONS[resolution], files: ['use.ts'] }),
   );
-  const said = await execute('tsc -p . --pretty false', { cwd: folder, env: environment([bin]) }, 2);
-  const lines = said.match(/^\S.*error TS.*$/gm) ?? [];
+  const output = await execute('tsc -p . --pretty false', { cwd: folder, env: environment([bin]) }, 2);
+  const lines = output.match(/^\S.*error TS.*$/gm) ?? [];
   const wrong = lines.map((line) => Number(/^use\.ts\((\d+),/.exec(line)?.[1]));
   const expected = [0, 1, 2, 3, 4].map((index) => FIRST_WRONG + index);
   if (JSON.stringify([...new Set(wrong)]) !== JSON.stringify(expected)) {
-    throw new Error(`${resolution}: other errors than in lines ${expected.join(', ')}:\n${said}`);
+    throw new Error(`${resolution}: other errors than in lines ${expected.join(', ')}:\n${output}`);
   }
 }

@@ -21,8 +21,8 @@ export async function readSecretFile(flag: string, path: string): Promise<Buffer
 }
 
 /**
- * Throws the fault `file_unsafe` unless a file belongs to this user or root, and is not open to others. Accepts pipes and
- * devices, since they store nothing that others could read later, and every file on Windows, which has no modes.
+ * Throws the fault `file_unsafe` unless a file belongs to this user or root, and is not open to others. Accepts pipes
+ * and devices, since they store nothing that others could read later, and every file on Windows, which has no modes.
  */
 export function assertPrivate(path: string, opened: Pick<Stats, 'uid' | 'gid' | 'mode' | 'isFile'>): void {
   const user = process.getuid?.();

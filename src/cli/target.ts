@@ -126,7 +126,9 @@ export async function openTarget(
   return directClient(vault);
 }
 
-/** Resolves to the options that reach a daemon. Rejects with the fault `usage` for a --ca-file without a certificate. */
+/**
+ * Resolves to the options that reach a daemon. Rejects with the fault `usage` for a --ca-file without a certificate.
+ */
 export async function daemonAt(
   url: string,
   flags: GlobalFlags,

@@ -16,7 +16,8 @@ export type Content = string | Uint8Array | AsyncIterable<string | Uint8Array>;
 
 /**
  * Writes a file (0600). The file appears complete and synced, or not at all, even after a signal. Errors name `flag`.
- * Rejects with the faults `file_exists`, `file_unsafe`, `usage` and `no_space`, and with any error that `content` throws.
+ * Rejects with the faults `file_exists`, `file_unsafe`, `usage` and `no_space`, and with any error that `content`
+ * throws.
  */
 export async function writeWholeFile(
   flag: string,

@@ -2,9 +2,9 @@ import { request } from 'node:http';
 import type { Fetch } from './create-client.ts';
 
 /**
- * Sends a request over `http:` with Node's HTTP client and its persistent connections. Replaces `fetch` where a test may
- * have changed it: jest's environment jsdom has none, and Node's calls the global `queueMicrotask`, which fake timers
- * may hold. Follows no redirect. Rejects with the signal's reason, and with errors of the connection.
+ * Sends a request over `http:` with Node's HTTP client and its persistent connections. Replaces `fetch` where a test
+ * may have changed it: jest's environment jsdom has none, and Node's calls the global `queueMicrotask`, which fake
+ * timers may hold. Follows no redirect. Rejects with the signal's reason, and with errors of the connection.
  */
 export const nodeFetch: Fetch = (url, { method, headers, body = '', signal }) =>
   new Promise((resolve, reject) => {

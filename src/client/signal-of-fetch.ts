@@ -4,8 +4,8 @@ interface Host {
 }
 
 /**
- * Returns a signal that the global `fetch` accepts and that aborts with `signal`. Node's `fetch` accepts only signals of
- * Node. The environment jsdom of test runners replaces `AbortController`, but not always `fetch`.
+ * Returns a signal that the global `fetch` accepts and that aborts with `signal`. Node's `fetch` accepts only signals
+ * of Node. The environment jsdom of test runners replaces `AbortController`, but not always `fetch`.
  */
 export function signalOfFetch(signal: AbortSignal): AbortSignal {
   const { process } = globalThis as object as Host;

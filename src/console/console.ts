@@ -105,8 +105,8 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
   }
 
   /**
-   * Returns the name of the session cookie. It contains the port that the browser uses, because cookies ignore ports (RFC
-   * 6265 §8.5) and a host may show two consoles, each on the same port of its own container.
+   * Returns the name of the session cookie. It contains the port that the browser uses, because cookies ignore ports
+   * (RFC 6265 §8.5) and a host may show two consoles, each on the same port of its own container.
    */
   const cookieName = ({ headers, socket }: IncomingMessage) => {
     const [, port = socket.localPort ?? 'socket'] = /:(\d+)$/.exec(headers.host ?? '') ?? [];

@@ -4,8 +4,8 @@ import type { ProblemCode } from '../contract/problems.ts';
 /**
  * Returns the problem with the origin of a request, or undefined for a request of the page itself. Rejects `same-site`,
  * which means another port of this host. Browsers may omit `Sec-Fetch-Site` on plain HTTP. They send `none` for a typed
- * address, which may only open the page. `secure` is whether the daemon itself serves HTTPS. Otherwise, a proxy in front
- * of it may, and the page's origin then has that scheme.
+ * address, which may only open the page. `secure` is whether the daemon itself serves HTTPS. Otherwise, a proxy in
+ * front of it may, and the page's origin then has that scheme.
  */
 export function foreignOrigin(request: IncomingMessage, secure: boolean): ProblemCode | undefined {
   const { method = '', headers } = request;

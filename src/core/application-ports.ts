@@ -12,7 +12,9 @@ export interface ApplicationFilter {
   readonly latest?: Instant | undefined;
 }
 
-/** The conditions on the creator of an expiring application, which hold in the commit that inserts it (decisions §6). */
+/**
+ * The conditions on the creator of an expiring application, which hold in the commit that inserts it (decisions §6).
+ */
 export interface Minting {
   /** The hash of the API key that the creator called with. */
   readonly key_hash: Uint8Array;
@@ -26,8 +28,9 @@ export interface Minting {
 /** The part of a store that keeps applications. */
 export interface ApplicationStore {
   /**
-   * Rejects with `unauthenticated` when the application's tenant or parent does not exist. With `minting`, also when the
-   * parent has another key, and with `too_many_requests` when the parent already has the most expiring applications.
+   * Rejects with `unauthenticated` when the application's tenant or parent does not exist. With `minting`, also when
+   * the parent has another key, and with `too_many_requests` when the parent already has the most expiring
+   * applications.
    */
   insertApplication(application: ApplicationRecord, audit: AuditDraft, minting?: Minting): Promise<void>;
   findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined>;

@@ -1,8 +1,8 @@
 import { Fault } from './fault.ts';
 
 /**
- * Throws the fault `usage` for an engine on which the packages of the vault cannot run: libsodium needs WebAssembly, and
- * better-sqlite3 and find-my-way compile functions from text.
+ * Throws the fault `usage` for an engine on which the packages of the vault cannot run: libsodium needs WebAssembly,
+ * and better-sqlite3 and find-my-way compile functions from text.
  */
 export function assertEngine(): void {
   if (!('WebAssembly' in globalThis)) throw unusable('--jitless', 'has no WebAssembly');

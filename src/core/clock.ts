@@ -3,8 +3,8 @@ import type { Instant } from './ports.ts';
 /** The time of a vault. */
 export interface Clock {
   /**
-   * Returns the time. It dates records and checks new ends. It goes back only as `systemClock` describes, or when a test
-   * moves the clock back, which first removes expired records.
+   * Returns the time. It dates records and checks new ends. It goes back only as `systemClock` describes, or when a
+   * test moves the clock back, which first removes expired records.
    */
   now(): Instant;
   /**

@@ -1,4 +1,6 @@
-/** Returns whether a value is a `Uint8Array` or a `Buffer`, of any realm. A driver may return bytes of another realm. */
+/**
+ * Returns whether a value is a `Uint8Array` or a `Buffer`, of any realm. A driver may return bytes of another realm.
+ */
 export function isBytes(value: unknown): value is Uint8Array {
   return ArrayBuffer.isView(value) && Object.prototype.toString.call(value) === '[object Uint8Array]';
 }

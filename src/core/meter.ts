@@ -27,8 +27,8 @@ export interface VaultFigures {
   /** Whether writes succeed: false since a write failed because of the disk or the database. */
   readonly writable: boolean;
   /**
-   * The sizes of the file, of its log, and of the space that is left for them, in bytes; absent for a database. The space
-   * is undefined if the file system does not report it.
+   * The sizes of the file, of its log, and of the space that is left for them, in bytes; absent for a database. The
+   * space is undefined if the file system does not report it.
    */
   readonly sizes?: { readonly file: number; readonly log: number; readonly free: number | undefined } | undefined;
 }

@@ -152,7 +152,9 @@ export interface ApplicationRecord extends SealedRecord {
   readonly tenant_id: string;
   readonly type: ApplicationType;
   readonly key_hash: Uint8Array;
-  /** The application that created this expiring one, which ends with its creator or the creator's key (decisions §6). */
+  /**
+   * The application that created this expiring one, which ends with its creator or the creator's key (decisions §6).
+   */
   readonly parent_id?: string | undefined;
   readonly expires_at?: Instant | undefined;
   /** Sealed: `{ name, permissions, rules, can_create_expiring_applications? }`. */

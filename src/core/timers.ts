@@ -1,7 +1,7 @@
 /**
  * The timers and the clock of the machine, also in a program whose test runner replaces the global ones. Node keeps its
  * timers in `node:timers`, which fake timers of jest and vitest leave alone. Browsers have only global ones. A vault in
- * the same process as its test would else wait for ever. All of `src` imports them from here; an architecture test
+ * the same process as its test would otherwise wait for ever. All of `src` imports them from here; an architecture test
  * forbids the globals elsewhere.
  */
 

@@ -34,7 +34,9 @@ interface Waiting {
   readonly isSecond?: boolean;
 }
 
-/** Returns the calls with those of different API keys alternating, so that one caller's calls do not delay another's. */
+/**
+ * Returns the calls with those of different API keys alternating, so that one caller's calls do not delay another's.
+ */
 function alternate(calls: Waiting[]): Waiting[] {
   const lines = Map.groupBy(calls, ({ call }) => call.apiKey);
   if (lines.size === 1) return calls;

@@ -205,7 +205,9 @@ interface Place {
   readonly remove?: () => void;
 }
 
-/** Listens at the address in the options. Resolves to the port, its host and its address, or to the path of the socket. */
+/**
+ * Listens at the address in the options. Resolves to the port, its host and its address, or to the path of the socket.
+ */
 async function listenAt(server: Server, options: DaemonOptions): Promise<Place> {
   const { host, passed, socket } = options;
   if (passed !== undefined) {

@@ -5,7 +5,9 @@ import type { DaemonOptions } from './daemon-options.ts';
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1|::ffff:127(\.\d{1,3}){3})$/i;
 const WILDCARDS: ReadonlySet<string> = new Set(['0.0.0.0', '::']);
-/** `Host` (RFC 9110 §7.2): an address in brackets, perhaps with a zone, or else a name, which may be empty; and a port. */
+/**
+ * `Host` (RFC 9110 §7.2): an address in brackets, perhaps with a zone, or else a name, which may be empty; and a port.
+ */
 const AUTHORITY = /^(\[[\da-f:.]+(?:%[\w.~%-]+)?\]|[\w.-]*)(?::\d*)?$/i;
 /** A name of DNS in lower case, whose last label is not a number. */
 const NAME = /^(?:[a-z\d_](?:[a-z\d_-]{0,61}[a-z\d_])?\.)*(?=[^.]*[a-z_-])[a-z\d_](?:[a-z\d_-]{0,61}[a-z\d_])?$/;

@@ -8,7 +8,9 @@ export type OwnPath = keyof typeof OWN_PATHS;
 
 const PROBE = new RegExp(`^(?:${OWN_PATHS.livez}|${OWN_PATHS.readyz})/?(?:\\?|$)`);
 
-/** Returns whether a URL is that of a probe, which any `Host` may ask: probes of Kubernetes use the address of the pod. */
+/**
+ * Returns whether a URL is that of a probe, which any `Host` may ask: probes of Kubernetes use the address of the pod.
+ */
 export function isProbe(url: string): boolean {
   return PROBE.test(url);
 }

@@ -12,7 +12,7 @@ const ABSOLUTE_FORM = /^https?:\/\/([^\s/?#@]+)((?:[/?].*)?)$/i;
 /** The maximum length of a host in a problem; longer ones are cut. No name of DNS is longer. */
 const MAX_SHOWN_HOST = 253;
 
-/** What the check of a request needs to know about the daemon. `keyHeader` is in lower case. */
+/** The facts about the daemon that the check of a request uses. `keyHeader` is in lower case. */
 export interface ScreenOptions {
   readonly limits: Limits;
   readonly keyHeader: string;

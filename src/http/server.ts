@@ -55,8 +55,8 @@ export function useCertificate(
 }
 
 /**
- * Listens on a port; the system chooses one if `port` is 0. Resolves to it and to the address.
- * Rejects with the fault `usage` or `address_in_use`. `inUse` is the hint for a port in use; by default, the hint names --port.
+ * Listens on a port; the system chooses one if `port` is 0. Resolves to it and to the address. Rejects with the fault
+ * `usage` or `address_in_use`. `inUse` is the hint for a port in use; by default, the hint names --port.
  */
 export async function listenOnPort(
   server: Server,

@@ -25,8 +25,8 @@ const MAX_STANDING = 31 * DAY;
  * - `doubted_at`: the time that a more distant clock first showed; 0 without a doubt. The vault trusts such a clock
  *   after an hour. A long-lived process counts the hour itself; other processes compare with this time.
  *
- * A process with a clock in doubt raises no time. One command with a clock 20 years ahead changes only `doubted_at`, and
- * the next command with the right clock resets it. The clock of a process (`systemClock`) defines what is hidden.
+ * A process with a clock in doubt raises no time. One command with a clock 20 years ahead changes only `doubted_at`,
+ * and the next command with the right clock resets it. The clock of a process (`systemClock`) defines what is hidden.
  */
 export interface ClockNote {
   readonly expired_at: Instant;

@@ -10,8 +10,9 @@ const NO_FOLLOW = (constants.O_NOFOLLOW as number | undefined) ?? 0;
 const BIGINT = { bigint: true, throwIfNoEntry: false } as const;
 
 /**
- * Returns the owner of a file that root creates for a vault: that of the file which it replaces, else that of its folder.
- * A service could not open a file of root. Returns undefined for other users, because they own the files that they create.
+ * Returns the owner of a file that root creates for a vault: that of the file which it replaces, else that of its
+ * folder. A service could not open a file of root. Returns undefined for other users, because they own the files that
+ * they create.
  */
 export function ownerOfVaultFile(path: string): Owner | undefined {
   if (process.getuid?.() !== 0) return undefined;

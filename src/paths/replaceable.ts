@@ -18,11 +18,10 @@ const KINDS = [
 ] as const satisfies readonly (readonly [keyof Stats, string])[];
 
 /**
- * Throws the fault `file_unsafe` unless the last component of `path` is missing or a regular file, and for a
- * name that `assertOwnName` refuses. Returns the `stat` of
- * the file. Follows no link. Every path that the product replaces passes this check, because a rename destroys a device,
- * a named pipe or a link. `flag` begins the message. Opens nothing: opening a device can have effects, and closing a
- * vault that this process has open drops SQLite's locks.
+ * Throws the fault `file_unsafe` unless the last component of `path` is missing or a regular file, and for a name that
+ * `assertOwnName` refuses. Returns the `stat` of the file. Follows no link. Every path that the product replaces passes
+ * this check, because a rename destroys a device, a named pipe or a link. `flag` begins the message. Opens nothing:
+ * opening a device can have effects, and closing a vault that this process has open drops SQLite's locks.
  */
 export function assertReplaceable(path: string, flag?: string): Stats | undefined {
   assertOwnName(path, flag);
@@ -50,8 +49,8 @@ function requireFile(found: Stats, path: string, flag: string | undefined): void
 
 /**
  * Returns the contents of a file that the product will replace, at most 1 MiB; undefined for a missing file. Checks the
- * opened file, so that a device or pipe that takes its name meanwhile is neither read nor waited for. `check` may refuse
- * the opened file. Throws as `assertReplaceable` does, and errors of the system.
+ * opened file, so that a device or pipe that takes its name meanwhile is neither read nor waited for. `check` may
+ * refuse the opened file. Throws as `assertReplaceable` does, and errors of the system.
  */
 export function readReplaceable(path: string, flag?: string, check?: (opened: Stats) => void): Buffer | undefined {
   if (assertReplaceable(path, flag) === undefined) return undefined;

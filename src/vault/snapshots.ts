@@ -89,8 +89,8 @@ async function removeLeftovers(folder: string): Promise<void> {
 }
 
 /**
- * Throws `file_unsafe` unless the folder belongs to this user, or for root to the owner of the vault, alone: other users with write access could replace a
- * snapshot.
+ * Throws `file_unsafe` unless the folder belongs to this user, or, for root, to the owner of the vault, and others have
+ * no access: with write access, they could replace a snapshot.
  */
 async function checkFolder(folder: string, owner: Owner | undefined): Promise<void> {
   const found = await lstat(folder);

@@ -47,8 +47,8 @@ const PORT_TYPES = [
 const WORLD = /^node:(?!crypto$|buffer$)/;
 
 /**
- * `cli, http, library, testing → client → vault → maintenance → keyring, store → core → contract`. A file belongs to the first folder
- * that matches.
+ * `cli, http, library, testing → client → vault → maintenance → keyring, store → core → contract`. A file belongs to
+ * the first folder that matches.
  */
 const LAYERS: readonly Layer[] = [
   { name: 'contract', folder: 'src/contract/', may: [], refuses: /./ },

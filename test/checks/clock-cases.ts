@@ -78,7 +78,9 @@ function back(name: string, by: number): ClockCase {
   };
 }
 
-/** Moves the clock back for good: for an hour time goes on, then it follows the clock, but expired tokens stay hidden. */
+/**
+ * Moves the clock back for good: for an hour time goes on, then it follows the clock, but expired tokens stay hidden.
+ */
 function backForGood(name: string, by: number): ClockCase {
   return {
     name,

@@ -8,7 +8,7 @@ const execute = promisify(execFile);
 /** An address of the machine besides loopback, as a pod has one. */
 export const POD_IP = '10.244.1.7';
 
-/** What a daemon shows of itself. */
+/** The secrets of a running daemon that requests use. */
 export interface Shown {
   readonly privateKey: string;
   /** The code of the console's link. */

@@ -19,11 +19,13 @@ export interface Outcome {
   readonly got: string;
 }
 
-/** What Kubernetes puts into each pod beside a Service named vault. */
+/** The variables that Kubernetes puts into each pod beside a Service named vault. */
 const SERVICE_LINKS = { VAULT_PORT: 'tcp://10.96.0.10:8484', VAULT_SERVICE_HOST: '10.96.0.10' };
 const MAX_START_MS = 30_000;
 
-/** Starts a `--dev` daemon on all addresses. Resolves to its ready file, its stderr and the names of its own address. */
+/**
+ * Starts a `--dev` daemon on all addresses. Resolves to its ready file, its stderr and the names of its own address.
+ */
 async function startOn(bin: string, folder: string, host: string, port: number, more: readonly string[]) {
   const readyFile = path.join(folder, `${port}.json`);
   const words = ['serve', '--dev', '--ui', '--host', host, '--port', String(port), '--insecure-http', '--no-log'];
@@ -62,7 +64,10 @@ async function startOn(bin: string, folder: string, host: string, port: number, 
   return { ready, own, stop };
 }
 
-/** Runs the cases on the product at `bin`, those of a browser and of 0.0.0.0 with `withBrowser`. Resolves to their outcomes. */
+/**
+ * Runs the cases on the product at `bin`, those of a browser and of 0.0.0.0 with `withBrowser`. Resolves to their
+ * outcomes.
+ */
 async function runCases(bin: string, withBrowser: boolean): Promise<readonly Outcome[]> {
   const folder = mkdtempSync(path.join(tmpdir(), 'vault-check-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));

@@ -14,7 +14,7 @@ import { makeVaultFile } from './vault-file.ts';
 const READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"';
 const MAX_MS = 20_000;
 
-/** What the message names first, where the name of a row in `WRITTEN` is not its flag. */
+/** The flag that a message names first, for rows of `WRITTEN` that have another name. */
 const NAMED: Readonly<Record<string, string>> = {
   'serve --dev --file FILE.dev.json': '--file',
   'init FILE.key': '--file',

@@ -10,16 +10,18 @@ import { endWithin, isAnswering, type Started, startServe } from './odd-hosts-da
 import { inParallel } from './perform.ts';
 import { makeVaultFile } from './vault-file.ts';
 
-/** What a signal does to a daemon. `stops`: in order, with a line. `tells`: one line. `dies`: the signal ends it. */
-type Effect = 'stops' | 'tells' | 'stays' | 'pauses' | 'dies';
+/**
+ * The effects of a signal on a daemon. `stops`: in order, with a line. `reports`: one line. `dies`: the signal ends it.
+ */
+type Effect = 'stops' | 'reports' | 'stays' | 'pauses' | 'dies';
 
 /** The effect of each signal without a terminal and on one, as in docs/service.md. */
 const SIGNALS: readonly (readonly [signal: NodeJS.Signals, without: Effect, onTerminal: Effect])[] = [
-  ['SIGHUP', 'tells', 'stops'],
+  ['SIGHUP', 'reports', 'stops'],
   ['SIGINT', 'stops', 'stops'],
   ['SIGTERM', 'stops', 'stops'],
   ['SIGUSR1', 'stays', 'stays'],
-  ['SIGUSR2', 'tells', 'tells'],
+  ['SIGUSR2', 'reports', 'reports'],
   ['SIGPIPE', 'stays', 'stays'],
   ['SIGWINCH', 'stays', 'stays'],
   ['SIGCONT', 'stays', 'stays'],
@@ -29,7 +31,7 @@ const SIGNALS: readonly (readonly [signal: NodeJS.Signals, without: Effect, onTe
   ['SIGKILL', 'dies', 'dies'],
 ];
 
-const STAYS: ReadonlySet<Effect> = new Set(['tells', 'stays', 'pauses']);
+const STAYS: ReadonlySet<Effect> = new Set(['reports', 'stays', 'pauses']);
 const SETTLE_MS = 50;
 const MAX_END_MS = 8_000;
 
@@ -66,7 +68,9 @@ export async function trySignals(isSample: boolean, bin = VAULT_BIN): Promise<nu
 
 const hasScript = () => process.platform === 'linux' && spawnSync('script', ['--version']).error === undefined;
 
-/** Returns a daemon for all signals that it survives, and one for each other signal. A sample has fewer of the latter. */
+/**
+ * Returns a daemon for all signals that it survives, and one for each other signal. A sample has fewer of the latter.
+ */
 function casesOf(isOnTerminal: boolean, isSample: boolean): readonly Case[] {
   const all = SIGNALS.map(([signal, without, on]) => [signal, isOnTerminal ? on : without] as const);
   const surviving = all.filter(([, effect]) => STAYS.has(effect));
@@ -91,7 +95,7 @@ async function send(daemon: Started, signal: NodeJS.Signals, effect: Effect, isO
       .told()
       .split('\n')
       .filter((line) => line.includes(`after ${signal}:`));
-    if (lines.length !== (effect === 'tells' ? 1 : 0)) return `${lines.length} lines`;
+    if (lines.length !== (effect === 'reports' ? 1 : 0)) return `${lines.length} lines`;
     return undefined;
   }
   const end = await endWithin(daemon, MAX_END_MS);

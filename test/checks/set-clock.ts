@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 
 /**
- * A wall clock for other processes of the product. `set` puts it that many milliseconds ahead of the machine's, within 20
- * milliseconds. The monotonic clock stays.
+ * A wall clock for other processes of the product. `set` puts it that many milliseconds ahead of the machine's, within
+ * 20 milliseconds. The monotonic clock stays.
  */
 export function createSetClock(file: string): { readonly set: (ahead: number) => void; readonly nodeFlag: string } {
   const set = (ahead: number) => writeFileSync(file, String(ahead));

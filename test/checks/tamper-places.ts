@@ -18,8 +18,8 @@ export interface TamperPlaces {
   /** The problems that report an altered vault. */
   readonly problems: readonly string[];
   /**
-   * Matches a finding that also shows older rows which ordinary calls changed: several chains of an audit have no common
-   * order, in which an older revision would be wrong.
+   * Matches a finding that also shows older rows which ordinary calls changed: several chains of an audit have no
+   * common order, in which an older revision would be wrong.
    */
   readonly laundered?: RegExp;
   /** Returns the flags of the command line that name the place. */

@@ -11,7 +11,7 @@ const SECRET = '4012888888881881';
 
 /**
  * Lets a test shift the wall clock of a daemon by the milliseconds in a file. The vault ignores a clock that a test
- * runner replaced, which it tells by the source of the function; a bound function has none.
+ * runner replaced. It recognizes one by the source of the function; a bound function has none.
  */
 const SHIFT = `
 const { readFileSync } = require('node:fs');

@@ -21,7 +21,7 @@ file.exec('BEGIN IMMEDIATE');
 process.stdout.write('held');
 setTimeout(() => file.exec('COMMIT'), 300);`;
 
-/** Resolves to what tells an error from another one. The ids of a run differ. */
+/** Resolves to the parts that identify an error, without the ids of the run. */
 const errorOf = (promise) =>
   promise.then(
     (value) => ({ value }),

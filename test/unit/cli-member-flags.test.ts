@@ -17,7 +17,10 @@ function rowOf(properties: Readonly<Record<string, Schema>>): Operation {
   return { ...OPERATIONS.createToken, body: { type: 'object', properties } };
 }
 
-/** Returns the members of query and body that a caller can set. A member that is spread is replaced by its own members, by path. */
+/**
+ * Returns the members of query and body that a caller can set. A member that is spread is replaced by its own members,
+ * by path.
+ */
 function membersOf({ query, body, cli: { spread } }: Operation): readonly string[] {
   const all = [query, body]
     .flatMap((schema) => Object.entries(schema?.properties ?? {}))

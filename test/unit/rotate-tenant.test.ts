@@ -222,8 +222,8 @@ describe('rotation', () => {
   });
 
   it('loses no concurrent write', async () => {
-    // The calls then interleave with the rotation step by step. Otherwise the writers work for 10 ms at a time, and make
-    // tokens faster than this store, which searches all of them, can reseal.
+    // The calls then interleave with the rotation step by step. Otherwise the writers work for 10 ms at a time, and
+    // make tokens faster than this store, which searches all of them, can reseal.
     vi.spyOn(process, 'uptime').mockReturnValue(process.uptime());
     const ids: string[] = [];
     for (let n = 0; n < 150; n += 1) ids.push((await create(n)).body['id']);

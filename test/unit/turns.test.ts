@@ -181,8 +181,8 @@ const CREATE = {
 } as const;
 
 /**
- * Opens a vault in memory that records its snapshots and inserts, the next tick after each insert, and its tokens. Calls
- * `onFind` whenever a token is read.
+ * Opens a vault in memory that records its snapshots and inserts, the next tick after each insert, and its tokens.
+ * Calls `onFind` whenever a token is read.
  */
 async function openRecorded(onFind: () => unknown = () => undefined) {
   const random = seededRandom('turns');

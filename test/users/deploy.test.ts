@@ -248,7 +248,8 @@ describe.runIf(process.platform !== 'win32')('deploy/', { timeout: 120_000 }, ()
             capabilities: { drop: ['ALL'] },
           },
         });
-        // A command would replace the process that reaps orphans, and a variable would show a secret to other processes.
+        // A command would replace the process that reaps orphans, and a variable would show a secret to other
+        // processes.
         expect(container).not.toHaveProperty('command');
         expect(JSON.stringify(container.env)).not.toContain('secretKeyRef');
       }

@@ -15,7 +15,9 @@ export const POSIX = process.platform !== 'win32';
 export const pageOf = (name: string): string =>
   readFileSync(fileURLToPath(new URL(`../../docs/${name}`, import.meta.url)), 'utf8');
 
-/** Returns the code blocks in a language of a section of a page, by its heading. Without one, those of the whole page. */
+/**
+ * Returns the code blocks in a language of a section of a page, by its heading. Without one, those of the whole page.
+ */
 export function blocksOf(name: string, heading: string | undefined, language: string): readonly string[] {
   const [section = ''] =
     heading === undefined ? [`\n${pageOf(name)}`] : pageOf(name).split(`\n## ${heading}\n`).slice(1);

@@ -89,8 +89,8 @@ export function stepsOfReading(value: Json): number {
 const MAX_PRINTING = 2 * MAX_OUTPUT;
 
 /**
- * Spends the steps of printing a value, with what its items and members contain. Throws `FilterFailure` for a value that
- * is longer than the output limit, without printing it first.
+ * Spends the steps of printing a value, with what its items and members contain. Throws `FilterFailure` for a value
+ * that is longer than the output limit, without printing it first.
  */
 export function spendOutput(value: Json, work: WorkBudget): void {
   const steps = typeof value === 'string' ? 1 + stepsOfText(value) : stepsOfPrinting(value, MAX_PRINTING);

@@ -26,8 +26,8 @@ const READING = 8;
 const NAMING = 16;
 
 /**
- * The number of path characters that take one step on each read. Most reads evaluate a condition or a list of selectors,
- * which may be as long as the path.
+ * The number of path characters that take one step on each read. Most reads evaluate a condition or a list of
+ * selectors, which may be as long as the path.
  */
 const CONDITION = 2;
 

@@ -5,7 +5,7 @@ const NUMERAL = /^([+-]?)0*(\d*)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
 /**
  * A number by its written digits: 0.`digits` × 10^`exponent`, times `sign`. The digits neither begin nor end with a
- * zero, so equal numbers have equal digits, as `12`, `12.0` and `1.2e1`. Zero has no digits.
+ * zero, so equal numbers have equal digits, such as `12`, `12.0` and `1.2e1`. Zero has no digits.
  */
 export interface NumberDigits {
   readonly sign: -1 | 0 | 1;
@@ -36,8 +36,8 @@ export function compareDigits(left: NumberDigits, right: NumberDigits): number {
 
 /**
  * Returns the integer that a JSON number is, however it is written: `12.0` and `1.2e1` are 12 (JSON Schema 2020-12,
- * core §4.2.1). Returns undefined for other values, and for integers beyond 2^53. The written digits decide: the nearest
- * double of `1.00000000000000000001` is an integer, the number is not.
+ * core §4.2.1). Returns undefined for other values, and for integers beyond 2^53. The written digits decide: the
+ * nearest double of `1.00000000000000000001` is an integer, the number is not.
  */
 export function integerOf(value: Json): number | undefined {
   if (typeof value === 'number') return Number.isSafeInteger(value) ? value : undefined;

@@ -13,8 +13,8 @@ const BYTE_ORDER_MARK = '\ufeff';
 
 /**
  * Performs step 4 of the request path: checks the size and the encoding, skips a byte order mark, and parses the JSON
- * without loss. Returns undefined for an operation without a body, which accepts `{}`, `null` and an empty form, because
- * some clients send one with every request. Throws `body_too_large` or `malformed_json`.
+ * without loss. Returns undefined for an operation without a body, which accepts `{}`, `null` and an empty form,
+ * because some clients send one with every request. Throws `body_too_large` or `malformed_json`.
  */
 export function parseBody(row: Operation, sent: SentBody, limits: Limits, mediaType?: string): Json | undefined {
   const text = sent.bodyText?.startsWith(BYTE_ORDER_MARK) ? sent.bodyText.slice(1) : (sent.bodyText ?? '');

@@ -15,8 +15,8 @@ type Sent = Pick<UpdateToken, (typeof EXPRESSIONS)[number] | 'metadata'>;
 
 /**
  * Returns how a patch treats the token's expressions (decisions §6). For a caller that cannot read the token, each may
- * fail, because its failure would reveal data. For others, only those may that failed before and that the patch does not
- * set.
+ * fail, because its failure would reveal data. For others, only those may that failed before and that the patch does
+ * not set.
  */
 export function patchedExpressions(body: Sent, stored: TokenDefinition, unread: boolean): PatchedExpressions {
   const isSet = (path: string) => EXPRESSIONS.some((member) => body[member] !== undefined && path.startsWith(member));

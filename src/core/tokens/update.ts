@@ -152,8 +152,8 @@ function isReader(grants: Grants, token: TokenFacts): boolean {
 }
 
 /**
- * Returns the data after the patch, with its JSON text; undefined when nothing changes it. Ignores a patch that makes the
- * data too long for a caller without read access, so that this caller does not learn how long the data is.
+ * Returns the data after the patch, with its JSON text; undefined when nothing changes it. Ignores a patch that makes
+ * the data too long for a caller without read access, so that this caller does not learn how long the data is.
  */
 function patchedData(patch: Json | undefined, old: Json, unread: boolean) {
   if (patch === undefined) return undefined;
@@ -217,8 +217,8 @@ async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { t
 }
 
 /**
- * Returns the updated token for a caller that cannot read it: without `data` and `fingerprint`. With deduplication, also
- * without the members that §4.1 redacts for a duplicate, so the reply does not show whether there is one.
+ * Returns the updated token for a caller that cannot read it: without `data` and `fingerprint`. With deduplication,
+ * also without the members that §4.1 redacts for a duplicate, so the reply does not show whether there is one.
  */
 function showUnread(
   unsealed: UnsealedToken,

@@ -88,7 +88,9 @@ function isLost(error: PgError): boolean {
   return treatmentOf(error, 'write').reaction === 'reconnect';
 }
 
-/** Returns the outcome of a member. After the loss of a COMMIT, `written` has the sequences of the entries that exist. */
+/**
+ * Returns the outcome of a member. After the loss of a COMMIT, `written` has the sequences of the entries that exist.
+ */
 function outcomeOf(
   { member, entry, at, failure }: Prepared,
   answers: PromiseSettledResult<Answers> | undefined,

@@ -10,7 +10,9 @@ const SEARCH_PATH = 'pg_catalog,pg_temp';
 /** The option of the start-up message that sets the path. It needs no statement, and `DISCARD ALL` keeps it. */
 export const PATH_OPTION = `-c search_path=${SEARCH_PATH}`;
 
-/** The columns that `requireSearchPath` reads. They name the schema of their functions, so the path cannot change them. */
+/**
+ * The columns that `requireSearchPath` reads. They name the schema of their functions, so the path cannot change them.
+ */
 export const PATH_COLUMNS = `pg_catalog.current_setting('search_path'), pg_catalog.format(
     'ALTER ROLE %I IN DATABASE %I SET search_path TO pg_catalog, pg_temp', session_user, pg_catalog.current_database())`;
 

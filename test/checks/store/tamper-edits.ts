@@ -43,8 +43,8 @@ const OTHER_VALUE: Readonly<Record<string, (column: string) => string>> = {
 };
 
 /**
- * Values that are not sealed: when an update or upkeep ran, whether a process must read keys again, the number of a row,
- * counters of activity, and the columns of a tombstone that only live tokens need.
+ * Values that are not sealed: when an update or upkeep ran, whether a process must read keys again, the number of a
+ * row, counters of activity, and the columns of a tombstone that only live tokens need.
  */
 const UNSEALED: readonly RegExp[] = [
   /^format\.(format|migrated_at) /,

@@ -22,8 +22,8 @@ type SeededDevVault = DevVault & { readonly ids: JsonObject };
 export type DevDaemon = Awaited<ReturnType<typeof startDevDaemon>>;
 
 /**
- * Opens a `--dev` vault and serves it without a log. Resolves when the daemon listens. `background` lets the process end
- * while it does.
+ * Opens a `--dev` vault and serves it without a log. Resolves when the daemon listens. `background` lets the process
+ * end while it does.
  */
 export async function startDevDaemon(headerPrefix: string, options: SeededDevVaultOptions, background = false) {
   const dev = await openSeededDevVault(options);

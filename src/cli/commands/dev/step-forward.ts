@@ -6,8 +6,8 @@ export const OTHER_WAYS =
   'run `vault clock advance 25h`, or `vault clock set 2030-01-31` for any time, or `vault clock reset` for the time of this machine';
 
 /**
- * Returns the milliseconds of a duration by which the clock of a vault moves forward. `name` begins messages. Throws the
- * fault `usage` for a negative or malformed one.
+ * Returns the milliseconds of a duration by which the clock of a vault moves forward. `name` begins messages. Throws
+ * the fault `usage` for a negative or malformed one.
  */
 export function stepForward(name: string, typed: string): number {
   if (typed.startsWith('-')) throw new Fault('usage', FORWARD_ONLY, { hint: OTHER_WAYS });

@@ -22,7 +22,7 @@ export type Certificate = ReturnType<typeof keepCertificate>;
 /**
  * Returns functions that read and reload a certificate. `report` receives a sentence about a certificate that has
  * expired or soon expires, that is not yet valid, or that lacks its issuer: when it is read, and on the day when that
- * begins. Such a certificate is used all the same, because the clocks and the trust of clients may differ. `noteEnd`
+ * begins. Such a certificate is still used, because the clocks and the trust of clients may differ. `noteEnd`
  * receives the end of each certificate in use, in milliseconds.
  */
 export function keepCertificate(

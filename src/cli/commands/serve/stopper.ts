@@ -13,8 +13,8 @@ const GRACE_MS = 9_500;
 export type Stopper = (stop: () => Promise<void>) => Promise<ExitCode>;
 
 /**
- * Calls `ask` for each request to stop the daemon, with the signal if there is one. If the daemon is already stopping, a
- * signal ends the process at once, and any other request has no effect.
+ * Calls `ask` for each request to stop the daemon, with the signal if there is one. If the daemon is already stopping,
+ * a signal ends the process at once, and any other request has no effect.
  */
 export type StopRequests = (ask: (signal?: EndSignal) => void) => void;
 

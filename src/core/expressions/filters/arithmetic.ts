@@ -83,7 +83,8 @@ function roundTo(value: number, places: number): number {
 const DIGITS_A_STEP = 1024;
 
 /**
- * Returns the sum of numbers and texts of numbers; null counts as 0. Throws `FilterFailure` for a value of another kind.
+ * Returns the sum of numbers and texts of numbers; null counts as 0. Throws `FilterFailure` for a value of another
+ * kind.
  */
 export function sumOf(values: readonly Json[], work: WorkBudget): Json {
   const numbers = values.map((value) => {
@@ -96,7 +97,7 @@ export function sumOf(values: readonly Json[], work: WorkBudget): Json {
   let sum = 0n;
   let longest = 0;
   for (const number of numbers) {
-    // A short number takes as long to add as the sum is.
+    // Adding even a short number takes time for each digit of the sum.
     longest = Math.max(longest, number.text.length);
     work.spend(Math.ceil(longest / DIGITS_A_STEP));
     sum += toBigInt(number, work);

@@ -20,8 +20,8 @@ function isEmpty(value: Json): boolean {
 const property = { kind: 'text', fallback: '' } as const;
 
 /**
- * Returns the named member of each item, null where it or the item is missing. Throws `FilterFailure` for items of other
- * kinds than objects.
+ * Returns the named member of each item, null where it or the item is missing. Throws `FilterFailure` for items of
+ * other kinds than objects.
  */
 function membersOf(list: JsonArray, name: string): JsonArray {
   if (name === '') return list;

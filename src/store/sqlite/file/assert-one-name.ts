@@ -7,10 +7,10 @@ import { withoutLocks } from './lock-probe.ts';
 import { isBusy } from './sqlite-error.ts';
 
 /**
- * Rejects with `locked_by_other` if another connection has the file open by a path that `assertOnePath` does not see: the
- * file was renamed meanwhile, or the other path is in another container. Each open connection holds a shared lock and
- * keeps `FILE-shm` beside its own path. Without that file, an exclusive lock must therefore be free; waits for it until
- * the deadline, since a process that opens or closes the file takes it for moments.
+ * Rejects with `locked_by_other` if another connection has the file open by a path that `assertOnePath` does not see:
+ * the file was renamed meanwhile, or the other path is in another container. Each open connection holds a shared lock
+ * and keeps `FILE-shm` beside its own path. Without that file, an exclusive lock must therefore be free; waits for it
+ * until the deadline, since a process that opens or closes the file takes it for moments.
  */
 export async function assertOneName(file: string, deadlineMs: number): Promise<void> {
   const driver = await loadDriver();

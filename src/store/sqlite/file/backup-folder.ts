@@ -45,8 +45,8 @@ export interface KeepOptions {
 /**
  * Backs up the vault `file` into an existing folder, as `vault-YYYYMMDDTHHMMSSZ.db`. Then removes the oldest backups of
  * the same vault: only files with such a name and the id of the vault in their header. Keeps the vault itself,
- * read-only files, files in use, and names in the future. Throws as `backUpVaultFile` does, and `file_unwritable` for a backup that cannot be
- * removed.
+ * read-only files, files in use, and names in the future. Throws as `backUpVaultFile` does, and `file_unwritable` for a
+ * backup that cannot be removed.
  */
 export async function backUpIntoFolder(
   file: string,

@@ -27,8 +27,9 @@ interface FileUse {
 
 /**
  * Checks that `path` may be opened as a vault, and returns its `stat`. It must be a regular file in a writable folder,
- * belong to this user or root, unless this user is root, not be writable by other users, and have no second path. Throws `file_missing`,
- * `file_unsafe`, `file_unwritable`, and `not_a_vault` for an empty file or an unsafe file that is not a vault.
+ * belong to this user or root, unless this user is root, not be writable by other users, and have no second path.
+ * Throws `file_missing`, `file_unsafe`, `file_unwritable`, and `not_a_vault` for an empty file or an unsafe file that
+ * is not a vault.
  */
 export function checkFile(path: string, { isOpenHere = false, isOnlyRead = false }: FileUse = {}): BigIntStats {
   const found = look(path);
@@ -110,8 +111,8 @@ function hintFor({ uid }: BigIntStats): string | undefined {
 }
 
 /**
- * Throws `file_unsafe` for a log, shared memory or journal that root may not use. SQLite removes the files that a journal
- * names, so the owner of a vault could make root remove any file.
+ * Throws `file_unsafe` for a log, shared memory or journal that root may not use. SQLite removes the files that a
+ * journal names, so the owner of a vault could make root remove any file.
  */
 function assertBeside(path: string, beside: BigIntStats, vault: BigIntStats): void {
   assertSafe(path, beside);

@@ -8,8 +8,9 @@ import { draftOf } from './file-names.ts';
 import { isBusy } from './sqlite-error.ts';
 
 /**
- * Resolves to the fault `file_unsafe` if the file system of `file` grants no locks; otherwise to `error`. SQLite reports
- * ENOLCK as a lock of another process. Therefore tries to lock a new file, which no other process can have locked.
+ * Resolves to the fault `file_unsafe` if the file system of `file` grants no locks; otherwise to `error`. SQLite
+ * reports ENOLCK as a lock of another process. Therefore tries to lock a new file, which no other process can have
+ * locked.
  */
 export async function withoutLocks(file: string, error: unknown): Promise<unknown> {
   if (!isBusy(error) || (await grantsLocks(file))) return error;

@@ -10,9 +10,9 @@ import { isFailedWrite, type Probe, toFileFault } from './sqlite-error.ts';
 const PROBE_BYTES = 4096;
 
 /**
- * Finds the cause of a failed write: writes 4 KiB beside the vault `file` and syncs them. Also makes them as long as the
- * longest file of the vault, which a limit of the file size (`ulimit -f`) refuses. Removes them. Resolves to the error
- * code of the system, or to `passed`.
+ * Finds the cause of a failed write: writes 4 KiB beside the vault `file` and syncs them. Also makes them as long as
+ * the longest file of the vault, which a limit of the file size (`ulimit -f`) refuses. Removes them. Resolves to the
+ * error code of the system, or to `passed`.
  */
 export async function probeDisk(file: string): Promise<Probe> {
   const name = `.${basename(file).slice(0, 64)}.${randomBytes(8).toString('hex')}.probe`;

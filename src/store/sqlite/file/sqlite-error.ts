@@ -86,8 +86,8 @@ const PROBLEM_BY_CODE: Readonly<Record<string, ProblemCode | undefined>> = {
 };
 
 /**
- * Returns the problem for an error of SQLite or the disk; returns any other error unchanged. `probe` is the result for a
- * failed write.
+ * Returns the problem for an error of SQLite or the disk; returns any other error unchanged. `probe` is the result for
+ * a failed write.
  */
 export function toProblem(error: unknown, probe?: Probe): unknown {
   if (isBusy(error) || shortageOf(error) !== undefined) return vaultBusy(error);
@@ -141,8 +141,8 @@ const FAULT_BY_CODE: Readonly<Record<string, readonly [FaultCode, string]>> = {
 };
 
 /**
- * Returns the fault for an error of SQLite on the vault `file`; returns any other error unchanged. `probe` is the result
- * for a failed write.
+ * Returns the fault for an error of SQLite on the vault `file`; returns any other error unchanged. `probe` is the
+ * result for a failed write.
  */
 export function toFileFault(file: string, error: unknown, probe?: Probe): unknown {
   const shortage = tooManyFiles(file, error);

@@ -3,8 +3,8 @@ import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode, toProblem } from '../file/sqlite-error.ts';
 
 /**
- * Returns a function that runs the removal of one row in an open transaction. If the row is damaged, the function undoes
- * the removal, adds `row` to `left` and returns undefined; the transaction goes on.
+ * Returns a function that runs the removal of one row in an open transaction. If the row is damaged, the function
+ * undoes the removal, adds `row` to `left` and returns undefined; the transaction goes on.
  */
 export function leaveDamaged(connection: Connection) {
   const { rows } = statements(connection);
