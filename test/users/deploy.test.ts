@@ -87,7 +87,7 @@ async function urlOf({ stderr }: ReturnType<typeof run>): Promise<string> {
   let text = '';
   for await (const piece of stderr) {
     text += piece;
-    const [, port] = /listening on http:\/\/[^\n]*:(\d+)\n/.exec(text) ?? [];
+    const [, port] = /listening on http:\/\/\S*:(\d+)(?: \(--host \S+\))?\n/.exec(text) ?? [];
     if (port !== undefined) return `http://127.0.0.1:${port}`;
   }
   throw new Error(`no daemon: ${text}`);
