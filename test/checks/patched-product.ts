@@ -33,15 +33,22 @@ function replaceIn(file: string, before: string, after: string): number {
 }
 
 /**
- * Copies the built product and replaces `before` with `after` in its code. Throws unless the command's code contains
- * `before` exactly once, because a control on an unchanged product proves nothing.
+ * Copies the built product and replaces `before` with `after` in its code, and the first text with the second in each of
+ * `more`. Throws unless the command's code contains each text exactly once, because a control on an unchanged product
+ * proves nothing.
  */
-export function patchProduct(before: string, after: string): ProductCopy {
+export function patchProduct(
+  before: string,
+  after: string,
+  ...more: readonly (readonly [before: string, after: string])[]
+): ProductCopy {
   const product = copyProduct();
   const chunks = join(product.folder, COMMAND);
-  const counts = readdirSync(chunks).map((name) => replaceIn(join(chunks, name), before, after));
-  replaceIn(join(product.folder, THREAD), before, after);
-  const replaced = counts.reduce((sum, count) => sum + count, 0);
-  if (replaced !== 1) throw new Error(`"${before}" occurs ${replaced} times in the built product, not once`);
+  for (const [from, to] of [[before, after] as const, ...more]) {
+    const counts = readdirSync(chunks).map((name) => replaceIn(join(chunks, name), from, to));
+    replaceIn(join(product.folder, THREAD), from, to);
+    const replaced = counts.reduce((sum, count) => sum + count, 0);
+    if (replaced !== 1) throw new Error(`"${from}" occurs ${replaced} times in the built product, not once`);
+  }
   return product;
 }

@@ -128,7 +128,8 @@ export async function startFleet({
     children[daemon] = child;
     const deadline = performance.now() + MAX_START_MS;
     while (!existsSync(readyFile)) {
-      if (child.exitCode !== null || performance.now() > deadline) throw new Error('the daemon did not start');
+      if (child.exitCode !== null || performance.now() > deadline)
+        throw new Error(`the daemon did not start: ${errors[daemon] ?? ''}`);
       await sleep(5);
     }
     urls[daemon] = JSON.parse(readFileSync(readyFile, 'utf8')).url;

@@ -11,6 +11,8 @@ const YEAR_MS = 365 * 24 * HOUR_MS;
 /** The part of the built product that names the schemas. The control looks in `public` first. */
 const SEARCH_PATH = 'pg_catalog,pg_temp';
 const UNSAFE_PATH = 'public,pg_catalog,pg_temp';
+/** The beginning of the pattern by which the product recognizes its search_path, and that of the control. */
+const RECOGNIZED = ['^\\s*("?)pg_catalog', '^\\s*public\\s*,\\s*("?)pg_catalog'] as const;
 
 /** A call of a function that records its run by the role of the vault, and later deletes a row of the audit. */
 const RUN = 'PERFORM public.act();';
@@ -124,7 +126,7 @@ async function attackBoth(_options: CheckOptions) {
 
 /** Attacks a product that looks for functions in `public` first. */
 async function attackUnsafe() {
-  const { bin, remove } = patchProduct(SEARCH_PATH, UNSAFE_PATH);
+  const { bin, remove } = patchProduct(SEARCH_PATH, UNSAFE_PATH, RECOGNIZED);
   try {
     return await attack(bin);
   } finally {
