@@ -1,7 +1,7 @@
 /**
- * Tests the product on other Node releases, which it installs from npm outside the checkout. Runs the unit tests, the
- * transcripts, commands that once aborted, and a daemon under load with a small heap and forced garbage collection.
- * Exits with 1 when a command fails or a signal ends it.
+ * Tests the product on other Node releases, which it installs from npm outside the checkout. Runs the tests of the
+ * contract, store and keys, the vectors, the transcripts, commands that once aborted, and a daemon under load with a small
+ * heap and forced garbage collection. Exits with 1 when a command fails or a signal ends it.
  *
  *   node scripts/check-runtimes.js [VERSION …]      the major versions to test; default: 22 and 26
  *   node scripts/check-runtimes.js --bin FILE       run only the commands and the load, with this Node and another `vault`
@@ -18,9 +18,7 @@ import { BIN, bareEnvironment, serve } from './run-vault.js';
 const RUNS = 30;
 const LOAD_SECONDS = 20;
 const CALLERS = 8;
-const TESTS = ['test/unit', 'test/contract', 'test/vectors', 'test/scripts'];
-/** The tests on later releases; the oldest one and `npm test` run all unit tests. */
-const FEWER_TESTS = ['test/contract', 'test/vectors', 'test/scripts', 'test/unit/store-', 'test/unit/keyring-'];
+const TESTS = ['test/contract', 'test/vectors', 'test/scripts', 'test/unit/store-', 'test/unit/keyring-'];
 
 /**
  * Node's flags for a heap of 48 MB and, with `COLLECT`, garbage collection every 20 ms: native finalizers run under
@@ -112,9 +110,9 @@ async function checkRuntime(node, bin) {
   }
 }
 
-function runTests(node, tests) {
+function runTests(node) {
   const env = { ...process.env, PATH: `${path.dirname(node)}${path.delimiter}${process.env.PATH}` };
-  const output = run(node, ['node_modules/vitest/vitest.mjs', 'run', '--reporter=dot', ...tests], { cwd: ROOT, env });
+  const output = run(node, ['node_modules/vitest/vitest.mjs', 'run', '--reporter=dot', ...TESTS], { cwd: ROOT, env });
   process.stdout.write(`${output.match(/.*(?:Tests|Duration).*/g).join('\n')}\n`);
 }
 
@@ -128,7 +126,7 @@ if (values.bin !== undefined) {
 } else {
   const folder = mkdtempSync(path.join(tmpdir(), 'vault-nodes-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  for (const [index, major] of (positionals.length > 0 ? positionals : ['22', '26']).entries()) {
+  for (const major of positionals.length > 0 ? positionals : ['22', '26']) {
     const prefix = path.join(folder, major);
     const platform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
     run('npm', ['install', '--silent', '--prefix', prefix, `node-${platform}@${major}`], {
@@ -136,7 +134,7 @@ if (values.bin !== undefined) {
     });
     const node = path.join(prefix, 'node_modules', `node-${platform}`, 'bin', 'node');
     process.stdout.write(`== Node ${run(node, ['--version'])}`);
-    runTests(node, index === 0 ? TESTS : FEWER_TESTS);
+    runTests(node);
     await checkRuntime(node, BIN);
   }
 }
