@@ -1,7 +1,7 @@
 /**
- * Tests the product on other Node releases, which it installs from npm outside the checkout. Runs the tests of the
- * contract, store and keys, the vectors, the transcripts, commands that once aborted, and a daemon under load with a small
- * heap and forced garbage collection. Exits with 1 when a command fails or a signal ends it.
+ * Tests the product on other Node releases, which it installs from npm outside the checkout. Runs the unit tests, the
+ * transcripts, commands that once aborted, and a daemon under load with a small heap and forced garbage collection. On
+ * the first release, measures the coverage with the unit tests. Exits with 1 when a command fails or a signal ends it.
  *
  *   node scripts/check-runtimes.js [VERSION …]      the major versions to test; default: 22 and 26
  *   node scripts/check-runtimes.js --bin FILE       run only the commands and the load, with this Node and another `vault`
@@ -12,13 +12,14 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { ROOT } from './build-output.js';
+import { NOT_COVERING } from './coverage-tests.js';
 import { parseFlags } from './parse-flags.js';
 import { BIN, bareEnvironment, serve } from './run-vault.js';
 
 const RUNS = 30;
 const LOAD_SECONDS = 20;
 const CALLERS = 8;
-const TESTS = ['test/contract', 'test/vectors', 'test/scripts', 'test/unit/store-', 'test/unit/keyring-'];
+const TESTS = ['test/unit', 'test/contract', 'test/vectors', 'test/scripts'];
 
 /**
  * Node's flags for a heap of 48 MB and, with `COLLECT`, garbage collection every 20 ms: native finalizers run under
@@ -110,10 +111,19 @@ async function checkRuntime(node, bin) {
   }
 }
 
-function runTests(node) {
+function runTests(node, isFirst) {
   const env = { ...process.env, PATH: `${path.dirname(node)}${path.delimiter}${process.env.PATH}` };
-  const output = run(node, ['node_modules/vitest/vitest.mjs', 'run', '--reporter=dot', ...TESTS], { cwd: ROOT, env });
-  process.stdout.write(`${output.match(/.*(?:Tests|Duration).*/g).join('\n')}\n`);
+  const show = (args) => {
+    const output = run(node, args, { cwd: ROOT, env });
+    process.stdout.write(`${output.match(/.*(?:Tests |Duration|% {2}src\/[^:]+: ).*/g).join('\n')}\n`);
+  };
+  if (isFirst) show(['scripts/coverage.js']);
+  show([
+    'node_modules/vitest/vitest.mjs',
+    'run',
+    '--reporter=dot',
+    ...(isFirst ? NOT_COVERING.concat('test/scripts') : TESTS),
+  ]);
 }
 
 const usage = 'node scripts/check-runtimes.js [--bin FILE | VERSION …]';
@@ -126,7 +136,7 @@ if (values.bin !== undefined) {
 } else {
   const folder = mkdtempSync(path.join(tmpdir(), 'vault-nodes-'));
   process.once('exit', () => rmSync(folder, { recursive: true, force: true }));
-  for (const major of positionals.length > 0 ? positionals : ['22', '26']) {
+  for (const [index, major] of (positionals.length > 0 ? positionals : ['22', '26']).entries()) {
     const prefix = path.join(folder, major);
     const platform = `${process.platform === 'win32' ? 'win' : process.platform}-${process.arch}`;
     run('npm', ['install', '--silent', '--prefix', prefix, `node-${platform}@${major}`], {
@@ -134,7 +144,7 @@ if (values.bin !== undefined) {
     });
     const node = path.join(prefix, 'node_modules', `node-${platform}`, 'bin', 'node');
     process.stdout.write(`== Node ${run(node, ['--version'])}`);
-    runTests(node);
+    runTests(node, index === 0);
     await checkRuntime(node, BIN);
   }
 }

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
@@ -8,11 +6,11 @@ import { makeMemoryFolder } from './memory-folder.ts';
 import { mayMount, UNSHARE } from './paths-second.ts';
 import { WRITTEN } from './paths-things.ts';
 import { inParallel } from './perform.ts';
+import { runBriefly } from './run-briefly.ts';
 import { makeVaultFile } from './vault-file.ts';
 
 /** Mounts a folder over itself, only for reading, in a process of its own mounts. */
 const READ_ONLY = 'mount --bind "$1" "$1" && mount -o remount,bind,ro "$1" && shift && exec "$@"';
-const MAX_MS = 20_000;
 
 /** The flag that a message names first, for rows of `WRITTEN` that have another name. */
 const NAMED: Readonly<Record<string, string>> = {
@@ -43,7 +41,7 @@ export async function tryReadOnlyDisk(isSample: boolean, bin = VAULT_BIN): Promi
     writeFileSync(at('seed.yaml'), 'tokens: {}\n');
     const env = { ...ENVIRONMENT, VAULT_API_KEY: vault.everything };
     const own = { ...env, VAULT_FILE: vault.file, VAULT_KEY_FILE: vault.keyFile };
-    const copied = await run(folder.path, own, ['env', process.execPath, bin, 'backup', 'copy.db']);
+    const copied = await runBriefly(folder.path, own, ['env', process.execPath, bin, 'backup', 'copy.db']);
     if (copied.code !== 0) throw new Error(copied.stderr);
     const rows = Object.entries(WRITTEN).filter((_, at) => !isSample || at % 2 === 0);
     await inParallel(rows.length, 2, async (index) => {
@@ -56,7 +54,11 @@ export async function tryReadOnlyDisk(isSample: boolean, bin = VAULT_BIN): Promi
       const isNew = words.includes('new.db') && words[0] !== 'move';
       const derived = { VAULT_FILE: 'ro/vault.db', VAULT_KEY_FILE: vault.keyFile };
       const variables = { ...(isNew ? env : isGiven ? own : { ...env, ...derived }), VAULT_CONFIG_DIR: 'ro/config' };
-      const { code, stderr } = await run(folder.path, variables, mounting(at('ro'), [process.execPath, bin, ...line]));
+      const { code, stderr } = await runBriefly(
+        folder.path,
+        variables,
+        mounting(at('ro'), [process.execPath, bin, ...line]),
+      );
       const flag = NAMED[name] ?? /--[a-z-]+/.exec(name)?.[0] ?? '';
       const isNamed = WITHOUT_FLAG.has(name) || stderr.includes(`vault: ${flag}: `);
       if (code !== 2 || !isNamed || !stderr.includes('(EROFS)'))
@@ -77,15 +79,3 @@ const mounting = (folder: string, command: readonly string[]) => [
   folder,
   ...command,
 ];
-
-async function run(cwd: string, env: NodeJS.ProcessEnv, [program = '', ...args]: readonly string[]) {
-  const child = spawn(program, args, { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
-  const timer = setTimeout(() => child.kill('SIGKILL'), MAX_MS);
-  const [code] = (await once(child, 'close')) as [number | null];
-  clearTimeout(timer);
-  return { code, stderr };
-}

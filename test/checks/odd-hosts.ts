@@ -4,7 +4,7 @@ import { floodAnonymously, stallReader } from './odd-hosts-log.ts';
 import { tryOnePath, tryPaths } from './odd-hosts-paths.ts';
 import { replaceSocket, trySignals, trySocketPaths } from './odd-hosts-signals.ts';
 import { tryWithoutHome } from './odd-hosts-users.ts';
-import { patchProduct } from './patched-product.ts';
+import { type Guard, removeGuards } from './remove-guards.ts';
 
 /**
  * The product is at home on odd hosts: for a user without a home folder, on a read-only disk, with a reader of its log
@@ -37,7 +37,7 @@ async function tryFiles(seed: number, quick: boolean) {
 }
 
 /** The guards, as the built product has them, and the attacks that must succeed without them. */
-const GUARDS: readonly (readonly [guard: string, without: string, attack: (bin: string) => unknown])[] = [
+const GUARDS: readonly Guard[] = [
   ['["SIGHUP","SIGUSR2"]', '[]', (bin) => trySignals(true, bin)],
   ['one.ino===other.ino&&one.dev===other.dev', 'true', (bin) => replaceSocket(bin)],
   ['(waiting===0||', '(true||', (bin) => stallReader(true, bin)],
@@ -57,23 +57,8 @@ async function mustRunOnReadOnlyDisk(bin: string): Promise<void> {
   if (typeof (await tryReadOnlyDisk(true, bin)) === 'string') throw new CheckFailure('not tried: no mounts');
 }
 
-/** Removes guards from a copy of the product. Every attack must then succeed. A sample has one guard, by the seed. */
-async function control({ seed, quick }: CheckOptions): Promise<void> {
-  const found: string[] = [];
-  const chosen = quick ? GUARDS.filter((_, at) => at === seed % GUARDS.length) : GUARDS;
-  for (const [guard, without, attack] of chosen) {
-    const product = patchProduct(guard, without);
-    try {
-      await attack(product.bin);
-      return;
-    } catch (error) {
-      if (!(error instanceof CheckFailure)) throw error;
-      found.push(error.message);
-    } finally {
-      product.remove();
-    }
-  }
-  throw new CheckFailure(found.join('; '));
-}
+/** A sample has one guard, by the seed. */
+const control = ({ seed, quick }: CheckOptions) =>
+  removeGuards(quick ? GUARDS.filter((_, at) => at === seed % GUARDS.length) : GUARDS);
 
 export const CHECK: Check = { number: 39, name: 'odd hosts', quick: true, run, control };

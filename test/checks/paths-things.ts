@@ -1,11 +1,11 @@
-import { spawn, spawnSync } from 'node:child_process';
-import { once } from 'node:events';
+import { spawnSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { CheckFailure } from './check.ts';
 import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
 import { makeMemoryFolder } from './memory-folder.ts';
 import { inParallel } from './perform.ts';
+import { runBriefly } from './run-briefly.ts';
 import { makeVaultFile } from './vault-file.ts';
 
 const IS_ROOT = process.getuid?.() === 0;
@@ -62,7 +62,6 @@ const AT: Readonly<Record<string, string>> = {
 };
 
 /** The time after which a command that waits for a pipe or a device is killed, in milliseconds. */
-const MAX_MS = 20_000;
 
 const numbersOf = (path: string) => {
   const { ino, mode, rdev, nlink } = lstatSync(path);
@@ -82,7 +81,7 @@ export async function attackThings(isSample: boolean, bin = VAULT_BIN): Promise<
       VAULT_KEY_FILE: vault.keyFile,
       VAULT_API_KEY: vault.everything,
     };
-    await runIn(folder.path, base, bin, ['backup', 'copy.db']);
+    await runBriefly(folder.path, base, [process.execPath, bin, 'backup', 'copy.db']);
     const pairs = Object.keys(WRITTEN).flatMap((name) => Object.keys(THINGS).map((thing) => ({ name, thing })));
     const chosen = isSample ? pairs.filter(({ thing }, n) => thing === 'fifo' || n % 12 === 0) : pairs;
     await inParallel(chosen.length, 2, async (index) => {
@@ -120,22 +119,10 @@ async function attackOne(own: string, from: string, { name, thing, base, bin }: 
   const isNew = words.includes('new.db') && words[0] !== 'move';
   const paths = { VAULT_FILE: join(own, 'vault.db'), VAULT_KEY_FILE: join(own, 'vault.db.key') };
   const env = { ...bare, ...(!isNew && paths), VAULT_CONFIG_DIR: join(own, 'config') };
-  const { code, stderr } = await runIn(own, env, bin, words);
+  const { code, stderr } = await runBriefly(own, env, [process.execPath, bin, ...words]);
   const what = `${name}, ${thing}`;
   if (numbersOf(at) !== before) throw new CheckFailure(`${what}: it was replaced`);
   if (code === 0 || code === null) throw new CheckFailure(`${what}: exit code ${code} ${stderr.slice(0, 300)}`);
   if (/internal error|TypeError|at .*\.js:/.test(stderr)) throw new CheckFailure(`${what}: ${stderr.slice(0, 300)}`);
   if (readdirSync(own).length !== names) throw new CheckFailure(`${what}: it left ${readdirSync(own)}`);
-}
-
-async function runIn(cwd: string, env: NodeJS.ProcessEnv, bin: string, words: readonly string[]) {
-  const child = spawn(process.execPath, [bin, ...words], { cwd, env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let stderr = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    stderr += text;
-  });
-  const timer = setTimeout(() => child.kill('SIGKILL'), MAX_MS);
-  const [code] = (await once(child, 'close')) as [number | null];
-  clearTimeout(timer);
-  return { code, stderr };
 }

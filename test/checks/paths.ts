@@ -1,9 +1,9 @@
-import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import type { Check, CheckOptions } from './check.ts';
 import { killEachAfterLink } from './kill-after-link.ts';
-import { patchProduct } from './patched-product.ts';
 import { tryFileSystems } from './paths-file-systems.ts';
 import { attackSecondPath, BIND_MOUNT, HARD_LINK, mayMount } from './paths-second.ts';
 import { attackThings } from './paths-things.ts';
+import { type Guard, removeGuards } from './remove-guards.ts';
 
 const CREATES = { quick: 40, full: 500 } as const;
 
@@ -26,28 +26,10 @@ async function run({ quick }: CheckOptions) {
 }
 
 /** The guards, as the built product has them, and the attacks that must succeed without them. */
-const GUARDS: readonly (readonly [guard: string, without: string, attack: (bin: string) => Promise<unknown>])[] = [
+const GUARDS: readonly Guard[] = [
   ['isOnlyRead||assertOnePath(path,found),found', 'found', (bin) => attackSecondPath(HARD_LINK, 20, bin)],
   ['!found?.isNetwork||isAllowed', 'true', (bin) => tryFileSystems(true, bin)],
   ['if(found.isFile())return;', 'return;', (bin) => attackThings(true, bin)],
 ];
 
-/** Removes each guard from a copy of the product. Every attack must then succeed. */
-async function control(): Promise<void> {
-  const found: string[] = [];
-  for (const [guard, without, attack] of GUARDS) {
-    const product = patchProduct(guard, without);
-    try {
-      await attack(product.bin);
-      return;
-    } catch (error) {
-      if (!(error instanceof CheckFailure)) throw error;
-      found.push(error.message);
-    } finally {
-      product.remove();
-    }
-  }
-  throw new CheckFailure(found.join('; '));
-}
-
-export const CHECK: Check = { number: 35, name: 'paths', quick: true, run, control };
+export const CHECK: Check = { number: 35, name: 'paths', quick: true, run, control: () => removeGuards(GUARDS) };

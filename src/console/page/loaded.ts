@@ -36,6 +36,5 @@ export function useLoaded<T>(question: string | undefined, ask: (signal: AbortSi
 
 /** Returns the message of an error. */
 export function messageOf(error: unknown): string {
-  if (error instanceof TypeError) return 'The console server does not answer.';
   return error instanceof Error ? error.message.replace(/^\w+: /, '') : String(error);
 }

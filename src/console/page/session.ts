@@ -37,11 +37,16 @@ const LOOK_MS = 15_000;
 
 type Message = { readonly kind: 'ask' | 'lock' } | { readonly kind: 'secret'; readonly secret: string };
 
+const NO_ANSWER = 'The console server does not answer.';
+
 const tabs = new BroadcastChannel(SECRET);
 
-/** Sends a request of this session. A 401 locks the page. */
+/** Sends a request of this session. A 401 locks the page. Rejects with a message for people without an answer. */
 export async function send(path: string, init?: RequestInit): Promise<Response> {
-  const response = await request(path, init);
+  const response = await request(path, init).catch((error: unknown) => {
+    // `fetch` rejects with a TypeError without an answer, and with the signal's reason after an abort.
+    throw error instanceof TypeError ? new Error(NO_ANSWER) : error;
+  });
   if (response.status === 401 && session.peek().kind === 'open') close('The session has ended.');
   return response;
 }
@@ -63,7 +68,7 @@ export async function openSession(): Promise<void> {
 async function openNew(first: OpenedReply | undefined): Promise<void> {
   let reply = first;
   while (reply?.secret === undefined) {
-    if (reply === undefined) return close('The console server does not answer.');
+    if (reply === undefined) return close(NO_ANSWER);
     const { status, number, wait } = reply;
     if (status === 403) return close('The terminal did not allow this browser.');
     if (number === undefined) return close('This link has expired or was already used. Run vault ui again.');
@@ -93,7 +98,7 @@ function askTabs(): void {
 
 async function describe(): Promise<void> {
   const response = await send('session').catch(() => undefined);
-  if (response === undefined) close('The console server does not answer.');
+  if (response === undefined) close(NO_ANSWER);
   else if (response.ok) session.value = { kind: 'open', about: await response.json() };
   else close('The session has ended. Open a new link.');
 }
