@@ -33,8 +33,10 @@ async function openWorld() {
 
 const EVERYTHING = ['token:create', 'token:read', 'token:update', 'token:delete'];
 
+const documentOf = async (text: string) => createSeedDocument([await readSeedFile('s.yaml', text)], {}, 0);
+
 async function apply(text: string, options: ApplyOptions = {}, client: Client = world.client) {
-  const document = await createSeedDocument([await readSeedFile('s.yaml', text)], {}, 0);
+  const document = await documentOf(text);
   const applied = await applySeed(client, world.management, document, options);
   const { seed: _seed, ...counts } = seedSummary(applied, false);
   return { counts, ids: seededIds(applied, document), plan: seedSummary(applied, true).data };
@@ -350,7 +352,10 @@ tokens:
     if (before !== '') await apply(before);
     // Both then start together: no call waits for a turn while the other apply ends.
     vi.spyOn(process, 'uptime').mockReturnValue(process.uptime());
-    const both = await Promise.allSettled([apply(SEED), apply(SEED)]);
+    const documents = [await documentOf(SEED), await documentOf(SEED)];
+    const both = await Promise.allSettled(
+      documents.map((document) => applySeed(world.client, world.management, document, {})),
+    );
     expect(both.filter(({ status }) => status === 'fulfilled')).toHaveLength(1);
     expect(both.find(({ status }) => status === 'rejected')).toMatchObject({
       reason: { code: 'conflict', message: 'another apply of this seed is running' },
