@@ -21,7 +21,7 @@ export const WRITERS: Readonly<Record<string, readonly [functions: string, why: 
     'syncs; renames a file that passed assertReplaceable to a new name',
   ],
   'src/store/sqlite/file/lock-probe.ts': ['writeFileSync', 'a new file (wx) with a random name'],
-  'src/store/sqlite/file/probe-disk.ts': ['promises', 'a new file (wx) with a random name'],
+  'src/store/sqlite/file/probe-disk.ts': ['open', 'a new file (wx) with a random name'],
   'src/store/sqlite/file/back-up-file.ts': ['createWriteStream', 'fills the draft of place-file.ts'],
   'src/store/move/move-file.ts': ['renameSync', 'renames the locked vault to a name that is free'],
   'src/cli/commands/transfer/report-import.ts': ['open', 'a new file (wx)'],
@@ -36,15 +36,17 @@ export const WRITERS: Readonly<Record<string, readonly [functions: string, why: 
 };
 
 const NAMED = /^import\s+(?:type\s+)?(\{[^}]*\}|[^'"{};]+)\s+from\s+'(?:node:)?fs(?:\/promises)?'/gm;
+/** The names that a dynamic import takes at once. */
+const TAKEN = /\bconst\s+(\{[^}]*\})\s+=\s+await\s+import\(\s*'(?:node:)?fs(?:\/promises)?'\s*\)/g;
 const UNNAMED = /\bimport\(\s*'(?:node:)?fs|\brequire\(\s*'(?:node:)?fs/;
 
 /** Returns the functions of WRITING that a file imports. A whole module counts as each of them. */
 function writingFunctions(text: string): readonly string[] {
-  if (UNNAMED.test(text)) return ['*'];
-  return [...text.matchAll(NAMED)].flatMap(([, clause = '']) => {
+  if (UNNAMED.test(text.replaceAll(TAKEN, ''))) return ['*'];
+  return [...text.matchAll(NAMED), ...text.matchAll(TAKEN)].flatMap(([, clause = '']) => {
     if (!clause.startsWith('{')) return ['*'];
     const names = clause.slice(1, -1).split(',');
-    return names.map((name) => name.trim().split(' as ')[0] ?? '').filter((name) => WRITING.has(name));
+    return names.map((name) => name.trim().split(/ as |:/)[0] ?? '').filter((name) => WRITING.has(name));
   });
 }
 

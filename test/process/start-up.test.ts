@@ -22,9 +22,13 @@ function node(...args: readonly string[]) {
   return spawnSync(process.execPath, args, { encoding: 'utf8', env });
 }
 
-/** Returns the slow modules of Node that a program has loaded at its end. */
+/** Returns the modules of Node that a program has loaded at its end. */
+const modulesOf = (...args: readonly string[]): readonly string[] =>
+  JSON.parse(node('--require', tellModules, ...args).stderr);
+
+/** Returns the slow ones of these modules. */
 function heavyModules(...args: readonly string[]): readonly string[] {
-  const names: readonly string[] = JSON.parse(node('--require', tellModules, ...args).stderr);
+  const names = modulesOf(...args);
   const heavy = ['child_process', 'crypto', 'fs/promises', 'http', 'net', 'perf_hooks', 'tty'];
   return heavy.filter((name) => names.includes(`NativeModule ${name}`));
 }
@@ -32,6 +36,11 @@ function heavyModules(...args: readonly string[]): readonly string[] {
 describe('a start', () => {
   it.each(['--help', '--version'])('vault %s loads none of the heavy modules of Node', (flag) => {
     expect(heavyModules(BIN, flag)).toEqual([]);
+  });
+
+  it.each(['--help', '--version'])('vault %s loads no promises of node:fs', (flag) => {
+    expect(modulesOf(BIN, flag)).not.toContain('NativeModule internal/fs/promises');
+    expect(modulesOf('-e', "require('node:fs').promises")).toContain('NativeModule internal/fs/promises');
   });
 
   it('tokens get on the file loads only the heavy module that libsodium needs', () => {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
-// `node:fs/promises` would load a module that no read needs.
-import { promises, statSync } from 'node:fs';
+import { statSync } from 'node:fs';
+import type { FileHandle } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { errorCode } from '../../../core/error-code.ts';
 import { syncFile } from '../../../paths/sync-file.ts';
@@ -17,9 +17,11 @@ const PROBE_BYTES = 4096;
 export async function probeDisk(file: string): Promise<Probe> {
   const name = `.${basename(file).slice(0, 64)}.${randomBytes(8).toString('hex')}.probe`;
   const path = join(dirname(file), name);
-  let handle: promises.FileHandle | undefined;
+  // A static import of it, or of `promises` from node:fs, would make every command load it at its start.
+  const { open, rm } = await import('node:fs/promises');
+  let handle: FileHandle | undefined;
   try {
-    handle = await promises.open(path, 'wx', 0o600);
+    handle = await open(path, 'wx', 0o600);
     await handle.write(Buffer.alloc(PROBE_BYTES));
     await syncFile(handle);
     // Windows has no such limit, and would take the space.
@@ -29,7 +31,7 @@ export async function probeDisk(file: string): Promise<Probe> {
     return errorCode(error) ?? 'unknown';
   } finally {
     await handle?.close().catch(() => undefined);
-    await promises.rm(path, { force: true }).catch(() => undefined);
+    await rm(path, { force: true }).catch(() => undefined);
   }
 }
 
