@@ -59,13 +59,35 @@ export async function freePort(): Promise<number> {
   return port;
 }
 
-/** Runs a script of a page in the folder of the place. */
-export function shell(place: Place, code: string, more: Readonly<Record<string, string>> = {}): Promise<Ended> {
+/** Runs a script of a page in the folder of the place. Ends it after `limit` milliseconds. */
+export function shell(
+  place: Place,
+  code: string,
+  more: Readonly<Record<string, string>> = {},
+  limit = 60_000,
+): Promise<Ended> {
   const env = cleanEnvironment({
     PATH: [place.inside('bin'), process.env['PATH'] ?? ''].join(path.delimiter),
     TMPDIR: place.inside('tmp'),
     VAULT_CONFIG_DIR: place.inside('config'),
     ...more,
   });
-  return endOf(spawn('bash', ['-euo', 'pipefail', '-c', code], { cwd: place.cwd, env }), 60_000);
+  return endOf(spawn('bash', ['-euo', 'pipefail', '-c', code], { cwd: place.cwd, env }), limit);
+}
+
+/** Makes a project with npm's own folder for global packages. */
+export function npmPlace(): Place & { readonly npm: Readonly<Record<string, string>> } {
+  const place = makePlace(onTestFinished);
+  for (const name of ['bin', 'tmp']) mkdirSync(place.inside(name));
+  const prefix = place.inside('global');
+  return {
+    ...place,
+    npm: {
+      PATH: [path.join(prefix, 'bin'), path.dirname(process.execPath), process.env['PATH'] ?? ''].join(path.delimiter),
+      npm_config_prefix: prefix,
+      npm_config_prefer_offline: 'true',
+      npm_config_audit: 'false',
+      npm_config_fund: 'false',
+    },
+  };
 }

@@ -3,9 +3,9 @@ import path from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
 import manifest from '../../package.json' with { type: 'json' };
 import { ROOT } from '../../scripts/build-output.js';
-import { isThere, makePlace, type Place, VAULT_BIN } from '../process/cli-fixture.ts';
+import { isThere, VAULT_BIN } from '../process/cli-fixture.ts';
 import { startServe } from '../scripts/run-script.ts';
-import { blocksOf, machine, POSIX, pageOf, shell } from './page-fixture.ts';
+import { blocksOf, machine, npmPlace, POSIX, pageOf, shell } from './page-fixture.ts';
 
 /** Serves a new vault, with its management key in a file, and programs on the PATH. Returns a runner of scripts. */
 async function served(flags: readonly string[] = []) {
@@ -144,23 +144,6 @@ describe('docs/messages.md', () => {
   it.each(messages)('%s', (message) => expect(isInSource(message)).toBe(true));
   it('control: another message is not in the source', () => expect(isInSource('… belongs to … users')).toBe(false));
 });
-
-/** Makes a project with npm's own folder for global packages. */
-function npmPlace(): Place & { readonly npm: Readonly<Record<string, string>> } {
-  const place = makePlace(onTestFinished);
-  for (const name of ['bin', 'tmp']) mkdirSync(place.inside(name));
-  const prefix = place.inside('global');
-  return {
-    ...place,
-    npm: {
-      PATH: [path.join(prefix, 'bin'), path.dirname(process.execPath), process.env['PATH'] ?? ''].join(path.delimiter),
-      npm_config_prefix: prefix,
-      npm_config_prefer_offline: 'true',
-      npm_config_audit: 'false',
-      npm_config_fund: 'false',
-    },
-  };
-}
 
 const TARBALL = `token-vault-${manifest.version}.tgz`;
 
