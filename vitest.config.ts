@@ -9,7 +9,6 @@ const SLOW = [
   'process/access-matrix',
   'process/cli-manners',
   'process/exec',
-  'process/serve-workers',
   'scripts/scripts',
   'scripts/store-scripts',
   'unit/audit',

@@ -35,7 +35,7 @@ const CASES = {
 const DEFAULT_CASES = ['startup', 'http', 'import'];
 
 const USAGE = `npm run bench -- [${Object.keys(CASES).join('|')} …] [--json] [--rounds N] [--seconds S] [--tokens N]
-         [--only CASE,CASE] [--workers N]      for http: some of its cases, the number of serving processes
+         [--only CASE,CASE]                    for http: some of its cases
          [--from N] [--cache FOLDER]           for growth, move and console: tokens of the small vault, where to keep vaults
        npm run bench -- compare A.json B.json [--limit PERCENT]
        npm run bench -- quick [--only CASE,CASE] [--baseline FILE] [--limit PERCENT] [--write-baseline]`;
@@ -48,7 +48,6 @@ const { values, positionals } = parseFlags('bench', USAGE, {
     tokens: { type: 'string' },
     from: { type: 'string' },
     only: { type: 'string' },
-    workers: { type: 'string' },
     cache: { type: 'string' },
     limit: { type: 'string', default: String(DEFAULT_LIMIT) },
     baseline: { type: 'string', default: BASELINE },
@@ -121,7 +120,7 @@ async function runQuick(rest) {
 async function measureAll(names) {
   const unknown = names.filter((name) => !Object.hasOwn(CASES, name));
   if (unknown.length > 0) fail(`unknown case ${unknown.join(', ')}: name some of ${Object.keys(CASES).join(', ')}`);
-  const sizes = numbersOf('rounds', 'seconds', 'tokens', 'from', 'workers');
+  const sizes = numbersOf('rounds', 'seconds', 'tokens', 'from');
   const options = { ...sizes, only: onlyCases(), cache: values.cache };
   let failed = false;
   for (const name of names.length > 0 ? names : DEFAULT_CASES) {

@@ -97,32 +97,28 @@ export const HTTP_CASES = CASES.map((row) => row.case);
 export const hasLine = (name, wanted) =>
   name === wanted || CASES.some((row) => row.case === name && [row.raw?.case, row.one?.case].includes(wanted));
 
+/** The name of the lines. */
+const BENCH = 'http';
+
 /** The cases that wait for the disk. */
 export const WRITE_CASES = CASES.filter((row) => row.once).map((row) => row.case);
 
-function linesOf(
-  { case: name, target, audit = 'reveal', note, raw },
-  { raw: toRaw, ...figures },
-  { durability, bench },
-) {
+function linesOf({ case: name, target, audit = 'reveal', note, raw }, { raw: toRaw, ...figures }, durability) {
   const stated = { durability, audit };
-  const lines = [line(bench, name, { target, ...figures, ...stated, note })];
+  const lines = [line(BENCH, name, { target, ...figures, ...stated, note })];
   if (!raw) return lines;
   const { per_second } = figures;
-  return [...lines, line(bench, raw.case, { ...toRaw, target: raw.target, per_second, ...stated })];
+  return [...lines, line(BENCH, raw.case, { ...toRaw, target: raw.target, per_second, ...stated })];
 }
 
 /**
  * Measures operations over keep-alive connections as ratios to a bare `node:http` server with the same bytes, and
  * creates as a ratio to raw SQLite with the same rows. `only` selects cases. `inMemory` is a folder in memory, where a
- * sync costs nothing. `workers` is the number of serving processes.
+ * sync costs nothing.
  */
-export async function http({ rounds, seconds, warmUp, tokens, only = HTTP_CASES, inMemory, workers = 1 }) {
+export async function http({ rounds, seconds, warmUp, tokens, only = HTTP_CASES, inMemory }) {
   const cases = CASES.filter((row) => only.includes(row.case));
-  const stated = {
-    durability: inMemory === undefined ? 'FULL' : 'FULL, in memory',
-    bench: workers === 1 ? 'http' : `http-${workers}-workers`,
-  };
+  const durability = inMemory === undefined ? 'FULL' : 'FULL, in memory';
   const rows = await withFolder(async (folder, environment) => {
     const made = await makeBenchVault(folder, environment);
     await importCards(made, tokens);
@@ -136,22 +132,20 @@ export async function http({ rounds, seconds, warmUp, tokens, only = HTTP_CASES,
         const { audit = 'reveal' } = row;
         if (audit !== level) {
           await daemon?.end();
-          daemon = await serve(['--workers', String(workers), '--audit', audit], made.env);
+          daemon = await serve(['--audit', audit], made.env);
           level = audit;
         }
         const request = benchRequests(made.keys, `127.0.0.1:${daemon.port}`);
         const vault = { request, tokens, ids: tokenIds(made.file), made: tokens };
         if (row.batch) {
           const { toOneConnection, ...rest } = await againstSingle(row, { vault, daemon, rounds, seconds });
-          lines.push(
-            line(stated.bench, row.case, { target: row.target, ...rest, durability: stated.durability, audit }),
-          );
+          lines.push(line(BENCH, row.case, { target: row.target, ...rest, durability, audit }));
           const { one } = row;
-          if (one) lines.push(line(stated.bench, one.case, { target: one.target, ratio: toOneConnection }));
+          if (one) lines.push(line(BENCH, one.case, { target: one.target, ratio: toOneConnection }));
           continue;
         }
         const figures = await againstBare(row, { vault, daemon, rounds, seconds, warmUp, rawCopy });
-        lines.push(...linesOf(row, figures, stated));
+        lines.push(...linesOf(row, figures, durability));
       }
     } finally {
       await daemon?.end();
@@ -159,7 +153,6 @@ export async function http({ rounds, seconds, warmUp, tokens, only = HTTP_CASES,
     }
     return lines;
   }, inMemory);
-  const load = `${CONNECTIONS} connections, ${workers} ${workers === 1 ? 'process' : 'workers'}`;
   const size = `${rounds} rounds of ${seconds} s, ${tokens} tokens`;
-  return { title: `HTTP, ${load}, ${size}; Node ${process.versions.node}`, rows };
+  return { title: `HTTP, ${CONNECTIONS} connections, ${size}; Node ${process.versions.node}`, rows };
 }

@@ -16,7 +16,7 @@ import {
   type RequestContext,
   type SendToDev,
 } from '../http/endpoints.ts';
-import { createFailureLimit, FAILURES_A_SECOND } from '../http/failure-limit.ts';
+import { createFailureLimit } from '../http/failure-limit.ts';
 import { readBody } from '../http/read-body.ts';
 import { failureReply } from '../http/request-log.ts';
 import { loadAssets } from './assets.ts';
@@ -74,7 +74,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
   const scheme = secure ? 'https' : 'http';
   const assets = loadedOnce(loadAssets);
   assets().catch(() => undefined); // A request for an asset loads them again.
-  const countFailure = createFailureLimit(FAILURES_A_SECOND);
+  const countFailure = createFailureLimit();
   const budget = createByteBudget(MAX_BODY * 256);
   const sessions = createSessions({
     ...console,

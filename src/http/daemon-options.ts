@@ -104,8 +104,6 @@ export interface DaemonOptions {
   readonly maxConnections?: number | undefined;
   /** Origins of web pages that may call, exactly as browsers write them (`https://shop.example`). */
   readonly corsOrigins?: readonly string[] | undefined;
-  /** The number of processes that share this address; limits on callers are divided among them. Default: 1. */
-  readonly processes?: number | undefined;
   /** Creates the web console. Called at the first request below `/ui/`, or at once with `isConsoleOnly`. */
   readonly console?: ((context: ConsoleContext) => Promise<ConsoleRequests>) | undefined;
   /** Whether to serve only the console. All other paths then return `route_not_found`. */

@@ -26,7 +26,7 @@ import { takeTurns } from './take-turns.ts';
 import { traceIdOf } from './trace-id.ts';
 import { bodyBytes, writeReply } from './write-reply.ts';
 
-/** The maximum number of bytes of unread replies that all processes of a daemon hold together. */
+/** The maximum number of bytes of unread replies that a daemon holds. */
 const MAX_UNSENT_BYTES = 128 * 1024 * 1024;
 /** Replies up to this size do not count toward `MAX_UNSENT_BYTES`. */
 const SMALL_REPLY = 64 * 1024;
@@ -67,18 +67,13 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   const cors = createCors(corsOrigins, headerPrefix);
   /** The start of the current request of each connection. A connection has one request at a time. */
   const starts = new WeakMap<Duplex, number>();
-  const { processes = 1 } = options;
-  const unsent = createByteBudget(Math.max(limits.response, Math.floor(MAX_UNSENT_BYTES / processes)));
+  const unsent = createByteBudget(Math.max(limits.response, MAX_UNSENT_BYTES));
   const drains = createByteLine(MAX_DRAINS, Number.POSITIVE_INFINITY);
   let stopping = false;
   let isOwnHost: (host: string) => boolean = () => false;
 
   const server = await createServer(options, timeouts);
-  if (options.maxConnections !== undefined) {
-    server.maxConnections = Math.max(1, Math.floor(options.maxConnections / processes));
-    // Otherwise the workers would pass a connection around, without a pause, until one of them has room.
-    Object.assign(server, { dropMaxConnection: true });
-  }
+  if (options.maxConnections !== undefined) server.maxConnections = options.maxConnections;
   if (options.background) server.unref().on('connection', (socket: Socket) => socket.unref());
   meter?.watchServer(server);
   let removeSocket: (() => void) | undefined;

@@ -9,7 +9,7 @@ import { createByteBudget } from './byte-budget.ts';
 import { createByteLine } from './byte-line.ts';
 import type { Cors } from './cors.ts';
 import type { DaemonOptions } from './daemon-options.ts';
-import { createFailureLimit, FAILURES_A_SECOND } from './failure-limit.ts';
+import { createFailureLimit } from './failure-limit.ts';
 import { isOwnMachine } from './own-hosts.ts';
 import { parseQuery } from './parse-query.ts';
 import { createRateLimit } from './rate-limit.ts';
@@ -18,7 +18,7 @@ import { failureReply } from './request-log.ts';
 import { allowedMethods, findRoute, OWN_PATHS, type OwnPath, type RouteMatch } from './routes.ts';
 
 const MIB = 1024 * 1024;
-/** The maximum number of bytes of small request bodies that all processes of a daemon hold together. */
+/** The maximum number of bytes of small request bodies that a daemon holds. */
 const MAX_BODY_BYTES = 24 * MIB;
 /** The same for large bodies, which wait in line unread. */
 const MAX_ARRIVING_BYTES = 8 * MIB;
@@ -38,7 +38,7 @@ export interface RequestContext {
 export interface EndpointContext extends RequestContext {
   readonly options: Pick<
     DaemonOptions,
-    'limits' | 'ready' | 'notices' | 'version' | 'headerPrefix' | 'processes' | 'rateLimit' | 'dev'
+    'limits' | 'ready' | 'notices' | 'version' | 'headerPrefix' | 'rateLimit' | 'dev'
   >;
   readonly cors: Cors;
   /** Returns whether `Host` is not one of this daemon. Only probes may have such a `Host`. */
@@ -82,18 +82,15 @@ export interface ConsoleContext extends RequestContext, Pick<EndpointContext, 'o
 /** Returns a listener that turns a request into a call and the call's reply into a response. */
 export function createEndpoints(client: Client, context: EndpointContext): RequestListener {
   const { options, keyHeader, idempotencyHeader, cors, traceIdOf, isForeign, answer } = context;
-  const { processes = 1 } = options;
-  const { rateLimit: rate } = options;
-  const countCall = rate && createRateLimit({ ...rate, calls: Math.max(1, Math.floor(rate.calls / processes)) });
-  const failures = Math.max(1, Math.floor(FAILURES_A_SECOND / processes));
+  const countCall = options.rateLimit && createRateLimit(options.rateLimit);
   // Tests send wrong keys in a loop. Without --dev, the limit slows down guesses.
-  const countFailure = options.dev === undefined ? createFailureLimit(failures) : undefined;
+  const countFailure = options.dev === undefined ? createFailureLimit() : undefined;
   const ownAnswers = createOwnAnswers(options);
   const { body: limit } = options.limits;
-  const budget = createByteBudget(Math.max(limit, Math.floor(MAX_BODY_BYTES / processes)));
+  const budget = createByteBudget(Math.max(limit, MAX_BODY_BYTES));
   const lines = {
-    arriving: createByteLine(Math.floor(MAX_ARRIVING_BYTES / processes), MAX_WAITING_BODIES),
-    running: createByteLine(Math.floor(MAX_RUNNING_BYTES / processes), Number.POSITIVE_INFINITY),
+    arriving: createByteLine(MAX_ARRIVING_BYTES, MAX_WAITING_BODIES),
+    running: createByteLine(MAX_RUNNING_BYTES, Number.POSITIVE_INFINITY),
   };
 
   /**

@@ -49,7 +49,7 @@ export async function listenForMetrics(
     else {
       readOnce().then(
         (text) => answer(200, text),
-        () => answer(503, 'no metrics: a worker does not answer\n'),
+        () => answer(503, 'no metrics\n'),
       );
     }
   });

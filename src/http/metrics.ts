@@ -1,16 +1,6 @@
 import type { Server } from 'node:http';
-import {
-  AggregatorRegistry,
-  Counter,
-  collectDefaultMetrics,
-  Gauge,
-  Histogram,
-  type MetricObjectWithValues,
-  type MetricValue,
-  Registry,
-} from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Meter, VaultFigures } from '../core/meter.ts';
-import { wallTime } from '../core/timers.ts';
 
 /** The prefix of the product's names. Those of Node and of the process are the usual ones, for common dashboards. */
 const PREFIX = 'vault_';
@@ -18,12 +8,6 @@ const PREFIX = 'vault_';
 const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** The upper bounds of the numbers of writes in a commit. */
 const WRITES = [1, 2, 4, 8, 16, 32, 64, 128];
-
-const STARTED = {
-  name: 'process_start_time_seconds',
-  help: 'Start time of the process since unix epoch in seconds.',
-  aggregator: 'min',
-} as const;
 
 /** Receives the requests of a daemon, for metrics. */
 export interface RequestMeter {
@@ -36,16 +20,14 @@ export interface RequestMeter {
   watchServer(server: Server): void;
 }
 
-/** The metrics of one process, as `getMetricsAsJSON` of prom-client returns them. Processes send them as messages. */
-export type CollectedMetrics = readonly MetricObjectWithValues<MetricValue<string>>[];
-
 /** The metrics of this process. */
 export interface Metrics extends Meter, RequestMeter {
   /** Measures an open vault. */
   watchVault(figures: () => Promise<VaultFigures>): void;
   /** Records when the certificate of HTTPS ends, in milliseconds. */
   certificateEnds(at: number): void;
-  collect(): Promise<CollectedMetrics>;
+  /** Resolves to all metrics as Prometheus text. */
+  text(): Promise<string>;
 }
 
 /** Creates the metrics of this process. `version` is the version of the product. */
@@ -53,19 +35,11 @@ export function createMetrics(version: string): Metrics {
   const registry = new Registry();
   const registers = [registry];
   collectDefaultMetrics({ register: registry });
-  // The metric of prom-client is absent for several workers; this one is the start of the first.
-  registry.removeSingleMetric(STARTED.name);
-  new Gauge({ ...STARTED, registers }).set(Math.round(wallTime() / 1000 - process.uptime()));
 
   const counter = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
     new Counter({ name: PREFIX + name, help, labelNames, registers });
-  /** `aggregator` combines the values of several workers. */
-  const gauge = <Label extends string>(
-    name: string,
-    help: string,
-    aggregator: 'sum' | 'first' | 'min' | 'max',
-    labelNames: readonly Label[] = [],
-  ) => new Gauge({ name: PREFIX + name, help, aggregator, labelNames, registers });
+  const gauge = <Label extends string>(name: string, help: string, labelNames: readonly Label[] = []) =>
+    new Gauge({ name: PREFIX + name, help, labelNames, registers });
   const histogram = <Label extends string>(
     name: string,
     help: string,
@@ -77,32 +51,31 @@ export function createMetrics(version: string): Metrics {
   const durations = histogram('request_duration_seconds', 'Time from the headers of a request to its reply.', SECONDS, [
     'operation',
   ]);
-  const connections = gauge('connections', 'Open connections of clients.', 'sum');
+  const connections = gauge('connections', 'Open connections of clients.');
   const dropped = counter('dropped_connections_total', 'Connections closed because of --max-connections.');
   const writes = histogram('commit_writes', 'The number of writes in a commit.', WRITES);
   const waits = histogram('commit_wait_seconds', 'How long a write waited for its commit to begin.', SECONDS);
   const retries = counter('busy_retries_total', 'Attempts repeated because the store was locked or busy.');
   const sweeps = counter('sweeps_total', 'Removals of expired records.', ['result']);
   const swept = counter('swept_records_total', 'Expired records that were removed.');
-  const ready = gauge('ready', '1 while the vault can be read, else 0.', 'min');
-  const writable = gauge('writable', '1 while writes succeed, else 0. A full disk is not counted.', 'min');
-  const checked = gauge('audit_checked_timestamp_seconds', 'When the vault was last compared with its audit.', 'min');
-  const findings = gauge('findings', 'The findings of the last comparison with the audit.', 'max');
-  const tokens = gauge('tokens', 'Live tokens of all tenants.', 'first', ['type']);
-  const auditLag = gauge('audit_lag_seconds', 'The age of the oldest audit entry that is not yet on disk.', 'max');
-  const format = gauge('format_version', 'The format of the stored vault.', 'first');
-  const masterKey = gauge('master_key_generation', 'The generation of the master key.', 'first');
-  const keys = gauge('tenant_key_number', 'The largest key number of any tenant.', 'first', ['purpose']);
-  const fileBytes = gauge('file_bytes', 'The size of the file.', 'first');
-  const logBytes = gauge('wal_bytes', 'The size of the write-ahead log.', 'first');
-  const freeSpace = gauge('free_bytes', "The free space of the file's file system.", 'first');
+  const ready = gauge('ready', '1 while the vault can be read, else 0.');
+  const writable = gauge('writable', '1 while writes succeed, else 0. A full disk is not counted.');
+  const checked = gauge('audit_checked_timestamp_seconds', 'When the vault was last compared with its audit.');
+  const findings = gauge('findings', 'The findings of the last comparison with the audit.');
+  const tokens = gauge('tokens', 'Live tokens of all tenants.', ['type']);
+  const auditLag = gauge('audit_lag_seconds', 'The age of the oldest audit entry that is not yet on disk.');
+  const format = gauge('format_version', 'The format of the stored vault.');
+  const masterKey = gauge('master_key_generation', 'The generation of the master key.');
+  const keys = gauge('tenant_key_number', 'The largest key number of any tenant.', ['purpose']);
+  const fileBytes = gauge('file_bytes', 'The size of the file.');
+  const logBytes = gauge('wal_bytes', 'The size of the write-ahead log.');
+  const freeSpace = gauge('free_bytes', "The free space of the file's file system.");
   const certificateEnd = gauge(
     'tls_certificate_not_after_seconds',
     'When the certificate of --tls-cert ends, as a Unix time.',
-    'min',
   );
   certificateEnd.remove(); // A gauge begins with 0.
-  gauge('info', 'The version of the product.', 'first', ['version']).set({ version }, 1);
+  gauge('info', 'The version of the product.', ['version']).set({ version }, 1);
 
   // A rate needs a first sample, and an alert a series.
   for (const result of ['done', 'failed']) sweeps.inc({ result }, 0);
@@ -161,9 +134,9 @@ export function createMetrics(version: string): Metrics {
       findings.set(count);
       checked.set(at / 1000);
     },
-    async collect() {
+    async text() {
       await Promise.all([measureVault(), measureServer()]);
-      return registry.getMetricsAsJSON();
+      return registry.metrics();
     },
   };
 }
@@ -172,9 +145,4 @@ export function createMetrics(version: string): Metrics {
 function showSize(gauge: Gauge, bytes: number | undefined): void {
   if (bytes === undefined) gauge.remove();
   else gauge.set(bytes);
-}
-
-/** Resolves to the metrics of all processes as Prometheus text. */
-export function metricsText(processes: readonly CollectedMetrics[]): Promise<string> {
-  return AggregatorRegistry.aggregate(processes as object[]).metrics();
 }

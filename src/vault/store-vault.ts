@@ -21,7 +21,7 @@ import { composeVault, openAnchor, type Vault, type VaultSettings, writeFirstRec
 
 const CONNECT_TIMEOUT_MS = 5000;
 
-export interface OpenStoreVaultOptions extends Omit<VaultSettings, 'writerThread' | 'relay'> {
+export interface OpenStoreVaultOptions extends Omit<VaultSettings, 'writerThread'> {
   readonly store: StorePlace;
   readonly credential: Credential;
   /** A file that records the latest commit, so that an older state of the database is rejected. */

@@ -31,7 +31,6 @@ import { createSweep } from './sweep-expired.ts';
 import { MACHINE, systemClock, type Times } from './system-clock.ts';
 import { systemRandom } from './system-random.ts';
 import { openTimekeeper, type Timekeeper } from './timekeeper.ts';
-import type { WriteRelay } from './write-relay.ts';
 import { watchWrites } from './write-watch.ts';
 
 /** The maximum number of updates per minute in which an application sets expressions of tokens that it cannot read. */
@@ -103,11 +102,6 @@ export interface VaultSettings {
   readonly clock?: Clock | undefined;
   /** Whether to use a writer thread for concurrent writes, as processes that serve the vault do. */
   readonly writerThread?: boolean | undefined;
-  /**
-   * With `writerThread`: the channel to the other processes that serve the file. The first process writes for all of
-   * them.
-   */
-  readonly relay?: WriteRelay | undefined;
   /** Overrides randomness for ids and API keys in test vaults. Never used for sealing. */
   readonly overRandom?: ((system: Random) => Random) | undefined;
   /** Receives every error that a caller does not see. Default: prints a line of JSON to stderr. */
@@ -159,17 +153,11 @@ export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
 async function withThread(
   session: Session,
   keyring: Keyring,
-  { relay, reportError: report = reportError }: VaultSettings,
+  { reportError: report = reportError }: VaultSettings,
 ): Promise<Store> {
   const { threadedStore } = await import('../store/sqlite/commit/threaded-store.ts');
   const chain: Keyring['auditLink'] = (...entry) => keyring.auditLink(...entry);
-  if (relay !== undefined && !relay.isFirst) {
-    const { relayedWriter } = await import('./write-relay.ts');
-    const store = threadedStore(session, chain, (lost) => relayedWriter(relay, lost));
-    await store.startThread();
-    return store;
-  }
-  const store = threadedStore(session, chain, async () => {
+  return threadedStore(session, chain, async () => {
     try {
       const { startWriter } = await import('./writer.ts');
       return await startWriter(session, keyring.auditChainKey());
@@ -178,8 +166,6 @@ async function withThread(
       throw error;
     }
   });
-  if (relay !== undefined) (await import('./write-relay.ts')).serveRelay(relay, store, chain);
-  return store;
 }
 
 /** Compares the vault with the anchor in a file, and keeps the anchor. */

@@ -28,7 +28,7 @@ const THREAD = import.meta.filename.endsWith('.ts') ? './writer-thread.ts' : '..
 
 /**
  * Starts the thread that writes to the file of `session`, and resolves to its calling side. Wipes `chain`. Rejects when
- * the thread cannot start. A later failure is an uncaught error of this process.
+ * the thread cannot start.
  */
 export async function startWriter(session: Session, chain: AuditChainKey): Promise<Writer> {
   const turns = new WriteTurns(0);
@@ -40,10 +40,7 @@ export async function startWriter(session: Session, chain: AuditChainKey): Promi
     chain,
     isMeasured: COMMITS.hasSubscribers,
   };
-  const lost = (error: Error) => {
-    throw error;
-  };
-  const thread = await new Writer(await startWorker(order), lost).ready;
+  const thread = await new Writer(await startWorker(order)).ready;
   session.writeBesideThread(turns);
   return thread;
 }

@@ -64,6 +64,7 @@ const COPIED = [
   'bin',
   'dist',
   'docs',
+  'deploy',
   'README.md',
   'package.json',
   'tsconfig.json',

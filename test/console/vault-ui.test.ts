@@ -77,7 +77,6 @@ const DAEMONS: readonly (readonly [what: string, serve: readonly string[], ui: r
   ['a daemon', [], []],
   ['a daemon over TLS', ['--tls-cert', inside('tls.crt'), '--tls-key', inside('tls.key')], []],
   ['a daemon with another prefix of its headers', ['--header-prefix', 'XYZ'], ['--header-prefix', 'XYZ']],
-  ['a daemon with two workers', ['--workers', '2'], []],
 ];
 
 describe('vault ui shows the first page', () => {

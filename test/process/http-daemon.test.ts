@@ -368,19 +368,6 @@ test('20 failed authentications a second, then 429 for the peer until the second
   expect((await raw(port, wrong)).responses[0]?.status).toBe(401);
 });
 
-test.each([
-  [8, 2],
-  [64, 1],
-])('each of %i processes on one address lets a peer fail %i times a second', async (processes, failures) => {
-  const { port, get } = await start({ processes });
-  const { responses } = await raw(port, Array(4).fill(get('/tokens', 'SVC-API-KEY: wrong\r\n')), {
-    expect: 4,
-    pause: 1,
-  });
-  const wanted = [...Array(failures).fill(401), ...Array(4 - failures).fill(429)];
-  expect(responses.map(({ status }) => status)).toEqual(wanted);
-});
-
 test('the log has one line a request, with allowed members only', async () => {
   const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
   const { port, get } = await start({ log: 'json' });

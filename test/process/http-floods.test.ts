@@ -13,7 +13,7 @@ const POST = (port: number, headers: string, body = '', key = KEY) =>
   `POST /tokens HTTP/1.1\r\nHost: localhost:${port}\r\nSVC-API-KEY: ${key}\r\nContent-Type: application/json\r\n${headers}\r\n${body}`;
 
 /** Starts a daemon with replies of `bytes` characters. `/tokens/short` has a short reply. */
-async function startLarge(bytes: number, processes: number) {
+async function startLarge(bytes: number) {
   const asked: string[] = [];
   const client: Client = {
     async call({ params, traceId = '' }) {
@@ -22,7 +22,7 @@ async function startLarge(bytes: number, processes: number) {
     },
     close: async () => undefined,
   };
-  const daemon = await startDaemon(client, daemonOptions({ processes }));
+  const daemon = await startDaemon(client, daemonOptions());
   undo.push(() => daemon.stop());
   const port = daemon.port ?? 0;
   const get = (id: string) => `GET /tokens/${id} HTTP/1.1\r\nHost: localhost:${port}\r\n\r\n`;
@@ -80,7 +80,7 @@ describe('a connection', () => {
   });
 
   test('creates no further reply for a client that does not read', async () => {
-    const { asked, port, get } = await startLarge(16 * MIB, 1);
+    const { asked, port, get } = await startLarge(16 * MIB);
     const socket = unread(port, get('a') + get('b') + get('c'));
     await vi.waitFor(() => expect(asked).toEqual(['a']), 5_000);
     await sleep(200);
@@ -92,7 +92,8 @@ describe('a connection', () => {
 
 describe('replies that clients do not read', () => {
   test('are limited: the next is 503, short ones are sent, and space becomes free again', async () => {
-    const { asked, port, get } = await startLarge(15 * MIB, 64);
+    // All unread replies together may have 128 MiB.
+    const { asked, port, get } = await startLarge(65 * MIB);
     const socket = unread(port, get('held'));
     await vi.waitFor(() => expect(asked).toEqual(['held']), 5_000);
     const { responses } = await raw(port, get('large') + get('short'), { expect: 2 });
@@ -140,34 +141,34 @@ describe('a body', () => {
   });
 
   test('is rejected with 503 while others hold all the space, and accepted when they are gone', async () => {
-    const { port } = await start({
-      limits: { ...LIMITS, body: 1000 },
-      processes: 1_000_000,
-      timeouts: { linger: 100 },
-    });
-    const body = '"'.padEnd(999, 'x');
-    const head = POST(port, 'Content-Length: 1000\r\n');
-    const socket = unread(port, head + body);
-    await sleep(200);
+    const { port } = await start({ limits: LIMITS, timeouts: { linger: 100 } });
+    const body = '"'.padEnd(64 * 1024 - 1, 'x');
+    const head = POST(port, `Content-Length: ${64 * 1024}\r\n`);
+    // The space is 24 MiB.
+    const sockets = Array.from({ length: (24 * MIB) / (64 * 1024) }, () => unread(port, head + body));
+    const ask = async () => (await raw(port, `${head}${body}"`)).responses;
+    await vi.waitFor(async () => expect(statuses(await ask())).toEqual([503]), 10_000);
     const { responses, closed } = await raw(port, head + body, { untilClosed: true });
     expect(flawsOfProblem(responses[0], 'vault_busy')).toEqual([]);
     expect([responses[0]?.headers.get('connection'), closed]).toEqual(['close', true]);
-    socket.destroy();
-    await vi.waitFor(
-      async () => expect(statuses((await raw(port, `${head}${body}"`)).responses)).toEqual([200]),
-      5_000,
-    );
+    for (const socket of sockets) socket.destroy();
+    await vi.waitFor(async () => expect(statuses(await ask())).toEqual([200]), 5_000);
   });
 });
 
 describe('a large body', () => {
   const BODY = '"'.padEnd(MIB - 1, 'x');
-  const LIMITS = { ...DEFAULT_LIMITS, body: MIB };
+  /** The space for large bodies, which one of them may take. */
+  const SPACE = 8 * MIB;
+  const LIMITS = { ...DEFAULT_LIMITS, body: SPACE };
 
+  /** Starts a daemon. One connection holds all the space, others wait for it, and no body arrives completely. */
   async function startFull(waiting: number) {
-    const started = await start({ limits: LIMITS, processes: 64, timeouts: { linger: 100 } });
+    const started = await start({ limits: LIMITS, timeouts: { linger: 100 } });
     const head = POST(started.port, `Content-Length: ${MIB}\r\n`);
-    const sockets = Array.from({ length: 1 + waiting }, () => unread(started.port, head + BODY));
+    const full = POST(started.port, `Content-Length: ${SPACE}\r\n`);
+    const heads = [full, ...Array(waiting).fill(head)];
+    const sockets = heads.map((each) => unread(started.port, each + BODY));
     await sleep(500);
     return { ...started, head, sockets };
   }
@@ -190,10 +191,12 @@ describe('a large body', () => {
   });
 
   test('gives back its space when it is answered, not when its client reads the reply', async () => {
-    const { port } = await start({ limits: LIMITS, processes: 64 });
-    const head = POST(port, `Content-Length: ${MIB}\r\n`);
-    unread(port, `${head}${BODY}"`);
-    expect(statuses((await raw(port, `${head}${BODY}"`)).responses)).toEqual([200]);
+    const { client, port } = await start({ limits: LIMITS });
+    // The reply has the body. It is larger than the buffers of the system.
+    unread(port, `${POST(port, `Content-Length: ${SPACE}\r\n`)}${'"'.padEnd(SPACE - 1, 'x')}"`);
+    await vi.waitFor(() => expect(client.calls).toHaveLength(1), 5_000);
+    const { responses } = await raw(port, `${POST(port, `Content-Length: ${MIB}\r\n`)}${BODY}"`);
+    expect(statuses(responses)).toEqual([200]);
   });
 
   test('may be chunked, and is read even if it follows another request', async () => {

@@ -108,7 +108,6 @@ describe.runIf(process.platform === 'linux')('a systemd socket', () => {
       ['--dev', '--seed', '1', '--insecure-http'],
       '--seed makes predictable API keys, which a systemd socket could expose',
     ],
-    ['workers', [undefined], ['--workers', '2'], 'only one of --workers and a systemd socket (LISTEN_FDS)'],
   ])('is refused: %s', async (_what, sockets, words, message) => {
     const { ended } = await serve(sockets, words, sockets.length === 0 ? '1' : undefined);
     expect(await ended).toMatchObject({ exitCode: 2, stderr: expect.stringContaining(message) });

@@ -17,8 +17,7 @@ async function serve(...words: readonly string[]) {
   const url = String(daemon.ready['url']);
   const ask = async (path: string, apiKey: string, body?: object) => {
     const type = body && { 'content-type': 'application/json' };
-    // A new connection goes to the next worker.
-    const headers = { 'svc-api-key': apiKey, connection: 'close', ...type };
+    const headers = { 'svc-api-key': apiKey, ...type };
     const response = await fetch(url + path, { headers, ...(body && { method: 'POST', body: JSON.stringify(body) }) });
     return { status: response.status, retryAfter: response.headers.get('retry-after'), text: await response.text() };
   };
@@ -48,40 +47,25 @@ it('--rate-limit counts each call of an application once, whatever it asks', asy
   expect((await ask('/readyz', '')).status).toBe(200);
 });
 
-it('--rate-limit is divided among workers', async () => {
-  const { ask } = await serve('--rate-limit', '4/h', '--workers', '2');
-  const statuses: number[] = [];
-  for (let n = 0; n < 12; n += 1) statuses.push((await ask('/tenants/self', management)).status);
-  const allowed = statuses.filter((status) => status === 200).length;
-  expect([allowed <= 4 && allowed >= 2, statuses.at(-1)]).toEqual([true, 429]);
+it('--max-connections closes further connections, and counts them', async () => {
+  const { url, ready } = await serve('--max-connections', '2', '--metrics', '127.0.0.1:0');
+  const port = Number(new URL(url).port);
+  const sockets: Socket[] = [];
+  onTestFinished(() => {
+    for (const socket of sockets) socket.destroy();
+  });
+  /** Sends a request on a new connection. Resolves to the first line of the reply, or to `closed`. */
+  const request = async () => {
+    const socket = net.connect(port, '127.0.0.1');
+    sockets.push(socket);
+    socket.on('error', () => undefined);
+    socket.write(`GET /livez HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
+    const answer = await new Promise((resolve) => void socket.once('data', resolve).once('close', resolve));
+    return Buffer.isBuffer(answer) ? answer.toString().split('\r\n')[0] : 'closed';
+  };
+  expect([await request(), await request(), await request()]).toEqual(['HTTP/1.1 200 OK', 'HTTP/1.1 200 OK', 'closed']);
+  const metrics = await (await fetch(String(ready['metrics']))).text();
+  expect(metrics).toMatch(/^vault_dropped_connections_total 1$/m);
+  sockets[0]?.destroy();
+  await expect.poll(request).toBe('HTTP/1.1 200 OK');
 });
-
-it.each(['1', '2'])(
-  '--max-connections closes further connections, and counts them, with %s processes',
-  async (workers) => {
-    const { url, ready } = await serve('--max-connections', '2', '--metrics', '127.0.0.1:0', '--workers', workers);
-    const port = Number(new URL(url).port);
-    const sockets: Socket[] = [];
-    onTestFinished(() => {
-      for (const socket of sockets) socket.destroy();
-    });
-    /** Sends a request on a new connection. Resolves to the first line of the reply, or to `closed`. */
-    const request = async () => {
-      const socket = net.connect(port, '127.0.0.1');
-      sockets.push(socket);
-      socket.on('error', () => undefined);
-      socket.write(`GET /livez HTTP/1.1\r\nHost: 127.0.0.1:${port}\r\n\r\n`);
-      const answer = await new Promise((resolve) => void socket.once('data', resolve).once('close', resolve));
-      return Buffer.isBuffer(answer) ? answer.toString().split('\r\n')[0] : 'closed';
-    };
-    expect([await request(), await request(), await request()]).toEqual([
-      'HTTP/1.1 200 OK',
-      'HTTP/1.1 200 OK',
-      'closed',
-    ]);
-    const metrics = await (await fetch(String(ready['metrics']))).text();
-    expect(metrics).toMatch(/^vault_dropped_connections_total 1$/m);
-    sockets[0]?.destroy();
-    await expect.poll(request).toBe('HTTP/1.1 200 OK');
-  },
-);

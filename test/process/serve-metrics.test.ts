@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startServe } from '../scripts/run-script.ts';
 import { makePlace } from './cli-fixture.ts';
@@ -50,8 +48,7 @@ function sampleOf(text: string, sample: string): number {
 async function create({ ready }: Daemon, id?: string): Promise<number> {
   const { status } = await fetch(`${ready['url']}/tokens`, {
     method: 'POST',
-    // A new connection goes to the next worker.
-    headers: { 'svc-api-key': canaries.key, 'content-type': 'application/json', connection: 'close' },
+    headers: { 'svc-api-key': canaries.key, 'content-type': 'application/json' },
     body: JSON.stringify({ type: 'token', data: canaries.data, containers: [canaries.path], ...(id && { id }) }),
   });
   return status;
@@ -103,31 +100,6 @@ describe('vault serve --metrics', { timeout: 60_000 }, () => {
     expect(await daemon.stop()).toBe(0);
   });
 
-  it('adds up the workers', async () => {
-    const daemon = await serve('--workers', '2', '--no-log');
-    const before = sampleOf(await metricsOf(daemon), 'vault_tokens{type="token"}');
-    for (let n = 0; n < 10; n += 1) expect(await create(daemon)).toBe(201);
-    const text = await metricsOf(daemon);
-    expect(sampleOf(text, 'vault_requests_total{operation="createToken",status="201"}')).toBe(10);
-    expect(sampleOf(text, 'vault_tokens{type="token"}')).toBe(before + 10);
-    expect(sampleOf(text, 'vault_commit_writes_sum')).toBeGreaterThanOrEqual(10);
-    expect(sampleOf(text, 'vault_info{version="0.1.0"}')).toBe(1);
-    expect(Math.abs(sampleOf(text, 'process_start_time_seconds') - Date.now() / 1000)).toBeLessThan(60);
-    expect(sampleOf(text, 'vault_sweeps_total{result="done"}')).toBe(0);
-    expect(text).not.toContain(canaries.tenant);
-    expect(await daemon.stop()).toBe(0);
-  });
-
-  it.runIf(process.platform !== 'win32')('says so when a worker does not answer', async () => {
-    const daemon = await serve('--workers', '2', '--no-log');
-    const worker = childOf(Number(daemon.ready['pid']));
-    process.kill(worker, 'SIGSTOP');
-    expect((await fetch(String(daemon.ready['metrics']))).status).toBe(503);
-    process.kill(worker, 'SIGCONT');
-    while ((await fetch(String(daemon.ready['metrics']))).status !== 200) await sleep(20);
-    expect(await daemon.stop()).toBe(0);
-  });
-
   it('answers only GET /metrics', async () => {
     const daemon = await serve('--no-log');
     const url = String(daemon.ready['metrics']);
@@ -140,13 +112,3 @@ describe('vault serve --metrics', { timeout: 60_000 }, () => {
     expect(await daemon.stop()).toBe(0);
   });
 });
-
-/** Returns the id of a child of a process. */
-function childOf(parent: number): number {
-  const rows = execFileSync('ps', ['-A', '-o', 'pid=,ppid='], { encoding: 'utf8' }).trim().split('\n');
-  const ids = rows.map((row) => row.trim().split(/\s+/).map(Number));
-  const child = ids.find(([, of]) => of === parent)?.[0];
-  // A signal to the id -1 would reach all processes.
-  if (child === undefined) throw new Error(`process ${parent} has no child`);
-  return child;
-}

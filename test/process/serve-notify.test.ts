@@ -21,9 +21,9 @@ describe.runIf(process.platform !== 'win32')('NOTIFY_SOCKET', () => {
     chmodSync(place.inside('systemd-notify'), 0o755);
   });
 
-  async function serve(words: readonly string[], env: Readonly<Record<string, string>>) {
+  async function serve(env: Readonly<Record<string, string>>) {
     writeFileSync(place.inside('told'), '');
-    const args = [VAULT_BIN, 'serve', '--file', 'v.db', '--port', '0', '--no-log', ...words];
+    const args = [VAULT_BIN, 'serve', '--file', 'v.db', '--port', '0', '--no-log'];
     const child = spawn(process.execPath, args, {
       cwd: place.cwd,
       env: cleanEnvironment({ VAULT_AUDIT: 'all', ...env }),
@@ -36,10 +36,10 @@ describe.runIf(process.platform !== 'win32')('NOTIFY_SOCKET', () => {
   const told = () => readFileSync(place.inside('told'), 'utf8');
   const withNotify = `${place.cwd}${path.delimiter}${process.env['PATH']}`;
 
-  it.each([1, 2])('hears READY and STOPPING once, of %i processes', async (workers) => {
+  it('hears READY and STOPPING once', async () => {
     writeFileSync(place.inside('code'), '0');
     const env = { NOTIFY_SOCKET: '/run/n', PATH: withNotify };
-    const { child, ended } = await serve(['--workers', String(workers)], env);
+    const { child, ended } = await serve(env);
     await vi.waitFor(() => expect(told()).toBe('READY=1 /run/n 0\n'), 10_000);
     child.kill('SIGTERM');
     expect(await ended).toMatchObject({
@@ -54,7 +54,7 @@ describe.runIf(process.platform !== 'win32')('NOTIFY_SOCKET', () => {
     ['no program', '0', '/nowhere', 'ENOENT'],
   ])('reports %s, and serves', async (_what, code, PATH, reason) => {
     writeFileSync(place.inside('code'), code);
-    const { child, ended } = await serve([], { NOTIFY_SOCKET: '/run/n', PATH });
+    const { child, ended } = await serve({ NOTIFY_SOCKET: '/run/n', PATH });
     let text = '';
     child.stderr?.on('data', (piece: string) => {
       text += piece;
@@ -65,7 +65,7 @@ describe.runIf(process.platform !== 'win32')('NOTIFY_SOCKET', () => {
   });
 
   it('control: hears nothing without the variable', async () => {
-    const { child, ended } = await serve([], { PATH: withNotify });
+    const { child, ended } = await serve({ PATH: withNotify });
     await once(child.stderr, 'data');
     child.kill('SIGTERM');
     expect(await ended).toMatchObject({ exitCode: 0 });

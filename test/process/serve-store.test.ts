@@ -123,18 +123,6 @@ it('shows metrics without the sizes of a file', { timeout: 60_000 }, async () =>
   expect(text).not.toMatch(/^vault_(file|wal)_bytes \d/m);
 });
 
-it('serves with workers, and stops in order', { timeout: 60_000 }, async () => {
-  const { url, child, ended } = await serve('--workers', '2');
-  const made = await Promise.all(
-    Array.from({ length: 10 }, (_, n) => ask({ url }, '/tokens', key, { type: 'token', data: n })),
-  );
-  for (const { status, body } of made) {
-    expect([status, (await ask({ url }, `/tokens/${body.id}`, key)).status]).toEqual([201, 200]);
-  }
-  child.kill('SIGTERM');
-  expect(await ended).toMatchObject({ exitCode: 0 });
-});
-
 it('waits for a database that is not reachable, but not for a missing vault', { timeout: 60_000 }, async () => {
   const words = ['serve', '--port', '0', '--store-wait', '1s'];
   const nobody = store.url.replace(/127\.0\.0\.1:\d+/, '127.0.0.1:1');

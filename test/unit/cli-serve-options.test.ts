@@ -19,7 +19,6 @@ describe('serveOptions', () => {
       port: 8484,
       socket: undefined,
       storeWaitMs: 30_000,
-      workers: 1,
       headerPrefix: 'SVC',
       readyFile: undefined,
       metrics: undefined,
@@ -54,10 +53,6 @@ describe('serveOptions', () => {
   it.each([
     [{ port: '65536' }, '--port'],
     [{ port: 'x' }, '--port'],
-    [{ workers: '0' }, '--workers (VAULT_WORKERS) must be a number from 1 to 64'],
-    [{ workers: '65' }, '--workers'],
-    [{ workers: '2.5' }, '--workers'],
-    [{ workers: 'two' }, '--workers'],
     [{ log: 'maybe' }, '--log (VAULT_LOG) must be text, json, true or false'],
     [{ log: '' }, '--log (VAULT_LOG)'],
     [{ rateLimit: '100' }, '--rate-limit must be a rate'],

@@ -39,6 +39,11 @@ it.each(['0.0.0.0', '::'])('the URL of a listener on %s is that of this machine'
   expect((await listen(address)).hostname).toBe('127.0.0.1');
 });
 
+it('answers 503 if the metrics cannot be read', async () => {
+  const url = await listen('127.0.0.1', () => Promise.reject(new Error('x')));
+  expect((await fetch(url)).status).toBe(503);
+});
+
 it('reads the metrics once for requests that wait at the same time', async () => {
   let [running, most] = [0, 0];
   const url = await listen('127.0.0.1', async () => {

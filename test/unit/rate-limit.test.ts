@@ -81,7 +81,7 @@ it('looks through the applications rarely, however many call', () => {
 });
 
 it('looks through the peers with failures rarely, however many there are', () => {
-  const count = createFailureLimit(20);
+  const count = createFailureLimit();
   for (let n = 0; n < 20_000; n += 1) count(`p${n}`);
   const scans = vi.spyOn(Map.prototype, Symbol.iterator);
   onTestFinished(() => scans.mockRestore());

@@ -56,9 +56,9 @@ export function keepCertificate(
     },
     /**
      * Replaces the daemon's certificate with the one in the files. If the files are unusable, reports the reason and
-     * keeps the certificate. Resolves to whether it was replaced.
+     * keeps the certificate.
      */
-    async reload(daemon: Daemon, reportFailure: Report): Promise<boolean> {
+    async reload(daemon: Daemon): Promise<void> {
       try {
         refusePipe('--tls-cert', paths.cert);
         refusePipe('--tls-key', paths.key);
@@ -66,11 +66,9 @@ export function keepCertificate(
         daemon.useCertificate(tls);
         use(read);
         report('the certificate was reloaded');
-        return true;
       } catch (error) {
         const reason = error instanceof Fault ? error.message : reasonOf(error);
-        reportFailure(`the certificate was not reloaded; the old one stays in use: ${reason}`);
-        return false;
+        report(`the certificate was not reloaded; the old one stays in use: ${reason}`);
       }
     },
     stop: () => clearInterval(timer),

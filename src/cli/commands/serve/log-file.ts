@@ -8,10 +8,8 @@ const { O_APPEND, O_CREAT, O_WRONLY } = constants;
 /** Makes a named pipe without a reader, or with a slow one, fail instead of stopping the daemon. Windows lacks it. */
 const NO_WAIT = (constants.O_NONBLOCK as number | undefined) ?? 0;
 
-type Report = (fact: string) => void;
-
 /** Opens the file of `--log-file`; creates it (0600) if it is missing. Throws the fault `usage`. */
-export function openLogFile(path: string, report: Report) {
+export function openLogFile(path: string, report: (fact: string) => void) {
   let file = open(path);
   let isFailing = false;
   return {
@@ -25,18 +23,16 @@ export function openLogFile(path: string, report: Report) {
         isFailing = true;
       }
     },
-    /** Opens the file again after it was renamed. On an error, reports it, keeps the old file and returns false. */
-    reopen(reportDone: Report): boolean {
+    /** Opens the file again after it was renamed. On an error, reports it and keeps the old file. */
+    reopen(): void {
       try {
         const next = open(path);
         closeSync(file);
         file = next;
-        reportDone('the log file was reopened');
-        return true;
+        report('the log file was reopened');
       } catch (error) {
         const reason = error instanceof Fault ? error.message : '';
         report(`the log file was not reopened; the old one stays in use: ${reason}`);
-        return false;
       }
     },
   };

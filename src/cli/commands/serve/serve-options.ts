@@ -37,7 +37,6 @@ export const SERVE_FLAGS = {
   host: flag('--host <address>', 'the address to listen on (default: 127.0.0.1)'),
   port: flag('--port <number>', 'the port to listen on, 0 for a free one (default: 8484)'),
   socket: flag('--socket <path>', 'a Unix socket to listen on, instead of a port'),
-  workers: flag('--workers <number>', 'the number of processes that share the port, 1 to 64 (default: 1)'),
   storeWait: flag(
     '--store-wait <duration>',
     'how long to wait at the start for a --store that is not reachable: 0s, 2m (default: 30s)',
@@ -108,11 +107,7 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, given: Environment
   const dev = isOn('dev');
   const log = logOf(flags, env, dev ? 'text' : 'json');
   const rate = value('rateLimit');
-  const whole = (
-    name: 'port' | 'workers' | 'maxDepth' | 'maxConnections' | 'maxExpiring',
-    min: number,
-    max: number,
-  ) => {
+  const whole = (name: 'port' | 'maxDepth' | 'maxConnections' | 'maxExpiring', min: number, max: number) => {
     const { flag, env: variable } = SERVE_FLAGS[name];
     const text = flagValue(flags[name], env, SERVE_FLAGS[name]);
     const message = `${flag.split(' ')[0]} (${variable}) must be a number from ${min} to ${max}`;
@@ -143,8 +138,6 @@ export function serveOptions(flags: ServeFlags & GlobalFlags, given: Environment
     port: whole('port', 0, 65_535) ?? 8484,
     socket: socketOf(flags, env),
     passed: passedOf(flags, env),
-    /** The number of worker processes; with 1, this process serves alone. */
-    workers: whole('workers', 1, 64) ?? 1,
     storeWaitMs: parseDuration('--store-wait', value('storeWait') ?? '30s', '0s, 30s or 2m'),
     headerPrefix: value('headerPrefix') ?? DEFAULT_HEADER_PREFIX,
     readyFile: value('readyFile'),

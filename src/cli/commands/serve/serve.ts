@@ -4,7 +4,7 @@ import type { JsonObject } from '../../../contract/json.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../../../core/audit/audit-level.ts';
 import { Fault } from '../../../core/fault.ts';
 import { setTimeout } from '../../../core/timers.ts';
-import type { CollectedMetrics, Metrics } from '../../../http/metrics.ts';
+import type { Metrics } from '../../../http/metrics.ts';
 import type { listenForMetrics } from '../../../http/metrics-listener.ts';
 import { isEveryAddress, isLoopback } from '../../../http/own-hosts.ts';
 import { checkFileSystem } from '../../../paths/file-system.ts';
@@ -26,7 +26,7 @@ import { type Certificate, keepCertificate } from './certificate.ts';
 import { endWithInput } from './end-with-input.ts';
 import { startFileCheck } from './file-check.ts';
 import { openLogFile } from './log-file.ts';
-import { notify, notifyAtStop } from './notify.ts';
+import { notify } from './notify.ts';
 import { checkReadyFile, type Ready, writeReadyFile } from './ready-file.ts';
 import {
   DEFAULT_HEADER_PREFIX,
@@ -38,7 +38,6 @@ import {
 import { createStopper, stopSignals } from './stopper.ts';
 import { startSweeper } from './sweeper.ts';
 import { onWorkSignals, reloadAtSignals, workSignals } from './work-signals.ts';
-import type { WorkerPost } from './workers.ts';
 
 /** `vault serve`: serves the API of a vault until a signal stops it. */
 export function defineServe(command: Command, finish: Finish): void {
@@ -57,13 +56,9 @@ export function defineServe(command: Command, finish: Finish): void {
     // Ignore the profile with --dev, because a --dev vault has its own keys.
     const env = options.dev ? process.env : await withProfile(flags, process.env);
     if (options.readyFile !== undefined) checkReadyFile(options.readyFile);
-    if (options.workers > 1) {
-      finish(await serveByWorkers(flags, options, env));
-    } else {
-      if (options.dev) refuseForDev(flags, options);
-      else refuseSeed(flags);
-      finish(await serve(flags, options, env));
-    }
+    if (options.dev) refuseForDev(flags, options);
+    else refuseSeed(flags);
+    finish(await serve(flags, options, env));
     // A log that waits for a stalled reader would keep the process alive.
     setTimeout(() => process.exit(), LAST_MS).unref();
   });
@@ -117,72 +112,25 @@ function refuseSeed({ seedFile, seed }: ServeFlags): void {
   });
 }
 
-/** Serves with several workers. The same command line runs in the supervisor and in each worker. */
-async function serveByWorkers(
-  flags: ServeFlags & GlobalFlags,
-  options: ServeOptions,
-  env: Environment,
-): Promise<ExitCode> {
-  const { supervise, workerPost } = await import('./workers.ts');
-  const post = workerPost();
-  if (post === undefined) {
-    const { refuseForWorkers } = await import('./refuse-for-workers.ts');
-    refuseForWorkers(flags, options, env);
-    const signals = workSignals();
-    const startWork = onWorkSignals(signals);
-    const untilStopped = notifyAtStop(createStopper(stopSignals(signals)), process.env);
-    let listener: MetricsListener | undefined;
-    try {
-      return await supervise(options.workers, untilStopped, startWork, async (url, collect) => {
-        listener = await showMetrics(options, collect);
-        await putReadyFile(options, readyOf(url, options, listener));
-        announce(url, options);
-      });
-    } finally {
-      listener?.stop();
-    }
-  }
-  try {
-    return await serve(flags, options, env, post);
-  } finally {
-    post.leave();
-  }
-}
-
-async function serve(
-  flags: ServeFlags & GlobalFlags,
-  options: ServeOptions,
-  env: Environment,
-  post?: WorkerPost,
-): Promise<ExitCode> {
+async function serve(flags: ServeFlags & GlobalFlags, options: ServeOptions, env: Environment): Promise<ExitCode> {
   const format = chooseFormat(flagValue(flags.output, env, FLAGS.output.output), true);
   const signals = workSignals();
-  const startWork = post?.startWork ?? onWorkSignals(signals);
-  const untilStopped =
-    post === undefined
-      ? notifyAtStop(createStopper(stopSignals(signals)), process.env)
-      : createStopper(post.stopRequests);
-  // Each worker does its own work, but only the first worker reports it.
-  const quiet = post !== undefined && !post.isFirst;
-  const reportOnce = quiet ? () => undefined : report;
+  const startWork = onWorkSignals(signals);
+  const untilStopped = createStopper(stopSignals(signals));
   const logFile = options.logFile === undefined ? undefined : openLogFile(options.logFile, report);
   if (logFile !== undefined) (await import('../../../http/request-log.ts')).redirectLog(logFile.write);
   const reportError = logFile && (await import('../../../vault/report-error.ts')).errorReporter(logFile.write);
   const meter = options.metrics && (await import('../../../http/metrics.ts')).createMetrics(VERSION);
-  for (const fact of options.ignored) reportOnce(fact);
+  for (const fact of options.ignored) report(fact);
   const notice = await fileSystemOf(flags, options, env);
-  if (notice !== undefined) reportOnce(notice);
-  const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, {
-    relay: post?.relay,
-    meter,
-    reportError,
-  });
+  if (notice !== undefined) report(notice);
+  const { vault, keys, seeded, ...dev } = await openServed(flags, options, env, { meter, reportError });
   meter?.watchVault(() => vault.figures());
   try {
     // Load everything before the ready file exists: a program that waits for the ready file may replace the product's
     // files.
     const devText = keys === undefined ? undefined : (await import('../dev/dev-banner.ts')).devText;
-    const certificate = options.tls && keepCertificate(options.tls, reportOnce, meter?.certificateEnds);
+    const certificate = options.tls && keepCertificate(options.tls, report, meter?.certificateEnds);
     const { daemon, link } = await listen(vault, options, dev, keys, { certificate, meter });
     let listener: MetricsListener | undefined;
     let stopSweeper: (() => void) | undefined;
@@ -196,38 +144,29 @@ async function serve(
     };
     try {
       const ui = link === undefined ? {} : { ui: link(daemon.url) };
-      if (meter !== undefined && post === undefined) {
-        listener = await showMetrics(options, async () => [await meter.collect()]);
-      }
+      listener = await showMetrics(options, meter);
       const ready = { ...readyOf(daemon.url, options, listener), ...keys, ...seeded, ...ui };
       const text = keys && (await devText?.(format, ready, keys, options.headerPrefix));
-      if (post === undefined) await putReadyFile(options, ready);
-      if (post === undefined || post.isFirst) {
-        const { retention } = options;
-        const prune = retention && createRetention(retention, vault, report);
-        const reported = notice === undefined ? [] : [notice];
-        stopSweeper = startSweeper({ sweep: vault.sweep, notices: vault.notices, reported, report, prune });
-      }
-      if (keys === undefined) {
-        // Each worker checks the file for its own notices.
-        stopFileCheck = startFileCheck(() => vault.check(), reportOnce);
-      }
-      const reloads = {
-        certificate: certificate && (() => certificate.reload(daemon, report)),
-        log: logFile && (() => logFile.reopen(reportOnce)),
-      };
-      startWork(reloadAtSignals(reloads, reportOnce));
-      if (post === undefined) announce(daemon.url, options);
-      else post.listens(daemon.url, meter && (() => meter.collect()));
+      if (options.readyFile !== undefined) await writeReadyFile(options.readyFile, ready);
+      const { retention } = options;
+      const prune = retention && createRetention(retention, vault, report);
+      const reported = notice === undefined ? [] : [notice];
+      stopSweeper = startSweeper({ sweep: vault.sweep, notices: vault.notices, reported, report, prune });
+      if (keys === undefined) stopFileCheck = startFileCheck(() => vault.check(), report);
+      startWork(
+        reloadAtSignals({ certificate: certificate && (() => certificate.reload(daemon)), log: logFile?.reopen }),
+      );
+      announce(daemon.url, options);
       if (text !== undefined) await writeOut(text);
     } catch (error) {
       // Otherwise the server would keep the process alive and accept requests for a closed vault.
       await stop();
       throw error;
     }
-    return await untilStopped(async () => {
-      await stop();
-      await post?.released();
+    return await untilStopped(() => {
+      // `announce` has reported a failure to notify.
+      notify('STOPPING=1', process.env);
+      return stop();
     });
   } finally {
     await vault.close();
@@ -243,10 +182,6 @@ function announce(url: string, { host, socket, passed }: ServeOptions): void {
   );
 }
 
-async function putReadyFile({ readyFile }: ServeOptions, ready: Ready): Promise<void> {
-  if (readyFile !== undefined) await writeReadyFile(readyFile, ready);
-}
-
 /** Returns the contents that every ready file has. Readers need the header prefix if it is not the default. */
 function readyOf(url: string, { headerPrefix }: ServeOptions, listener?: MetricsListener): Ready {
   const prefix = headerPrefix === DEFAULT_HEADER_PREFIX ? {} : { header_prefix: headerPrefix };
@@ -259,14 +194,11 @@ type MetricsListener = Awaited<ReturnType<typeof listenForMetrics>>;
 /** Listens for metrics requests. Resolves to undefined without `--metrics`. */
 async function showMetrics(
   { metrics, hostNames }: ServeOptions,
-  collect: () => Promise<readonly CollectedMetrics[]>,
+  meter: Metrics | undefined,
 ): Promise<MetricsListener | undefined> {
-  if (metrics === undefined) return undefined;
-  const [{ listenForMetrics }, { metricsText }] = await Promise.all([
-    import('../../../http/metrics-listener.ts'),
-    import('../../../http/metrics.ts'),
-  ]);
-  const listener = await listenForMetrics(metrics, hostNames, async () => metricsText(await collect()));
+  if (metrics === undefined || meter === undefined) return undefined;
+  const { listenForMetrics } = await import('../../../http/metrics-listener.ts');
+  const listener = await listenForMetrics(metrics, hostNames, () => meter.text());
   report(`metrics on ${listener.url}`);
   return listener;
 }
@@ -287,9 +219,9 @@ async function openServed(
   flags: ServeFlags & GlobalFlags,
   options: ServeOptions,
   env: Environment,
-  { relay, meter, reportError }: Pick<VaultSettings, 'relay' | 'meter' | 'reportError'>,
+  watchers: Pick<VaultSettings, 'meter' | 'reportError'>,
 ): Promise<ServedVault> {
-  const settings = { ...options.settings, meter, reportError };
+  const settings = { ...options.settings, ...watchers };
   if (options.dev) {
     const { openSeededDevVault } = await import('../dev/seeded-dev-vault.ts');
     const seedFiles = flags.seedFile ?? env[SERVE_FLAGS.seedFile.env]?.split(',').filter((name) => name !== '') ?? [];
@@ -307,7 +239,7 @@ async function openServed(
   const credential = await readCredential(place, flags, env);
   if (place.store === undefined) {
     const { openVault } = await import('../../../vault/vault.ts');
-    return { vault: await openVault({ file: place.file, credential, anchor, relay, ...settings }) };
+    return { vault: await openVault({ file: place.file, credential, anchor, ...settings }) };
   }
   const { openStoreVault } = await import('../../../vault/store-vault.ts');
   const wait = {
@@ -340,7 +272,6 @@ async function listen(
     ready,
     notices: () => vault.notices(),
     version: VERSION,
-    processes: options.workers,
     meter,
     tls,
     dev,

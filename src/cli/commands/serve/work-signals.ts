@@ -1,15 +1,16 @@
 import { isatty } from 'node:tty';
+import { report } from '../../report-failure.ts';
 
 /**
  * The signals for work that does not stop the daemon: SIGHUP reloads the certificate and the log file, SIGUSR2 only the
  * log file.
  */
-export const WORK_SIGNALS = ['SIGHUP', 'SIGUSR2'] as const;
+const WORK_SIGNALS = ['SIGHUP', 'SIGUSR2'] as const;
 
-export type WorkSignal = (typeof WORK_SIGNALS)[number];
+type WorkSignal = (typeof WORK_SIGNALS)[number];
 
-/** Does the work of a signal, and reports a failure. Resolves to whether the work was done. */
-export type SignalWork = (signal: WorkSignal) => Promise<boolean>;
+/** Does the work of a signal, and reports a failure. */
+type SignalWork = (signal: WorkSignal) => Promise<void>;
 
 /** Standard input, output and error. */
 const STANDARD = [0, 1, 2] as const;
@@ -23,14 +24,14 @@ export function workSignals(): readonly WorkSignal[] {
   return STANDARD.some(isatty) ? WORK_SIGNALS.filter((signal) => signal !== 'SIGHUP') : WORK_SIGNALS;
 }
 
-/** Functions that reload something and report it. They resolve to whether they succeeded. */
-export interface Reloads {
-  readonly certificate?: (() => Promise<boolean>) | undefined;
-  readonly log?: (() => boolean) | undefined;
+/** Functions that reload something, and report it or a failure. */
+interface Reloads {
+  readonly certificate: (() => Promise<void>) | undefined;
+  readonly log: (() => void) | undefined;
 }
 
 /** Returns the work of both signals. If there is nothing to reload, the work is one line. */
-export function reloadAtSignals({ certificate, log }: Reloads, report: (fact: string) => void): SignalWork {
+export function reloadAtSignals({ certificate, log }: Reloads): SignalWork {
   return async (signal) => {
     const all = [...(signal === 'SIGHUP' ? [certificate] : []), log].filter((reload) => reload !== undefined);
     if (all.length === 0) {
@@ -38,9 +39,7 @@ export function reloadAtSignals({ certificate, log }: Reloads, report: (fact: st
         `nothing to reload after ${signal}: there is no --log-file${signal === 'SIGHUP' ? ' and no --tls-cert' : ''}`,
       );
     }
-    const done = [];
-    for (const reload of all) done.push(await reload());
-    return done.includes(true);
+    for (const reload of all) await reload();
   };
 }
 

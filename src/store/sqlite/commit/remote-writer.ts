@@ -1,11 +1,12 @@
+import type { Worker } from 'node:worker_threads';
 import type { Store } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { nextTick } from '../../../core/timers.ts';
 import { COMMITS, RETRIES } from '../../rows/channels.ts';
 import { putCall, type WriteName, type WriteReply } from './write-calls.ts';
-import { errorOf, Outbox, type WriteMessage } from './write-messages.ts';
+import { errorOf, Outbox } from './write-messages.ts';
 
-/** A message from the writer. `waits` and `retried` carry what the writer's thread has published on the channels. */
+/** A message from the writer thread. `waits` and `retried` carry what that thread has published on the channels. */
 export type WriterMessage =
   | 'ready'
   | 'retried'
@@ -17,33 +18,22 @@ interface Call {
   readonly reject: (error: unknown) => void;
 }
 
-/** The channel to a writing thread or process. The message `close` ends the thread or the connection to the process. */
-export interface WriterPort {
-  /** Whether the writer is another process. Two writing processes invalidate each other's page cache. */
-  readonly leavesProcess?: boolean;
-  on(event: 'message', listener: (message: WriterMessage) => void): unknown;
-  on(event: 'error', listener: (error: Error) => void): unknown;
-  on(event: 'exit', listener: () => void): unknown;
-  postMessage(message: WriteMessage | 'close', transfer: readonly ArrayBuffer[]): void;
-}
-
-/** The calling side of a writer, which is a thread or another process. */
+/** The calling side of the writer thread. A failure of the ready thread is an uncaught error of this process. */
 export class Writer {
-  /** Resolves when the other side is ready. Rejects when it cannot start. */
+  /** Resolves when the thread is ready. Rejects when it cannot start. */
   readonly ready: Promise<this>;
-  readonly #port: WriterPort;
+  readonly #thread: Worker;
   readonly #gone: Promise<void>;
   readonly #calls = new Map<number, Call>();
   #state: 'starts' | 'serves' | 'closes' = 'starts';
   #last = 0;
   #outbox: Outbox | undefined;
 
-  /** Calls `lost` when the other side fails after it was ready. */
-  constructor(port: WriterPort, lost: (error: Error) => void) {
-    this.#port = port;
-    this.#gone = new Promise((resolve) => port.on('exit', resolve));
+  constructor(thread: Worker) {
+    this.#thread = thread;
+    this.#gone = new Promise((resolve) => thread.on('exit', () => resolve()));
     this.ready = new Promise((resolve, reject) => {
-      port.on('message', (message: WriterMessage) => {
+      thread.on('message', (message: WriterMessage) => {
         if (message === 'ready') {
           this.#state = 'serves';
           resolve(this);
@@ -58,19 +48,19 @@ export class Writer {
         // It is unknown whether these writes were committed.
         for (const call of this.#calls.values()) call.reject(error);
         this.#calls.clear();
-        if (served) lost(error);
+        if (served) throw error;
       };
-      port.on('error', lose);
-      port.on('exit', () => lose(new Error('the thread or process that writes has ended')));
+      thread.on('error', lose);
+      thread.on('exit', () => lose(new Error('the thread that writes has ended')));
     });
   }
 
-  /** Whether every write must go to the other side. Two writing sides would wait for each other's lock. */
-  get takesAll(): boolean {
-    return this.#port.leavesProcess === true || this.#calls.size > 0;
+  /** Whether the thread is writing. Then every write must go to it: two threads would wait for each other's lock. */
+  get isWriting(): boolean {
+    return this.#calls.size > 0;
   }
 
-  /** Calls the store's method `name` on the other side. Resolves or rejects as that call does. */
+  /** Calls the store's method `name` in the thread. Resolves or rejects as that call does. */
   write<Name extends WriteName>(name: Name, ...call: Parameters<Store[Name]>) {
     type Result = Awaited<ReturnType<Store[Name]>>;
     return new Promise<Result>((resolve, reject) => {
@@ -88,10 +78,7 @@ export class Writer {
     });
   }
 
-  /**
-   * Ends the writer after it has answered all calls. Resolves when the thread or the connection to the process has
-   * ended.
-   */
+  /** Ends the thread after it has answered all calls. Resolves when it has ended. */
   close(): Promise<void> {
     this.#post();
     const isOpen = this.#state !== 'closes';
@@ -101,7 +88,7 @@ export class Writer {
   }
 
   #closeWhenDone(): void {
-    if (this.#calls.size === 0) this.#port.postMessage('close', []);
+    if (this.#calls.size === 0) this.#thread.postMessage('close');
   }
 
   #receive(replies: readonly WriteReply[]): void {
@@ -117,6 +104,6 @@ export class Writer {
   #post(): void {
     const message = this.#outbox?.message();
     this.#outbox = undefined;
-    if (message !== undefined) this.#port.postMessage(message, [message.bytes]);
+    if (message !== undefined) this.#thread.postMessage(message, [message.bytes]);
   }
 }

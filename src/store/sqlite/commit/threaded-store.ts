@@ -11,17 +11,11 @@ export interface ThreadedStore extends FileStore {
 }
 
 /**
- * Starts the writer thread or connects to the writing process. Calls `lost` when that writer fails; the store then
- * writes on its own thread.
- */
-export type StartWriter = (lost: () => void) => Promise<Writer>;
-
-/**
  * Returns a store that writes tokens and the audit in another thread once several writes arrive at a time: a commit
  * waits for the disk and would block this thread. Single writes and all other methods use `sqliteStore` on this thread,
- * which is faster for them. If the writer is another process, it gets all writes of tokens and the audit.
+ * which is faster for them.
  */
-export function threadedStore(session: Session, chain: Chain, start: StartWriter): ThreadedStore {
+export function threadedStore(session: Session, chain: Chain, start: () => Promise<Writer>): ThreadedStore {
   session.recognize(new OwnCommits(chain));
   const here = sqliteStore(session);
   let thread: Writer | undefined;
@@ -31,10 +25,7 @@ export function threadedStore(session: Session, chain: Chain, start: StartWriter
 
   function startThread(): Promise<void> {
     if (isClosing) return Promise.resolve();
-    const lose = () => {
-      thread = undefined;
-    };
-    starting ??= start(lose).then(
+    starting ??= start().then(
       (started) => {
         thread = started;
       },
@@ -53,7 +44,7 @@ export function threadedStore(session: Session, chain: Chain, start: StartWriter
     }
   }
 
-  const threadForAll = (): Writer | undefined => (thread?.takesAll ? thread : undefined);
+  const writingThread = (): Writer | undefined => (thread?.isWriting ? thread : undefined);
 
   return {
     ...here,
@@ -63,8 +54,8 @@ export function threadedStore(session: Session, chain: Chain, start: StartWriter
       thread?.write('insertTokens', ...call) ?? writeHere(() => here.insertTokens(...call), call[0].length),
     replaceToken: (...call) => thread?.write('replaceToken', ...call) ?? writeHere(() => here.replaceToken(...call)),
     deleteToken: (...call) => thread?.write('deleteToken', ...call) ?? writeHere(() => here.deleteToken(...call)),
-    appendAudit: (...call) => threadForAll()?.write('appendAudit', ...call) ?? here.appendAudit(...call),
-    markActive: (...call) => threadForAll()?.write('markActive', ...call) ?? here.markActive(...call),
+    appendAudit: (...call) => writingThread()?.write('appendAudit', ...call) ?? here.appendAudit(...call),
+    markActive: (...call) => writingThread()?.write('markActive', ...call) ?? here.markActive(...call),
 
     async close() {
       isClosing = true;

@@ -18,7 +18,7 @@ import { sqliteCode } from './sqlite-error.ts';
 export interface OpenedVaultFile {
   readonly header: VaultHeader;
   readonly store: FileStore;
-  /** The session of the store, for the writer thread and relay. Closed with the store. */
+  /** The session of the store, for the writer thread. Closed with the store. */
   readonly session: Session;
 }
 
