@@ -20,13 +20,13 @@ export function ownerOfVaultFile(path: string): Owner | undefined {
 }
 
 /**
- * Creates an empty file of mode 0600, whatever the umask, and gives it to `owner`. Follows no link. Rejects with errors
- * of the system, and with the fault `file_unwritable` if this user may not change the owner.
+ * Creates an empty file with exactly this mode, whatever the umask, and gives it to `owner`. Follows no link. Rejects
+ * with errors of the system, and with the fault `file_unwritable` if this user may not change the owner.
  */
-export async function createFile(path: string, owner?: Owner): Promise<FileHandle> {
+export async function createFile(path: string, owner?: Owner, mode = 0o600): Promise<FileHandle> {
   const file = await open(path, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR | NO_FOLLOW, 0o600);
   try {
-    if (process.platform !== 'win32') await file.chmod(0o600);
+    if (process.platform !== 'win32') await file.chmod(mode);
     if (owner !== undefined) await giveTo(owner, file);
     return file;
   } catch (error) {

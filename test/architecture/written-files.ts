@@ -12,6 +12,7 @@ const WRITING: ReadonlySet<string> = new Set(
  * gets its name by `putInPlace` alone, which applies the rule of src/paths/replaceable.ts.
  */
 export const WRITERS: Readonly<Record<string, readonly [functions: string, why: string]>> = {
+  'src/paths/copy-bytes.ts': ['createWriteStream openSync', 'fills the draft of place-file.ts'],
   'src/paths/create-file.ts': ['open', 'a new file (O_EXCL); opens a folder for its owner'],
   'src/paths/put-in-place.ts': ['link renameSync writeFileSync', 'the rule'],
   'src/paths/replaceable.ts': ['openSync', 'reads'],
@@ -22,7 +23,6 @@ export const WRITERS: Readonly<Record<string, readonly [functions: string, why: 
   ],
   'src/store/sqlite/file/lock-probe.ts': ['writeFileSync', 'a new file (wx) with a random name'],
   'src/store/sqlite/file/probe-disk.ts': ['open', 'a new file (wx) with a random name'],
-  'src/store/sqlite/file/back-up-file.ts': ['createWriteStream', 'fills the draft of place-file.ts'],
   'src/store/move/move-file.ts': ['renameSync', 'renames the locked vault to a name that is free'],
   'src/cli/commands/transfer/report-import.ts': ['open', 'a new file (wx)'],
   'src/cli/commands/dev/temporary-folder.ts': ['writeFileSync', 'a new file (wx) in a new folder'],

@@ -1,7 +1,18 @@
-import { chmodSync, chownSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { Fault } from '../../src/core/fault.ts';
+import { compactVaultFile } from '../../src/store/sqlite/file/compact-file.ts';
 import { migrate } from '../../src/store/sqlite/file/migrate.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { CURRENT_LAYOUT, FORMAT } from '../../src/store/sqlite/file/schema.ts';
@@ -145,6 +156,42 @@ describe.runIf(process.getuid?.() === 0)('root with a vault of another user', ()
     expect(await refusal(file)).toEqual(refused);
     chownSync(file, 0, 0);
     expect(await refusal(file)).toEqual(['opened', '', undefined]);
+  });
+
+  it.each(['-wal', '-shm'])('rejects a %s with a second name, which SQLite would give to the user', async (suffix) => {
+    const { file, folder } = await vaultOfOther();
+    const victim = `${folder}.victim`;
+    writeFileSync(victim, '', { mode: 0o600 });
+    linkSync(victim, file + suffix);
+    expect(await refusal(file)).toEqual([
+      'file_unsafe',
+      `FILE${suffix} is one of 2 names of the same file (hard links)`,
+      'remove the other names',
+    ]);
+    expect(statSync(victim)).toMatchObject({ uid: 0, size: 0 });
+    rmSync(victim);
+    expect(await refusal(file)).toEqual(['opened', '', undefined]);
+  });
+
+  it('changes no mode of a file that replaces the copy of a compact', async () => {
+    const { file, folder } = await vaultOfOther();
+    chmodSync(file, 0o644);
+    const victim = `${folder}.victim`;
+    writeFileSync(victim, '', { mode: 0o600 });
+    const swap = async (copy: string) => {
+      rmSync(copy);
+      symlinkSync(victim, copy);
+    };
+    await expect(compactVaultFile(file, () => undefined, swap)).rejects.toMatchObject({ code: 'file_unsafe' });
+    expect(statSync(victim).mode & 0o777).toBe(0o600);
+    expect(statSync(file).isFile()).toBe(true);
+    rmSync(victim);
+    await compactVaultFile(
+      file,
+      () => undefined,
+      async () => undefined,
+    );
+    expect(statSync(file).mode & 0o777).toBe(0o644);
   });
 
   it.each([

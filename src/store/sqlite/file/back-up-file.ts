@@ -1,7 +1,7 @@
-import { createReadStream, createWriteStream, existsSync, lstatSync } from 'node:fs';
+import { existsSync, lstatSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { pipeline } from 'node:stream/promises';
 import { Fault } from '../../../core/fault.ts';
+import { copyBytes } from '../../../paths/copy-bytes.ts';
 import { ownerOfVaultFile } from '../../../paths/create-file.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { setPragmas, withConnection } from './connect.ts';
@@ -83,7 +83,7 @@ export async function restoreVaultFile(
   await placeFile(
     target,
     async (building) => {
-      await pipeline(createReadStream(source), createWriteStream(building, { flags: 'r+' }));
+      await copyBytes(source, building);
       await verify(building);
     },
     { moveAside, owner: ownerOfVaultFile(target) },

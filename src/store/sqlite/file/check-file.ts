@@ -117,6 +117,12 @@ function hintFor({ uid }: BigIntStats): string | undefined {
 function assertBeside(path: string, beside: BigIntStats, vault: BigIntStats): void {
   assertSafe(path, beside);
   if (process.getuid?.() !== 0) return;
+  // SQLite gives a log to the owner of the file. A second name may be that of a file of root.
+  if (beside.nlink > 1n) {
+    throw new Fault('file_unsafe', `${path} is one of ${beside.nlink} names of the same file (hard links)`, {
+      hint: 'remove the other names',
+    });
+  }
   const owner = userName(vault.uid);
   if (beside.uid !== vault.uid && beside.uid !== 0n) {
     throw new Fault('file_unsafe', `${path} does not belong to ${owner}`, {

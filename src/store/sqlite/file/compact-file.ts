@@ -1,5 +1,5 @@
 import type { BigIntStats } from 'node:fs';
-import { chmod, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
@@ -46,10 +46,10 @@ export async function compactVaultFile(
       await copyInto(connection, building);
       await assertSameRows(building, rows, path);
       await verify(building, rows.get('token') ?? 0);
-      await keepMode(building, found);
     };
     const release = () => void connection.close();
-    await placeFile(path, build, { replace: true, owner: found, label: LABEL, release }).catch(inUse(path));
+    const mode = Number(found.mode) & 0o777;
+    await placeFile(path, build, { replace: true, owner: found, mode, label: LABEL, release }).catch(inUse(path));
     return { bytes_before, bytes_after: (await stat(path)).size };
   } finally {
     connection.close();
@@ -124,8 +124,4 @@ async function assertSameRows(building: string, rows: ReadonlyMap<string, number
   const copied = await withConnection(building, countRows);
   if (copied.size === rows.size && [...rows].every(([table, count]) => copied.get(table) === count)) return;
   throw new Fault('damaged', `no copy was made: the copy of ${path} lacks rows`);
-}
-
-async function keepMode(building: string, { mode }: BigIntStats): Promise<void> {
-  if (process.platform !== 'win32') await chmod(building, Number(mode) & 0o777);
 }

@@ -1,22 +1,27 @@
 import { randomBytes } from 'node:crypto';
-import { constants, existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
-import { open, readdir, rm, stat } from 'node:fs/promises';
+import { type BigIntStats, constants, existsSync, lstatSync, mkdirSync, renameSync, rmdirSync, rmSync } from 'node:fs';
+import { lstat, open, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { diskHint } from '../../../contract/faults.ts';
 import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { MachineDate, wallTime } from '../../../core/timers.ts';
 import { atExit } from '../../../paths/at-exit.ts';
+import { copyBytes } from '../../../paths/copy-bytes.ts';
 import { createFile, type Owner } from '../../../paths/create-file.ts';
+import { guardedFolder } from '../../../paths/guarded-folder.ts';
 import { assertOwnName, COMPANIONS } from '../../../paths/own-name.ts';
 import { putInPlace } from '../../../paths/put-in-place.ts';
 import { assertReplaceable } from '../../../paths/replaceable.ts';
 import { syncFile } from '../../../paths/sync-file.ts';
+import { identityOf } from './check-file.ts';
 import { draftOf } from './file-names.ts';
 import { withoutLocks } from './lock-probe.ts';
 import { isMountPoint, MOUNT_HINT } from './mount-points.ts';
 import { probeDisk } from './probe-disk.ts';
 import { isFailedWrite, NO_SPACE_CODES, onReadOnlyDisk, type Probe, tooManyFiles } from './sqlite-error.ts';
+
+const NO_FOLLOW = (constants.O_NOFOLLOW as number | undefined) ?? 0;
 
 export interface Placing {
   /** Whether to replace an existing file. By default, it is an error. */
@@ -25,6 +30,8 @@ export interface Placing {
   readonly moveAside?: boolean | undefined;
   /** The owner of the new file. By default, it belongs to this user. */
   readonly owner?: Owner | undefined;
+  /** The permissions of the new file; 0600 by default. */
+  readonly mode?: number | undefined;
   /** A part of the temporary name, without dots. `removeDrafts` finds the files of killed processes by this part. */
   readonly label?: string | undefined;
   /** Closes the replaced file. Called right before the rename on Windows, which cannot replace an open file. */
@@ -32,44 +39,85 @@ export interface Placing {
 }
 
 /**
- * Places a database file at `path`. `build` fills an empty file of mode 0600 that has a temporary name in the same
+ * Places a database file at `path`. `build` fills an empty file that has a temporary name in the same
  * folder. The file appears at `path` complete and synced, or not at all. Throws the faults `file_exists`,
  * `file_unwritable`, `no_space`, and the errors of `build`.
  */
 export async function placeFile(
   path: string,
   build: (building: string) => Promise<void>,
-  { replace = false, moveAside = false, owner, label, release }: Placing = {},
+  { replace = false, moveAside = false, owner, mode, label, release }: Placing = {},
 ): Promise<void> {
   const target = resolve(path);
   if (replace || moveAside) assertMovable(target);
   else assertFree(target);
   const folder = dirname(target);
-  const name = [draftOf(target), label, randomBytes(8).toString('hex')].filter(Boolean).join('.');
-  const building = join(folder, `${name}.new`);
-  const parts = ['', ...COMPANIONS].map((suffix) => building + suffix);
+  const name = `${[draftOf(target), label, randomBytes(8).toString('hex')].filter(Boolean).join('.')}.new`;
+  const near = join(folder, name);
+  const guarded = guardedFolder(folder);
+  const apart = guarded === folder ? undefined : join(guarded, name);
+  const building = apart === undefined ? near : join(apart, name);
+  const remove = () => {
+    for (const suffix of ['', ...COMPANIONS]) rmSync(near + suffix, { force: true });
+    if (apart !== undefined) removeApart(apart);
+  };
   // A signal may end the process at any point, so also remove the parts on exit.
-  const keep = atExit(() => {
-    for (const part of parts) rmSync(part, { force: true });
-  });
+  const keep = atExit(remove);
   try {
-    await (await createFile(building, owner)).close();
-    await build(building);
-    await sync(building, constants.O_RDWR);
+    if (apart !== undefined) mkdirSync(apart, { mode: 0o700 });
+    await fill(building, build, { owner, mode });
     if (moveAside) moveFilesAside(target);
     if (release !== undefined && process.platform === 'win32') {
       release();
       // Rename synchronously, so that no other process can write to the released file before.
       renameSync(building, target);
-    } else await putInPlace(building, target, replace ? 'replace' : 'new');
+    } else {
+      const placement = replace ? 'replace' : 'new';
+      await putInPlace(building, target, placement).catch(async (error: unknown) => {
+        if (apart === undefined || errorCode(error) !== 'EXDEV') throw error;
+        await fill(near, (draft) => copyBytes(building, draft), { owner, mode });
+        await putInPlace(near, target, placement);
+      });
+    }
     await syncFolder(folder);
   } catch (error) {
     const probe = isFailedWrite(error) ? await probeDisk(building) : undefined;
     throw toFault(target, await withoutLocks(target, error), probe);
   } finally {
-    for (const part of parts) await rm(part, { force: true });
+    remove();
     keep();
   }
+}
+
+/** Creates a draft, fills it, and writes it to disk. */
+async function fill(
+  draft: string,
+  build: (draft: string) => Promise<void>,
+  { owner, mode }: Pick<Placing, 'owner' | 'mode'>,
+): Promise<void> {
+  const file = await createFile(draft, owner, mode);
+  const created = await file.stat({ bigint: true }).finally(() => file.close());
+  await build(draft);
+  assertSame(draft, created);
+  await sync(draft, constants.O_RDWR | NO_FOLLOW);
+}
+
+/** Removes the folder of a draft with the same name. Removes nothing else in it, since another user may have made it. */
+function removeApart(folder: string): void {
+  const draft = join(folder, basename(folder));
+  try {
+    for (const suffix of ['', ...COMPANIONS]) rmSync(draft + suffix, { force: true });
+    rmdirSync(folder);
+  } catch {
+    // It does not exist, or it is not ours.
+  }
+}
+
+/** Throws `file_unsafe` if another file has the name of a draft: the owner of the folder could put one there. */
+function assertSame(building: string, created: BigIntStats): void {
+  const found = lstatSync(building, { bigint: true, throwIfNoEntry: false });
+  if (found !== undefined && identityOf(found) === identityOf(created)) return;
+  throw new Fault('file_unsafe', `${building} was replaced while it was written`, { hint: 'try again' });
 }
 
 /** Matches the name of a draft: the name of the target, a label, and a random part. */
@@ -83,13 +131,16 @@ export async function removeDrafts(
   folder: string,
   { label, target, minAgeMs }: { readonly label: string; readonly target?: string; readonly minAgeMs: number },
 ): Promise<void> {
-  // The caller reports a folder that it cannot use.
-  for (const entry of await readdir(folder).catch(() => [])) {
-    const [, draft, itsLabel] = DRAFT.exec(entry) ?? [];
-    if (itsLabel !== label || (target !== undefined && draft !== draftOf(target))) continue;
-    const path = join(folder, entry);
-    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
-    if (wallTime() - mtimeMs >= minAgeMs) await rm(path, { force: true }).catch(() => undefined);
+  for (const place of new Set([folder, guardedFolder(folder)])) {
+    // The caller reports a folder that it cannot use.
+    for (const entry of await readdir(place).catch(() => [])) {
+      const [, draft, itsLabel] = DRAFT.exec(entry) ?? [];
+      if (itsLabel !== label || (target !== undefined && draft !== draftOf(target))) continue;
+      const path = join(place, entry);
+      const { mtimeMs } = await lstat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
+      if (wallTime() - mtimeMs < minAgeMs) continue;
+      await rm(path, { force: true }).catch(() => removeApart(path));
+    }
   }
 }
 
