@@ -17,6 +17,7 @@ import {
   type SendToDev,
 } from '../http/endpoints.ts';
 import { createFailureLimit } from '../http/failure-limit.ts';
+import { peerOf } from '../http/peer-of.ts';
 import { readBody } from '../http/read-body.ts';
 import { failureReply } from '../http/request-log.ts';
 import { loadAssets } from './assets.ts';
@@ -175,7 +176,7 @@ export function createConsole(console: ConsoleOptions, context: ConsoleContext):
     const { code, wait } = await bodyOf(request, response);
     const opened = await openBy(code, wait);
     if (opened === undefined) {
-      const tooMany = countFailure(request.socket.remoteAddress ?? '');
+      const tooMany = countFailure(peerOf(request.socket));
       refuse(request, response, tooMany ?? new Problem('console_locked'));
     } else if (opened === 'refused') refuse(request, response, new Problem('console_refused'));
     else if ('number' in opened) answer(response, { status: 202, bodyText: JSON.stringify(opened), traceId });

@@ -6,6 +6,7 @@ const MAX_WAITING = 4 * 1024 * 1024;
 /** The parts of a stream of Node that the log uses. A stream that writes at once has no `writableLength`. */
 interface LogStream {
   readonly writableLength?: number;
+  readonly writableNeedDrain?: boolean;
   write(text: string): boolean;
   once(event: 'drain', listener: () => void): unknown;
 }
@@ -25,8 +26,9 @@ export function createLogOutput(stream: () => LogStream, maxWaiting = MAX_WAITIN
 
   return (text) => {
     const out = stream();
-    const waiting = out.writableLength ?? 0;
-    if (dropped === 0 && (waiting === 0 || waiting + text.length <= maxWaiting)) {
+    const { writableLength = 0, writableNeedDrain = false } = out;
+    // Only a stream that needs it emits `drain`, which ends the dropping.
+    if (dropped === 0 && (!writableNeedDrain || writableLength + text.length <= maxWaiting)) {
       out.write(text);
       return;
     }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { resolve } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { Client, Reply } from '../contract/call.ts';
@@ -16,6 +16,7 @@ import { type AnswerOptions, createEndpoints } from './endpoints.ts';
 import { createHostCheck, hostOf, urlHost } from './own-hosts.ts';
 import { listenOnSocket } from './own-socket.ts';
 import { paceReading } from './pace-reading.ts';
+import { notePeers, peerOf } from './peer-of.ts';
 import { createRawRefusal } from './raw-refusal.ts';
 import { isLarge } from './read-body.ts';
 import { type Answered, failureReply, logRequest, requestRecord, tookOf } from './request-log.ts';
@@ -110,7 +111,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     writeReply(response, reply, { traceHeader, bytes, allow, fields, close: stopping, bodyLimit, linger, drains });
     if (more.isUnlogged) return;
     const { method, socket } = req;
-    const { remoteAddress: peer } = socket;
+    const peer = peerOf(socket) || undefined;
     note(reply, { method, route, operation, applicationId, peer, start: starts.get(socket), bytes }, req);
   }
 
@@ -127,8 +128,7 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
     urlLimit: limits.url,
     linger,
     current: (socket) => turns.newest(socket),
-    onRefused: (reply, socket) =>
-      note(reply, { peer: socket instanceof Socket ? socket.remoteAddress : undefined, bytes: bodyBytes(reply) }),
+    onRefused: (reply, socket) => note(reply, { peer: peerOf(socket) || undefined, bytes: bodyBytes(reply) }),
   });
   server.on('clientError', refusal.clientError);
   const context = { keyHeader, traceIdOf: traceOf, answer };
@@ -172,7 +172,9 @@ export async function startDaemon(client: Client, options: DaemonOptions): Promi
   }
   // Requests with `Expect` are received like any other; `readBody` answers `100-continue`.
   const turns = takeTurns(receive);
-  const beginLarge = paceReading(server, tls === undefined ? 'connection' : 'secureConnection', turns.isIdle);
+  const connection = tls === undefined ? 'connection' : 'secureConnection';
+  notePeers(server, connection);
+  const beginLarge = paceReading(server, connection, turns.isIdle);
   for (const event of ['request', 'checkContinue', 'checkExpectation']) server.on(event, turns.receive);
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => refusal.connect(socket));
 

@@ -13,6 +13,7 @@ import { createDevRequestLog, readDevRequestsQuery } from './dev-request-log.ts'
 import { createDevSnapshots } from './dev-snapshots.ts';
 import { headerOf, type RequestContext, type SendToDev } from './endpoints.ts';
 import { isOwnMachine } from './own-hosts.ts';
+import { peerOf } from './peer-of.ts';
 import { readBody } from './read-body.ts';
 import { failureReply, type RequestRecord } from './request-log.ts';
 import { findRoute } from './routes.ts';
@@ -158,10 +159,8 @@ export function createDevRequests({ controls, client, ...context }: DevContext) 
   /** Handles a request before the router. Calls `next` to pass it on to the router. */
   function take(request: IncomingMessage, response: ServerResponse, next: () => void): void {
     const { method = '', url = '' } = request;
-    // The address of a Unix socket is ''.
-    const { remoteAddress: peer = '' } = request.socket;
     const { actions, action, route, name } = find(method, url);
-    if (actions === undefined || !isOwnMachine(peer)) {
+    if (actions === undefined || !isOwnMachine(peerOf(request.socket))) {
       fail(request, response, next);
       return;
     }

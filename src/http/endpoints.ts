@@ -12,6 +12,7 @@ import type { DaemonOptions } from './daemon-options.ts';
 import { createFailureLimit } from './failure-limit.ts';
 import { isOwnMachine } from './own-hosts.ts';
 import { parseQuery } from './parse-query.ts';
+import { peerOf } from './peer-of.ts';
 import { createRateLimit } from './rate-limit.ts';
 import { announcedLength, readBody } from './read-body.ts';
 import { failureReply } from './request-log.ts';
@@ -126,7 +127,7 @@ export function createEndpoints(client: Client, context: EndpointContext): Reque
     response: ServerResponse,
     { params, paramFault }: RouteMatch,
   ): void {
-    const peer = request.socket.remoteAddress ?? '';
+    const peer = peerOf(request.socket);
     const { pairs: query, fault: queryFault } = parseQuery(request.url ?? '');
     let applicationId: string | undefined;
     let refused: Problem | undefined;

@@ -1,6 +1,7 @@
 import { Problem } from '../core/problem.ts';
 import { runningTime } from '../core/running-time.ts';
 import { createForgetfulMap } from './forgetful-map.ts';
+import { networkOf } from './network-of.ts';
 
 /** The number of failed authentications in a second after which a peer gets 429. */
 const FAILURES_A_SECOND = 20;
@@ -16,7 +17,8 @@ export function createFailureLimit() {
   const isOver = ({ start }: { readonly start: number }) => runningTime() - start >= WINDOW_MS;
   const windows = createForgetfulMap<{ readonly start: number; count: number }>(isOver);
 
-  return (peer: string): Problem | undefined => {
+  return (address: string): Problem | undefined => {
+    const peer = networkOf(address);
     const window = windows.get(peer);
     if (window !== undefined && !isOver(window)) {
       if (window.count >= FAILURES_A_SECOND) return new Problem('too_many_requests');

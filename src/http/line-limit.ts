@@ -1,6 +1,7 @@
 import { setTimeout } from '../core/timers.ts';
+import { networkOf } from './network-of.ts';
 
-/** The maximum number of lines of an address in one minute. */
+/** The maximum number of lines of an address, or of a network of IPv6, in one minute. */
 export const MAX_LINES = 100;
 const WINDOW_MS = 60_000;
 /** The maximum number of addresses that are counted apart. All further ones count as one. */
@@ -24,7 +25,8 @@ export function createLineLimit(report: (peer: string, requests: number) => void
   return {
     end,
     /** Counts a line of an address. Returns whether to write it. */
-    count(peer: string): boolean {
+    count(address: string): boolean {
+      const peer = networkOf(address);
       if (counts.size === 0) setTimeout(end, WINDOW_MS).unref();
       const key = counts.has(peer) || counts.size < MAX_PEERS ? peer : OTHERS;
       const count = (counts.get(key) ?? 0) + 1;

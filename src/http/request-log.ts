@@ -52,7 +52,7 @@ function writeWaiting(): void {
 }
 
 process.on('exit', () => {
-  for (const { end } of Object.values(refusals)) end();
+  for (const { end } of Object.values(anonymous)) end();
   if (waiting !== '') writeWaiting();
 });
 
@@ -107,13 +107,13 @@ const LINES = {
 export type LogFormat = keyof typeof LINES;
 
 export function logRequest(format: LogFormat, record: RequestRecord, reply: Reply, answered: Answered): void {
-  if (isRefusal(record) && !refusals[format].count(answered.peer ?? '')) return;
+  if (isAnonymous(record) && !anonymous[format].count(answered.peer ?? '')) return;
   writeLine(LINES[format](record, reply, answered));
 }
 
-/** Returns whether a request was refused without a valid key: an unknown key (401) or path (404), malformed HTTP, … */
-function isRefusal({ status, application_id }: RequestRecord): boolean {
-  return status >= 400 && status < 500 && application_id === undefined;
+/** Returns whether a request had no valid key: an unknown key (401) or path (404), malformed HTTP, a probe, … */
+function isAnonymous({ status, application_id }: RequestRecord): boolean {
+  return status < 500 && application_id === undefined;
 }
 
 /** The functions that return the line for requests without lines, by format. */
@@ -121,12 +121,12 @@ const COUNTED = {
   json: (peer, not_logged) =>
     JSON.stringify({ time: timeNow(), level: 'info', ...(peer !== '' && { peer }), not_logged }),
   text: (peer, count) =>
-    `vault: ${count} more refused requests${peer === '' ? '' : ` of ${peer}`} in a minute are not listed`,
+    `vault: ${count} more requests without a valid key${peer === '' ? '' : ` of ${peer}`} in a minute are not listed`,
 } as const satisfies Record<LogFormat, (peer: string, count: number) => string>;
 
 const limitOf = (format: LogFormat) => createLineLimit((peer, count) => writeLine(COUNTED[format](peer, count)));
 
-const refusals = { json: limitOf('json'), text: limitOf('text') } as const;
+const anonymous = { json: limitOf('json'), text: limitOf('text') } as const;
 
 /**
  * Returns the reply for an error. Logs the kind of an unknown error, never its message, which may quote the request.

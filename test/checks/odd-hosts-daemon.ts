@@ -13,6 +13,8 @@ export interface Started {
   /** The process id of the daemon, which a terminal may have started. */
   readonly pid: number;
   readonly url: string;
+  /** The key of a `--dev` daemon. */
+  readonly managementKey?: string;
   readonly ended: Promise<End>;
   /** Returns what the process has printed so far. */
   told(): string;
@@ -59,11 +61,11 @@ export async function startServe({
     }
     await sleep(5);
   }
-  const { url, pid } = JSON.parse(readFileSync(readyFile, 'utf8'));
+  const { url, pid, management_key: managementKey } = JSON.parse(readFileSync(readyFile, 'utf8'));
   const kill = () => void child.kill('SIGKILL');
   process.once('exit', kill);
   void ended.then(() => process.removeListener('exit', kill));
-  return { child, pid, url, ended, told: () => told };
+  return { child, pid, url, managementKey, ended, told: () => told };
 }
 
 /** Resolves to the end of a daemon, or to `late` after `ms` milliseconds; then kills it. */

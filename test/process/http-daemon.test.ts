@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { Problem } from '../../src/core/problem.ts';
@@ -397,6 +399,19 @@ test('the log has one line a request, with allowed members only', async () => {
   expect(entries[0].trace_id).toBe('t1');
   const bodies = sent.flatMap(({ responses }) => responses.map(({ body }) => body));
   expect(entries.map(({ bytes }) => bytes)).toEqual(bodies.map((body) => Buffer.byteLength(body)));
+});
+
+test('the log has the address of a client that has gone', async () => {
+  const stderr = vi.spyOn(process.stderr, 'write').mockReturnValue(true);
+  const { port, get } = await start({ log: 'json' });
+  const socket = connect(port, '127.0.0.1');
+  await once(socket, 'connect');
+  socket.write(get('/nowhere'));
+  socket.resetAndDestroy();
+  await sleep(100);
+  const lines = stderr.mock.calls.flatMap(([text]) => String(text).trim().split('\n'));
+  expect(lines.length).toBeGreaterThan(0);
+  expect([...new Set(lines.map((line) => JSON.parse(line).peer))]).toEqual(['127.0.0.1']);
 });
 
 test('one connection is used for many requests', async () => {

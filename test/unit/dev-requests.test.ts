@@ -50,12 +50,12 @@ async function ask(address: string | undefined, asked: Reply = { status: 200, bo
 }
 
 describe('the paths of a --dev daemon', () => {
-  it.each(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', undefined])('answer %s', async (address) => {
+  it.each(['127.0.0.1', '127.1.2.3', '::1', '::ffff:127.0.0.1', ''])('answer %s', async (address) => {
     const { outcome } = await ask(address);
     expect(outcome).toMatchObject({ status: 200, bodyText: '{"now":"1970-01-01T00:00:00.000+00:00","offset_ms":5}' });
   });
 
-  it.each(['10.0.0.1', '::ffff:10.0.0.1', 'fe80::1', '192.168.127.0'])('do not exist for %s', async (address) => {
+  it.each(['10.0.0.1', '::ffff:10.0.0.1', 'fe80::1', '192.168.127.0', undefined])('do not exist for %s', async (address) => {
     expect(await ask(address)).toEqual({ outcome: 'next', calls: [] });
   });
 

@@ -1,20 +1,24 @@
 import { EventEmitter } from 'node:events';
+import { Writable } from 'node:stream';
 import { describe, expect, it } from 'vitest';
 import { createLogOutput } from '../../src/core/log-output.ts';
 
 /** A stream whose reader reads only when asked. */
 class SlowStream extends EventEmitter {
   writableLength = 0;
+  writableNeedDrain = false;
   written = '';
 
   write(text: string): boolean {
     this.written += text;
     this.writableLength += text.length;
+    this.writableNeedDrain = true;
     return false;
   }
 
   read(): void {
     this.writableLength = 0;
+    this.writableNeedDrain = false;
     this.emit('drain');
   }
 }
@@ -53,6 +57,27 @@ describe('the log of a slow reader', () => {
     const { stream, write } = start(10);
     write(`${'x'.repeat(20)}\n`);
     expect(stream.written).toHaveLength(21);
+  });
+
+  it('is written again after a long text that came while a little waited', async () => {
+    let [written, next] = ['', (): void => undefined];
+    const stream = new Writable({
+      highWaterMark: 10,
+      decodeStrings: false,
+      write(text: string, _, done) {
+        written += text;
+        next = () => void done();
+      },
+    });
+    const write = createLogOutput(() => stream, 20);
+    write('a\n');
+    write(`${'b'.repeat(30)}\n`);
+    while (stream.writableLength > 0) {
+      next();
+      await new Promise(setImmediate);
+    }
+    write('c\n');
+    expect(written).toMatch(/c\n$/);
   });
 
   it('a stream that writes at once gets everything', () => {
