@@ -52,7 +52,7 @@ function writeWaiting(): void {
 }
 
 process.on('exit', () => {
-  for (const { end } of Object.values(anonymous)) end();
+  for (const { end } of [refusals, answers].flatMap(Object.values)) end();
   if (waiting !== '') writeWaiting();
 });
 
@@ -107,7 +107,7 @@ const LINES = {
 export type LogFormat = keyof typeof LINES;
 
 export function logRequest(format: LogFormat, record: RequestRecord, reply: Reply, answered: Answered): void {
-  if (isAnonymous(record) && !anonymous[format].count(answered.peer ?? '')) return;
+  if (isAnonymous(record) && !limitOf(format, record).count(answered.peer ?? '')) return;
   writeLine(LINES[format](record, reply, answered));
 }
 
@@ -124,9 +124,14 @@ const COUNTED = {
     `vault: ${count} more requests without a valid key${peer === '' ? '' : ` of ${peer}`} in a minute are not listed`,
 } as const satisfies Record<LogFormat, (peer: string, count: number) => string>;
 
-const limitOf = (format: LogFormat) => createLineLimit((peer, count) => writeLine(COUNTED[format](peer, count)));
+const createLimit = (format: LogFormat) => createLineLimit((peer, count) => writeLine(COUNTED[format](peer, count)));
 
-const anonymous = { json: limitOf('json'), text: limitOf('text') } as const;
+const createLimits = () => ({ json: createLimit('json'), text: createLimit('text') }) as const;
+
+/** The limits of anonymous requests. Frequent probes leave the lines of refusals alone. */
+const [refusals, answers] = [createLimits(), createLimits()];
+
+const limitOf = (format: LogFormat, { status }: RequestRecord) => (status >= 400 ? refusals : answers)[format];
 
 /**
  * Returns the reply for an error. Logs the kind of an unknown error, never its message, which may quote the request.
