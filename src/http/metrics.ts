@@ -72,7 +72,7 @@ export function createMetrics(version: string): Metrics {
   const freeSpace = gauge('free_bytes', "The free space of the file's file system.");
   const certificateEnd = gauge(
     'tls_certificate_not_after_seconds',
-    'When the certificate of --tls-cert ends, as a Unix time.',
+    'When the first certificate of the chain in --tls-cert ends, as a Unix time.',
   );
   certificateEnd.remove(); // A gauge begins with 0.
   gauge('info', 'The version of the product.', ['version']).set({ version }, 1);

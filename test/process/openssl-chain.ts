@@ -36,6 +36,8 @@ export function makeChain(folder: string) {
   const server = 'subjectAltName=DNS:localhost,IP:127.0.0.1\nauthorityKeyIdentifier=keyid\n';
   issue('server', 'intermediate', 365, server);
   issue('soon', 'intermediate', 10, server);
+  issue('brief', 'root', 10, 'basicConstraints=critical,CA:TRUE\nsubjectKeyIdentifier=hash\n');
+  issue('below', 'brief', 365, server);
   openssl('pkcs8', '-topk8', '-in', 'server.key', '-passout', 'pass:secret', '-out', 'pkcs8.key');
   openssl('ec', '-in', 'server.key', '-aes256', '-passout', 'pass:secret', '-out', 'sec1.key');
   return {
@@ -45,6 +47,9 @@ export function makeChain(folder: string) {
     key: read('server.key'),
     soon: read('soon.crt'),
     soonKey: read('soon.key'),
+    /** An intermediate that soon ends, and a certificate that it issued. */
+    brief: read('brief.crt'),
+    below: read('below.crt'),
     /** `key`, encrypted with a passphrase in the two forms of PEM. */
     encrypted: { pkcs8: read('pkcs8.key'), sec1: read('sec1.key') },
   };

@@ -44,12 +44,30 @@ describe.runIf(posix)('a certificate chain', () => {
     }
   });
 
+  it('ends with the first of its certificates, but not with a certificate of others', async () => {
+    const { root, brief, below, intermediate, server } = made;
+    const end = endOfPem(brief);
+    const warning = `the certificate of the issuer (brief) expires at ${end.toISOString()}`;
+    for (const pems of [
+      [below, brief],
+      [below, root, brief],
+    ]) {
+      const { endsAt, warnings } = await parseChain(pems.join('\n'));
+      expect([endsAt, warnings(Date.now())]).toEqual([end.getTime(), [warning]]);
+      expect(warnings(end.getTime() + 1)).toContain(warning.replace('expires', 'expired'));
+    }
+    const { endsAt, warnings } = await parseChain([server, intermediate, brief].join('\n'));
+    expect([endsAt, warnings(Date.now())]).toEqual([endOfPem(server).getTime(), []]);
+  });
+
   it('is reported from 30 days before its end, then as expired', async () => {
     const { server, intermediate } = made;
     const { endsAt, warnings } = await parseChain(`${server}\n${intermediate}`);
     expect(endsAt).toBe(endOfPem(server).getTime());
     const begins = new X509Certificate(server).validFromDate.getTime();
-    const text = (at: number) => warnings(at).map((line) => line.replace(/ (at|before) 2.*/, ''));
+    // The intermediate may begin in the same second.
+    const ofServer = (at: number) => warnings(at).filter((line) => !line.includes('issuer'));
+    const text = (at: number) => ofServer(at).map((line) => line.replace(/ (at|before) 2.*/, ''));
     expect([begins - 1, begins, endsAt - 30 * DAY, endsAt - 30 * DAY + 1, endsAt, endsAt + 1].map(text)).toEqual([
       ['the certificate is not valid'],
       [],

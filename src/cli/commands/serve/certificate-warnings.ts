@@ -1,35 +1,59 @@
+import type { X509Certificate } from 'node:crypto';
+
 /** How long before its end a certificate is reported, in milliseconds. */
 const SOON_MS = 30 * 24 * 60 * 60 * 1000;
 const PEM_BLOCKS = /-----BEGIN (?:X509 |TRUSTED )?CERTIFICATE-----[^-]+-----END [^-]+-----/g;
 
-/** A certificate chain in PEM: when its first certificate ends, in milliseconds, and what clients may reject. */
+/** A certificate chain in PEM: when the first of its certificates ends, in milliseconds, and what clients may reject. */
 export interface Chain {
   readonly endsAt: number;
   /** Returns sentences about the chain at a time in milliseconds. */
   warnings(now: number): readonly string[];
 }
 
-/** Parses a chain whose first certificate is that of the server. Rejects text without certificates. */
+/**
+ * Parses a chain that begins with the certificate of the server. Its issuers follow in any order; other certificates do
+ * not matter. Rejects text without certificates.
+ */
 export async function parseChain(pem: string): Promise<Chain> {
-  const { X509Certificate } = await import('node:crypto');
-  const server = new X509Certificate(pem);
-  const certificates = (pem.match(PEM_BLOCKS) ?? []).map((block) => new X509Certificate(block));
-  const [begins, ends] = [server.validFromDate, server.validToDate];
+  const { X509Certificate: Certificate } = await import('node:crypto');
+  const server = new Certificate(pem);
+  const certificates = (pem.match(PEM_BLOCKS) ?? []).map((block) => new Certificate(block));
+  const chain = [server, ...issuersOf(server, certificates)];
   const missing = certificates.some((issuer) => server.checkIssued(issuer)) ? undefined : nameOf(server.issuer);
   return {
-    endsAt: ends.getTime(),
+    endsAt: Math.min(...chain.map(({ validToDate }) => validToDate.getTime())),
     warnings: (now) => [
-      ...(ends.getTime() < now ? [`the certificate expired at ${ends.toISOString()}`] : []),
-      ...(begins.getTime() > now ? [`the certificate is not valid before ${begins.toISOString()}`] : []),
-      ...(ends.getTime() >= now && ends.getTime() < now + SOON_MS
-        ? [`the certificate expires at ${ends.toISOString()}`]
-        : []),
+      ...chain.flatMap((certificate) => {
+        const of = certificate === server ? '' : ` of the issuer (${nameOf(certificate.subject)})`;
+        return datesOf(certificate, now).map((dates) => `the certificate${of} ${dates}`);
+      }),
       // Nothing shows whether the issuer is a root, which clients have, or an intermediate, which they do not have.
       ...(missing === undefined
         ? []
         : [`the file lacks the certificate of the issuer (${missing}); clients that do not have it refuse to connect`]),
     ],
   };
+}
+
+/** Returns the issuers of a certificate among others: its own first. Leaves out a certificate that issued itself. */
+function issuersOf(server: X509Certificate, certificates: readonly X509Certificate[]): readonly X509Certificate[] {
+  const found: X509Certificate[] = [];
+  for (let last: X509Certificate | undefined = server; last !== undefined; ) {
+    const issued: X509Certificate = last;
+    last = certificates.find((one) => issued.checkIssued(one) && !issued.checkIssued(issued) && !found.includes(one));
+    if (last !== undefined) found.push(last);
+  }
+  return found;
+}
+
+function datesOf({ validFromDate: begins, validToDate: ends }: X509Certificate, now: number): readonly string[] {
+  const left = ends.getTime() - now;
+  return [
+    ...(left < 0 ? [`expired at ${ends.toISOString()}`] : []),
+    ...(begins.getTime() > now ? [`is not valid before ${begins.toISOString()}`] : []),
+    ...(left >= 0 && left < SOON_MS ? [`expires at ${ends.toISOString()}`] : []),
+  ];
 }
 
 /** Returns the common name of a subject, or else all of it. */
