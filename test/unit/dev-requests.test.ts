@@ -55,9 +55,12 @@ describe('the paths of a --dev daemon', () => {
     expect(outcome).toMatchObject({ status: 200, bodyText: '{"now":"1970-01-01T00:00:00.000+00:00","offset_ms":5}' });
   });
 
-  it.each(['10.0.0.1', '::ffff:10.0.0.1', 'fe80::1', '192.168.127.0', undefined])('do not exist for %s', async (address) => {
-    expect(await ask(address)).toEqual({ outcome: 'next', calls: [] });
-  });
+  it.each(['10.0.0.1', '::ffff:10.0.0.1', 'fe80::1', '192.168.127.0', undefined])(
+    'do not exist for %s',
+    async (address) => {
+      expect(await ask(address)).toEqual({ outcome: 'next', calls: [] });
+    },
+  );
 
   it('authenticate like an operation for management keys, also for a web page', async () => {
     const refused = problemReply(new Problem('origin_refused'), 't');
