@@ -97,3 +97,13 @@ export function parseHostName(text: string): string {
   }
   return star + name;
 }
+
+/** Returns whether --host-name takes a host, as `hostOf` returns it. */
+export function isHostName(host: string): boolean {
+  try {
+    parseHostName(host);
+    return true;
+  } catch {
+    return false;
+  }
+}

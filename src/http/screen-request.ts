@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import type { Limits } from '../contract/limits.ts';
 import type { ProblemCode } from '../contract/problems.ts';
 import { Problem } from '../core/problem.ts';
-import { hostOf } from './own-hosts.ts';
+import { hostOf, isHostName } from './own-hosts.ts';
 import { isProbe } from './routes.ts';
 
 /** Origin-form (RFC 9112 §3.2.1): no scheme, no fragment, nothing outside printable ASCII. */
@@ -74,10 +74,13 @@ export function createScreen({ limits, keyHeader, isOwnHost, takesHostNames }: S
   };
 }
 
-/** Returns the problem that names a foreign host, and the flag that adds it. */
+/** Returns the problem that names a foreign host, and the flag that adds it unless the flag refuses such a host. */
 function wrongHost(host: string, takesHostNames: boolean): Problem {
   if (host === '') return new Problem('wrong_host', { detail: 'The request names no host.' });
   const shown = host.slice(0, MAX_SHOWN_HOST);
+  if (takesHostNames && !isHostName(host)) {
+    return new Problem('wrong_host', { detail: `This server does not serve the host ${shown}.` });
+  }
   const detail = takesHostNames
     ? `This server does not serve the host ${shown}; \`vault serve --host-name ${shown}\` adds it.`
     : `This server does not serve the host ${shown}; use 127.0.0.1 or localhost.`;

@@ -285,6 +285,15 @@ describe('hosts', () => {
     );
   });
 
+  test.each(['.', 'localhost..', '--help', '2130706433'])(
+    'the problem of %s names no flag that refuses it',
+    async (host) => {
+      const { port, get } = await start();
+      const [response] = (await raw(port, get('/tokens').replace(`localhost:${port}`, host))).responses;
+      expect(JSON.parse(response?.body ?? '').detail).toBe(`This server does not serve the host ${host}.`);
+    },
+  );
+
   test('the problem of a very long host is short, and that of no host says so', async () => {
     const { port, get } = await start({ limits: { ...daemonOptions().limits, headers: 8000 } });
     const details = [];
