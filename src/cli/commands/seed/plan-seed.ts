@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Json, JsonObject } from '../../../contract/json.ts';
 import { TOKEN_TYPES, type TokenType } from '../../../contract/token-types.ts';
 import { Fault } from '../../../core/fault.ts';
+import { canonicalJson, isSameJson } from '../../../core/json/canonical-json.ts';
 import { memberNames } from '../../../core/json/member-names.ts';
-import { isSameJson, sorted } from '../../../core/json/same-json.ts';
-import { stringifyJson } from '../../../core/json/stringify.ts';
 import { Problem } from '../../../core/problem.ts';
 import { normalizeContainer, normalizeContainers } from '../../../core/tokens/containers.ts';
 import { parseExpiresAt } from '../../../core/tokens/expires-at.ts';
@@ -126,10 +125,7 @@ export function hiddenDigest(body: JsonObject): string | undefined {
 export const hiddenKey = ({ firstId }: SeedToken): string => digest(firstId);
 
 const digest = (value: Json): string =>
-  createHash('sha256')
-    .update(stringifyJson(sorted(value)))
-    .digest('base64url')
-    .slice(0, 8);
+  createHash('sha256').update(canonicalJson(value)).digest('base64url').slice(0, 8);
 
 function differing(wanted: JsonObject, live: JsonObject): readonly string[] {
   return memberNames(wanted).filter((name) => !isSameJson(wanted[name] ?? null, live[name] ?? null));

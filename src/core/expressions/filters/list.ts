@@ -1,8 +1,7 @@
 import type { Json, JsonArray } from '../../../contract/json.ts';
+import { canonicalJson } from '../../json/canonical-json.ts';
 import { isJsonArray, isJsonObject } from '../../json/kind.ts';
 import { compareDigits, digitsOf, type NumberDigits } from '../../json/number-digits.ts';
-import { sorted } from '../../json/same-json.ts';
-import { stringifyJson } from '../../json/stringify.ts';
 import { toDecimal } from '../decimal.ts';
 import { FilterFailure } from '../expression-error.ts';
 import { defineFilter, type FilterTools } from '../filter.ts';
@@ -97,7 +96,7 @@ export const LIST_FILTERS = {
         const key = keys[index] ?? null;
         spendOutput(key, tools);
         const { size } = seen;
-        return seen.add(stringifyJson(sorted(key))).size > size;
+        return seen.add(canonicalJson(key)).size > size;
       });
     },
   }),
