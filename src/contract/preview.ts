@@ -17,7 +17,11 @@ export const TOKEN_PREVIEW = {
       description:
         'The origin of the id: `given` in the request, a `sample` result of its expression, or `assigned` by the vault. The created token gets a different id in the last two cases.',
     },
-    fingerprinted: { type: 'string', description: 'The text from which the fingerprint is computed.' },
+    fingerprinted: {
+      type: 'string',
+      description:
+        'The text from which the fingerprint is computed: the canonical JSON text of `data`, or the result of a fingerprint expression other than the default.',
+    },
     search_values: {
       type: 'array',
       items: { type: 'string' },

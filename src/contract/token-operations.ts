@@ -140,7 +140,7 @@ export const TOKEN_OPERATIONS = {
           created_by: PRIVATE_ID,
           created_at: at('09:36'),
           id_is: 'assigned',
-          fingerprinted: JSON.stringify(CARD_TOKEN.data),
+          fingerprinted: '{"cvc":"123","expiration_month":12,"expiration_year":2030,"number":"4242424242424242"}',
           search_values: ['4242'],
         },
       },

@@ -44,7 +44,8 @@ const SEARCH_INDEXES = {
 
 const FINGERPRINT_EXPRESSION = {
   ...EXPRESSION,
-  description: 'The expression for the value to fingerprint. Default: {{ data | stringify }}.',
+  description:
+    'The expression for the text to fingerprint. Default: {{ data | stringify }}, which fingerprints the canonical JSON text of `data`.',
 } as const;
 
 const EXPIRES_AT = {
@@ -176,7 +177,7 @@ export const UPDATE_TOKEN = {
     fingerprint_expression: {
       ...EXPRESSION,
       type: ['string', 'null'],
-      description: `The expression for the value to fingerprint; ${OR_NULL}`,
+      description: `The expression for the text to fingerprint; ${OR_NULL}`,
     },
     deduplicate_token: {
       type: ['boolean', 'null'],

@@ -101,11 +101,17 @@ export interface Keyring extends ReplyKeys {
   close(): void;
 }
 
+/**
+ * The origin of a fingerprinted text: the canonical JSON text of `data`, or the result of an expression. Texts from
+ * different sources have different fingerprints (decisions §7).
+ */
+export type FingerprintSource = 'data' | 'expression';
+
 /** An index key of a tenant. */
 export interface IndexKey {
   readonly key_id: number;
   blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
-  fingerprint(type: string, value: string): string;
+  fingerprint(type: string, source: FingerprintSource, text: string): string;
 }
 
 /** The ids of a record's keys: the data key of its sealed values and the index key of its blind indexes. */
@@ -125,8 +131,11 @@ export interface TenantKeyring {
   open(context: SealContext, sealed: Uint8Array): string;
   /** Returns 16 bytes that are equal only for equal values of the same tenant and purpose. */
   blindIndex(purpose: IndexPurpose, value: string): Uint8Array;
-  /** Returns the `fingerprint` that clients see (§2.1): base 58 of keyed BLAKE2b-256 (RFC 7693) over type and value. */
-  fingerprint(type: string, value: string): string;
+  /**
+   * Returns the `fingerprint` that clients see (§2.1): base 58 of keyed BLAKE2b-256 (RFC 7693) over type, source and
+   * text.
+   */
+  fingerprint(type: string, source: FingerprintSource, text: string): string;
 }
 
 /** The clear columns that every record has. */

@@ -100,11 +100,11 @@ function indexKey(sodium: Sodium, { key_id, keys }: OpenedIndexKey, lock: Readon
       return index;
     },
 
-    fingerprint(type, value) {
+    fingerprint(type, source, text) {
       lock.requireUnlocked();
       const hashed = (message: Uint8Array) =>
         sodium.crypto_generichash(FINGERPRINT_BYTES, message, keys.client_fingerprint);
-      return base58(withFields([type, value], hashed));
+      return base58(withFields([type, source, text], hashed));
     },
   };
 }

@@ -60,6 +60,8 @@ const DATA: readonly Plain[] = [
   0,
   -7,
   12345678,
+  '12345678',
+  '{"a":1}',
   true,
   false,
   [],
@@ -120,7 +122,11 @@ export function newTokenBody(draw: Draw, now: number, wanted?: string): PlainObj
     ...(draw.chance(0.4) && { metadata: draw.one([{ k: 'x' }, { k: 'X', 'a.b': 'ÄÖ' }, { k: '' }, {}]) }),
     ...(draw.chance(0.2) && { search_indexes: draw.chance(0.9) ? draw.some(ALWAYS) : [draw.one(SOMETIMES)] }),
     ...(draw.chance(0.2) && {
-      fingerprint_expression: draw.one([...ALWAYS, ...SOMETIMES.slice(1), '{{ metadata.k }}', '{{ data.number }}']),
+      fingerprint_expression: draw.one([
+        ...ALWAYS,
+        ...SOMETIMES,
+        ...['{{data|stringify}}', '{{ metadata.k }}', '{{ data.number }}'],
+      ]),
     }),
     ...(draw.chance(0.25) && { deduplicate_token: draw.chance(0.8) }),
     ...(draw.chance(0.2) && { expires_at: futureTime(draw, now) }),

@@ -38,7 +38,7 @@ export interface ModelToken {
   mask?: Plain | undefined;
   masked?: Plain | undefined;
   fingerprint: string;
-  /** The value that the fingerprint covers. */
+  /** The value that the fingerprint covers: its source and its text. */
   printed: string;
   /** The paths of the expressions that have no result, because they fail on the data. */
   failed: readonly string[];

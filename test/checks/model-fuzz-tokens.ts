@@ -22,6 +22,7 @@ import {
   DEFAULT_MASK,
   dataFlaws,
   evaluate,
+  isObject,
   maskedForm,
   mergePatch,
   type Plain,
@@ -110,7 +111,7 @@ function previewToken(step: Step): Expected {
   const body: PlainObject = {
     ...shown,
     id_is: given === undefined || given === null ? 'assigned' : String(given).includes('{{') ? 'sample' : 'given',
-    fingerprinted: token.printed,
+    fingerprinted: token.printed.slice(token.printed.indexOf(' ') + 1),
     search_values: (token.search_indexes ?? []).map((each: string) => textOf(evaluate(each, token) ?? null)),
   };
   return { status: 200, body: 'fingerprint' in actual ? shown : body };
@@ -328,6 +329,9 @@ function find({ command, tenant, now, model }: Step): ModelToken | undefined {
 
 const lowerCased = (containers: readonly string[]) => [...new Set(containers.map((each) => each.toLowerCase()))];
 const textOf = (value: Plain) => (typeof value === 'string' ? value : JSON.stringify(value));
+/** Returns the JSON text with sorted members. The fuzz writes no integer-like names. */
+const canonical = (value: Plain) =>
+  JSON.stringify(value, (_, each: Plain) => (isObject(each) ? Object.fromEntries(Object.entries(each).sort()) : each));
 const atMostMask = (transform: string | undefined) => (transform === 'redact' ? 'redact' : 'mask');
 
 /** How a patch treats expressions: which may fail, and the order in which they are evaluated (decisions §6). */
@@ -364,7 +368,9 @@ function derived(
   const expression = failed.includes('fingerprint_expression') ? DEFAULT_FINGERPRINT : fingerprint_expression;
   return {
     masked: masked === 'broken' ? undefined : masked,
-    printed: textOf(evaluate(expression, scope) ?? null),
+    printed: /^\{\{ *data *\| *stringify *\}\}$/.test(expression)
+      ? `data ${canonical(wanted.data)}`
+      : `expression ${textOf(evaluate(expression, scope) ?? null)}`,
     failed,
   };
 }

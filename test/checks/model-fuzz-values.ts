@@ -28,6 +28,7 @@ type Scope = { readonly data: Plain; readonly metadata: Readonly<Record<string, 
 export const EXPRESSIONS: Readonly<Record<string, (scope: Scope) => Plain>> = {
   '{{ data }}': ({ data }) => data,
   '{{ data | stringify }}': ({ data }) => text(data),
+  '{{data|stringify}}': ({ data }) => text(data),
   '{{ data | stringify | reveal_last: 4 }}': ({ data }) => revealLast(data, 4),
   '{{ data | stringify | last4 }}': ({ data }) => [...text(data)].slice(-4).join(''),
   'ends in {{ data | stringify | last4 }}.': ({ data }) => `ends in ${[...text(data)].slice(-4).join('')}.`,

@@ -210,7 +210,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
       test('open again from the same wrapped keys', () => {
         const again = keyring.openTenant(TENANT, keys);
         expect(again.open(CONTEXT, tenant.seal(CONTEXT, 'value'))).toBe('value');
-        expect(again.fingerprint('card', 'value')).toBe(tenant.fingerprint('card', 'value'));
+        expect(again.fingerprint('card', 'data', 'value')).toBe(tenant.fingerprint('card', 'data', 'value'));
       });
 
       test('start with one data key and one index key', () => {
@@ -271,7 +271,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
       test('have fixed sizes', () => {
         for (const purpose of purposes) expect(tenant.blindIndex(purpose, 'value')).toHaveLength(16);
         expect(keyring.apiKeyHash('key_x')).toHaveLength(32);
-        expect(tenant.fingerprint('card', 'value')).toMatch(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/);
+        expect(tenant.fingerprint('card', 'data', 'value')).toMatch(/^[1-9A-HJ-NP-Za-km-z]{32,44}$/);
       });
 
       test('are equal for equal input and unrelated for another value, purpose, type, tenant or vault', async () => {
@@ -289,10 +289,12 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
               count++;
             }
             for (const type of ['card', 'car', '']) {
-              const fingerprint = ring.fingerprint(type, value);
-              expect(ring.fingerprint(type, value)).toBe(fingerprint);
-              add(`${whose} ${type} ${value}`, fingerprint);
-              count++;
+              for (const source of ['data', 'expression'] as const) {
+                const fingerprint = ring.fingerprint(type, source, value);
+                expect(ring.fingerprint(type, source, value)).toBe(fingerprint);
+                add(`${whose} ${type} ${source} ${value}`, fingerprint);
+                count++;
+              }
             }
           }
         }
@@ -308,7 +310,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
       });
 
       test('a fingerprint separates type and value', () => {
-        expect(tenant.fingerprint('car', 'dvalue')).not.toBe(tenant.fingerprint('card', 'value'));
+        expect(tenant.fingerprint('car', 'data', 'dvalue')).not.toBe(tenant.fingerprint('card', 'data', 'value'));
       });
     });
 
@@ -319,7 +321,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         const again = await subject.unlock(header, KEY_FILE);
         const opened = again.openTenant(TENANT, keys);
         expect(opened.open(CONTEXT, tenant.seal(CONTEXT, 'value'))).toBe('value');
-        expect(opened.fingerprint('card', 'value')).toBe(tenant.fingerprint('card', 'value'));
+        expect(opened.fingerprint('card', 'data', 'value')).toBe(tenant.fingerprint('card', 'data', 'value'));
         expect(opened.blindIndex('search', 'value')).toEqual(tenant.blindIndex('search', 'value'));
         expect(again.apiKeyHash('key_x')).toEqual(keyring.apiKeyHash('key_x'));
         again.close();
@@ -392,7 +394,7 @@ export function describeKeyring(name: string, subject: KeyringSubject): void {
         () => opened.open(CONTEXT, sealed),
         () => opened.seal(CONTEXT, 'value'),
         () => opened.blindIndex('search', 'value'),
-        () => opened.fingerprint('card', 'value'),
+        () => opened.fingerprint('card', 'data', 'value'),
       ];
       for (const act of acts) expect(problemOf(act)).toBe('vault_locked');
       expect(tenant.open(CONTEXT, sealed)).toBe('value');

@@ -42,7 +42,7 @@ describe('a new master key', () => {
     const before = old.openTenant(TENANT, keys);
     const after = keyring.openTenant(TENANT, moved.keys);
     expect(after.open(CONTEXT, before.seal(CONTEXT, 'value'))).toBe('value');
-    expect(after.fingerprint('card', 'value')).toBe(before.fingerprint('card', 'value'));
+    expect(after.fingerprint('card', 'data', 'value')).toBe(before.fingerprint('card', 'data', 'value'));
     expect(keyring.apiKeyHash('key_x')).toEqual(old.apiKeyHash('key_x'));
     expect(keyring.anchorMac('text')).toEqual(old.anchorMac('text'));
     expect(keyring.anchorMac('text')).not.toEqual(keyring.anchorMac('texts'));
@@ -70,8 +70,8 @@ describe('a new master key', () => {
     const keyring = await unlockKeyring(third.header, TWO);
     expect(third.header.generation).toBe(3);
     expect(keyring.apiKeyHash('key_x')).toEqual(old.apiKeyHash('key_x'));
-    expect(keyring.openTenant(TENANT, third.tenants[0]?.keys ?? []).fingerprint('card', 'v')).toBe(
-      old.openTenant(TENANT, keys).fingerprint('card', 'v'),
+    expect(keyring.openTenant(TENANT, third.tenants[0]?.keys ?? []).fingerprint('card', 'data', 'v')).toBe(
+      old.openTenant(TENANT, keys).fingerprint('card', 'data', 'v'),
     );
     keyring.close();
   });
@@ -118,7 +118,7 @@ test('a new tenant key has a larger id, and the newest of each purpose is used',
   expect(() => before.open(CONTEXT, after.seal(CONTEXT, 'value'))).toThrow('integrity_failure');
   const [former] = after.formerIndexKeys;
   expect(former?.key_id).toBe(2);
-  expect(former?.fingerprint('card', 'v')).toBe(before.fingerprint('card', 'v'));
+  expect(former?.fingerprint('card', 'data', 'v')).toBe(before.fingerprint('card', 'data', 'v'));
   expect(former?.blindIndex('search', 'v')).toEqual(before.blindIndex('search', 'v'));
   expect(after.blindIndex('search', 'v')).not.toEqual(before.blindIndex('search', 'v'));
   keyring.close();

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import wrappers from 'libsodium-wrappers';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { IndexPurpose, SealContext } from '../../src/core/ports.ts';
+import type { FingerprintSource, IndexPurpose, SealContext } from '../../src/core/ports.ts';
 import { openEnvelope, sealEnvelope } from '../../src/keyring/envelope.ts';
 import { listSlots } from '../../src/keyring/slots.ts';
 import { loadSodium, type Sodium } from '../../src/keyring/sodium.ts';
@@ -93,7 +93,12 @@ describe('sealed values', () => {
 
 interface Fingerprints {
   readonly index_key: string;
-  readonly cases: readonly { readonly type: string; readonly value: string; readonly fingerprint: string }[];
+  readonly cases: readonly {
+    readonly type: string;
+    readonly source: FingerprintSource;
+    readonly text: string;
+    readonly fingerprint: string;
+  }[];
 }
 
 interface BlindIndexes {
@@ -108,8 +113,8 @@ function indexKeyring(indexKey: string) {
 
 describe('fingerprints', () => {
   const { index_key, cases } = vectors<Fingerprints>('fingerprint');
-  test.each(cases)('of $type $value', ({ type, value, fingerprint }) => {
-    expect(indexKeyring(index_key).fingerprint(type, value)).toBe(fingerprint);
+  test.each(cases)('of $type $source $text', ({ type, source, text, fingerprint }) => {
+    expect(indexKeyring(index_key).fingerprint(type, source, text)).toBe(fingerprint);
   });
 });
 

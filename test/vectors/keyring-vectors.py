@@ -139,8 +139,13 @@ def make_envelopes():
 
 def make_fingerprints():
     key = subkey(INDEX_KEY, 6, b'vaultidx')
-    pairs = [('token', ''), ('token', 'a'), ('card', CARD), ('car', 'd' + CARD), ('token', 'caf\u00e9'), ('token', '\ud800')]
-    cases = [{'type': t, 'value': v, 'fingerprint': base58(hashlib.blake2b(fields(t, v), key=key, digest_size=32).digest())} for t, v in pairs]
+    cases = []
+    for type_, source, text in [
+        ('token', 'expression', ''), ('token', 'data', 'a'), ('token', 'expression', 'a'), ('card', 'data', CARD),
+        ('car', 'data', 'd' + CARD), ('token', 'data', 'caf\u00e9'), ('token', 'expression', '\ud800'),
+    ]:
+        hashed = hashlib.blake2b(fields(type_, source, text), key=key, digest_size=32).digest()
+        cases.append({'type': type_, 'source': source, 'text': text, 'fingerprint': base58(hashed)})
     write('fingerprint.json', {'index_key': INDEX_KEY.hex(), 'cases': cases})
 
 

@@ -42,6 +42,18 @@ export function evaluateExpression(source: string, scope: Scope, options: Evalua
   return evaluateTemplate(templateOf(source), scope, tools);
 }
 
+/**
+ * Returns whether an expression is `{{ data | stringify }}`, however spaced. Throws `ExpressionError` for a source that
+ * does not match the grammar.
+ */
+export function isStringifiedData(source: string): boolean {
+  const [output, ...others] = templateOf(source);
+  if (typeof output !== 'object' || others.length > 0) return false;
+  const { operand, calls } = output;
+  const isData = operand.kind === 'path' && operand.root === 'data' && operand.keys.length === 0;
+  return isData && calls.length === 1 && calls[0]?.name === 'stringify';
+}
+
 /** Returns the result of one output. All filters share the budget `work`. */
 export function applyFilters(output: Output, data: Json, work: WorkBudget): Json {
   return evaluateTemplate([output], { data }, toolsFor({ work }));

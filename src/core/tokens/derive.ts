@@ -2,9 +2,16 @@ import type { Json } from '../../contract/json.ts';
 import type { UpdateToken } from '../../contract/token.ts';
 import type { TokenType } from '../../contract/token-types.ts';
 import { ExpressionError } from '../expressions/expression-error.ts';
-import { checkExpressions, evaluateExpression, evaluateMask, loadFilters } from '../expressions/expressions.ts';
+import {
+  checkExpressions,
+  evaluateExpression,
+  evaluateMask,
+  isStringifiedData,
+  loadFilters,
+} from '../expressions/expressions.ts';
 import { budgetFor, createWorkBudget, UNREAD_WORK, type WorkBudget } from '../expressions/limits.ts';
 import { printValue } from '../expressions/print-value.ts';
+import { canonicalJson } from '../json/canonical-json.ts';
 import { stringifyJson } from '../json/stringify.ts';
 import { nextTurn } from '../own-turn.ts';
 import type { TenantKeyring } from '../ports.ts';
@@ -66,14 +73,15 @@ export function deriveNow(
   const work = patched?.unread ? createWorkBudget(UNREAD_WORK) : (shared ?? budgetFor(dataText));
   const evaluations: Evaluation[] = [];
   if (mask !== undefined) evaluations.push(['mask', () => evaluateMask(mask, { data }, { work })]);
-  // Do not evaluate the default: the data may exceed the output limit of expressions.
+  // Do not evaluate the default, however spaced: the data may exceed the output limit of expressions.
   if (fingerprint_expression !== DEFAULT_FINGERPRINT) {
     evaluations.push([
       'fingerprint_expression',
       () => {
+        if (isStringifiedData(fingerprint_expression)) return undefined;
         const value = evaluateExpression(fingerprint_expression, { data, metadata: metadata ?? {} }, { work });
         if (value === null) throw invalid('fingerprint_expression', 'must not have an empty result');
-        return value;
+        return printValue(value);
       },
     ]);
   }
@@ -90,12 +98,14 @@ export function deriveNow(
   }
   const { values, failed } = evaluateAll(evaluations, without_result, patched);
   const masked = values.get('mask');
-  const fingerprinted = values.get('fingerprint_expression') ?? data;
   const search_values = search_indexes.flatMap(
     (_, index) => (values.get(searchPath(index)) as string | undefined) ?? [],
   );
-  const text = fingerprinted === data && typeof data !== 'string' ? dataText : printValue(fingerprinted);
-  const fingerprint = keyring.fingerprint(type, text);
+  const result = values.get('fingerprint_expression') as string | undefined;
+  const source = result === undefined ? 'data' : 'expression';
+  // The JSON text of a primitive is canonical.
+  const text = result ?? (typeof data === 'object' ? canonicalJson(data) : dataText);
+  const fingerprint = keyring.fingerprint(type, source, text);
   return {
     contents: {
       data: dataText,
@@ -107,7 +117,7 @@ export function deriveNow(
       fingerprint: keyring.blindIndex('fingerprint', fingerprint),
       containers: containerIndexes(keyring, containers),
       others: otherIndexes(keyring, metadata, search_values),
-      former: keyring.formerIndexKeys.map((key) => key.blindIndex('fingerprint', key.fingerprint(type, text))),
+      former: keyring.formerIndexKeys.map((key) => key.blindIndex('fingerprint', key.fingerprint(type, source, text))),
     },
     /** The unencrypted texts behind the fingerprint and the search indexes. */
     foundBy: { fingerprinted: text, search_values },
