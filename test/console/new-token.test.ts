@@ -119,7 +119,7 @@ describe('a new token', () => {
     }
     await draft(page, { data: 'some text', mask: '{{ data | last4 }}' });
     await page.waitForSelector('.state.valid');
-    expect(answers.at(-1)).toMatchObject({ fingerprinted: 'some text' });
+    expect(answers.at(-1)).toMatchObject({ fingerprinted: '"some text"' });
     expect(answers.filter((answer) => Object.hasOwn(answer, 'fingerprint'))).toEqual([]);
     expect(await total()).toBe(before);
     await page.context().close();
