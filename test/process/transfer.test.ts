@@ -131,6 +131,15 @@ it('moves sealed tokens from one vault to another, and names refused rows', {
   expect((await vault('two.db', ['export', '--masked'])).stdout).not.toContain('4242424242424242');
 });
 
+it('deduplicates rows by their fingerprints, as a create does', { timeout: 60_000 }, async () => {
+  const rows = ['1', '"1"', '1.0', '{"a":1,"b":2}', '{"b":2,"a":1}', '1'];
+  const row = (data: string) => `{"type":"token","data":${data},"deduplicate_token":true}\n`;
+  writeFileSync(inside('rows.ndjson'), rows.map(row).join(''));
+  expect(await result('one.db', ['import', 'rows.ndjson'])).toMatchObject({ failed: 0 });
+  const { pagination } = await result('one.db', ['tokens', 'list', '--output', 'json']);
+  expect(pagination.total_items).toBe(4);
+});
+
 it('asks nothing without a terminal, and rejects invalid flags', { timeout: 60_000 }, async () => {
   const cases: readonly (readonly [readonly string[], string])[] = [
     [['export'], '--recipient'],
