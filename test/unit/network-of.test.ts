@@ -31,7 +31,7 @@ it('all addresses of a network share its lines', () => {
 });
 
 it('all addresses of a network share its failed authentications', () => {
-  const count = createFailureLimit(20);
+  const count = createFailureLimit();
   expect(PEERS.filter((peer) => count(peer) === undefined)).toHaveLength(20);
   expect(count('2001:db8:1:3::1')).toBeUndefined();
 });
