@@ -17,10 +17,8 @@ export const WRITERS: Readonly<Record<string, readonly [functions: string, why: 
   'src/paths/put-in-place.ts': ['link renameSync writeFileSync', 'the rule'],
   'src/paths/replaceable.ts': ['openSync', 'reads'],
   'src/cli/whole-file.ts': ['open', 'a new draft (wx), placed by putInPlace'],
-  'src/store/sqlite/file/place-file.ts': [
-    'open renameSync',
-    'syncs; renames a file that passed assertReplaceable to a new name',
-  ],
+  'src/store/sqlite/file/place-file.ts': ['open renameSync', 'syncs; renames its draft on Windows'],
+  'src/store/sqlite/file/move-aside.ts': ['renameSync', 'renames a file that passed assertReplaceable to a new name'],
   'src/store/sqlite/file/lock-probe.ts': ['writeFileSync', 'a new file (wx) with a random name'],
   'src/store/sqlite/file/probe-disk.ts': ['open', 'a new file (wx) with a random name'],
   'src/store/move/move-file.ts': ['renameSync', 'renames the locked vault to a name that is free'],

@@ -37,9 +37,11 @@ it('restores beside a left-over log only when both files are kept', async () => 
   expect(log.stderr).toContain('v.db-wal belongs to an older v.db, and may hold its last writes');
   renameSync(place.inside('gone.db'), place.inside('v.db'));
 
+  const kept = ['v.db', 'v.db-wal'].map((name) => readFileSync(place.inside(name)));
   expect(await place.vault('restore night.db --move-aside', env)).toMatchObject({ exitCode: 0 });
   expect(await place.vault('tokens get late', env)).toMatchObject({ exitCode: 3 });
   const [aside = ''] = readdirSync(place.cwd).filter((name) => /^v\.db\.aside-\w+$/.test(name));
+  expect([aside, `${aside}-wal`].map((name) => readFileSync(place.inside(name)))).toEqual(kept);
   const old = { ...env, VAULT_FILE: aside, VAULT_KEY_FILE: 'v.db.key' };
   expect(await place.vault('tokens get late --field data', old)).toMatchObject({ stdout: 'y\n' });
 });

@@ -110,13 +110,14 @@ describe.runIf(POSIX)("the commands of the operators' pages", { timeout: 120_000
   });
 });
 
-it('compacts nothing while a daemon serves the file, and removes no token', { timeout: 60_000 }, async () => {
+it('compacts and replaces no file that a daemon serves, and removes no token', { timeout: 60_000 }, async () => {
   const place = makePlace(onTestFinished);
   const key = await place.application('vault', await place.init('vault'), 'token:create,token:read');
   const env = { VAULT_FILE: 'vault.db', VAULT_API_KEY: key };
   await place.vault('tokens create --id one --type token --text x', env);
+  expect(await place.vault('backup night.db', env)).toMatchObject({ exitCode: 0 });
   const daemon = await startServe(place.cwd, ['--file', 'vault.db', '--no-log']);
-  for (const command of ['compact', 'reset --yes --compact']) {
+  for (const command of ['compact', 'reset --yes --compact', 'restore night.db --move-aside']) {
     const refused = await place.vault(command, env);
     expect(refused).toMatchObject({ exitCode: 8, stdout: '' });
     expect(refused.stderr).toContain('vault.db is in use by another process\nhint: stop the daemon');

@@ -186,7 +186,7 @@ export const defineRestore = printing({
   flags: { ...RESTORE_FLAGS, ...FLAGS.file, ...FLAGS.profile },
   view: RESULT_VIEWS.backup,
   help: `
-No file is overwritten. --move-aside keeps a damaged vault with its log, which may contain recent writes. Also remove the --anchor file.`,
+No file is overwritten. --move-aside keeps a damaged vault with its log, which may contain recent writes; no daemon may have it open. Also remove the --anchor file.`,
   examples: ['vault restore monday.db --file vault.db --key-file vault.db.key'],
   async work({ flags, env, read, words: [backup = ''] }) {
     const file = filePath('--file', chooseFile(flags, env));

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs';
 import { Fault } from '../../../core/fault.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { connect } from './connect.ts';
-import { type Driver, loadDriver } from './driver.ts';
+import { type Connection, type Driver, loadDriver } from './driver.ts';
 import { withoutLocks } from './lock-probe.ts';
 import { isBusy } from './sqlite-error.ts';
 
@@ -15,7 +15,7 @@ import { isBusy } from './sqlite-error.ts';
 export async function assertOneName(file: string, deadlineMs: number): Promise<void> {
   const driver = await loadDriver();
   try {
-    await retryBusy(() => existsSync(`${file}-shm`) || readAlone(driver, file), deadlineMs);
+    await retryBusy(() => existsSync(`${file}-shm`) || lockWhole(driver, file).close(), deadlineMs);
   } catch (error) {
     // The opening that follows reports every other error.
     if (!isBusy(error)) return;
@@ -28,14 +28,15 @@ export async function assertOneName(file: string, deadlineMs: number): Promise<v
   }
 }
 
-/** Reads from a file under an exclusive lock. Such a connection makes no `FILE-shm`. Always returns true. */
-function readAlone(driver: Driver, file: string): boolean {
+/** Locks a whole file until the connection closes. Such a connection makes no `FILE-shm`. */
+export function lockWhole(driver: Driver, file: string): Connection {
   const connection = connect(driver, file);
   try {
     connection.pragma('locking_mode = EXCLUSIVE');
     connection.pragma('application_id');
-    return true;
-  } finally {
+    return connection;
+  } catch (error) {
     connection.close();
+    throw error;
   }
 }

@@ -1,22 +1,19 @@
 import type { BigIntStats } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
 import { retryBusy } from '../commit/busy-retry.ts';
 import { copyInto } from './back-up-file.ts';
 import { checkFile } from './check-file.ts';
 import { connect, withConnection } from './connect.ts';
 import { type Connection, loadDriver, selectNumber } from './driver.ts';
+import { IN_USE_MS, inUse } from './in-use.ts';
 import { assertSameFile } from './open-vault-file.ts';
 import { placeFile, removeDrafts, syncFolder } from './place-file.ts';
 import { fileFaultOf } from './probe-disk.ts';
-import { BusyError, isBusy } from './sqlite-error.ts';
+import { BusyError } from './sqlite-error.ts';
 
 const LABEL = 'compact';
-
-/** How long to wait for other commands to close the file, in milliseconds. */
-const IN_USE_MS = 2000;
 
 /** The sizes of a file in bytes, before and after. */
 export interface Compacted {
@@ -97,22 +94,6 @@ function lock(connection: Connection): void {
   connection.exec('BEGIN EXCLUSIVE; COMMIT');
   if (connection.pragma('journal_mode', { simple: true }) !== 'delete')
     throw new BusyError('the file was opened meanwhile');
-}
-
-/** The codes that Windows reports for a file that another process has open. */
-const OPEN_ELSEWHERE: ReadonlySet<unknown> = new Set(['EPERM', 'EACCES', 'EBUSY']);
-
-function inUse(path: string): (error: unknown) => never {
-  return (error) => {
-    const cause = error instanceof Fault ? error.cause : error;
-    const code = errorCode(cause);
-    const isOpen = process.platform === 'win32' && OPEN_ELSEWHERE.has(code);
-    if (!isBusy(error) && !isOpen) throw error;
-    throw new Fault('locked_by_other', `${path} is in use by another process`, {
-      hint: 'stop the daemon and other commands on this file, then try again',
-      cause: error,
-    });
-  };
 }
 
 function countRows(connection: Connection): ReadonlyMap<string, number> {

@@ -5,7 +5,7 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { diskHint } from '../../../contract/faults.ts';
 import { errorCode } from '../../../core/error-code.ts';
 import { Fault } from '../../../core/fault.ts';
-import { MachineDate, wallTime } from '../../../core/timers.ts';
+import { wallTime } from '../../../core/timers.ts';
 import { atExit } from '../../../paths/at-exit.ts';
 import { copyBytes } from '../../../paths/copy-bytes.ts';
 import { createFile, type Owner } from '../../../paths/create-file.ts';
@@ -18,6 +18,7 @@ import { identityOf } from './check-file.ts';
 import { draftOf } from './file-names.ts';
 import { withoutLocks } from './lock-probe.ts';
 import { isMountPoint, MOUNT_HINT } from './mount-points.ts';
+import { moveFilesAside } from './move-aside.ts';
 import { probeDisk } from './probe-disk.ts';
 import { isFailedWrite, NO_SPACE_CODES, onReadOnlyDisk, type Probe, tooManyFiles } from './sqlite-error.ts';
 
@@ -26,7 +27,7 @@ const NO_FOLLOW = (constants.O_NOFOLLOW as number | undefined) ?? 0;
 export interface Placing {
   /** Whether to replace an existing file. By default, it is an error. */
   readonly replace?: boolean | undefined;
-  /** Whether to rename an existing file, together with its log. */
+  /** Whether to rename an existing file, together with its log. Refuses a file that a process has open. */
   readonly moveAside?: boolean | undefined;
   /** The owner of the new file. By default, it belongs to this user. */
   readonly owner?: Owner | undefined;
@@ -41,7 +42,7 @@ export interface Placing {
 /**
  * Places a database file at `path`. `build` fills an empty file that has a temporary name in the same
  * folder. The file appears at `path` complete and synced, or not at all. Throws the faults `file_exists`,
- * `file_unwritable`, `no_space`, and the errors of `build`.
+ * `file_unwritable`, `no_space`, those of `moveFilesAside`, and the errors of `build`.
  */
 export async function placeFile(
   path: string,
@@ -66,7 +67,7 @@ export async function placeFile(
   try {
     if (apart !== undefined) mkdirSync(apart, { mode: 0o700 });
     await fill(building, build, { owner, mode });
-    if (moveAside) moveFilesAside(target);
+    if (moveAside) await moveFilesAside(target);
     if (release !== undefined && process.platform === 'win32') {
       release();
       // Rename synchronously, so that no other process can write to the released file before.
@@ -166,15 +167,6 @@ function assertMovable(target: string): void {
 
 function isMounted(target: string, cause?: unknown): Fault {
   return new Fault('file_unsafe', `${target} is a mount point`, { hint: MOUNT_HINT, cause });
-}
-
-/** Renames the file together with its log, which may contain writes that the file lacks. */
-function moveFilesAside(target: string): void {
-  const aside = `${target}.aside-${new MachineDate(wallTime()).toISOString().replace(/[-:.]/g, '')}`;
-  for (const suffix of ['', ...COMPANIONS]) {
-    if (lstatSync(target + suffix, { throwIfNoEntry: false }) !== undefined)
-      renameSync(target + suffix, aside + suffix);
-  }
 }
 
 /** Makes the names in a folder survive a power failure. Windows cannot sync a folder. */
