@@ -12,6 +12,12 @@ const PAGE = readFileSync(fileURLToPath(new URL('../../docs/keys.md', import.met
 const LABELS = ['age', 'gpg', 'sops', 'systemd', 'kms'] as const;
 const execute = promisify(execFile);
 
+/** The key command of the unit in deploy/. */
+const SERVICE =
+  /^ExecStart=.* --key-command '(.*?)'$/m.exec(
+    readFileSync(fileURLToPath(new URL('../../deploy/vault.service', import.meta.url)), 'utf8'),
+  )?.[1] ?? '';
+
 /** Replace programs that Debian or an account lacks. They accept only the command lines of the page. */
 const STAND_INS = {
   sops: `case "$*" in
@@ -85,12 +91,11 @@ async function runRecipes(spoil: string): Promise<Figures> {
     for (const label of LABELS) await run(blockOf(label), { SOPS_AGE_RECIPIENTS: recipients });
     await run(spoil);
     for (const label of LABELS) await opens(label, /--new-key-command '(.*?)'/.exec(blockOf(label))?.[1] ?? '');
-    const service = /^ExecStart=.* --key-command '(.*?)'$/m.exec(PAGE)?.[1] ?? '';
     // systemd does this before it starts the service.
     await run(
-      'systemd-creds decrypt --name=vault.key key.cred credentials/vault.key && chmod 440 credentials/vault.key',
+      'systemd-creds decrypt --name=vault.key new.cred credentials/vault.key && chmod 440 credentials/vault.key',
     );
-    await opens('the service', service);
+    await opens('the service', SERVICE);
     const listed: { readonly label?: string }[] = JSON.parse(await run('vault keys list --field data'));
     const labels = listed.flatMap(({ label }) => label ?? []);
     if (labels.join() !== LABELS.join()) throw new CheckFailure(`the labels are ${labels}`);

@@ -39,6 +39,8 @@ const BLOCKS = [
   ['backup.md', 'systemctl start vault-backup.service'],
   ['backup.md', 'systemctl stop vault.service'],
 ] as const;
+const ROTATE = ['keys.md', 'systemctl restart vault.service'] as const;
+const DRILL = ['backup.md', '# restore-drill.sh BACKUPS KEY_FILE'] as const;
 const MOVE = ['backup.md', 'vault restore vault-20261123T030000Z.db'] as const;
 
 /** Further commands of root, each on the running or the stopped service. */
@@ -80,8 +82,9 @@ as_user() {
     export PATH=BASE/bin:BASE/run/node:$PATH HOME=/ CREDENTIALS_DIRECTORY=BASE/run VAULT_FILE= VAULT_KEY_COMMAND=
     eval "exec setpriv --reuid USER --regid USER --clear-groups --bounding-set -all $1"' sh "$1"
 }
-command() { sed -n 's|^ExecStart=/usr/bin/env vault |BASE/run/node/node BASE/run/product/BIN |p' BASE/deploy/$1.service; }
+command() { sed -n 's|^ExecStart=/usr/bin/env vault |BASE/run/node/node BASE/run/product/BIN |p' BASE/etc/systemd/system/$1.service; }
 case "$*" in
+  restart*) "$0" stop vault.service; exec "$0" start vault.service ;;
   'start vault-backup.service') as_user "$(command vault-backup)" ;;
   stop*) kill -TERM "$(cat BASE/run/pid)"; while kill -0 "$(cat BASE/run/pid)" 2>/dev/null; do sleep 0.05; done ;;
   *vault.service*)
@@ -106,14 +109,19 @@ interface Machine {
 function makeMachine(bin: string): Machine {
   const base = mkdtempSync(path.join(tmpdir(), 'vault-machine-'));
   chmodSync(base, 0o755);
-  for (const name of ['bin', 'etc', 'var/lib', 'run/user', 'root', 'deploy', 'secret']) {
+  const folders = ['bin', 'etc/systemd/system', 'mnt/safe', 'npm/token-vault/deploy', 'root/vault-setup', 'run/user'];
+  for (const name of [...folders, 'secret', 'var/lib']) {
     mkdirSync(path.join(base, name), { recursive: true });
   }
   mkdirSync(path.join(base, 'var/lib/private'), { mode: 0o700 });
   if (process.getuid?.() === 0) chownSync(path.join(base, 'run/user'), SERVICE, SERVICE);
-  const place = (text: string) => text.replaceAll(/(?<![\w.])\/(?=(?:var\/lib|etc)\/)/g, `${base}/`);
+  const place = (text: string) =>
+    text.replaceAll(/(?<![\w.])\/(?=(?:var\/lib|etc|mnt\/safe)\/|root\/vault-setup)/g, `${base}/`);
   for (const name of readdirSync(path.join(ROOT, 'deploy'))) {
-    writeFileSync(path.join(base, 'deploy', name), place(readFileSync(path.join(ROOT, 'deploy', name), 'utf8')));
+    writeFileSync(
+      path.join(base, 'npm/token-vault/deploy', name),
+      place(readFileSync(path.join(ROOT, 'deploy', name), 'utf8')),
+    );
   }
   const names = {
     BASE: base,
@@ -126,9 +134,14 @@ function makeMachine(bin: string): Machine {
     (text, [name, value]) => text.replaceAll(name, String(value)),
     SYSTEMCTL,
   );
-  const programs = { vault: `exec '${process.execPath}' '${bin}' "$@"`, systemctl: `set -euo pipefail\n${systemctl}` };
+  const programs = {
+    vault: `#!/bin/bash\nexec '${process.execPath}' '${bin}' "$@"\n`,
+    npm: `#!/bin/bash\ntest "$*" = 'root --global' && echo ${base}/npm\n`,
+    systemctl: `#!/bin/bash\nset -euo pipefail\n${systemctl}`,
+    'restore-drill.sh': blockOf(...DRILL),
+  };
   for (const [name, text] of Object.entries(programs)) {
-    writeFileSync(path.join(base, 'bin', name), `#!/bin/bash\n${text}\n`, { mode: 0o755 });
+    writeFileSync(path.join(base, 'bin', name), text, { mode: 0o755 });
   }
   const env = cleanEnvironment({
     PATH: `${path.join(base, 'bin')}:${process.env['PATH']}`,
@@ -137,7 +150,7 @@ function makeMachine(bin: string): Machine {
   });
   const run = async (script: string) => {
     const words = ['-euo', 'pipefail', '-c', place(script)];
-    return (await execute('bash', words, { cwd: path.join(base, 'root'), env, timeout: 60_000 })).stdout;
+    return (await execute('bash', words, { cwd: path.join(base, 'root/vault-setup'), env, timeout: 60_000 })).stdout;
   };
   const assertOwners = () => {
     const folder = path.join(base, 'var/lib/private');
@@ -169,7 +182,7 @@ async function runCommands(bin: string): Promise<Figures> {
   const create = `vault tokens create ${daemonOf(base)} --api-key-file service.key --type token --text x --quiet`;
   try {
     const page = (blocks: readonly (readonly [string, string])[]) => blocks.map((block) => blockOf(...block)).join('');
-    const install = `cd ${base}/root; ln -s ../deploy deploy\n${blockOf(...INSTALL).replaceAll('/etc/systemd/system/', '../etc/')}
+    const install = `${blockOf(...INSTALL)}
       vault apps create ${daemonOf(base)} --api-key-file management.key \
         --name service --type private --permission token:create --key-out service.key --quiet`;
     await machine.run(install);
@@ -193,12 +206,20 @@ async function runCommands(bin: string): Promise<Figures> {
       );
     const wanted = `belongs to user ${SERVICE}\nhint: run it as user ${SERVICE}, or as root\n`;
     if (!refusal.endsWith(wanted)) throw new CheckFailure(`a stranger reads: ${refusal}`);
-    // vault.key is where the administrator keeps it.
-    const drill = `${path.join(ROOT, 'test/recipes/restore-drill.sh')} /var/lib/vault-backups vault.key`;
-    const drilled = await machine.run(`bash ${drill}`);
-    if (!drilled.endsWith(': restored, 1 tokens\n')) throw new CheckFailure(`the restore drill prints ${drilled}`);
-    await machine.run('systemctl stop vault.service');
+    // In the shell of the backup. vault.key is where the administrator keeps it.
+    const drilled = await machine.run(
+      `${blockOf('backup.md', 'systemctl start vault-backup.service')}restore-drill.sh /var/lib/vault-backups vault.key`,
+    );
+    if (!drilled.endsWith(': restored, 3 tokens\n')) throw new CheckFailure(`the restore drill prints ${drilled}`);
     const newest = `"$(ls ${base}/var/lib/vault-backups/vault-*.db | tail -n 1)"`;
+    // The key from `vault init` has slot 0.
+    await machine.run(`${blockOf('service.md', 'vault doctor --field ok --file')}${blockOf(...ROTATE).replace(' N ', ' 0 ')}
+      vault backup --verify ${newest} && exit 64 || test $? = 10
+      unset VAULT_KEY_COMMAND
+      vault doctor --quiet --key-file /mnt/safe/spare.key
+      vault doctor --quiet --key-file vault.key && exit 64 || test $? = 10`);
+    await machine.run(create);
+    await machine.run('systemctl stop vault.service');
     const restored = await machine.run(`
       cp ${newest} vault-20261123T030000Z.db; rm -r ${base}/var/lib/* ${base}/etc/vault; mkdir -m 700 ${base}/var/lib/private
       ${blockOf(...MOVE)}
@@ -207,7 +228,7 @@ async function runCommands(bin: string): Promise<Figures> {
         .at(-2)}`);
     await machine.run(create);
     machine.assertOwners();
-    return { blocks: BLOCKS.length + 1, files, printed: shown.length + restored.length };
+    return { blocks: BLOCKS.length + 3, files, printed: shown.length + restored.length };
   } catch (error) {
     const { stderr } = error as { readonly stderr?: string };
     throw stderr === undefined ? error : new CheckFailure(`a documented command fails: ${stderr}`);

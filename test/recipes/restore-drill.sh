@@ -2,7 +2,7 @@
 # restore-drill.sh BACKUPS KEY_FILE: restores the newest backup into a temporary folder, and uses the copy.
 set -euo pipefail
 export VAULT_KEY_FILE=$2
-unset VAULT_URL VAULT_API_KEY VAULT_API_KEY_FILE
+unset VAULT_URL VAULT_STORE VAULT_API_KEY VAULT_API_KEY_FILE VAULT_KEY_COMMAND VAULT_PASSPHRASE_FILE
 newest=$(ls "$1"/vault-*.db | tail -n 1)
 [ -n "$(find "$newest" -mmin -1560)" ] || { echo "$newest is older than 26 hours" >&2; exit 1; }
 

@@ -4,7 +4,7 @@ import { mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs
 import { describe, expect, it, onTestFinished } from 'vitest';
 import { makePlace, startOnTerminal, VAULT_BIN } from '../process/cli-fixture.ts';
 import { cleanEnvironment, startServe } from '../scripts/run-script.ts';
-import { blocksOf, freePort, machine, POSIX, shell } from './page-fixture.ts';
+import { blocksOf, freePort, machine, POSIX, pageOf, shell } from './page-fixture.ts';
 
 describe.runIf(POSIX)("the commands of the operators' pages", { timeout: 120_000 }, () => {
   it('back up, verify and restore', async () => {
@@ -12,6 +12,7 @@ describe.runIf(POSIX)("the commands of the operators' pages", { timeout: 120_000
     const [backUp = '', restore = ''] = blocksOf('backup.md', 'Backup and restore', 'sh');
     expect(await shell(place, backUp)).toMatchObject({ exitCode: 0 });
     expect(readdirSync(place.inside('backups'))).toEqual([expect.stringMatching(/^vault-\d{8}T\d{6}Z\.db$/)]);
+    expect(statSync(place.inside('host/vault.db')).mode & 0o777).toBe(0o600);
     const arrived = { ...env, VAULT_FILE: 'host/vault.db', VAULT_KEY_FILE: 'vault.db.key' };
     expect(await place.vault('doctor --field checked.tokens', arrived)).toMatchObject({ exitCode: 0, stdout: '30\n' });
     await place.vault('reset --yes', env);
@@ -23,15 +24,61 @@ describe.runIf(POSIX)("the commands of the operators' pages", { timeout: 120_000
   it('run from the crontab', async () => {
     const { place } = await machine();
     const [table = ''] = blocksOf('backup.md', 'Backup and restore', 'crontab');
-    const commands = table
+    const [variable, ...commands] = table
       .replaceAll(/^(\S+ ){5}/gm, '')
       .replaceAll('/mnt/backups', 'backups')
       .replaceAll('/var/lib/vault/vault.db', 'vault.db')
-      .replaceAll('/etc/vault/vault.key', 'vault.db.key');
-    expect(await shell(place, commands)).toMatchObject({
-      exitCode: 0,
-      stdout: expect.stringMatching(/^backups\/vault-\w+\.db: restored, 30 tokens\n$/),
-    });
+      .replaceAll('/etc/vault/vault.key', 'vault.db.key')
+      .replaceAll('/usr/local/bin', place.inside('bin'))
+      .trim()
+      .split('\n');
+    // As cron does: each line in its own shell, with few variables.
+    const said: string[] = [];
+    for (const command of commands) {
+      const ended = await shell(place, `exec env -i ${variable} TMPDIR="$TMPDIR" sh -c '${command}'`);
+      expect({ ...ended, command }).toMatchObject({ exitCode: 0, stderr: '' });
+      said.push(ended.stdout);
+    }
+    expect(said).toEqual(['', expect.stringMatching(/^backups\/vault-\w+\.db: restored, 30 tokens\n$/)]);
+  });
+
+  it('find what a restored vault lacks', async () => {
+    const { place, env } = await machine();
+    await place.vault('backup monday.db', env);
+    await place.vault('tokens get row-7', env);
+    await shell(place, blocksOf('backup.md', 'Backup and restore', 'sh')[1] ?? '');
+    const [, listed = ''] = /`(vault audit list --file .*?)`/.exec(pageOf('backup.md')) ?? [];
+    const [aside = ''] = readdirSync(place.cwd).filter((name) => /\.aside-\w+$/.test(name));
+    const reads = async (command: string) =>
+      (await shell(place, `${command} --entity row-7 --action getToken -q`)).stdout.trim().split('\n').filter(Boolean);
+    expect(await reads(listed.replace(/vault\.db\.aside-TIME/, aside))).toHaveLength(1);
+    expect(await reads(listed.replace(/vault\.db\.aside-TIME/, 'vault.db'))).toEqual([]);
+  });
+
+  it('replace the API key of an application', async () => {
+    const { place, env } = await machine();
+    await place.vault('tenant issue-key --key-out management.key -q', env);
+    const rule = ['--rule', 'container=/ transform=mask permissions=token:read'];
+    const create = 'apps create --name backend --type private --key-out backend.key --api-key-file management.key';
+    const file = { VAULT_FILE: 'vault.db' };
+    expect(await place.vault([...create.split(' '), ...rule], file)).toMatchObject({ exitCode: 0 });
+    const [replace = ''] = blocksOf('keys.md', 'API keys', 'sh');
+    expect(await shell(place, replace, file)).toMatchObject({ exitCode: 0 });
+    const list = 'tokens list --field pagination.total_items --api-key-file';
+    expect(await place.vault(`${list} backend.key`, file)).toMatchObject({ exitCode: 4 });
+    expect(await place.vault(`${list} backend-2.key`, file)).toMatchObject({ exitCode: 0, stdout: '30\n' });
+    expect(await shell(place, replace, file)).toMatchObject({ exitCode: 6 });
+  });
+
+  it('replace the key file, and the management key', async () => {
+    const { place } = await machine();
+    const [replace = ''] = blocksOf('keys.md', 'Keys and rotation', 'sh').map((block) =>
+      block.replaceAll('/etc/vault', '.').replace(' N ', ' 0 '),
+    );
+    expect(await shell(place, replace)).toMatchObject({ exitCode: 0 });
+    const [, issue = ''] = blocksOf('keys.md', 'API keys', 'sh');
+    const issued = await shell(place, issue.replace(/\n.*apps delete.*/, ''), { VAULT_KEY_FILE: 'new.key' });
+    expect(issued).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('management') });
   });
 
   it('replace a lost key file with the spare', async () => {
@@ -40,7 +87,8 @@ describe.runIf(POSIX)("the commands of the operators' pages", { timeout: 120_000
       block
         .replaceAll('/etc/vault/vault.key', 'vault.db.key')
         .replaceAll('/mnt/safe', '.')
-        .replaceAll('/etc/vault', '.'),
+        .replaceAll('/etc/vault', '.')
+        .replace(' N ', ' 0 '),
     );
     expect(await shell(place, add)).toMatchObject({ exitCode: 0 });
     rmSync(place.inside('vault.db.key'));

@@ -8,7 +8,6 @@ import { expect, onTestFinished } from 'vitest';
 import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
 
-const RECIPES = fileURLToPath(new URL('../recipes/', import.meta.url));
 export const POSIX = process.platform !== 'win32';
 
 /** Returns the text of a page of docs/. */
@@ -26,6 +25,7 @@ export function blocksOf(name: string, heading: string | undefined, language: st
     found === language && code ? [code] : [],
   );
 }
+
 /** Creates a vault with 30 tokens, and programs as the page names them. `ssh HOST COMMAND` runs the command here. */
 export async function machine() {
   const place = makePlace(onTestFinished);
@@ -39,12 +39,12 @@ export async function machine() {
   expect(await place.vault('import rows', env)).toMatchObject({ exitCode: 0 });
   for (const name of ['bin', 'tmp', 'backups', 'host']) mkdirSync(place.inside(name));
   const programs = {
-    vault: `exec '${process.execPath}' '${VAULT_BIN}' "$@"`,
-    ssh: 'cd host && exec sh -c "$2"',
-    'restore-drill.sh': `exec '${RECIPES}restore-drill.sh' "$@"`,
+    vault: `#!/bin/sh\nexec '${process.execPath}' '${VAULT_BIN}' "$@"\n`,
+    ssh: '#!/bin/sh\ncd host && exec sh -c "$2"\n',
+    'restore-drill.sh': blocksOf('backup.md', 'Restore drill', 'sh')[0] ?? '',
   };
   for (const [name, text] of Object.entries(programs)) {
-    writeFileSync(place.inside(`bin/${name}`), `#!/bin/sh\n${text}\n`);
+    writeFileSync(place.inside(`bin/${name}`), text);
     chmodSync(place.inside(`bin/${name}`), 0o755);
   }
   return { place, env };

@@ -165,10 +165,9 @@ describe.runIf(POSIX)('docs/install.md', { timeout: 120_000 }, () => {
     );
     expect(packed).toMatchObject({ exitCode: 0 });
     expect(readdirSync(place.cwd)).toContain(TARBALL);
-    const install = find('npm install --global ./');
+    const [install = '', version = ''] = find('vault --version').split('\n');
     expect(await shell(place, install, npm)).toMatchObject({ exitCode: 0 });
-    const first = find('vault --version').split('\n')[1] ?? '';
-    expect(await shell(place, first, npm)).toMatchObject({ exitCode: 0, stdout: `vault ${manifest.version}\n` });
+    expect(await shell(place, version, npm)).toMatchObject({ exitCode: 0, stdout: `vault ${manifest.version}\n` });
     const upgrade = await shell(
       place,
       `vault init --file vault.db --key-out management.key -q\n${find('before-upgrade.db')}`,
@@ -177,15 +176,27 @@ describe.runIf(POSIX)('docs/install.md', { timeout: 120_000 }, () => {
     expect(upgrade).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('1, current') });
     const units = await shell(place, 'ls "$(npm root --global)/token-vault/deploy"', npm);
     expect(units.stdout).toContain('vault-backup.timer');
-    expect(await shell(place, find('npm uninstall'), npm)).toMatchObject({ exitCode: 0 });
+    const stop = 'systemctl() { echo "$*"; }\n';
+    const removed = await shell(place, stop + find('npm uninstall'), npm);
+    expect(removed).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('disable --now vault.socket') });
     expect(existsSync(place.inside('global/bin/vault'))).toBe(false);
     expect(existsSync(place.inside('vault.db'))).toBe(true);
 
     writeFileSync(place.inside('package.json'), '{"scripts":{"test":"token-vault usage >used"}}');
-    const project = find('--save-dev token-vault\n').replace('--save-dev token-vault', `--save-dev ./${TARBALL}`);
+    const project = find('npx token-vault exec');
     const tested = project.replace('npm test', "sh -c 'VAULT_API_KEY=$VAULT_MANAGEMENT_KEY npm test'");
     expect(await shell(place, tested, npm)).toMatchObject({ exitCode: 0 });
     expect(readFileSync(place.inside('used'), 'utf8')).toContain('token');
+  });
+
+  it('puts a newer Node.js beside an older one', async () => {
+    const place = npmPlace();
+    const [install = ''] = blocksOf('install.md', 'systemd', 'sh');
+    expect(await shell(place, install.replace('/usr/local', place.inside('local')), place.npm)).toMatchObject({
+      exitCode: 0,
+    });
+    const { stdout } = await shell(place, `${place.inside('local/bin/node')} --version`);
+    expect(stdout).toMatch(/^v24\./);
   });
 
   it('builds the image of the Containerfile', () => {
