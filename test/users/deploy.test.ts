@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { get, type IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,6 +11,7 @@ import { parse, parseAllDocuments } from 'yaml';
 import { createDatabase } from '../postgres/create-database.ts';
 import { type Ended, endOf, makePlace, type Place, VAULT_BIN } from '../process/cli-fixture.ts';
 import { cleanEnvironment } from '../scripts/run-script.ts';
+import { blocksOf, freePort, pageOf } from './page-fixture.ts';
 
 const read = (name: string) => readFileSync(fileURLToPath(new URL(`../../deploy/${name}`, import.meta.url)), 'utf8');
 
@@ -91,6 +92,14 @@ async function urlOf({ stderr }: ReturnType<typeof run>): Promise<string> {
     if (port !== undefined) return `http://127.0.0.1:${port}`;
   }
   throw new Error(`no daemon: ${text}`);
+}
+
+/** Returns the command line of a unit, the last one if there are several, and its variables. */
+function startOf(unit: string): readonly [words: readonly string[], env: Readonly<Record<string, string>>] {
+  const line = [...unit.matchAll(/^ExecStart=(.+)$/gm)].at(-1)?.[1] ?? '';
+  const set = [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]);
+  const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
+  return [words, Object.fromEntries(set)];
 }
 
 /** Creates a database of the owner in deploy/, and the role of the daemons. The roles of a server outlive the test. */
@@ -273,11 +282,58 @@ describe.runIf(process.platform !== 'win32')('deploy/', { timeout: 120_000 }, ()
   it('the unit opens the vault with the credential of systemd', async () => {
     const place = machine({ 'systemd-creds': 'test "$*" = "cat vault.key" && cat vault.db.key' });
     await place.vault('init --file vault.db');
-    const unit = read('vault.service');
-    const line = /^ExecStart=(.*)$/m.exec(unit)?.[1] ?? '';
-    const set = [...unit.matchAll(/^Environment=(\w+)=(.*)$/gm)].map(([, name, value]) => [name, value]);
-    const words = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, word]) => quoted ?? word ?? '');
-    const url = await urlOf(run(place, words, Object.fromEntries(set)));
+    const url = await urlOf(run(place, ...startOf(read('vault.service'))));
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
+  });
+
+  it('docs/postgres.md makes a vault that two daemons and the unit with postgres.conf serve', async () => {
+    const place = machine({ 'systemd-creds': 'test "$*" = "cat vault.key" && cat vault.key' });
+    writeFileSync(place.inside('pgpass'), '*:*:*:*:vault\n', { mode: 0o600 });
+    const { roles, urlAs } = await database();
+    const [port, other] = [await freePort(), await freePort()];
+    const local = (text: string) =>
+      text
+        .replaceAll(/postgres:\/\/\w+@db.test\/vault/g, (store) => `${urlAs(store)}?sslmode=disable`)
+        .replaceAll('--grant vault_daemon', `--grant ${roles['vault_daemon']}`)
+        .replaceAll('/etc/vault', place.cwd)
+        .replaceAll('8484', String(port))
+        .replaceAll('8485', String(other));
+    const [, make = '', check = ''] = blocksOf('postgres.md', 'From zero to two daemons', 'sh').map(local);
+    const [, second = ''] = /`(--port 8485)`/.exec(pageOf('postgres.md')) ?? [];
+    const script = `trap 'kill $(jobs -p); wait' EXIT
+      ${make.replace('vault serve', `vault serve --port ${port} &\nvault serve ${local(second)} &`)}
+      for url in http://127.0.0.1:${port} http://127.0.0.1:${other}; do vault wait --url $url; done
+      ${check}`;
+    const env = { PGPASSFILE: place.inside('pgpass') };
+    expect(await ended(run(place, ['bash', '-euc', script], env))).toMatchObject({
+      exitCode: 0,
+      stdout: expect.stringMatching(/\nprobe\n$/),
+    });
+
+    const [file = ''] = blocksOf('postgres.md', 'With systemd', 'ini').map(local);
+    const variables = [...file.matchAll(/^(\w+)=(.*)$/gm)].map(([, name = '', value = '']) => [name, value]);
+    const [words, set] = startOf(`${read('vault.service')}${read('postgres.conf')}`);
+    const url = await urlOf(run(place, words, { ...set, ...Object.fromEntries(variables) }));
+    const key = readFileSync(place.inside('management.key'), 'utf8').trim();
+    expect(await statusOf(`${url}/tenants/self`, { 'svc-api-key': key })).toBe(200);
+  });
+
+  it('docs/postgres.md installs the unit with postgres.conf', async () => {
+    const place = machine({ npm: 'echo "$PWD"', systemctl: 'echo "$*"', 'systemd-creds': 'cp "$3" "$4"' });
+    mkdirSync(place.inside('token-vault'));
+    symlinkSync(fileURLToPath(new URL('../../deploy', import.meta.url)), place.inside('token-vault/deploy'));
+    mkdirSync(place.inside('etc/systemd/system'), { recursive: true });
+    mkdirSync(place.inside('etc/vault'));
+    writeFileSync(place.inside('etc/vault/vault.key'), 'key');
+    const [install = ''] = blocksOf('postgres.md', 'With systemd', 'sh');
+    const script = install.replaceAll('/etc/', `${place.cwd}/etc/`);
+    expect(await ended(run(place, ['bash', '-euc', script], {}))).toMatchObject({
+      exitCode: 0,
+      stdout: 'enable --now vault.socket vault.service\n',
+    });
+    const installed = place.inside('etc/systemd/system');
+    expect(readdirSync(installed)).toEqual(['vault.service', 'vault.service.d', 'vault.socket']);
+    expect(readFileSync(`${installed}/vault.service.d/postgres.conf`, 'utf8')).toContain('IPAddressAllow=203.0.113.7');
+    expect(readFileSync(place.inside('etc/vault/key.cred'), 'utf8')).toBe('key');
   });
 });
