@@ -1,10 +1,12 @@
+import { join } from 'node:path';
 import type { Call, Reply } from '../../src/contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
 import { composeVault, type Vault } from '../../src/vault/vault.ts';
+import { createStore } from '../create-store.ts';
 import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { makeMemoryFolder } from './memory-folder.ts';
 import { createDraw } from './model-fuzz-bodies.ts';
 import type { Applicant, KeyState, Place } from './permission-oracle.ts';
 import type { OpenStores } from './start-daemons.ts';
@@ -74,6 +76,8 @@ export interface Fixture {
 export interface MatrixWorld {
   /** A vault for each daemon, all on the same store. */
   readonly vaults: readonly Vault[];
+  /** Closes the vaults. */
+  close(): Promise<void>;
   /** Sends a call to a random vault. */
   readonly dispatch: Vault['dispatch'];
   readonly clock: SteppingClock;
@@ -92,9 +96,10 @@ const EVERYTHING: Applicant = {
   ],
 };
 
-const inMemory: OpenStores = async () => [createMemoryStore()];
-
-export async function openMatrixWorld(seed: number, openStores = inMemory): Promise<MatrixWorld> {
+/** Opens vaults on these stores. Default: one store on a new file. */
+export async function openMatrixWorld(seed: number, openStores?: OpenStores): Promise<MatrixWorld> {
+  const folder = makeMemoryFolder();
+  const onFile: OpenStores = async (header) => [await createStore(join(folder.path, 'vault.db'), header)];
   const random = seededRandom(`matrix ${seed}`);
   const draw = createDraw(seed);
   const clock = steppingClock();
@@ -104,7 +109,7 @@ export async function openMatrixWorld(seed: number, openStores = inMemory): Prom
   const { keyring, header } = await createKeyring(credential(), { now: clock.now() });
   keyring.close();
   const vaults = await Promise.all(
-    (await openStores(header, async () => undefined)).map(async (store) => {
+    (await (openStores ?? onFile)(header, async () => undefined)).map(async (store) => {
       const keys = await unlockKeyring(header, credential());
       return composeVault({ file: 'matrix', store, keyring: keys, clock, random });
     }),
@@ -169,6 +174,10 @@ export async function openMatrixWorld(seed: number, openStores = inMemory): Prom
 
   return {
     vaults,
+    close: async () => {
+      await Promise.all(vaults.map((vault) => vault.close()));
+      folder.remove();
+    },
     dispatch,
     clock,
     other,

@@ -158,7 +158,7 @@ export interface MatrixOptions {
   readonly seed: number;
   /** Whether to send calls over HTTP, to a daemon for each vault. Default: false. */
   readonly overHttp?: boolean;
-  /** Opens the stores of the vaults. Default: one store in memory. */
+  /** Opens the stores of the vaults. Default: one store on a new file. */
   readonly openStores?: OpenStores;
   readonly oracle?: Oracle;
   /** The applicants whose cells run. Default: all. */
@@ -232,7 +232,7 @@ export async function runMatrix({
   }
   if ((await otherTenant(world)) !== before) foreign++;
   await daemons?.stop();
-  await Promise.all(world.vaults.map((vault) => vault.close()));
+  await world.close();
   return { cells, authenticated, statuses, wrong, foreign };
 }
 
@@ -267,6 +267,6 @@ export async function runCatalogue(seed: number): Promise<MatrixResult> {
     statuses[status] = (statuses[status] ?? 0) + 1;
     if (status !== (may ? 201 : 400)) wrong.push(JSON.stringify({ type, permission, plainly, wanted: may, status }));
   }
-  await Promise.all(world.vaults.map((vault) => vault.close()));
+  await world.close();
   return { cells: cells.length, authenticated: cells.length, statuses, wrong, foreign: 0 };
 }

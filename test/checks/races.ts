@@ -1,10 +1,12 @@
+import { join } from 'node:path';
 import { setImmediate as immediate } from 'node:timers/promises';
 import { directClient } from '../../src/client/direct.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { composeVault } from '../../src/vault/vault.ts';
+import { createStore } from '../create-store.ts';
 import { seededRandom } from '../fixed-world.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { makeMemoryFolder } from './memory-folder.ts';
 import { createCaller, inParallel, type Perform, type Performed, seededNumbers } from './perform.ts';
 import { serveVault } from './served-vault.ts';
 
@@ -193,8 +195,10 @@ async function run({ seed, quick }: CheckOptions) {
 /** Runs the patches on a store that ignores revisions, so that updates must get lost. */
 async function control({ seed }: CheckOptions) {
   const random = seededRandom(`races ${seed}`);
-  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: Date.now() });
-  const store = createMemoryStore();
+  const { keyring, header } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: Date.now() });
+  const folder = makeMemoryFolder();
+  const file = join(folder.path, 'vault.db');
+  const store = await createStore(file, header);
   const replace = store.replaceToken.bind(store);
   store.replaceToken = async (token, indexes, { now }, audit) => {
     for (;;) {
@@ -203,7 +207,7 @@ async function control({ seed }: CheckOptions) {
       if (await replace(token, indexes, { revision: current.revision, now }, audit)) return true;
     }
   };
-  const vault = composeVault({ file: 'memory', store, keyring });
+  const vault = composeVault({ file, store, keyring });
   const { application } = await vault.createTenant('control');
   const perform = createCaller(() => directClient(vault));
   const management = application.key ?? '';
@@ -211,7 +215,12 @@ async function control({ seed }: CheckOptions) {
   const rules = [{ description: '', priority: 1, container: '/', transform: 'reveal', permissions }];
   const body = { name: 'everything', type: 'private', rules };
   const everything = String((await perform(management, 'createApplication', { body })).body['key']);
-  return runRaces({ targets: [perform, perform], everything, management }, 20, seed, ['patches']);
+  try {
+    return await runRaces({ targets: [perform, perform], everything, management }, 20, seed, ['patches']);
+  } finally {
+    await vault.close();
+    folder.remove();
+  }
 }
 
 export const CHECK: Check = { number: 16, name: 'races', quick: true, run, control };

@@ -1,17 +1,13 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { directClient } from '../../src/client/direct.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
-import type { Store } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
-import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { composeVault } from '../../src/vault/vault.ts';
+import { createStore } from '../create-store.ts';
 import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { matchesQuery, type SearchedToken } from '../search-model.ts';
 import { type Check, CheckFailure, type CheckOptions } from './check.ts';
+import { makeMemoryFolder } from './memory-folder.ts';
 import { createDraw, type Draw } from './model-fuzz-bodies.ts';
 import { createCaller, type Perform } from './perform.ts';
 import { METADATA_KEYS, randomQuery, TEXTS } from './random-query.ts';
@@ -23,9 +19,6 @@ const TOKENS = 200;
 const QUERIES_A_VAULT = 2_500;
 const CHANGES_EVERY = 20;
 const SIZES = [5, 20, 100];
-
-/** The stores. Each opens in its own folder. */
-const STORES = { sqlite: openSqlite, memory: async () => createMemoryStore() };
 
 interface Run {
   readonly seed: number;
@@ -49,26 +42,24 @@ interface Place {
   readonly tokens: Map<string, SearchedToken>;
 }
 
-/** Asks vaults on both stores random queries. Compares the ids, the order and the number of tokens with the model. */
+/** Asks vaults random queries. Compares the ids, the order and the number of tokens with the model. */
 async function compare({ seed, queries, ignoresRules = false }: Run) {
-  const figures = { queries: 0, answers: 0, found: 0, empty: 0, changes: 0, differences: 0 };
+  const figures = { queries: 0, found: 0, empty: 0, changes: 0, differences: 0 };
   let first = '';
   for (let asked = 0; asked < queries; asked += QUERIES_A_VAULT) {
-    for (const [name, open] of Object.entries(STORES)) {
-      await withPlace(open, seed * 1_000 + asked, async (place) => {
-        for (let n = 0; n < Math.min(QUERIES_A_VAULT, queries - asked); n++) {
-          if (n % CHANGES_EVERY === 0) figures.changes += await change(place);
-          const { query, expected, actual } = await ask(place, ignoresRules);
-          figures.answers += 1;
-          figures.found += expected.total;
-          if (expected.total === 0) figures.empty += 1;
-          if (JSON.stringify(actual) === JSON.stringify(expected)) continue;
-          figures.differences += 1;
-          first ||= `${name}: ${query}: the model has ${JSON.stringify(expected)}, the vault ${JSON.stringify(actual)}`;
-        }
-      });
-    }
-    figures.queries += Math.min(QUERIES_A_VAULT, queries - asked);
+    const left = Math.min(QUERIES_A_VAULT, queries - asked);
+    await withPlace(seed * 1_000 + asked, async (place) => {
+      for (let n = 0; n < left; n++) {
+        if (n % CHANGES_EVERY === 0) figures.changes += await change(place);
+        const { query, expected, actual } = await ask(place, ignoresRules);
+        figures.found += expected.total;
+        if (expected.total === 0) figures.empty += 1;
+        if (JSON.stringify(actual) === JSON.stringify(expected)) continue;
+        figures.differences += 1;
+        first ||= `${query}: the model has ${JSON.stringify(expected)}, the vault ${JSON.stringify(actual)}`;
+      }
+    });
+    figures.queries += left;
   }
   if (figures.differences > 0) throw new CheckFailure(first, figures);
   return figures;
@@ -103,12 +94,13 @@ async function ask({ draw, clock, perform, searchers, tokens }: Place, ignoresRu
   return { query, expected: { total: found.length, ids: found.slice(0, size).map(({ id }) => id) }, actual };
 }
 
-async function withPlace(openStore: typeof openSqlite, seed: number, work: (place: Place) => Promise<void>) {
-  const folder = mkdtempSync(join(tmpdir(), 'vault-search-'));
+async function withPlace(seed: number, work: (place: Place) => Promise<void>) {
+  const folder = makeMemoryFolder();
+  const file = join(folder.path, 'vault.db');
   const clock = steppingClock();
   const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: clock.now() });
-  const store = await openStore(folder, header);
-  const vault = composeVault({ file: folder, store, keyring, clock, random: seededRandom(`search/${seed}`) });
+  const store = await createStore(file, header);
+  const vault = composeVault({ file, store, keyring, clock, random: seededRandom(`search/${seed}`) });
   const client = directClient(vault);
   try {
     const { application } = await vault.createTenant('search');
@@ -123,14 +115,8 @@ async function withPlace(openStore: typeof openSqlite, seed: number, work: (plac
     await work(place);
   } finally {
     await client.close();
-    rmSync(folder, { recursive: true, force: true });
+    folder.remove();
   }
-}
-
-async function openSqlite(folder: string, header: Parameters<typeof createVaultFile>[1]): Promise<Store> {
-  const file = join(folder, 'vault.db');
-  await createVaultFile(file, header);
-  return (await openVaultFile(file)).store;
 }
 
 const WRITES = ['token:create', 'token:update', 'token:delete', 'token:search'];

@@ -1,11 +1,13 @@
+import { join } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { walkAudit } from '../../src/core/audit/walk-audit.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { composeVault } from '../../src/vault/vault.ts';
+import { createStore } from '../create-store.ts';
 import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { makeMemoryFolder } from './memory-folder.ts';
 import { createDraw } from './model-fuzz-bodies.ts';
 import { callOf } from './permission-fixture.ts';
 import { ALIKE, randomPatch, UNLIKE } from './unread-patches.ts';
@@ -38,10 +40,12 @@ const READING: readonly object[] = [{ type: 'private', permissions: ['token:upda
 
 async function openVault(clock: SteppingClock, callers: readonly object[]) {
   const random = seededRandom('unread');
-  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
-  const store = createMemoryStore();
+  const { keyring, header } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
+  const folder = makeMemoryFolder();
+  const file = join(folder.path, 'vault.db');
+  const store = await createStore(file, header);
   const vault = composeVault({
-    file: 'memory',
+    file,
     store,
     keyring,
     clock,
@@ -78,6 +82,7 @@ async function openVault(clock: SteppingClock, callers: readonly object[]) {
       const entries: object[] = [];
       for await (const { sequence, at, event } of walkAudit({ store, keyring })) entries.push({ sequence, at, event });
       await vault.close();
+      folder.remove();
       return entries;
     },
   };

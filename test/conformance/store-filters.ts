@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import type { TokenType } from '../../src/contract/token-types.ts';
 import type { Store, TokenCondition, TokenFilter, TokenRecord } from '../../src/core/ports.ts';
 import type { ScanPosition, ScanSlice, SearchCondition, TimeRange, WalkSlice } from '../../src/core/scan-ports.ts';
-import { presentedOf } from '../memory-store/memory-store.ts';
 import {
   addTenant,
   addToken,
@@ -14,6 +13,7 @@ import {
   idsOf,
   indexes,
   NOW,
+  presentedOf,
   tokenRecord,
   tombstoneOf,
 } from './store-fixtures.ts';

@@ -4,6 +4,7 @@ import type {
   ApplicationRecord,
   ExpiryRecorder,
   Instant,
+  PresentedToken,
   Store,
   TenantRecord,
   TokenFilter,
@@ -16,12 +17,12 @@ import type {
 import { auditChain } from '../../src/keyring/audit-chain.ts';
 import { loadSodium } from '../../src/keyring/sodium.ts';
 
-/** A store under test. `reopen` is absent when the store does not persist. */
+/** A store under test. */
 export interface OpenedStore {
   readonly store: Store;
   /** The message of a change whose audit entry is `UNCHAINED`. */
   readonly unchainedMessage: string;
-  readonly reopen?: () => Promise<Store>;
+  readonly reopen: () => Promise<Store>;
   readonly dispose: () => Promise<void>;
 }
 
@@ -67,6 +68,19 @@ export const HEADER: VaultHeader = {
 /** Returns 16 bytes in place of the blind index of `text`. */
 export function blind(text: string): Uint8Array {
   return sealed(`blind ${text}`, 16);
+}
+
+/** Returns the columns that a read needs. */
+export function presentedOf({
+  id,
+  tenant_id,
+  expires_at,
+  active_month,
+  clear,
+  presented,
+  full,
+}: TokenRecord): PresentedToken {
+  return { id, tenant_id, expires_at, active_month, clear, presented, full };
 }
 
 export function tenantRecord(parts: Partial<TenantRecord> = {}): TenantRecord {

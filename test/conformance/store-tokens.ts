@@ -3,7 +3,6 @@ import { describe, expect, it } from 'vitest';
 import type { ExpiryRecorder, Store, TokenCondition, TokenRecord } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { noLeftRows } from '../../src/store/rows/left-rows.ts';
-import { presentedOf } from '../memory-store/memory-store.ts';
 import {
   addTenant,
   addToken,
@@ -18,6 +17,7 @@ import {
   MONTH,
   NOW,
   nextId,
+  presentedOf,
   sealed,
   tokenRecord,
   tombstoneOf,

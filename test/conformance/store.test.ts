@@ -4,22 +4,10 @@ import { join } from 'node:path';
 import type { FileStore } from '../../src/core/maintenance-ports.ts';
 import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
 import { openThreadedStore } from '../unit/store-sqlite-fixture.ts';
 import { storeConformance } from './store.ts';
 import { fileStoreConformance } from './store-file.ts';
-import { CHAIN_RECORDER, HEADER } from './store-fixtures.ts';
-
-storeConformance('memory', async () => {
-  const store = createMemoryStore();
-  return { store, unchainedMessage: 'the entry failed', dispose: () => store.close() };
-});
-
-storeConformance('memory, with chains', async () => {
-  const store = createMemoryStore(undefined, 2);
-  store.useChainRecorder(CHAIN_RECORDER);
-  return { store, unchainedMessage: 'the entry failed', dispose: () => store.close() };
-});
+import { HEADER } from './store-fixtures.ts';
 
 async function openInFolder(open: (file: string) => Promise<FileStore>, unchainedMessage: string) {
   const folder = await mkdtemp(join(tmpdir(), 'vault-store-'));

@@ -64,11 +64,9 @@ function storeEnd(open: OpenStore): void {
       await expect(inserted).resolves.toMatchObject({ id: 'last one' });
       for (const call of used(store)) await expect(call()).rejects.toMatchObject({ code: 'vault_stopping' });
       await expect(store.close()).resolves.toBeUndefined();
-      if (reopen !== undefined) {
-        const again = await reopen();
-        expect(await idsOf(again, everything(id))).toEqual(['last one']);
-        await again.close();
-      }
+      const again = await reopen();
+      expect(await idsOf(again, everything(id))).toEqual(['last one']);
+      await again.close();
       await dispose();
     });
   });

@@ -3,12 +3,14 @@ import { openApi } from '../../src/contract/openapi/openapi.ts';
 import { INVALID_EXAMPLE } from '../../src/contract/openapi/problems.ts';
 import { OPERATIONS, type OperationId } from '../../src/contract/operations.ts';
 import { isApiKey } from '../../src/core/applications/api-key.ts';
-import { openMemoryVault } from '../memory-store/memory-vault.ts';
+import { atEndOfSuite } from '../temporary-folder.ts';
+import { openTestVault } from '../test-vault.ts';
 import { EXAMPLES, type Examples, playExample, playExamples, type Scene } from './openapi-story.ts';
 
+const atEnd = atEndOfSuite();
 let scenes: readonly Scene[];
 beforeAll(async () => {
-  scenes = await playExamples();
+  scenes = await playExamples(EXAMPLES, atEnd);
 });
 
 const differencesOf = (played: readonly Scene[]) =>
@@ -73,7 +75,7 @@ describe('control: a changed example is reported', () => {
 
 describe('problems', () => {
   it('the example of a 400 equals a real reply', async () => {
-    const world = await openMemoryVault();
+    const world = await openTestVault();
     const key = await world.application({ name: 'a', type: 'private', permissions: ['token:create'] });
     const { operation, body, errors } = INVALID_EXAMPLE;
     const answer = await world.call(key, operation, { body });
@@ -92,7 +94,7 @@ describe('problems', () => {
       { params: { id: '00000000-0000-4000-8000-000000000000' } },
     ],
   ] as const)('%s %s is a real answer', async (response, code, who, id, parts) => {
-    const world = await openMemoryVault();
+    const world = await openTestVault();
     const { status, text } = await playExample(world, who && world.management, id, { summary: '', ...parts });
     const documented = JSON.parse(JSON.stringify(openApi({ version: '1' }))).components.responses[response];
     const { value } = documented.content['application/problem+json'].examples[code];

@@ -2,11 +2,12 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
 import { openApi } from '../../src/contract/openapi/openapi.ts';
 import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../../src/contract/operations.ts';
-import type { Store } from '../../src/core/ports.ts';
+import type { Store, VaultHeader } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { composeVault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { atEndOfSuite } from '../temporary-folder.ts';
+import { openTestStore } from '../test-store.ts';
 import { EXAMPLES } from './openapi-story.ts';
 
 const IDS = Object.keys(OPERATIONS) as OperationId[];
@@ -21,10 +22,12 @@ const SWAPS: ReadonlySet<string | symbol> = new Set<keyof Store>([
 
 const TAKEN = 'taken';
 
-/** Creates a memory store that loses every race after `lose`. */
-function losingStore(): { readonly store: Store; lose(): void } {
+const atEnd = atEndOfSuite();
+
+/** Opens a store that loses every race after `lose`. */
+async function losingStore(header: VaultHeader): Promise<{ readonly store: Store; lose(): void }> {
   let losing = false;
-  const store = new Proxy<Store>(createMemoryStore(), {
+  const store = new Proxy<Store>(await openTestStore(header, atEnd), {
     get(target, name) {
       const member: unknown = Reflect.get(target, name);
       if (typeof member !== 'function') return member;
@@ -54,9 +57,9 @@ let conflicts: Readonly<Record<string, number>>;
 beforeAll(async () => {
   const clock = steppingClock();
   const random = seededRandom('conflicts');
-  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
-  const { store, lose } = losingStore();
-  const vault = composeVault({ file: 'memory', store, keyring, clock, random });
+  const { keyring, header } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
+  const { store, lose } = await losingStore(header);
+  const vault = composeVault({ file: 'vault.db', store, keyring, clock, random });
   const client = directClient(vault);
   const { application } = await vault.createTenant('test');
 

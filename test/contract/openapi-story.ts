@@ -1,6 +1,7 @@
 import { type Example, OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
 import { API_KEY, UUID } from '../../src/contract/patterns.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import type { AtEnd } from '../temporary-folder.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 
 /** The examples of the rows. */
 export const EXAMPLES = Object.fromEntries(
@@ -61,8 +62,8 @@ function inOrder(examples: Examples): readonly OperationId[] {
 }
 
 /** Runs the requests of all examples in turn on one vault. */
-export async function playExamples(examples: Examples = EXAMPLES): Promise<readonly Scene[]> {
-  const world = await openMemoryVault('examples');
+export async function playExamples(examples: Examples = EXAMPLES, atEnd?: AtEnd): Promise<readonly Scene[]> {
+  const world = await openTestVault('examples', { atEnd });
   const { application } = await world.vault.createTenant(TENANT_NAME);
   const names = new Names();
   const scenes: Scene[] = [];
@@ -81,7 +82,7 @@ export async function playExamples(examples: Examples = EXAMPLES): Promise<reado
 }
 
 export async function playExample(
-  world: Pick<MemoryVault, 'call'>,
+  world: Pick<TestVault, 'call'>,
   key: string | undefined,
   id: OperationId,
   example: Example,

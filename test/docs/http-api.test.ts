@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { atEndOfSuite } from '../temporary-folder.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 import { undescribed } from './operation-reference.ts';
 
 const PAGE = readFileSync(new URL('../../docs/http-api.md', import.meta.url), 'utf8');
@@ -38,12 +39,13 @@ describe('the rules of the page', () => {
   const rows = [...RULES.matchAll(/^\| (`\/.*?`) \| (.*?) \| /gm)].map(([, place = '', shows = '']) => {
     return { containers: [...place.matchAll(/`([^`]+)`/g)].map(([, path]) => path), shows };
   });
-  let world: MemoryVault;
+  const atEnd = atEndOfSuite();
+  let world: TestVault;
   let reader: string;
   let writer: string;
 
   beforeAll(async () => {
-    world = await openMemoryVault('http-api');
+    world = await openTestVault('http-api', { atEnd });
     const all = { description: '', priority: 1, container: '/', transform: 'reveal', permissions: ['token:create'] };
     writer = await world.application({ name: 'writer', type: 'private', rules: [all] });
     reader = await world.application({ name: 'reader', type: 'private', rules: privateRules });

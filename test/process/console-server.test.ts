@@ -6,7 +6,7 @@ import type { Call, Reply } from '../../src/contract/call.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { problemReply } from '../../src/core/problem-reply.ts';
 import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 import { daemonOptions, raw } from './http-fixture.ts';
 
 // Tests the server half of the console over raw HTTP: every row of §5.3 of its design, and its two secrets.
@@ -14,14 +14,14 @@ import { daemonOptions, raw } from './http-fixture.ts';
 const MINUTE = 60_000;
 const CODE = 'the code of the link';
 
-let world: MemoryVault;
+let world: TestVault;
 let writer: string;
 let now: number;
 const daemons: Daemon[] = [];
 
 beforeEach(async () => {
   now = 0;
-  world = await openMemoryVault('console');
+  world = await openTestVault('console');
   const permissions = ['token:create', 'token:read', 'token:delete'];
   const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
   writer = await world.application({ name: 'writer', type: 'private', rules: [rule] });

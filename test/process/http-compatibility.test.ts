@@ -4,19 +4,21 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATIONS, type Operation } from '../../src/contract/operations.ts';
 import type { ProblemCode } from '../../src/contract/problems.ts';
 import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { atEndOfSuite } from '../temporary-folder.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 import { daemonOptions, echoClient, flawsOfProblem, KEY, type RawResponse, raw } from './http-fixture.ts';
 
 // Sends the bytes that clients of a hosted service with this API send.
 
-let world: MemoryVault;
+const atEnd = atEndOfSuite();
+let world: TestVault;
 let daemon: Daemon;
 let port: number;
 /** The key of a private application that creates, reveals, updates and deletes every token. */
 let writer: string;
 
 beforeAll(async () => {
-  world = await openMemoryVault('compatibility');
+  world = await openTestVault('compatibility', { atEnd });
   const permissions = ['token:create', 'token:read', 'token:update', 'token:delete'];
   const rule = { description: '', priority: 1, container: '/', transform: 'reveal', permissions };
   writer = await world.application({ name: 'writer', type: 'private', rules: [rule] });

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { SERVE_FLAGS, serveOptions } from '../../src/cli/commands/serve/serve-options.ts';
 import { addFlags } from '../../src/cli/global-flags.ts';
 import { startDaemon } from '../../src/http/daemon.ts';
-import { openMemoryVault } from '../memory-store/memory-vault.ts';
+import { openTestVault } from '../test-vault.ts';
 import { daemonOptions, echoClient, flawsOfProblem, KEY, type RawResponse, raw } from './http-fixture.ts';
 import { faultCode, start, undo } from './http-harness.ts';
 
@@ -138,7 +138,7 @@ test.each(['http://localhost:3000', 'https://xn--shp-una.example', 'capacitor://
 );
 
 test('a page may use public and expiring keys, but no private or management key', async () => {
-  const world = await openMemoryVault('cors');
+  const world = await openTestVault('cors');
   const daemon = await startDaemon(world.client, daemonOptions({ ...options, limits: world.vault.limits }));
   undo.push(() => daemon.stop());
   const port = daemon.port ?? 0;

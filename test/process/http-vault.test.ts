@@ -3,16 +3,18 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { OPERATIONS } from '../../src/contract/operations.ts';
 import { PROBLEM_TYPE_PREFIX, type ProblemCode } from '../../src/contract/problems.ts';
 import { type Daemon, startDaemon } from '../../src/http/daemon.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { atEndOfSuite } from '../temporary-folder.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 import { daemonOptions } from './http-fixture.ts';
 
-let opened: MemoryVault;
+const atEnd = atEndOfSuite();
+let opened: TestVault;
 let daemon: Daemon;
 let pool: Pool;
 let writer: string;
 
 beforeAll(async () => {
-  opened = await openMemoryVault('http');
+  opened = await openTestVault('http', { atEnd });
   writer = await opened.application({
     name: 'writer',
     type: 'private',

@@ -1,5 +1,6 @@
 import type { Transform } from '../../src/contract/permissions.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import type { AtEnd } from '../temporary-folder.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 import type { ApplicationVector, Sight, TokenVector } from '../vectors/access-rules.ts';
 
 export const SIGHT_OF = { redact: 'nothing', mask: 'mask', reveal: 'reveal' } as const satisfies Record<
@@ -41,7 +42,7 @@ const EVERYTHING: ApplicationVector = {
   can_create_expiring_applications: true,
 };
 
-export interface AccessWorld extends MemoryVault {
+export interface AccessWorld extends TestVault {
   /** The key of an application that may do everything with tokens. */
   readonly everything: string;
   /**
@@ -53,8 +54,8 @@ export interface AccessWorld extends MemoryVault {
   token(token: TokenVector): Promise<string>;
 }
 
-export async function openAccessWorld(): Promise<AccessWorld> {
-  const vault = await openMemoryVault();
+export async function openAccessWorld(atEnd?: AtEnd): Promise<AccessWorld> {
+  const vault = await openTestVault('seed', { atEnd });
   const everything = await vault.application(definition(EVERYTHING));
 
   async function apply(application: ApplicationVector, creator?: ApplicationVector): Promise<string> {

@@ -4,6 +4,7 @@ import { normalizeRules } from '../../src/core/access/check-application.ts';
 import { governingTransform } from '../../src/core/access/governing-transform.ts';
 import { createGrants, type Grants } from '../../src/core/access/grants.ts';
 import { normalizeContainers } from '../../src/core/tokens/containers.ts';
+import { atEndOfSuite } from '../temporary-folder.ts';
 import {
   type ApplicationVector,
   EXPIRING,
@@ -77,9 +78,10 @@ describe('what create and update return', () => {
 });
 
 describe('the vectors', () => {
+  const atEnd = atEndOfSuite();
   let world: AccessWorld;
   beforeAll(async () => {
-    world = await openAccessWorld();
+    world = await openAccessWorld(atEnd);
   });
 
   it('each cite a paragraph', () => {

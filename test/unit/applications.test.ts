@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 
-let world: MemoryVault;
+let world: TestVault;
 
 beforeEach(async () => {
-  world = await openMemoryVault();
+  world = await openTestVault();
 });
 
 const rule = (over: object) => ({

@@ -14,7 +14,7 @@ import { composeVault } from '../../src/vault/vault.ts';
 import { checkedClient } from '../checked-client.ts';
 import { fakeableTimers } from '../fakeable-timers.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openTestStore } from '../test-store.ts';
 
 fakeableTimers();
 
@@ -24,9 +24,10 @@ const rule = (transform: string) => ({ description: '', priority: 1, container: 
 async function openAudited(auditLevel: AuditLevel, auditStrict = false) {
   const random = seededRandom('audit');
   const clock = steppingClock();
-  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
-  const store = createMemoryStore();
-  const vault = composeVault({ file: 'memory', store, keyring, clock, random, auditLevel, auditStrict });
+  const { keyring, header } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
+  const store = await openTestStore(header);
+  const vault = composeVault({ file: 'vault.db', store, keyring, clock, random, auditLevel, auditStrict });
+  onTestFinished(() => vault.close());
   const { application, tenant } = await vault.createTenant('test');
   const client = checkedClient(directClient(vault));
   const management = application.key ?? '';
@@ -413,16 +414,16 @@ describe('the audit', () => {
 
   /** Returns an audit whose writes wait for `held`, with the number of rows of each write. */
   async function heldAudit() {
-    const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
-    const memory = createMemoryStore();
+    const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
+    const file = await openTestStore(header);
     const held = Promise.withResolvers<void>();
     const writes: number[] = [];
-    const appendAudit: typeof memory.appendAudit = async (drafts) => {
+    const appendAudit: typeof file.appendAudit = async (drafts) => {
       writes.push(drafts.length);
       await held.promise;
-      await memory.appendAudit(drafts);
+      await file.appendAudit(drafts);
     };
-    const store = { ...memory, appendAudit };
+    const store = { ...file, appendAudit };
     const audit = createAudit({ store, keyring, clock: steppingClock(), level: 'reveal', strict: false });
     const event: AuditEvent = { action: 'getToken', status: 200, entities: ['first'], revealed: true };
     return { audit, held, writes, record: (count: number) => Array.from({ length: count }, () => audit.record(event)) };
@@ -442,9 +443,9 @@ describe('the audit', () => {
   });
 
   it('begins to write at half of its limit, so that no call waits while the store keeps up', async () => {
+    const { held, writes, record } = await heldAudit();
     vi.useFakeTimers();
     onTestFinished(() => void vi.useRealTimers());
-    const { held, writes, record } = await heldAudit();
     held.resolve();
     for (let turn = 0; turn < 8; turn += 1) {
       expect(record(500).every((one) => one === undefined)).toBe(true);
@@ -476,11 +477,12 @@ describe('denials of one application', () => {
   });
 
   async function openDenied(strict: boolean) {
+    const clock = steppingClock();
+    const credential = { kind: 'key_file', key: new Uint8Array(32) } as const;
+    const { keyring, header } = await createKeyring(credential, { now: clock.now() });
+    const store = await openTestStore(header);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    const clock = steppingClock();
-    const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: clock.now() });
-    const store = createMemoryStore();
     const audit = createAudit({ store, keyring, clock, level: 'reveal', strict });
     /** Returns the application and status of each entry. A counted entry also has its count. */
     const written = async () => {

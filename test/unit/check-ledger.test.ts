@@ -4,7 +4,7 @@ import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { startLedgerCheck } from '../../src/maintenance/check-ledger.ts';
 import { headerEvent } from '../../src/maintenance/header-event.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openTestStore } from '../test-store.ts';
 
 const [TENANT, OTHER] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222'];
 
@@ -14,8 +14,8 @@ const [TENANT, OTHER] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-
 async function begun(behind = 0) {
   let time = Date.now();
   const clock = { now: () => time, cutoff: () => time, settled: () => time };
-  const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: time });
-  const store = createMemoryStore();
+  const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: time });
+  const store = await openTestStore(header);
   const audit = createAudit({ store, keyring, clock, level: 'reveal', strict: true });
   const write = (event: AuditEvent) => store.appendAudit([audit.draft(event)]);
   await write(headerEvent('createVault', await store.header()));

@@ -275,7 +275,7 @@ describe('expiring applications (§4.2, decisions §6)', () => {
   });
 
   it('are limited in number for each creator while they live: 429 beyond', async () => {
-    const capped = await openCore(undefined, { expiring: 2 });
+    const capped = await openCore({ limits: { expiring: 2 } });
     const body = { name: 'p', type: 'private', rules: [rule({})], can_create_expiring_applications: true };
     const creators = [capped.management, await capped.application(body), await capped.application(body)];
     const mint = (by: string) =>

@@ -1,10 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
+import { atEndOfSuite } from '../temporary-folder.ts';
 import { type Core, openCore, wrongPaths } from './core-fixture.ts';
 
+const atEnd = atEndOfSuite();
 let core: Core;
 
 beforeAll(async () => {
-  core = await openCore();
+  core = await openCore({ atEnd });
 });
 
 const create = (body: object) => core.own('createToken', { body: { type: 'token', ...body } });

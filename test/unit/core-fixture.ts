@@ -1,8 +1,6 @@
 import { expect } from 'vitest';
-import type { Limits } from '../../src/contract/limits.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
-import type { Keyring } from '../../src/core/ports.ts';
-import { type Answer, type CallParts, type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { type Answer, type CallParts, openTestVault, type TestVault, type TestVaultOptions } from '../test-vault.ts';
 
 export const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 export const MASKED_CARD = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: 2030 };
@@ -19,7 +17,7 @@ export const rule = (over: object) => ({
 });
 
 /** A vault with an application that may do everything with tokens and reveals all of them. */
-export interface Core extends MemoryVault {
+export interface Core extends TestVault {
   readonly key: string;
   /** Calls an operation as that application. */
   own(operation: OperationId, parts?: CallParts): Promise<Answer>;
@@ -28,12 +26,8 @@ export interface Core extends MemoryVault {
   token(body: object, key?: string): Promise<string>;
 }
 
-export async function openCore(
-  keyringOf?: (keyring: Keyring) => Keyring,
-  limits?: Partial<Limits>,
-  storeOf?: Parameters<typeof openMemoryVault>[3],
-): Promise<Core> {
-  const world = await openMemoryVault('seed', keyringOf, limits, storeOf);
+export async function openCore(options?: TestVaultOptions): Promise<Core> {
+  const world = await openTestVault('seed', options);
   const key = await world.application({ name: 'all', type: 'private', rules: [rule({ permissions: PRIVATE })] });
   return {
     ...world,

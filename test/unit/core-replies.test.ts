@@ -133,7 +133,7 @@ describe('limits (decisions §9, §8 of the specification)', () => {
   });
 
   it('the largest token fits the smallest response limit', { timeout: 30_000 }, async () => {
-    const small = await openCore(undefined, { response: MIN_RESPONSE, body: MIN_RESPONSE });
+    const small = await openCore({ limits: { response: MIN_RESPONSE, body: MIN_RESPONSE } });
     const mask = { text: 'm'.repeat(MAX_DEFINITION - 300_000), data: '{{ data.a }}' };
     const metadata = Object.fromEntries(
       Array.from({ length: 50 }, (_, index) => [`${index}`.padEnd(128, 'k'), '\u20ac'.repeat(1024)]),
@@ -146,7 +146,7 @@ describe('limits (decisions §9, §8 of the specification)', () => {
   });
 
   it('data above 4 MiB is rejected, even in a container that the caller may not write', async () => {
-    const small = await openCore(undefined, { body: MIN_RESPONSE });
+    const small = await openCore({ limits: { body: MIN_RESPONSE } });
     const rules = [rule({ container: '/a/', permissions: ['token:create'] })];
     const key = await small.application({ name: 'a', type: 'private', rules });
     const create = (size: number, container: string) =>

@@ -1,9 +1,10 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
+import type { Store } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { composeVault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openTestStore } from '../test-store.ts';
 import { CARD, type Core, DAY, openCore, PRIVATE, wrongPaths } from './core-fixture.ts';
 
 let core: Core;
@@ -215,21 +216,18 @@ describe('the usage report (§2.8, decisions §8)', () => {
   async function slowBookkeeping(gate: Promise<void>) {
     const clock = steppingClock();
     const random = seededRandom('waits');
-    const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
+    const { keyring, header } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
     const seen = { writes: 0 };
-    const store = new Proxy(createMemoryStore(), {
-      get: (target, name) => {
-        const value: unknown = Reflect.get(target, name);
-        if (typeof value !== 'function') return value;
-        if (name !== 'markActive') return value.bind(target);
-        return async (...words: Parameters<typeof target.markActive>) => {
-          seen.writes++;
-          await gate;
-          return target.markActive(...words);
-        };
+    const file = await openTestStore(header);
+    const store: Store = {
+      ...file,
+      async markActive(...words) {
+        seen.writes++;
+        await gate;
+        return file.markActive(...words);
       },
-    });
-    const vault = composeVault({ file: 'memory', store, keyring, clock, random });
+    };
+    const vault = composeVault({ file: 'vault.db', store, keyring, clock, random });
     const management = (await vault.createTenant('t')).application.key;
     const call = async (operation: OperationId, apiKey: string | undefined, id?: string, body?: object) => {
       const parts = { params: id === undefined ? {} : { id }, query: [], bodyText: body && JSON.stringify(body) };

@@ -5,7 +5,7 @@ import { type Core, openCore, wrongPaths } from './core-fixture.ts';
 /** The longest text whose JSON, with its quotes, is no longer than the limit. */
 const LONGEST = 'x'.repeat(MAX_DATA - 2);
 
-const open = (): Promise<Core> => openCore(undefined, { body: 16 * 1024 * 1024 });
+const open = (): Promise<Core> => openCore({ limits: { body: 16 * 1024 * 1024 } });
 
 /** Each body creates or shows a token with this data. `path` is the member that a refusal names. */
 const OPERATIONS = [

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
 import { openVault } from '../../src/vault/vault.ts';
-import { openMemoryVault } from '../memory-store/memory-vault.ts';
+import { openTestVault } from '../test-vault.ts';
 import { rawConnection } from './store-sqlite-fixture.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 
@@ -30,13 +30,15 @@ it('lets others empty the log of the file while its caller holds the reply', asy
 
 it('wipes the keys on close', async () => {
   let closed = 0;
-  const { client } = await openMemoryVault('seed', (keyring) => ({
-    ...keyring,
-    close() {
-      closed += 1;
-      keyring.close();
-    },
-  }));
+  const { client } = await openTestVault('seed', {
+    keyringOf: (keyring) => ({
+      ...keyring,
+      close() {
+        closed += 1;
+        keyring.close();
+      },
+    }),
+  });
   await client.close();
   expect(closed).toBe(1);
 });

@@ -1,15 +1,15 @@
 import { beforeEach, describe, expect, it, vi } from 'vitest';
 import type { SentBody } from '../../src/contract/call.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 const ALL_TOKENS = ['token:create', 'token:read', 'token:delete'];
 
-let world: MemoryVault;
+let world: TestVault;
 let key: string;
 
 beforeEach(async () => {
-  world = await openMemoryVault();
+  world = await openTestVault();
   key = await world.application({ name: 'app', type: 'private', permissions: ALL_TOKENS });
 });
 
@@ -243,7 +243,7 @@ describe('a 400 names the member', () => {
 
 describe('internal errors stay internal', () => {
   it('an unknown error is a 500 without details', async () => {
-    const broken = await openMemoryVault();
+    const broken = await openTestVault();
     await broken.vault.close();
     const answer = await broken.call(broken.management, 'getTenant');
     expect(answer.status).toBeGreaterThanOrEqual(500);

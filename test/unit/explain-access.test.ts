@@ -3,11 +3,11 @@ import { PERMISSIONS, type Permission } from '../../src/contract/permissions.ts'
 import { explainAccess } from '../../src/core/access/explain-access.ts';
 import type { TokenFacts } from '../../src/core/access/governing-transform.ts';
 import { createGrants, type Grants } from '../../src/core/access/grants.ts';
-import { openMemoryVault } from '../memory-store/memory-vault.ts';
+import { openTestVault } from '../test-vault.ts';
 
 describe('a draft', () => {
   it('requires application:create, too', async () => {
-    const world = await openMemoryVault('drafts');
+    const world = await openTestVault('drafts');
     const reader = await world.application({ name: 'r', type: 'management', permissions: ['application:read'] });
     const writer = await world.application({ name: 'w', type: 'private', permissions: ['token:create'] });
     await world.call(writer, 'createToken', { body: { id: 'token-1', type: 'token', data: 1 } });

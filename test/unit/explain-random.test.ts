@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
 import { createRandomApplications, PLAIN, TRANSFORMS } from '../random-applications.ts';
+import { atEndOfSuite } from '../temporary-folder.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 
 const random = createRandomApplications('explanations');
 
@@ -10,7 +11,8 @@ interface Reader {
 }
 
 describe('an explanation of random access', () => {
-  let world: MemoryVault;
+  const atEnd = atEndOfSuite();
+  let world: TestVault;
   const tokens: string[] = [];
   const readers: Reader[] = [];
 
@@ -21,7 +23,7 @@ describe('an explanation of random access', () => {
   }
 
   beforeAll(async () => {
-    world = await openMemoryVault('explanations');
+    world = await openTestVault('explanations', { atEnd });
     const writer = await world.application({
       name: 'writer',
       type: 'private',

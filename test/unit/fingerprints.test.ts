@@ -1,12 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { atEndOfSuite } from '../temporary-folder.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 import { readTable } from '../vectors/read-vectors.ts';
 
-let world: MemoryVault;
+let world: TestVault;
+const atEnd = atEndOfSuite();
 let key: string;
 
 beforeAll(async () => {
-  world = await openMemoryVault('fingerprints');
+  world = await openTestVault('fingerprints', { atEnd });
   const permissions = ['token:create', 'token:read'];
   key = await world.application({ name: 'a', type: 'private', permissions });
 });

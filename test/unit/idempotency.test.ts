@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { PROBLEMS } from '../../src/contract/problems.ts';
-import type { CallParts } from '../memory-store/memory-vault.ts';
+import type { CallParts } from '../test-vault.ts';
 import { type Core, DAY, openCore, PRIVATE, rule } from './core-fixture.ts';
 
 const BODY = { type: 'token', data: 'one' } as const;

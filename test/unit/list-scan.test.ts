@@ -60,7 +60,7 @@ async function partOfSegment({ manage, clock }: Core, name: string): Promise<str
 describe('a list by a rule on a part of a segment', () => {
   it('opens each token once, 200 in a turn, and those of the page again', async () => {
     const { keyringOf, watch } = watchOpening();
-    const core = await openCore(keyringOf);
+    const core = await openCore({ keyringOf });
     const key = await partOfSegment(core, 'scanner');
     const list = () => watch(() => listOnce(core, key));
     for (const count of [400, 800]) {
@@ -73,7 +73,7 @@ describe('a list by a rule on a part of a segment', () => {
 
   it('of two applications opens no more in a turn', async () => {
     const { keyringOf, watch } = watchOpening();
-    const core = await openCore(keyringOf);
+    const core = await openCore({ keyringOf });
     for (let n = 0; n < 400; n++) await core.token({ type: 'token', data: 1, containers: ['/qa/'] });
     const keys = [await partOfSegment(core, 'one'), await partOfSegment(core, 'two')];
     const { rows, rowsAtOnce } = await watch(() => Promise.all(keys.map((key) => listOnce(core, key))));
@@ -128,7 +128,7 @@ describe('a list with few matches by a rule on a part of a segment', () => {
 describe('a page with much data', () => {
   it('opens at most about 1 MiB in a turn for all callers together', async () => {
     const { keyringOf, watch } = watchOpening();
-    const core = await openCore(keyringOf);
+    const core = await openCore({ keyringOf });
     for (let n = 0; n < 12; n++) await core.token({ type: 'token', data: 'x'.repeat(300_000) });
     const other = await core.application({ name: 'other', type: 'private', rules: [rule({})] });
     const keys = [core.key, core.key, other, other];

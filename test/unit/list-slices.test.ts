@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { MAX_TOTAL } from '../../src/contract/page.ts';
-import type { Store, TokenCondition } from '../../src/core/ports.ts';
+import type { Store, TokenCondition, VaultHeader } from '../../src/core/ports.ts';
 import { addTenant, addToken, blind, NOW } from '../conformance/store-fixtures.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openTestStore } from '../test-store.ts';
 import { type Core, DAY, openCore, rule } from './core-fixture.ts';
 import { openStore, temporaryVault } from './store-sqlite-fixture.ts';
 
@@ -24,36 +24,36 @@ async function openLarge(store: Partial<Store> = {}) {
       turn = Math.max(turn, own + 1);
     });
   };
-  const memory = createMemoryStore();
-  const large: Store = {
-    ...memory,
-    findTokens: async (filter, page, now) =>
-      filter.all.some((condition) => 'id_in' in condition)
-        ? memory.findTokens(filter, page, now)
-        : { records: undefined, total: undefined },
-    walkTokens: (filter, walk, now) => {
-      note('walk', walk.limit);
-      return (store.walkTokens ?? memory.walkTokens)(filter, walk, now);
-    },
-    scanTokens: (filter, slice, now) => {
-      note('scan', slice.limit);
-      return memory.scanTokens(filter, slice, now);
-    },
-    ...(store.findTokens && { findTokens: store.findTokens }),
+  const storeOf = async (header: VaultHeader): Promise<Store> => {
+    const file = await openTestStore(header);
+    return {
+      ...file,
+      findTokens: async (filter, page, now) =>
+        filter.all.some((condition) => 'id_in' in condition)
+          ? file.findTokens(filter, page, now)
+          : { records: undefined, total: undefined },
+      walkTokens: (filter, walk, now) => {
+        note('walk', walk.limit);
+        return (store.walkTokens ?? file.walkTokens)(filter, walk, now);
+      },
+      scanTokens: (filter, slice, now) => {
+        note('scan', slice.limit);
+        return file.scanTokens(filter, slice, now);
+      },
+      ...(store.findTokens && { findTokens: store.findTokens }),
+    };
   };
-  const core = await openCore(undefined, undefined, () => large);
+  const core = await openCore({ storeOf });
   return { core, slices };
 }
 
-async function fill({ clock, token }: Core, count: number): Promise<readonly string[]> {
-  const ids: string[] = [];
-  for (let n = 0; n < count; n++) {
-    if (n % 3 === 0) clock.advance(1);
-    ids.push(
-      await token({ type: n % 2 === 0 ? 'token' : 'card_number', data: '4242424242424242', containers: ['/qa/'] }),
-    );
+/** Creates tokens, three at each time. */
+async function fill({ clock, token }: Core, count: number): Promise<void> {
+  for (let made = 0; made < count; made += 3) {
+    clock.advance(1);
+    const types = ['token', 'card_number', 'token'].slice(0, count - made);
+    await Promise.all(types.map((type) => token({ type, data: '4242424242424242', containers: ['/qa/'] })));
   }
-  return ids;
 }
 
 const list = ({ client }: Core, apiKey: string, query: string) =>

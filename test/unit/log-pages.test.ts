@@ -1,9 +1,11 @@
-import { beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createAudit } from '../../src/core/audit/audit.ts';
 import type { LogPlace } from '../../src/core/audit/log-place.ts';
 import { searchLog } from '../../src/core/audit/search-log.ts';
+import type { VaultHeader } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openRollingStore } from '../postgres/rolling-store.ts';
+import { openTestStore } from '../test-store.ts';
 import { type Core, openCore } from './core-fixture.ts';
 
 type Listed = { readonly data: readonly { readonly id: string }[]; readonly next: string | undefined };
@@ -14,11 +16,14 @@ async function list(core: Core, query: string): Promise<Listed> {
   return { data: answer.at('data') as Listed['data'], next: answer.at('pagination.next') as string | undefined };
 }
 
-describe.each([1, 3])('pages by number, over %i chains', (chains) => {
+describe.each([
+  ['one chain', undefined, [1, 2, 5, 7, 100]],
+  ['the chains of three processes', (header: VaultHeader) => openRollingStore(header, 3, onTestFinished), [5, 100]],
+])('pages by number, over %s', (_, storeOf, sizes) => {
   let core: Core;
 
   beforeEach(async () => {
-    core = await openCore(undefined, {}, (header) => createMemoryStore(header, chains));
+    core = await openCore({ storeOf });
     for (let n = 0; n < 12; n += 1) {
       await core.token({ type: 'token', id: `t-${n}`, data: n });
       for (let read = 0; read < n % 4; read += 1) await core.own('listTokens', { query: 'size=5' });
@@ -31,7 +36,7 @@ describe.each([1, 3])('pages by number, over %i chains', (chains) => {
     ...['', 'entity_id=t-1', 'operation=createToken', 'denied=true', 'entity_type=token&operation=listTokens'],
     'start_date=2000-01-01&end_date=2999-01-01',
   ])('are the pages of the cursor, then empty ones: %s', async (filters) => {
-    for (const size of [1, 2, 5, 7, 100]) {
+    for (const size of sizes) {
       let page = 1;
       for (let start = ''; ; page += 1) {
         const walked = await list(core, `${filters}&size=${size}${start}`);
@@ -52,8 +57,8 @@ const TENANT = '22222222-2222-4222-8222-222222222222';
 /** Returns a log of this many reads, of which the first and the last are of the token `rare`. */
 async function openLog(reads: number) {
   const clock = { now: () => 1_700_000_000_000, cutoff: () => 1_700_000_000_000, settled: () => 0 };
-  const { keyring } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
-  const store = createMemoryStore();
+  const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
+  const store = await openTestStore(header);
   const audit = createAudit({ store, keyring, clock, level: 'all', strict: true });
   const read = (id: string) =>
     audit.draft({ action: 'getToken', status: 200, application_id: TENANT, tenant_id: TENANT, entities: [id] });

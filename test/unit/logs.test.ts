@@ -8,7 +8,7 @@ import { createLogWatch } from '../../src/core/audit/log-watch.ts';
 import { searchLog } from '../../src/core/audit/search-log.ts';
 import type { Keyring } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openTestStore } from '../test-store.ts';
 import { turnsDuring } from '../turns-during.ts';
 import { type Core, openCore, rule, wrongPaths } from './core-fixture.ts';
 
@@ -268,7 +268,7 @@ const [TENANT, OTHER] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-
 /** Opens a log to write entries into, and counts the entries that are opened. */
 async function openLog() {
   const clock = { now: () => 1_700_000_000_000, cutoff: () => 1_700_000_000_000, settled: () => 0 };
-  const { keyring: inner } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
+  const { keyring: inner, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
   const opened = { count: 0 };
   const keyring: Keyring = {
     ...inner,
@@ -277,7 +277,7 @@ async function openLog() {
       return inner.openAuditEvent(...row);
     },
   };
-  const store = createMemoryStore();
+  const store = await openTestStore(header);
   const audit = createAudit({ store, keyring, clock, level: 'all', strict: true });
   const write = (...events: readonly AuditEvent[]) => store.appendAudit(events.map((event) => audit.draft(event)));
   const read = (id: string, tenant_id = TENANT): AuditEvent => ({

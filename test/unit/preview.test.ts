@@ -1,16 +1,18 @@
 import { expect, it } from 'vitest';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
-import { openMemoryVault } from '../memory-store/memory-vault.ts';
+import type { Store, VaultHeader } from '../../src/core/ports.ts';
+import { openTestStore } from '../test-store.ts';
+import { openTestVault } from '../test-vault.ts';
 
 it('a preview reads no token, writes nothing and shows no fingerprint', async () => {
   const asked: string[] = [];
-  const store = new Proxy(createMemoryStore(), {
-    get(target, name, receiver) {
-      if (/token|duplicate|insert|replace|append/i.test(String(name))) asked.push(String(name));
-      return Reflect.get(target, name, receiver);
-    },
-  });
-  const world = await openMemoryVault('preview', undefined, {}, () => store);
+  const storeOf = async (header: VaultHeader) =>
+    new Proxy<Store>(await openTestStore(header), {
+      get(target, name, receiver) {
+        if (/token|duplicate|insert|replace|append/i.test(String(name))) asked.push(String(name));
+        return Reflect.get(target, name, receiver);
+      },
+    });
+  const world = await openTestVault('preview', { storeOf });
   const key = await world.application({ name: 'a', type: 'private', permissions: ['token:create', 'token:read'] });
   const body = { id: 'tok-1', type: 'token', data: 'secret', deduplicate_token: true };
   expect((await world.call(key, 'createToken', { body })).status).toBe(201);

@@ -1,8 +1,8 @@
 import { expect, it, onTestFinished, vi } from 'vitest';
 import type { ReachPart } from '../../src/contract/reach.ts';
 import { seededRandom } from '../fixed-world.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { openTestStore } from '../test-store.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 
 const CONTAINERS = ['/pci/eu/', '/pci/test/', '/bank/high/', '/pcix/', '/general/low/'];
 const PLACES = ['/', '/pci/', '/pc', '/pci/test/', '/bank/', '/none/'];
@@ -20,14 +20,14 @@ const rule = (priority: number, place: object) => {
   return { description: '', priority, ...place, transform: one(TRANSFORMS), permissions: [READ] };
 };
 
-async function measured(world: MemoryVault, application_id: string): Promise<readonly ReachPart[]> {
+async function measured(world: TestVault, application_id: string): Promise<readonly ReachPart[]> {
   const { status, text } = await world.call(world.management, 'measureReach', { body: { application_id } });
   expect(status, text).toBe(200);
   return JSON.parse(text).reach;
 }
 
 /** Counts the same with one explanation per token. */
-async function explained(world: MemoryVault, application_id: string, tokens: readonly string[]) {
+async function explained(world: TestVault, application_id: string, tokens: readonly string[]) {
   const counts: Record<string, number> = {};
   for (const token_id of tokens) {
     const { text } = await world.call(world.management, 'explainAccess', { body: { application_id, token_id } });
@@ -42,7 +42,7 @@ async function explained(world: MemoryVault, application_id: string, tokens: rea
 it('the measured reach matches explanations for 40 random applications, including expiring ones', {
   timeout: 60_000,
 }, async () => {
-  const world = await openMemoryVault('reach');
+  const world = await openTestVault('reach');
   const writer = await world.application({ name: 'w', type: 'private', permissions: ['token:create'] });
   const tokens: string[] = [];
   for (let n = 0; n < 60; n++) {
@@ -85,10 +85,11 @@ it('the measured reach matches explanations for 40 random applications, includin
 });
 
 it('the measured reach counts at most 10,000 tokens', async () => {
-  const memory = createMemoryStore();
   const totals = [10_000, 10_001];
   const findTokens = async () => ({ records: [], total: totals.shift() ?? 0 });
-  const world = await openMemoryVault('capped', undefined, {}, () => ({ ...memory, findTokens }));
+  const world = await openTestVault('capped', {
+    storeOf: async (header) => ({ ...(await openTestStore(header)), findTokens }),
+  });
   const body = { application: { type: 'private', rules: [rule(1, { container: '/pci/' })], permissions: [READ] } };
   const { text } = await world.call(world.management, 'measureReach', { body });
   expect(JSON.parse(text).reach).toMatchObject([
@@ -98,7 +99,7 @@ it('the measured reach counts at most 10,000 tokens', async () => {
 });
 
 it('gives up after 20 seconds', async () => {
-  const world = await openMemoryVault('reach');
+  const world = await openTestVault('reach');
   const draft = (place: string) => ({ application: { type: 'expiring', rules: [rule(1, condition(place))] } });
   const measure = (place: string) => world.call(world.management, 'measureReach', { body: draft(place) });
   let now = 0;

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { type Audit, createAudit } from '../../src/core/audit/audit.ts';
@@ -10,7 +10,7 @@ import { rotateTenant } from '../../src/maintenance/rotate-tenant.ts';
 import { composeVault } from '../../src/vault/vault.ts';
 import { checkedClient } from '../checked-client.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openTestStore } from '../test-store.ts';
 
 const RULE = {
   description: 'all',
@@ -29,12 +29,13 @@ describe('rotation', () => {
   let call: (operation: OperationId, parts?: object, key?: string) => Promise<{ status: number; body: never }>;
   let management: string;
 
-  afterEach(() => void vi.restoreAllMocks());
   beforeEach(async () => {
     const random = seededRandom('rotate');
-    store = createMemoryStore();
-    ({ keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() }));
-    const vault = composeVault({ file: 'memory', store, keyring, clock, random });
+    const made = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
+    ({ keyring } = made);
+    store = await openTestStore(made.header);
+    const vault = composeVault({ file: 'vault.db', store, keyring, clock, random });
+    onTestFinished(() => vault.close());
     audit = createAudit({ store, keyring, clock, level: 'reveal', strict: true });
     await audit.record(headerEvent('createVault', await store.header()));
     const created = await vault.createTenant('test');
@@ -54,8 +55,8 @@ describe('rotation', () => {
       });
       return { status: reply.status, body: JSON.parse(reply.bodyText ?? 'null') as never };
     };
-    const made = await call('createApplication', { body: { name: 'a', type: 'private', rules: [RULE] } });
-    apiKey = made.body['key'];
+    const application = await call('createApplication', { body: { name: 'a', type: 'private', rules: [RULE] } });
+    apiKey = application.body['key'];
   });
 
   const create = (data: unknown, more: object = {}) =>
@@ -222,9 +223,6 @@ describe('rotation', () => {
   });
 
   it('loses no concurrent write', async () => {
-    // The calls then interleave with the rotation step by step. Otherwise the writers work for 10 ms at a time, and
-    // make tokens faster than this store, which searches all of them, can reseal.
-    vi.spyOn(process, 'uptime').mockReturnValue(process.uptime());
     const ids: string[] = [];
     for (let n = 0; n < 150; n += 1) ids.push((await create(n)).body['id']);
     let running = true;

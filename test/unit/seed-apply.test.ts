@@ -4,7 +4,7 @@ import { readSeedFile } from '../../src/cli/commands/seed/read-seed-file.ts';
 import { createSeedDocument } from '../../src/cli/commands/seed/seed-document.ts';
 import { seededIds, seededVariables, seedSummary } from '../../src/cli/commands/seed/seed-output.ts';
 import type { Client } from '../../src/contract/call.ts';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 
 const SEED = `
 seed: shop
@@ -21,12 +21,12 @@ tokens:
   cards: { generate: card, count: 30 }
 `;
 
-let world: MemoryVault;
+let world: TestVault;
 let reader = '';
 afterEach(() => void vi.restoreAllMocks());
 beforeEach(openWorld);
 async function openWorld() {
-  world = await openMemoryVault();
+  world = await openTestVault();
   const rules = [{ description: 'all', priority: 1, container: '/', transform: 'reveal', permissions: EVERYTHING }];
   reader = await world.application({ name: 'reader of the test', type: 'private', rules });
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import type { Answer } from '../memory-store/memory-vault.ts';
+import type { Answer } from '../test-vault.ts';
 import { CARD, type Core, MASKED_CARD, openCore, PRIVATE, rule } from './core-fixture.ts';
 
 const OTHER = '0190c2a5-6a2e-7b0e-8f5e-0c1f1b7d2a11';
@@ -161,13 +161,15 @@ describe('the order of checks', () => {
 
 it('a call with an older record is not repeated with newer keys', async () => {
   let refreshed = 0;
-  core = await openCore((keyring) => ({
-    ...keyring,
-    refresh: async () => {
-      refreshed += 1;
-      await keyring.refresh();
-    },
-  }));
+  core = await openCore({
+    keyringOf: (keyring) => ({
+      ...keyring,
+      refresh: async () => {
+        refreshed += 1;
+        await keyring.refresh();
+      },
+    }),
+  });
   const before = refreshed;
   const answer = await core.manage('updateTenant', { body: { name: 'n', modified_by: OTHER } });
   expect([answer.status, refreshed - before]).toEqual([409, 0]);

@@ -1,19 +1,8 @@
-import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { createVaultFile } from '../../src/store/sqlite/file/create-vault-file.ts';
+import type { VaultHeader } from '../../src/core/ports.ts';
 import { createDraw, type Draw } from '../checks/model-fuzz-bodies.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openTestStore } from '../test-store.ts';
 import { type Core, DAY, openCore, rule } from './core-fixture.ts';
-import { openStore, temporaryFolder } from './store-sqlite-fixture.ts';
-
-const STORES = {
-  memory: () => createMemoryStore(),
-  sqlite: async (header: Parameters<typeof createVaultFile>[1]) => {
-    const file = join(await temporaryFolder(), 'vault.db');
-    await createVaultFile(file, header);
-    return openStore(file);
-  },
-};
 
 interface Kept {
   readonly id: string;
@@ -88,18 +77,15 @@ async function create(core: Core, draw: Draw): Promise<Kept> {
 
 const newestFirst = (a: Kept, b: Kept) => b.created_at - a.created_at || (a.id < b.id ? -1 : 1);
 
-describe.each([
-  ['memory', STORES.memory, 160, 3],
-  ['sqlite', STORES.sqlite, 60, 1],
-] as const)('a walk on the %s store', (_, storeOf, tokens, rounds) => {
+describe('a walk', () => {
   it.each(Object.entries(WALKS))('over %s shows unchanged tokens once, in order', async (name, walk) => {
-    const core = await openCore(undefined, undefined, storeOf);
+    const core = await openCore();
     const draw = createDraw(name.length * 7919);
     const key = await callerOf(core, walk);
     const made = new Map<string, Kept>();
     const keep = (token: Kept) => made.set(token.id, token);
-    while (made.size < tokens) keep(await create(core, draw));
-    for (let round = 0; round < rounds; round++) {
+    while (made.size < 160) keep(await create(core, draw));
+    for (let round = 0; round < 3; round++) {
       const before = [...made.values()].filter(({ expires_at }) => expires_at > core.clock.now()).sort(newestFirst);
       const seen: string[] = [];
       // Change the vault between two pages, often at tokens that later pages would show.
@@ -144,7 +130,6 @@ describe.each([
 describe('a page', () => {
   it('has a successor even when a token leaves while the page is read', async () => {
     let between = async () => {};
-    const store = createMemoryStore();
     const then =
       <A extends unknown[], T>(read: (...of: A) => Promise<T>) =>
       async (...of: A) => {
@@ -152,8 +137,11 @@ describe('a page', () => {
         await between();
         return slice;
       };
-    const slow = { ...store, scanTokens: then(store.scanTokens), walkTokens: then(store.walkTokens) };
-    const core = await openCore(undefined, undefined, () => slow);
+    const storeOf = async (header: VaultHeader) => {
+      const store = await openTestStore(header);
+      return { ...store, scanTokens: then(store.scanTokens), walkTokens: then(store.walkTokens) };
+    };
+    const core = await openCore({ storeOf });
     const key = await callerOf(core, { query: '', part: '/q', shows: () => true });
     for (const id of ['third', 'second', 'first']) {
       core.clock.advance(1);

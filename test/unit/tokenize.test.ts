@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
-import { openMemoryVault } from '../memory-store/memory-vault.ts';
+import { openTestStore } from '../test-store.ts';
+import { openTestVault } from '../test-vault.ts';
 import { turnsDuring } from '../turns-during.ts';
 import { type Core, DAY, openCore, rule, wrongPaths } from './core-fixture.ts';
 
@@ -103,19 +103,21 @@ describe('tokenize', () => {
 
   it('prepares one body of an application at a time', async () => {
     const sealed: string[] = [];
-    const core = await openCore((keyring) => ({
-      ...keyring,
-      openTenant: (...parts) => {
-        const tenant = keyring.openTenant(...parts);
-        return {
-          ...tenant,
-          seal: (context, text) => {
-            if (context.table === 'token' && context.column === 'full') sealed.push(context.id.slice(0, 4));
-            return tenant.seal(context, text);
-          },
-        };
-      },
-    }));
+    const core = await openCore({
+      keyringOf: (keyring) => ({
+        ...keyring,
+        openTenant: (...parts) => {
+          const tenant = keyring.openTenant(...parts);
+          return {
+            ...tenant,
+            seal: (context, text) => {
+              if (context.table === 'token' && context.column === 'full') sealed.push(context.id.slice(0, 4));
+              return tenant.seal(context, text);
+            },
+          };
+        },
+      }),
+    });
     const batch = (name: string) =>
       Array.from({ length: 500 }, (_, n) => request('x'.repeat(500), { id: `${name}-${n}` }));
     const names = ['1st-', '2nd-', '3rd-'];
@@ -125,7 +127,7 @@ describe('tokenize', () => {
   });
 
   it('creates nothing when the reply would be too large', async () => {
-    const core = await openCore(undefined, { response: 20_000 });
+    const core = await openCore({ limits: { response: 20_000 } });
     const masked = request('x', { mask: 'y'.repeat(4_000) });
     const answer = await core.own('tokenize', { body: [masked, masked, masked] });
     expect([answer.status, answer.at('type')]).toEqual([400, 'urn:token-vault:problem:result_too_large']);
@@ -142,19 +144,21 @@ describe('detokenize', () => {
    */
   async function openHidden() {
     const opened: string[] = [];
-    const core = await openCore((keyring) => ({
-      ...keyring,
-      openTenant: (...parts) => {
-        const tenant = keyring.openTenant(...parts);
-        return {
-          ...tenant,
-          open: (context, sealed) => {
-            if (context.table === 'token') opened.push(`${context.column} ${context.id}`);
-            return tenant.open(context, sealed);
-          },
-        };
-      },
-    }));
+    const core = await openCore({
+      keyringOf: (keyring) => ({
+        ...keyring,
+        openTenant: (...parts) => {
+          const tenant = keyring.openTenant(...parts);
+          return {
+            ...tenant,
+            open: (context, sealed) => {
+              if (context.table === 'token') opened.push(`${context.column} ${context.id}`);
+              return tenant.open(context, sealed);
+            },
+          };
+        },
+      }),
+    });
     const rules = [
       rule({ priority: 1, container: '/redacted/', transform: 'redact', permissions: ['token:use'] }),
       rule({ priority: 2, container: '/pci/', transform: 'mask', permissions: ['token:use'] }),
@@ -228,7 +232,7 @@ describe('detokenize', () => {
   });
 
   it('fails early for a too large reply or too much work in filters', async () => {
-    const core = await openCore(undefined, { response: 50_000 });
+    const core = await openCore({ limits: { response: 50_000 } });
     const id = await core.token(request('x'.repeat(10_000)));
     const large = await fill(
       core,
@@ -297,9 +301,11 @@ describe('a body that is one request', () => {
 
 describe('detokenize', () => {
   it('works with a store that cannot read at once', async () => {
-    const world = await openMemoryVault('waits', undefined, {}, () => {
-      const { readNow: _readNow, ...store } = createMemoryStore();
-      return store;
+    const world = await openTestVault('waits', {
+      storeOf: async (header) => {
+        const { readNow: _readNow, ...store } = await openTestStore(header);
+        return store;
+      },
     });
     const all = rule({ container: '/', transform: 'reveal', permissions: ['token:create', 'token:use'] });
     const key = await world.application({ name: 'a', type: 'private', rules: [all] });

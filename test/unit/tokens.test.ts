@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { type MemoryVault, openMemoryVault } from '../memory-store/memory-vault.ts';
+import { openTestVault, type TestVault } from '../test-vault.ts';
 
 const CARD = { number: '4242424242424242', expiration_month: 12, expiration_year: 2030, cvc: '123' };
 const MASKED_CARD = { number: 'XXXXXXXXXXXX4242', expiration_month: 12, expiration_year: 2030 };
@@ -13,11 +13,11 @@ const rule = (over: object) => ({
   ...over,
 });
 
-let world: MemoryVault;
+let world: TestVault;
 let writer: string;
 
 beforeEach(async () => {
-  world = await openMemoryVault();
+  world = await openTestVault();
   writer = await world.application({
     name: 'writer',
     type: 'private',

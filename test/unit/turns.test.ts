@@ -1,11 +1,11 @@
-import { afterEach, expect, it, vi } from 'vitest';
+import { afterEach, expect, it, onTestFinished, vi } from 'vitest';
 import type { Call, Reply, SentBody } from '../../src/contract/call.ts';
 import type { Store } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { composeVault, openVault, type Vault } from '../../src/vault/vault.ts';
+import { composeVault, openVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
+import { openTestStore } from '../test-store.ts';
 import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
 
 const TRACE = 'trace';
@@ -21,6 +21,19 @@ const take = (vault: Vault, call: Partial<Call>): Promise<Reply> =>
 async function keyOf(vault: Vault, management: string, over: object): Promise<{ id: string; key: string }> {
   const body = { name: 'a', type: 'private', ...over };
   return (await callVault(vault, management, 'createApplication', { body })).body;
+}
+
+/** Opens a new vault whose store has other methods. */
+async function openOver(over: (file: Store) => Partial<Store>, settings: VaultSettings = {}) {
+  const random = seededRandom('turns');
+  const { keyring, header } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
+  const file = await openTestStore(header);
+  const store = { ...file, ...over(file) };
+  const vault = composeVault({ file: 'vault.db', store, keyring, random, ...settings });
+  onTestFinished(() => vault.close());
+  const management = (await vault.createTenant('test')).application.key ?? '';
+  await vault.ready();
+  return { vault, store, management };
 }
 
 async function openServed() {
@@ -59,12 +72,8 @@ it('the calls of a turn have the same replies as one at a time', async () => {
 });
 
 it('a turn ends a key at once when it is regenerated or expires', async () => {
-  const random = seededRandom('turns');
   const clock = steppingClock();
-  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: clock.now() });
-  const vault = composeVault({ file: 'memory', store: createMemoryStore(), keyring, clock, random });
-  const management = (await vault.createTenant('test')).application.key ?? '';
-  await vault.ready();
+  const { vault, management } = await openOver(() => ({}), { clock });
   const status = async (key: string) => (await take(vault, { operation: 'listTokens', apiKey: key })).status;
   const permissions = ['token:read'];
 
@@ -81,21 +90,15 @@ it('a turn ends a key at once when it is regenerated or expires', async () => {
 });
 
 it('all calls of a turn read the store together, and again when it must wait', async () => {
-  const random = seededRandom('turns');
-  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
-  const memory = createMemoryStore();
   let looks = 0;
   let isBusy = false;
-  const store: Store = {
-    ...memory,
+  const over = (file: Store): Partial<Store> => ({
     readNow(query) {
       looks += 1;
-      return isBusy ? undefined : memory.readNow?.(query);
+      return isBusy ? undefined : file.readNow?.(query);
     },
-  };
-  const vault = composeVault({ file: 'memory', store, keyring, random, auditLevel: 'all', auditStrict: true });
-  const management = (await vault.createTenant('test')).application.key ?? '';
-  await vault.ready();
+  });
+  const { vault, store, management } = await openOver(over, { auditLevel: 'all', auditStrict: true });
   const { key } = await keyOf(vault, management, { permissions: ['token:read'] });
   const listed = () => take(vault, { operation: 'listTokens', apiKey: key });
   await listed();
@@ -110,22 +113,16 @@ it('all calls of a turn read the store together, and again when it must wait', a
 });
 
 it('a list of a large vault has the same total in a turn', async () => {
-  const random = seededRandom('turns');
-  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
-  const memory = createMemoryStore();
   let waited = 0;
   const large = { records: [], total: 250_000 };
-  const store: Store = {
-    ...memory,
-    readNow: (query) => memory.readNow?.((reads) => query({ ...reads, findTokens: () => large })),
+  const over = (file: Store): Partial<Store> => ({
+    readNow: (query) => file.readNow?.((reads) => query({ ...reads, findTokens: () => large })),
     async findTokens() {
       waited += 1;
       return large;
     },
-  };
-  const vault = composeVault({ file: 'memory', store, keyring, random });
-  const management = (await vault.createTenant('test')).application.key ?? '';
-  await vault.ready();
+  });
+  const { vault, management } = await openOver(over);
   const { key } = await keyOf(vault, management, { permissions: ['token:read'] });
   await take(vault, { operation: 'listTokens', apiKey: key });
   for (const query of [[], [['type', 'card']]] as const) {
@@ -181,20 +178,16 @@ const CREATE = {
 } as const;
 
 /**
- * Opens a vault in memory that records its snapshots and inserts, the next tick after each insert, and its tokens.
+ * Opens a vault that records its snapshots and inserts, the next tick after each insert, and its tokens.
  * Calls `onFind` whenever a token is read.
  */
 async function openRecorded(onFind: () => unknown = () => undefined) {
-  const random = seededRandom('turns');
-  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
-  const memory = createMemoryStore();
   const events: string[] = [];
   const inserted: number[] = [];
-  const store: Store = {
-    ...memory,
+  const over = (file: Store): Partial<Store> => ({
     readNow(query) {
       events.push('look');
-      return memory.readNow?.((reads) =>
+      return file.readNow?.((reads) =>
         query({
           ...reads,
           findPresentedToken(...token) {
@@ -208,12 +201,10 @@ async function openRecorded(onFind: () => unknown = () => undefined) {
       events.push('insert');
       process.nextTick(() => events.push('tick'));
       inserted.push(tokens.length);
-      return memory.insertTokens(tokens, ...more);
+      return file.insertTokens(tokens, ...more);
     },
-  };
-  const vault = composeVault({ file: 'memory', store, keyring, random });
-  const management = (await vault.createTenant('test')).application.key ?? '';
-  await vault.ready();
+  });
+  const { vault, management } = await openOver(over);
   const { key: apiKey } = await keyOf(vault, management, { permissions: ['token:create', 'token:read'] });
   await take(vault, { operation: 'listTokens', apiKey });
   events.length = 0;
@@ -306,20 +297,14 @@ it('a turn waits for a body that is still arriving, and survives a failed one', 
 });
 
 it('a turn that is repeated writes nothing the first time', async () => {
-  const random = seededRandom('turns');
-  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
-  const memory = createMemoryStore();
   let fails = false;
-  const store: Store = {
-    ...memory,
+  const over = (file: Store): Partial<Store> => ({
     readNow(query) {
-      const replies = memory.readNow?.(query);
+      const replies = file.readNow?.(query);
       return fails ? undefined : replies;
     },
-  };
-  const vault = composeVault({ file: 'memory', store, keyring, random });
-  const management = (await vault.createTenant('test')).application.key ?? '';
-  await vault.ready();
+  });
+  const { vault, management } = await openOver(over);
   const { key } = await keyOf(vault, management, { permissions: ['token:create', 'token:read'] });
   const listed = async () => JSON.parse((await take(vault, { operation: 'listTokens', apiKey: key })).bodyText ?? '');
   await listed();
@@ -339,19 +324,14 @@ it('a call on a closed vault returns a problem', async () => {
 });
 
 it('a turn creates the tokens of other tenants when one tenant was deleted', async () => {
-  const random = seededRandom('turns');
-  const { keyring } = await createKeyring({ kind: 'key_file', key: random.bytes(32) }, { now: 0 });
-  const memory = createMemoryStore();
   let gone: Promise<unknown> | undefined;
-  const store: Store = {
-    ...memory,
+  const over = (file: Store): Partial<Store> => ({
     async insertTokens(...inserted) {
       await gone;
-      return memory.insertTokens(...inserted);
+      return file.insertTokens(...inserted);
     },
-  };
-  const vault = composeVault({ file: 'memory', store, keyring, random });
-  await vault.ready();
+  });
+  const { vault } = await openOver(over);
   const managements = await Promise.all(
     ['stays', 'goes'].map(async (name) => (await vault.createTenant(name)).application.key ?? ''),
   );

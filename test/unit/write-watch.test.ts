@@ -1,9 +1,10 @@
 import { expect, it } from 'vitest';
+import type { Store, VaultHeader } from '../../src/core/ports.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { toPgError, toProblem } from '../../src/store/postgres/pg-error.ts';
 import { watchWrites } from '../../src/vault/write-watch.ts';
-import { createMemoryStore } from '../memory-store/memory-store.ts';
-import { openMemoryVault } from '../memory-store/memory-vault.ts';
+import { openTestStore } from '../test-store.ts';
+import { openTestVault } from '../test-vault.ts';
 
 const NOW = Date.UTC(2031, 0, 1);
 const tooMany = () => toProblem(toPgError(Object.assign(new Error('x'), { code: '53300' })), 'write');
@@ -15,12 +16,12 @@ it.each([
 ])('a store is not writable after a write that fails with %s, until one succeeds', async (code, fail) => {
   let now = NOW;
   let failure: Problem | undefined;
-  const memory = createMemoryStore();
+  const file = await openTestStore();
   const removeOldReplies = async () => {
     if (failure !== undefined) throw failure;
     return 0;
   };
-  const { store, assertWritable } = watchWrites({ ...memory, removeOldReplies }, () => now);
+  const { store, assertWritable } = watchWrites({ ...file, removeOldReplies }, () => now);
   assertWritable();
   failure = fail();
   for (const at of [NOW, NOW + 5000]) {
@@ -40,7 +41,7 @@ it.each(['no_space', 'vault_busy', 'write_conflict', 'integrity_failure'] as con
   'a write that fails with %s changes nothing',
   async (code) => {
     const removeOldReplies = () => Promise.reject(new Problem(code));
-    const { store, assertWritable } = watchWrites({ ...createMemoryStore(), removeOldReplies }, () => NOW);
+    const { store, assertWritable } = watchWrites({ ...(await openTestStore()), removeOldReplies }, () => NOW);
     await expect(store.removeOldReplies(0, 1)).rejects.toMatchObject({ code });
     assertWritable();
   },
@@ -48,10 +49,13 @@ it.each(['no_space', 'vault_busy', 'write_conflict', 'integrity_failure'] as con
 
 it('the figures of a vault, for metrics, report whether writes succeed', async () => {
   let fails = false;
-  const memory = createMemoryStore();
-  const insertApplication: typeof memory.insertApplication = (...values) =>
-    fails ? Promise.reject(new Problem('disk_error')) : memory.insertApplication(...values);
-  const { vault } = await openMemoryVault('seed', undefined, {}, () => ({ ...memory, insertApplication }));
+  const storeOf = async (header: VaultHeader): Promise<Store> => {
+    const store = await openTestStore(header);
+    const insertApplication: Store['insertApplication'] = (...values) =>
+      fails ? Promise.reject(new Problem('disk_error')) : store.insertApplication(...values);
+    return { ...store, insertApplication };
+  };
+  const { vault } = await openTestVault('seed', { storeOf });
   const isWritable = async () => (await vault.figures()).writable;
   expect(await isWritable()).toBe(true);
   fails = true;

@@ -1,14 +1,15 @@
-import { expect } from 'vitest';
-import { directClient } from '../../src/client/direct.ts';
-import type { Call, Client, Reply } from '../../src/contract/call.ts';
-import { DEFAULT_LIMITS, type Limits } from '../../src/contract/limits.ts';
-import { OPERATIONS, type Operation, type OperationId } from '../../src/contract/operations.ts';
-import type { Keyring, Store, VaultHeader } from '../../src/core/ports.ts';
-import { createKeyring } from '../../src/keyring/create-keyring.ts';
-import { composeVault, type Vault } from '../../src/vault/vault.ts';
-import { checkedClient } from '../checked-client.ts';
-import { type SteppingClock, seededRandom, steppingClock } from '../fixed-world.ts';
-import { createMemoryStore } from './memory-store.ts';
+import { expect, onTestFinished } from 'vitest';
+import { directClient } from '../src/client/direct.ts';
+import type { Call, Client, Reply } from '../src/contract/call.ts';
+import { DEFAULT_LIMITS, type Limits } from '../src/contract/limits.ts';
+import { OPERATIONS, type Operation, type OperationId } from '../src/contract/operations.ts';
+import type { Keyring, Store, VaultHeader } from '../src/core/ports.ts';
+import { createKeyring } from '../src/keyring/create-keyring.ts';
+import { composeVault, type Vault } from '../src/vault/vault.ts';
+import { checkedClient } from './checked-client.ts';
+import { type SteppingClock, seededRandom, steppingClock } from './fixed-world.ts';
+import type { AtEnd } from './temporary-folder.ts';
+import { openTestStore } from './test-store.ts';
 
 /** The parts of a call; `body` is sent as JSON, `bodyText` unchanged. */
 export interface CallParts {
@@ -29,8 +30,8 @@ export interface Answer {
   at(path: string): unknown;
 }
 
-/** A vault in memory: the real core and keyring on the memory store. */
-export interface MemoryVault {
+/** A vault on a file of its own. */
+export interface TestVault {
   readonly vault: Vault;
   readonly client: Client;
   readonly clock: SteppingClock;
@@ -42,28 +43,35 @@ export interface MemoryVault {
   application(body: object): Promise<string>;
 }
 
-/**
- * Opens a vault in memory. `keyringOf` replaces methods of the keyring, `limits` replaces defaults, and `storeOf` opens
- * another store.
- */
-export async function openMemoryVault(
+export interface TestVaultOptions {
+  /** Replaces methods of the keyring. */
+  readonly keyringOf?: ((keyring: Keyring) => Keyring) | undefined;
+  /** Replace defaults. */
+  readonly limits?: Partial<Limits> | undefined;
+  /** Opens the store. Default: a new file. */
+  readonly storeOf?: ((header: VaultHeader) => Promise<Store>) | undefined;
+  /** Default: `onTestFinished`. */
+  readonly atEnd?: AtEnd | undefined;
+}
+
+/** Opens a new vault whose ids repeat for the same seed. Closes and removes it after the test. */
+export async function openTestVault(
   seed = 'seed',
-  keyringOf: (keyring: Keyring) => Keyring = (keyring) => keyring,
-  limits: Partial<Limits> = {},
-  storeOf: (header: VaultHeader) => Store | Promise<Store> = () => createMemoryStore(),
-): Promise<MemoryVault> {
+  { keyringOf = (keyring) => keyring, limits, storeOf, atEnd = onTestFinished }: TestVaultOptions = {},
+): Promise<TestVault> {
   const clock = steppingClock();
   const random = seededRandom(seed);
   const credential = { kind: 'key_file', key: random.bytes(32) } as const;
   const { keyring, header } = await createKeyring(credential, { now: clock.now() });
   const vault = composeVault({
-    file: 'memory',
-    store: await storeOf(header),
+    file: 'vault.db',
+    store: await (storeOf?.(header) ?? openTestStore(header, atEnd)),
     keyring: keyringOf(keyring),
     clock,
     random,
     limits: { ...DEFAULT_LIMITS, ...limits },
   });
+  atEnd(() => vault.close());
   const client = checkedClient(directClient(vault));
   const { tenant, application } = await vault.createTenant('test');
   const management = application.key ?? '';
