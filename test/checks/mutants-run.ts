@@ -5,13 +5,17 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** A guard to remove from the source, and the tests that must then fail. */
-export interface Mutant {
+/** A guard to remove from the source. */
+export interface SourceGuard {
   readonly name: string;
   readonly file: string;
   /** A text that occurs exactly once in the file. */
   readonly from: string;
   readonly to: string;
+}
+
+/** A guard to remove, and the tests that must then fail. */
+export interface Mutant extends SourceGuard {
   /** Test files. With a pattern, only the matching tests run. */
   readonly tests: readonly string[];
   readonly pattern?: string;
@@ -47,6 +51,9 @@ export interface TestRun {
 
 /** A copy of the sources and tests in which guards can be removed. */
 export interface MutantCopy {
+  readonly folder: string;
+  /** Removes a guard. Returns a function that restores it. Throws when the guard does not fit the source. */
+  removeGuard(guard: SourceGuard): () => void;
   test(files: readonly string[], pattern?: string): Promise<TestRun>;
   /**
    * Runs the mutant's tests without its guard, then restores the guard. Rejects when the row does not fit the source.
@@ -97,22 +104,29 @@ export function copySources(): MutantCopy {
     return readReport(report);
   }
 
+  function removeGuard({ name, file, from, to }: SourceGuard): () => void {
+    const path = join(folder, file);
+    const whole = readFileSync(path, 'utf8');
+    if (whole.split(from).length !== 2) {
+      throw new Error(`a stale mutant: ${name}: its text does not occur exactly once in ${file}`);
+    }
+    writeFileSync(
+      path,
+      whole.replace(from, () => to),
+    );
+    return () => writeFileSync(path, whole);
+  }
+
   return {
+    folder,
+    removeGuard,
     test,
     async testMutant(mutant) {
-      const path = join(folder, mutant.file);
-      const whole = readFileSync(path, 'utf8');
-      if (whole.split(mutant.from).length !== 2) {
-        throw new Error(`a stale mutant: ${mutant.name}: its text does not occur exactly once in ${mutant.file}`);
-      }
-      writeFileSync(
-        path,
-        whole.replace(mutant.from, () => mutant.to),
-      );
+      const restore = removeGuard(mutant);
       try {
         return await test(mutant.tests, mutant.pattern);
       } finally {
-        writeFileSync(path, whole);
+        restore();
       }
     },
     remove() {

@@ -23,7 +23,8 @@ const TABLES = [
   'audit_index',
 ];
 
-const COUNTERS = `DELETE FROM counter WHERE tenant > 0;
+/** SQL that computes the counters of tokens again. */
+export const COUNTERS = `DELETE FROM counter WHERE tenant > 0;
   INSERT INTO counter SELECT tenant, type, 0, key_id, index_key_id, sum(live), max(created_at), x'', '' FROM
     (SELECT tenant, type, key_id, index_key_id, 1 AS live, created_at FROM token
      UNION ALL SELECT tenant, type, 0, 0, 0, created_at FROM tombstone) GROUP BY 1, 2, 4, 5;

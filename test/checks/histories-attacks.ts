@@ -1,0 +1,188 @@
+import { byPlace, placeOf, type VaultRow, type VaultRows } from './histories-rows.ts';
+import type { Draw } from './model-fuzz-bodies.ts';
+
+/**
+ * Returns the rows of an altered vault, or undefined if there is nothing to alter. `copies` are the rows of earlier
+ * moments. The attacker has no key, so it cannot make new rows.
+ */
+type Attack = (now: VaultRows, copies: readonly VaultRows[], draw: Draw) => VaultRows | undefined;
+
+const kindOf = (key: string) => key.slice(0, key.indexOf(' '));
+const idOf = (key: string) => key.slice(key.indexOf(' '));
+const all = ({ records }: VaultRows) => [...records.values()];
+
+/** Returns the rows with these records. Sorts them, as reads do. */
+function withRecords(now: VaultRows, records: readonly VaultRow[]): VaultRows {
+  const sorted = records.toSorted((a, b) => (a.key < b.key ? -1 : 1));
+  return { ...now, records: new Map(sorted.map((row) => [row.key, row])) };
+}
+
+/** Returns the rows with these entries. Of two entries at one place, the first one stays. */
+function withAudit(now: VaultRows, audit: readonly VaultRow[]): VaultRows {
+  const places = new Map(audit.toReversed().map((row) => [row.key, row]));
+  return { ...now, audit: [...places.values()].sort(byPlace) };
+}
+
+const without = (rows: readonly VaultRow[], gone: VaultRow) => rows.filter(({ key }) => key !== gone.key);
+
+function put(now: VaultRows, row: VaultRow): VaultRows {
+  return withRecords(now, [...without(all(now), row), row]);
+}
+
+/** Returns an entry at another place. */
+function movedTo(row: VaultRow, { columns: { sequence } }: VaultRow, by = 0): VaultRow {
+  const next = Number(sequence) + by;
+  const at = (columns: VaultRow['columns']) => ({ ...columns, sequence: next });
+  const key = `${placeOf(row).chain} ${next}`;
+  return { ...row, key, columns: at(row.columns), parts: row.parts.map(([table, part]) => [table, at(part)] as const) };
+}
+
+/** Draws one of the rows, or returns undefined without any. */
+const oneOf = <T>(draw: Draw, rows: readonly T[]) => (rows.length === 0 ? undefined : draw.one(rows));
+
+/** Returns the entries of one chain after its first one, and the others. */
+function drawChain(now: VaultRows, draw: Draw) {
+  const chain = oneOf(draw, [...new Set(now.audit.map((row) => placeOf(row).chain))]);
+  const [first, ...rows] = now.audit.filter((row) => placeOf(row).chain === chain);
+  return { first, rows, others: now.audit.filter((row) => placeOf(row).chain !== chain) };
+}
+
+/** Returns the records of a copy that differ from those of now. */
+const changed = (copy: VaultRows, now: VaultRows) =>
+  all(copy).filter(({ key, text }) => now.records.get(key)?.text !== text);
+
+/** Returns an attack that restores the records of a copy for which `wanted` is true, and removes the others. */
+const restore =
+  (wanted: (draw: Draw) => (key: string) => boolean): Attack =>
+  (now, copies, draw) => {
+    const isWanted = wanted(draw);
+    const old = all(draw.one(copies)).filter(({ key }) => isWanted(key));
+    return withRecords(now, [...all(now).filter(({ key }) => !isWanted(key)), ...old]);
+  };
+
+const KINDS = ['header', 'tenant', 'tenant_key', 'application', 'token', 'tombstone'];
+
+export const ATTACKS: Readonly<Record<string, Attack>> = {
+  'row put back': (now, copies, draw) => {
+    const row = oneOf(draw, all(draw.one(copies)));
+    return row && put(now, row);
+  },
+  'changed row put back': (now, copies, draw) => {
+    const row = oneOf(draw, changed(draw.one(copies), now));
+    if (row === undefined) return undefined;
+    const restored = put(now, row);
+    const tombstone = now.records.get(`tombstone${idOf(row.key)}`);
+    if (kindOf(row.key) !== 'token' || tombstone === undefined || draw.chance(0.2)) return restored;
+    return withRecords(restored, without(all(restored), tombstone));
+  },
+  'row removed': (now, _copies, draw) => {
+    const row = oneOf(draw, all(now));
+    return row && withRecords(now, without(all(now), row));
+  },
+  'new row removed': (now, copies, draw) => {
+    const old = draw.one(copies);
+    const row = oneOf(draw, changed(now, old));
+    return row && withRecords(now, without(all(now), row));
+  },
+  'row moved': (now, _copies, draw) => {
+    const row = oneOf(
+      draw,
+      all(now).filter(({ columns }) => 'tenant' in columns),
+    );
+    const to = oneOf(
+      draw,
+      all(now).filter(({ table }) => table === 'tenant'),
+    );
+    if (row === undefined || to === undefined) return undefined;
+    const { tenant } = to.columns;
+    const key = `${kindOf(row.key)} ${tenant} ${row.key.split(' ').slice(2).join(' ')}`;
+    return put(now, { ...row, key, columns: { ...row.columns, tenant }, parts: [] });
+  },
+  'table put back': restore((draw) => {
+    const kind = draw.one(KINDS);
+    return (key) => kindOf(key) === kind;
+  }),
+  'tokens put back': restore(() => (key) => ['token', 'tombstone'].includes(kindOf(key))),
+  'header put back': restore(() => (key) => kindOf(key) === 'header'),
+  'records put back': restore(() => () => true),
+  'end cut': (now, _copies, draw) => {
+    const { first, rows, others } = drawChain(now, draw);
+    const left = rows.slice(0, Math.max(0, rows.length - 1 - draw.below(4)));
+    return withAudit(now, [...others, ...(first === undefined ? [] : [first]), ...left]);
+  },
+  'end and records cut': (now, copies, draw) => {
+    const copy = draw.one(copies);
+    const places = new Set(copy.audit.map(({ key }) => key));
+    const cut = draw.chance(0.5)
+      ? copy
+      : withAudit(
+          now,
+          now.audit.filter(({ key }) => places.has(key)),
+        );
+    const kept = all(copy).filter(() => !draw.chance(0.03));
+    return withRecords(cut, kept);
+  },
+  'log removed': (now) => withAudit(now, []),
+  'entry removed': (now, _copies, draw) => {
+    const { rows } = drawChain(now, draw);
+    const gone = oneOf(draw, rows);
+    if (gone === undefined) return undefined;
+    const isRenumbered = draw.chance(0.7);
+    const { chain, sequence } = placeOf(gone);
+    const left = without(now.audit, gone).map((row) => {
+      const place = placeOf(row);
+      return isRenumbered && place.chain === chain && place.sequence > sequence ? movedTo(row, row, -1) : row;
+    });
+    return withAudit(now, left);
+  },
+  'entries swapped': (now, _copies, draw) => {
+    const { rows } = drawChain(now, draw);
+    const [a, b] = [oneOf(draw, rows), oneOf(draw, rows)];
+    if (a === undefined || b === undefined || a === b) return undefined;
+    return withAudit(now, [movedTo(a, b), movedTo(b, a), ...now.audit]);
+  },
+  'entry altered': (now, copies, draw) => {
+    const row = oneOf(draw, now.audit);
+    const other = oneOf(draw, draw.one(copies).audit);
+    if (row === undefined || other === undefined) return undefined;
+    const name = draw.one(Object.keys(row.columns).filter((one) => !['chain', 'sequence'].includes(one)));
+    return withAudit(now, [{ ...row, columns: { ...row.columns, [name]: other.columns[name] } }, ...now.audit]);
+  },
+  'entry doubled': (now, copies, draw) => {
+    const last = now.audit.at(-1);
+    const copied = oneOf(draw, draw.one([now, ...copies]).audit);
+    if (last === undefined || copied === undefined) return undefined;
+    return withAudit(now, [...now.audit, movedTo({ ...copied, parts: [] }, last, 1)]);
+  },
+  'pruned entries put back': (now, copies, draw) => {
+    const [first] = now.audit;
+    const old = draw.one(copies).audit.filter((row) => first === undefined || byPlace(row, first) < 0);
+    const isWhole = draw.chance(0.5);
+    const restored = old.filter(() => isWhole || draw.chance(0.7));
+    return restored.length === 0 ? undefined : withAudit(now, [...now.audit, ...restored]);
+  },
+  'first entries put back': (now, copies, draw) => {
+    const old = draw.one(copies).audit;
+    return withAudit(now, [...old.slice(0, 1 + draw.below(3)), ...now.audit]);
+  },
+  'index rows removed': (now, _copies, draw) => {
+    const row = oneOf(
+      draw,
+      now.audit.filter(({ parts }) => parts.length > 0),
+    );
+    return row && withAudit(now, [{ ...row, parts: [] }, ...now.audit]);
+  },
+};
+
+/** Returns the rows of now without the difference from `before` to `after`. */
+export function undone(now: VaultRows, before: VaultRows, after: VaultRows): VaultRows {
+  const isChanged = (key: string) => before.records.get(key)?.text !== after.records.get(key)?.text;
+  const records = [
+    ...all(now).filter(({ key }) => !isChanged(key)),
+    ...all(before).filter(({ key }) => isChanged(key)),
+  ];
+  const texts = (rows: VaultRows) => new Set(rows.audit.map(({ text }) => text));
+  const [old, altered] = [texts(before), texts(after)];
+  const audit = now.audit.filter(({ text }) => !altered.has(text) || old.has(text));
+  return withAudit(withRecords(now, records), [...before.audit.filter(({ text }) => !altered.has(text)), ...audit]);
+}

@@ -1,0 +1,29 @@
+import type { Judgement } from './histories-shadow.ts';
+
+/**
+ * The minimum time between two calls, in milliseconds. Doctor accepts records that are older than a reset by up to 15
+ * seconds (SECURITY.md, snapshots). It also takes 15 seconds for the difference between the orders of several chains.
+ */
+export const MIN_PAUSE_MS = 16_000;
+
+/**
+ * Returns whether SECURITY.md documents that `vault doctor` accepts the damage without an anchor and archives. The
+ * oracle itself accepts an older state of the whole vault.
+ */
+export function isBeyondPromise({ entry, changes, records }: Judgement): boolean {
+  if (entry !== undefined || changes.length > 0) return false;
+  // "What only pruned entries recorded": the remains of an earlier deleted token.
+  return records.every(({ key, is, isPruned }) => key.startsWith('tombstone ') && is === 'missing' && isPruned);
+}
+
+/**
+ * Returns whether doctor is known to accept the damage, against SECURITY.md. Such misses are counted, and do not fail
+ * the check.
+ */
+export function isKnownMiss({ entry, isPruned = false, changes, records }: Judgement): boolean {
+  if (records.length > 0) return false;
+  // Entries that a prune had removed are not read, so that nothing notices when some of them return.
+  if (entry !== undefined && !isPruned) return false;
+  // The entry of a removal does not name the revision that it ends.
+  return changes.every(({ is }) => is === 'removed');
+}

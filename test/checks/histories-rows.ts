@@ -1,0 +1,122 @@
+/** The columns of a row. Bytes are `\x` and hex, as in the JSON of PostgreSQL. */
+export type Columns = Readonly<Record<string, unknown>>;
+
+/** The rows of all tables, by table. */
+export type Tables = Readonly<Record<string, readonly Columns[]>>;
+
+/** A record of the vault, or an entry of its audit, with the index rows that belong to it. */
+export interface VaultRow {
+  /** The table that holds it. */
+  readonly table: string;
+  /** Names the record in all of its states, or the place of the entry. */
+  readonly key: string;
+  /** The same text for the same bytes. Leaves out columns that the vault does not seal. */
+  readonly text: string;
+  readonly columns: Columns;
+  /** Its rows in other tables: slots of the header, indexes of a token or an entry. */
+  readonly parts: readonly (readonly [table: string, columns: Columns])[];
+}
+
+/** All records and all audit entries of a vault, as they are stored. */
+export interface VaultRows {
+  /** By key, in order of keys. */
+  readonly records: ReadonlyMap<string, VaultRow>;
+  /** In order of chains and sequences. */
+  readonly audit: readonly VaultRow[];
+  /** The last sequence that the log index covers, if a row of the index holds it. */
+  readonly logged: number | undefined;
+}
+
+/** The column that names a record in its tenant, and the columns that may change without a change of the record. */
+const RECORDS: Readonly<Record<string, { readonly id: string; readonly unsealed: readonly string[] }>> = {
+  header: { id: 'one', unsealed: [] },
+  tenant: { id: 'tenant', unsealed: [] },
+  tenant_key: { id: 'key_id', unsealed: [] },
+  application: { id: 'id', unsealed: ['application'] },
+  token: { id: 'id', unsealed: ['token', 'set_number', 'active_month'] },
+  tombstone: { id: 'id', unsealed: [] },
+};
+
+const NO_BLIND = '\\x';
+
+/** Returns the table of the records of a row. PostgreSQL keeps the remains of deleted tokens in `token`. */
+const kindOf = (table: string, { deleted_at }: Columns) =>
+  table === 'token' && typeof deleted_at === 'number' ? 'tombstone' : table;
+
+export const placeOf = ({ columns: { chain = 0, sequence } }: VaultRow) => ({
+  chain: Number(chain),
+  sequence: Number(sequence),
+});
+
+export function byPlace(a: VaultRow, b: VaultRow): number {
+  const [left, right] = [placeOf(a), placeOf(b)];
+  return left.chain - right.chain || left.sequence - right.sequence;
+}
+
+const inOrder = (rows: readonly VaultRow[]) => new Map(rows.map((row) => [row.key, row]));
+
+/** Groups the rows of all tables by the record or the audit entry to which they belong. */
+export function groupRows(tables: Tables): VaultRows {
+  const rowsOf = (table: string) => tables[table] ?? [];
+  const indexes = Map.groupBy(rowsOf('token_index'), ({ token }) => token);
+  const keyOf = ({ chain = 0, sequence }: Columns) => `${chain} ${sequence}`;
+  const entries = ['audit_subject', 'audit_index'].map((table) => [table, Map.groupBy(rowsOf(table), keyOf)] as const);
+
+  function tokenParts({ tenant, token, set_number }: Columns): VaultRow['parts'] {
+    const index = indexes.get(token) ?? [];
+    const sets = rowsOf('container_set').filter((set) => {
+      if (set['tenant'] !== tenant || set['number'] !== set_number) return false;
+      return set_number !== 0 || index.some(({ blind }) => blind === set['name']);
+    });
+    return [
+      ...index.map((row) => ['token_index', row] as const),
+      ...sets.map((row) => ['container_set', row] as const),
+    ];
+  }
+
+  function record(table: string, columns: Columns): VaultRow {
+    const kind = kindOf(table, columns);
+    const { id, unsealed } = RECORDS[kind] ?? { id: '', unsealed: [] };
+    const own = Object.entries(columns).filter(([name]) => !unsealed.includes(name));
+    const slots = kind === 'header' ? rowsOf('slot') : [];
+    const parts = kind === 'token' ? tokenParts(columns) : slots.map((slot) => ['slot', slot] as const);
+    const text = JSON.stringify([own, slots]);
+    return { table, key: `${kind} ${columns['tenant'] ?? ''} ${columns[id]}`, text, columns, parts };
+  }
+
+  function entry(columns: Columns): VaultRow {
+    const key = keyOf(columns);
+    const parts = entries.flatMap(([table, found]) =>
+      (found.get(key) ?? []).filter(({ blind }) => blind !== NO_BLIND).map((row) => [table, row] as const),
+    );
+    return { table: 'audit', key, text: JSON.stringify(columns), columns, parts };
+  }
+
+  const records = Object.keys(RECORDS).flatMap((table) => rowsOf(table).map((row) => record(table, row)));
+  const end = rowsOf('audit_index').find(({ blind }) => blind === NO_BLIND);
+  return {
+    records: inOrder(records.toSorted((a, b) => (a.key < b.key ? -1 : 1))),
+    audit: rowsOf('audit').map(entry).sort(byPlace),
+    logged: end && Number(end['sequence']),
+  };
+}
+
+/** Returns the rows of all tables. Gives a token a free number if another one has its number. */
+export function spreadRows({ records, audit, logged }: VaultRows): Tables {
+  const tables: Record<string, Columns[]> = {};
+  const add = (table: string, row: Columns) => {
+    tables[table] = [...(tables[table] ?? []), row];
+  };
+  const numbers: Record<string, Set<number>> = { token: new Set(), application: new Set() };
+  for (const { table, columns, parts } of [...records.values(), ...audit]) {
+    const taken = numbers[table];
+    const wanted = Number(columns[table]);
+    const number = taken?.has(wanted) ? Math.max(...taken) + 1_000 : wanted;
+    taken?.add(number);
+    add(table, taken === undefined ? columns : { ...columns, [table]: number });
+    for (const [part, row] of parts) add(part, part === 'token_index' ? { ...row, token: number } : row);
+  }
+  const last = Math.max(0, ...audit.map((row) => placeOf(row).sequence));
+  if (logged !== undefined) add('audit_index', { blind: NO_BLIND, sequence: Math.min(logged, last) });
+  return tables;
+}

@@ -1,0 +1,213 @@
+import { checkVaultFile } from '../../src/vault/admin.ts';
+import type { Vault } from '../../src/vault/vault.ts';
+import { seededRandom, steppingClock } from '../fixed-world.ts';
+import { ATTACKS, undone } from './histories-attacks.ts';
+import { ACTIONS, type CallingTenant, prune, REPLACE_MASTER } from './histories-calls.ts';
+import { isBeyondPromise, isKnownMiss, MIN_PAUSE_MS } from './histories-limits.ts';
+import type { HistoryPlace, HistoryPlaces } from './histories-place.ts';
+import type { VaultRows } from './histories-rows.ts';
+import { createShadow, type Judgement } from './histories-shadow.ts';
+import { createDraw, type Draw } from './model-fuzz-bodies.ts';
+
+const MIN_STEPS = 8;
+const MORE_STEPS = 18;
+/** The shares of steps with an attack, one for each history. */
+export const ATTACK_RATES: readonly number[] = [0, 0.08, 0.2];
+/** Returns the seed of the choices of a step. */
+const seedOf = (seed: number, step: number) => Math.imul(seed, 0x9e3779b1) + Math.imul(step, 0x85ebca6b);
+
+/**
+ * Compares doctor with the oracle.
+ *
+ * - `found`, `sound`: both agree.
+ * - `missed`: doctor accepts a vault without an honest history.
+ * - `false`: doctor reports a vault that nobody has altered.
+ * - `beyond`: doctor accepts it, as SECURITY.md documents.
+ * - `known`: doctor accepts it against SECURITY.md, in a way that is known.
+ * - `unclear`: the entries end within those of one call.
+ * - `strict`: doctor reports an altered vault for which there is an honest history.
+ */
+export type Verdict = 'found' | 'sound' | 'missed' | 'false' | 'beyond' | 'known' | 'unclear' | 'strict';
+
+export interface HistoryResult {
+  readonly verdicts: readonly Verdict[];
+  /** The number of verdicts before any attack. */
+  readonly untampered: number;
+  readonly attacks: readonly string[];
+  /** The first miss or false alarm: its reason, and the steps before it. */
+  readonly wrong?: { readonly is: Verdict; readonly why: string; readonly steps: readonly string[] };
+  /** The number of steps, skipped ones included. */
+  readonly length: number;
+}
+
+/** Whether a verdict fails the check, and ends its history. */
+export const isWrong = (is: Verdict): boolean => is === 'missed' || is === 'false';
+
+/** Returns the verdict on a vault that doctor accepts. */
+function acceptedAs(oracle: Judgement): Verdict {
+  if (oracle.is !== 'broken') return oracle.is;
+  return isBeyondPromise(oracle) ? 'beyond' : isKnownMiss(oracle) ? 'known' : 'missed';
+}
+
+export interface HistoryOptions {
+  readonly seed: number;
+  /** Default: `ATTACK_RATES`. */
+  readonly rates?: readonly number[] | undefined;
+  /** The numbers of steps to leave out. The choices of the others stay the same. */
+  readonly skipped?: ReadonlySet<number>;
+}
+
+/** Runs a random history up to its first miss or false alarm. */
+export async function runHistory(places: HistoryPlaces, options: HistoryOptions): Promise<HistoryResult> {
+  const place = await places.create();
+  try {
+    return await runIn(place, places, options);
+  } finally {
+    await place.close();
+  }
+}
+
+async function runIn(
+  place: HistoryPlace,
+  places: HistoryPlaces,
+  { seed, rates = ATTACK_RATES, skipped = new Set() }: HistoryOptions,
+): Promise<HistoryResult> {
+  const clock = steppingClock(places.start);
+  const random = seededRandom(`history ${seed}`);
+  const tenants: CallingTenant[] = [
+    { id: places.tenantId, management: places.management, applications: [], tokens: [] },
+  ];
+  let rows = await place.read();
+  const shadow = createShadow(rows);
+  const copies = [rows];
+  const verdicts: Verdict[] = [];
+  const attacks: string[] = [];
+  const steps: string[] = [];
+  let wrong: HistoryResult['wrong'];
+  let untampered = 0;
+  let vault: Vault | undefined;
+  let undo: { readonly before: VaultRows; readonly after: VaultRows } | undefined;
+
+  /** Runs a call of the product, and records its effects. Failures are allowed only after an attack. */
+  async function call(name: string, work: () => Promise<unknown>): Promise<void> {
+    steps.push(name);
+    let result: unknown;
+    try {
+      result = await work();
+    } catch (error) {
+      if (attacks.length === 0) throw new Error(`${name} failed: ${String(error)}`, { cause: error });
+    }
+    const after = await place.read();
+    if (shadow.observe(rows, after, numberOf(rows, result)) && attacks.length === 0) {
+      throw new Error(`${name} changed records without an entry`);
+    }
+    rows = after;
+  }
+
+  async function open(): Promise<void> {
+    await call('open', async () => {
+      vault = await place.open({ clock, overRandom: () => random, auditStrict: true, reportError: () => undefined });
+    });
+  }
+
+  async function close(): Promise<void> {
+    const closing = vault;
+    vault = undefined;
+    if (closing !== undefined) await call('close', closing.close);
+  }
+
+  async function act(draw: Draw): Promise<void> {
+    clock.advance(MIN_PAUSE_MS + draw.below(40_000));
+    if (vault === undefined) await open();
+    if (vault === undefined) return;
+    const caller = { place, vault, clock, tenants };
+    const [name, action] = draw.weighted(ACTIONS);
+    const [first] = rows.audit;
+    if (first !== undefined && draw.chance(0.04)) {
+      const before = Number(draw.one(rows.audit).columns['at']) + draw.below(2);
+      await call('prune', () => prune(caller, before));
+      return;
+    }
+    await call(name, () => action(caller, draw));
+    if (name === REPLACE_MASTER) await close();
+  }
+
+  async function attack(draw: Draw): Promise<void> {
+    const [name, change] = draw.one(Object.entries(ATTACKS));
+    const altered = change(rows, copies, draw);
+    if (altered === undefined) return;
+    const before = rows;
+    await place.write(altered);
+    rows = await place.read();
+    undo = { before, after: rows };
+    attacks.push(name);
+    steps.push(`! ${name}`);
+  }
+
+  async function judge(): Promise<void> {
+    const oracle = shadow.judge(rows);
+    const times = { wall: clock.now, running: clock.now };
+    const [finding] = await checkVaultFile({ ...place.holder, times }).then(
+      ({ findings }) => findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' ')),
+      (error: unknown) => [String(error)],
+    );
+    if (attacks.length === 0) untampered += 1;
+    const isSound = oracle.is === 'sound';
+    const is =
+      finding === undefined ? acceptedAs(oracle) : attacks.length === 0 ? 'false' : isSound ? 'strict' : 'found';
+    verdicts.push(is);
+    if (!isWrong(is)) return;
+    const differences = [...oracle.changes, ...oracle.records].map(({ key, is }) => `${key} ${is}`);
+    const why = finding ?? oracle.entry ?? differences.join(', ');
+    wrong = { is, why, steps: [...steps] };
+  }
+
+  const start = createDraw(seedOf(seed, 0));
+  const length = MIN_STEPS + start.below(MORE_STEPS);
+  const rate = start.one(rates);
+  for (let step = 0; step < length && wrong === undefined; step += 1) {
+    const draw = createDraw(seedOf(seed, step + 1));
+    if (skipped.has(step)) continue;
+    if (step > 3 && draw.chance(rate)) await attack(draw);
+    else if (undo !== undefined && draw.chance(0.15)) {
+      await place.write(undone(rows, undo.before, undo.after));
+      rows = await place.read();
+      steps.push('! undone');
+      undo = undefined;
+    } else await act(draw);
+    if (draw.chance(0.3)) copies.push(rows);
+    if (draw.chance(0.07)) await close();
+    if (draw.chance(steps.at(-1)?.startsWith('!') ? 0.4 : 0.05)) await judge();
+  }
+  await close();
+  if (wrong === undefined) await judge();
+  return { verdicts, untampered, attacks, length, ...(wrong && { wrong }) };
+}
+
+/** Returns the number of the tenant with this id, if it is one. */
+function numberOf(rows: VaultRows, id: unknown): string | undefined {
+  if (typeof id !== 'string') return undefined;
+  const bare = (text: unknown) => String(text).replace(/^\\x|-/g, '');
+  const found = [...rows.records.values()].find(
+    ({ table, columns }) => table === 'tenant' && bare(columns['id']) === bare(id),
+  );
+  return found && String(found.columns['tenant']);
+}
+
+/** Leaves out one step after the other, as long as the history ends in the same way. Resolves to what is left. */
+export async function shorten(
+  places: HistoryPlaces,
+  options: HistoryOptions,
+  whole: HistoryResult,
+): Promise<HistoryResult> {
+  let shortest = whole;
+  let skipped = new Set<number>();
+  for (let step = whole.length - 1; step >= 0; step -= 1) {
+    const fewer = new Set([...skipped, step]);
+    const result = await runHistory(places, { ...options, skipped: fewer }).catch(() => undefined);
+    if (result?.wrong?.is !== whole.wrong?.is) continue;
+    skipped = fewer;
+    shortest = result ?? shortest;
+  }
+  return shortest;
+}

@@ -1,0 +1,200 @@
+import { byPlace, placeOf, type VaultRow, type VaultRows } from './histories-rows.ts';
+
+/** The state of a record: a number for each content that the vault wrote, or 0 without a row. */
+type Version = number;
+const NONE: Version = 0;
+
+/** The change of a record, or the removal of all records whose keys have the prefix. */
+type Effect = { readonly key: string; readonly before: Version; readonly after: Version } | { readonly prefix: string };
+
+/** The entries that one call wrote, and its changes. */
+interface Step {
+  readonly entries: readonly string[];
+  readonly effects: readonly Effect[];
+}
+
+interface WrittenEntry {
+  /** The position in the order of writing. */
+  readonly order: number;
+  /** The entry before it in its chain when it was written. */
+  readonly previous: string | undefined;
+  readonly step: Step;
+}
+
+export interface WrongRecord {
+  readonly key: string;
+  readonly is: 'missing' | 'unexpected' | 'other';
+  /** Whether a prune has removed the entry of the last change. */
+  readonly isPruned: boolean;
+}
+
+/**
+ * Whether an honest history with exactly these entries ends in exactly these records. `unclear`: the entries end within
+ * those of one call, so that its changes may be there or not.
+ */
+export interface Judgement {
+  readonly is: 'sound' | 'unclear' | 'broken';
+  /** The first entry that was not written after the one before it. */
+  readonly entry?: string;
+  /** Whether `entry` is one that a prune had removed. Then the others are judged, too. */
+  readonly isPruned?: boolean;
+  /** The records that a call changed or removed although they were not as the entries before had left them. */
+  readonly changes: readonly { readonly key: string; readonly is: 'changed' | 'removed' }[];
+  /** The records that differ from the last entries about them. */
+  readonly records: readonly WrongRecord[];
+}
+
+/**
+ * Follows a vault from outside: which entries the product wrote after which, and which records it changed with them.
+ * Compares bytes only, so that it depends neither on keys nor on links and digests.
+ */
+export function createShadow(first: VaultRows) {
+  const versions = new Map<string, Version>();
+  const written = new Map<string, WrittenEntry>();
+  /** Entries that were the first of their chain after a prune, and those that prunes removed. */
+  const bases = new Set<string>();
+  const pruned = new Set<string>();
+  /** The last entry that the product wrote at a place. */
+  const lastAt = new Map<string, string>();
+
+  function versionOf(row: VaultRow | undefined): Version {
+    if (row === undefined) return NONE;
+    const version = versions.get(row.text) ?? versions.size + 1;
+    versions.set(row.text, version);
+    return version;
+  }
+
+  /** Returns the effect of a call on a record, or undefined without one. */
+  function effectOn(key: string, old: VaultRow | undefined, now: VaultRow | undefined): Effect | undefined {
+    if (old?.text === now?.text) return undefined;
+    if (old !== undefined && now !== undefined && isResealed(old, now)) {
+      versions.set(now.text, versionOf(old));
+      return undefined;
+    }
+    return { key, before: versionOf(old), after: versionOf(now) };
+  }
+
+  function effectsOf(before: VaultRows, after: VaultRows, resetOf: string | undefined): readonly Effect[] {
+    const prefixes = resetOf === undefined ? [] : [`token ${resetOf} `, `tombstone ${resetOf} `];
+    for (const key of before.records.keys()) {
+      if (!key.startsWith('tenant ') || after.records.has(key)) continue;
+      const tenant = before.records.get(key)?.columns['tenant'];
+      for (const kind of ['tenant', 'tenant_key', 'application', 'token', 'tombstone'])
+        prefixes.push(`${kind} ${tenant} `);
+    }
+    const effects: Effect[] = prefixes.map((prefix) => ({ prefix }));
+    for (const key of new Set([...before.records.keys(), ...after.records.keys()])) {
+      const effect = effectOn(key, before.records.get(key), after.records.get(key));
+      if (effect !== undefined && !prefixes.some((prefix) => key.startsWith(prefix))) effects.push(effect);
+    }
+    return effects;
+  }
+
+  /**
+   * Records a call of the product. `resetOf` is the number of a tenant whose tokens it removed. Returns whether it
+   * changed records without an entry.
+   */
+  function observe(before: VaultRows, after: VaultRows, resetOf?: string): boolean {
+    const known = new Set(before.audit.map(({ text }) => text));
+    const kept = new Set(after.audit.map(({ text }) => text));
+    const removed = before.audit.filter(({ text }) => !kept.has(text));
+    for (const { text } of removed) pruned.add(text);
+    const entries = after.audit.filter(({ text }) => !known.has(text));
+    const step = { entries: entries.map(({ text }) => text), effects: effectsOf(before, after, resetOf) };
+    const all = [...removed, ...after.audit].sort(byPlace);
+    for (const [at, entry] of all.entries()) {
+      const last = all[at - 1];
+      const isFirst = last === undefined || placeOf(last).chain !== placeOf(entry).chain;
+      if (!isFirst && pruned.has(last.text) && kept.has(entry.text)) bases.add(entry.text);
+      if (known.has(entry.text)) continue;
+      // An altered entry stands for the one that was written at its place.
+      const previous = isFirst ? undefined : written.has(last.text) ? last.text : lastAt.get(last.key);
+      written.set(entry.text, { order: written.size, previous, step });
+      lastAt.set(entry.key, entry.text);
+    }
+    return step.entries.length === 0 && step.effects.length > 0;
+  }
+
+  /** Returns the first entry that was not written after the one before it. */
+  function wrongEntry(rows: readonly VaultRow[]): string | undefined {
+    return rows.find(({ text }, at) => {
+      const entry = written.get(text);
+      if (entry === undefined) return true;
+      return at === 0 ? entry.previous !== undefined && !bases.has(text) : entry.previous !== rows[at - 1]?.text;
+    })?.key;
+  }
+
+  /** Returns the entries of the honest history that ends with these: these and those that prunes have removed. */
+  function historyOf(audit: readonly VaultRow[]) {
+    const history = new Set<string>();
+    const wrong: { entry?: string; isPruned?: boolean } = {};
+    const chains = Map.groupBy(audit, (row) => placeOf(row).chain);
+    for (const all of chains.values()) {
+      const begin = Math.max(
+        0,
+        all.findLastIndex(({ text }) => bases.has(text)),
+      );
+      const rows = all.slice(begin);
+      const entry = wrongEntry(rows);
+      if (entry !== undefined) return { history, entry };
+      const put = wrongEntry(begin > 0 ? all.slice(0, begin + 1) : []);
+      if (put !== undefined) Object.assign(wrong, { entry: put, isPruned: true });
+      for (const { text } of rows) history.add(text);
+      const [first] = rows;
+      for (let one = first?.text; one !== undefined; one = written.get(one)?.previous) history.add(one);
+    }
+    for (const text of pruned) if (!chains.has(placeOf(rowOf(text)).chain)) history.add(text);
+    return { history, ...wrong };
+  }
+
+  function judge({ audit, records }: VaultRows): Judgement {
+    const { history, ...entries } = historyOf(audit);
+    if (entries.entry !== undefined && !entries.isPruned) return { is: 'broken', ...entries, changes: [], records: [] };
+    const present = new Set(audit.map(({ text }) => text));
+    const steps = new Set([...history].sort(inOrder(written)).flatMap((text) => written.get(text)?.step ?? []));
+    const states = new Map<string, { readonly versions: ReadonlySet<Version>; readonly isPruned: boolean }>();
+    const changes: Judgement['changes'][number][] = [];
+    for (const { entries: own, effects } of steps) {
+      const isWhole = own.every((text) => history.has(text));
+      const isPruned = !own.some((text) => present.has(text));
+      const set = (key: string, before: ReadonlySet<Version>, after: Version) =>
+        states.set(key, { versions: new Set(isWhole ? [after] : [...before, after]), isPruned });
+      for (const effect of effects) {
+        if ('prefix' in effect) {
+          for (const [key, state] of states) if (key.startsWith(effect.prefix)) set(key, state.versions, NONE);
+          continue;
+        }
+        const before = states.get(effect.key)?.versions ?? new Set([NONE]);
+        if (!before.has(effect.before)) {
+          changes.push({ key: effect.key, is: effect.after === NONE ? 'removed' : 'changed' });
+        }
+        set(effect.key, before, effect.after);
+      }
+    }
+    const wrong: WrongRecord[] = [];
+    let isUnclear = false;
+    for (const key of new Set([...states.keys(), ...records.keys()])) {
+      const { versions: expected, isPruned } = states.get(key) ?? { versions: new Set([NONE]), isPruned: false };
+      isUnclear ||= expected.size > 1;
+      const row = records.get(key);
+      if (expected.has(versionOf(row))) continue;
+      const is = row === undefined ? 'missing' : expected.has(NONE) ? 'unexpected' : 'other';
+      wrong.push({ key, is, isPruned });
+    }
+    const isBroken = entries.isPruned === true || changes.length > 0 || wrong.length > 0;
+    return { is: isBroken ? 'broken' : isUnclear ? 'unclear' : 'sound', ...entries, changes, records: wrong };
+  }
+
+  observe({ records: new Map(), audit: [], logged: undefined }, first);
+  return { observe, judge };
+}
+
+/** Returns whether a row is the other one under newer keys: this keeps the revision, or the id of a key. */
+function isResealed(old: VaultRow, now: VaultRow): boolean {
+  return old.table !== 'header' && old.columns['revision'] === now.columns['revision'];
+}
+
+const inOrder = (written: ReadonlyMap<string, { readonly order: number }>) => (a: string, b: string) =>
+  (written.get(a)?.order ?? 0) - (written.get(b)?.order ?? 0);
+
+const rowOf = (text: string): VaultRow => ({ table: 'audit', key: '', text, columns: JSON.parse(text), parts: [] });

@@ -1,0 +1,91 @@
+import { Client } from 'pg';
+import { parseStore } from '../../../src/vault/place.ts';
+import { createStoreVault, openStoreVault } from '../../../src/vault/store-vault.ts';
+import { startPostgres } from '../../postgres/start-postgres.ts';
+import { CREDENTIAL, type HistoryPlace, type HistoryPlaces } from '../histories-place.ts';
+import { groupRows, spreadRows } from '../histories-rows.ts';
+
+const FIRST = 'first';
+const NAME = 'history';
+
+/** The tables with records, in the order of writing: of two rows at one place, the first stays. */
+const TABLES = [
+  ...['header', 'tenant', 'tenant_key', 'application', 'token', 'token_index', 'container_set'],
+  ...['audit', 'audit_subject', 'audit_index'],
+];
+
+/** Tables with rows of deleted tenants, until the sweeper removes them. */
+const PURGED = ['token', 'token_index', 'container_set'];
+
+/** Leaves out those, and the row 0 of each chain, which has no entry. */
+function onlyLive(table: string): string {
+  if (table === 'audit') return "WHERE sealed <> ''";
+  return PURGED.includes(table) ? 'WHERE tenant NOT IN (SELECT tenant FROM vault.purge)' : '';
+}
+
+const READ = `SELECT json_build_object(${TABLES.map(
+  (table) =>
+    `'${table}', (SELECT coalesce(json_agg(t), '[]') FROM (SELECT * FROM vault.${table} ${onlyLive(table)}) t)`,
+)})::text AS rows`;
+
+/** Computes the counters of tokens again, and the end of the log index. */
+const COUNT = `DELETE FROM vault.token_count;
+  INSERT INTO vault.token_count SELECT tenant, type, active_month, key_id, index_key_id, 0,
+    count(*) FILTER (WHERE deleted_at IS NULL), count(*) FILTER (WHERE deleted_at IS NULL), max(created_at)
+    FROM vault.token GROUP BY 1, 2, 3, 4, 5;
+  UPDATE vault.chain c SET logged = least(logged,
+    (SELECT coalesce(max(sequence), 0) FROM vault.audit a WHERE a.chain = c.chain));`;
+
+/** Starts a server and creates a vault in it. The places are copies of its database. */
+export async function storePlaces(): Promise<HistoryPlaces> {
+  const server = await startPostgres({ settings: { fsync: 'off' } });
+  // Connections without a password need none, but the client requires one.
+  process.env['PGPASSWORD'] = 'unused';
+  const at = (name: string) => ({
+    store: parseStore(`postgres://postgres@127.0.0.1:${server.port}/${name}?sslmode=disable`, true),
+    credential: CREDENTIAL,
+  });
+  const connectTo = async (database: string) => {
+    const client = new Client({ host: '127.0.0.1', port: server.port, user: 'postgres', database });
+    await client.connect();
+    return client;
+  };
+  const root = await connectTo('postgres');
+  await root.query(`CREATE DATABASE ${FIRST}`);
+  const { tenant, application } = await createStoreVault({ ...at(FIRST), tenantName: 'first', weakPassphrase: false });
+
+  async function create(): Promise<HistoryPlace> {
+    await root.query(`DROP DATABASE IF EXISTS ${NAME} WITH (FORCE)`);
+    await root.query(`CREATE DATABASE ${NAME} TEMPLATE ${FIRST}`);
+    const client = await connectTo(NAME);
+    return {
+      holder: at(NAME),
+      open: (settings) => openStoreVault({ ...at(NAME), ...settings }),
+      read: async () => groupRows(JSON.parse((await client.query(READ)).rows[0].rows)),
+      async write(rows) {
+        const tables = spreadRows(rows);
+        await client.query('BEGIN');
+        for (const table of TABLES) {
+          await client.query(`DELETE FROM vault.${table} ${onlyLive(table)}`);
+          await client.query(
+            `INSERT INTO vault.${table} OVERRIDING SYSTEM VALUE
+              SELECT * FROM json_populate_recordset(NULL::vault.${table}, $1) ON CONFLICT DO NOTHING`,
+            [JSON.stringify(tables[table] ?? [])],
+          );
+        }
+        await client.query(`${COUNT} COMMIT`);
+      },
+      close: () => client.end(),
+    };
+  }
+
+  const times = { start: Date.now(), tenantId: tenant.id, management: application.key ?? '' };
+  return {
+    ...times,
+    create,
+    async remove() {
+      await root.end();
+      await server.stop();
+    },
+  };
+}
