@@ -62,7 +62,7 @@ const restore =
 
 const KINDS = ['header', 'tenant', 'tenant_key', 'application', 'token', 'tombstone'];
 
-export const ATTACKS: Readonly<Record<string, Attack>> = {
+const NAMED: Readonly<Record<string, Attack>> = {
   'row put back': (now, copies, draw) => {
     const row = oneOf(draw, all(draw.one(copies)));
     return row && put(now, row);
@@ -74,6 +74,14 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
     const tombstone = now.records.get(`tombstone${idOf(row.key)}`);
     if (kindOf(row.key) !== 'token' || tombstone === undefined || draw.chance(0.2)) return restored;
     return withRecords(restored, without(all(restored), tombstone));
+  },
+  'changed row put back without its index': (now, copies, draw) => {
+    const copy = draw.one(copies);
+    const row = oneOf(draw, changed(copy, now));
+    if (row === undefined) return undefined;
+    const old = new Set(copy.audit.map(({ text }) => text));
+    const audit = now.audit.map((entry) => (old.has(entry.text) ? entry : { ...entry, parts: [] }));
+    return withAudit(put(now, row), audit);
   },
   'row removed': (now, _copies, draw) => {
     const row = oneOf(draw, all(now));
@@ -174,15 +182,34 @@ export const ATTACKS: Readonly<Record<string, Attack>> = {
   },
 };
 
-/** Returns the rows of now without the difference from `before` to `after`. */
-export function undone(now: VaultRows, before: VaultRows, after: VaultRows): VaultRows {
-  const isChanged = (key: string) => before.records.get(key)?.text !== after.records.get(key)?.text;
+/** Attacks that are more frequent than others, because few of them change anything. */
+const WEIGHTS: Readonly<Record<string, number>> = {
+  'changed row put back': 5,
+  'changed row put back without its index': 3,
+  'new row removed': 3,
+};
+
+/** The attacks, each with its weight. */
+export const ATTACKS = Object.entries(NAMED).map((named) => [named, WEIGHTS[named[0]] ?? 1] as const);
+
+/**
+ * Returns the rows of now without the difference from `before` to `after`, sometimes except in the records: what the
+ * vault wrote meanwhile from altered records then looks like other changes.
+ */
+export function undone(now: VaultRows, before: VaultRows, after: VaultRows, draw: Draw): VaultRows {
+  const isKept = draw.chance(0.5);
+  const isChanged = (key: string) => !isKept && before.records.get(key)?.text !== after.records.get(key)?.text;
   const records = [
     ...all(now).filter(({ key }) => !isChanged(key)),
     ...all(before).filter(({ key }) => isChanged(key)),
   ];
-  const texts = (rows: VaultRows) => new Set(rows.audit.map(({ text }) => text));
+  const texts = (rows: VaultRows) => new Map(rows.audit.map((row) => [row.text, row]));
   const [old, altered] = [texts(before), texts(after)];
-  const audit = now.audit.filter(({ text }) => !altered.has(text) || old.has(text));
-  return withAudit(withRecords(now, records), [...before.audit.filter(({ text }) => !altered.has(text)), ...audit]);
+  const entries = now.audit
+    .filter(({ text }) => !altered.has(text) || old.has(text))
+    .map((row) => {
+      const whole = old.get(row.text) ?? row;
+      return whole.parts.length > row.parts.length ? whole : row;
+    });
+  return withAudit(withRecords(now, records), [...before.audit.filter(({ text }) => !altered.has(text)), ...entries]);
 }

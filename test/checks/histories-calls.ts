@@ -7,6 +7,7 @@ import type { HistoryPlace } from './histories-place.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
 
 const HOUR = 3_600_000;
+const NO_ID = '00000000-0000-4000-8000-000000000000';
 const ALL = ['token:create', 'token:read', 'token:update', 'token:delete'];
 const RULE = { description: '', priority: 1, container: '/', transform: 'reveal', permissions: ALL };
 
@@ -21,8 +22,17 @@ export interface CallingTenant {
   readonly tokens: string[];
 }
 
+/** A record that an attack has changed. */
+export interface Target {
+  readonly kind: string;
+  readonly tenantId: string;
+  readonly id: string;
+}
+
 /** A vault and its callers. */
 export interface Caller {
+  /** The record of about every second call, if it is of the right kind. */
+  readonly target: Target | undefined;
   readonly place: HistoryPlace;
   readonly vault: Vault;
   readonly clock: SteppingClock;
@@ -122,9 +132,17 @@ async function changeSlots(admin: VaultAdmin, draw: Draw): Promise<unknown> {
 type Action = (caller: Caller, draw: Draw) => Promise<unknown>;
 
 const tenantOf = ({ tenants }: Caller, draw: Draw) => draw.one(tenants);
-const tokenOf = ({ tokens }: CallingTenant, draw: Draw) => (tokens.length === 0 ? 'none' : draw.one(tokens));
-const applicationOf = ({ applications }: CallingTenant, draw: Draw) =>
-  applications.length === 0 ? '00000000-0000-4000-8000-000000000000' : draw.one(applications);
+
+/** Draws a tenant and the id of one of its records, which may be deleted. */
+function recordOf(caller: Caller, draw: Draw, kind: 'token' | 'application'): readonly [CallingTenant, id: string] {
+  const { target, tenants } = caller;
+  const owner = tenants.find(({ id }) => id === target?.tenantId);
+  if (target?.kind === kind && owner !== undefined && draw.chance(0.5)) return [owner, target.id];
+  const tenant = tenantOf(caller, draw);
+  const ids = tenant[`${kind}s`];
+  return [tenant, ids.length === 0 ? NO_ID : draw.one(ids)];
+}
+
 const named = (draw: Draw) => ({ name: `name ${draw.below(1_000_000)}` });
 const iso = (instant: number) => new Date(instant).toISOString();
 
@@ -162,13 +180,13 @@ export const ACTIONS: readonly (readonly [[name: string, action: Action], weight
 const tenantBody = (draw: Draw) => ({ ...named(draw), settings: {} });
 
 async function onToken(caller: Caller, draw: Draw, operation: OperationId, body?: object): Promise<void> {
-  const tenant = tenantOf(caller, draw);
-  await use(caller, tenant, operation, { id: tokenOf(tenant, draw), ...(body && { body }) });
+  const [tenant, id] = recordOf(caller, draw, 'token');
+  await use(caller, tenant, operation, { id, ...(body && { body }) });
 }
 
 async function onApplication(caller: Caller, draw: Draw, operation: OperationId, body?: object): Promise<void> {
-  const tenant = tenantOf(caller, draw);
-  await manage(caller, tenant, operation, { id: applicationOf(tenant, draw), ...(body && { body }) });
+  const [tenant, id] = recordOf(caller, draw, 'application');
+  await manage(caller, tenant, operation, { id, ...(body && { body }) });
 }
 
 async function createToken(caller: Caller, draw: Draw): Promise<void> {

@@ -2,7 +2,7 @@ import { checkVaultFile } from '../../src/vault/admin.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { ATTACKS, undone } from './histories-attacks.ts';
-import { ACTIONS, type CallingTenant, prune, REPLACE_MASTER } from './histories-calls.ts';
+import { ACTIONS, type CallingTenant, prune, REPLACE_MASTER, type Target } from './histories-calls.ts';
 import { isBeyondPromise, isKnownMiss, MIN_PAUSE_MS } from './histories-limits.ts';
 import type { HistoryPlace, HistoryPlaces } from './histories-place.ts';
 import type { VaultRows } from './histories-rows.ts';
@@ -11,8 +11,9 @@ import { createDraw, type Draw } from './model-fuzz-bodies.ts';
 
 const MIN_STEPS = 8;
 const MORE_STEPS = 18;
-/** The shares of steps with an attack, one for each history. */
-export const ATTACK_RATES: readonly number[] = [0, 0.08, 0.2];
+/** The share of attacks among the steps, up to the maximum number of attacks of a history. */
+const ATTACK_RATE = 0.15;
+const MAX_ATTACKS: readonly number[] = [0, 1, 1, 2, 3];
 /** Returns the seed of the choices of a step. */
 const seedOf = (seed: number, step: number) => Math.imul(seed, 0x9e3779b1) + Math.imul(step, 0x85ebca6b);
 
@@ -51,8 +52,8 @@ function acceptedAs(oracle: Judgement): Verdict {
 
 export interface HistoryOptions {
   readonly seed: number;
-  /** Default: `ATTACK_RATES`. */
-  readonly rates?: readonly number[] | undefined;
+  /** The possible numbers of attacks. Default: from none to three. */
+  readonly maxAttacks?: readonly number[] | undefined;
   /** The numbers of steps to leave out. The choices of the others stay the same. */
   readonly skipped?: ReadonlySet<number>;
 }
@@ -70,7 +71,7 @@ export async function runHistory(places: HistoryPlaces, options: HistoryOptions)
 async function runIn(
   place: HistoryPlace,
   places: HistoryPlaces,
-  { seed, rates = ATTACK_RATES, skipped = new Set() }: HistoryOptions,
+  { seed, maxAttacks = MAX_ATTACKS, skipped = new Set() }: HistoryOptions,
 ): Promise<HistoryResult> {
   const clock = steppingClock(places.start);
   const random = seededRandom(`history ${seed}`);
@@ -86,6 +87,7 @@ async function runIn(
   let wrong: HistoryResult['wrong'];
   let untampered = 0;
   let vault: Vault | undefined;
+  let target: Target | undefined;
   let undo: { readonly before: VaultRows; readonly after: VaultRows } | undefined;
 
   /** Runs a call of the product, and records its effects. Failures are allowed only after an attack. */
@@ -120,7 +122,7 @@ async function runIn(
     clock.advance(MIN_PAUSE_MS + draw.below(40_000));
     if (vault === undefined) await open();
     if (vault === undefined) return;
-    const caller = { place, vault, clock, tenants };
+    const caller = { place, vault, clock, tenants, target };
     const [name, action] = draw.weighted(ACTIONS);
     const [first] = rows.audit;
     if (first !== undefined && draw.chance(0.04)) {
@@ -133,13 +135,14 @@ async function runIn(
   }
 
   async function attack(draw: Draw): Promise<void> {
-    const [name, change] = draw.one(Object.entries(ATTACKS));
+    const [name, change] = draw.weighted(ATTACKS);
     const altered = change(rows, copies, draw);
     if (altered === undefined) return;
     const before = rows;
     await place.write(altered);
     rows = await place.read();
     undo = { before, after: rows };
+    target = targetOf(before, rows);
     attacks.push(name);
     steps.push(`! ${name}`);
   }
@@ -164,13 +167,13 @@ async function runIn(
 
   const start = createDraw(seedOf(seed, 0));
   const length = MIN_STEPS + start.below(MORE_STEPS);
-  const rate = start.one(rates);
+  const limit = start.one(maxAttacks);
   for (let step = 0; step < length && wrong === undefined; step += 1) {
     const draw = createDraw(seedOf(seed, step + 1));
     if (skipped.has(step)) continue;
-    if (step > 3 && draw.chance(rate)) await attack(draw);
-    else if (undo !== undefined && draw.chance(0.15)) {
-      await place.write(undone(rows, undo.before, undo.after));
+    if (step > 3 && attacks.length < limit && draw.chance(ATTACK_RATE)) await attack(draw);
+    else if (undo !== undefined && draw.chance(0.2)) {
+      await place.write(undone(rows, undo.before, undo.after, draw));
       rows = await place.read();
       steps.push('! undone');
       undo = undefined;
@@ -184,14 +187,30 @@ async function runIn(
   return { verdicts, untampered, attacks, length, ...(wrong && { wrong }) };
 }
 
+/** Returns an id of the rows as a UUID. */
+const uuidOf = (text: unknown) =>
+  String(text)
+    .replace(/^\\x|-/g, '')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+
+const tenantsOf = ({ records }: VaultRows) => [...records.values()].filter(({ table }) => table === 'tenant');
+
 /** Returns the number of the tenant with this id, if it is one. */
 function numberOf(rows: VaultRows, id: unknown): string | undefined {
-  if (typeof id !== 'string') return undefined;
-  const bare = (text: unknown) => String(text).replace(/^\\x|-/g, '');
-  const found = [...rows.records.values()].find(
-    ({ table, columns }) => table === 'tenant' && bare(columns['id']) === bare(id),
-  );
+  const found = tenantsOf(rows).find(({ columns }) => typeof id === 'string' && uuidOf(columns['id']) === id);
   return found && String(found.columns['tenant']);
+}
+
+/** Returns a token or an application that differs. */
+function targetOf(before: VaultRows, after: VaultRows): Target | undefined {
+  for (const { key, text, columns } of after.records.values()) {
+    const [kind = ''] = key.split(' ');
+    if (before.records.get(key)?.text === text || !['token', 'application'].includes(kind)) continue;
+    const owner = tenantsOf(after).find((row) => row.columns['tenant'] === columns['tenant']);
+    const id = kind === 'token' ? String(columns['id']) : uuidOf(columns['id']);
+    return { kind, tenantId: uuidOf(owner?.columns['id']), id };
+  }
+  return undefined;
 }
 
 /** Leaves out one step after the other, as long as the history ends in the same way. Resolves to what is left. */
