@@ -7,7 +7,6 @@ import type { HistoryPlace } from './histories-place.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
 
 const HOUR = 3_600_000;
-const NO_ID = '00000000-0000-4000-8000-000000000000';
 const ALL = ['token:create', 'token:read', 'token:update', 'token:delete'];
 const RULE = { description: '', priority: 1, container: '/', transform: 'reveal', permissions: ALL };
 
@@ -31,7 +30,7 @@ export interface Target {
 
 /** A vault and its callers. */
 export interface Caller {
-  /** The record of about every second call, if it is of the right kind. */
+  /** The record of most calls on records of its kind. */
   readonly target: Target | undefined;
   readonly place: HistoryPlace;
   readonly vault: Vault;
@@ -133,14 +132,14 @@ type Action = (caller: Caller, draw: Draw) => Promise<unknown>;
 
 const tenantOf = ({ tenants }: Caller, draw: Draw) => draw.one(tenants);
 
-/** Draws a tenant and the id of one of its records, which may be deleted. */
-function recordOf(caller: Caller, draw: Draw, kind: 'token' | 'application'): readonly [CallingTenant, id: string] {
+/** Draws a tenant and the id of one of its records, which may be deleted. Returns undefined if it has none yet. */
+function recordOf(caller: Caller, draw: Draw, kind: 'token' | 'application') {
   const { target, tenants } = caller;
   const owner = tenants.find(({ id }) => id === target?.tenantId);
-  if (target?.kind === kind && owner !== undefined && draw.chance(0.5)) return [owner, target.id];
+  if (target?.kind === kind && owner !== undefined && draw.chance(0.8)) return [owner, target.id] as const;
   const tenant = tenantOf(caller, draw);
-  const ids = tenant[`${kind}s`];
-  return [tenant, ids.length === 0 ? NO_ID : draw.one(ids)];
+  if (tenant[`${kind}s`].length === 0) return undefined;
+  return [tenant, draw.one(tenant[`${kind}s`])] as const;
 }
 
 const named = (draw: Draw) => ({ name: `name ${draw.below(1_000_000)}` });
@@ -177,15 +176,23 @@ export const ACTIONS: readonly (readonly [[name: string, action: Action], weight
   [['reset', reset], 1],
 ];
 
+/** Returns the actions that change records of the target's kind. */
+export const actionsOn = ({ kind }: Target) =>
+  ACTIONS.filter(([[name]]) => /^(?:update|delete) /.test(name) && name.endsWith(kind));
+
 const tenantBody = (draw: Draw) => ({ ...named(draw), settings: {} });
 
 async function onToken(caller: Caller, draw: Draw, operation: OperationId, body?: object): Promise<void> {
-  const [tenant, id] = recordOf(caller, draw, 'token');
+  const found = recordOf(caller, draw, 'token');
+  if (found === undefined) return createToken(caller, draw);
+  const [tenant, id] = found;
   await use(caller, tenant, operation, { id, ...(body && { body }) });
 }
 
 async function onApplication(caller: Caller, draw: Draw, operation: OperationId, body?: object): Promise<void> {
-  const [tenant, id] = recordOf(caller, draw, 'application');
+  const found = recordOf(caller, draw, 'application');
+  if (found === undefined) return createApplication(caller, draw);
+  const [tenant, id] = found;
   await manage(caller, tenant, operation, { id, ...(body && { body }) });
 }
 

@@ -8,7 +8,7 @@ const CHECK_LEDGER = 'src/maintenance/check-ledger.ts';
 const LEDGER = 'src/maintenance/ledger.ts';
 
 /** Guards of doctor. Without each of them, it must miss an attack. */
-export const GUARDS: readonly SourceGuard[] = [
+const GUARDS: readonly SourceGuard[] = [
   {
     name: 'links of entries',
     file: WALK,
@@ -74,7 +74,7 @@ export async function removeHistoryGuards(seed: number, limit: number): Promise<
 }
 
 /** Resolves to the number of histories of the patched product up to the first miss, or to undefined without one. */
-export async function historiesUntilMiss(folder: string, seed: number, limit: number): Promise<number | undefined> {
+async function historiesUntilMiss(folder: string, seed: number, limit: number): Promise<number | undefined> {
   const load = (name: string) => import(pathToFileURL(join(folder, 'test', 'checks', name)).href);
   const { filePlaces }: typeof import('./histories-place.ts') = await load('histories-place.ts');
   const { runHistory }: typeof import('./histories-run.ts') = await load('histories-run.ts');

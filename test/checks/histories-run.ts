@@ -2,7 +2,7 @@ import { checkVaultFile } from '../../src/vault/admin.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { ATTACKS, undone } from './histories-attacks.ts';
-import { ACTIONS, type CallingTenant, prune, REPLACE_MASTER, type Target } from './histories-calls.ts';
+import { ACTIONS, actionsOn, type CallingTenant, prune, REPLACE_MASTER, type Target } from './histories-calls.ts';
 import { isBeyondPromise, isKnownMiss, MIN_PAUSE_MS } from './histories-limits.ts';
 import type { HistoryPlace, HistoryPlaces } from './histories-place.ts';
 import type { VaultRows } from './histories-rows.ts';
@@ -123,7 +123,7 @@ async function runIn(
     if (vault === undefined) await open();
     if (vault === undefined) return;
     const caller = { place, vault, clock, tenants, target };
-    const [name, action] = draw.weighted(ACTIONS);
+    const [name, action] = draw.weighted(target !== undefined && draw.chance(0.4) ? actionsOn(target) : ACTIONS);
     const [first] = rows.audit;
     if (first !== undefined && draw.chance(0.04)) {
       const before = Number(draw.one(rows.audit).columns['at']) + draw.below(2);
@@ -201,11 +201,11 @@ function numberOf(rows: VaultRows, id: unknown): string | undefined {
   return found && String(found.columns['tenant']);
 }
 
-/** Returns a token or an application that differs. */
+/** Returns a tenant, a token or an application that differs. */
 function targetOf(before: VaultRows, after: VaultRows): Target | undefined {
   for (const { key, text, columns } of after.records.values()) {
     const [kind = ''] = key.split(' ');
-    if (before.records.get(key)?.text === text || !['token', 'application'].includes(kind)) continue;
+    if (before.records.get(key)?.text === text || !['tenant', 'token', 'application'].includes(kind)) continue;
     const owner = tenantsOf(after).find((row) => row.columns['tenant'] === columns['tenant']);
     const id = kind === 'token' ? String(columns['id']) : uuidOf(columns['id']);
     return { kind, tenantId: uuidOf(owner?.columns['id']), id };
