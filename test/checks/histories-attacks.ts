@@ -1,4 +1,4 @@
-import { byPlace, placeOf, type VaultRow, type VaultRows } from './histories-rows.ts';
+import { byKey, byPlace, placeOf, type VaultRow, type VaultRows } from './histories-rows.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
 
 /**
@@ -11,11 +11,7 @@ const kindOf = (key: string) => key.slice(0, key.indexOf(' '));
 const idOf = (key: string) => key.slice(key.indexOf(' '));
 const all = ({ records }: VaultRows) => [...records.values()];
 
-/** Returns the rows with these records. Sorts them, as reads do. */
-function withRecords(now: VaultRows, records: readonly VaultRow[]): VaultRows {
-  const sorted = records.toSorted((a, b) => (a.key < b.key ? -1 : 1));
-  return { ...now, records: new Map(sorted.map((row) => [row.key, row])) };
-}
+const withRecords = (now: VaultRows, records: readonly VaultRow[]): VaultRows => ({ ...now, records: byKey(records) });
 
 /** Returns the rows with these entries. Of two entries at one place, the first one stays. */
 function withAudit(now: VaultRows, audit: readonly VaultRow[]): VaultRows {

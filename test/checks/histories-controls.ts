@@ -1,6 +1,7 @@
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { CheckFailure } from './check.ts';
+import type { HistoryPlaces } from './histories-place.ts';
 import { copySources, type SourceGuard } from './mutants-run.ts';
 
 const WALK = 'src/core/audit/walk-audit.ts';
@@ -53,18 +54,36 @@ const GUARDS: readonly SourceGuard[] = [
   },
 ];
 
+/** The guards whose attacks are the most frequent. */
+export const FREQUENT_GUARDS = GUARDS.filter(({ name }) =>
+  ['revisions of rows', 'rows that were removed', 'the header'].includes(name),
+);
+
+/** Histories of a copy of the sources. */
+interface ControlOptions {
+  readonly seed: number;
+  /** The maximum number of histories up to the first miss. */
+  readonly limit: number;
+  readonly guards?: readonly SourceGuard[];
+  /** Resolves to the places of the copy, from the function that loads a module of its checks. */
+  places(load: <Module>(name: string) => Promise<Module>): Promise<HistoryPlaces>;
+}
+
 /**
  * Runs histories on a copy of the sources without each guard, as the control of a check. Rejects with a `CheckFailure`
  * if doctor misses an attack each time, as it must, and resolves if `limit` histories show no miss.
  */
-export async function removeHistoryGuards(seed: number, limit: number): Promise<void> {
+export async function removeHistoryGuards({ guards = GUARDS, ...options }: ControlOptions): Promise<void> {
   const found: string[] = [];
-  for (const guard of GUARDS) {
+  for (const guard of guards) {
     const copy = copySources();
     try {
       copy.removeGuard(guard);
-      const after = await historiesUntilMiss(copy.folder, seed, limit);
-      if (after === undefined) return;
+      const after = await historiesUntilMiss(copy.folder, options);
+      if (after === undefined) {
+        process.stderr.write(`histories: without ${guard.name}, doctor misses nothing\n`);
+        return;
+      }
       found.push(`without ${guard.name}: missed in history ${after}`);
     } finally {
       copy.remove();
@@ -73,12 +92,14 @@ export async function removeHistoryGuards(seed: number, limit: number): Promise<
   throw new CheckFailure(found.join('; '));
 }
 
-/** Resolves to the number of histories of the patched product up to the first miss, or to undefined without one. */
-async function historiesUntilMiss(folder: string, seed: number, limit: number): Promise<number | undefined> {
+/** Resolves to the number of histories up to the first miss, or to undefined without one. */
+async function historiesUntilMiss(
+  folder: string,
+  { seed, limit, places: placesOf }: ControlOptions,
+): Promise<number | undefined> {
   const load = (name: string) => import(pathToFileURL(join(folder, 'test', 'checks', name)).href);
-  const { filePlaces }: typeof import('./histories-place.ts') = await load('histories-place.ts');
-  const { runHistory }: typeof import('./histories-run.ts') = await load('histories-run.ts');
-  const places = await filePlaces();
+  const { runHistory } = (await load('histories-run.ts')) as typeof import('./histories-run.ts');
+  const places = await placesOf(load);
   try {
     for (let index = 0; index < limit; index += 1) {
       const { wrong } = await runHistory(places, { seed: seed + index, maxAttacks: [1] });

@@ -19,7 +19,7 @@ export interface VaultRow {
 
 /** All records and all audit entries of a vault, as they are stored. */
 export interface VaultRows {
-  /** By key, in order of keys. */
+  /** By key, oldest first. */
   readonly records: ReadonlyMap<string, VaultRow>;
   /** In order of chains and sequences. */
   readonly audit: readonly VaultRow[];
@@ -53,7 +53,12 @@ export function byPlace(a: VaultRow, b: VaultRow): number {
   return left.chain - right.chain || left.sequence - right.sequence;
 }
 
-const inOrder = (rows: readonly VaultRow[]) => new Map(rows.map((row) => [row.key, row]));
+/** Returns the records by key. Their order depends on no random id, so that a seed leads to the same choices. */
+export function byKey(rows: readonly VaultRow[]): VaultRows['records'] {
+  const time = ({ columns: { created_at } }: VaultRow) => Number(created_at);
+  const sorted = rows.toSorted((a, b) => time(a) - time(b) || (a.key < b.key ? -1 : 1));
+  return new Map(sorted.map((row) => [row.key, row]));
+}
 
 /** Groups the rows of all tables by the record or the audit entry to which they belong. */
 export function groupRows(tables: Tables): VaultRows {
@@ -95,7 +100,7 @@ export function groupRows(tables: Tables): VaultRows {
   const records = Object.keys(RECORDS).flatMap((table) => rowsOf(table).map((row) => record(table, row)));
   const end = rowsOf('audit_index').find(({ blind }) => blind === NO_BLIND);
   return {
-    records: inOrder(records.toSorted((a, b) => (a.key < b.key ? -1 : 1))),
+    records: byKey(records),
     audit: rowsOf('audit').map(entry).sort(byPlace),
     logged: end && Number(end['sequence']),
   };

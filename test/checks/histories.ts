@@ -1,4 +1,4 @@
-import { type Check, CheckFailure, type CheckOptions, type Figures } from './check.ts';
+import { type Check, CheckFailure, type Figures } from './check.ts';
 import { removeHistoryGuards } from './histories-controls.ts';
 import { filePlaces, type HistoryPlaces } from './histories-place.ts';
 import { type HistoryResult, runHistory, shorten, type Verdict } from './histories-run.ts';
@@ -37,7 +37,7 @@ function figuresOf(results: readonly HistoryResult[], seconds: number): Figures 
  * Runs random histories of calls and attacks, and compares `vault doctor` with an oracle that ignores keys, links and
  * digests. Resolves to the figures. Rejects with a `CheckFailure` that names the shortest history found.
  */
-export async function runHistories(places: HistoryPlaces, seed: number, count: number): Promise<Figures> {
+async function runHistories(places: HistoryPlaces, seed: number, count: number): Promise<Figures> {
   const results: HistoryResult[] = [];
   const wrong: string[] = [];
   const started = performance.now();
@@ -54,10 +54,11 @@ export async function runHistories(places: HistoryPlaces, seed: number, count: n
   return figures;
 }
 
-async function run({ seed, quick }: CheckOptions): Promise<Figures> {
-  const places = await filePlaces();
+/** Runs histories in places that it removes afterwards. */
+export async function runHistoriesIn(create: () => Promise<HistoryPlaces>, seed: number, count: number) {
+  const places = await create();
   try {
-    return await runHistories(places, seed, quick ? QUICK_HISTORIES : HISTORIES);
+    return await runHistories(places, seed, count);
   } finally {
     await places.remove();
   }
@@ -67,6 +68,11 @@ export const CHECK: Check = {
   number: 41,
   name: 'histories',
   quick: true,
-  run,
-  control: ({ seed }) => removeHistoryGuards(seed, MAX_CONTROL),
+  run: ({ seed, quick }) => runHistoriesIn(filePlaces, seed, quick ? QUICK_HISTORIES : HISTORIES),
+  control: ({ seed }) =>
+    removeHistoryGuards({
+      seed,
+      limit: MAX_CONTROL,
+      places: async (load) => (await load<typeof import('./histories-place.ts')>('histories-place.ts')).filePlaces(),
+    }),
 };

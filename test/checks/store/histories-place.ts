@@ -1,12 +1,14 @@
 import { Client } from 'pg';
+import { TABLE_NAMES } from '../../../src/store/postgres/schema.ts';
 import { parseStore } from '../../../src/vault/place.ts';
 import { createStoreVault, openStoreVault } from '../../../src/vault/store-vault.ts';
 import { startPostgres } from '../../postgres/start-postgres.ts';
 import { CREDENTIAL, type HistoryPlace, type HistoryPlaces } from '../histories-place.ts';
 import { groupRows, spreadRows } from '../histories-rows.ts';
 
-const FIRST = 'first';
 const NAME = 'history';
+/** The schema with the rows of the new vault. */
+const KEPT = 'kept';
 
 /** The tables with records, in the order of writing: of two rows at one place, the first stays. */
 const TABLES = [
@@ -36,31 +38,47 @@ const COUNT = `DELETE FROM vault.token_count;
   UPDATE vault.chain c SET logged = least(logged,
     (SELECT coalesce(max(sequence), 0) FROM vault.audit a WHERE a.chain = c.chain));`;
 
-/** Starts a server and creates a vault in it. The places are copies of its database. */
+/** The tables whose rows change. */
+const CHANGED = TABLE_NAMES.filter((table) => !['format', 'gate'].includes(table));
+const KEEP = [
+  `CREATE SCHEMA ${KEPT};`,
+  ...CHANGED.map((table) => `CREATE TABLE ${KEPT}.${table} AS TABLE vault.${table};`),
+].join('\n');
+const RESTORE = [
+  `TRUNCATE ${CHANGED.map((table) => `vault.${table}`)} RESTART IDENTITY;`,
+  ...CHANGED.map((table) => `INSERT INTO vault.${table} OVERRIDING SYSTEM VALUE TABLE ${KEPT}.${table};`),
+  ...['tenant', 'application'].map(
+    (table) =>
+      `SELECT setval(pg_get_serial_sequence('vault.${table}', '${table}'), max(${table})) FROM vault.${table};`,
+  ),
+].join('\n');
+
+/** Starts a server and creates a vault in it. Each place begins with its rows. */
 export async function storePlaces(): Promise<HistoryPlaces> {
-  const server = await startPostgres({ settings: { fsync: 'off' } });
+  const server = await startPostgres({
+    settings: { fsync: 'off', full_page_writes: 'off', jit: 'off', autovacuum: 'off' },
+  });
   // Connections without a password need none, but the client requires one.
   process.env['PGPASSWORD'] = 'unused';
-  const at = (name: string) => ({
-    store: parseStore(`postgres://postgres@127.0.0.1:${server.port}/${name}?sslmode=disable`, true),
-    credential: CREDENTIAL,
-  });
+  const url = `postgres://postgres@127.0.0.1:${server.port}/${NAME}?sslmode=disable`;
+  const at = { store: parseStore(url, true), credential: CREDENTIAL };
   const connectTo = async (database: string) => {
     const client = new Client({ host: '127.0.0.1', port: server.port, user: 'postgres', database });
     await client.connect();
     return client;
   };
   const root = await connectTo('postgres');
-  await root.query(`CREATE DATABASE ${FIRST}`);
-  const { tenant, application } = await createStoreVault({ ...at(FIRST), tenantName: 'first', weakPassphrase: false });
+  await root.query(`CREATE DATABASE ${NAME}`);
+  await root.end();
+  const { tenant, application } = await createStoreVault({ ...at, tenantName: 'first', weakPassphrase: false });
+  const client = await connectTo(NAME);
+  await client.query(KEEP);
 
   async function create(): Promise<HistoryPlace> {
-    await root.query(`DROP DATABASE IF EXISTS ${NAME} WITH (FORCE)`);
-    await root.query(`CREATE DATABASE ${NAME} TEMPLATE ${FIRST}`);
-    const client = await connectTo(NAME);
+    await client.query(RESTORE);
     return {
-      holder: at(NAME),
-      open: (settings) => openStoreVault({ ...at(NAME), ...settings }),
+      holder: at,
+      open: (settings) => openStoreVault({ ...at, ...settings }),
       read: async () => groupRows(JSON.parse((await client.query(READ)).rows[0].rows)),
       async write(rows) {
         const tables = spreadRows(rows);
@@ -75,7 +93,7 @@ export async function storePlaces(): Promise<HistoryPlaces> {
         }
         await client.query(`${COUNT} COMMIT`);
       },
-      close: () => client.end(),
+      close: async () => undefined,
     };
   }
 
@@ -84,7 +102,7 @@ export async function storePlaces(): Promise<HistoryPlaces> {
     ...times,
     create,
     async remove() {
-      await root.end();
+      await client.end();
       await server.stop();
     },
   };

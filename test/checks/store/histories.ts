@@ -1,7 +1,26 @@
-import { type Check, CheckFailure, type CheckOptions, type Figures } from '../check.ts';
-import { runHistories } from '../histories.ts';
-import { removeHistoryGuards } from '../histories-controls.ts';
+import type { Check } from '../check.ts';
+import { runHistoriesIn } from '../histories.ts';
+import { FREQUENT_GUARDS, removeHistoryGuards } from '../histories-controls.ts';
 import { storePlaces } from './histories-place.ts';
 
 const HISTORIES = 300;
-const QUICK_HISTORIES = 15;
+const QUICK_HISTORIES = 12;
+/** The maximum number of histories in which doctor must miss an attack without a guard. */
+const MAX_CONTROL = 80;
+
+export const CHECK: Check = {
+  number: 41,
+  name: 'histories in PostgreSQL',
+  quick: true,
+  run: ({ seed, quick }) => runHistoriesIn(storePlaces, seed, quick ? QUICK_HISTORIES : HISTORIES),
+  control: ({ seed }) =>
+    removeHistoryGuards({
+      seed,
+      limit: MAX_CONTROL,
+      guards: FREQUENT_GUARDS,
+      places: async (load) => {
+        const { storePlaces: places } = await load<typeof import('./histories-place.ts')>('store/histories-place.ts');
+        return places();
+      },
+    }),
+};
