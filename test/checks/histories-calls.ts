@@ -43,7 +43,7 @@ interface Parts {
   readonly body?: object;
 }
 
-/** Makes a call. Resolves to its status and body. */
+/** Makes a call. Resolves to its status and body. Rejects when the vault cannot answer it. */
 async function ask({ vault }: Caller, apiKey: string, operation: OperationId, { id, body }: Parts = {}) {
   const mediaType = operation === 'updateToken' ? 'application/merge-patch+json' : 'application/json';
   const reply = await vault.dispatch({
@@ -53,6 +53,7 @@ async function ask({ vault }: Caller, apiKey: string, operation: OperationId, { 
     query: [],
     ...(body && { bodyText: JSON.stringify(body), mediaType }),
   });
+  if (reply.status >= 500) throw new Error(`${operation} answers ${reply.status} ${reply.bodyText}`);
   const parsed: Readonly<Record<string, unknown>> = JSON.parse(reply.bodyText || '{}');
   return { status: reply.status, body: parsed };
 }
