@@ -54,7 +54,7 @@ const NOTES = {
   'audit.at': 'the time of the entry',
   'audit.sealed': 'the caller, the action, the records and the result',
   'audit.link': 'keyed hash of the entry and the previous entry',
-  'counter.clock': 'the latest expiry that passed, the last settled time, a time in doubt; with a MAC',
+  'counter.clock': 'the latest expiry that passed, the last settled time, a time in doubt, the last backup; with a MAC',
   'audit_subject.blind': 'keyed hash of a changed record; a token’s starts with its creation time',
   'audit_subject.sequence': 'the entries that changed the same record',
   'audit_index.blind':

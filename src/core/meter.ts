@@ -26,6 +26,8 @@ export interface VaultFigures {
   readonly keys: Readonly<Record<WrappedKey['purpose'], number>>;
   /** Whether writes succeed: false since a write failed because of the disk or the database. */
   readonly writable: boolean;
+  /** The time of the last `vault backup`, in milliseconds; undefined before the first one, and for a database. */
+  readonly backedUpAt?: number | undefined;
   /**
    * The sizes of the file, of its log, and of the space that is left for them, in bytes; absent for a database. The
    * space is undefined if the file system does not report it.

@@ -70,6 +70,7 @@ export function createMetrics(version: string): Metrics {
   const fileBytes = gauge('file_bytes', 'The size of the file.');
   const logBytes = gauge('wal_bytes', 'The size of the write-ahead log.');
   const freeSpace = gauge('free_bytes', "The free space of the file's file system.");
+  const backup = gauge('backup_timestamp_seconds', 'When vault backup last made a copy, as a Unix time.');
   const certificateEnd = gauge(
     'tls_certificate_not_after_seconds',
     'When the first certificate of the chain in --tls-cert ends, as a Unix time.',
@@ -93,9 +94,10 @@ export function createMetrics(version: string): Metrics {
     format.set(found.format);
     masterKey.set(found.masterKey);
     writable.set(found.writable ? 1 : 0);
-    showSize(fileBytes, found.sizes?.file);
-    showSize(logBytes, found.sizes?.log);
-    showSize(freeSpace, found.sizes?.free);
+    show(fileBytes, found.sizes?.file);
+    show(logBytes, found.sizes?.log);
+    show(freeSpace, found.sizes?.free);
+    show(backup, found.backedUpAt && found.backedUpAt / 1000);
   }
 
   function measureServer(): Promise<void> {
@@ -142,7 +144,7 @@ export function createMetrics(version: string): Metrics {
 }
 
 /** Sets a gauge, or removes it: a gauge begins with 0. */
-function showSize(gauge: Gauge, bytes: number | undefined): void {
-  if (bytes === undefined) gauge.remove();
-  else gauge.set(bytes);
+function show(gauge: Gauge, value: number | undefined): void {
+  if (value === undefined) gauge.remove();
+  else gauge.set(value);
 }

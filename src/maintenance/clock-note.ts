@@ -24,6 +24,7 @@ const MAX_STANDING = 31 * DAY;
  *   back, this time does, too.
  * - `doubted_at`: the time that a more distant clock first showed; 0 without a doubt. The vault trusts such a clock
  *   after an hour. A long-lived process counts the hour itself; other processes compare with this time.
+ * - `backed_up_at`: the time of the last backup by the machine's clock, for metrics; absent before the first backup.
  *
  * A process with a clock in doubt raises no time. One command with a clock 20 years ahead changes only `doubted_at`,
  * and the next command with the right clock resets it. The clock of a process (`systemClock`) defines what is hidden.
@@ -32,6 +33,7 @@ export interface ClockNote {
   readonly expired_at: Instant;
   readonly settled_at: Instant;
   readonly doubted_at: Instant;
+  readonly backed_up_at?: Instant | undefined;
 }
 
 interface NoteParts {
@@ -40,19 +42,20 @@ interface NoteParts {
 }
 
 /**
- * Returns the note as the text `<expired_at> <settled_at> <doubted_at> <MAC, hex>`. The MAC covers the vault's id and
- * the three times.
+ * Returns the note as the text `<expired_at> <settled_at> <doubted_at> [<backed_up_at>] <MAC, hex>`. The MAC covers the
+ * vault's id and the times.
  */
 export function sealClockNote({ keyring, vault_id }: NoteParts, note: ClockNote): string {
-  const times = `${note.expired_at} ${note.settled_at} ${note.doubted_at}`;
+  const backup = note.backed_up_at === undefined ? '' : ` ${note.backed_up_at}`;
+  const times = `${note.expired_at} ${note.settled_at} ${note.doubted_at}${backup}`;
   const mac = keyring.anchorMac(`token-vault clock\n${vault_id}\n${times}`);
   return `${times} ${Buffer.from(mac).toString('hex')}`;
 }
 
 /** Parses a clock note. Throws `integrity_failure` for a note that this vault did not write. */
 export function openClockNote(parts: NoteParts, text: string): ClockNote {
-  const [expired_at = 0, settled_at = 0, doubted_at = 0] = text.split(' ', 3).map(Number);
-  const note = { expired_at, settled_at, doubted_at };
+  const [expired_at = 0, settled_at = 0, doubted_at = 0, backed_up_at] = text.split(' ').slice(0, -1).map(Number);
+  const note = { expired_at, settled_at, doubted_at, backed_up_at };
   if (sealClockNote(parts, note) !== text) throw new Problem('integrity_failure');
   return note;
 }
@@ -89,7 +92,16 @@ export function noteSettled(parts: NoteParts & { readonly store: Store }, settle
 async function settle(store: Store, note: ClockNote, settled: Instant): Promise<ClockNote> {
   const expired_at = Math.max(note.expired_at, await store.latestExpiry(settled));
   const moved = expired_at > note.expired_at || note.doubted_at !== 0 || Math.abs(settled - note.settled_at) >= HOUR;
-  return moved ? { expired_at, settled_at: settled, doubted_at: 0 } : note;
+  return moved ? { ...note, expired_at, settled_at: settled, doubted_at: 0 } : note;
+}
+
+/** Records a backup at the time `backed_up_at` in the note. Rejects if the note cannot be written. */
+export async function noteBackup(parts: NoteParts & { readonly store: Store }, backed_up_at: Instant): Promise<void> {
+  for (;;) {
+    const text = await parts.store.clockNote();
+    const note = { ...openClockNote(parts, text), backed_up_at };
+    if (await parts.store.replaceClockNote(sealClockNote(parts, note), text)) return;
+  }
 }
 
 async function update(

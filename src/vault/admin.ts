@@ -12,6 +12,7 @@ import { KEY_BYTES } from '../keyring/sub-keys.ts';
 import { openSlot, unlockKeyring, unlockMasterKey } from '../keyring/unlock-master-key.ts';
 import { checkedCopy, checkFile, describeFormat, type FileReport } from '../maintenance/check-file.ts';
 import type { CheckReport } from '../maintenance/check-vault.ts';
+import { noteBackup } from '../maintenance/clock-note.ts';
 import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
 import { readLedger } from '../maintenance/read-ledger.ts';
 import type { Progress } from '../maintenance/rotate-tenant.ts';
@@ -252,6 +253,30 @@ export async function backUpIntoFolder(
   };
   const report = await checkedCopy(from, copy, (file) => checkVaultFile({ file, credential }, progress));
   return { ...report, ...kept };
+}
+
+/**
+ * Records in a vault file that a backup is complete, for metrics. Changes no file of an older format, because that would
+ * migrate it. Rejects as `openVaultAdmin` does, and if the file cannot be written.
+ */
+export async function recordBackup({
+  file,
+  credential,
+  times = MACHINE,
+  layout,
+}: Pick<FileHolderOptions, 'file' | 'credential'> & Pick<CheckOptions, 'times' | 'layout'>): Promise<void> {
+  const [{ readFormat }, { CURRENT_LAYOUT }] = await Promise.all([
+    import('../store/sqlite/file/open-vault-file.ts'),
+    import('../store/sqlite/file/schema.ts'),
+  ]);
+  const current = layout ?? CURRENT_LAYOUT;
+  if ((await readFormat(file, { layout: current })) !== current.format) return;
+  const opened = await openForKeyHolder({ file, credential });
+  try {
+    await noteBackup(opened, times.wall());
+  } finally {
+    await opened.close();
+  }
 }
 
 interface CompactProgress {

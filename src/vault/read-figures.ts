@@ -2,7 +2,9 @@ import { statSync } from 'node:fs';
 import { TOKEN_TYPE_NAMES, type TokenType } from '../contract/token-types.ts';
 import type { World } from '../core/handler.ts';
 import type { VaultFigures } from '../core/meter.ts';
+import type { Instant } from '../core/ports.ts';
 import { monthOf } from '../core/tokens/activity.ts';
+import { openClockNote } from '../maintenance/clock-note.ts';
 import { freeSpace } from '../paths/file-system.ts';
 
 /**
@@ -10,10 +12,13 @@ import { freeSpace } from '../paths/file-system.ts';
  * cannot answer.
  */
 export async function readFigures(
-  { store, audit, clock }: Pick<World, 'store' | 'audit' | 'clock'>,
+  { store, keyring, audit, clock }: Pick<World, 'store' | 'keyring' | 'audit' | 'clock'>,
   file: string | undefined,
 ): Promise<Omit<VaultFigures, 'writable'>> {
-  const [{ format, generation: masterKey }, tenants] = await Promise.all([store.header(), store.listTenants()]);
+  const [{ format, generation: masterKey, vault_id }, tenants] = await Promise.all([
+    store.header(),
+    store.listTenants(),
+  ]);
   const tokens = Object.fromEntries(TOKEN_TYPE_NAMES.map((type) => [type, 0])) as Record<TokenType, number>;
   const keys = { data: 0, index: 0 };
   for (const { tenant, keys: ofTenant } of tenants) {
@@ -23,7 +28,17 @@ export async function readFigures(
   }
   const sizes =
     file === undefined ? undefined : { file: sizeOf(file), log: sizeOf(`${file}-wal`), free: await freeSpace(file) };
-  return { tokens, auditLag: audit.lag(), format, masterKey, keys, sizes };
+  const backedUpAt = file === undefined ? undefined : readBackupTime({ keyring, vault_id }, await store.clockNote());
+  return { tokens, auditLag: audit.lag(), format, masterKey, keys, sizes, backedUpAt };
+}
+
+/** Returns the time of the last backup. Returns undefined for an altered note: sweeps and doctor report it. */
+function readBackupTime(parts: Parameters<typeof openClockNote>[0], note: string): Instant | undefined {
+  try {
+    return openClockNote(parts, note).backed_up_at;
+  } catch {
+    return undefined;
+  }
 }
 
 /** Returns the size of a file in bytes. Uses only `stat`, since reading the file would drop SQLite's locks. */

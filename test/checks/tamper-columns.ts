@@ -105,6 +105,12 @@ const EDITED: readonly (readonly [
     { clock: "replace(clock, substr(clock, instr(clock, ' ')), ' 1 0 ' || substr(clock, -64))" },
     'the last settled time',
   ],
+  [
+    'counter',
+    'tenant = 0',
+    { clock: "substr(clock, 1, length(clock) - 64) || '1 ' || substr(clock, -64)" },
+    'the last backup',
+  ],
   ['counter', 'tenant = 0', { clock: "''" }, 'a note on time that is no more'],
   ['slot', 'slot = 0', { slot: '5', bytes: '(SELECT bytes FROM slot WHERE slot = 1)' }],
   [

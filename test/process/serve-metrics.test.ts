@@ -1,3 +1,4 @@
+import Database from 'better-sqlite3';
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest';
 import { startServe } from '../scripts/run-script.ts';
 import { makePlace } from './cli-fixture.ts';
@@ -97,6 +98,31 @@ describe('vault serve --metrics', { timeout: 60_000 }, () => {
     }
     // The log, which names the application, shows that the search works.
     expect(daemon.told()).toContain(canaries.application);
+    expect(await daemon.stop()).toBe(0);
+  });
+
+  it('shows when another process last backed the file up', async () => {
+    const daemon = await serve('--no-log');
+    const backedUp = async () => sampleOf(await metricsOf(daemon), 'vault_backup_timestamp_seconds');
+    expect(await backedUp()).toBeNaN();
+    const before = Date.now() / 1000;
+    expect(await place.vault('backup copy.db --file v.db')).toMatchObject({ exitCode: 0, stderr: '' });
+    const first = await backedUp();
+    expect(first).toBeGreaterThanOrEqual(before);
+    expect(await place.vault('backup --keep 2 . --file v.db')).toMatchObject({ exitCode: 0, stderr: '' });
+    expect(await backedUp()).toBeGreaterThan(first);
+    // A backup needs no lock, its time does.
+    const lock = new Database(place.inside('v.db'));
+    onTestFinished(() => void lock.close());
+    lock.exec('BEGIN IMMEDIATE');
+    const [last, { exitCode, stderr }] = [await backedUp(), await place.vault('backup later.db --file v.db')];
+    expect([exitCode, stderr]).toEqual([
+      0,
+      'vault: the backup is complete, but its time cannot be recorded in the vault: The vault is busy; try again.\n',
+    ]);
+    lock.exec('ROLLBACK');
+    expect(await backedUp()).toBe(last);
+    expect(await place.vault('backup --verify later.db --file v.db')).toMatchObject({ exitCode: 0 });
     expect(await daemon.stop()).toBe(0);
   });
 

@@ -21,6 +21,7 @@ const FIGURES: VaultFigures = {
   masterKey: 2,
   keys: { data: 3, index: 4 },
   writable: true,
+  backedUpAt: 1_750_000_000_000,
   sizes: { file: 4096, log: 512, free: 1e9 },
 };
 
@@ -112,6 +113,7 @@ describe('the metrics', () => {
     expect(find('vault_free_bytes')).toBe(1e9);
     expect(find('vault_writable')).toBe(1);
     expect(find('vault_findings')).toBe(3);
+    expect(find('vault_backup_timestamp_seconds')).toBe(1_750_000_000);
     expect(find('vault_audit_checked_timestamp_seconds')).toBe(1_700_000_000);
     expect(find('vault_info', { version: '1.2.3' })).toBe(1);
     expect(find('vault_tls_certificate_not_after_seconds')).toBe(1_800_000_000);
@@ -139,6 +141,11 @@ describe('the metrics', () => {
   it('show no end of a certificate without TLS', async () => {
     const samples = samplesOf(await createMetrics('1.2.3').text());
     expect(samples.filter(({ name }) => name.startsWith('vault_tls_'))).toEqual([]);
+  });
+
+  it('show no time of a backup before the first one', async () => {
+    const text = await measured({ backedUpAt: undefined }).text();
+    expect(samplesOf(text).filter(({ name }) => name.startsWith('vault_backup_'))).toEqual([]);
   });
 
   it('of a vault that cannot be read still have the requests, and are not ready', async () => {

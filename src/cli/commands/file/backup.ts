@@ -1,9 +1,11 @@
 import { chmodSync, copyFileSync, createReadStream, existsSync } from 'node:fs';
 import path from 'node:path';
 import { Fault } from '../../../core/fault.ts';
+import { Problem } from '../../../core/problem.ts';
 import { atExit } from '../../../paths/at-exit.ts';
 import type { FileHolderOptions } from '../../../vault/key-holder.ts';
 import { type Credential, keyFileBeside, namedCredential, readCredential } from '../../credential.ts';
+import { reasonOf } from '../../error-reason.ts';
 import { type Environment, FLAGS, flag, type GlobalFlags } from '../../global-flags.ts';
 import { progressLine } from '../../output/progress-line.ts';
 import { RESULT_VIEWS } from '../../output/result-views.ts';
@@ -25,7 +27,8 @@ const MAX_KEPT = 9999;
 
 const BACKUP_HELP = `
 Daemons may serve the file meanwhile. The copy is checked as \`vault doctor\` does before it gets its name. The same keys
-open the vault and the copy. Keep the keys apart from the copy.
+open the vault and the copy. Keep the keys apart from the copy. The vault records
+the time of the backup, which a daemon shows as vault_backup_timestamp_seconds.
 
 - writes the checked copy to standard output; until then, it is in the temporary folder (TMPDIR). --keep names backups
 vault-YYYYMMDDTHHMMSSZ.db and removes only files with such a name that are backups of this vault. It skips names with a
@@ -61,10 +64,23 @@ async function backUpOrVerify(line: CommandLine): Promise<object | undefined> {
   else if (outputPath(out) === undefined) requireStream(flags);
   const from = chooseFile(flags, env);
   const opened = { file: from, credential: await readCredential({ file: from }, flags, env) };
-  if (keep !== undefined) return backUpByTime(opened, out, keep);
-  if (outputPath(out) !== undefined) return { file: out, checked: await backUp(opened, out) };
-  await backUpToOutput(opened);
-  return undefined;
+  const made =
+    keep !== undefined
+      ? await backUpByTime(opened, out, keep)
+      : outputPath(out) !== undefined
+        ? { file: out, checked: await backUp(opened, out) }
+        : await backUpToOutput(opened);
+  await recordTime(opened);
+  return made;
+}
+
+/** Records the backup in the vault. A failure is only reported, because the copy is complete. */
+async function recordTime({ file, credential }: FileHolderOptions): Promise<void> {
+  const { recordBackup } = await import('../../../vault/admin.ts');
+  await recordBackup({ file, credential }).catch((error: unknown) => {
+    const reason = error instanceof Fault ? error.message : error instanceof Problem ? error.detail : reasonOf(error);
+    report(`the backup is complete, but its time cannot be recorded in the vault: ${reason}`);
+  });
 }
 
 /** Throws the fault `usage` for a terminal, and for flags that format a result, because the output is the copy. */
@@ -97,11 +113,12 @@ async function backUpByTime({ file: from, credential }: FileHolderOptions, folde
 const PIECE_BYTES = 1024 * 1024;
 
 /** Writes a copy to standard output. Checks it first, in a temporary folder: written bytes cannot be taken back. */
-function backUpToOutput(opened: FileHolderOptions): Promise<void> {
+function backUpToOutput(opened: FileHolderOptions): Promise<undefined> {
   return inTemporaryFolder(async (folder) => {
     const copy = path.join(folder, 'backup.db');
     await backUp(opened, copy);
     for await (const piece of createReadStream(copy, { highWaterMark: PIECE_BYTES })) await writeOut(piece);
+    return undefined;
   });
 }
 
