@@ -35,12 +35,10 @@ export interface KeysOfTenant {
 }
 
 /**
- * The last commit that a process knows. Two histories never share all values. A file counts its commits, and each has a
- * new random `mark`. A database names the last row of the audit chain of this process: its sequence and its link.
+ * The last commit. Two histories never share all values. A file counts its commits, and each has a new random `mark`. A
+ * database names the last row of the audit: its sequence and its link.
  */
 export interface ChangeMark {
-  /** The chain of the row. Absent for a file. */
-  readonly chain?: string;
   readonly counter: number;
   readonly mark: Uint8Array;
 }
@@ -109,11 +107,10 @@ export interface Maintenance {
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
 
   /**
-   * Removes the rows `first` to `last` of a chain from the audit, in one step. Also removes their rows with one of
-   * `blinds` from both indexes. If the log index ended after the chain's new last row, it then ends there. A chain
-   * without its row 0 no longer exists.
+   * Removes the rows `first` to `last` of the audit, in one step. Also removes their rows with one of `blinds` from both
+   * indexes. If the log index ended after the new last row, it then ends there.
    */
-  pruneAudit(chain: string, first: number, last: number, blinds: readonly Uint8Array[]): Promise<void>;
+  pruneAudit(first: number, last: number, blinds: readonly Uint8Array[]): Promise<void>;
 
   lastChange(): Promise<ChangeMark>;
   /**
@@ -131,7 +128,7 @@ export interface Maintenance {
 }
 
 /** The description of a snapshot. `link` and `sequence` identify the last entry of the audit. */
-export interface SnapshotFacts extends Omit<AuditHead, 'chain'> {
+export interface SnapshotFacts extends AuditHead {
   readonly vault_id: string;
   readonly name: string;
   readonly saved_at: Instant;

@@ -1,4 +1,4 @@
-import type { AuditReads } from './audit/ports.ts';
+import type { AuditHead } from './audit/ports.ts';
 import type { Instant, Store, VaultHeader } from './ports.ts';
 
 /** A value of a moved row. UUIDs and blind indexes are bytes. */
@@ -27,7 +27,7 @@ export interface LastRow {
   readonly link: Uint8Array;
 }
 
-/** The state of a place, as a move finds it. `sealed` is the last row of the root chain. */
+/** The state of a place, as a move finds it. `sealed` is the last row of the audit. */
 export type FoundPlace =
   | { readonly state: 'empty' }
   /** A vault that this code serves. */
@@ -44,10 +44,11 @@ export interface MoveSource {
   readonly tokens: number;
   readonly tables: readonly MovedTable[];
   readonly rows: ReadRows;
-  readonly audit: AuditReads;
+  /** The last row of the audit. */
+  readonly head: AuditHead;
   /** The time of the machine or the database. */
   readonly now: Instant;
-  /** Appends the last row of the root chain and ends the service of the vault, in one step. */
+  /** Appends the last row of the audit and ends the service of the vault, in one step. */
   leave(last: LastRow): Promise<void>;
   /** Lets other processes change the vault again, unless it was left. */
   close(): Promise<void>;
@@ -65,7 +66,7 @@ export interface MovePlace {
   readonly shown: string;
   /** Resolves to what is in the place. A file that was left does not count as the target of another move. */
   find(role: 'source' | 'target'): Promise<FoundPlace>;
-  /** Resolves to whether the root chain of the vault has a row with these sealed bytes. */
+  /** Resolves to whether the audit of the vault has a row with these sealed bytes. */
   hasRow(sealed: Uint8Array): Promise<boolean>;
   /** Opens the vault. With `keep`, other processes may change it, and the rows are those of one moment. */
   openSource(keep: boolean): Promise<MoveSource>;

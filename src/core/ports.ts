@@ -88,7 +88,7 @@ export interface Keyring extends ReplyKeys {
   /** Returns the text of an event. Throws the problem `integrity_failure` for altered bytes or another time. */
   openAuditEvent(at: Instant, sealed: Uint8Array): string;
   /** Returns 16 bytes that link an entry to the previous one. Outlives the master key. */
-  auditLink(previous: Uint8Array, entry: Omit<AuditEntry, 'chain' | 'link'>): Uint8Array;
+  auditLink(previous: Uint8Array, entry: Omit<AuditEntry, 'link'>): Uint8Array;
   /** Returns the blind index of an audited record, 16 bytes. Equal only for equal subjects. Outlives the master key. */
   auditSubject(subject: AuditSubject): Uint8Array;
   /** Returns a copy of the key of `auditLink`, for a thread of this process that links entries. The caller wipes it. */

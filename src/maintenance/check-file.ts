@@ -86,8 +86,7 @@ export function describeFormat(found: number, { first, last }: KnownFormats, mig
 async function compareClock({ store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>, wall: Instant) {
   const { vault_id } = await store.header();
   const note = openClockNote({ keyring, vault_id }, await store.clockNote());
-  const times = (await store.auditHeads()).map(({ at }) => at);
-  return clockNotices(note, Math.max(0, ...times), wall);
+  return clockNotices(note, (await store.auditHead()).at, wall);
 }
 
 /**

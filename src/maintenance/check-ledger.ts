@@ -1,4 +1,5 @@
-import { advanceHeads, BrokenAudit, rowName, START, walkAudit } from '../core/audit/walk-audit.ts';
+import { START } from '../core/audit/audit-link.ts';
+import { BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
 import type { Instant, TokenRecord } from '../core/ports.ts';
 import { wallTime } from '../core/timers.ts';
@@ -40,10 +41,10 @@ export async function startLedgerCheck(
   let broken: Finding | undefined;
   const read = await readLedger(parts).catch((error: unknown) => {
     broken = brokenFinding(error);
-    return { ledger: createLedger(), heads: [START], entries: 0, bad: [], prunedUpTo: 0 };
+    return { ledger: createLedger(), head: START, entries: 0, bad: [], prunedUpTo: 0 };
   });
   const { ledger, bad, entries, prunedUpTo } = read;
-  const heads = new Map(read.heads.map((head) => [head.chain, head]));
+  let { head } = read;
 
   function report(table: LedgerTable | 'header' | 'tombstone', tenantId: string, id: string, what: string): void {
     const record = table === 'tombstone' ? 'token' : table;
@@ -71,18 +72,17 @@ export async function startLedgerCheck(
    */
   async function checkCounts(): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES && broken === undefined; tries++) {
-      for await (const placed of walkAudit(parts, [...heads.values()])) {
+      for await (const placed of walkAudit(parts, head)) {
         if (placed.event.action === 'loadSnapshot') return;
         ledger.apply(placed);
-        advanceHeads(heads, placed);
+        head = placed;
       }
       const found: string[] = [];
       for (const id of ledger.tenants()) {
         const { types } = await store.usage(id, 0, 0);
         if (types.reduce((sum, { count }) => sum + count, 0) !== ledger.live(id)) found.push(id);
       }
-      const ends = await store.auditHeads();
-      if (ends.some(({ chain, sequence }) => sequence > (heads.get(chain)?.sequence ?? 0))) continue;
+      if ((await store.auditHead()).sequence > head.sequence) continue;
       for (const id of found) report('tenant', id, id, MISCOUNTED);
       return;
     }
@@ -126,11 +126,11 @@ export async function startLedgerCheck(
       const touched = new Set<string>();
       const late = new Set<string>();
       try {
-        for await (const placed of walkAudit(parts, [...heads.values()])) {
+        for await (const placed of walkAudit(parts, head)) {
           const subjects = ledger.apply(placed);
           for (const one of subjects) touched.add(one);
           // An old entry must not excuse its subjects: the end of the audit may have been cut off and restored.
-          if (subjects.length > 0 && placed.at < startedAt - SLACK_MS) late.add(rowName(placed));
+          if (subjects.length > 0 && placed.at < startedAt - SLACK_MS) late.add(String(placed.sequence));
         }
       } catch (error) {
         return [brokenFinding(error)];
@@ -151,5 +151,5 @@ export async function startLedgerCheck(
 
 function brokenFinding(error: unknown): Finding {
   if (!(error instanceof BrokenAudit)) throw error;
-  return { table: 'audit', id: rowName(error), what: error.what };
+  return { table: 'audit', id: String(error.sequence), what: error.what };
 }

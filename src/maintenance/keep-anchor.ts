@@ -1,14 +1,14 @@
-import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
+import { START } from '../core/audit/audit-link.ts';
 import { findCheckpoint } from '../core/audit/checkpoint.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
-import { BrokenAudit, START } from '../core/audit/walk-audit.ts';
+import { BrokenAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { AnchorNote, ChangeMark } from '../core/maintenance-ports.ts';
 import type { Keyring } from '../core/ports.ts';
 import { clearInterval, setInterval } from '../core/timers.ts';
 import type { KeyHolder } from './key-holder.ts';
 
-const HEADING = 'token-vault anchor';
+const HEADING = 'token-vault anchor 1';
 
 const RESTORED = { hint: 'after an intended restore, remove the anchor; the next command writes a new one' };
 
@@ -19,22 +19,20 @@ interface Reached {
 }
 
 /**
- * Returns the text of the anchor, a file outside the vault that holds the last commit and the end of the audit's root
- * chain, under a MAC. The next open detects an older copy of the vault, or a cut log, unless the attacker can also
- * replace the anchor.
+ * Returns the text of the anchor, a file outside the vault that holds the last commit and the end of the audit, under a
+ * MAC. The next open detects an older copy of the vault, or a cut log, unless the attacker can also replace the anchor.
  *
- *     token-vault anchor 1              2 for a database
+ *     token-vault anchor 1
  *     <vault id>
- *     <counter>                         <chain> <sequence of its last row>
- *     <mark, hex>                       <its link, hex>
- *     <sequence of the root's last row>
+ *     <counter of the last commit>
+ *     <its mark, hex>
+ *     <sequence of the audit's last row>
  *     <its link, hex>
  *     <MAC over the lines above, hex>
  */
 function writeAnchor(keyring: Keyring, vaultId: string, { change, audit }: Reached): string {
-  const [version, place] = change.chain === undefined ? [1, change.counter] : [2, `${change.chain} ${change.counter}`];
-  const marks = [place, hex(change.mark), audit.sequence, hex(audit.link)];
-  const lines = `${[`${HEADING} ${version}`, vaultId, ...marks].join('\n')}\n`;
+  const marks = [change.counter, hex(change.mark), audit.sequence, hex(audit.link)];
+  const lines = `${[HEADING, vaultId, ...marks].join('\n')}\n`;
   return `${lines}${hex(keyring.anchorMac(lines))}\n`;
 }
 
@@ -43,11 +41,10 @@ function writeAnchor(keyring: Keyring, vaultId: string, { change, audit }: Reach
  * anchor of this vault.
  */
 function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
-  const [, id = '', place = '', mark = '', sequence, link = ''] = text.split('\n');
-  const [counter, chain] = place.split(' ').reverse();
+  const [, id = '', counter, mark = '', sequence, link = ''] = text.split('\n');
   const anchored: Reached = {
-    change: { ...(chain !== undefined && { chain }), counter: Number(counter), mark: Buffer.from(mark, 'hex') },
-    audit: { chain: ROOT_CHAIN, sequence: Number(sequence), link: Buffer.from(link, 'hex') },
+    change: { counter: Number(counter), mark: Buffer.from(mark, 'hex') },
+    audit: { sequence: Number(sequence), link: Buffer.from(link, 'hex') },
   };
   if (writeAnchor(keyring, id, anchored) !== text) {
     throw new Fault('damaged', 'the anchor is damaged, or belongs to another vault', {
@@ -62,7 +59,7 @@ function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
 /**
  * Throws the fault `damaged` when the vault is behind its anchor, or has another history. A vault that is ahead is
  * fine: the anchor is written from time to time, and not by every process. `found` is the vault's last commit, and the
- * rows that the anchor names.
+ * row that the anchor names.
  */
 function checkAnchor(anchored: Reached, found: Reached): void {
   const behind = found.change.counter < anchored.change.counter;
@@ -102,25 +99,20 @@ async function compareIfPresent(parts: AnchorParts, note: AnchorNote): Promise<s
   const { vault_id } = await store.header();
   if (text === undefined) return undefined;
   const anchored = readAnchor(keyring, vault_id, text);
-  const { chain, counter, mark } = anchored.change;
-  const row = chain === undefined ? undefined : await rowAt(parts, { chain, sequence: counter, link: mark }, anchored);
-  const change = row === undefined ? await store.lastChange() : { counter: row.sequence, mark: row.link };
-  checkAnchor(anchored, { change, audit: await rowAt(parts, anchored.audit, anchored) });
+  checkAnchor(anchored, { change: await store.lastChange(), audit: await rowAt(parts, anchored.audit) });
   return text;
 }
 
 /** Resolves to the row at a place that the anchor names, or to `START`. Trusts the anchor for a pruned row. */
-async function rowAt(parts: AnchorParts, place: AuditHead, { audit: root }: Reached): Promise<AuditHead> {
-  const [row] = await parts.store.readAudit(place.chain, place.sequence - 1, 1);
+async function rowAt(parts: AnchorParts, place: AuditHead): Promise<AuditHead> {
+  const [row] = await parts.store.readAudit(place.sequence - 1, 1);
   if (row?.sequence === place.sequence) return row;
   // An audit whose end was cut off has no checkpoint that covers the row.
   const checkpoint = await findCheckpoint(parts).catch((error: unknown) => {
     if (!(error instanceof BrokenAudit)) throw error;
     return undefined;
   });
-  // The root opened the chain before `root`, its row in the anchor. A prune of that row also removes the chain.
-  const { sequence } = place.chain === ROOT_CHAIN ? place : root;
-  return checkpoint !== undefined && checkpoint.through.sequence >= sequence ? place : START;
+  return checkpoint !== undefined && checkpoint.through.sequence >= place.sequence ? place : START;
 }
 
 /**
@@ -145,12 +137,12 @@ export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<
 
   async function follow(): Promise<void> {
     // Read the audit before the commit, so that the anchor never names an entry that is newer than its commit.
-    const audit = await store.auditHead(ROOT_CHAIN);
+    const audit = await store.auditHead();
     const change = await store.lastChange();
     const text = writeAnchor(keyring, vault_id, { audit, change });
     if (text === written) return;
     // A failover may have replaced the database by one that lacks commits. Keep the anchor, which shows that.
-    if (change.chain !== undefined) await compareIfPresent(parts, note);
+    await compareIfPresent(parts, note);
     await note.write(text);
     written = text;
   }

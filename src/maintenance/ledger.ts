@@ -4,11 +4,8 @@ import type { PlacedEvent } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
 import type { Instant } from '../core/ports.ts';
 
-/** The maximum difference between the order of times and the order of commits in several chains, in milliseconds. */
-const SKEW_MS = 15_000;
-
-/** Returns whether a state of a record is a removal. The state is a revision, or the negative time of the removal. */
-const isRemoved = (state: number) => state <= 0;
+/** The state of a removed record. The state of another one is its revision. */
+const REMOVED = 0;
 
 const SKIPPED = 'was changed from a revision that is not its last one in the audit: an older row had been restored';
 const AFTER_REMOVAL = 'was changed after it was removed: its row had been restored';
@@ -16,7 +13,7 @@ const OTHER_HEADER =
   'was changed from a state that is not its last one in the audit: an older header had been restored';
 
 /** An audit entry that contradicts earlier entries, or that has no row in the index. */
-export interface BadEntry extends Finding, Pick<AuditPlace, 'chain' | 'sequence'> {}
+export interface BadEntry extends Finding, Pick<AuditPlace, 'sequence'> {}
 
 /** The tables whose rows the audit covers. */
 export type LedgerTable = 'tenant' | 'tenant_key' | 'application' | 'token';
@@ -28,13 +25,6 @@ export function everythingOf(tenantId: string): string {
 
 /** The records at one moment, by tenant: the contents of a snapshot of that moment. */
 export type LedgerState = ReadonlyMap<string, TenantLedger>;
-
-interface RecordChange {
-  readonly table: Exclude<LedgerTable, 'tenant'>;
-  readonly entity: string;
-  readonly after: number;
-  readonly placed: PlacedEvent;
-}
 
 /** The revision or the removal of each record, according to the audit. */
 export type Ledger = ReturnType<typeof createLedger>;
@@ -58,22 +48,16 @@ const KEPT_IN_ROW = 150;
 const FIRST_KEYS = ['1', '2'] as const;
 
 /**
- * Creates an empty ledger. Pass all events to `apply`: those of one chain in order, those of several chains nearly in
- * order. Then call `finish`. `states` must hold the ledger's state at the audit place of each loaded snapshot. With
- * `tokens: false`, the ledger only counts tokens, which needs little memory.
+ * Creates an empty ledger. Pass all events to `apply`, in order. `states` must hold the ledger's state at the audit place
+ * of each loaded snapshot. With `tokens: false`, the ledger only counts tokens, which needs little memory.
  */
 export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(), tokens = true) {
   const tenants = new Map<string, TenantLedger>();
   let header: string | undefined;
   const skips: BadEntry[] = [];
-  // With several chains, a change may arrive before the change that it follows. It then waits for that change.
-  let isOrdered = true;
-  const early = new Map<string, RecordChange[]>();
-  const orphans = new Map<string, PlacedEvent[]>();
-  const closedAt = new Map<string, Instant>();
 
-  function reject({ chain, sequence }: PlacedEvent, table: string, id: string, what: string): void {
-    skips.push({ chain, sequence, table, id, what });
+  function reject({ sequence }: PlacedEvent, table: string, id: string, what: string): void {
+    skips.push({ sequence, table, id, what });
   }
 
   /** Applies an event. Returns the subjects that it changed, as `subjectOf` or `everythingOf` name them. */
@@ -82,7 +66,6 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     const { action, entities, revision = 0 } = event;
     if (event.as_of !== undefined) return [];
     const [table, change] = changeOf(event) ?? [];
-    if (action === 'openChain' || action === 'mergeChains') isOrdered = false;
     if (table === 'header') {
       if (header !== entities[1]) reject(placed, 'header', '', OTHER_HEADER);
       header = entities[0];
@@ -93,10 +76,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     if (action === 'createTenant') open(id);
     const tenant = tenants.get(id);
     if (tenant === undefined) {
-      const closed = closedAt.get(id);
-      if (table === undefined || (closed !== undefined && at <= closed + SKEW_MS)) return [];
-      if (isOrdered) reject(placed, 'tenant', id, AFTER_REMOVAL);
-      else orphans.set(id, [...(orphans.get(id) ?? []), placed]);
+      if (table !== undefined) reject(placed, 'tenant', id, AFTER_REMOVAL);
       return [];
     }
     if (action === 'resetTokens') {
@@ -106,7 +86,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
       return [everythingOf(id)];
     }
     if (table === undefined) return [];
-    if (table === 'tenant' && change === 'remove') return close(id, at);
+    if (table === 'tenant' && change === 'remove') return close(id);
     if (table === 'tenant') {
       if (revision !== tenant.revision + 1) reject(placed, 'tenant', id, SKIPPED);
       tenant.revision = revision;
@@ -118,52 +98,19 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     if (table === 'token' && !tokens) return entities.map((entity) => subjectOf(table, id, entity));
     const isKey = table === 'tenant_key';
     // A key has no revisions: it is created once and removed once.
-    const after = change === 'remove' ? -at : isKey ? 1 : revision;
+    const after = change === 'remove' ? REMOVED : isKey ? 1 : revision;
     const named = isKey ? [String(revision)] : entities;
-    for (const entity of named) changeRecord(id, tenant, { table, entity, after, placed });
-    const subjects = named.map((entity) => subjectOf(table, id, entity));
-    if (action !== 'createTenant') return subjects;
-    const waiting = orphans.get(id) ?? [];
-    orphans.delete(id);
-    return [...subjects, subjectOf('tenant', id, id), ...waiting.flatMap(apply)];
-  }
-
-  /** Applies the change of one record. `isLast` is true when no earlier changes follow. */
-  function changeRecord(id: string, tenant: TenantLedger, change: RecordChange, isLast = isOrdered): void {
-    const { table, entity, after, placed } = change;
     const rows = tenant.rows[table];
-    const before = rows.get(entity);
-    if (before !== undefined && isRemoved(before)) {
-      if (!isOrdered && placed.at <= -before + SKEW_MS) return;
-      reject(placed, table, entity, AFTER_REMOVAL);
-    } else if (isRemoved(after) ? before === undefined : after !== (before ?? 0) + 1) {
-      if (!isLast) {
-        const subject = subjectOf(table, id, entity);
-        return void early.set(subject, [...(early.get(subject) ?? []), change]);
+    for (const entity of named) {
+      const before = rows.get(entity);
+      if (before === REMOVED) reject(placed, table, entity, AFTER_REMOVAL);
+      else if (after === REMOVED ? before === undefined : after !== (before ?? 0) + 1) {
+        reject(placed, table, entity, SKIPPED);
       }
-      reject(placed, table, entity, SKIPPED);
+      rows.set(entity, after);
     }
-    rows.set(entity, isOrdered || isRemoved(after) ? after : Math.max(after, before ?? 0));
-    if (early.size === 0) return;
-    const subject = subjectOf(table, id, entity);
-    const waiting = early.get(subject) ?? [];
-    early.delete(subject);
-    for (const one of waiting.sort(byRevision)) changeRecord(id, tenant, one, isLast);
-  }
-
-  /** Reports the changes that still wait for an earlier change. */
-  function finish(): void {
-    for (const [id, waiting] of orphans) for (const one of waiting) reject(one, 'tenant', id, AFTER_REMOVAL);
-    orphans.clear();
-    const left = [...early.values()];
-    early.clear();
-    for (const changes of left) {
-      for (const one of changes.sort(byRevision)) {
-        const { tenant_id: id = '' } = one.placed.event;
-        const tenant = tenants.get(id);
-        if (tenant !== undefined) changeRecord(id, tenant, one, true);
-      }
-    }
+    const subjects = named.map((entity) => subjectOf(table, id, entity));
+    return action === 'createTenant' ? [...subjects, subjectOf('tenant', id, id)] : subjects;
   }
 
   /**
@@ -221,15 +168,13 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     tenants.set(id, { revision: 1, since: 0, live: 0, rows });
   }
 
-  function close(id: string, at: Instant): readonly string[] {
+  function close(id: string): readonly string[] {
     tenants.delete(id);
-    if (!isOrdered) closedAt.set(id, at);
     return [subjectOf('tenant', id, id)];
   }
 
   return {
     apply,
-    finish,
     keep,
     kept,
     /** Returns the entries that contradict earlier entries. */
@@ -244,12 +189,12 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
       if (table === 'tenant') return tenant?.revision;
       const revision = tenant?.rows[table].get(id);
       tenant?.rows[table].delete(id);
-      return revision !== undefined && isRemoved(revision) ? 'removed' : revision;
+      return revision === REMOVED ? 'removed' : revision;
     },
 
     /** Yields the remaining records of a tenant, and whether each was removed. */
     *left(table: Exclude<LedgerTable, 'tenant'>, tenantId: string): Generator<readonly [id: string, removed: boolean]> {
-      for (const [id, revision] of tenants.get(tenantId)?.rows[table] ?? []) yield [id, isRemoved(revision)];
+      for (const [id, revision] of tenants.get(tenantId)?.rows[table] ?? []) yield [id, revision === REMOVED];
     },
 
     /** Returns the time when all tokens of a tenant were last removed. Older tokens cannot exist. */
@@ -269,7 +214,7 @@ function copyOf({ rows, ...state }: TenantLedger, tenant_key = rows.tenant_key):
 
 /** Yields the records that were not removed. */
 function* alive(records: ReadonlyMap<string, number>): Generator<readonly [id: string, revision: number]> {
-  for (const record of records) if (!isRemoved(record[1])) yield record;
+  for (const record of records) if (record[1] !== REMOVED) yield record;
 }
 
 function* rowsOf(records: Iterable<readonly [id: string, revision: number]>) {
@@ -281,9 +226,4 @@ function* rowsOf(records: Iterable<readonly [id: string, revision: number]>) {
     row = [];
   }
   if (row.length > 0) yield row;
-}
-
-/** Sorts changes of one record by revision, removals last. */
-function byRevision(a: RecordChange, b: RecordChange): number {
-  return Number(isRemoved(a.after)) - Number(isRemoved(b.after)) || a.after - b.after;
 }

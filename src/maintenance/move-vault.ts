@@ -1,15 +1,12 @@
 import { hash } from 'node:crypto';
 import { encodeEvents } from '../core/audit/audit-event.ts';
-import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
-import { encodePlace } from '../core/audit/chain-events.ts';
+import { START } from '../core/audit/audit-link.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
-import { START } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import { isBytes } from '../core/is-bytes.ts';
 import type { LastRow, MovedRow, MovePlace, MoveSource, ReadRows, WriteRows } from '../core/move-ports.ts';
 import type { Instant, Keyring, Store, VaultHeader } from '../core/ports.ts';
 import { checkVault, refuseFindings } from './check-vault.ts';
-import { mergedRows } from './moved-audit.ts';
 import type { Progress } from './rotate-tenant.ts';
 
 export interface Moving {
@@ -17,8 +14,6 @@ export interface Moving {
   readonly to: MovePlace;
   /** Asks for the credential. Called only for a source that serves. The result opens the keys. */
   readonly readCredential: () => Promise<(header: VaultHeader) => Promise<Keyring>>;
-  /** Whether to merge the chains of the audit into one, for a move from a database to a file. */
-  readonly isMerged: boolean;
 }
 
 export interface MoveOptions {
@@ -71,20 +66,17 @@ export async function moveVault(moving: Moving, options: MoveOptions): Promise<M
   }
 }
 
-async function copyAndSwitch({ to, isMerged }: Moving, keyring: Keyring, source: MoveSource, options: MoveOptions) {
+async function copyAndSwitch({ to }: Moving, keyring: Keyring, source: MoveSource, options: MoveOptions) {
   try {
-    const heads = await source.audit.auditHeads();
-    const [root] = heads;
-    const last = lastRowAfter(keyring, heads, source.now);
-    const rows = isMerged ? await mergedRows({ ...source, keyring }) : source.rows;
+    const last = lastRowAfter(keyring, source.now);
     let counts: ReadonlyMap<string, number> = new Map();
     await to.makeCopy(source.header, {
       async fill(write, copied) {
-        counts = await copyTables({ ...source, rows }, write, { ...options, copied, last });
+        counts = await copyTables(source, write, { ...options, copied, last });
       },
       check: (store) => checkCopy(store, keyring, options),
     });
-    if (!options.keepSource && root !== undefined) await source.leave(last(root));
+    if (!options.keepSource) await source.leave(last(source.head));
     await to.finishCopy();
     const count = (name: string) => counts.get(name) ?? 0;
     return {
@@ -128,11 +120,11 @@ function notEmpty({ shown }: MovePlace): Fault {
 }
 
 /**
- * Returns the function from the end of a root chain to the row with which the move ends it. The row is sealed once, so
- * that the next run recognizes the copy of this move. It records the ends of all chains of the source.
+ * Returns the function from the end of an audit to the row with which the move ends it. The row is sealed once, so that
+ * the next run recognizes the copy of this move.
  */
-function lastRowAfter(keyring: Keyring, heads: readonly AuditHead[], at: Instant): (head: AuditHead) => LastRow {
-  const event = { action: 'moveVault', status: 200, entities: heads.map(encodePlace) } as const;
+function lastRowAfter(keyring: Keyring, at: Instant): (head: AuditHead) => LastRow {
+  const event = { action: 'moveVault', status: 200, entities: [] } as const;
   const sealed = keyring.sealAuditEvent(at, encodeEvents([{ event, at }]));
   return (head) => {
     const sequence = head.sequence + 1;
@@ -169,16 +161,15 @@ async function copyTables(
     counts.set(table.name, written.rows);
     if (table.name !== 'audit') continue;
     const { sequence, at, link, sealed } = last(head);
-    await write(table, [[Number(ROOT_CHAIN), sequence, at, link, sealed]]);
+    await write(table, [[sequence, at, link, sealed]]);
   }
   return counts;
 }
 
-/** Returns the last row of the root chain in a batch of rows of `audit`. */
+/** Returns the last row in a batch of rows of `audit`. */
 function lastHead(batch: readonly MovedRow[]): AuditHead | undefined {
-  const [, sequence, , link] = batch.findLast(([chain]) => chain === Number(ROOT_CHAIN)) ?? [];
-  if (typeof sequence !== 'number' || !isBytes(link)) return undefined;
-  return { chain: ROOT_CHAIN, sequence, link };
+  const [sequence, , link] = batch.at(-1) ?? [];
+  return typeof sequence === 'number' && isBytes(link) ? { sequence, link } : undefined;
 }
 
 async function checkCopy(store: Store, keyring: Keyring, { full, checking }: MoveOptions): Promise<void> {
@@ -189,7 +180,7 @@ const MODULUS = 1n << 512n;
 
 /**
  * Resolves to the number of rows and their digest: the sum of the BLAKE2b-512 hashes of the rows, modulo 2^512. Stores
- * order texts and merged chains differently, so the order must not matter. Calls `each` with the number of rows so far.
+ * order texts differently, so the order must not matter. Calls `each` with the number of rows so far.
  */
 async function digestOf(
   batches: AsyncIterable<readonly MovedRow[]>,

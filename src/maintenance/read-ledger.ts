@@ -9,16 +9,15 @@ import {
 } from '../core/audit/checkpoint.ts';
 import { loggedRow } from '../core/audit/log-index.ts';
 import type { AuditHead, AuditStore, IndexedPlace, LoggedRow } from '../core/audit/ports.ts';
-import { advanceHeads, BrokenAudit, type PlacedEvent, rowName, walkAudit } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import { nextTurn } from '../core/own-turn.ts';
 import type { Instant } from '../core/ports.ts';
 import { type BadEntry, createLedger, type Ledger, type LedgerState } from './ledger.ts';
 
-/** The ledger of the audit up to `heads`. */
+/** The ledger of the audit up to `head`. */
 export interface ReadLedger {
   readonly ledger: Ledger;
-  /** The last row of each chain, the root first. */
-  readonly heads: readonly AuditHead[];
+  readonly head: AuditHead;
   readonly entries: number;
   /** The number of denials in entries that hold only a count. */
   readonly denials: number;
@@ -42,8 +41,8 @@ export interface LedgerParts extends CheckpointParts {
   readonly archives?: readonly ArchivedRows[] | undefined;
 }
 
-/** The rows of an archive: those of the root after `after`, up to `through`, and of the chains that these rows open. */
-export interface ArchivedRows extends Pick<AuditStore, 'readAudit' | 'auditHeads'> {
+/** The rows of an archive: those after `after`, up to `through`. */
+export interface ArchivedRows extends Pick<AuditStore, 'readAudit' | 'auditHead'> {
   readonly after: AuditHead;
   readonly through: AuditHead;
 }
@@ -56,13 +55,13 @@ export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
   const places = new Set<number>();
   for (;;) {
     const known = places.size;
-    const { heads } = await findBeginning(parts);
+    const { head } = await findBeginning(parts);
     try {
       const read = await readOnce(parts, places);
       // A prune also removes the index rows of entries that were just read.
-      if (places.size === known && (read.bad.length === 0 || !(await hasMoved(parts, heads[0])))) return read;
+      if (places.size === known && (read.bad.length === 0 || !(await hasMoved(parts, head)))) return read;
     } catch (error) {
-      if (!(await isPruned(parts, heads[0], error))) throw error;
+      if (!(await isPruned(parts, head, error))) throw error;
     }
   }
 }
@@ -72,13 +71,12 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
   const { archives, keyring } = parts;
   const states = new Map<number, LedgerState>();
   const ledger = createLedger(states, parts.tokens);
-  const { heads: from, checkpoint } = await findBeginning(parts);
-  if (archives !== undefined && archives.at(-1)?.through.sequence !== from[0].sequence) throw prunedMeanwhile();
-  const begin = new Map(from.map((head) => [head.chain, head]));
-  const heads = new Map(begin);
-  const checks = new Map<string, Awaited<ReturnType<typeof chainCheck>>>();
+  const { head: from, checkpoint } = await findBeginning(parts);
+  if (archives !== undefined && archives.at(-1)?.through.sequence !== from.sequence) throw prunedMeanwhile();
+  let head = from;
+  const check = await indexChecks(parts, from.sequence);
   const prunedUpTo = archives === undefined ? (checkpoint?.latest ?? 0) : 0;
-  const first = archives === undefined ? from[0].sequence : 0;
+  const first = archives === undefined ? from.sequence : 0;
   let [entries, denials, latest] = [0, 0, prunedUpTo];
 
   function apply(placed: PlacedEvent): void {
@@ -95,12 +93,6 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
     if (places.has(sequence)) states.set(sequence, ledger.freeze());
   }
 
-  async function checkOf(chain: string) {
-    const check = checks.get(chain) ?? (await chainCheck(parts, chain, begin.get(chain)?.sequence ?? 0));
-    checks.set(chain, check);
-    return check;
-  }
-
   if (checkpoint !== undefined && archives === undefined) {
     for await (const { event } of keptEvents(parts, checkpoint)) {
       ledger.keep(event);
@@ -108,33 +100,31 @@ async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLe
     }
   }
   for (const store of archives ?? []) {
-    for await (const placed of walkAudit({ store, keyring }, [store.after])) apply(placed);
+    for await (const placed of walkAudit({ store, keyring }, store.after)) apply(placed);
   }
   for await (const placed of walkAudit(parts, from)) {
     apply(placed);
-    await (await checkOf(placed.chain)).expect(placed);
-    advanceHeads(heads, placed);
+    await check.expect(placed);
+    head = placed;
   }
-  ledger.finish();
-  const bad = [...ledger.skips()];
-  for (const head of heads.values()) bad.push(...(await (await checkOf(head.chain)).findings(head)));
-  return { ledger, heads: [...heads.values()], entries, denials, bad, prunedUpTo, latest };
+  const bad = [...ledger.skips(), ...(await check.findings(head))];
+  return { ledger, head, entries, denials, bad, prunedUpTo, latest };
 }
 
 /**
- * Returns a check that compares both indexes of a chain, after the row `first`, with its events. Pass the events in
- * order. Compares the log index as far as it covers the audit.
+ * Returns a check that compares both indexes, after the row `first`, with the events. Pass the events in order. Compares
+ * the log index as far as it covers the audit.
  */
-async function chainCheck(parts: LedgerParts, chain: string, first: number) {
+async function indexChecks(parts: LedgerParts, first: number) {
   const { store, keyring } = parts;
-  const end = await store.logIndexEnd(chain);
+  const end = await store.logIndexEnd();
   const index = indexCheck<IndexedPlace>(parts, 'audit_subject', first, {
-    findMissing: (rows) => store.findUnindexed(chain, rows),
-    count: (upTo) => store.countAuditIndex(chain, upTo),
+    findMissing: (rows) => store.findUnindexed(rows),
+    count: (upTo) => store.countAuditIndex(upTo),
   });
   const log = indexCheck<LoggedRow>(parts, 'audit_index', first, {
-    findMissing: (rows) => store.findUnlogged(chain, rows),
-    count: (upTo) => store.countLogIndex(chain, Math.min(upTo, end)),
+    findMissing: (rows) => store.findUnlogged(rows),
+    count: (upTo) => store.countLogIndex(Math.min(upTo, end)),
   });
   let row: PlacedEvent[] = [];
 
@@ -200,16 +190,15 @@ function indexCheck<Row>(
       if (held >= BATCH) await compare();
     },
 
-    async findings({ chain, sequence: last }: AuditHead): Promise<readonly BadEntry[]> {
+    async findings({ sequence: last }: AuditHead): Promise<readonly BadEntry[]> {
       await compare();
       if (missing.length > 0) {
-        const places = missing.map((sequence) => ({ chain, sequence }));
-        return places.map((place) => ({ ...place, table: 'audit', id: rowName(place), what: UNINDEXED }));
+        return missing.map((sequence) => ({ sequence, table: 'audit', id: String(sequence), what: UNINDEXED }));
       }
       // Count the earlier rows first, because a prune may remove some of them in between.
       const earlier = await reads.count(first);
       const surplus = (await reads.count(last)) - earlier > rows;
-      return surplus ? [{ chain, sequence: last, table, id: '', what: OVERINDEXED }] : [];
+      return surplus ? [{ sequence: last, table, id: '', what: OVERINDEXED }] : [];
     },
   };
 }

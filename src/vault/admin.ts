@@ -1,8 +1,6 @@
 import { statSync } from 'node:fs';
-import { ROOT_CHAIN } from '../core/audit/audit-link.ts';
 import { walkWholeAudit } from '../core/audit/checkpoint.ts';
-import type { AuditPlace } from '../core/audit/ports.ts';
-import { BrokenAudit, lastEvents, type PlacedEvent, START } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, lastEvents, type PlacedEvent } from '../core/audit/walk-audit.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
 import type { Instant, VaultHeader } from '../core/ports.ts';
 import { type Credential, requireStrongPassphrase } from '../keyring/credential.ts';
@@ -40,8 +38,8 @@ interface AuditReport {
   readonly counted_denials?: number;
   /** The link of the root's last entry, in hex. */
   readonly head?: string;
-  /** The first wrong row. `chain` is absent for the root. The sequence 0 means the whole chain. */
-  readonly first_bad?: { readonly chain?: string; readonly sequence: number; readonly what: string };
+  /** The first wrong row. */
+  readonly first_bad?: { readonly sequence: number; readonly what: string };
 }
 
 /**
@@ -81,18 +79,17 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
  */
 async function verifyAudit(opened: OpenedKeyHolder): Promise<AuditReport> {
   try {
-    const { heads, entries, denials, bad } = await readLedger(opened);
-    const [first] = bad.toSorted((a, b) => Number(a.chain) - Number(b.chain) || a.sequence - b.sequence);
+    const { head, entries, denials, bad } = await readLedger(opened);
+    const [first] = bad.toSorted((a, b) => a.sequence - b.sequence);
     if (first === undefined) {
-      const [root = START] = heads;
-      const end = entries > 0 && { head: Buffer.from(root.link).toString('hex') };
+      const end = entries > 0 && { head: Buffer.from(head.link).toString('hex') };
       return { ok: true, entries, ...(denials > 0 && { counted_denials: denials }), ...end };
     }
     const what = [first.table, first.id, first.what].filter(Boolean).join(' ');
-    return { ok: false, entries, first_bad: { ...named(first), what } };
+    return { ok: false, entries, first_bad: { sequence: first.sequence, what } };
   } catch (error) {
     if (!(error instanceof BrokenAudit)) throw error;
-    return { ok: false, first_bad: { ...named(error), what: error.what } };
+    return { ok: false, first_bad: { sequence: error.sequence, what: error.what } };
   }
 }
 
@@ -104,12 +101,8 @@ async function verifyArchiveFile(opened: OpenedKeyHolder, file: ArchiveFile): Pr
     return { ok: true, entries, head: Buffer.from(through.link).toString('hex') };
   } catch (error) {
     if (!(error instanceof BrokenAudit)) throw error;
-    return { ok: false, first_bad: { ...named(error), what: error.what } };
+    return { ok: false, first_bad: { sequence: error.sequence, what: error.what } };
   }
-}
-
-function named({ chain, sequence }: Pick<AuditPlace, 'chain' | 'sequence'>) {
-  return { ...(chain !== ROOT_CHAIN && { chain }), sequence };
 }
 
 function headerKeys(credential: Credential): HeaderKeys {

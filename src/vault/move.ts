@@ -25,8 +25,8 @@ export async function moveVault(
     const credential = await readCredential();
     return (header) => unlockKeyring(header, credential);
   };
-  const isMerged = from.file === undefined && to.file !== undefined;
-  return moving.moveVault({ ...places, readCredential: reading, isMerged }, options);
+
+  return moving.moveVault({ ...places, readCredential: reading }, options);
 }
 
 /**

@@ -22,9 +22,9 @@ export function errorReporter(write: (line: string) => void) {
 
 export const reportError = errorReporter(writeLog);
 
-/** Prints how many committed rows of an audit chain the database lacks, as after a failover that lost commits. */
-export function reportLoss({ chain, missing }: Loss): void {
-  writeLog(`${JSON.stringify({ level: 'error', error: 'commits_lost', chain, missing })}\n`);
+/** Prints how many committed rows of the audit the database lacks, as after a failover that lost commits. */
+export function reportLoss({ missing }: Loss): void {
+  writeLog(`${JSON.stringify({ level: 'error', error: 'commits_lost', missing })}\n`);
 }
 
 function describe(error: unknown): object {

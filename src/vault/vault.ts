@@ -6,7 +6,6 @@ import type { Tenant } from '../contract/tenant.ts';
 import { createMinuteLimit } from '../core/access/minute-limit.ts';
 import { createAudit } from '../core/audit/audit.ts';
 import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
-import { createChainRecorder } from '../core/audit/chain-events.ts';
 import { createLogWatch } from '../core/audit/log-watch.ts';
 import type { Clock } from '../core/clock.ts';
 import { createDispatch } from '../core/dispatch.ts';
@@ -297,7 +296,6 @@ export function composeVault(parts: VaultParts): Vault {
   const { file, isFile, keyring, meter } = parts;
   const { store, isWritable, assertWritable } = watchWrites(parts.store, () => world.clock.now());
   const world = createWorld({ ...parts, store });
-  store.useChainRecorder(createChainRecorder(world.audit));
   // The file does not store the times of a clock other than the default.
   const timekeeper = parts.clock === undefined ? parts.timekeeper : undefined;
   const sweep = createSweep(world, timekeeper);
@@ -342,8 +340,9 @@ export function composeVault(parts: VaultParts): Vault {
     sweep: async () => {
       try {
         const removed = await sweep.sweepExpired();
-        const { indexLogs } = await import('../core/audit/log-index.ts');
-        await indexLogs(world, restBetweenBatches({ times: 2, ref: false }), world.logWatch.hasEnded);
+        const { indexLog } = await import('../core/audit/log-index.ts');
+        const rest = restBetweenBatches({ times: 2, ref: false });
+        await indexLog(world, undefined, rest, world.logWatch.hasEnded);
         meter?.swept(removed);
         return removed;
       } catch (error) {

@@ -29,19 +29,12 @@ function put(now: VaultRows, row: VaultRow): VaultRows {
 function movedTo(row: VaultRow, { columns: { sequence } }: VaultRow, by = 0): VaultRow {
   const next = Number(sequence) + by;
   const at = (columns: VaultRow['columns']) => ({ ...columns, sequence: next });
-  const key = `${placeOf(row).chain} ${next}`;
+  const key = String(next);
   return { ...row, key, columns: at(row.columns), parts: row.parts.map(([table, part]) => [table, at(part)] as const) };
 }
 
 /** Draws one of the rows, or returns undefined without any. */
 const oneOf = <T>(draw: Draw, rows: readonly T[]) => (rows.length === 0 ? undefined : draw.one(rows));
-
-/** Returns the entries of one chain after its first one, and the others. */
-function drawChain(now: VaultRows, draw: Draw) {
-  const chain = oneOf(draw, [...new Set(now.audit.map((row) => placeOf(row).chain))]);
-  const [first, ...rows] = now.audit.filter((row) => placeOf(row).chain === chain);
-  return { first, rows, others: now.audit.filter((row) => placeOf(row).chain !== chain) };
-}
 
 /** Returns the records of a copy that differ from those of now. */
 const changed = (copy: VaultRows, now: VaultRows) =>
@@ -110,9 +103,8 @@ const NAMED: Readonly<Record<string, Attack>> = {
   'header put back': restore(() => (key) => kindOf(key) === 'header'),
   'records put back': restore(() => () => true),
   'end cut': (now, _copies, draw) => {
-    const { first, rows, others } = drawChain(now, draw);
-    const left = rows.slice(0, Math.max(0, rows.length - 1 - draw.below(4)));
-    return withAudit(now, [...others, ...(first === undefined ? [] : [first]), ...left]);
+    const left = now.audit.slice(0, Math.max(1, now.audit.length - 1 - draw.below(4)));
+    return withAudit(now, left);
   },
   'end and records cut': (now, copies, draw) => {
     const copy = draw.one(copies);
@@ -128,19 +120,17 @@ const NAMED: Readonly<Record<string, Attack>> = {
   },
   'log removed': (now) => withAudit(now, []),
   'entry removed': (now, _copies, draw) => {
-    const { rows } = drawChain(now, draw);
+    const rows = now.audit.slice(1);
     const gone = oneOf(draw, rows);
     if (gone === undefined) return undefined;
     const isRenumbered = draw.chance(0.7);
-    const { chain, sequence } = placeOf(gone);
     const left = without(now.audit, gone).map((row) => {
-      const place = placeOf(row);
-      return isRenumbered && place.chain === chain && place.sequence > sequence ? movedTo(row, row, -1) : row;
+      return isRenumbered && placeOf(row) > placeOf(gone) ? movedTo(row, row, -1) : row;
     });
     return withAudit(now, left);
   },
   'entries swapped': (now, _copies, draw) => {
-    const { rows } = drawChain(now, draw);
+    const rows = now.audit.slice(1);
     const [a, b] = [oneOf(draw, rows), oneOf(draw, rows)];
     if (a === undefined || b === undefined || a === b) return undefined;
     return withAudit(now, [movedTo(a, b), movedTo(b, a), ...now.audit]);
@@ -149,7 +139,7 @@ const NAMED: Readonly<Record<string, Attack>> = {
     const row = oneOf(draw, now.audit);
     const other = oneOf(draw, draw.one(copies).audit);
     if (row === undefined || other === undefined) return undefined;
-    const name = draw.one(Object.keys(row.columns).filter((one) => !['chain', 'sequence'].includes(one)));
+    const name = draw.one(Object.keys(row.columns).filter((one) => one !== 'sequence'));
     return withAudit(now, [{ ...row, columns: { ...row.columns, [name]: other.columns[name] } }, ...now.audit]);
   },
   'entry doubled': (now, copies, draw) => {

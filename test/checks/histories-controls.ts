@@ -13,7 +13,7 @@ const GUARDS: readonly SourceGuard[] = [
   {
     name: 'links of entries',
     file: WALK,
-    from: 'if (Buffer.compare(keyring.auditLink(head.link, { sequence, at, sealed }), link) !== 0) {',
+    from: 'if (Buffer.compare(keyring.auditLink(head.link, entry), entry.link) !== 0) {',
     to: 'if (keyring === undefined) {',
   },
   {
@@ -43,7 +43,7 @@ const GUARDS: readonly SourceGuard[] = [
   {
     name: 'changes of older rows',
     file: LEDGER,
-    from: 'reject(placed, table, entity, SKIPPED);\n    }',
+    from: 'reject(placed, table, entity, SKIPPED);\n      }',
     to: '}',
   },
   {

@@ -2,7 +2,7 @@ import type { Judgement } from './histories-shadow.ts';
 
 /**
  * The minimum time between two calls, in milliseconds. Doctor accepts records that are older than a reset by up to 15
- * seconds (SECURITY.md, snapshots). It also takes 15 seconds for the difference between the orders of several chains.
+ * seconds (SECURITY.md, snapshots).
  */
 export const MIN_PAUSE_MS = 16_000;
 

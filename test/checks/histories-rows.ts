@@ -21,7 +21,7 @@ export interface VaultRow {
 export interface VaultRows {
   /** By key, oldest first. */
   readonly records: ReadonlyMap<string, VaultRow>;
-  /** In order of chains and sequences. */
+  /** In order of sequences. */
   readonly audit: readonly VaultRow[];
   /** The last sequence that the log index covers, if a row of the index holds it. */
   readonly logged: number | undefined;
@@ -43,14 +43,10 @@ const NO_BLIND = '\\x';
 const kindOf = (table: string, { deleted_at }: Columns) =>
   table === 'token' && typeof deleted_at === 'number' ? 'tombstone' : table;
 
-export const placeOf = ({ columns: { chain = 0, sequence } }: VaultRow) => ({
-  chain: Number(chain),
-  sequence: Number(sequence),
-});
+export const placeOf = ({ columns: { sequence } }: VaultRow): number => Number(sequence);
 
 export function byPlace(a: VaultRow, b: VaultRow): number {
-  const [left, right] = [placeOf(a), placeOf(b)];
-  return left.chain - right.chain || left.sequence - right.sequence;
+  return placeOf(a) - placeOf(b);
 }
 
 /** Returns the records by key. Their order depends on no random id, so that a seed leads to the same choices. */
@@ -64,7 +60,7 @@ export function byKey(rows: readonly VaultRow[]): VaultRows['records'] {
 export function groupRows(tables: Tables): VaultRows {
   const rowsOf = (table: string) => tables[table] ?? [];
   const indexes = Map.groupBy(rowsOf('token_index'), ({ token }) => token);
-  const keyOf = ({ chain = 0, sequence }: Columns) => `${chain} ${sequence}`;
+  const keyOf = ({ sequence }: Columns) => String(sequence);
   const entries = ['audit_subject', 'audit_index'].map((table) => [table, Map.groupBy(rowsOf(table), keyOf)] as const);
 
   function tokenParts({ tenant, token, set_number }: Columns): VaultRow['parts'] {
@@ -121,7 +117,7 @@ export function spreadRows({ records, audit, logged }: VaultRows): Tables {
     add(table, taken === undefined ? columns : { ...columns, [table]: number });
     for (const [part, row] of parts) add(part, part === 'token_index' ? { ...row, token: number } : row);
   }
-  const last = Math.max(0, ...audit.map((row) => placeOf(row).sequence));
+  const last = Math.max(0, ...audit.map(placeOf));
   if (logged !== undefined) add('audit_index', { blind: NO_BLIND, sequence: Math.min(logged, last) });
   return tables;
 }

@@ -1,4 +1,4 @@
-import { byPlace, placeOf, type VaultRow, type VaultRows } from './histories-rows.ts';
+import { byPlace, type VaultRow, type VaultRows } from './histories-rows.ts';
 
 /** The state of a record: a number for each content that the vault wrote, or 0 without a row. */
 type Version = number;
@@ -16,7 +16,7 @@ interface Step {
 interface WrittenEntry {
   /** The position in the order of writing. */
   readonly order: number;
-  /** The entry before it in its chain when it was written. */
+  /** The entry before it when it was written. */
   readonly previous: string | undefined;
   readonly step: Step;
 }
@@ -51,7 +51,7 @@ export interface Judgement {
 export function createShadow(first: VaultRows) {
   const versions = new Map<string, Version>();
   const written = new Map<string, WrittenEntry>();
-  /** Entries that were the first of their chain after a prune, and those that prunes removed. */
+  /** Entries that were the first after a prune, and those that prunes removed. */
   const bases = new Set<string>();
   const pruned = new Set<string>();
   /** The last entry that the product wrote at a place. */
@@ -104,7 +104,7 @@ export function createShadow(first: VaultRows) {
     const all = [...removed, ...after.audit].sort(byPlace);
     for (const [at, entry] of all.entries()) {
       const last = all[at - 1];
-      const isFirst = last === undefined || placeOf(last).chain !== placeOf(entry).chain;
+      const isFirst = last === undefined;
       if (!isFirst && pruned.has(last.text) && kept.has(entry.text)) bases.add(entry.text);
       if (known.has(entry.text)) continue;
       // An altered entry stands for the one that was written at its place.
@@ -128,22 +128,19 @@ export function createShadow(first: VaultRows) {
   function historyOf(audit: readonly VaultRow[]) {
     const history = new Set<string>();
     const wrong: { entry?: string; isPruned?: boolean } = {};
-    const chains = Map.groupBy(audit, (row) => placeOf(row).chain);
-    for (const all of chains.values()) {
-      const begin = Math.max(
-        0,
-        all.findLastIndex(({ text }) => bases.has(text)),
-      );
-      const rows = all.slice(begin);
-      const entry = wrongEntry(rows);
-      if (entry !== undefined) return { history, entry };
-      const put = wrongEntry(begin > 0 ? all.slice(0, begin + 1) : []);
-      if (put !== undefined) Object.assign(wrong, { entry: put, isPruned: true });
-      for (const { text } of rows) history.add(text);
-      const [first] = rows;
-      for (let one = first?.text; one !== undefined; one = written.get(one)?.previous) history.add(one);
-    }
-    for (const text of pruned) if (!chains.has(placeOf(rowOf(text)).chain)) history.add(text);
+    const begin = Math.max(
+      0,
+      audit.findLastIndex(({ text }) => bases.has(text)),
+    );
+    const rows = audit.slice(begin);
+    const entry = wrongEntry(rows);
+    if (entry !== undefined) return { history, entry };
+    const put = wrongEntry(begin > 0 ? audit.slice(0, begin + 1) : []);
+    if (put !== undefined) Object.assign(wrong, { entry: put, isPruned: true });
+    for (const { text } of rows) history.add(text);
+    const [first] = rows;
+    for (let one = first?.text; one !== undefined; one = written.get(one)?.previous) history.add(one);
+    if (rows.length === 0) for (const text of pruned) history.add(text);
     return { history, ...wrong };
   }
 
@@ -196,5 +193,3 @@ function isResealed(old: VaultRow, now: VaultRow): boolean {
 
 const inOrder = (written: ReadonlyMap<string, { readonly order: number }>) => (a: string, b: string) =>
   (written.get(a)?.order ?? 0) - (written.get(b)?.order ?? 0);
-
-const rowOf = (text: string): VaultRow => ({ table: 'audit', key: '', text, columns: JSON.parse(text), parts: [] });

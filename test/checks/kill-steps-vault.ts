@@ -4,7 +4,6 @@ import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { archiveFile } from '../../src/cli/archive-file.ts';
 import type { Call, Reply } from '../../src/contract/call.ts';
-import { ROOT_CHAIN } from '../../src/core/audit/audit-link.ts';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openVault } from '../../src/vault/vault.ts';
@@ -128,7 +127,7 @@ export async function createSteppedVault(): Promise<SteppedVault> {
     async auditLinks() {
       const links = new Set<string>();
       const { store } = await openVaultFile(inside('vault.db'));
-      for (const { link } of await store.readAudit(ROOT_CHAIN, 0, 100_000)) {
+      for (const { link } of await store.readAudit(0, 100_000)) {
         links.add(Buffer.from(link).toString('base64'));
       }
       await store.close();

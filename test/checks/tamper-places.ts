@@ -17,11 +17,6 @@ export interface TamperPlaces {
   readonly refusals: readonly FaultCode[];
   /** The problems that report an altered vault. */
   readonly problems: readonly string[];
-  /**
-   * Matches a finding that also shows older rows which ordinary calls changed: several chains of an audit have no
-   * common order, in which an older revision would be wrong.
-   */
-  readonly laundered?: RegExp;
   /** Returns the flags of the command line that name the place. */
   flags(name: string): readonly string[];
   /** Creates a vault and opens it. Resolves to it and to its first API key. */

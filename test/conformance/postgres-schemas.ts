@@ -3,7 +3,7 @@ import type { StoreOptions } from '../../src/store/postgres/open-connections.ts'
 import { createVaultStore, openVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
 import { createDatabase } from '../postgres/create-database.ts';
-import { CHAIN_RECORDER, HEADER, type OpenStore } from './store-fixtures.ts';
+import { HEADER, type OpenStore } from './store-fixtures.ts';
 
 export const OPTIONS = { insecure: true };
 
@@ -17,7 +17,6 @@ export function inSchemas(options: StoreOptions, open: (openStore: () => Promise
     await createVaultStore(url, HEADER, async () => undefined, OPTIONS);
     const openStore = async () => {
       const { store } = await openVaultStore(url, options);
-      store.useChainRecorder(CHAIN_RECORDER);
       return store;
     };
     const store = await open(openStore);

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LINK_BYTES, NO_LINK, ROOT_CHAIN } from '../../src/core/audit/audit-link.ts';
+import { LINK_BYTES, NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { AuditDraft, AuditEntry } from '../../src/core/audit/ports.ts';
-import { rowName } from '../../src/core/audit/walk-audit.ts';
 import type { Store } from '../../src/core/ports.ts';
 import {
   addTenant,
@@ -37,64 +36,53 @@ export function storeAudit(open: OpenStore): void {
     });
     afterAll(() => opened.dispose());
 
-    /** Returns the entries that `work` wrote, those of one chain in order. */
+    /** Returns the entries that `work` wrote, in order. */
     async function written(work: () => Promise<unknown>): Promise<readonly AuditEntry[]> {
-      const before = new Set((await auditRows(store)).map(rowName));
+      const { sequence: before } = await store.auditHead();
       await work();
-      return (await auditRows(store)).filter((row) => !before.has(rowName(row)));
+      return (await auditRows(store)).filter(({ sequence }) => sequence > before);
     }
 
-    /** Appends entries to one chain. Returns the chain, and the last sequence before them. */
-    async function appended(...drafts: readonly AuditDraft[]) {
-      const [{ chain = '', sequence = 0 } = {}] = await written(() => store.appendAudit(drafts));
-      return { chain, sequence: sequence - 1 };
+    /** Appends entries. Returns the last sequence before them. */
+    async function appended(...drafts: readonly AuditDraft[]): Promise<number> {
+      const [{ sequence = 0 } = {}] = await written(() => store.appendAudit(drafts));
+      return sequence - 1;
     }
 
     const one = (text: string) => [expect.objectContaining({ sealed: entry(text).sealed })];
 
     it('begins empty', async () => {
-      expect(await store.auditHead(ROOT_CHAIN)).toEqual({ chain: ROOT_CHAIN, sequence: 0, link: NO_LINK });
-      expect(await store.auditHeads()).toEqual([{ chain: ROOT_CHAIN, sequence: 0, at: 0, link: NO_LINK }]);
-      expect(await store.readAudit(ROOT_CHAIN, 0, 10)).toEqual([]);
+      expect(await store.auditHead()).toEqual({ sequence: 0, at: 0, link: NO_LINK });
+      expect(await store.readAudit(0, 10)).toEqual([]);
     });
 
-    it('links each entry to the previous one of its chain', async () => {
+    it('links each entry to the previous one', async () => {
       const added = await written(() =>
         Promise.all([store.appendAudit([entry('a'), entry('b')]), store.appendAudit([entry('c')])]),
       );
       // Two processes may run the calls in either order.
       const orders = ['abc', 'cab'].map((texts) => [...texts].map((text) => entry(text).sealed));
       expect(orders).toContainEqual(added.map(({ sealed }) => sealed));
-      const drafts = ['a', 'b', 'c', 'chain'].map((text) => entry(text));
-      for (const head of await store.auditHeads()) {
-        const { chain, sequence } = head;
-        const [genesis] = chain === ROOT_CHAIN ? [] : await store.readAudit(chain, -1, 1);
-        if (chain !== ROOT_CHAIN) expect(genesis?.sequence).toBe(0);
-        const rows = await store.readAudit(chain, 0, 100);
-        let previous = genesis?.link ?? NO_LINK;
-        for (const [index, row] of rows.entries()) {
-          const draft = drafts.find(({ sealed }) => Buffer.compare(sealed, row.sealed) === 0);
-          expect(row).toMatchObject({ chain, sequence: index + 1, link: draft?.link(previous, index + 1) });
-          expect(row.link).toHaveLength(LINK_BYTES);
-          previous = row.link;
-        }
-        expect(head).toMatchObject({ chain, sequence: rows.length, at: NOW, link: previous });
-        expect(await store.auditHead(chain)).toMatchObject({ chain, sequence, link: previous });
-        expect(await store.readAudit(chain, 1, 1)).toEqual(rows.slice(1, 2));
-        expect(await store.readAudit(chain, sequence, 10)).toEqual([]);
+      const drafts = ['a', 'b', 'c'].map((text) => entry(text));
+      const rows = await store.readAudit(0, 100);
+      let previous = NO_LINK;
+      for (const [index, row] of rows.entries()) {
+        const draft = drafts.find(({ sealed }) => Buffer.compare(sealed, row.sealed) === 0);
+        expect(row).toMatchObject({ sequence: index + 1, link: draft?.link(previous, index + 1) });
+        expect(row.link).toHaveLength(LINK_BYTES);
+        previous = row.link;
       }
+      expect(await store.auditHead()).toMatchObject({ sequence: 3, at: NOW, link: previous });
+      expect(await store.readAudit(1, 1)).toEqual(rows.slice(1, 2));
+      expect(await store.readAudit(3, 10)).toEqual([]);
     });
 
     it('finds the last entry about a subject, and entries that the index lacks', async () => {
       const entries = [entry('1', 'x', 'y'), entry('2', 'x'), entry('3', 'y'), entry('4')];
-      const { chain, sequence } = await appended(...entries);
+      const sequence = await appended(...entries);
       const places = [1, 2, 3, 4].map((n) => sequence + n);
-      const last = async (before: number, ...names: readonly string[]) => {
-        const found = await store.findAudited(names.map(blind), before);
-        expect(new Set(found.map((place) => place.chain)).size).toBe(found.length);
-        return found.find((place) => place.chain === chain);
-      };
-      const place = (at: number, n = 1) => ({ chain, sequence: sequence + at, n });
+      const last = (before: number, ...names: readonly string[]) => store.findAudited(names.map(blind), before);
+      const place = (at: number, n = 1) => ({ sequence: sequence + at, n });
       expect(await last(sequence + 4, 'x')).toEqual(place(2));
       expect(await last(sequence + 4, 'x', 'y')).toEqual(place(3));
       expect(await last(sequence + 2, 'x', 'y')).toEqual(place(2));
@@ -107,50 +95,42 @@ export function storeAudit(open: OpenStore): void {
         sequence: place,
         subjects: (expected[at] ?? []).map((name) => ({ n: 1, blind: blind(name) })),
       }));
-      expect(await store.findUnindexed(chain, indexed)).toEqual([sequence + 2, sequence + 4]);
+      expect(await store.findUnindexed(indexed)).toEqual([sequence + 2, sequence + 4]);
       const count = async (upTo: number) =>
-        (await store.countAuditIndex(chain, upTo)) - (await store.countAuditIndex(chain, sequence));
+        (await store.countAuditIndex(upTo)) - (await store.countAuditIndex(sequence));
       expect([await count(sequence + 1), await count(sequence + 4)]).toEqual([2, 4]);
 
       // A row with several entries.
       const subjects = ['x', 'y', 'x'].map((name, index) => ({ n: index + 1, blind: blind(name) }));
-      const next = await appended({ ...entry('5'), subjects });
-      const row = next.sequence + 1;
-      const findNext = async (name: string) =>
-        (await store.findAudited([blind(name)], row)).find((one) => one.chain === next.chain);
-      const at = { chain: next.chain, sequence: row };
-      expect([await findNext('x'), await findNext('y')]).toEqual([
-        { ...at, n: 3 },
-        { ...at, n: 2 },
-      ]);
+      const row = (await appended({ ...entry('5'), subjects })) + 1;
+      expect(await last(row, 'x')).toEqual({ sequence: row, n: 3 });
+      expect(await last(row, 'y')).toEqual({ sequence: row, n: 2 });
       expect(await last(sequence + 4, 'x')).toEqual(place(2));
-      expect(await store.findUnindexed(next.chain, [{ sequence: row, subjects }])).toEqual([]);
+      expect(await store.findUnindexed([{ sequence: row, subjects }])).toEqual([]);
       const moved = [{ n: 3, blind: blind('y') }];
-      expect(await store.findUnindexed(next.chain, [{ sequence: row, subjects: moved }])).toEqual([row]);
+      expect(await store.findUnindexed([{ sequence: row, subjects: moved }])).toEqual([row]);
     });
 
     it('extends the log index step by step, and finds entries by it and by the index of changes', async () => {
       const drafts = [entry('1', 'changed'), entry('2'), entry('3', 'changed'), entry('4')];
-      const { chain, sequence } = await appended(...drafts);
-      const end = await store.logIndexEnd(chain);
+      const sequence = await appended(...drafts);
+      const end = await store.logIndexEnd();
       const row = (at: number, ...names: readonly string[]) => ({ sequence: sequence + at, blinds: names.map(blind) });
       const found = (before: number, limit: number, ...names: readonly string[]) =>
-        store
-          .findLogged(chain, names.map(blind), sequence + before, limit)
-          .then((all) => all.map((one) => one - sequence));
+        store.findLogged(names.map(blind), sequence + before, limit).then((all) => all.map((one) => one - sequence));
       expect(await found(9, 9, 'changed')).toEqual([3, 1]);
 
-      const before = await store.countLogIndex(chain, sequence + 4);
-      await store.indexLog(chain, [row(1, 'actor'), row(2, 'actor', 'read')], end, sequence + 2);
-      expect(await store.logIndexEnd(chain)).toBe(sequence + 2);
+      const before = await store.countLogIndex(sequence + 4);
+      await store.indexLog([row(1, 'actor'), row(2, 'actor', 'read')], end, sequence + 2);
+      expect(await store.logIndexEnd()).toBe(sequence + 2);
       // Another process indexed the same rows, or left a gap.
       await Promise.all([
-        store.indexLog(chain, [row(2, 'actor', 'read'), row(3, 'actor')], end, sequence + 3),
-        store.indexLog(chain, [row(1, 'actor')], end, sequence + 1),
+        store.indexLog([row(2, 'actor', 'read'), row(3, 'actor')], end, sequence + 3),
+        store.indexLog([row(1, 'actor')], end, sequence + 1),
       ]);
-      expect(await store.logIndexEnd(chain)).toBe(sequence + 3);
-      await store.indexLog(chain, [row(9, 'gap')], sequence + 8, sequence + 9);
-      expect(await store.logIndexEnd(chain)).toBe(sequence + 3);
+      expect(await store.logIndexEnd()).toBe(sequence + 3);
+      await store.indexLog([row(9, 'gap')], sequence + 8, sequence + 9);
+      expect(await store.logIndexEnd()).toBe(sequence + 3);
       expect(await found(99, 9, 'gap')).toEqual([]);
 
       expect(await found(9, 9, 'actor')).toEqual([3, 2, 1]);
@@ -158,51 +138,44 @@ export function storeAudit(open: OpenStore): void {
       expect(await found(2, 9, 'actor')).toEqual([1]);
       expect(await found(9, 9, 'changed', 'read')).toEqual([3, 2, 1]);
       expect(await found(9, 9, 'never')).toEqual([]);
-      expect(await store.findUnlogged(chain, [row(1, 'actor'), row(2, 'actor', 'other'), row(4)])).toEqual([
-        sequence + 2,
-      ]);
-      expect((await store.countLogIndex(chain, sequence + 4)) - before).toBe(4);
-      expect((await store.countLogIndex(chain, sequence + 1)) - before).toBe(1);
+      expect(await store.findUnlogged([row(1, 'actor'), row(2, 'actor', 'other'), row(4)])).toEqual([sequence + 2]);
+      expect((await store.countLogIndex(sequence + 4)) - before).toBe(4);
+      expect((await store.countLogIndex(sequence + 1)) - before).toBe(1);
     });
 
-    it('removes the first entries of a chain and their rows in both indexes', async () => {
+    it('removes the first entries and their rows in both indexes', async () => {
       const drafts = ['1', '2', '3', '4'].map((text) => entry(text, 'pruned', `subject ${text}`));
-      const { chain, sequence } = await appended(...drafts);
+      const sequence = await appended(...drafts);
       const places = drafts.map(({ subjects }, at) => ({ sequence: sequence + 1 + at, subjects }));
-      const end = await store.logIndexEnd(chain);
+      const end = await store.logIndexEnd();
       const logged = [1, 3].map((at) => ({ sequence: sequence + at, blinds: [blind('pruned actor')] }));
-      await store.indexLog(chain, logged, end, sequence + 4);
-      const kept = await store.readAudit(chain, sequence + 2, 9);
-      const head = await store.auditHead(chain);
-      const before = await store.countAuditIndex(chain, sequence);
-      const [genesis] = chain === ROOT_CHAIN ? [undefined] : await store.readAudit(chain, -1, 1);
+      await store.indexLog(logged, end, sequence + 4);
+      const kept = await store.readAudit(sequence + 2, 9);
+      const head = await store.auditHead();
+      const before = await store.countAuditIndex(sequence);
 
       // Another row of the index would stay: the caller names the subjects.
       const blinds = ['pruned', 'subject 1', 'subject 2', 'pruned actor', 'never'].map(blind);
-      await store.pruneAudit(chain, 1, sequence + 2, blinds);
-      expect(await store.readAudit(chain, 0, 9)).toEqual(kept);
-      expect(await store.readAudit(chain, sequence, 1)).toEqual(kept.slice(0, 1));
-      expect(await store.auditHead(chain)).toEqual(head);
-      if (genesis !== undefined) expect(await store.readAudit(chain, -1, 1)).toEqual([genesis]);
-      const found = await store.findAudited([blind('pruned')], sequence + 2);
-      expect(found.filter((place) => place.chain === chain)).toEqual([]);
-      const last = await store.findAudited([blind('pruned')], sequence + 4);
-      expect(last).toContainEqual({ chain, sequence: sequence + 4, n: 1 });
-      expect(await store.findUnindexed(chain, places)).toEqual([sequence + 1, sequence + 2]);
-      expect(await store.findLogged(chain, [blind('pruned'), blind('pruned actor')], sequence + 9, 9)).toEqual([
+      await store.pruneAudit(1, sequence + 2, blinds);
+      expect(await store.readAudit(0, 9)).toEqual(kept);
+      expect(await store.readAudit(sequence, 1)).toEqual(kept.slice(0, 1));
+      expect(await store.auditHead()).toEqual(head);
+      expect(await store.findAudited([blind('pruned')], sequence + 2)).toBeUndefined();
+      expect(await store.findAudited([blind('pruned')], sequence + 4)).toEqual({ sequence: sequence + 4, n: 1 });
+      expect(await store.findUnindexed(places)).toEqual([sequence + 1, sequence + 2]);
+      expect(await store.findLogged([blind('pruned'), blind('pruned actor')], sequence + 9, 9)).toEqual([
         sequence + 4,
         sequence + 3,
       ]);
-      expect(await store.findUnlogged(chain, logged)).toEqual([sequence + 1]);
-      expect(await store.logIndexEnd(chain)).toBe(sequence + 4);
-      expect(await store.countAuditIndex(chain, sequence + 2)).toBeLessThanOrEqual(before);
-      const rest =
-        (await store.countAuditIndex(chain, sequence + 4)) - (await store.countAuditIndex(chain, sequence + 2));
+      expect(await store.findUnlogged(logged)).toEqual([sequence + 1]);
+      expect(await store.logIndexEnd()).toBe(sequence + 4);
+      expect(await store.countAuditIndex(sequence + 2)).toBeLessThanOrEqual(before);
+      const rest = (await store.countAuditIndex(sequence + 4)) - (await store.countAuditIndex(sequence + 2));
       expect(rest).toBe(4);
 
-      // A second call removes nothing, and the chain continues.
-      await store.pruneAudit(chain, 1, sequence + 2, blinds);
-      expect(await store.readAudit(chain, 0, 9)).toEqual(kept);
+      // A second call removes nothing, and the audit continues.
+      await store.pruneAudit(1, sequence + 2, blinds);
+      expect(await store.readAudit(0, 9)).toEqual(kept);
       expect(await written(() => store.appendAudit([entry('5')]))).toEqual(one('5'));
     });
 

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AuditDraft, AuditEntry, ChainRecorder } from '../../src/core/audit/ports.ts';
+import type { AuditDraft, AuditEntry } from '../../src/core/audit/ports.ts';
 import type {
   ApplicationRecord,
   ExpiryRecorder,
@@ -156,18 +156,8 @@ export function entry(text: string, ...subjects: readonly string[]): AuditDraft 
   };
 }
 
-/** The recorder of the chains of a store under test. */
-export const CHAIN_RECORDER: ChainRecorder = {
-  opened: () => entry('chain'),
-  noted: () => entry('chain'),
-  closed: () => entry('chain'),
-};
-
-/** Resolves to the rows of all chains, chain by chain, without the rows about chains. */
 export async function auditRows(store: Store): Promise<readonly AuditEntry[]> {
-  const heads = await store.auditHeads();
-  const rows = await Promise.all(heads.map(({ chain, sequence }) => store.readAudit(chain, 0, sequence + 1)));
-  return rows.flat().filter((row) => Buffer.compare(row.sealed, entry('chain').sealed) !== 0);
+  return store.readAudit(0, (await store.auditHead()).sequence);
 }
 
 export async function countChanges(store: Store): Promise<number> {

@@ -219,8 +219,8 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.authorityVersion()).not.toBe(version);
     });
 
-    it('counts its commits, and every state has another mark or another end of the root chain', async () => {
-      const state = async () => ({ ...(await store.lastChange()), root: await store.auditHead('0') });
+    it('counts its commits, and every state has another mark', async () => {
+      const state = () => store.lastChange();
       const seen = [await state()];
       const { id, tenant } = await addTenant(store);
       seen.push(await state());
@@ -230,9 +230,9 @@ export function storeMaintenance(open: OpenStore): void {
       seen.push(await state());
       expect(await state()).toEqual(seen.at(-1));
       const order = (a: number, b: number) => a - b;
-      const counters = seen.filter(({ chain }) => chain === seen[0]?.chain).map(({ counter }) => counter);
+      const counters = seen.map(({ counter }) => counter);
       expect(counters).toEqual(counters.toSorted(order));
-      const names = seen.map(({ mark, root }) => Buffer.concat([mark, root.link]).toString('hex'));
+      const names = seen.map(({ mark }) => Buffer.from(mark).toString('hex'));
       expect(new Set(names).size).toBe(seen.length);
     });
 

@@ -50,9 +50,8 @@ function storeEnd(open: OpenStore): void {
       () => store.lastChange(),
       () => store.inspect(),
       () => store.appendAudit([ENTRY]),
-      () => store.readAudit('0', 0, 1),
-      () => store.auditHead('0'),
-      () => store.auditHeads(),
+      () => store.readAudit(0, 1),
+      () => store.auditHead(),
       () => store.inspectRows('tombstone', 'x', '', 1),
     ];
 

@@ -1,4 +1,3 @@
-import type { ChainRecorder } from '../../src/core/audit/ports.ts';
 import type { Store } from '../../src/core/ports.ts';
 
 /** Returns a store whose calls alternate between two stores of one database. */
@@ -7,9 +6,6 @@ export async function alternating(openStore: () => Promise<Store>): Promise<Stor
   let calls = 0;
   const ofBoth: Partial<Store> = {
     close: async () => void (await Promise.all(stores.map((store) => store.close()))),
-    useChainRecorder(recorder: ChainRecorder) {
-      for (const store of stores) store.useChainRecorder(recorder);
-    },
   };
   return new Proxy({} as Store, {
     get: (_, name: keyof Store) => ofBoth[name] ?? stores[calls++ % stores.length]?.[name],

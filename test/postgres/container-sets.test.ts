@@ -5,7 +5,6 @@ import { MAX_SET_NUMBER } from '../../src/store/rows/container-sets.ts';
 import {
   addTenant,
   blind,
-  CHAIN_RECORDER,
   ENTRY,
   HEADER,
   indexes,
@@ -22,9 +21,8 @@ let stores: readonly [Store, Store];
 let url: string;
 beforeAll(async () => {
   url = await createDatabase();
-  const options = { insecure: true, writesOnRoot: 0 };
+  const options = { insecure: true };
   stores = await openTwice(`${url}?sslmode=disable`, HEADER, async () => undefined, options);
-  for (const store of stores) store.useChainRecorder(CHAIN_RECORDER);
 });
 afterAll(() => Promise.all(stores.map((each) => each.close())));
 

@@ -2,7 +2,7 @@ import { describe, onTestFinished } from 'vitest';
 import type { Run } from '../../src/store/postgres/connections.ts';
 import { findTokensMethods } from '../../src/store/postgres/find-tokens.ts';
 import { testHiddenTokens } from '../conformance/hidden-tokens.ts';
-import { CHAIN_RECORDER, HEADER } from '../conformance/store-fixtures.ts';
+import { HEADER } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
 import { openClient } from './open-client.ts';
 import { openTwice } from './open-twice.ts';
@@ -40,11 +40,10 @@ function counting(run: Run) {
 describe('lists and searches of a caller with container rules, on PostgreSQL', () => {
   testHiddenTokens(async () => {
     const url = await createDatabase();
-    const options = { insecure: true, writesOnRoot: 0 };
+    const options = { insecure: true };
     const stores = await openTwice(`${url}?sslmode=disable`, HEADER, async () => undefined, options);
     const [store] = stores;
     onTestFinished(async () => void (await Promise.all(stores.map((each) => each.close()))));
-    store.useChainRecorder(CHAIN_RECORDER);
     return {
       store,
       async counted() {

@@ -42,7 +42,7 @@ const FILL = [
   `INSERT INTO vault.reply_subject VALUES (1, '${SUBJECT}')`,
   "INSERT INTO vault.audit VALUES (0, 1, 1, 'l', 's'), (0, 2, 1, 'l', 's')",
   `INSERT INTO vault.audit_index VALUES ('${SUBJECT}', 0, 1)`,
-  'UPDATE vault.chain SET logged = 1',
+  'UPDATE vault.head SET logged = 1',
 ];
 
 const NO_TENANT = 'belongs to a tenant that does not exist';
@@ -89,8 +89,8 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
       ] as const,
   ),
   [
-    `INSERT INTO vault.token_count (tenant, type, month, key_id, index_key_id, chain, live, active, last_created_at)
-      SELECT 1, type, 0, 1, 2, 0, 1, 0, 0 FROM generate_series(2, 8) type`,
+    `INSERT INTO vault.token_count (tenant, type, month, key_id, index_key_id, live, active, last_created_at)
+      SELECT 1, type, 0, 1, 2, 1, 0, 0 FROM generate_series(2, 8) type`,
     ...[2, 3, 4, 5, 6, 7, 8].map((type) => counter(`type ${type}`, COUNTER)),
   ],
   ...['format', 'header', 'sweep'].map(
@@ -101,14 +101,9 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
     'DELETE FROM vault.gate WHERE gate = 4095',
     { table: 'gate', id: '', what: 'rows are missing, so duplicates may be created' },
   ],
-  [
-    'UPDATE vault.audit SET chain = 3 WHERE sequence = 2',
-    { table: 'chain', id: 'chain 3', what: 'an audit chain has no row' },
-  ],
-  [
-    'UPDATE vault.chain SET closed_at = 1',
-    { table: 'chain', id: 'chain 0', what: 'the root chain of the audit is closed, so nothing can be changed' },
-  ],
+  ...['UPDATE vault.head SET left_at = 1', 'DELETE FROM vault.head'].map(
+    (sql) => [sql, { table: 'head', id: '', what: 'the row is missing or closed, so nothing can be changed' }] as const,
+  ),
   ['UPDATE vault.tenant SET data_key_id = 2', { table: 'tenant', id: TENANT, what: NEWEST_KEYS }],
   ['UPDATE vault.tenant SET index_key_id = 1', { table: 'tenant', id: TENANT, what: NEWEST_KEYS }],
   [
@@ -117,15 +112,15 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
   ],
   ...[
     'UPDATE vault.audit_index SET sequence = 2',
-    'UPDATE vault.chain SET logged = 2; UPDATE vault.audit_index SET sequence = 3',
-    'UPDATE vault.chain SET logged = 3',
+    'UPDATE vault.head SET logged = 2; UPDATE vault.audit_index SET sequence = 3',
+    'UPDATE vault.head SET logged = 3',
   ].map(
     (sql) =>
       [
         sql,
         {
           table: 'audit_index',
-          id: 'chain 0',
+          id: '',
           what: 'names rows beyond its own end or beyond the end of the audit',
         },
       ] as const,

@@ -7,6 +7,7 @@ import { connectTo, holdConnection } from '../../src/store/postgres/open-connect
 import { createVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl, type StoreUrl } from '../../src/store/postgres/store-url.ts';
+import { HEAD } from '../../src/store/postgres/token-statements.ts';
 import { entry, HEADER } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
 
@@ -43,11 +44,11 @@ export function openTestLane(url: StoreUrl, options?: LaneOptions): Lane {
 
 const CHANGE = {
   name: 'testChange',
-  text: `WITH head AS (SELECT 1 FROM vault.audit WHERE chain = $1 AND sequence = $2::bigint - 1 AND link = $3),
-    made AS (INSERT INTO vault.purge (tenant, since) SELECT $7::integer, 0 FROM head
+  text: `WITH ${HEAD},
+    made AS (INSERT INTO vault.purge (tenant, since) SELECT $6::integer, 0 FROM head
       ON CONFLICT (tenant) DO NOTHING RETURNING 1),
-    entry AS (INSERT INTO vault.audit (chain, sequence, at, sealed, link)
-      SELECT $1, $2, ($4::bigint[])[1], ($5::bytea[])[1], ($6::bytea[])[1] FROM made)
+    entry AS (INSERT INTO vault.audit (sequence, at, sealed, link)
+      SELECT $1, ($3::bigint[])[1], ($4::bytea[])[1], ($5::bytea[])[1] FROM made)
     SELECT (SELECT count(*) FROM head), (SELECT count(*) FROM made)`,
 };
 
@@ -59,9 +60,9 @@ export function memberOf(
   return {
     audit: entry(`row ${row}`, `row ${row}`),
     written: 'made',
-    statements: (chain, places) => {
+    statements: (places) => {
       if (places.length === 0) throw new Error('no place');
-      return [[CHANGE, [...placeParameters(chain, places), row]]];
+      return [[CHANGE, [...placeParameters(places), row]]];
     },
     read([rows]) {
       const [head, made] = rows?.[0] ?? [];
@@ -72,28 +73,21 @@ export function memberOf(
   };
 }
 
-/**
- * Returns the texts of the audit's entries, after checking that its chains are unbroken. `texts` are all that may
- * occur.
- */
+/** Returns the texts of the audit's entries, after checking their links. `texts` are all that may occur. */
 export async function auditTexts(run: Run, texts: readonly string[]): Promise<readonly string[]> {
   const drafts = new Map<string, readonly [string, AuditDraft]>(
     texts.map((text) => [Buffer.from(entry(text).sealed).toString('hex'), [text, entry(text)]]),
   );
   const rows = await run({
-    text: 'SELECT chain, sequence, sealed, link FROM vault.audit ORDER BY chain, sequence',
+    text: 'SELECT sequence, sealed, link FROM vault.audit WHERE sequence > 0 ORDER BY sequence',
   });
-  let head = { chain: -1, sequence: 0, link: NO_LINK };
-  return rows.flatMap(([chain, sequence, sealedBytes, link]) => {
+  let previous = NO_LINK;
+  return rows.map(([sequence, sealedBytes, link], at) => {
     if (!Buffer.isBuffer(sealedBytes) || !Buffer.isBuffer(link)) throw new Error('no bytes');
-    const isFirst = chain !== head.chain;
-    const expected = isFirst ? 0 : head.sequence + 1;
-    expect(sequence).toBe(expected);
-    const previous = head.link;
-    head = { chain: Number(chain), sequence: expected, link };
-    if (isFirst) return [];
+    expect(sequence).toBe(at + 1);
     const [text, draft] = drafts.get(sealedBytes.toString('hex')) ?? ['unknown', undefined];
-    expect(Buffer.from(draft?.link(previous, expected) ?? []).toString('hex'), text).toBe(link.toString('hex'));
-    return [text];
+    expect(Buffer.from(draft?.link(previous, at + 1) ?? []).toString('hex'), text).toBe(link.toString('hex'));
+    previous = link;
+    return text;
   });
 }

@@ -1,5 +1,5 @@
 import { beforeEach, describe, expect, it } from 'vitest';
-import { CHAIN } from '../../src/store/postgres/audit-chain.ts';
+import { HEAD_ROW } from '../../src/store/postgres/audit-head.ts';
 import type { Connections } from '../../src/store/postgres/connections.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
@@ -135,7 +135,7 @@ describe('members', () => {
     expect(await written()).toEqual(texts([1, 4]));
   });
 
-  it('append to one chain from two lanes', async () => {
+  it('append to one audit from two lanes', async () => {
     const lanes = [openTestLane(url), openTestLane(url)];
     const all = numbers(1, 300);
     const made = await results(
@@ -226,12 +226,12 @@ describe('the lane', () => {
 });
 
 describe('a plan that is made on empty tables', () => {
-  it.each(Object.entries(CHAIN))('reads no table for %s', async (_, { text }) => {
+  it.each(Object.entries(HEAD_ROW))('reads no table for %s', async (_, { text }) => {
     await client.run({ text: 'SET plan_cache_mode = force_generic_plan' });
     await client.run({ text: `PREPARE statement AS ${text}` });
-    const count = Math.max(...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
+    const count = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
     const values = Array.from({ length: count }, () => 'NULL').join();
-    const plan = await client.run({ text: `EXPLAIN EXECUTE statement (${values})` });
-    expect(plan.flat().filter((line) => /Seq Scan|Sort/.test(String(line)))).toEqual([]);
+    const plan = await client.run({ text: `EXPLAIN EXECUTE statement ${values && `(${values})`}` });
+    expect(plan.flat().filter((line) => /Seq Scan on (?!head)|Sort/.test(String(line)))).toEqual([]);
   });
 });

@@ -1,19 +1,17 @@
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs';
+import { existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { archiveFile } from '../../src/cli/archive-file.ts';
 import type { MovePlace } from '../../src/core/move-ports.ts';
 import type { VaultHeader } from '../../src/core/ports.ts';
 import { unlockKeyring } from '../../src/keyring/unlock-master-key.ts';
 import { moveVault as moveBetween } from '../../src/maintenance/move-vault.ts';
-import { CHAIN } from '../../src/store/postgres/audit-chain.ts';
+import { HEAD_ROW } from '../../src/store/postgres/audit-head.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { abortMove, moveVault, placeOf } from '../../src/vault/move.ts';
 import { openVaultAt, parseStore, type VaultPlace } from '../../src/vault/place.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault } from '../unit/vault-admin-fixture.ts';
 import { createDatabase } from './create-database.ts';
 import { openTestClient } from './lane-fixture.ts';
-import { splitChains } from './split-chains.ts';
 
 const MOVE = { readCredential: async () => CREDENTIAL, keepSource: false, full: true };
 
@@ -110,98 +108,34 @@ const actionsOf = async (place: VaultPlace) => {
   }
 };
 
-it('merges several chains of the audit in a file, and keeps them in a database', async () => {
+it('keeps the rows of the audit and their links, in both directions', async () => {
   const { folder, file, apiKey } = await everyKind();
   const [first, second] = [await newStore(), await newStore()];
+  const events = await actionsOf({ file });
   await moveVault({ from: { file }, to: first }, MOVE);
-  await splitChains(first.store, 5);
-  const before = await check(first);
-  expect(before).toMatchObject({ ok: true, findings: [] });
   await moveVault({ from: first, to: second }, MOVE);
-  expect(await check(second)).toMatchObject({ ok: true, findings: [] });
-  expect(await data(second, apiKey, 'token-1')).toBe('changed');
-
-  const merged = { file: join(folder, 'merged.db') };
-  const events = await actionsOf(second);
-  expect(await moveVault({ from: second, to: merged }, MOVE)).toMatchObject({ tokens: 32 });
-  expect(await check(merged)).toMatchObject({ ok: true, findings: [] });
-  expect(await data(merged, apiKey, 'token-1')).toBe('changed');
-  const isKept = (action: string) => !['openChain', 'noteChains', 'closeChain'].includes(action);
-  const after = (await actionsOf(merged)).slice(0, events.filter(isKept).length + 2);
-  expect(after.toSorted()).toEqual([...events.filter(isKept), 'mergeChains', 'moveVault'].toSorted());
-  expect(after.at(-1)).toBe('moveVault');
+  const moved = { file: join(folder, 'moved-back.db') };
+  expect(await moveVault({ from: second, to: moved }, MOVE)).toMatchObject({ tokens: 32 });
+  expect(await check(moved)).toMatchObject({ ok: true, findings: [] });
+  expect(await actionsOf(moved)).toEqual([...events, 'moveVault', 'moveVault', 'moveVault']);
+  expect(await data(moved, apiKey, 'token-1')).toBe('changed');
 });
 
-it.each([
-  ['several chains', 5, false],
-  ['several chains after a killed prune', 5, true],
-  // The merge leaves out more rows than it adds.
-  ['an empty chain', Number.POSITIVE_INFINITY, false],
-] as const)('merges %s behind the rows that a prune removed', async (_what, most, isKilled) => {
+it('refuses an audit that lacks a row', async () => {
   const { folder, file, apiKey } = await everyKind();
   const store = await newStore();
   await moveVault({ from: { file }, to: store }, MOVE);
-  const { run } = await openTestClient(store.store.url);
-  const [[rows] = []] = await run({ text: 'SELECT max(sequence) FROM vault.audit' });
-  const kept = Math.min(most, Number(rows) - 1);
-  // The chain is opened after this time, so it stays.
-  const time = Date.now();
-  await splitChains(store.store, kept);
-  const archive = archiveFile('--archive', join(folder, 'archive'));
-  const admin = await openVaultAdmin({ ...store, credential: CREDENTIAL });
-  expect(await admin.pruneAudit(time, archive)).toMatchObject({ removed: kept });
-  await admin.close();
-  if (isKilled) {
-    // The row before the checkpoint is left.
-    const lines = readFileSync(archive.place, 'utf8').trim().split('\n');
-    const [sequence, at, link, sealed] = JSON.parse(lines.at(-1) ?? '');
-    const values = [sequence, at, ...[link, sealed].map((text) => Buffer.from(text, 'base64'))];
-    await run(
-      { text: 'INSERT INTO vault.audit (chain, sequence, at, link, sealed) VALUES (0, $1, $2, $3, $4)' },
-      values,
-    );
-  }
-  const merged = { file: join(folder, 'merged.db') };
-  await moveVault({ from: store, to: merged }, MOVE);
-  expect(await check(merged)).toMatchObject({ ok: true, findings: [], checked: { tokens: 32 } });
-  const whole = await checkVaultFile({ ...merged, credential: CREDENTIAL, archives: [archive] });
-  expect(whole).toMatchObject({ ok: true, findings: [] });
-
-  const vault = await openVaultAt(merged, { credential: CREDENTIAL });
-  for (const id of ['token-1', 'token-4']) {
-    expect(await callVault(vault, apiKey, 'updateToken', { id, body: { data: 'last' } })).toMatchObject({
-      status: 200,
-    });
-  }
-  await vault.sweep();
-  await vault.close();
-  const next = await openVaultAdmin({ ...merged, credential: CREDENTIAL });
-  await next.pruneAudit(Date.now(), archiveFile('--archive', join(folder, 'next')));
-  await next.close();
-  expect(await check(merged)).toMatchObject({ ok: true, findings: [] });
-});
-
-it('refuses to merge chains that lack a row, which the new links would hide', async () => {
-  const { folder, file, apiKey } = await everyKind();
-  const store = await newStore();
-  await moveVault({ from: { file }, to: store }, MOVE);
-  await splitChains(store.store, 5);
   const reveals = async () => (await actionsOf(store)).filter((action) => action === 'getToken').length;
   expect(await reveals()).toBeGreaterThan(0);
   expect(await data(store, apiKey, 'token-3')).toBeDefined();
   // The entries of reads change no record, so nothing else shows that one is missing.
   const { run } = await openTestClient(store.store.url);
-  const [[chain, last] = []] = await run({
-    text: 'SELECT chain, sequence FROM vault.audit WHERE chain = 0 ORDER BY sequence DESC LIMIT 1',
-  });
+  const [[last] = []] = await run({ text: 'SELECT max(sequence) FROM vault.audit' });
   expect(await data(store, apiKey, 'token-4')).toBeDefined();
-  await run({ text: `DELETE FROM vault.audit WHERE chain = ${chain} AND sequence = ${last}` });
-  await run({ text: `DELETE FROM vault.audit_index WHERE chain = ${chain} AND sequence = ${last}` });
-  const merged = join(folder, 'merged.db');
-  await expect(moveVault({ from: store, to: { file: merged } }, MOVE)).rejects.toMatchObject({
-    code: 'damaged',
-    message: `no copy was made: row ${last} of the audit is missing`,
-  });
+  await run({ text: `DELETE FROM vault.audit WHERE sequence = ${last}` });
+  await run({ text: `DELETE FROM vault.audit_index WHERE sequence = ${last}` });
+  const copy = join(folder, 'copy.db');
+  await expect(moveVault({ from: store, to: { file: copy } }, MOVE)).rejects.toMatchObject({ code: 'damaged' });
   expect(readdirSync(folder)).toEqual(['vault.db.moved']);
   expect(await serves(store)).toBe(true);
 });
@@ -350,9 +284,9 @@ it('lets the daemons of a database report at once that it was moved', async () =
   const moved = { status: 503, body: { type: expect.stringContaining('vault_moved') } };
   expect([await read(), await write('new-b')]).toMatchObject([moved, moved]);
   await expect(vault.ready()).rejects.toMatchObject({ code: 'vault_moved' });
-  // A write that was sent before finds its chain closed.
+  // A write that was sent before finds the audit closed.
   const { run } = await openTestClient(store.store.url);
-  await expect(run(CHAIN.lockLane, ['0'])).rejects.toMatchObject({ code: '22012' });
+  await expect(run(HEAD_ROW.lockHead)).rejects.toMatchObject({ code: '22012' });
   await vault.close().catch(() => undefined);
 });
 
@@ -401,7 +335,6 @@ it.each(KILLS)(
       from: killedAt(await placeOf(from), name, isAfter),
       to: killedAt(await placeOf(to), name, isAfter),
       readCredential: async () => (header: VaultHeader) => unlockKeyring(header, CREDENTIAL),
-      isMerged: kind === 'file',
     };
     await expect(moveBetween(moving, MOVE)).rejects.toThrow('killed');
 

@@ -20,14 +20,8 @@ it.each([
   ['PREPARE p AS SELECT 1; PREPARE p AS SELECT 1', '42P05', 'fail', 'internal_error'],
   ['EXECUTE missing', '26000', 'fail', 'internal_error'],
   ['BEGIN; SELECT missing', '42703', 'fail', 'internal_error'],
-  ['SELECT 1 / 0', '22012', 'new_chain', 'vault_busy'],
+  ['SELECT 1 / 0', '22012', 'fail', 'vault_moved'],
   ["SELECT 'x'::uuid", '22P02', 'fail', 'internal_error'],
-  [
-    'CREATE TABLE public.audit (a int UNIQUE); INSERT INTO public.audit VALUES (1), (1)',
-    '23505',
-    'new_chain',
-    'vault_busy',
-  ],
   [
     'CREATE TABLE public.other (a int UNIQUE); INSERT INTO public.other VALUES (1), (1)',
     '23505',

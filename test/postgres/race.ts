@@ -1,5 +1,5 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import { NO_LINK, ROOT_CHAIN } from '../../src/core/audit/audit-link.ts';
+import { START } from '../../src/core/audit/audit-link.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
 import type { Connections, LaneMember, Run, Transaction } from '../../src/store/postgres/connections.ts';
 import { containerSets } from '../../src/store/postgres/container-sets.ts';
@@ -11,7 +11,7 @@ import { sweepMethods } from '../../src/store/postgres/sweep-row.ts';
 import { tokenWrites } from '../../src/store/postgres/token-writes.ts';
 import { Undo } from '../../src/store/rows/undo.ts';
 
-/** The statements of a change, for a transaction without the lock of the audit's chain. */
+/** The statements of a change, for a transaction without the lock of the audit. */
 export type Work<T> = (run: Run) => Promise<T>;
 
 /** Two connections whose transactions overlap. */
@@ -86,9 +86,6 @@ const UNUSED: Connections = {
   change: unused,
   changeTokens: unused,
   join: unused,
-  head: () => undefined,
-  useRecorder: () => undefined,
-  sweepChains: async () => undefined,
   ping: unused,
   close: unused,
 };
@@ -117,9 +114,8 @@ export function transactionOf(run: Run): Transaction {
   const nothing = async () => undefined;
   return {
     run,
-    chain: ROOT_CHAIN,
     entries: [],
-    append: async () => ({ chain: ROOT_CHAIN, sequence: 0, link: NO_LINK }),
+    append: async () => START,
     record: nothing,
   };
 }

@@ -235,21 +235,17 @@ describe('two stores on one database', () => {
   });
 
   it('link the entries of all these changes', async () => {
-    const heads = await b.auditHeads();
-    expect(heads.map(({ chain }) => chain)).toEqual(['0', '1', '2']);
-    for (const { chain, sequence: last } of heads) {
-      let { sequence, link } = { sequence: 0, link: NO_LINK };
-      if (chain !== '0') link = (await a.readAudit(chain, -1, 1))[0]?.link ?? NO_LINK;
-      while (sequence < last) {
-        for (const next of await a.readAudit(chain, sequence, 1000)) {
-          expect(next.sequence).toBe(sequence + 1);
-          if (Buffer.compare(next.sealed, entry('any').sealed) === 0) {
-            expect(Buffer.compare(next.link, ENTRY.link(link, next.sequence))).toBe(0);
-          }
-          ({ sequence, link } = next);
+    const { sequence: last } = await b.auditHead();
+    let { sequence, link } = { sequence: 0, link: NO_LINK };
+    while (sequence < last) {
+      for (const next of await a.readAudit(sequence, 1000)) {
+        expect(next.sequence).toBe(sequence + 1);
+        if (Buffer.compare(next.sealed, entry('any').sealed) === 0) {
+          expect(Buffer.compare(next.link, ENTRY.link(link, next.sequence))).toBe(0);
         }
+        ({ sequence, link } = next);
       }
     }
-    expect(heads.reduce((sum, { sequence }) => sum + sequence, 0)).toBeGreaterThan(ROUNDS * 13 * 2);
+    expect(last).toBeGreaterThan(ROUNDS * 13 * 2);
   });
 });

@@ -8,7 +8,6 @@ import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
 import {
   addTenant,
   applicationRecord,
-  CHAIN_RECORDER,
   entry,
   everything,
   FIRST_PAGE,
@@ -36,25 +35,18 @@ beforeAll(async () => {
 });
 afterAll(() => proxy.close());
 
-const CHAINS = [
-  ['the root chain', Number.POSITIVE_INFINITY],
-  ['its own chain', 0],
-] as const;
-
-async function openCut(writesOnRoot: number): Promise<Store> {
-  const { store } = await openVaultStore(cutUrl, { insecure: true, writesOnRoot });
-  store.useChainRecorder(CHAIN_RECORDER);
-  return store;
+async function openCut(): Promise<Store> {
+  return (await openVaultStore(cutUrl, { insecure: true })).store;
 }
 
-describe.each(CHAINS)('a store with %s whose connection is lost at COMMIT', (_, writesOnRoot) => {
+describe('a store whose connection is lost at COMMIT', () => {
   beforeAll(async () => {
     direct = await createTestStore();
     cutUrl = { ...direct, hosts: cutUrl.hosts };
   });
 
   it(`makes each change once, in ${ROUNDS} rounds`, async () => {
-    const store = await openCut(writesOnRoot);
+    const store = await openCut();
     const tenant = tenantRecord();
     const { id: tenantId } = tenant;
     const management = applicationRecord(tenantId, { type: 'management' });
@@ -101,21 +93,17 @@ describe.each(CHAINS)('a store with %s whose connection is lost at COMMIT', (_, 
 
     const third = ROUNDS / 3;
     const client = await openTestClient(direct);
-    const found = await auditTexts(client.run, [...expected, 'chain']);
-    expect(found.filter((text) => text !== 'chain').toSorted()).toEqual(expected.toSorted());
+    const found = await auditTexts(client.run, expected);
+    expect(found.toSorted()).toEqual(expected.toSorted());
     expect((await store.findTokens(everything(tenantId), FIRST_PAGE, NOW)).total).toBe(third);
     expect((await store.findApplications({ tenant_id: tenantId }, FIRST_PAGE, NOW)).total).toBe(third + 1);
     expect((await store.usage(tenantId, month, NOW)).active).toBe(third);
     expect(await store.inspect()).toEqual([]);
-    // A chain whose COMMIT was lost is closed, so that a late transaction fails.
-    const open = `SELECT count(*)::integer FROM vault.chain c WHERE chain > 0 AND closed_at IS NULL
-      AND EXISTS (SELECT 1 FROM vault.audit a WHERE a.chain = c.chain AND sequence > 0)`;
-    expect((await client.run({ text: open }))[0]?.[0]).toBeLessThanOrEqual(1);
     await store.close();
   }, 60_000);
 
   it('waits for the end of a transaction that commits later', async () => {
-    const store = await openCut(writesOnRoot);
+    const store = await openCut();
     const { id } = await addTenant(store);
     for (const name of ['a', 'b', 'c', 'd', 'e']) {
       proxy.arm('late COMMIT');
@@ -131,7 +119,7 @@ describe.each(CHAINS)('a store with %s whose connection is lost at COMMIT', (_, 
   });
 
   it('answers reads', async () => {
-    const store = await openCut(writesOnRoot);
+    const store = await openCut();
     const { id } = await addTenant(store);
     for (const _ of CUTS) {
       const before = proxy.cuts();
@@ -164,7 +152,7 @@ describe('a lane that does not read the audit', () => {
     const all = new Set(lost.entries.map(({ sequence }) => sequence));
     const [outcome] = lost.settle(isWritten ? all : new Set());
     // The server may still roll back.
-    await client.run({ text: 'SELECT 1 FROM vault.chain FOR UPDATE' });
+    await client.run({ text: 'SELECT 1 FROM vault.head FOR UPDATE' });
     const result = outcome ?? (await runGroup(client, [member])).outcomes[0];
     const entries = await client.run({ text: 'SELECT count(*) FROM vault.audit WHERE sealed = $1' }, [
       member.audit?.sealed,
@@ -197,9 +185,9 @@ describe('a lane that does not read the audit', () => {
   });
 });
 
-describe.each(CHAINS)('a store with %s whose server does not answer', (_, writesOnRoot) => {
+describe('a store whose server does not answer', () => {
   it('reports that the outcome is unknown', async () => {
-    const store = await openCut(writesOnRoot);
+    const store = await openCut();
     const { id } = await addTenant(store);
     await store.appendAudit([entry('first')]);
     proxy.arm('after COMMIT');

@@ -3,7 +3,6 @@ import type { Store, TokenRecord } from '../../src/core/ports.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import {
   addTenant,
-  CHAIN_RECORDER,
   entry,
   everything,
   FIRST_PAGE,
@@ -24,9 +23,8 @@ let url: string;
 let stores: readonly [Store, Store];
 beforeAll(async () => {
   url = await createDatabase();
-  const options = { insecure: true, writesOnRoot: 0 };
+  const options = { insecure: true };
   stores = await openTwice(`${url}?sslmode=disable`, HEADER, async () => undefined, options);
-  for (const store of stores) store.useChainRecorder(CHAIN_RECORDER);
 });
 afterAll(() => Promise.all(stores.map((store) => store.close())));
 
@@ -51,7 +49,7 @@ const statementsOf = async ({ run }: SqlClient, tenantId: string) => {
 /** Resolves to the number of entries that follow no other entry. */
 const gaps = async ({ run }: SqlClient) => {
   const text = `SELECT count(*) FROM vault.audit a WHERE sequence > 0 AND NOT EXISTS
-    (SELECT 1 FROM vault.audit b WHERE b.chain = a.chain AND b.sequence = a.sequence - 1)`;
+    (SELECT 1 FROM vault.audit b WHERE b.sequence = a.sequence - 1)`;
   return (await run({ text })).flat();
 };
 

@@ -28,7 +28,7 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   token_index_pkey: ['tenant', 'blind', 'set_number'],
   container_set_pkey: ['tenant'],
   container_set_number: ['tenant'],
-  audit_pkey: ['chain', 'sequence'],
+  audit_pkey: ['sequence'],
   token_count_pkey: ['tenant'],
   application_id: ['tenant', 'id'],
   application_key_hash_key: ['key_hash'],

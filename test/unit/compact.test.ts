@@ -19,7 +19,7 @@ async function identity(file: string) {
     return {
       header,
       change: await store.lastChange(),
-      audit: await store.auditHead('0'),
+      audit: await store.auditHead(),
       note: await store.clockNote(),
     };
   } finally {

@@ -2,8 +2,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createAudit } from '../../src/core/audit/audit.ts';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
-import { ROOT_CHAIN } from '../../src/core/audit/audit-link.ts';
-import { indexLogs } from '../../src/core/audit/log-index.ts';
+import { START } from '../../src/core/audit/audit-link.ts';
+import { indexLog } from '../../src/core/audit/log-index.ts';
 import { createLogWatch } from '../../src/core/audit/log-watch.ts';
 import { searchLog } from '../../src/core/audit/search-log.ts';
 import type { Keyring } from '../../src/core/ports.ts';
@@ -294,9 +294,9 @@ describe('a search', () => {
   it('by an entity opens only the entries of that entity and a short tail', async () => {
     const { store, keyring, opened, write, read } = await openLog();
     await write(read('rare'), ...Array(3_000).fill(read('often')), read('rare'));
-    await indexLogs({ store, keyring }, undefined, () => true);
-    expect(await store.logIndexEnd(ROOT_CHAIN)).toBe(0);
-    await indexLogs({ store, keyring });
+    await indexLog({ store, keyring }, undefined, undefined, () => true);
+    expect(await store.logIndexEnd()).toBe(0);
+    await indexLog({ store, keyring });
     await write(...Array(50).fill(read('often')), read('rare'));
     opened.count = 0;
     const { entries, next } = await searchLog({ store, keyring }, { tenant_id: TENANT, entity_id: 'rare', size: 20 });
@@ -399,7 +399,7 @@ describe('a waiting call', () => {
   });
 
   it('is rejected when 64 others wait', async () => {
-    const watch = createLogWatch({ auditHeads: async () => [] });
+    const watch = createLogWatch({ auditHead: async () => ({ ...START, at: 0 }) });
     const waits = Array.from({ length: 64 }, () => watch.changed(0, 100));
     await expect(watch.changed(0, 1)).rejects.toMatchObject({ code: 'too_many_requests' });
     expect(new Set(await Promise.all(waits))).toEqual(new Set([false]));
@@ -407,7 +407,7 @@ describe('a waiting call', () => {
   });
 
   it('ends when all waits end, and later calls do not wait', async () => {
-    const watch = createLogWatch({ auditHeads: async () => [] });
+    const watch = createLogWatch({ auditHead: async () => ({ ...START, at: 0 }) });
     const waits = Array.from({ length: 3 }, () => watch.changed(0, 60_000));
     watch.end();
     expect(await Promise.all([...waits, watch.changed(0, 60_000)])).toEqual([true, true, true, true]);

@@ -28,9 +28,6 @@ const LOCAL_ACTIONS = {
   loadSnapshot: { code: 'sl', effect: 'none', summary: 'Load a snapshot' },
   exportTokens: { code: 'nx', effect: 'none', summary: 'Export tokens' },
   resetTokens: { code: 'nz', effect: 'none', summary: 'Remove all tokens' },
-  openChain: { code: 'ho', effect: 'none', summary: 'Open an audit chain' },
-  noteChains: { code: 'hn', effect: 'none', summary: 'Record the places of audit chains' },
-  closeChain: { code: 'hc', effect: 'none', summary: 'Close an audit chain' },
   pruneAudit: { code: 'hp', effect: 'none', summary: 'Remove old audit entries' },
   keepHeader: { code: 'hk', effect: 'none', summary: 'Record the state of the file in the audit' },
   keepTenant: { code: 'nk', effect: ['tenant', 'upsert'], summary: 'Record the state of the tenant in the audit' },
@@ -40,7 +37,6 @@ const LOCAL_ACTIONS = {
     summary: 'Record the state of applications in the audit',
   },
   keepTokens: { code: 'tk', effect: ['token', 'upsert'], summary: 'Record the state of tokens in the audit' },
-  mergeChains: { code: 'hm', effect: 'none', summary: 'Merge the audit chains by time' },
   moveVault: { code: 'vm', effect: 'none', summary: 'Move the vault' },
 } as const satisfies Record<string, AuditFacts & Pick<Operation, 'summary'>>;
 
@@ -73,15 +69,13 @@ export interface AuditEvent {
    * - a change of key slots: the new and the old MAC of the header
    * - an export: the exported view
    * - a snapshot: its name, then the ids of its tenants
-   * - an opened chain of the audit: the chain
-   * - a recorded or closed chain of the audit, and a moved vault: the last places of chains, from `encodePlace`
    * - a prune of the audit: its checkpoint, from `checkpointEvent`
    * - a kept header: the mark of its MAC; a kept tenant: `since` and `live` of its ledger, then the ids of its keys
    */
   readonly entities: readonly string[];
   /**
-   * Set for an event that changed nothing: it keeps the state of records at this row of the root chain, because a prune
-   * removes the entries up to this row.
+   * Set for an event that changed nothing: it keeps the state of records at this row, because a prune removes the entries
+   * up to this row.
    */
   readonly as_of?: number | undefined;
   /** Set when the reply or the export contains plaintext. */

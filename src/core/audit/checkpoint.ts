@@ -2,11 +2,10 @@ import { Fault } from '../fault.ts';
 import type { PruneMark } from '../maintenance-ports.ts';
 import type { Instant } from '../ports.ts';
 import type { AuditEvent } from './audit-event.ts';
-import { ROOT_CHAIN } from './audit-link.ts';
+import { decodePlace, encodePlace, START } from './audit-link.ts';
 import { type AuditSubject, PRUNE_BEGUN, PRUNE_DONE } from './audit-subjects.ts';
-import { decodePlace, encodePlace } from './chain-events.ts';
 import type { AuditHead, AuditPlace, AuditReads } from './ports.ts';
-import { type AuditParts, BrokenAudit, openPlace, openRow, type PlacedEvent, START, walkAudit } from './walk-audit.ts';
+import { type AuditParts, BrokenAudit, openPlace, openRow, type PlacedEvent, walkAudit } from './walk-audit.ts';
 
 /** The number of rows in one read. */
 const PAGE = 100;
@@ -17,10 +16,10 @@ export interface CheckpointParts extends AuditParts {
 
 /**
  * The entry of a prune. Entries before it keep the state of the records at the last removed row, so that the walk can
- * begin after this row. The prune also removes each chain that the root opened up to this row.
+ * begin after this row.
  */
 export interface Checkpoint {
-  /** The last removed row of the root. */
+  /** The last removed row. */
   readonly through: AuditHead;
   /** The time of the latest removed event. */
   readonly latest: Instant;
@@ -28,22 +27,19 @@ export interface Checkpoint {
   readonly begin: number;
   /** The SHA-256 of the archive, in hex. */
   readonly digest: string;
-  /** The last rows of the removed chains. */
-  readonly chains: readonly AuditHead[];
 }
 
-export function checkpointEvent({ through, latest, begin, digest, chains }: Checkpoint): AuditEvent {
+export function checkpointEvent({ through, latest, begin, digest }: Checkpoint): AuditEvent {
   return {
     action: 'pruneAudit',
     status: 200,
-    entities: [encodePlace(through), String(latest), String(begin), digest, ...chains.map(encodePlace)],
+    entities: [encodePlace(through), String(latest), String(begin), digest],
   };
 }
 
-export function readCheckpoint({ entities }: AuditEvent): Checkpoint {
-  const [through = '', latest, begin, digest = '', ...chains] = entities;
-  const removed = { through: decodePlace(through), chains: chains.map(decodePlace) };
-  return { ...removed, latest: Number(latest), begin: Number(begin), digest };
+function readCheckpoint({ entities }: AuditEvent): Checkpoint {
+  const [through = '', latest, begin, digest = ''] = entities;
+  return { through: decodePlace(through), latest: Number(latest), begin: Number(begin), digest };
 }
 
 type FoundCheckpoint = Checkpoint & { readonly place: AuditPlace };
@@ -81,9 +77,8 @@ export async function findBegunPrune(parts: CheckpointParts): Promise<PruneMark>
   return { blind, sequence: place.sequence, through };
 }
 
-async function lastPlace({ store, keyring }: CheckpointParts, subject: AuditSubject, before: number) {
-  const places = await store.findAudited([keyring.auditSubject(subject)], before);
-  return places.find(({ chain }) => chain === ROOT_CHAIN);
+function lastPlace({ store, keyring }: CheckpointParts, subject: AuditSubject, before: number) {
+  return store.findAudited([keyring.auditSubject(subject)], before);
 }
 
 /** Resolves to the event at a place, as `openPlace` does, even if a prune removed the row before. */
@@ -98,13 +93,9 @@ export async function openKeptPlace(parts: CheckpointParts, place: AuditPlace): 
   }
 }
 
-/** The rows after which a walk begins: one of the root, then the last row of each chain to leave out. */
-export type WalkStart = readonly [AuditHead, ...AuditHead[]];
-
-/** The start of a walk, and the checkpoint that names its rows. */
+/** The row after which a walk begins, and the checkpoint that names it. */
 interface Beginning {
-  /** Leaves out the removed chains while a killed prune may have left some of their rows. */
-  readonly heads: WalkStart;
+  readonly head: AuditHead;
   /** Absent if the walk begins at the first row. */
   readonly checkpoint?: FoundCheckpoint;
 }
@@ -117,22 +108,19 @@ export async function findBeginning(parts: CheckpointParts): Promise<Beginning> 
     if (first === 1 && error instanceof BrokenAudit) return undefined;
     throw error;
   });
-  if (checkpoint === undefined || (first === 1 && checkpoint.chains.length === 0)) return { heads: [START] };
-  const { through, chains } = checkpoint;
-  // A prune removes the rows of the root last. Without them, a removed chain that exists was put back.
-  return { heads: first > through.sequence ? [through] : [through, ...chains], checkpoint };
+  return checkpoint === undefined || first === 1 ? { head: START } : { head: checkpoint.through, checkpoint };
 }
 
-/** Resolves to the sequence of the first row of the root, or to undefined without rows. */
+/** Resolves to the sequence of the first row, or to undefined without rows. */
 export async function firstSequence({ store }: Pick<AuditParts, 'store'>): Promise<number | undefined> {
-  const [first] = await store.readAudit(ROOT_CHAIN, 0, 1);
+  const [first] = await store.readAudit(0, 1);
   return first?.sequence;
 }
 
 /** Yields the events that keep the state of the records at a checkpoint. Rejects with `BrokenAudit`. */
 export async function* keptEvents({ store, keyring }: AuditParts, { begin, place, through }: FoundCheckpoint) {
   for (let after = begin - 1; after < place.sequence - 1; ) {
-    const rows = await store.readAudit(ROOT_CHAIN, after, Math.min(PAGE, place.sequence - 1 - after));
+    const rows = await store.readAudit(after, Math.min(PAGE, place.sequence - 1 - after));
     for (const row of rows) {
       for (const placed of openRow(keyring, row)) if (placed.event.as_of === through.sequence) yield placed;
     }
@@ -145,11 +133,11 @@ export async function* keptEvents({ store, keyring }: AuditParts, { begin, place
  * removes rows meanwhile.
  */
 export async function* walkWholeAudit(parts: CheckpointParts): AsyncGenerator<PlacedEvent> {
-  const { heads } = await findBeginning(parts);
+  const { head } = await findBeginning(parts);
   try {
-    yield* walkAudit(parts, heads);
+    yield* walkAudit(parts, head);
   } catch (error) {
-    if (!(await isPruned(parts, heads[0], error))) throw error;
+    if (!(await isPruned(parts, head, error))) throw error;
     throw prunedMeanwhile(error);
   }
 }
@@ -166,5 +154,5 @@ export async function isPruned(parts: CheckpointParts, head: AuditHead, error: u
 
 /** Resolves to whether the walk no longer begins at `head`, because of a prune. Rejects with `BrokenAudit`. */
 export async function hasMoved(parts: CheckpointParts, head: AuditHead): Promise<boolean> {
-  return (await findBeginning(parts)).heads[0].sequence !== head.sequence;
+  return (await findBeginning(parts)).head.sequence !== head.sequence;
 }

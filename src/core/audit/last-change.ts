@@ -50,9 +50,8 @@ export async function requireAudited(parts: Parts, kind: Kind, row: Row): Promis
 }
 
 /**
- * Resolves to the event of a row's last change. With several chains, this is the removal, or else the event with the
- * greatest revision. If that event loaded a snapshot, continues the search at the audit sequence that the snapshot
- * names.
+ * Resolves to the event of a row's last change. If that event loaded a snapshot, continues the search at the audit
+ * sequence that the snapshot names.
  */
 async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Promise<AuditEvent | undefined> {
   const ids = kind === 'tenant' ? [''] : [id, ''];
@@ -63,46 +62,33 @@ async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Pro
     });
   let upTo = Number.MAX_SAFE_INTEGER;
   for (;;) {
-    let last: AuditEvent | undefined;
-    let back: number | undefined;
-    for (const { event, sequence } of await lastOfChains(parts, blinds, upTo)) {
-      const loaded = event.action === 'loadSnapshot' ? (event.revision ?? 0) : undefined;
-      if (!isAbout(event) || (loaded ?? 0) >= sequence) throw new Problem('integrity_failure');
-      // A store with snapshots has one chain.
-      if (loaded !== undefined) back = loaded;
-      if (last === undefined || rankOf(event) > rankOf(last)) last = event;
-    }
-    if (back === undefined) return last;
-    upTo = back;
+    const last = await lastAbout(parts, blinds, upTo);
+    if (last === undefined) return undefined;
+    const { event, sequence } = last;
+    const loaded = event.action === 'loadSnapshot' ? (event.revision ?? 0) : undefined;
+    if (!isAbout(event) || (loaded ?? 0) >= sequence) throw new Problem('integrity_failure');
+    if (loaded === undefined) return event;
+    upTo = loaded;
   }
 }
 
 /**
- * Resolves to the last event about a subject in each chain, in the rows up to `upTo`. An event that keeps the state of
- * records counts as one at the row whose state it keeps.
+ * Resolves to the last event about a subject in the rows up to `upTo`. An event that keeps the state of records counts
+ * as one at the row whose state it keeps.
  */
-async function lastOfChains(parts: Parts, blinds: readonly Uint8Array[], upTo: number) {
-  const last = new Map<string, { readonly event: AuditEvent; readonly sequence: number }>();
-  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
-    let next = 0;
-    for (const place of await parts.store.findAudited(blinds, before)) {
-      const { chain } = place;
-      if (place.sequence <= (last.get(chain)?.sequence ?? 0)) continue;
-      // Check the link of the row, because an index row proves nothing.
-      const event = await openKeptPlace(parts, place).catch((error: unknown) => {
-        throw problemOf(error);
-      });
-      const { as_of: sequence = place.sequence } = event;
-      if (sequence <= upTo && sequence > (last.get(chain)?.sequence ?? 0)) last.set(chain, { event, sequence });
-      // An earlier row may be about a later state.
-      if (place.sequence - 1 > (last.get(chain)?.sequence ?? 0)) next = Math.max(next, place.sequence - 1);
-    }
-    if (next === 0) return [...last.values()];
-    before = next;
+async function lastAbout(parts: Parts, blinds: readonly Uint8Array[], upTo: number) {
+  let last: { readonly event: AuditEvent; readonly sequence: number } | undefined;
+  for (let before = Number.MAX_SAFE_INTEGER; before > (last?.sequence ?? 0); ) {
+    const place = await parts.store.findAudited(blinds, before);
+    if (place === undefined || place.sequence <= (last?.sequence ?? 0)) break;
+    // Check the link of the row, because an index row proves nothing.
+    const event = await openKeptPlace(parts, place).catch((error: unknown) => {
+      throw problemOf(error);
+    });
+    const { as_of: sequence = place.sequence } = event;
+    if (sequence <= upTo && sequence > (last?.sequence ?? 0)) last = { event, sequence };
+    // An earlier row may be about a later state.
+    before = place.sequence - 1;
   }
-}
-
-/** Returns a number that is greater for the later change of a record. A removal is final. */
-function rankOf(event: AuditEvent): number {
-  return changeOf(event)?.[1] === 'remove' ? Number.POSITIVE_INFINITY : (event.revision ?? 0);
+  return last;
 }

@@ -6,13 +6,8 @@ import { invalid, Problem } from '../problem.ts';
 import { runningTime } from '../running-time.ts';
 import { formatInstant, parseInstant } from '../time.ts';
 import { AUDITED_ACTIONS } from './audit-event.ts';
-import { ROOT_CHAIN } from './audit-link.ts';
 import { logCursor, parseLogCursor, parseLogId } from './log-place.ts';
-import { countRows } from './log-watch.ts';
 import { type FoundLog, type LogQuestion, searchLog } from './search-log.ts';
-
-/** The time after which no earlier row of another chain is expected, in milliseconds. */
-const SETTLED_MS = 1000;
 
 /** The number of the last entry of the last page that has a number. */
 const MAX_PAGED = 10_000;
@@ -68,21 +63,14 @@ async function untilFound(question: LogQuestion, ms: number, caller: Caller, wor
   const deadline = runningTime() + ms;
   let { after } = question;
   for (;;) {
-    // Read the end of the only chain first. If this search finds nothing, the next search starts after this end.
-    const heads = await world.store.auditHeads();
-    const [{ chain = ROOT_CHAIN, sequence = 0 } = {}, ...others] = heads;
-    // Another chain may still receive an earlier row, which would sort before `after`.
-    const isMerged = others.length > 0 && after !== undefined;
-    const settled = world.clock.now() - SETTLED_MS;
-    const { end_at = settled } = question;
-    const end = isMerged && { end_at: Math.min(end_at, settled) };
-    const found = await searchLog(world, { ...question, after, ...end });
+    // Read the end first. If this search finds nothing, the next search starts after this end.
+    const { sequence } = await world.store.auditHead();
+    const found = await searchLog(world, { ...question, after });
     const left = deadline - runningTime();
     if (found.entries.length > 0 || found.next !== undefined || left <= 0) return found;
-    const isEnded = await world.logWatch.changed(countRows(heads), isMerged ? Math.min(left, SETTLED_MS) : left);
+    const isEnded = await world.logWatch.changed(sequence, left);
     if (!(await isUnchanged(caller, world)) || isEnded) return found;
-    const isOnly = others.length === 0 && (after === undefined || after.place[0] <= sequence);
-    if (isOnly) after = { chain, place: [sequence + 1, 0, 0] };
+    if (after === undefined || after[0] <= sequence) after = [sequence + 1, 0, 0];
   }
 }
 

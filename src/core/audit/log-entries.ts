@@ -3,7 +3,7 @@ import { formatInstant } from '../time.ts';
 import { type AuditEvent, changeOf, SUMMARIES } from './audit-event.ts';
 import { isDenied } from './audit-level.ts';
 import type { AuditSubject } from './audit-subjects.ts';
-import { type PlacedEvent, rowName } from './walk-audit.ts';
+import type { PlacedEvent } from './walk-audit.ts';
 
 export type LogEntry = ResultOf<'listLogs'>['data'][number];
 
@@ -50,14 +50,14 @@ export function logSubjectsOf(event: AuditEvent): readonly AuditSubject[] {
 
 /** Returns the log entries of an event for a tenant, one for each entity, in order. */
 export function logEntriesOf(placed: PlacedEvent, tenant_id: string): readonly LogEntry[] {
-  const { event, at, n } = placed;
+  const { event, at, sequence, n } = placed;
   if (!tenantsOf(event).includes(tenant_id)) return [];
   const { action: operation, status, application_id, revealed = false } = event;
   const entity_type = entityTypeOf(event);
   const message = messageOf(event);
   const entities: readonly (string | undefined)[] = entitiesOf(event, entity_type, tenant_id);
   return (entities.length === 0 ? [undefined] : entities).map((entity_id, index) => ({
-    id: `${rowName(placed)}.${n}${entities.length > 1 ? `.${index + 1}` : ''}`,
+    id: `${sequence}.${n}${entities.length > 1 ? `.${index + 1}` : ''}`,
     tenant_id,
     ...(application_id !== undefined && { actor_id: application_id }),
     actor_type: application_id === undefined ? 'vault' : 'application',

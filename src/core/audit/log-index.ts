@@ -15,38 +15,26 @@ export interface LogParts extends AuditParts {
   readonly store: AuditStore;
 }
 
-/** The maximum time of `indexLogs`, in milliseconds. Rows may arrive faster than it adds them. */
+/** The maximum time of a call, in milliseconds. Rows may arrive faster than it adds them. */
 const MAX_MS = 30_000;
 
 /**
- * Adds the missing rows of all chains to the log index. Awaits `rest` before each slice, and then stops if `hasEnded`
- * returns true, or after 30 seconds.
- */
-export async function indexLogs(parts: LogParts, rest?: () => Promise<void>, hasEnded = () => false): Promise<void> {
-  const end = runningTime() + MAX_MS;
-  const isOver = () => hasEnded() || runningTime() > end;
-  for (const { chain } of await parts.store.auditHeads()) {
-    await indexLog(parts, chain, Number.POSITIVE_INFINITY, rest, isOver);
-  }
-}
-
-/**
- * Adds missing rows of a chain to the log index, until about `limit` subjects are added. Works in slices and awaits
- * `rest` before each, so that other calls run in between. Entries are indexed later because random page writes would
- * slow down each create and read.
+ * Adds missing rows to the log index, until about `limit` subjects are added, `hasEnded` returns true, or 30 seconds have
+ * passed. Works in slices and awaits `rest` before each, so that other calls run in between. Entries are indexed later
+ * because random page writes would slow down each create and read.
  */
 export async function indexLog(
   { store, keyring }: LogParts,
-  chain: string,
-  limit: number,
+  limit = Number.POSITIVE_INFINITY,
   rest: () => Promise<void> = ownTurn,
-  isOver = () => false,
+  hasEnded = () => false,
 ): Promise<void> {
+  const end = runningTime() + MAX_MS;
   for (let left = limit; left > 0; ) {
     await rest();
-    if (isOver()) return;
-    const from = await store.logIndexEnd(chain);
-    const entries = await store.readAudit(chain, from, MAX_ROWS);
+    if (hasEnded() || runningTime() > end) return;
+    const from = await store.logIndexEnd();
+    const entries = await store.readAudit(from, MAX_ROWS);
     const rows: LoggedRow[] = [];
     let subjects = 0;
     for (const entry of entries) {
@@ -57,7 +45,7 @@ export async function indexLog(
     }
     const last = rows.at(-1);
     if (last === undefined) return;
-    await store.indexLog(chain, rows, from, last.sequence);
+    await store.indexLog(rows, from, last.sequence);
     left -= Math.max(1, subjects);
   }
 }

@@ -1,6 +1,6 @@
 import { Problem } from '../problem.ts';
 import { clearInterval, clearTimeout, setInterval, setTimeout } from '../timers.ts';
-import type { AuditHead, AuditStore } from './ports.ts';
+import type { AuditStore } from './ports.ts';
 
 /** The interval at which the watch reads the end of the audit for all waiting calls. */
 const POLL_MS = 100;
@@ -11,20 +11,16 @@ interface Waiter {
   readonly wake: (isEnded: boolean) => void;
 }
 
-export function countRows(heads: readonly AuditHead[]): number {
-  return heads.reduce((sum, { sequence }) => sum + sequence, 0);
-}
-
 export type LogWatch = ReturnType<typeof createLogWatch>;
 
 /** Creates a watch, which wakes calls that wait for new rows of the audit. Any process may write the rows. */
-export function createLogWatch(store: Pick<AuditStore, 'auditHeads'>) {
+export function createLogWatch(store: Pick<AuditStore, 'auditHead'>) {
   const waiting = new Set<Waiter>();
   let timer: ReturnType<typeof setInterval> | undefined;
   let isEnded = false;
 
   async function look(): Promise<void> {
-    const rows = countRows(await store.auditHeads());
+    const { sequence: rows } = await store.auditHead();
     for (const waiter of waiting) if (rows > waiter.rows) waiter.wake(false);
   }
 

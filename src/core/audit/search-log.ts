@@ -2,12 +2,10 @@ import { nextTurn } from '../own-turn.ts';
 import type { Instant } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { isDenied } from './audit-level.ts';
-import { ROOT_CHAIN } from './audit-link.ts';
 import { type LogEntry, logEntriesOf } from './log-entries.ts';
 import { indexLog, type LogParts } from './log-index.ts';
 import { comparePlaces, type LogPlace, parseLogId } from './log-place.ts';
-import { compareKeys, mergeChains } from './merge-chains.ts';
-import type { AuditEntry, AuditHead } from './ports.ts';
+import type { AuditEntry } from './ports.ts';
 import { openRow, type PlacedEvent, problemOf, rowsBackwards } from './walk-audit.ts';
 
 /** The maximum number of events that one call opens, and the maximum in one row. A row is always opened as a whole. */
@@ -23,10 +21,6 @@ const PAGE = 50;
 const MAX_TAIL = 100;
 /** The maximum delay between an event and the writing of its row, in milliseconds. Rows are in the order of writing. */
 const SLACK_MS = 60 * 60 * 1000;
-/**
- * The delay of nearly all rows, in milliseconds. The order of a chain rarely differs from the order of times by more.
- */
-const MERGE_SLACK_MS = 1000;
 
 /** A query of a tenant's log. Times range from `start_at` to before `end_at`. */
 export interface LogQuestion {
@@ -71,44 +65,23 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
   let openedBefore = 0;
   let { skip = 0 } = question;
   let last: AuditEntry | undefined;
-  const heads = await parts.store.auditHeads();
-  const isOnly = heads.length === 1;
-  const timed = (place: LogPlace | undefined) =>
-    isOnly && place?.chain === ROOT_CHAIN ? place : withTime(parts, place);
-  const bounds = { ...question, before: await timed(before), after: await timed(after) };
-  const oldest = bounds.after?.reached ?? 0;
-  let reached = bounds.before?.reached ?? Number.MAX_SAFE_INTEGER;
-  const placeOf = (chain: string, place: LogPlace['place']) => ({ chain, place, ...(!isOnly && { reached }) });
-  const merge = mergeChains<AuditEntry>(-1);
-  for (const head of heads) {
-    // A row may be a little later than the last row of its chain.
-    const latest = head.at + MERGE_SLACK_MS;
-    if (isOnly || latest >= oldest || head.chain === after?.chain) {
-      merge.add(head.chain, latest, chainBackwards(parts, bounds, head));
-    }
-  }
-  for (let row = await merge.next(); row !== undefined; row = await merge.next()) {
+  for await (const row of rowsOf(parts, question)) {
     // An event of a batch names up to a thousand entities, so a fixed number of events may take long.
     await nextTurn();
     if (row.at < start_at - SLACK_MS) break;
     if (last !== undefined && opened + MAX_EVENTS_OF_ROW > MAX_OPENED) {
-      if (!passOver())
-        return { entries: found, next: placeOf(last.chain, [last.sequence, 0, 0]), searched_to: last.at };
+      if (!passOver()) return { entries: found, next: [last.sequence, 0, 0], searched_to: last.at };
     }
     if (openedBefore > MAX_OPENED_FOR_PAGE) throw invalid('page', 'lies too far back in this search; use start');
-    const { chain } = row;
     const placed = openOrFail(parts, row);
-    const rowReached = Math.min(reached, row.at);
     for (const entry of placed.toReversed().flatMap((one) => wantedOf(one, question).toReversed())) {
       const own = parseLogId(entry.id);
-      if (after?.chain === chain && comparePlaces(own, after) <= 0) continue;
-      if (before?.chain === chain && comparePlaces(own, before) >= 0) continue;
+      if (after !== undefined && comparePlaces(own, after) <= 0) continue;
+      if (before !== undefined && comparePlaces(own, before) >= 0) continue;
       if (found.length === size && !passOver()) return { entries: found, ...(next && { next }) };
       found.push(entry);
-      reached = rowReached;
-      next = placeOf(chain, own.place);
+      next = own;
     }
-    reached = rowReached;
     last = row;
     opened += placed.length;
   }
@@ -123,19 +96,6 @@ export async function searchLog(parts: LogParts, question: LogQuestion): Promise
     opened = 0;
     return true;
   }
-}
-
-/**
- * Adds the time of the row to a place without a time, for the comparison with other chains. A removed row gets the time
- * 0, because it is older than all rows that are left.
- */
-async function withTime({ store }: LogParts, of: LogPlace | undefined): Promise<LogPlace | undefined> {
-  if (of === undefined || of.reached !== undefined) return of;
-  const [sequence] = of.place;
-  if (sequence === 0) return { ...of, reached: 0 };
-  const [row] = await store.readAudit(of.chain, sequence - 1, 1);
-  // A file has only the root, and returns its rows for every chain.
-  return { ...of, reached: row?.chain === of.chain && row.sequence === sequence ? row.at : 0 };
 }
 
 function openOrFail({ keyring }: LogParts, row: AuditEntry): readonly PlacedEvent[] {
@@ -161,41 +121,25 @@ function wantedOf(placed: PlacedEvent, question: LogQuestion): readonly LogEntry
   );
 }
 
-/**
- * Yields the rows of a chain that may contain matching entries, newest first. A merge of the chains decides which rows
- * lie between `after` and `before` when these are places in another chain.
- */
-async function* chainBackwards(parts: LogParts, question: LogQuestion, head: AuditHead): AsyncGenerator<AuditEntry> {
-  const { chain } = head;
-  const { before, after } = question;
-  const keyOf = ({ chain, reached = Number.MAX_SAFE_INTEGER }: LogPlace) => ({ chain, at: reached });
-  let isBehind = before === undefined || before.chain === chain;
-  for await (const row of rowsOfChain(parts, question, head)) {
-    isBehind ||= before !== undefined && compareKeys(row, keyOf(before)) < 0;
-    if (after !== undefined && after.chain !== chain && compareKeys(row, keyOf(after)) < 0) return;
-    if (isBehind) yield row;
-  }
-}
-
-async function* rowsOfChain(parts: LogParts, question: LogQuestion, head: AuditHead): AsyncGenerator<AuditEntry> {
+/** Yields the rows that may contain matching entries, newest first. */
+async function* rowsOf(parts: LogParts, question: LogQuestion): AsyncGenerator<AuditEntry> {
   const { store } = parts;
-  const { chain } = head;
   const { before, after, end_at } = question;
-  const floor = after?.chain === chain ? after.place[0] : 1;
-  let last = head.sequence;
-  if (before?.chain === chain) last = Math.min(last, before.place[1] === 0 ? before.place[0] - 1 : before.place[0]);
-  else if (before?.reached !== undefined) last = await lastBefore(parts, chain, before.reached + MERGE_SLACK_MS, last);
-  let at = 1 + (end_at === undefined ? last : await lastBefore(parts, chain, end_at + SLACK_MS, last));
+  const { sequence: head } = await store.auditHead();
+  const floor = after?.[0] ?? 1;
+  let last = head;
+  if (before !== undefined) last = Math.min(last, before[1] === 0 ? before[0] - 1 : before[0]);
+  let at = 1 + (end_at === undefined ? last : await lastBefore(parts, end_at + SLACK_MS, last));
   const blinds = blindsOf(parts, question);
   const covered = blinds === undefined ? 0 : await coveredUpTo(parts, head);
   const tail = Math.max(floor, covered + 1);
-  yield* rowsBackwards(store, chain, at - 1, tail, PAGE);
+  yield* rowsBackwards(store, at - 1, tail, PAGE);
   at = Math.min(at, tail);
   while (blinds !== undefined && at > floor) {
-    const named = await store.findLogged(chain, blinds, at, PAGE);
+    const named = await store.findLogged(blinds, at, PAGE);
     for (const sequence of named) {
       if (sequence < floor) return;
-      yield* await store.readAudit(chain, sequence - 1, 1);
+      yield* await store.readAudit(sequence - 1, 1);
     }
     if (named.length < PAGE) return;
     at = named.at(-1) ?? 0;
@@ -203,29 +147,27 @@ async function* rowsOfChain(parts: LogParts, question: LogQuestion, head: AuditH
 }
 
 /**
- * Resolves to the last row of a chain that the log index covers. If many rows are missing, first indexes as many as one
- * call may.
+ * Resolves to the last row that the log index covers. If many rows up to `head` are missing, first indexes as many as
+ * one call may.
  */
-async function coveredUpTo(parts: LogParts, { chain, sequence: head }: AuditHead): Promise<number> {
-  const covered = await parts.store.logIndexEnd(chain);
+async function coveredUpTo(parts: LogParts, head: number): Promise<number> {
+  const covered = await parts.store.logIndexEnd();
   if (head - covered <= MAX_TAIL) return covered;
   try {
-    await indexLog(parts, chain, MAX_OPENED);
+    await indexLog(parts, MAX_OPENED);
   } catch (error) {
     // A vault that accepts no writes still answers.
     if (!(error instanceof Problem)) throw error;
   }
-  return parts.store.logIndexEnd(chain);
+  return parts.store.logIndexEnd();
 }
 
-/**
- * Resolves to the last row of a chain up to `head` that was written before `time`, or to a row at most PAGE rows later.
- */
-async function lastBefore({ store }: LogParts, chain: string, time: Instant, head: number): Promise<number> {
+/** Resolves to the last row up to `head` that was written before `time`, or to a row at most PAGE rows later. */
+async function lastBefore({ store }: LogParts, time: Instant, head: number): Promise<number> {
   let [low, high] = [0, head];
   while (high - low > PAGE) {
     const middle = Math.floor((low + high) / 2);
-    const [row] = await store.readAudit(chain, middle - 1, 1);
+    const [row] = await store.readAudit(middle - 1, 1);
     if (row !== undefined && row.at < time) low = middle;
     else high = middle;
   }

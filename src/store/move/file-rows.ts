@@ -6,16 +6,15 @@ import { containerSets } from '../sqlite/tables/container-sets.ts';
 import { joinBlinds, splitBlinds } from '../sqlite/tables/token-index.ts';
 import { MOVED_BATCH, type MovedSql, sqlOf } from './moved-tables.ts';
 
-/** The tables whose form differs from that of `MOVED_TABLES`, as queries. A file has only the chain 0. */
+/** The tables whose form differs from that of `MOVED_TABLES`, as queries. */
 const QUERIES: MovedSql = {
   container_set: `SELECT tenant, number, name, unhex(group_concat(hex(container), '' ORDER BY container)) AS containers
     FROM container_set WHERE number > 0 GROUP BY tenant, number, name`,
   token: 'SELECT *, full AS revealed FROM token',
   token_count: 'SELECT *, count AS live, at AS last_created_at FROM counter WHERE type > 0',
   active: 'SELECT *, count AS active FROM counter WHERE month > 0',
-  chain: `SELECT 0 AS chain, 0 AS opened_at, 0 AS heartbeat_at, NULL AS closed_at, NULL AS recorded_at,
-    (SELECT coalesce(max(sequence), 0) FROM audit_index WHERE blind = x'') AS logged`,
-  audit_index: "SELECT *, 0 AS chain FROM audit_index WHERE blind <> x''",
+  head: "SELECT coalesce(max(sequence), 0) AS logged FROM audit_index WHERE blind = x''",
+  audit_index: "SELECT * FROM audit_index WHERE blind <> x''",
   sweep: `SELECT at AS swept_at, clock AS clock_note FROM counter WHERE ${FILE_ROW}`,
 };
 
@@ -30,7 +29,7 @@ const INSERTS: MovedSql = {
     SELECT tenant, type, 0, key_id, index_key_id, live, last_created_at FROM r`,
   active: `INSERT INTO counter (tenant, type, month, key_id, index_key_id, count, at)
     SELECT tenant, 0, month, 0, 0, active, 0 FROM r`,
-  chain: "INSERT INTO audit_index (blind, sequence) SELECT x'', logged FROM r WHERE logged > 0",
+  head: "INSERT INTO audit_index (blind, sequence) SELECT x'', logged FROM r WHERE logged > 0",
   sweep: `UPDATE counter SET at = (SELECT swept_at FROM r), clock = (SELECT clock_note FROM r) WHERE ${FILE_ROW}`,
 };
 
@@ -43,7 +42,7 @@ export function readMoved(connection: Connection): ReadRows {
     const columns = Object.keys(table.columns);
     const isToken = table.name === 'token';
     const complete = isToken ? completeBlinds(connection, columns) : (row: MovedValue[]) => row;
-    const source = sqlOf(QUERIES, table) ?? `SELECT *, 0 AS chain FROM ${table.name}`;
+    const source = sqlOf(QUERIES, table) ?? `SELECT * FROM ${table.name}`;
     const query = connection
       .prepare<[], MovedValue[]>(`SELECT ${columns} FROM (${source}) ORDER BY ${table.key}`)
       .raw();
@@ -77,9 +76,8 @@ export function writeMoved(connection: Connection): WriteRows {
   );
   return async (table, rows) => {
     const columns = Object.keys(table.columns);
-    const stored = columns.filter((column) => column !== 'chain');
-    const names = stored.map((column) => (column === 'revealed' ? 'full' : column));
-    const insert = sqlOf(INSERTS, table) ?? `INSERT INTO ${table.name} (${names}) SELECT ${stored} FROM r`;
+    const names = columns.map((column) => (column === 'revealed' ? 'full' : column));
+    const insert = sqlOf(INSERTS, table) ?? `INSERT INTO ${table.name} (${names}) SELECT ${columns} FROM r`;
     const statement = connection.prepare(`WITH r (${columns}) AS (VALUES (${columns.map(() => '?')})) ${insert}`);
     const at = Object.fromEntries(columns.map((column, position) => [column, position]));
     const value = (row: MovedRow, column: string): MovedValue => row[at[column] ?? -1] ?? null;

@@ -114,8 +114,8 @@ async function vaultIdOf(file: string): Promise<string> {
 
 function lastOf(file: string): Promise<{ readonly vaultId: string; readonly sealed: Uint8Array }> {
   return withVaultFile(file, async ({ store, header }) => {
-    const { sequence } = await store.auditHead('0');
-    const [last] = await store.readAudit('0', sequence - 1, 1);
+    const { sequence } = await store.auditHead();
+    const [last] = await store.readAudit(sequence - 1, 1);
     return { vaultId: header.vault_id, sealed: last?.sealed ?? new Uint8Array() };
   });
 }
@@ -169,11 +169,7 @@ function sourceOf(file: string, connection: Connection): Omit<MoveSource, 'leave
       now: wallTime(),
       tables: MOVED_TABLES,
       rows: readMoved(connection),
-      audit: {
-        auditHeads: async () => [audit.end()],
-        readAudit: async (_chain, after, limit) => audit.read(after, limit),
-        findAudited: async (subjects, before) => audit.findLast(subjects, before),
-      },
+      head: audit.end(),
     };
   } catch (error) {
     connection.close();

@@ -1,8 +1,6 @@
-import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import { Fault } from '../../core/fault.ts';
 import type { FoundPlace, MovePlace, MoveSource } from '../../core/move-ports.ts';
-import { CHAIN, LOCK_OPEN_CHAINS } from '../postgres/audit-chain.ts';
-import { auditMethods } from '../postgres/audit-rows.ts';
+import { HEAD_ROW, readHead } from '../postgres/audit-head.ts';
 import { insertHeader, readHeader } from '../postgres/header-row.ts';
 import { connectTo, LIMITS, type StoreOptions } from '../postgres/open-connections.ts';
 import { readVault, toStoreFault, withConnection } from '../postgres/open-vault-store.ts';
@@ -28,19 +26,16 @@ const COUNT = `SELECT count(*) FROM vault.token WHERE deleted_at IS NULL AND ${O
 const NEGATE = 'UPDATE vault.format SET format = -format';
 const SERVE = 'UPDATE vault.format SET format = -format WHERE format < 0';
 /** The statements that end the service of a source. */
-const LEAVE: readonly string[] = [NEGATE, `UPDATE vault.chain SET closed_at = ${NOW} WHERE closed_at IS NULL`];
-const TAKE_BACK: readonly string[] = [SERVE, `UPDATE vault.chain SET closed_at = NULL WHERE chain = ${ROOT_CHAIN}`];
-const ADD_LAST = `INSERT INTO vault.audit (chain, sequence, at, sealed, link) VALUES (${ROOT_CHAIN}, $1, $2, $3, $4)`;
+const LEAVE: readonly string[] = [NEGATE, `UPDATE vault.head SET left_at = ${NOW}`];
+const TAKE_BACK: readonly string[] = [SERVE, 'UPDATE vault.head SET left_at = NULL'];
+const ADD_LAST = 'INSERT INTO vault.audit (sequence, at, sealed, link) VALUES ($1, $2, $3, $4)';
 
-/**
- * Distinguishes an unfinished copy from a source that was moved away. Both have a negative format, but the root chain
- * of the copy is open.
- */
-const FIND_LEFT = `SELECT c.closed_at IS NOT NULL, (SELECT sealed FROM vault.audit WHERE chain = c.chain ORDER BY sequence DESC LIMIT 1)
-    FROM vault.chain c WHERE c.chain = ${ROOT_CHAIN}`;
-const HAS_ROW = `SELECT 1 FROM vault.audit WHERE chain = ${ROOT_CHAIN} AND sealed = $1 LIMIT 1`;
+/** Distinguishes an unfinished copy from a source that was moved away. Both have a negative format. */
+const FIND_LEFT = `SELECT left_at IS NOT NULL, (SELECT sealed FROM vault.audit ORDER BY sequence DESC LIMIT 1)
+    FROM vault.head`;
+const HAS_ROW = 'SELECT 1 FROM vault.audit WHERE sealed = $1 LIMIT 1';
 /** The rows that a new schema has, and that the copy replaces. */
-const EMPTY = ['DELETE FROM vault.chain', 'DELETE FROM vault.sweep'];
+const EMPTY = ['DELETE FROM vault.head', 'DELETE FROM vault.sweep'];
 const ANALYZED = ['token', 'token_index', 'audit', 'audit_subject'];
 
 /** Returns a database as the place of a vault that is moved. `grant` is the role of the daemons of the target. */
@@ -95,8 +90,8 @@ export function movedStore(url: StoreUrl, options: StoreOptions & { readonly gra
 async function findPlace(client: SqlClient, url: StoreUrl, role: 'source' | 'target'): Promise<FoundPlace> {
   const { state, vaultId = '' } = await findVault(client.run);
   if (state === 'moved') {
-    const [[isClosed, sealed] = []] = await client.run(FIND_LEFT);
-    return { state: isClosed === true ? 'left' : 'arriving', vaultId, sealed: storedBytes(sealed) };
+    const [[isLeft, sealed] = []] = await client.run(FIND_LEFT);
+    return { state: isLeft === true ? 'left' : 'arriving', vaultId, sealed: storedBytes(sealed) };
   }
   if (role === 'source') await readVault(client, url);
   return state === 'missing' ? { state: 'empty' } : { state: 'vault', vaultId };
@@ -107,10 +102,7 @@ async function openSource(url: StoreUrl, options: StoreOptions, keep: boolean): 
   const { run } = client;
   try {
     await run(keep ? BEGIN_COPY : BEGIN);
-    if (!keep) {
-      await run(CHAIN.lockLane, [ROOT_CHAIN]);
-      await run(LOCK_OPEN_CHAINS);
-    }
+    if (!keep) await run(HEAD_ROW.lockHead);
     await readVault(client, url);
     const [count] = await run(COUNT);
     return {
@@ -119,7 +111,7 @@ async function openSource(url: StoreUrl, options: StoreOptions, keep: boolean): 
       now: await readClock(client),
       tables: MOVED_TABLES,
       rows: readMoved(run),
-      audit: auditMethods(soleConnection(client)),
+      head: await readHead(run),
       async leave(last) {
         await run(ADD_LAST, [last.sequence, last.at, last.sealed, last.link]);
         for (const statement of LEAVE) await run(statement);

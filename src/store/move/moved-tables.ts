@@ -2,7 +2,6 @@ import type { MovedTable } from '../../core/move-ports.ts';
 
 const SEALED_BY = { revision: 'integer', key_id: 'integer' } as const;
 const MADE = { created_by: 'uuid', created_at: 'integer', modified_by: 'uuid', modified_at: 'integer' } as const;
-const PLACE = { chain: 'integer', sequence: 'integer' } as const;
 
 /**
  * The tables of a vault in the form that all stores share, in the order in which they are written. Numbers of tenants,
@@ -12,7 +11,7 @@ const PLACE = { chain: 'integer', sequence: 'integer' } as const;
  * - `token.blinds` is the fingerprint followed by all other blind indexes in order, without the containers of a
  *   numbered set. Index entries follow from it.
  * - `token_count` and `active` are sums over the rows in which a store counts.
- * - A file has only the chain 0. `audit_index` is complete up to `chain.logged`.
+ * - `audit_index` is complete up to `head.logged`.
  */
 export const MOVED_TABLES = [
   {
@@ -104,29 +103,18 @@ export const MOVED_TABLES = [
     key: ['tenant', 'month'],
     columns: { tenant: 'integer', month: 'integer', active: 'integer' },
   },
-  {
-    name: 'chain',
-    key: ['chain'],
-    columns: {
-      chain: 'integer',
-      opened_at: 'integer',
-      heartbeat_at: 'integer',
-      closed_at: 'integer',
-      recorded_at: 'integer',
-      logged: 'integer',
-    },
-  },
+  { name: 'head', key: ['logged'], columns: { logged: 'integer' } },
   {
     name: 'audit',
-    key: ['chain', 'sequence'],
-    columns: { ...PLACE, at: 'integer', link: 'bytes', sealed: 'bytes' },
+    key: ['sequence'],
+    columns: { sequence: 'integer', at: 'integer', link: 'bytes', sealed: 'bytes' },
   },
   {
     name: 'audit_subject',
-    key: ['blind', 'chain', 'sequence', 'n'],
-    columns: { blind: 'uuid', ...PLACE, n: 'integer' },
+    key: ['blind', 'sequence', 'n'],
+    columns: { blind: 'uuid', sequence: 'integer', n: 'integer' },
   },
-  { name: 'audit_index', key: ['blind', 'chain', 'sequence'], columns: { blind: 'uuid', ...PLACE } },
+  { name: 'audit_index', key: ['blind', 'sequence'], columns: { blind: 'uuid', sequence: 'integer' } },
   {
     name: 'reply',
     key: ['reply'],

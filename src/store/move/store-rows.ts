@@ -19,10 +19,7 @@ const QUERIES: MovedSql = {
     FROM vault.token_count GROUP BY tenant, type, key_id, index_key_id`,
   active: `SELECT tenant, month, sum(active)::bigint AS active FROM vault.token_count
     GROUP BY tenant, month HAVING sum(active) <> 0`,
-  chain: `SELECT chain, CASE WHEN chain = 0 THEN 0 ELSE opened_at END AS opened_at,
-      CASE WHEN chain = 0 THEN 0 ELSE heartbeat_at END AS heartbeat_at, closed_at, recorded_at, logged
-    FROM vault.chain`,
-  audit: 'SELECT * FROM vault.audit WHERE chain > 0 OR sequence > 0',
+  audit: 'SELECT * FROM vault.audit WHERE sequence > 0',
 };
 
 /** The columns with lists of UUIDs, and the order of the UUIDs `b` with their places `n`. */
@@ -56,9 +53,9 @@ const INSERTS: MovedSql = {
       active_month, revision, key_id, index_key_id, token) OVERRIDING SYSTEM VALUE
     SELECT *, 0, 0, 0, 0, (SELECT coalesce(max(token), 0) FROM vault.token) + row_number() OVER () FROM r`,
   token_count: `INSERT INTO vault.token_count (tenant, type, key_id, index_key_id, live, last_created_at,
-      month, chain, active) SELECT *, 0, 0, 0 FROM r`,
+      month, active) SELECT *, 0, 0 FROM r`,
   // A counter of active tokens needs a type and keys. It gets those of a counter that the tenant has.
-  active: `INSERT INTO vault.token_count SELECT r.tenant, c.type, r.month, c.key_id, c.index_key_id, 0, 0, r.active,
+  active: `INSERT INTO vault.token_count SELECT r.tenant, c.type, r.month, c.key_id, c.index_key_id, 0, r.active,
       c.last_created_at FROM r, LATERAL (SELECT * FROM vault.token_count WHERE tenant = r.tenant AND month = 0
       ORDER BY type, key_id, index_key_id LIMIT 1) c`,
   sweep: `INSERT INTO vault.sweep (one, swept_at, clock_note, authority)

@@ -1,4 +1,4 @@
-import type { AuditDraft, AuditHead, ChainRecorder } from '../../core/audit/ports.ts';
+import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import type { Parameter, Scalar } from '../rows/fragment.ts';
 import { listsOf, type Row, type Statement } from './sql-client.ts';
 
@@ -21,13 +21,12 @@ export const PLAN_BY_ORDER = `SELECT set_config('enable_seqscan', 'off', true), 
 /** The settings of an inspection: its statements read whole tables in order, and may take hours. */
 export const INSPECT = `${PLAN_BY_ORDER}, set_config('statement_timeout', '0', true)`;
 
-/** A transaction that runs alone on the lane. It holds the lock of `chain`, to which it writes entries and counters. */
+/** A transaction that runs alone on the lane. It holds the lock of the audit, to which it writes entries. */
 export interface Transaction {
   readonly run: Run;
-  readonly chain: string;
   /** The entries that it has written so far. */
   readonly entries: readonly Place[];
-  /** Appends entries with their subjects, but without replies. Resolves to the end of the chain. */
+  /** Appends entries with their subjects, but without replies. Resolves to the end of the audit. */
   append(...drafts: readonly AuditDraft[]): Promise<AuditHead>;
   /**
    * Writes the entry of a change and its reply. A removal also empties the replies that show a removed record. Throws
@@ -38,7 +37,7 @@ export interface Transaction {
 
 export type Change<T> = (transaction: Transaction) => Promise<T>;
 
-/** The place of an audit entry, made before the entry is written. Every write locks the row of its chain. */
+/** The place of an audit entry, made before the entry is written. */
 export interface Place extends AuditHead, Pick<AuditDraft, 'at' | 'sealed'> {
   /** The link of the previous entry. */
   readonly previous: Uint8Array;
@@ -47,9 +46,9 @@ export interface Place extends AuditHead, Pick<AuditDraft, 'at' | 'sealed'> {
   readonly isRemoval: boolean;
 }
 
-/** Returns the first six parameters of a statement that writes entries. Without places, it writes none. */
-export function placeParameters(chain: string, places: readonly Place[]): readonly Parameter[] {
-  return [chain, places[0]?.sequence, places[0]?.previous, ...listsOf(places, 'at', 'sealed', 'link')];
+/** Returns the first five parameters of a statement that writes entries. Without places, it writes none. */
+export function placeParameters(places: readonly Place[]): readonly Parameter[] {
+  return [places[0]?.sequence, places[0]?.previous, ...listsOf(places, 'at', 'sealed', 'link')];
 }
 
 /**
@@ -77,7 +76,7 @@ export interface LaneMember<T> {
   /** The values of the member in its statements. */
   readonly row?: readonly Scalar[];
   /** Returns the statements for rows at consecutive places. They change nothing after the first refused row. */
-  statements(chain: string, places: readonly Place[], rows: readonly (readonly Scalar[])[]): readonly Bound[];
+  statements(places: readonly Place[], rows: readonly (readonly Scalar[])[]): readonly Bound[];
   /**
    * Converts the rows of the statements, in their order, to a result. `at` is the position of the member's row. Returns
    * undefined if the place was taken: the member changed nothing and runs again. `hasChanged` is true if the entry was
@@ -96,21 +95,12 @@ export interface Connections {
   readSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /** Runs `readSnapshot` for an inspection, whose statements may take hours. */
   inspectSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
-  /**
-   * Runs a change alone in the root chain. No process writes to this chain meanwhile. A change with an entry also
-   * changes the authority version.
-   */
+  /** Runs a change alone. No process writes meanwhile. A change with an entry also changes the authority version. */
   change<T>(change: Change<T>): Promise<T>;
-  /** Runs a change of tokens, container sets, counters and replies alone, in the chain of this process. */
+  /** Runs a change of tokens, container sets, counters and replies alone. */
   changeTokens<T>(change: Change<T>): Promise<T>;
-  /** Runs a change of tokens together with others, in the chain of this process. */
+  /** Runs a change of tokens together with others. */
   join<T>(member: LaneMember<T>): Promise<T>;
-  /** Returns the last committed row of the process's own chain. Undefined while no chain is open. */
-  head(): AuditHead | undefined;
-  /** Lets the process open its own chain. */
-  useRecorder(recorder: ChainRecorder): void;
-  /** Closes and records the chains of processes that have ended without closing them. */
-  sweepChains(): Promise<void>;
   /**
    * Rejects with `vault_busy` unless a server that accepts writes answers soon. Rejects with `vault_moved` if the
    * database holds another vault.

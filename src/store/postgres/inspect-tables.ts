@@ -92,12 +92,9 @@ const CHECKS: readonly string[] = [
     'rows are missing, so duplicates may be created':
       "SELECT '' WHERE (SELECT count(*) FROM vault.gate WHERE gate BETWEEN 0 AND 4095) <> 4096",
   }),
-  ...checksOf('chain', {
-    'an audit chain has no row': `
-      SELECT 'chain ' || chain FROM (SELECT 0 AS chain UNION SELECT DISTINCT chain FROM vault.audit) a
-      WHERE chain NOT IN (SELECT chain FROM vault.chain)`,
-    'the root chain of the audit is closed, so nothing can be changed':
-      "SELECT 'chain 0' FROM vault.chain WHERE chain = 0 AND closed_at IS NOT NULL",
+  ...checksOf('head', {
+    'the row is missing or closed, so nothing can be changed':
+      "SELECT '' WHERE NOT EXISTS (SELECT 1 FROM vault.head WHERE left_at IS NULL)",
   }),
   ...checksOf('tenant', {
     'does not name the newest of its keys': `SELECT n.id::text FROM vault.tenant n WHERE
@@ -115,16 +112,12 @@ const CHECKS: readonly string[] = [
   }),
   ...checksOf('audit_subject', {
     'names rows beyond the end of the audit': `
-      SELECT 'chain ' || s.chain FROM (SELECT chain, max(sequence) AS sequence FROM vault.audit_subject GROUP BY chain) s
-      WHERE s.sequence > coalesce((SELECT max(sequence) FROM vault.audit a WHERE a.chain = s.chain), 0)`,
+      SELECT '' WHERE (SELECT max(sequence) FROM vault.audit_subject) > (SELECT max(sequence) FROM vault.audit)`,
   }),
   ...checksOf('audit_index', {
     'names rows beyond its own end or beyond the end of the audit': `
-      SELECT 'chain ' || i.chain FROM (SELECT chain, max(sequence) AS sequence FROM vault.audit_index GROUP BY chain) i
-      WHERE i.sequence > coalesce((SELECT logged FROM vault.chain c WHERE c.chain = i.chain), 0)
-        OR i.sequence > coalesce((SELECT max(sequence) FROM vault.audit a WHERE a.chain = i.chain), 0)
-      UNION SELECT 'chain ' || chain FROM vault.chain c
-      WHERE logged > coalesce((SELECT max(sequence) FROM vault.audit a WHERE a.chain = c.chain), 0)`,
+      SELECT '' FROM (SELECT max(sequence) AS last FROM vault.audit) a, vault.head
+      WHERE logged > last OR (SELECT max(sequence) FROM vault.audit_index) > logged`,
   }),
   ...checksOf('reply_subject', {
     'leads to no stored reply': `SELECT DISTINCT s.blind::text FROM vault.reply_subject s
@@ -164,7 +157,7 @@ const WRONG_ENTRIES = `SELECT f.* FROM vault.token_index i
   WHERE (n.tenant IS NULL OR (i.blind = ANY (t.blinds)) IS NOT TRUE) AND is_wrong
   ORDER BY i.tenant, i.blind, i.set_number, i.created_at, i.token`;
 
-/** Selects wrong counters: compares the sums over all chains with the tokens. */
+/** Selects wrong counters: compares their sums with the tokens. */
 const WRONG_COUNTERS = `WITH c AS MATERIALIZED (
     SELECT tenant, type, key_id, index_key_id, active_month AS month, count(*) FILTER (WHERE deleted_at IS NULL) AS live,
       count(*) FILTER (WHERE deleted_at IS NULL) AS active, max(created_at) AS last, 0 AS counted_last

@@ -2,7 +2,7 @@ import type { AuditHead } from '../../core/audit/ports.ts';
 import { isBytes } from '../../core/is-bytes.ts';
 import type { Scalar } from '../rows/fragment.ts';
 import { isStorableText } from '../rows/stored-value.ts';
-import { placeAfter } from './audit-chain.ts';
+import { placeAfter } from './audit-head.ts';
 import type { Answers, Bound, LaneMember, Place, Run, Transaction } from './connections.ts';
 import { listsOf, named } from './sql-client.ts';
 import { uuidKey } from './uuid-text.ts';
@@ -79,9 +79,9 @@ export function sendAll(run: Run, members: readonly Prepared[]): readonly Promis
 }
 
 /** Locks the tokens and gates of members, sends their statements at once, and writes their entries and replies. */
-export async function runAll<T>({ run, chain, record }: Transaction, members: readonly LaneMember<T>[]) {
+export async function runAll<T>({ run, record }: Transaction, members: readonly LaneMember<T>[]) {
   const attempt = async (list: readonly LaneMember<T>[]) => {
-    const prepared = prepare(list, chain);
+    const prepared = prepare(list);
     const answers = await Promise.all(sendAll(run, prepared));
     return list.map(({ read }, n) => read(answers[n] ?? [], prepared[n]?.at ?? 0));
   };
@@ -106,7 +106,7 @@ export async function runAlone<T>(transaction: Transaction, member: LaneMember<T
 }
 
 /** Returns the statements of members, which neighbours share. With `head`, entries have consecutive places after it. */
-export function prepare(members: readonly LaneMember<unknown>[], chain: string, head?: AuditHead): readonly Prepared[] {
+export function prepare(members: readonly LaneMember<unknown>[], head?: AuditHead): readonly Prepared[] {
   const all: Sharing[] = [];
   let last = head;
   const prepared = members.map((member): Prepared => {
@@ -131,6 +131,6 @@ export function prepare(members: readonly LaneMember<unknown>[], chain: string, 
     if (entry !== undefined) places.push(entry);
     return { member, entry, bound, at: rows.push(row) - 1 };
   });
-  for (const { first, places, rows, bound } of all) bound.push(...first.statements(chain, places, rows));
+  for (const { first, places, rows, bound } of all) bound.push(...first.statements(places, rows));
   return prepared;
 }

@@ -1,8 +1,7 @@
-import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { AuditHead } from '../../core/audit/ports.ts';
 import { clearTimeout, setTimeout } from '../../core/timers.ts';
 import { Undo } from '../rows/undo.ts';
-import { CHAIN, type EntryKey, findWritten, openTransaction, readHead, subjectStatements } from './audit-chain.ts';
+import { type EntryKey, findWritten, HEAD_ROW, openTransaction, readHead, subjectStatements } from './audit-head.ts';
 import type { Answers, Bound, Change, LaneMember, Run } from './connections.ts';
 import { locksOf, type Prepared, prepare, sendAll } from './lane-members.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
@@ -17,14 +16,12 @@ export type Outcomes = readonly (Outcome | undefined)[];
 /** Thrown when the connection was lost after COMMIT was sent. The entries may or may not exist. */
 export class CommitLost extends Error {
   declare readonly cause: PgError;
-  readonly chain: string;
   readonly entries: readonly EntryKey[];
   /** Returns the outcomes, given the sequences of the entries that were written. */
   readonly settle: (written: ReadonlySet<number>) => Outcomes;
 
-  constructor(cause: PgError, { chain, entries, settle }: Pick<CommitLost, 'chain' | 'entries' | 'settle'>) {
+  constructor(cause: PgError, { entries, settle }: Pick<CommitLost, 'entries' | 'settle'>) {
     super('the answer to COMMIT was lost', { cause });
-    this.chain = chain;
     this.entries = entries;
     this.settle = settle;
   }
@@ -33,9 +30,9 @@ export class CommitLost extends Error {
 /** The outcomes of the tasks of a committed transaction, in their order. */
 interface Committed {
   readonly outcomes: Outcomes;
-  /** The last entry of the chain, if the transaction wrote one. */
+  /** The last entry, if the transaction wrote one. */
   readonly head: AuditHead | undefined;
-  /** Whether the chain did not end where the process expected, so that no entry was written. */
+  /** Whether the audit did not end where the process expected, so that no entry was written. */
   readonly isAstray?: boolean;
 }
 
@@ -56,11 +53,11 @@ const CHANGE_LIMIT_MS = 65_000;
 /** The SQLSTATE of the statements that follow a failed statement in its transaction. */
 const AFTER_FAILURE = '25P02';
 
-/** Begins a transaction that holds the lock of a chain. Resolves to the chain's head. */
-async function begin(client: SqlClient, statement: Statement, chain: string): Promise<AuditHead> {
+/** Begins a transaction that holds the lock of the audit. Resolves to its last entry. */
+async function begin(client: SqlClient, statement: Statement): Promise<AuditHead> {
   const run: Run = client.run;
   // Read the head in a separate statement: the statement that waits for the lock does not see commits during the wait.
-  const [, , head] = await Promise.all([run(statement), run(CHAIN.lockLane, [chain]), readHead(run, chain)]);
+  const [, , head] = await Promise.all([run(statement), run(HEAD_ROW.lockHead), readHead(run)]);
   return head;
 }
 
@@ -111,18 +108,16 @@ function outcomeOf(
 }
 
 /**
- * Runs members in one transaction of the chain that ends at `own`, or else of the root chain, whose head other
- * processes change. Sends their statements and COMMIT in one write. In a chain of this process, that write also begins
- * the transaction. Rejects with the first error after a rollback, or with `CommitLost`.
+ * Runs members in one transaction. Sends their statements and COMMIT in one write. With `known`, where the audit probably
+ * ends, that write also begins the transaction. Rejects with the first error after a rollback, or with `CommitLost`.
  */
-export function runGroup(client: SqlClient, members: readonly LaneMember<unknown>[], own?: AuditHead) {
+export function runGroup(client: SqlClient, members: readonly LaneMember<unknown>[], known?: AuditHead) {
   return within(client, GROUP_LIMIT_MS, async (): Promise<Committed> => {
-    const head = own ?? (await orRollBack(client, () => begin(client, BEGIN_GROUP, ROOT_CHAIN)));
-    const { chain } = head;
-    const prepared = prepare(members, chain, head);
+    const head = known ?? (await orRollBack(client, () => begin(client, BEGIN_GROUP)));
+    const prepared = prepare(members, head);
     const entries = prepared.flatMap(({ entry }) => entry ?? []);
     const locks: readonly Bound[] = [
-      ...(own === undefined ? [] : [[BEGIN_GROUP, []] as const, [CHAIN.lockLane, [chain]] as const]),
+      ...(known === undefined ? [] : [[BEGIN_GROUP, []] as const, [HEAD_ROW.lockHead, []] as const]),
       ...locksOf(members),
     ];
     const send = ([statement, values]: Bound) => client.run(statement, values);
@@ -142,7 +137,7 @@ export function runGroup(client: SqlClient, members: readonly LaneMember<unknown
       const last = prepared.findLast(({ entry }, at) => entry !== undefined && outcomes[at]?.hasChanged === true);
       return { outcomes, head: last?.entry, isAstray: first >= 0 && outcomes[first] === undefined };
     }
-    if (isLost(committed)) throw new CommitLost(committed, { chain, entries, settle });
+    if (isLost(committed)) throw new CommitLost(committed, { entries, settle });
     const failures = [...locked, ...answers, ...indexed].flatMap((each) =>
       each.status === 'rejected' && each.reason instanceof PgError ? [each.reason] : [],
     );
@@ -150,14 +145,14 @@ export function runGroup(client: SqlClient, members: readonly LaneMember<unknown
   });
 }
 
-/** Runs a change alone in a transaction of a chain. Rejects with a `PgError` after a rollback, or with `CommitLost`. */
-export function runChange(client: SqlClient, chain: string, change: Change<unknown>): Promise<Committed> {
+/** Runs a change alone in a transaction. Rejects with a `PgError` after a rollback, or with `CommitLost`. */
+export function runChange(client: SqlClient, change: Change<unknown>): Promise<Committed> {
   return within(client, CHANGE_LIMIT_MS, async () => {
     let entries: readonly AuditHead[] = [];
     let done: Outcome;
     try {
       done = await orRollBack(client, async () => {
-        const transaction = openTransaction(client.run, await begin(client, BEGIN_CHANGE, chain));
+        const transaction = openTransaction(client.run, await begin(client, BEGIN_CHANGE));
         ({ entries } = transaction);
         return { result: await change(transaction) };
       });
@@ -171,22 +166,21 @@ export function runChange(client: SqlClient, chain: string, change: Change<unkno
       if (!(error instanceof PgError) || !isLost(error)) throw error;
       // A transaction writes all of its entries or none. A change without an entry may run twice.
       const settle: CommitLost['settle'] = (written) => [written.size > 0 ? done : undefined];
-      throw new CommitLost(error, { chain, entries, settle });
+      throw new CommitLost(error, { entries, settle });
     }
     return { outcomes: [done], head: entries.at(-1) };
   });
 }
 
 /**
- * Waits for the end of the transaction that may have written the entries. Resolves to the sequences of those that
- * exist. Closes the chain unless it is the root: a transaction that reaches the server only later then fails.
+ * Waits for the end of the transaction that may have written the entries. Resolves to the sequences of those that exist.
  */
-export function findSettled(client: SqlClient, chain: string, entries: readonly EntryKey[]) {
+export function findSettled(client: SqlClient, entries: readonly EntryKey[]) {
   const find = async () => {
     await client.run(BEGIN_GROUP);
-    // The lost transaction holds the lock of the chain until its end.
-    await client.run(chain === ROOT_CHAIN ? CHAIN.lockLane : CHAIN.closeChain, [chain]);
-    const written = await findWritten(client.run, chain, entries);
+    // The lost transaction holds the lock until its end.
+    await client.run(HEAD_ROW.lockHead);
+    const written = await findWritten(client.run, entries);
     await client.commit();
     return written;
   };

@@ -1,11 +1,11 @@
-import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
+import type { AuditHead } from '../../core/audit/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { runningTime } from '../../core/running-time.ts';
-import { nextTick, sleep } from '../../core/timers.ts';
-import { COMMITS } from '../rows/channels.ts';
+import { nextTick } from '../../core/timers.ts';
+import { COMMITS, LOSSES, type Loss } from '../rows/channels.ts';
+import { countLost } from './audit-head.ts';
 import type { Change, Connections, LaneMember } from './connections.ts';
 import { CommitLost, findSettled, type Outcome, type Outcomes, runChange, runGroup } from './lane-transaction.ts';
-import { HEARTBEAT, ownChain, WRITES_ON_ROOT } from './own-chain.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, retryRead, stopping } from './retry.ts';
 import type { SqlClient } from './sql-client.ts';
 
@@ -21,14 +21,10 @@ const MAX_WAITING = 4096;
 
 const TOUCH_AUTHORITY = 'UPDATE vault.sweep SET authority = gen_random_uuid()';
 
-/** The number of heartbeats between two records of the chain's end in the root chain. */
-const BEATS_PER_NOTE = 3;
-
 /** A member of a group, or a change that runs alone. */
 interface Work {
   readonly member?: LaneMember<unknown>;
   readonly change?: Change<unknown>;
-  readonly onRoot?: boolean;
 }
 
 interface Task extends Work {
@@ -52,27 +48,19 @@ function settleAs(outcome: Outcome, tasks: readonly Task[]): void {
 export interface LaneOptions {
   /** How long a write waits for the database, in milliseconds. */
   readonly deadlineMs?: number | undefined;
-  /** The number of transactions in the root chain before the process opens a chain of its own. */
-  readonly writesOnRoot?: number | undefined;
 }
 
-/** The writes of a process. `close` also closes its chain. */
-export type Lane = Pick<
-  Connections,
-  'change' | 'changeTokens' | 'join' | 'head' | 'useRecorder' | 'sweepChains' | 'close'
->;
+/** The writes of a process. */
+export type Lane = Pick<Connections, 'change' | 'changeTokens' | 'join' | 'close'>;
 
 /**
  * Runs the writes of a process on one connection, one transaction after the other. Members that wait together share a
  * transaction:
  *
- *     begin · lock chain · locks · member … member · subjects · COMMIT
+ *     begin · lock head · locks · member … member · subjects · COMMIT
  *
- * - A process that writes often opens a chain of its own, whose head it remembers: a group takes one round trip, and
- *   processes do not wait for each other. Its first writes, and all changes of tenants, applications and keys, are in
- *   the root chain, whose head they read under its lock.
- * - The root chain records the end of the chain from time to time. Another process closes a chain without a heartbeat
- *   for a minute. Then `lockLane` fails, nothing is written, and the tasks run again on a new chain.
+ * - A group expects the end of the audit where the process left it, and then takes one round trip. If another process
+ *   has written since, nothing is written, and the next group reads the end under the lock.
  * - Neighbours that create, patch or remove tokens of one tenant share a statement.
  * - A write resolves after its COMMIT. A change runs alone.
  * - A member whose place is taken, because an earlier member changed nothing, runs again in the next transaction.
@@ -84,14 +72,15 @@ export type Lane = Pick<
 export function openLane(
   connect: () => Promise<SqlClient>,
   dropAll: () => void,
-  { deadlineMs = DEADLINE_MS, writesOnRoot = WRITES_ON_ROOT }: LaneOptions = {},
+  { deadlineMs = DEADLINE_MS }: LaneOptions = {},
 ): Lane {
   let waiting: Task[] = [];
   let draining: Promise<void> | undefined;
   let isClosed = false;
   /** The keys of unexpected refusals in the last transaction: their next members may be refused, too. */
   let suspects: ReadonlySet<string> = new Set();
-  const own = ownChain(writesOnRoot, keepAlive);
+  /** The last entry that this process wrote, until another process writes. */
+  let known: AuditHead | undefined;
 
   function submit<T>(work: Work): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -137,7 +126,6 @@ export function openLane(
   async function runNext(): Promise<boolean> {
     const tasks = takeNext();
     const begun = runningTime();
-    const hadChain = own.head() !== undefined;
     try {
       settleAll(tasks, await run(tasks));
       if (COMMITS.hasSubscribers) COMMITS.publish(tasks.map(({ deadline }) => begun - (deadline - deadlineMs)));
@@ -146,10 +134,8 @@ export function openLane(
       const error = failure instanceof CommitLost ? failure.cause : failure;
       const reaction = reactionTo(error, 'write');
       if (reaction === 'new_hosts') dropAll();
-      // The root chain is closed only in a vault that was moved away.
-      const isMoved = reaction === 'new_chain' && !hadChain;
-      const rejection = { error: isMoved ? new Problem('vault_moved') : finalError(error, 'write') };
-      const isFinal = isMoved || reaction === undefined || reaction === 'fail';
+      const rejection = { error: finalError(error, 'write') };
+      const isFinal = reaction === undefined || reaction === 'fail';
       if (isFinal && (reaction !== 'fail' || tasks.length === 1)) {
         settleAs(rejection, tasks);
         return true;
@@ -186,43 +172,33 @@ export function openLane(
 
   async function run(tasks: readonly Task[]): Promise<Outcomes> {
     const client = await connect();
-    const { change, onRoot } = tasks[0] ?? {};
+    const { change } = tasks[0] ?? {};
     const members = tasks.flatMap(({ member }) => member ?? []);
-    const chain = onRoot ? undefined : await own.forWrite(client);
+    const expected = known;
     try {
-      const { outcomes, head, isAstray } =
-        change === undefined
-          ? await runGroup(client, members, chain)
-          : await runChange(client, chain?.chain ?? ROOT_CHAIN, change);
-      if (chain !== undefined && head !== undefined) own.advance(head);
-      // After a failover, the new server may lack commits, and with them the end of the chain.
-      if (isAstray === true) await abandon(client);
+      const { outcomes, head, isAstray } = await (change === undefined
+        ? runGroup(client, members, expected)
+        : runChange(client, change));
+      known = isAstray === true ? undefined : (head ?? known);
+      if (isAstray === true && expected !== undefined) await reportLost(client, expected);
       return outcomes;
     } catch (error) {
-      if (reactionTo(error, 'write') === 'new_chain') await abandon(client);
       if (!(error instanceof CommitLost)) throw error;
       client.destroy();
-      if (error.chain !== ROOT_CHAIN) own.forget();
+      known = undefined;
       return settleLost(error, tasks);
     }
   }
 
-  /** Leaves the own chain. After a failure, the next transaction fails as this one did, and tries again. */
-  async function abandon(client: SqlClient): Promise<void> {
-    await own.abandon(client).catch(() => client.destroy());
-  }
-
-  /** Writes the heartbeat of the chain, and records its end in the root. The next call retries a failure. */
-  function keepAlive(beat: number): void {
-    if (isClosed || own.head() === undefined) return;
-    const work = submit({ member: HEARTBEAT });
-    const noted = beat % BEATS_PER_NOTE === 0 ? submit({ change: own.note, onRoot: true }) : undefined;
-    Promise.all([work, noted]).catch(() => undefined);
+  /** Publishes the number of rows up to `head` that are missing: after a failover, the new server may lack commits. */
+  async function reportLost({ run }: SqlClient, head: AuditHead): Promise<void> {
+    const missing = await countLost(run, head);
+    if (missing > 0) LOSSES.publish({ missing } satisfies Loss);
   }
 
   /** Resolves to the outcomes of a transaction whose COMMIT was not answered. */
   async function settleLost(lost: CommitLost, tasks: readonly Task[]): Promise<Outcomes> {
-    const find = async () => lost.settle(await findSettled(await connect(), lost.chain, lost.entries));
+    const find = async () => lost.settle(await findSettled(await connect(), lost.entries));
     return retryRead(find, dropAll, { use: 'write', deadlineMs }).catch(() =>
       tasks.map(() => ({ error: new Problem('write_unsettled') })),
     );
@@ -237,19 +213,11 @@ export function openLane(
           if (transaction.entries.length > 0) await transaction.run(TOUCH_AUTHORITY);
           return result;
         },
-        onRoot: true,
       }),
     changeTokens: (change) => submit({ change }),
-    head: own.head,
-    useRecorder: (recorder) => own.useRecorder(recorder),
-    sweepChains: () => submit({ change: own.sweep, onRoot: true }),
     async close() {
       isClosed = true;
       await draining;
-      if (own.head() === undefined) return;
-      const closing = connect().then(own.close);
-      // After a failure or the deadline, another process closes the chain.
-      await Promise.race([closing.catch(() => undefined), sleep(deadlineMs, { ref: false })]);
     },
   };
 }

@@ -2,7 +2,7 @@ import { Problem } from '../../core/problem.ts';
 import { sleep } from '../../core/timers.ts';
 import { type ConnectOptions, connectStore } from './connect.ts';
 import type { Connections, Run } from './connections.ts';
-import { type LaneOptions, openLane } from './lane.ts';
+import { openLane } from './lane.ts';
 import { retryRead, stopping } from './retry.ts';
 import { findVault, inSchema, requireVault } from './schema.ts';
 import type { SqlClient, Statement } from './sql-client.ts';
@@ -19,7 +19,7 @@ const PING_LIMIT_MS = 2000;
 const BEGIN = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY';
 const END = 'COMMIT';
 
-export type StoreOptions = Omit<ConnectOptions, 'timeout'> & Pick<LaneOptions, 'writesOnRoot'>;
+export type StoreOptions = Omit<ConnectOptions, 'timeout'>;
 
 /** Connects with statements that name the configured schema. */
 export async function connectTo(url: StoreUrl, limit: number, options: StoreOptions): Promise<SqlClient> {
@@ -55,7 +55,7 @@ export function openConnections(url: StoreUrl, options: StoreOptions, vaultId: s
   const slow = Array.from({ length: SLOW }, () => holdConnection(connect(LIMITS.slow)));
   const inspection = holdConnection(connect(LIMITS.inspection));
   const all = [reader, writer, ...slow, inspection];
-  const lane = openLane(writer.get, dropAll, { writesOnRoot: options.writesOnRoot });
+  const lane = openLane(writer.get, dropAll);
   const active = new Set<Promise<unknown>>();
   let closing: Promise<void> | undefined;
 

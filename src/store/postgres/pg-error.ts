@@ -33,10 +33,9 @@ export interface Treatment {
   /**
    * - `reconnect`: the connection is lost. Repeat reads on a new one; find out whether writes were committed.
    * - `again`: nothing was written. Repeat after growing pauses.
-   * - `new_chain`: the chain is closed, or another process writes it. Repeat on a new chain.
    * - `new_hosts`: the server became read-only. Drop all connections and try the hosts again.
    */
-  readonly reaction: 'reconnect' | 'again' | 'new_chain' | 'new_hosts' | 'fail';
+  readonly reaction: 'reconnect' | 'again' | 'new_hosts' | 'fail';
   readonly problem: ProblemCode;
   /** The fault of a command that cannot connect. */
   readonly fault: FaultCode;
@@ -47,7 +46,6 @@ export interface Treatment {
 const INSECURE: Treatment = { reaction: 'fail', problem: 'vault_busy', fault: 'store_insecure' };
 const LOST: Treatment = { reaction: 'reconnect', problem: 'vault_busy', fault: 'store_unreachable' };
 const BUSY: Treatment = { reaction: 'again', problem: 'vault_busy', fault: 'store_unreachable' };
-const NEW_CHAIN: Treatment = { reaction: 'new_chain', problem: 'vault_busy', fault: 'store_refused' };
 const DAMAGED: Treatment = { reaction: 'fail', problem: 'integrity_failure', fault: 'damaged' };
 const UNEXPECTED: Treatment = { reaction: 'fail', problem: 'internal_error', fault: 'store_refused' };
 
@@ -62,15 +60,14 @@ const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^(53200|53400)$/, { ...BUSY, reaction: 'fail' }],
   [/^25006$/, { ...BUSY, reaction: 'new_hosts' }],
   [/^53100$/, { reaction: 'fail', problem: 'no_space', fault: 'no_space' }],
-  [/^22012$/, NEW_CHAIN],
+  [/^22012$/, { reaction: 'fail', problem: 'vault_moved', fault: 'store_missing' }],
   [/^XX00[12]$/, DAMAGED],
   // 57P04: the database was dropped.
   [/^(28...|3D000|57P04)$/, { reaction: 'fail', problem: 'vault_busy', fault: 'store_refused' }],
 ];
 
-/** Returns the treatment of an error of a read or a write. Only `lockLane` divides by zero (22012). */
+/** Returns the treatment of an error of a read or a write. Only `lockHead` divides by zero (22012). */
 export function treatmentOf({ code, table }: PgError, use: 'read' | 'write'): Treatment {
-  if (code === '23505' && table === 'audit') return NEW_CHAIN;
   // Another process has written a reply under the same idempotency key, or a token with the same id. The next attempt
   // finds it.
   if (code === '23505' && (table === 'reply' || table === 'token')) return BUSY;

@@ -1,7 +1,6 @@
-import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import type { Store } from '../../core/ports.ts';
 import { applicationMethods } from './application-rows.ts';
-import { readHead } from './audit-chain.ts';
+import { readHead } from './audit-head.ts';
 import { auditMethods } from './audit-rows.ts';
 import type { Connections } from './connections.ts';
 import { containerSets } from './container-sets.ts';
@@ -33,8 +32,8 @@ export function postgresStore(connections: Connections): Store {
 
     async lastChange() {
       // Each change appends to the audit. A link is keyed and depends on all entries before it.
-      const { chain, sequence, link } = connections.head() ?? (await readHead(connections.read, ROOT_CHAIN));
-      return { chain, counter: sequence, mark: link };
+      const { sequence, link } = await readHead(connections.read);
+      return { counter: sequence, mark: link };
     },
     ping: () => connections.ping(),
     close: () => connections.close(),

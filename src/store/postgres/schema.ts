@@ -25,9 +25,9 @@ const GATES = 4096;
  * - `sweep` has what SQLite keeps in the file's own row of `counter`: the last claim to remove expired records, and the
  *   clock note. `authority` is random, and new after each change of tenants, applications or keys. There is no
  *   counter of commits: the head of the audit identifies the last commit.
- * - `chain` holds the chains of the audit: 0 is the root, each other belongs to one process. Its rows stay, so that no
- *   number is used again. `recorded_at` is set when the root contains the end of the chain. `logged` is the last
- *   sequence that `audit_index` covers; SQLite keeps it as a row of that table.
+ * - The row of `head` is locked by each transaction that writes, so that entries are in the order of commits. `left_at` is
+ *   set when the vault was moved away. `logged` is the last sequence that `audit_index` covers; SQLite keeps it as a row
+ *   of that table.
  * - `gate` rows are locked by creates that look for duplicates, by a hash of the fingerprint.
  * - `tenant.data_key_id` and `index_key_id` are the newest keys, so that a write compares them without reading
  *   `tenant_key`.
@@ -41,11 +41,9 @@ const GATES = 4096;
  *   number without tokens, and is removed with its index key: the names under another key differ, so no process adds it
  *   again. The containers of a token in a set without a number are in `blinds`. `set_number` fills bytes that PostgreSQL
  *   would leave free to align the next column.
- * - `token_count` has a row for each chain, so that processes do not wait for each other: a sum is the number, and the
- *   `live` of one row may be negative. `live` counts the rows of live tokens under these keys, expired ones included;
+ * - `token_count`: a sum is the number, and the `live` of one row may be negative. `live` counts the rows of live tokens under these keys, expired ones included;
  *   `active` counts tokens in `month`. One row for both, so that a create changes one counter.
- * - `audit` rows may contain several entries. Sequence 0 of a chain has no entries: its link is that of the root's
- *   entry that opened it; that of the root itself is zero. `audit_subject` and `audit_index` find rows by keyed hashes.
+ * - `audit` rows may contain several entries. The row 0 has none, and its link is zero. `audit_subject` and `audit_index` find rows by keyed hashes.
  * - `reply_subject` rows are removed with their reply by the same statement.
  * - `purge` lists deleted tenants whose tokens the sweeper still removes.
  */
@@ -57,8 +55,7 @@ const TABLES: readonly string[] = [
   slot_numbers smallint[] NOT NULL, slot_bytes bytea[] NOT NULL, mac bytea NOT NULL)`,
   `CREATE TABLE vault.sweep (one smallint PRIMARY KEY CHECK (one = 1), swept_at bigint NOT NULL, clock_note text NOT NULL,
   authority uuid NOT NULL)`,
-  `CREATE TABLE vault.chain (chain bigint PRIMARY KEY, opened_at bigint NOT NULL, heartbeat_at bigint NOT NULL,
-  closed_at bigint, recorded_at bigint, logged bigint NOT NULL)`,
+  'CREATE TABLE vault.head (one smallint PRIMARY KEY DEFAULT 1 CHECK (one = 1), left_at bigint, logged bigint NOT NULL)',
   'CREATE TABLE vault.gate (gate smallint PRIMARY KEY)',
   `CREATE TABLE vault.tenant (tenant integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id uuid NOT NULL UNIQUE,
   owner_id uuid NOT NULL, created_by uuid, created_at bigint NOT NULL, modified_by uuid, modified_at bigint,
@@ -92,15 +89,14 @@ const TABLES: readonly string[] = [
   containers uuid[] NOT NULL, PRIMARY KEY (tenant, name))`,
   'CREATE UNIQUE INDEX container_set_number ON vault.container_set (tenant, number)',
   `CREATE TABLE vault.token_count (tenant integer NOT NULL, type smallint NOT NULL, month integer NOT NULL,
-  key_id integer NOT NULL, index_key_id integer NOT NULL, chain bigint NOT NULL, live bigint NOT NULL,
-  active bigint NOT NULL, last_created_at bigint NOT NULL, PRIMARY KEY (tenant, type, month, key_id, index_key_id, chain))`,
+  key_id integer NOT NULL, index_key_id integer NOT NULL, live bigint NOT NULL, active bigint NOT NULL,
+  last_created_at bigint NOT NULL, PRIMARY KEY (tenant, type, month, key_id, index_key_id))`,
   'CREATE TABLE vault.purge (tenant integer PRIMARY KEY, since bigint NOT NULL)',
-  `CREATE TABLE vault.audit (chain bigint NOT NULL, sequence bigint NOT NULL, at bigint NOT NULL, link bytea NOT NULL,
-  sealed bytea NOT NULL, PRIMARY KEY (chain, sequence))`,
-  `CREATE TABLE vault.audit_subject (blind uuid NOT NULL, chain bigint NOT NULL, sequence bigint NOT NULL,
-  n integer NOT NULL, PRIMARY KEY (blind, chain, sequence, n))`,
-  `CREATE TABLE vault.audit_index (blind uuid NOT NULL, chain bigint NOT NULL, sequence bigint NOT NULL,
-  PRIMARY KEY (blind, chain, sequence))`,
+  `CREATE TABLE vault.audit (sequence bigint PRIMARY KEY, at bigint NOT NULL, link bytea NOT NULL,
+  sealed bytea NOT NULL)`,
+  `CREATE TABLE vault.audit_subject (blind uuid NOT NULL, sequence bigint NOT NULL, n integer NOT NULL,
+  PRIMARY KEY (blind, sequence, n))`,
+  `CREATE TABLE vault.audit_index (blind uuid NOT NULL, sequence bigint NOT NULL, PRIMARY KEY (blind, sequence))`,
   `CREATE TABLE vault.reply (reply bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant integer NOT NULL,
   application_id uuid NOT NULL, key_hash bytea NOT NULL, request_hash bytea NOT NULL, created_at bigint NOT NULL,
   sealed bytea NOT NULL)`,
@@ -115,7 +111,7 @@ export const TABLE_NAMES: readonly string[] = TABLES.flatMap(
 );
 
 /**
- * The storage settings of the tables. Sealed bytes do not compress. Rows of `token`, `tenant`, `chain` and counters
+ * The storage settings of the tables. Sealed bytes do not compress. Rows of `token`, `tenant`, `head` and counters
  * change in place, which needs room in their page. Tables that grow fast are vacuumed and analyzed early. The row of a
  * destroyed key is vacuumed soon.
  */
@@ -125,7 +121,7 @@ const STORAGE: readonly string[] = [
   'ALTER TABLE vault.audit ALTER sealed SET STORAGE EXTERNAL',
   'ALTER TABLE vault.reply ALTER sealed SET STORAGE EXTERNAL',
   'ALTER TABLE vault.tenant SET (fillfactor = 50)',
-  'ALTER TABLE vault.chain SET (fillfactor = 50)',
+  'ALTER TABLE vault.head SET (fillfactor = 50)',
   `ALTER TABLE vault.token SET (fillfactor = 85, autovacuum_vacuum_scale_factor = 0.02,
   autovacuum_vacuum_insert_scale_factor = 0.02)`,
   'ALTER TABLE vault.token_index SET (autovacuum_vacuum_insert_scale_factor = 0.02)',
@@ -138,8 +134,8 @@ const STORAGE: readonly string[] = [
 const ROWS: readonly string[] = [
   `INSERT INTO vault.format VALUES (1, ${FORMAT.format}, ${FORMAT.serves_from}, 0)`,
   `INSERT INTO vault.sweep VALUES (1, 0, '', gen_random_uuid())`,
-  'INSERT INTO vault.chain VALUES (0, 0, 0, NULL, NULL, 0)',
-  `INSERT INTO vault.audit VALUES (0, 0, 0, decode('${Buffer.from(NO_LINK).toString('hex')}', 'hex'), '')`,
+  'INSERT INTO vault.head VALUES (1, NULL, 0)',
+  `INSERT INTO vault.audit VALUES (0, 0, decode('${Buffer.from(NO_LINK).toString('hex')}', 'hex'), '')`,
   `INSERT INTO vault.gate SELECT generate_series(0, ${GATES - 1})`,
 ];
 

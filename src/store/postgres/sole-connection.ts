@@ -1,6 +1,5 @@
-import { ROOT_CHAIN } from '../../core/audit/audit-link.ts';
 import { Undo } from '../rows/undo.ts';
-import { openTransaction, readHead } from './audit-chain.ts';
+import { openTransaction, readHead } from './audit-head.ts';
 import type { Change, Connections, Run } from './connections.ts';
 import { runAlone } from './lane-members.ts';
 import type { SqlClient } from './sql-client.ts';
@@ -34,7 +33,7 @@ export function soleConnection(client: SqlClient): Connections {
   }
 
   const change = <T>(work: Change<T>): Promise<T> =>
-    inLine(() => saved(async () => work(openTransaction(run, await readHead(run, ROOT_CHAIN)))));
+    inLine(() => saved(async () => work(openTransaction(run, await readHead(run)))));
 
   const snapshot: Connections['readSnapshot'] = (query) => inLine(() => query(run));
 
@@ -45,9 +44,6 @@ export function soleConnection(client: SqlClient): Connections {
     inspectSnapshot: snapshot,
     change,
     changeTokens: change,
-    head: () => undefined,
-    useRecorder: () => undefined,
-    sweepChains: () => Promise.resolve(),
     join: (member) => change((transaction) => runAlone(transaction, member)),
     ping: () => Promise.resolve(),
     close: () => Promise.resolve(),

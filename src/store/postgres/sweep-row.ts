@@ -80,7 +80,7 @@ function toEnded([tenant, tenantId, id]: Row) {
 
 /** The removal of expired records also removes the tokens of removed tenants. */
 export function sweepMethods(
-  { read, readSlow, change, changeTokens, sweepChains }: Connections,
+  { read, readSlow, change, changeTokens }: Connections,
   { deleteToken }: Pick<Store, 'deleteToken'>,
 ) {
   let authority: Promise<string> | undefined;
@@ -144,11 +144,7 @@ export function sweepMethods(
         }
         return count;
       });
-      // The last batch, so that a damaged chain does not keep the others from running.
-      if (ended < rest) {
-        await sweepChains();
-        while (await changeTokens(purgeTokens));
-      }
+      if (ended < rest) while (await changeTokens(purgeTokens));
       return removed + ended;
     },
   } satisfies Partial<Store>;

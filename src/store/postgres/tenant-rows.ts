@@ -4,7 +4,6 @@ import { KEY, tenantColumns } from '../rows/record-columns.ts';
 import { staleBatch, WALKED_AT_ONCE } from '../rows/stale-batch.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import { APPLICATION, changeTenant, insertApplication, toApplicationRecord } from './application-rows.ts';
-import { lockOpenChains } from './audit-chain.ts';
 import type { Connections, Run } from './connections.ts';
 import { firstValue, named, numbered, type Row } from './sql-client.ts';
 import { idKey, TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
@@ -123,7 +122,6 @@ export function tenantMethods(connections: Connections) {
 
     deleteTenant: (id, audit) =>
       changeTenant(connections, id, audit, async ({ run }, { tenant }) => {
-        await lockOpenChains(run);
         await Promise.all(REMOVALS.map((removal) => run(removal, [tenant])));
         return true;
       }),
@@ -144,9 +142,6 @@ export function tenantMethods(connections: Connections) {
         const isReplaced = keys.some(([id, other]) => other === purpose && storedNumber(id) > keyId);
         const isUsed = async () => firstValue(await run(IS_IN_USE, [tenant, keyId])) !== false;
         if (purpose === undefined || !isReplaced || (await isUsed())) return false;
-        // A write that found the key valid may still be running in another process. Wait for it, and look again.
-        await lockOpenChains(run);
-        if (await isUsed()) return false;
         await run(REMOVE_KEY, [tenant, keyId]);
         return true;
       }),

@@ -2,26 +2,27 @@ import { named } from './sql-client.ts';
 import { oldestWith } from './token-reads.ts';
 
 // The statements that change tokens. All but those that create one token take lists of tokens with different ids.
-// `place` means the six parameters of `placeParameters`. A statement changes the tokens before the first one that
+// `place` means the five parameters of `placeParameters`. A statement changes the tokens before the first one that
 // it refuses; an earlier statement has locked them. It finds them by tenant and id alone, in a MATERIALIZED query: a
 // plan made while the table is empty would take any index that fits. No statement changes a table twice. Lists of blind
 // indexes are texts, because PostgreSQL requires equally long lists in a nested array. Lists are subqueries for the
 // reason in lane-members.ts.
 
-/** Has one row, unless the place of the first entry is taken. */
-export const HEAD = `head AS (SELECT 1 WHERE cardinality($6::bytea[]) = 0 OR EXISTS (SELECT 1 FROM vault.audit
-  WHERE chain = $1::bigint AND sequence = $2::bigint - 1 AND link = $3::bytea))`;
+/** Has one row, unless the audit does not end before the place of the first entry. */
+export const HEAD = `head AS (SELECT 1 WHERE cardinality($5::bytea[]) = 0 OR (
+  EXISTS (SELECT 1 FROM vault.audit WHERE sequence = $1::bigint - 1 AND link = $2::bytea)
+  AND NOT EXISTS (SELECT 1 FROM vault.audit WHERE sequence = $1::bigint)))`;
 
 /** The tenant of a write; `ok` has a row if the place is free and the record is under the newest keys. */
-const TENANT = `n AS (SELECT tenant, data_key_id = $8::integer AND index_key_id = $9::integer AS has_keys
-  FROM vault.tenant WHERE id = $7::uuid)`;
+const TENANT = `n AS (SELECT tenant, data_key_id = $7::integer AND index_key_id = $8::integer AS has_keys
+  FROM vault.tenant WHERE id = $6::uuid)`;
 const OK = 'ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys)';
 
 /** The rows of the lists from the parameter `from` on, as `given` with their `place`. */
 export function givenIn(from: number, ...columns: readonly string[]): string {
   const lists = columns.flatMap((some) => some.split(', ')).map((column) => column.split(' '));
   const own = lists.map(([, type], at) => `$${from + at}::${type}[]`);
-  const values = ['$4::bigint[]', '$5::bytea[]', '$6::bytea[]', ...own];
+  const values = ['$3::bigint[]', '$4::bytea[]', '$5::bytea[]', ...own];
   const names = ['entry_at', 'sealed', 'link', ...lists.map(([name]) => name), 'place'];
   return `given AS MATERIALIZED (SELECT * FROM unnest(${values.map((value) => `(SELECT ${value})`).join()})
   WITH ORDINALITY w (${names}))`;
@@ -29,8 +30,8 @@ export function givenIn(from: number, ...columns: readonly string[]): string {
 
 /** Writes the entries of the rows of `changed`. */
 export function entriesOf(changed: string): string {
-  return `entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
-  SELECT $1, $2 + place - 1, entry_at, link, sealed FROM ${changed} JOIN given USING (place) WHERE link IS NOT NULL)`;
+  return `entry AS (INSERT INTO vault.audit (sequence, at, link, sealed)
+  SELECT $1 + place - 1, entry_at, link, sealed FROM ${changed} JOIN given USING (place) WHERE link IS NOT NULL)`;
 }
 
 /** The rows of `given` that are in `chosen`, with the number of their set, or 0. `indexes` is the value of `blinds`. */
@@ -79,15 +80,15 @@ const STALE = `stale AS MATERIALIZED (SELECT old.tenant, blind, old.set_number, 
  * Adds the rows of `changes` to the counters. A create counts in its month and under its keys. A later change of `live`
  * counts in month 0, and a mark counts under the keys 0, so that each type has few rows.
  */
-export function counted(changes: string): string {
-  return `counted AS (INSERT INTO vault.token_count AS c (tenant, type, month, key_id, index_key_id, chain, live, active,
+function counted(changes: string): string {
+  return `counted AS (INSERT INTO vault.token_count AS c (tenant, type, month, key_id, index_key_id, live, active,
     last_created_at) ${changes}
-  ON CONFLICT (tenant, type, month, key_id, index_key_id, chain) DO UPDATE SET live = c.live + excluded.live,
+  ON CONFLICT (tenant, type, month, key_id, index_key_id) DO UPDATE SET live = c.live + excluded.live,
     active = c.active + excluded.active, last_created_at = greatest(c.last_created_at, excluded.last_created_at))`;
 }
 
 /** Moves tokens between the counters of their keys if their keys differ in `old` and `changed`. */
-const MOVE_COUNT = counted(`SELECT old.tenant, old.type, 0, k.key_id, k.index_key_id, $1::bigint, sum(k.live), 0, 0
+const MOVE_COUNT = counted(`SELECT old.tenant, old.type, 0, k.key_id, k.index_key_id, sum(k.live), 0, 0
     FROM old JOIN changed USING (token), LATERAL (VALUES (old.key_id, old.index_key_id, -1),
       (changed.key_id, changed.index_key_id, 1)) k (key_id, index_key_id, live)
     WHERE old.key_id <> changed.key_id OR old.index_key_id <> changed.index_key_id
@@ -113,18 +114,18 @@ const MADE = `${countOf('head')}, n.has_keys, ${countOf('made')}`;
 const CREATE_ALL = `WITH ${HEAD},
 ${TENANT},
 ${OK},
-${givenIn(10, NEW, LAST)},
+${givenIn(9, NEW, LAST)},
 taken AS MATERIALIZED (SELECT min(place) AS place FROM ok, given,
   LATERAL (SELECT 1 FROM vault.token WHERE tenant = ok.tenant AND vault.token.id = given.id OFFSET 0) t),
 kept AS MATERIALIZED (SELECT ok.tenant, given.place FROM ok, given, taken
   WHERE taken.place IS NULL OR given.place < taken.place),
 made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
     active_month, set_number, blinds, clear, presented, revealed)
-  SELECT tenant, id, type, created_at, expires_at, revision, $8, $9, active_month, set_number, indexes, clear, presented,
+  SELECT tenant, id, type, created_at, expires_at, revision, $7, $8, active_month, set_number, indexes, clear, presented,
     revealed FROM ${withSets('kept')} w ORDER BY id
   RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
 ${INDEXED},
-${counted(`SELECT tenant, type, active_month, $8, $9, $1::bigint, count(*), count(*), max(created_at) FROM made
+${counted(`SELECT tenant, type, active_month, $7, $8, count(*), count(*), max(created_at) FROM made
     GROUP BY tenant, type, active_month`)},
 ${entriesOf('kept')}
 SELECT ${MADE} FROM n`;
@@ -134,17 +135,17 @@ function createOne(ok: string, onConflict = ''): string {
   return `WITH ${HEAD},
 ${TENANT},
 ${ok},
-s AS MATERIALIZED (SELECT number FROM vault.container_set WHERE tenant = (SELECT tenant FROM n) AND name = $21::uuid),
+s AS MATERIALIZED (SELECT number FROM vault.container_set WHERE tenant = (SELECT tenant FROM n) AND name = $20::uuid),
 made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
     active_month, set_number, blinds, clear, presented, revealed)
-  SELECT tenant, $10::text, $11::smallint, $12::bigint, $13::bigint, $14::bigint, $8, $9, $15::integer,
-    coalesce((SELECT number FROM s), 0), $16::uuid[] || CASE WHEN EXISTS (SELECT 1 FROM s) THEN '{}' ELSE $20::uuid[] END,
-    $17::bytea, $18::bytea, $19::bytea FROM ok ${onConflict}
+  SELECT tenant, $9::text, $10::smallint, $11::bigint, $12::bigint, $13::bigint, $7, $8, $14::integer,
+    coalesce((SELECT number FROM s), 0), $15::uuid[] || CASE WHEN EXISTS (SELECT 1 FROM s) THEN '{}' ELSE $19::uuid[] END,
+    $16::bytea, $17::bytea, $18::bytea FROM ok ${onConflict}
   RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
 ${INDEXED},
-${counted('SELECT tenant, type, active_month, $8, $9, $1::bigint, 1, 1, created_at FROM made')},
-entry AS (INSERT INTO vault.audit (chain, sequence, at, link, sealed)
-  SELECT $1, $2, ($4::bigint[])[1], $6[1], ($5::bytea[])[1] FROM made WHERE cardinality($6) > 0)
+${counted('SELECT tenant, type, active_month, $7, $8, 1, 1, created_at FROM made')},
+entry AS (INSERT INTO vault.audit (sequence, at, link, sealed)
+  SELECT $1, ($3::bigint[])[1], $5[1], ($4::bytea[])[1] FROM made WHERE cardinality($5) > 0)
 SELECT ${MADE}`;
 }
 
@@ -158,10 +159,10 @@ function replacing(more: string, condition: string): string {
   return `WITH ${HEAD},
 ${TENANT},
 ${OK},
-${givenIn(10, 'id text, expected bigint', more, 'expires_at bigint, revision bigint', LAST)},
+${givenIn(9, 'id text, expected bigint', more, 'expires_at bigint, revision bigint', LAST)},
 ${oldIf(condition, 'ok')},
 next AS MATERIALIZED ${withSets('old')},
-changed AS (UPDATE vault.token t SET key_id = $8, index_key_id = $9,
+changed AS (UPDATE vault.token t SET key_id = $7, index_key_id = $8,
     (expires_at, revision, set_number, blinds, clear, presented, revealed) = (SELECT expires_at, revision,
       CASE WHEN next.blinds IS NULL THEN t.set_number ELSE next.set_number END,
       CASE WHEN next.blinds IS NULL THEN t.blinds ELSE indexes END, clear, presented, revealed
@@ -184,11 +185,11 @@ export const TOKEN_CHANGES = named({
    * takes the id at the same time: its token may be the duplicate, which the next attempt finds.
    */
   createTokenUnlessDuplicate: `${createOne(`duplicate AS MATERIALIZED (SELECT t.* FROM n,
-  unnest((SELECT $22::uuid[])) WITH ORDINALITY f (blind, place),
-  LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$23::bigint' })}) t
+  unnest((SELECT $21::uuid[])) WITH ORDINALITY f (blind, place),
+  LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$22::bigint' })}) t
   ORDER BY f.place LIMIT 1),
 ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate)
-  AND NOT EXISTS (SELECT 1 FROM vault.token WHERE tenant = n.tenant AND vault.token.id = $10 OFFSET 0))`)},
+  AND NOT EXISTS (SELECT 1 FROM vault.token WHERE tenant = n.tenant AND vault.token.id = $9 OFFSET 0))`)},
   duplicate.* FROM n LEFT JOIN duplicate ON true`,
   /** Refuses a token that is expired or has another revision. */
   replaceTokens: replacing('now bigint', '(t.expires_at IS NULL OR t.expires_at > given.now)'),
@@ -208,8 +209,8 @@ SELECT tenant, b, set_number, created_at, token FROM found, unnest(blinds) b ON 
    * free, and the number of removed tokens. Refuses a token that has another revision.
    */
   removeTokens: `WITH ${HEAD},
-n AS (SELECT tenant FROM vault.tenant WHERE id = $7::uuid),
-${givenIn(8, 'id text, expected bigint, created_by uuid, deleted_by uuid, deleted_at bigint, mac bytea')},
+n AS (SELECT tenant FROM vault.tenant WHERE id = $6::uuid),
+${givenIn(7, 'id text, expected bigint, created_by uuid, deleted_by uuid, deleted_at bigint, mac bytea')},
 ${oldIf('true', 'head')},
 changed AS (UPDATE vault.token t SET expires_at = NULL, set_number = 0, blinds = NULL, clear = NULL, presented = NULL,
     revealed = NULL, (created_by, deleted_by, deleted_at, mac) = (SELECT created_by, deleted_by, deleted_at, mac
@@ -217,16 +218,16 @@ changed AS (UPDATE vault.token t SET expires_at = NULL, set_number = 0, blinds =
   WHERE ${IS_OLD} RETURNING t.token),
 stale AS MATERIALIZED (SELECT tenant, blind, set_number, created_at, token FROM old, unnest(blinds) blind),
 ${UNINDEX},
-${counted(`SELECT tenant, type, 0, key_id, index_key_id, $1::bigint, -count(*), 0, 0 FROM old
+${counted(`SELECT tenant, type, 0, key_id, index_key_id, -count(*), 0, 0 FROM old
     GROUP BY tenant, type, key_id, index_key_id`)},
 ${entriesOf('old')}
 SELECT ${countOf('head')}, ${countOf('changed')}`,
-  /** Parameters: chain, tenant id, ids, month. The array of numbers keeps PostgreSQL from reading the whole table. */
-  markTokens: `WITH marked AS (UPDATE vault.token t SET active_month = $4::integer
-  WHERE t.token = ANY (ARRAY(SELECT x.token FROM unnest((SELECT $3::text[])) w (id), LATERAL (SELECT token, deleted_at
-      FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $2::uuid) AND vault.token.id = w.id
+  /** Parameters: tenant id, ids, month. The array of numbers keeps PostgreSQL from reading the whole table. */
+  markTokens: `WITH marked AS (UPDATE vault.token t SET active_month = $3::integer
+  WHERE t.token = ANY (ARRAY(SELECT x.token FROM unnest((SELECT $2::text[])) w (id), LATERAL (SELECT token, deleted_at
+      FROM vault.token WHERE tenant = (SELECT tenant FROM vault.tenant WHERE id = $1::uuid) AND vault.token.id = w.id
       OFFSET 0) x WHERE x.deleted_at IS NULL))
-    AND t.active_month < $4 RETURNING t.tenant, t.type),
-${counted('SELECT tenant, type, $4, 0, 0, $1::bigint, 0, count(*), 0 FROM marked GROUP BY tenant, type')}
+    AND t.active_month < $3 RETURNING t.tenant, t.type),
+${counted('SELECT tenant, type, $3, 0, 0, 0, count(*), 0 FROM marked GROUP BY tenant, type')}
 SELECT`,
 });

@@ -61,8 +61,8 @@ function insertion(
     written: { outcome: 'inserted' },
     shared: deduplicate ? undefined : { key: owner.join(), id },
     row: [...clear, ...lastOf(token, indexes)],
-    statements(chain, places, rows) {
-      const values = [...placeParameters(chain, places), ...owner];
+    statements(places, rows) {
+      const values = [...placeParameters(places), ...owner];
       if (rows.length > 1) return [[TOKEN_CHANGES.createTokens, [...values, ...toColumns(rows)]]];
       values.push(...rows.flat());
       if (!deduplicate) return [[TOKEN_CHANGES.createToken, values]];
@@ -97,10 +97,10 @@ function replacement(
     written: true,
     shared: { key: `${statement.name} ${owner.join()}`, id },
     row: [idKey(id), ...expected, expires_at, revision, ...lastOf(token, indexes)],
-    statements(chain, places, rows) {
+    statements(places, rows) {
       const lists = toColumns(rows);
       return [
-        [statement, [...placeParameters(chain, places), ...owner, ...lists]],
+        [statement, [...placeParameters(places), ...owner, ...lists]],
         [TOKEN_CHANGES.reindexTokens, [owner[0], lists[0]]],
       ];
     },
@@ -177,8 +177,8 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
         written: true,
         shared: { key: `remove ${tenant}`, id },
         row: [idKey(id), expectedRevision, uuidValue(created_by), deleter, deleted_at, mac],
-        statements: (chain, places, rows) => [
-          [TOKEN_CHANGES.removeTokens, [...placeParameters(chain, places), tenant, ...toColumns(rows)]],
+        statements: (places, rows) => [
+          [TOKEN_CHANGES.removeTokens, [...placeParameters(places), tenant, ...toColumns(rows)]],
         ],
         read([rows], at) {
           const [head, changed] = rows?.[0] ?? [];
@@ -192,7 +192,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
       return connections.join({
         tokens: marked.map((id) => ({ tenant_id: tenantId, id })),
         written: undefined,
-        statements: (chain) => [[TOKEN_CHANGES.markTokens, [chain, uuidKey(tenantId), marked, month]]],
+        statements: () => [[TOKEN_CHANGES.markTokens, [uuidKey(tenantId), marked, month]]],
         read: () => ({ hasChanged: false, result: undefined }),
       });
     },

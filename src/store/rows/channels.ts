@@ -6,13 +6,12 @@ import { channel } from 'node:diagnostics_channel';
  */
 export const COMMITS = channel('token-vault:commits');
 
-/** A database that lacks the last committed rows of an audit chain, as after a failover that lost commits. */
+/** A database that lacks the last committed rows of the audit, as after a failover that lost commits. */
 export interface Loss {
-  readonly chain: string;
   readonly missing: number;
 }
 
-/** Publishes a `Loss` when a process leaves a chain whose last rows are missing. */
+/** Publishes a `Loss` when a process finds that rows are missing that it knew. */
 export const LOSSES = channel('token-vault:losses');
 
 /** Publishes a message before each retry of an attempt that found the store locked or busy. */

@@ -19,7 +19,7 @@ const TABLES = [
 /** Tables with rows of deleted tenants, until the sweeper removes them. */
 const PURGED = ['token', 'token_index', 'container_set'];
 
-/** Leaves out those, and the row 0 of each chain, which has no entry. */
+/** Leaves out those, and the row 0 of the audit, which has no entry. */
 function onlyLive(table: string): string {
   if (table === 'audit') return "WHERE sealed <> ''";
   return PURGED.includes(table) ? 'WHERE tenant NOT IN (SELECT tenant FROM vault.purge)' : '';
@@ -32,11 +32,10 @@ const READ = `SELECT json_build_object(${TABLES.map(
 
 /** Computes the counters of tokens again, and the end of the log index. */
 const COUNT = `DELETE FROM vault.token_count;
-  INSERT INTO vault.token_count SELECT tenant, type, active_month, key_id, index_key_id, 0,
+  INSERT INTO vault.token_count SELECT tenant, type, active_month, key_id, index_key_id,
     count(*) FILTER (WHERE deleted_at IS NULL), count(*) FILTER (WHERE deleted_at IS NULL), max(created_at)
     FROM vault.token GROUP BY 1, 2, 3, 4, 5;
-  UPDATE vault.chain c SET logged = least(logged,
-    (SELECT coalesce(max(sequence), 0) FROM vault.audit a WHERE a.chain = c.chain));`;
+  UPDATE vault.head SET logged = least(logged, (SELECT max(sequence) FROM vault.audit));`;
 
 /** The tables whose rows change. */
 const CHANGED = TABLE_NAMES.filter((table) => !['format', 'gate'].includes(table));

@@ -32,7 +32,7 @@ const ATTACK: readonly string[] = [
   `CREATE FUNCTION public.act() RETURNS void LANGUAGE plpgsql AS 'DECLARE n bigint = 0; BEGIN
     IF current_user = ''mallory'' THEN RETURN; END IF;
     IF (SELECT count(*) FROM public.taken) = 15 THEN
-      DELETE FROM vault.audit WHERE chain = 0 AND sequence = 1;
+      DELETE FROM vault.audit WHERE sequence = 1;
       GET DIAGNOSTICS n = ROW_COUNT;
     END IF;
     INSERT INTO public.taken VALUES (n);

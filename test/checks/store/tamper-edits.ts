@@ -7,7 +7,7 @@ const EDITED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   format: { 'the row': 'true' },
   header: { 'the row': 'true' },
   sweep: { 'the row': 'true' },
-  chain: { 'the root': 'chain = 0', 'a closed chain': 'chain = 1' },
+  head: { 'the row': 'true' },
   gate: { 'a row': 'gate = 5' },
   tenant: { 'a row': 'tenant = 1' },
   tenant_key: { 'a row': 'tenant = 1 AND key_id = 1' },
@@ -23,7 +23,7 @@ const EDITED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   token_index: { 'a row': 'ctid = (SELECT min(ctid) FROM token_index WHERE tenant = 1)' },
   container_set: { 'a row': 'tenant = 1 AND number = 1' },
   token_count: { 'a row': 'ctid = (SELECT ctid FROM token_count WHERE tenant = 1 ORDER BY live DESC LIMIT 1)' },
-  audit: { 'the root': 'chain = 0 AND sequence = 4', 'a chain': 'chain = 1 AND sequence = 4' },
+  audit: { 'a row': 'sequence = 4' },
   audit_subject: { 'a row': 'ctid = (SELECT min(ctid) FROM audit_subject)' },
   audit_index: { 'a row': 'ctid = (SELECT min(ctid) FROM audit_index)' },
 };
@@ -50,10 +50,8 @@ const UNSEALED: readonly RegExp[] = [
   /^format\.(format|migrated_at) /,
   /^sweep\.(swept_at|authority) /,
   /^tenant\.authority /,
-  /^chain\.(opened|heartbeat|recorded)_at /,
-  /^chain\.closed_at of a closed chain/,
   /^application\.application /,
-  /^token_count\.(active|chain) /,
+  /^token_count\.active /,
   /^token\.(token|active_month|set_number|revision|key_id|index_key_id) of a tombstone/,
 ];
 
@@ -70,11 +68,11 @@ const COLUMNS = `SELECT relname AS table, attname AS column, typname AS type, NO
   FROM pg_attribute JOIN pg_class c ON c.oid = attrelid JOIN pg_type t ON t.oid = atttypid
   WHERE c.relnamespace = 'vault'::regnamespace AND relkind = 'r' AND attnum > 0 AND attname <> 'one' ORDER BY 1, attnum`;
 
-const AUDITED = /^(audit|chain)/;
+const AUDITED = /^(audit|head)/;
 
 const TOKEN_1 = "tenant = 1 AND id = 'token-1'";
 const TOKEN_2 = "tenant = 1 AND id = 'token-2'";
-const CHAIN_END = '(SELECT max(sequence) FROM audit WHERE chain = 1)';
+const END = '(SELECT max(sequence) FROM audit)';
 
 const replaced = (...tables: readonly string[]) =>
   tables
@@ -83,7 +81,7 @@ const replaced = (...tables: readonly string[]) =>
 
 const TABLES = Object.keys(EDITED);
 /** Tables whose rows are not sealed, or the same in every vault. */
-const SAME = new Set(['format', 'gate', 'chain']);
+const SAME = new Set(['format', 'gate', 'head']);
 
 /** Edits of whole rows, and of the schema. The vault of another key is in the schema `other`. */
 const OTHERS: Readonly<Record<string, string>> = {
@@ -116,7 +114,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'token: deleted': `DELETE FROM token WHERE ${TOKEN_1}`,
   'token: deleted, with index and counters': `
     DELETE FROM token_index WHERE token = (SELECT token FROM token WHERE ${TOKEN_1});
-    UPDATE token_count c SET live = live - 1 FROM token t WHERE t.tenant = 1 AND t.id = 'token-1' AND c.chain = 1
+    UPDATE token_count c SET live = live - 1 FROM token t WHERE t.tenant = 1 AND t.id = 'token-1'
       AND (c.tenant, c.type, c.month) = (t.tenant, t.type, t.active_month);
     DELETE FROM token WHERE ${TOKEN_1}`,
   'token: all deleted, with index and counters': 'DELETE FROM token_index; DELETE FROM token_count; DELETE FROM token',
@@ -137,24 +135,14 @@ const OTHERS: Readonly<Record<string, string>> = {
     WHERE o.tenant = k.tenant AND o.key_id = 3 - k.key_id)`,
   'tenant_key: deleted': 'DELETE FROM tenant_key WHERE tenant = 1 AND key_id = 1',
   'header: slots exchanged': 'UPDATE header SET slot_bytes = ARRAY[slot_bytes[2], slot_bytes[1]]',
-  'audit: an entry removed': 'DELETE FROM audit WHERE chain = 1 AND sequence = 3',
-  'audit: an entry of the root removed': 'DELETE FROM audit WHERE chain = 0 AND sequence = 3',
-  'audit: two entries exchanged': `UPDATE audit SET sequence = -1 WHERE chain = 1 AND sequence = 3;
-    UPDATE audit SET sequence = 3 WHERE chain = 1 AND sequence = 4; UPDATE audit SET sequence = 4 WHERE chain = 1 AND sequence = -1`,
-  'audit: an entry written twice': `INSERT INTO audit SELECT chain, sequence + 1, at, link, sealed FROM audit
-    WHERE chain = 1 AND sequence = ${CHAIN_END}`,
-  'audit: an entry moved to another chain': `UPDATE audit SET chain = 0, sequence = (SELECT max(sequence) + 1 FROM audit WHERE chain = 0)
-    WHERE chain = 1 AND sequence = ${CHAIN_END}`,
-  'chain: its end cut': `DELETE FROM audit WHERE chain = 1 AND sequence = ${CHAIN_END}`,
-  'chain: its beginning cut': 'DELETE FROM audit WHERE chain = 1 AND sequence < 2',
-  'chain: removed': 'DELETE FROM audit WHERE chain = 1; DELETE FROM chain WHERE chain = 1',
-  'chain: removed, but for its row': 'DELETE FROM audit WHERE chain = 1',
-  'chain: the root removed': 'DELETE FROM audit WHERE chain = 0',
-  'chain: all removed': 'DELETE FROM audit; DELETE FROM audit_index; DELETE FROM audit_subject; DELETE FROM chain',
-  'chain: two exchanged': `UPDATE audit SET chain = -1 WHERE chain = 1; UPDATE audit SET chain = 1 WHERE chain = 2;
-    UPDATE audit SET chain = 2 WHERE chain = -1`,
-  'chain: copied under a new number': `INSERT INTO audit SELECT 7, sequence, at, link, sealed FROM audit WHERE chain = 1;
-    INSERT INTO chain SELECT 7, opened_at, heartbeat_at, closed_at, recorded_at, logged FROM chain WHERE chain = 1`,
+  'audit: an entry removed': 'DELETE FROM audit WHERE sequence = 3',
+  'audit: two entries exchanged': `UPDATE audit SET sequence = -1 WHERE sequence = 3;
+    UPDATE audit SET sequence = 3 WHERE sequence = 4; UPDATE audit SET sequence = 4 WHERE sequence = -1`,
+  'audit: an entry written twice': `INSERT INTO audit SELECT sequence + 1, at, link, sealed FROM audit WHERE sequence = ${END}`,
+  'audit: its end cut': `DELETE FROM audit WHERE sequence = ${END}`,
+  'audit: its beginning cut': 'DELETE FROM audit WHERE sequence < 2',
+  'audit: removed': 'DELETE FROM audit',
+  'audit: all removed': 'DELETE FROM audit; DELETE FROM audit_index; DELETE FROM audit_subject; DELETE FROM head',
   'audit_subject: all deleted': 'DELETE FROM audit_subject',
   'audit_index: all deleted': 'DELETE FROM audit_index',
   'schema: a trigger': `CREATE FUNCTION public.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';

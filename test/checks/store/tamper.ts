@@ -19,7 +19,7 @@ async function tamperStore(options: CheckOptions, edit?: string) {
         sample: 24,
         isCliRare: true,
         edits: (vault, other) => storeEdits(places, vault, other),
-        cutTail: 'DELETE FROM audit WHERE chain = 0 AND sequence = (SELECT max(sequence) FROM audit WHERE chain = 0)',
+        cutTail: 'DELETE FROM audit WHERE sequence = (SELECT max(sequence) FROM audit)',
       },
       ...(edit !== undefined && { edits: [{ name: edit, alter: (name: string) => places.alter(name, edit) }] }),
     });

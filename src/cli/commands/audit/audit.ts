@@ -1,6 +1,6 @@
 import { AUDITED_ACTIONS, type AuditedAction } from '../../../core/audit/audit-event.ts';
 import { isDenied } from '../../../core/audit/audit-level.ts';
-import { BrokenAudit, type PlacedEvent, rowName } from '../../../core/audit/walk-audit.ts';
+import { BrokenAudit, type PlacedEvent } from '../../../core/audit/walk-audit.ts';
 import { Fault } from '../../../core/fault.ts';
 import { stringifyJson } from '../../../core/json/stringify.ts';
 import { nearestHint } from '../../../core/nearest-name.ts';
@@ -156,10 +156,10 @@ function damaged(error: unknown): never {
 }
 
 function shownEvent(placed: PlacedEvent) {
-  const { n, at, event } = placed;
+  const { sequence, n, at, event } = placed;
   const { action, status, revealed, application_id, tenant_id, peer, revision, entities, counted } = event;
   return {
-    sequence: `${rowName(placed)}.${n}`,
+    sequence: `${sequence}.${n}`,
     at: formatInstant(at),
     action,
     status,

@@ -12,7 +12,7 @@ interface Verified {
   readonly ok: boolean;
   readonly entries?: number;
   readonly head?: string;
-  readonly first_bad?: { readonly chain?: string; readonly sequence: number; readonly what: string };
+  readonly first_bad?: { readonly sequence: number; readonly what: string };
 }
 
 const verify = holderRun<Verified>('verify');
@@ -71,7 +71,7 @@ export function LogFilters({ filter, live, names }: LogFiltersOptions) {
 }
 
 function verdictOf({ ok, entries = 0, head = '', first_bad: bad }: Verified) {
-  if (!ok) return `entry ${bad?.chain === undefined ? '' : `${bad.chain}:`}${bad?.sequence}: ${bad?.what}`;
+  if (!ok) return `entry ${bad?.sequence}: ${bad?.what}`;
   return (
     <>
       verified {number(entries)} entries, head <code title={head}>{head.slice(0, 8)}</code>

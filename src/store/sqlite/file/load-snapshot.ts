@@ -49,7 +49,7 @@ export async function loadSnapshot(
     const read = checkedFacts(connection, path, verify);
     await session.write('removed', () => {
       session.touchAuthority();
-      const [mark] = auditRows(connection).findLast([pruned.blind], Number.MAX_SAFE_INTEGER);
+      const mark = auditRows(connection).findLast([pruned.blind], Number.MAX_SAFE_INTEGER);
       if ((mark?.sequence ?? 0) !== pruned.sequence) throw new Problem('write_conflict');
       refuseForeign(connection, read, pruned);
       replaceRecords(connection);
@@ -118,7 +118,7 @@ function readFacts(connection: Connection): SignedFacts | undefined {
  * Throws `conflict` for a snapshot of a state that this file never had or whose entries were pruned, or with a tenant
  * or a key that no longer exists.
  */
-function refuseForeign(connection: Connection, { sequence, link }: Omit<AuditHead, 'chain'>, pruned: PruneMark): void {
+function refuseForeign(connection: Connection, { sequence, link }: AuditHead, pruned: PruneMark): void {
   if (sequence <= pruned.through) {
     throw new Fault('conflict', 'the snapshot is older than the last entry that `vault audit prune` removed', RENEW);
   }

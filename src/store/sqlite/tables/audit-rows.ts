@@ -1,10 +1,9 @@
-import { NO_LINK, ROOT_CHAIN } from '../../../core/audit/audit-link.ts';
+import { START } from '../../../core/audit/audit-link.ts';
 import type {
   AuditDraft,
   AuditEntry,
   AuditHead,
   AuditPlace,
-  ChainEnd,
   IndexedPlace,
   LoggedRow,
 } from '../../../core/audit/ports.ts';
@@ -12,7 +11,7 @@ import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
 
-/** Replaces values of a damaged row that the table does not allow, so that the chain breaks at this entry. */
+/** Replaces values of a damaged row that the table does not allow, so that the link breaks at this entry. */
 function asEntry({ at, sealed, link, ...place }: AuditEntry): AuditEntry {
   return {
     ...place,
@@ -30,21 +29,19 @@ const NO_BYTES = new Uint8Array();
  */
 export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'main') {
   const { rows, value } = statements(connection);
-  const last = rows<[], Omit<AuditHead, 'chain'>>(
-    `SELECT sequence, link FROM ${schema}.audit ORDER BY sequence DESC LIMIT 1`,
-  );
+  const last = rows<[], AuditHead>(`SELECT sequence, link FROM ${schema}.audit ORDER BY sequence DESC LIMIT 1`);
   const insert = rows<[number, number, Uint8Array, Uint8Array]>(
     `INSERT INTO ${schema}.audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)`,
   );
   const after = rows<[number, number], AuditEntry>(
-    `SELECT '${ROOT_CHAIN}' AS chain, sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT +?`,
+    `SELECT sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT +?`,
   );
 
   const index = rows<[Uint8Array, number, number]>(
     `INSERT OR IGNORE INTO ${schema}.audit_subject (blind, sequence, n) VALUES (?, ?, ?)`,
   );
   const lastOf = rows<[Uint8Array, number], AuditPlace>(
-    `SELECT '${ROOT_CHAIN}' AS chain, sequence, n FROM ${schema}.audit_subject WHERE blind = +? AND sequence <= ? ORDER BY sequence DESC, n DESC LIMIT 1`,
+    `SELECT sequence, n FROM ${schema}.audit_subject WHERE blind = +? AND sequence <= ? ORDER BY sequence DESC, n DESC LIMIT 1`,
   );
   const hasSubject = value<[Uint8Array, number, number], number>(
     `SELECT 1 FROM ${schema}.audit_subject WHERE blind = +? AND sequence = +? AND n = +?`,
@@ -73,16 +70,16 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
 
   function head(): AuditHead {
     const found = last().get();
-    if (found === undefined) return { chain: ROOT_CHAIN, sequence: 0, link: NO_LINK };
+    if (found === undefined) return START;
     if (!Buffer.isBuffer(found.link)) throw new Problem('integrity_failure');
-    return { chain: ROOT_CHAIN, sequence: found.sequence, link: found.link };
+    return found;
   }
 
   return {
     head,
 
     /**
-     * Appends entries to the chain. Reads the last entry each time: another process, or a rolled-back group, may have
+     * Appends entries. Reads the last entry each time: another process, or a rolled-back group, may have
      * changed it.
      */
     append(...drafts: readonly AuditDraft[]): void {
@@ -99,21 +96,21 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
             ? new Problem('integrity_failure', { cause })
             : cause;
         }
-        before = { chain: ROOT_CHAIN, sequence, link: own };
+        before = { sequence, link: own };
       }
     },
 
-    /** Returns the end of the only chain, even if the last row is damaged. */
-    end(): ChainEnd {
+    /** Returns the last row, even a damaged one. */
+    end() {
       const { sequence = 0 } = last().get() ?? {};
       const entry = after().get(sequence - 1, 1);
-      return entry === undefined ? { chain: ROOT_CHAIN, sequence: 0, at: 0, link: NO_LINK } : asEntry(entry);
+      return entry === undefined ? { ...START, at: 0 } : asEntry(entry);
     },
 
     /** Returns the last place of any of `subjects` in the rows up to `before`, if there is one. */
-    findLast(subjects: readonly Uint8Array[], before: number): readonly AuditPlace[] {
+    findLast(subjects: readonly Uint8Array[], before: number): AuditPlace | undefined {
       const places = subjects.map((subject) => lastOf().get(subject, before)).filter((place) => place !== undefined);
-      return places.sort((a, b) => b.sequence - a.sequence || b.n - a.n).slice(0, 1);
+      return places.sort((a, b) => b.sequence - a.sequence || b.n - a.n)[0];
     },
 
     findUnindexed: (places: readonly IndexedPlace[]): readonly number[] =>

@@ -1,0 +1,121 @@
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest';
+import type { Store, WrappedKey } from '../../src/core/ports.ts';
+import { openVaultStore } from '../../src/store/postgres/open-vault-store.ts';
+import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
+import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
+import { LOSSES } from '../../src/store/rows/channels.ts';
+import { addTenant, addToken, ENTRY, entry, NOW, sealed } from '../conformance/store-fixtures.ts';
+import { createTestStore, openTestClient } from './lane-fixture.ts';
+
+const NEW_KEY: WrappedKey = { key_id: 3, purpose: 'data', generation: 1, wrapped: sealed('key'), created_at: NOW };
+
+let url: StoreUrl;
+let client: SqlClient;
+beforeEach(async () => {
+  url = await createTestStore();
+  client = await openTestClient(url);
+});
+
+async function openStore(): Promise<Store> {
+  const { store } = await openVaultStore(url, { insecure: true });
+  onTestFinished(() => store.close());
+  return store;
+}
+
+const append = (store: Store, text = 'any') => store.appendAudit([entry(text)]);
+const query = async (text: string) => (await client.run({ text })).map((row) => row.join(' '));
+
+/** Returns the losses that are reported until the end of the test. */
+function lossesOf(): unknown[] {
+  const losses: unknown[] = [];
+  const onLoss = (loss: unknown) => void losses.push(loss);
+  LOSSES.subscribe(onLoss);
+  onTestFinished(() => void LOSSES.unsubscribe(onLoss));
+  return losses;
+}
+
+describe('a process', () => {
+  it('continues behind the writes of another one', async () => {
+    const [store, other] = [await openStore(), await openStore()];
+    const losses = lossesOf();
+    for (let n = 0; n < 3; n += 1) for (const each of [store, other, other]) await append(each);
+    expect((await store.auditHead()).sequence).toBe(9);
+    expect(losses).toEqual([]);
+  });
+
+  it('reports rows that it wrote and the server has lost', async () => {
+    const store = await openStore();
+    for (let n = 0; n < 4; n += 1) await append(store);
+    await query('DELETE FROM vault.audit WHERE sequence > 2');
+    const losses = lossesOf();
+    await Promise.all([append(store), append(store)]);
+    expect((await store.auditHead()).sequence).toBe(4);
+    expect(losses).toEqual([{ missing: 2 }]);
+  });
+
+  it('reports rows that another process has replaced, and control: not those that a prune removed', async () => {
+    const [store, other] = [await openStore(), await openStore()];
+    for (let n = 0; n < 3; n += 1) await append(store);
+    const losses = lossesOf();
+    await append(other);
+    await query('DELETE FROM vault.audit WHERE sequence BETWEEN 1 AND 3');
+    await append(store);
+    expect(losses).toEqual([]);
+    await query('DELETE FROM vault.audit WHERE sequence > 4');
+    for (const text of ['x', 'y']) await append(other, text);
+    await append(store);
+    expect(losses).toEqual([{ missing: 1 }]);
+  });
+});
+
+describe('a change that destroys keys', () => {
+  /** Runs a change while a write of another process, which has stored a token under the key 1, is under way. */
+  async function during(change: (store: Store, id: string) => Promise<boolean>) {
+    const store = await openStore();
+    const { id, tenant, application } = await addTenant(store);
+    await store.addTenantKey(id, NEW_KEY, ENTRY);
+    const next = { key_id: NEW_KEY.key_id, revision: 2 };
+    await store.replaceTenant({ ...tenant, ...next }, 1, ENTRY);
+    await store.replaceApplication({ ...application, ...next }, 1, ENTRY);
+    for (const text of [
+      'BEGIN',
+      'SELECT 1 FROM vault.head FOR UPDATE',
+      'INSERT INTO vault.token_count SELECT tenant, 1, 1, 1, 2, 1, 1, 0 FROM vault.tenant',
+    ]) {
+      await client.run({ text });
+    }
+    const changing = change(store, id);
+    const watcher = await openTestClient(url);
+    const waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%left_at%'";
+    await vi.waitFor(async () => expect(await watcher.run({ text: waiting })).toEqual([[1]]));
+    await client.commit();
+    return changing;
+  }
+
+  it('waits for the writes of other processes, and keeps a key that they use', async () => {
+    expect(await during((store, id) => store.removeTenantKey(id, 1, ENTRY))).toBe(false);
+  });
+
+  it('removes what they have written for a removed tenant', async () => {
+    expect(await during((store, id) => store.deleteTenant(id, ENTRY))).toBe(true);
+    expect(await query('SELECT * FROM vault.token_count')).toEqual([]);
+  });
+});
+
+it('the tokens of a removed tenant are removed in batches by the next sweep', async () => {
+  const store = await openStore();
+  const { id } = await addTenant(store);
+  await addToken(store, id, {}, ['x']);
+  const many = `INSERT INTO vault.token (tenant, id, type, created_at, revision, key_id, index_key_id, active_month, blinds,
+      clear, presented, revealed)
+    SELECT tenant, 'many ' || n, 1, 0, 1, 1, 2, 1, blinds, clear, presented, revealed
+    FROM vault.token, generate_series(1, 2500) n`;
+  await query(many);
+  await store.deleteTenant(id, ENTRY);
+  expect(await store.inspect()).toEqual([]);
+  expect(await query('SELECT count(*) FROM vault.token')).toEqual(['2501']);
+  await store.removeExpired(0, 1, { recordExpiry: () => expect.fail(), recordRemoval: () => ENTRY });
+  for (const table of ['token', 'token_index', 'purge']) {
+    expect(await query(`SELECT count(*) FROM vault.${table}`), table).toEqual(['0']);
+  }
+});
