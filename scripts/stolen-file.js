@@ -53,7 +53,7 @@ const NOTES = {
   'tombstone.mac': 'keyed hash of the row',
   'audit.at': 'the time of the entry',
   'audit.sealed': 'the caller, the action, the records and the result',
-  'audit.link': 'keyed hash of the entry and the previous entry',
+  'audit.link': 'SHA-256 over the rows of a commit and the link before it; empty in a row that is not its last',
   'counter.clock': 'the latest expiry that passed, the last settled time, a time in doubt, the last backup; with a MAC',
   'audit_subject.blind': 'keyed hash of a changed record; a token’s starts with its creation time',
   'audit_subject.sequence': 'the entries that changed the same record',

@@ -2,7 +2,7 @@ import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
 import type { ApplicationStore } from './application-ports.ts';
 import type { AuditSubject } from './audit/audit-subjects.ts';
-import type { AuditChainKey, AuditDraft, AuditEntry, AuditStore } from './audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuditStore, CommitMarkKey } from './audit/ports.ts';
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from './insert-ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
 import type { ReplyKeys, ReplyStore } from './reply-ports.ts';
@@ -87,12 +87,12 @@ export interface Keyring extends ReplyKeys {
   sealAuditEvent(at: Instant, text: string): Uint8Array;
   /** Returns the text of an event. Throws the problem `integrity_failure` for altered bytes or another time. */
   openAuditEvent(at: Instant, sealed: Uint8Array): string;
-  /** Returns 16 bytes that link an entry to the previous one. Outlives the master key. */
-  auditLink(previous: Uint8Array, entry: Omit<AuditEntry, 'link'>): Uint8Array;
+  /** Returns a keyed hash of 16 bytes, for the mark of a writer thread's commit. Outlives the master key. */
+  commitMark(previous: Uint8Array, entry: Omit<AuditEntry, 'link'>): Uint8Array;
   /** Returns the blind index of an audited record, 16 bytes. Equal only for equal subjects. Outlives the master key. */
   auditSubject(subject: AuditSubject): Uint8Array;
-  /** Returns a copy of the key of `auditLink`, for a thread of this process that links entries. The caller wipes it. */
-  auditChainKey(): AuditChainKey;
+  /** Returns a copy of the key of `commitMark`, for a thread of this process. The caller wipes it. */
+  commitMarkKey(): CommitMarkKey;
   /** Returns the MAC of a tombstone, 16 bytes. Outlives the master key. */
   tombstoneMac(tombstone: Omit<Tombstone, 'mac'>): Uint8Array;
   /** Unlocks the vault again after a change of the master key. Rejects with `vault_locked` if it cannot. */

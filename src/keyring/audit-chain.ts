@@ -1,14 +1,11 @@
 import { LINK_BYTES } from '../core/audit/audit-link.ts';
-import type { AuditChainKey } from '../core/audit/ports.ts';
+import type { CommitMarkKey } from '../core/audit/ports.ts';
 import type { Keyring } from '../core/ports.ts';
 import { encodeFields, FieldEncoder } from './field-encoder.ts';
 import type { Sodium } from './sodium.ts';
 
-/**
- * Returns the function that chains the entries of a vault's audit. Each link is a keyed hash of the entry and the
- * previous link.
- */
-export function auditChain(sodium: Sodium, { vault_id, key }: AuditChainKey): Keyring['auditLink'] {
+/** Returns the keyed hash of the marks that a writer thread leaves in its commits. */
+export function auditChain(sodium: Sodium, { vault_id, key }: CommitMarkKey): Keyring['commitMark'] {
   const encoder = new FieldEncoder(encodeFields('token-vault audit', vault_id));
   return (previous, { sequence, at, sealed }) => {
     encoder.reset();

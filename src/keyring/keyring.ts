@@ -48,7 +48,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
   const lock = new Lock();
   const auditContext = auditContexts(vault);
   const subjects = new FieldEncoder(encodeFields('token-vault audit subject'));
-  const auditLink = auditChain(sodium, { vault_id: vault.vault_id, key: carried.audit_chain });
+  const commitMark = auditChain(sodium, { vault_id: vault.vault_id, key: carried.audit_chain });
 
   function replyContext(reply: Omit<StoredReply, 'sealed'>): Uint8Array {
     const { tenant_id, application_id, key_hash, request_hash, created_at } = reply;
@@ -104,9 +104,9 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     sealAuditEvent: (at, text) => seal(auditContext(at), text),
     openAuditEvent: (at, sealed) => open(auditContext(at), sealed),
 
-    auditLink(previous, entry) {
+    commitMark(previous, entry) {
       lock.requireUnlocked();
-      return auditLink(previous, entry);
+      return commitMark(previous, entry);
     },
 
     auditSubject({ kind, tenant_id, id }) {
@@ -123,7 +123,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
       return blind;
     },
 
-    auditChainKey() {
+    commitMarkKey() {
       lock.requireUnlocked();
       return { vault_id: vault.vault_id, key: new Uint8Array(carried.audit_chain) };
     },

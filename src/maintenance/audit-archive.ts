@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { START } from '../core/audit/audit-link.ts';
 import { findBeginning } from '../core/audit/checkpoint.ts';
 import type { AuditEntry, AuditHead } from '../core/audit/ports.ts';
-import { BrokenAudit, openRow } from '../core/audit/walk-audit.ts';
+import { BrokenAudit, checkRows } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
 import { nextTurn } from '../core/own-turn.ts';
@@ -71,28 +71,29 @@ function headerLine(keyring: Pick<Keyring, 'anchorMac'>, vault_id: string, { aft
 export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Promise<VerifiedArchive> {
   const digest = createHash('sha256');
   let range: ArchivedRange | undefined;
-  let head = START;
+  let check: ReturnType<typeof checkRows> | undefined;
+  let last: AuditHead = START;
   let entries = 0;
   for await (const line of file.lines()) {
     await nextTurn();
     digest.update(line);
-    if (range === undefined) {
+    if (range === undefined || check === undefined) {
       range = readHeader(parts, file.place, line);
-      head = range.after;
+      last = range.after;
+      check = checkRows({ store: readsOf(file, range), keyring: parts.keyring }, last);
       continue;
     }
-    const next = { sequence: head.sequence + 1 };
     const row = readRow(line);
+    const next = { sequence: last.sequence + 1 };
     if (row?.sequence !== next.sequence) throw new BrokenAudit(next, 'is missing');
-    if (row.sequence > range.through.sequence) throw new BrokenAudit(next, 'follows the last row of the archive');
-    if (!same(parts.keyring.auditLink(head.link, row), row.link)) throw new BrokenAudit(row, 'was altered or moved');
-    entries += openRow(parts.keyring, row).length;
-    head = row;
+    if (last.sequence === range.through.sequence) throw new BrokenAudit(next, 'follows the last row of the archive');
+    entries += (await check.next(row)).length;
+    last = row;
   }
   if (range === undefined) throw notArchive(file.place);
   const { after, through } = range;
-  if (head.sequence < through.sequence) throw new BrokenAudit({ sequence: head.sequence + 1 }, 'is missing');
-  if (!same(head.link, through.link)) throw new BrokenAudit(through, 'was altered or moved');
+  if (last.sequence < through.sequence) throw new BrokenAudit({ sequence: last.sequence + 1 }, 'is missing');
+  if (!same(last.link, through.link)) throw new BrokenAudit(through, 'was altered or moved');
   return { place: file.place, after, through, entries, digest: digest.digest('hex') };
 }
 

@@ -1,11 +1,11 @@
 import { hash } from 'node:crypto';
-import { encodeEvents } from '../core/audit/audit-event.ts';
-import { START } from '../core/audit/audit-link.ts';
+import { encodeAuditRow } from '../core/audit/audit-event.ts';
+import { linkOf, START } from '../core/audit/audit-link.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
 import { Fault } from '../core/fault.ts';
 import { isBytes } from '../core/is-bytes.ts';
 import type { LastRow, MovedRow, MovePlace, MoveSource, ReadRows, WriteRows } from '../core/move-ports.ts';
-import type { Instant, Keyring, Store, VaultHeader } from '../core/ports.ts';
+import type { Keyring, Store, VaultHeader } from '../core/ports.ts';
 import { checkVault, refuseFindings } from './check-vault.ts';
 import type { Progress } from './rotate-tenant.ts';
 
@@ -68,7 +68,7 @@ export async function moveVault(moving: Moving, options: MoveOptions): Promise<M
 
 async function copyAndSwitch({ to }: Moving, keyring: Keyring, source: MoveSource, options: MoveOptions) {
   try {
-    const last = lastRowAfter(keyring, source.now);
+    const last = lastRowAfter(keyring, source);
     let counts: ReadonlyMap<string, number> = new Map();
     await to.makeCopy(source.header, {
       async fill(write, copied) {
@@ -123,12 +123,15 @@ function notEmpty({ shown }: MovePlace): Fault {
  * Returns the function from the end of an audit to the row with which the move ends it. The row is sealed once, so that
  * the next run recognizes the copy of this move.
  */
-function lastRowAfter(keyring: Keyring, at: Instant): (head: AuditHead) => LastRow {
+function lastRowAfter(
+  keyring: Keyring,
+  { head: witness, now: at }: Pick<MoveSource, 'head' | 'now'>,
+): (head: AuditHead) => LastRow {
   const event = { action: 'moveVault', status: 200, entities: [] } as const;
-  const sealed = keyring.sealAuditEvent(at, encodeEvents([{ event, at }]));
+  const sealed = keyring.sealAuditEvent(at, encodeAuditRow(witness, [{ event, at }]));
   return (head) => {
-    const sequence = head.sequence + 1;
-    return { sequence, at, sealed, link: keyring.auditLink(head.link, { sequence, at, sealed }) };
+    const row = { sequence: head.sequence + 1, at, sealed };
+    return { ...row, link: linkOf(head.link, [row]) };
   };
 }
 

@@ -96,19 +96,25 @@ async function rangeBefore(parts: PruneParts, after: AuditHead, before: Instant)
   const loads: { readonly first: number; readonly last: number }[] = [];
   let last = after.sequence;
   let end = Number.POSITIVE_INFINITY;
-  for await (const { sequence, at, event } of walkAudit(parts, after)) {
+  const linked: number[] = [];
+  for await (const { sequence, at, event, link } of walkAudit(parts, after)) {
     await nextTurn();
     last = sequence;
+    if (link.length > 0 && linked.at(-1) !== sequence) linked.push(sequence);
     if (at >= before) end = Math.min(end, sequence);
     if (event.action === 'loadSnapshot') loads.push({ first: event.revision ?? 0, last });
   }
   last = Math.min(last, end - 1);
   for (;;) {
     const separated = loads.find((pair) => pair.first <= last && pair.last > last);
-    if (separated === undefined) break;
-    last = separated.first - 1;
+    if (separated === undefined) {
+      // An archive ends with a commit.
+      const whole = linked.findLast((sequence) => sequence <= last) ?? after.sequence;
+      if (whole === last || whole <= after.sequence) break;
+      last = whole;
+    } else last = separated.first - 1;
   }
-  if (last <= after.sequence) return undefined;
+  if (last <= after.sequence || !linked.includes(last)) return undefined;
   const [row] = await parts.store.readAudit(last - 1, 1);
   if (row?.sequence !== last) throw new BrokenAudit({ sequence: last }, 'is missing');
   return { after, through: { sequence: last, link: row.link } };

@@ -155,11 +155,11 @@ async function withThread(
   { reportError: report = reportError }: VaultSettings,
 ): Promise<Store> {
   const { threadedStore } = await import('../store/sqlite/commit/threaded-store.ts');
-  const chain: Keyring['auditLink'] = (...entry) => keyring.auditLink(...entry);
+  const chain: Keyring['commitMark'] = (...entry) => keyring.commitMark(...entry);
   return threadedStore(session, chain, async () => {
     try {
       const { startWriter } = await import('./writer.ts');
-      return await startWriter(session, keyring.auditChainKey());
+      return await startWriter(session, keyring.commitMarkKey());
     } catch (error) {
       report(error, 'writer-thread');
       throw error;

@@ -1,7 +1,6 @@
 /**
  * The thread that `startWriter` starts. It writes the tokens and the audit of a served vault through a second
- * connection with its own session and group commit. The only key that it holds is the one that chains the audit's
- * entries.
+ * connection with its own session and group commit. The only key that it holds is the one that marks its commits.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import manifest from '../../package.json' with { type: 'json' };
@@ -34,7 +33,7 @@ async function serveWrites(): Promise<void> {
   }
   const link = auditChain(sodium, chain);
   session.writeAsThread(new OwnCommits(link), new WriteTurns(1, turns));
-  const serve = createWriteServer(store, link, (replies) => post({ replies }));
+  const serve = createWriteServer(store, (replies) => post({ replies }));
   parentPort?.on('message', async (message) => {
     if (message !== 'close') {
       serve(message);

@@ -1,7 +1,7 @@
 import path from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import manifest from '../../package.json' with { type: 'json' };
-import type { AuditChainKey } from '../core/audit/ports.ts';
+import type { CommitMarkKey } from '../core/audit/ports.ts';
 import { COMMITS } from '../store/rows/channels.ts';
 import { Writer } from '../store/sqlite/commit/remote-writer.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
@@ -15,7 +15,7 @@ export interface WriterOrder {
   /** The identity of the open file, which the thread compares with that of the file at this path. */
   readonly identity: string;
   readonly turns: TurnCells;
-  readonly chain: AuditChainKey;
+  readonly chain: CommitMarkKey;
   /** Whether to report commits and retries, which this process measures. */
   readonly isMeasured: boolean;
 }
@@ -30,7 +30,7 @@ const THREAD = import.meta.filename.endsWith('.ts') ? './writer-thread.ts' : '..
  * Starts the thread that writes to the file of `session`, and resolves to its calling side. Wipes `chain`. Rejects when
  * the thread cannot start.
  */
-export async function startWriter(session: Session, chain: AuditChainKey): Promise<Writer> {
+export async function startWriter(session: Session, chain: CommitMarkKey): Promise<Writer> {
   const turns = new WriteTurns(0);
   const order = {
     version: manifest.version,

@@ -1,3 +1,5 @@
+import { linkOf } from '../../src/core/audit/audit-link.ts';
+import type { AuditEntry } from '../../src/core/audit/ports.ts';
 import { byKey, byPlace, placeOf, type VaultRow, type VaultRows } from './histories-rows.ts';
 import type { Draw } from './model-fuzz-bodies.ts';
 
@@ -31,6 +33,28 @@ function movedTo(row: VaultRow, { columns: { sequence } }: VaultRow, by = 0): Va
   const at = (columns: VaultRow['columns']) => ({ ...columns, sequence: next });
   const key = String(next);
   return { ...row, key, columns: at(row.columns), parts: row.parts.map(([table, part]) => [table, at(part)] as const) };
+}
+
+const bytesOf = (value: unknown) => Buffer.from(String(value).slice(2), 'hex');
+
+/** Often links the entries after the first one again, as an attacker can: links need no key. */
+function oftenLinked(altered: VaultRows, draw: Draw): VaultRows {
+  if (!draw.chance(0.7)) return altered;
+  let previous: Uint8Array | undefined;
+  let commit: AuditEntry[] = [];
+  const audit = altered.audit.map((row) => {
+    const { sequence, at, sealed, link } = row.columns;
+    if (previous === undefined) {
+      previous = bytesOf(link);
+      return row;
+    }
+    commit.push({ sequence: Number(sequence), at: Number(at), sealed: bytesOf(sealed), link: bytesOf(link) });
+    if (bytesOf(link).length === 0) return row;
+    previous = linkOf(previous, commit);
+    commit = [];
+    return { ...row, columns: { ...row.columns, link: `\\x${Buffer.from(previous).toString('hex')}` } };
+  });
+  return { ...altered, audit };
 }
 
 /** Draws one of the rows, or returns undefined without any. */
@@ -127,20 +151,21 @@ const NAMED: Readonly<Record<string, Attack>> = {
     const left = without(now.audit, gone).map((row) => {
       return isRenumbered && placeOf(row) > placeOf(gone) ? movedTo(row, row, -1) : row;
     });
-    return withAudit(now, left);
+    return oftenLinked(withAudit(now, left), draw);
   },
   'entries swapped': (now, _copies, draw) => {
     const rows = now.audit.slice(1);
     const [a, b] = [oneOf(draw, rows), oneOf(draw, rows)];
     if (a === undefined || b === undefined || a === b) return undefined;
-    return withAudit(now, [movedTo(a, b), movedTo(b, a), ...now.audit]);
+    return oftenLinked(withAudit(now, [movedTo(a, b), movedTo(b, a), ...now.audit]), draw);
   },
   'entry altered': (now, copies, draw) => {
     const row = oneOf(draw, now.audit);
     const other = oneOf(draw, draw.one(copies).audit);
     if (row === undefined || other === undefined) return undefined;
     const name = draw.one(Object.keys(row.columns).filter((one) => one !== 'sequence'));
-    return withAudit(now, [{ ...row, columns: { ...row.columns, [name]: other.columns[name] } }, ...now.audit]);
+    const altered = { ...row, columns: { ...row.columns, [name]: other.columns[name] } };
+    return oftenLinked(withAudit(now, [altered, ...now.audit]), draw);
   },
   'entry doubled': (now, copies, draw) => {
     const last = now.audit.at(-1);

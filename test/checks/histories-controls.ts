@@ -13,8 +13,14 @@ const GUARDS: readonly SourceGuard[] = [
   {
     name: 'links of entries',
     file: WALK,
-    from: 'if (Buffer.compare(keyring.auditLink(head.link, entry), entry.link) !== 0) {',
-    to: 'if (keyring === undefined) {',
+    from: 'if (!isSame(linkOf(head.link, commit), row.link)) throw',
+    to: 'if (head === undefined) throw',
+  },
+  {
+    name: 'witnesses of entries',
+    file: WALK,
+    from: 'if (!isKnown) throw',
+    to: 'if (isKnown === undefined) throw',
   },
   {
     name: 'revisions of rows',

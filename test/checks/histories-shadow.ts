@@ -38,6 +38,8 @@ export interface Judgement {
   readonly entry?: string;
   /** Whether `entry` is one that a prune had removed. Then the others are judged, too. */
   readonly isPruned?: boolean;
+  /** Whether `entry` and all that follow it were written by the last call, so that no other entry names them. */
+  readonly isUnwitnessed?: boolean;
   /** The records that a call changed or removed although they were not as the entries before had left them. */
   readonly changes: readonly { readonly key: string; readonly is: 'changed' | 'removed' }[];
   /** The records that differ from the last entries about them. */
@@ -56,6 +58,8 @@ export function createShadow(first: VaultRows) {
   const pruned = new Set<string>();
   /** The last entry that the product wrote at a place. */
   const lastAt = new Map<string, string>();
+  /** The entries by their sealed bytes, which an attacker cannot change. */
+  const bySeal = new Map<unknown, WrittenEntry>();
 
   function versionOf(row: VaultRow | undefined): Version {
     if (row === undefined) return NONE;
@@ -109,7 +113,9 @@ export function createShadow(first: VaultRows) {
       if (known.has(entry.text)) continue;
       // An altered entry stands for the one that was written at its place.
       const previous = isFirst ? undefined : written.has(last.text) ? last.text : lastAt.get(last.key);
-      written.set(entry.text, { order: written.size, previous, step });
+      const made = { order: written.size, previous, step };
+      written.set(entry.text, made);
+      bySeal.set(entry.columns['sealed'], made);
       lastAt.set(entry.key, entry.text);
     }
     return step.entries.length === 0 && step.effects.length > 0;
@@ -124,17 +130,27 @@ export function createShadow(first: VaultRows) {
     })?.key;
   }
 
+  /** Returns whether only entries of one call are not the ones that were written after those before them. */
+  function isUnwitnessed(rows: readonly VaultRow[]): boolean {
+    const made = rows.map(({ columns }) => bySeal.get(columns['sealed']));
+    const at = made.findIndex((one, n) => n > 0 && one?.order !== (made[n - 1]?.order ?? 0) + 1);
+    const missing = [...bySeal.values()].find(({ order }) => order === (made[at - 1]?.order ?? 0) + 1);
+    return at > 0 && missing !== undefined && made.slice(at).every((one) => one?.step === missing.step);
+  }
+
   /** Returns the entries of the honest history that ends with these: these and those that prunes have removed. */
-  function historyOf(audit: readonly VaultRow[]) {
+  function historyOf(
+    audit: readonly VaultRow[],
+  ): Pick<Judgement, 'entry' | 'isPruned' | 'isUnwitnessed'> & { readonly history: Set<string> } {
     const history = new Set<string>();
-    const wrong: { entry?: string; isPruned?: boolean } = {};
+    const wrong: Pick<Judgement, 'entry' | 'isPruned' | 'isUnwitnessed'> = {};
     const begin = Math.max(
       0,
       audit.findLastIndex(({ text }) => bases.has(text)),
     );
     const rows = audit.slice(begin);
     const entry = wrongEntry(rows);
-    if (entry !== undefined) return { history, entry };
+    if (entry !== undefined) return { history, entry, isUnwitnessed: isUnwitnessed(rows) };
     const put = wrongEntry(begin > 0 ? audit.slice(0, begin + 1) : []);
     if (put !== undefined) Object.assign(wrong, { entry: put, isPruned: true });
     for (const { text } of rows) history.add(text);

@@ -92,7 +92,7 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
     'two entries of the audit swapped': `UPDATE audit SET sequence = 99 WHERE sequence = 4; UPDATE audit SET sequence = 4 WHERE sequence = 5;
      UPDATE audit SET sequence = 5 WHERE sequence = 99`,
   }),
-  ...edits('audit', '8', /was altered or moved/, {
+  ...edits('audit', '8', /is a copy of an earlier row/, {
     'an entry of the audit written twice':
       'INSERT INTO audit SELECT sequence + 1, at, sealed, link FROM audit ORDER BY sequence DESC LIMIT 1',
   }),

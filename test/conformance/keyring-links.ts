@@ -17,8 +17,8 @@ export function keyringLinks(keyring: () => Keyring, tenant: string, otherTenant
     }
 
     test('a link covers the previous link, the place, the time and the bytes', () => {
-      const link = ({ previous, ...entry }: { previous: Uint8Array } & Parameters<Keyring['auditLink']>[1]) =>
-        keyring().auditLink(previous, entry);
+      const link = ({ previous, ...entry }: { previous: Uint8Array } & Parameters<Keyring['commitMark']>[1]) =>
+        keyring().commitMark(previous, entry);
       const whole = { previous: new Uint8Array(16), sequence: 5, at: now, sealed: new Uint8Array(80) };
       const changes = [
         { previous: new Uint8Array(16).fill(1) },

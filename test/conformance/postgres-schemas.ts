@@ -20,6 +20,6 @@ export function inSchemas(options: StoreOptions, open: (openStore: () => Promise
       return store;
     };
     const store = await open(openStore);
-    return { store, unchainedMessage: 'the entry failed', reopen: openStore, dispose: () => store.close() };
+    return { store, reopen: openStore, dispose: () => store.close() };
   };
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { LINK_BYTES, NO_LINK } from '../../src/core/audit/audit-link.ts';
+import { linkOf, NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { AuditDraft, AuditEntry } from '../../src/core/audit/ports.ts';
 import type { Store } from '../../src/core/ports.ts';
 import {
@@ -22,7 +22,7 @@ import {
   tenantRecord,
   tokenRecord,
   tombstoneOf,
-  UNCHAINED,
+  UNWRITABLE,
 } from './store-fixtures.ts';
 
 /** Tests the audit of a store: each change has its entry, and a failed change has none. */
@@ -56,25 +56,46 @@ export function storeAudit(open: OpenStore): void {
       expect(await store.readAudit(0, 10)).toEqual([]);
     });
 
-    it('links each entry to the previous one', async () => {
+    it('links the entries of each commit to the previous one', async () => {
       const added = await written(() =>
         Promise.all([store.appendAudit([entry('a'), entry('b')]), store.appendAudit([entry('c')])]),
       );
       // Two processes may run the calls in either order.
       const orders = ['abc', 'cab'].map((texts) => [...texts].map((text) => entry(text).sealed));
       expect(orders).toContainEqual(added.map(({ sealed }) => sealed));
-      const drafts = ['a', 'b', 'c'].map((text) => entry(text));
       const rows = await store.readAudit(0, 100);
+      const a = rows.findIndex(({ sealed }) => Buffer.compare(sealed, entry('a').sealed) === 0);
+      expect(rows.map(({ link }) => link.length)).toEqual([0, 1, 2].map((at) => (at === a ? 0 : 16)));
       let previous = NO_LINK;
+      let commit: AuditEntry[] = [];
       for (const [index, row] of rows.entries()) {
-        const draft = drafts.find(({ sealed }) => Buffer.compare(sealed, row.sealed) === 0);
-        expect(row).toMatchObject({ sequence: index + 1, link: draft?.link(previous, index + 1) });
-        expect(row.link).toHaveLength(LINK_BYTES);
+        expect(row).toMatchObject({ sequence: index + 1, at: NOW });
+        commit.push(row);
+        if (row.link.length === 0) continue;
+        expect(Buffer.from(linkOf(previous, commit))).toEqual(Buffer.from(row.link));
         previous = row.link;
+        commit = [];
       }
       expect(await store.auditHead()).toMatchObject({ sequence: 3, at: NOW, link: previous });
       expect(await store.readAudit(1, 1)).toEqual(rows.slice(1, 2));
       expect(await store.readAudit(3, 10)).toEqual([]);
+    });
+
+    it('refuses an entry whose writer knew a row that the audit lacks', async () => {
+      const { sequence, link } = await store.auditHead();
+      const refused = [
+        { sequence: sequence + 1, link },
+        { sequence, link: NO_LINK },
+      ];
+      for (const witness of refused) {
+        const appended = store.appendAudit([{ ...entry('refused'), witness }]);
+        await expect(appended).rejects.toMatchObject({
+          code: expect.stringMatching(/^(integrity_failure|write_conflict)$/),
+        });
+      }
+      expect(await written(() => store.appendAudit([{ ...entry('behind'), witness: { sequence, link } }]))).toEqual(
+        one('behind'),
+      );
     });
 
     it('finds the last entry about a subject, and entries that the index lacks', async () => {
@@ -288,10 +309,10 @@ export function storeAudit(open: OpenStore): void {
         tokenRecord(id, { id: 'lost' }),
         indexes('f'),
         { deduplicate: false, now: NOW },
-        UNCHAINED,
+        UNWRITABLE,
       );
       // The write may fail before the head is read.
-      const failed = expect(inserted).rejects.toThrow(opened.unchainedMessage);
+      const failed = expect(inserted).rejects.toThrow();
       const before = await countChanges(store);
       await failed;
       expect(await countChanges(store)).toBe(before);

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { START } from '../../src/core/audit/audit-link.ts';
 import type { AuditDraft, AuditEntry } from '../../src/core/audit/ports.ts';
 import type {
   ApplicationRecord,
@@ -14,14 +15,10 @@ import type {
   VaultHeader,
   WrappedKey,
 } from '../../src/core/ports.ts';
-import { auditChain } from '../../src/keyring/audit-chain.ts';
-import { loadSodium } from '../../src/keyring/sodium.ts';
 
 /** A store under test. */
 export interface OpenedStore {
   readonly store: Store;
-  /** The message of a change whose audit entry is `UNCHAINED`. */
-  readonly unchainedMessage: string;
   readonly reopen: () => Promise<Store>;
   readonly dispose: () => Promise<void>;
 }
@@ -140,19 +137,16 @@ export function indexes(fingerprint: string, ...names: readonly string[]): Token
   };
 }
 
-/** Returns the chain key of the test entries; each call makes a copy, since a writer thread wipes its own. */
+/** Returns the key of a writer thread's marks; each call makes a copy, since the thread wipes its own. */
 export const chainKey = () => ({ vault_id: 'v', key: new Uint8Array(32) });
-
-/** Links entries like a writer thread with this key. */
-const chain = auditChain(await loadSodium(), chainKey());
 
 export function entry(text: string, ...subjects: readonly string[]): AuditDraft {
   const event = sealed(`event ${text}`);
   return {
     at: NOW,
+    witness: START,
     sealed: event,
     subjects: subjects.map((subject) => ({ n: 1, blind: blind(subject) })),
-    link: (previous, sequence) => chain(previous, { sequence, at: NOW, sealed: event }),
   };
 }
 
@@ -164,15 +158,8 @@ export async function countChanges(store: Store): Promise<number> {
   return (await auditRows(store)).length;
 }
 
-/** An entry whose link throws, and which a writer thread cannot write either. */
-export const UNCHAINED: AuditDraft = {
-  at: Number.NaN,
-  sealed: sealed('unchained'),
-  subjects: [],
-  link: () => {
-    throw new Error('the entry failed');
-  },
-};
+/** An entry that no store can write. */
+export const UNWRITABLE: AuditDraft = { at: Number.NaN, witness: START, sealed: sealed('unwritable'), subjects: [] };
 
 /** For tests that do not concern the audit. */
 export const ENTRY = entry('any');

@@ -9,14 +9,13 @@ import { storeConformance } from './store.ts';
 import { fileStoreConformance } from './store-file.ts';
 import { HEADER } from './store-fixtures.ts';
 
-async function openInFolder(open: (file: string) => Promise<FileStore>, unchainedMessage: string) {
+async function openInFolder(open: (file: string) => Promise<FileStore>) {
   const folder = await mkdtemp(join(tmpdir(), 'vault-store-'));
   const file = join(folder, 'vault.db');
   await createVaultFile(file, HEADER);
   const store = await open(file);
   return {
     store,
-    unchainedMessage,
     reopen: async () => (await openVaultFile(file)).store,
     dispose: async () => {
       await store.close();
@@ -25,14 +24,14 @@ async function openInFolder(open: (file: string) => Promise<FileStore>, unchaine
   };
 }
 
-const openSqlite = () => openInFolder(async (file) => (await openVaultFile(file)).store, 'the entry failed');
+const openSqlite = () => openInFolder(async (file) => (await openVaultFile(file)).store);
 
 const openThreaded = () =>
   openInFolder(async (file) => {
     const { store } = await openThreadedStore(file);
     await store.startThread();
     return store;
-  }, 'integrity_failure: A stored record is damaged');
+  });
 
 storeConformance('sqlite', openSqlite);
 fileStoreConformance('sqlite', openSqlite);

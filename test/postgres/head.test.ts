@@ -3,9 +3,8 @@ import type { Store, WrappedKey } from '../../src/core/ports.ts';
 import { openVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
-import { LOSSES } from '../../src/store/rows/channels.ts';
 import { addTenant, addToken, ENTRY, entry, NOW, sealed } from '../conformance/store-fixtures.ts';
-import { createTestStore, openTestClient } from './lane-fixture.ts';
+import { createTestStore, lossesOf, openTestClient } from './lane-fixture.ts';
 
 const NEW_KEY: WrappedKey = { key_id: 3, purpose: 'data', generation: 1, wrapped: sealed('key'), created_at: NOW };
 
@@ -22,17 +21,8 @@ async function openStore(): Promise<Store> {
   return store;
 }
 
-const append = (store: Store, text = 'any') => store.appendAudit([entry(text)]);
+const append = (store: Store, text = 'any') => store.appendAudit([{ ...entry(text), witness: store.knownEnd() }]);
 const query = async (text: string) => (await client.run({ text })).map((row) => row.join(' '));
-
-/** Returns the losses that are reported until the end of the test. */
-function lossesOf(): unknown[] {
-  const losses: unknown[] = [];
-  const onLoss = (loss: unknown) => void losses.push(loss);
-  LOSSES.subscribe(onLoss);
-  onTestFinished(() => void LOSSES.unsubscribe(onLoss));
-  return losses;
-}
 
 describe('a process', () => {
   it('continues behind the writes of another one', async () => {
@@ -48,9 +38,10 @@ describe('a process', () => {
     for (let n = 0; n < 4; n += 1) await append(store);
     await query('DELETE FROM vault.audit WHERE sequence > 2');
     const losses = lossesOf();
-    await Promise.all([append(store), append(store)]);
-    expect((await store.auditHead()).sequence).toBe(4);
+    await expect(append(store)).rejects.toMatchObject({ code: 'write_conflict' });
     expect(losses).toEqual([{ missing: 2 }]);
+    await append(store);
+    expect((await store.auditHead()).sequence).toBe(3);
   });
 
   it('reports rows that another process has replaced, and control: not those that a prune removed', async () => {
@@ -62,8 +53,7 @@ describe('a process', () => {
     await append(store);
     expect(losses).toEqual([]);
     await query('DELETE FROM vault.audit WHERE sequence > 4');
-    for (const text of ['x', 'y']) await append(other, text);
-    await append(store);
+    await expect(append(store)).rejects.toMatchObject({ code: 'write_conflict' });
     expect(losses).toEqual([{ missing: 1 }]);
   });
 });

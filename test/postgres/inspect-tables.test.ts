@@ -97,10 +97,6 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
     (table) => [`DELETE FROM vault.${table}`, { table, id: '', what: 'its only row is missing' }] as const,
   ),
   ['UPDATE vault.sweep SET swept_at = -1', { table: 'sweep', id: '', what: 'the time of the last sweep is not valid' }],
-  [
-    'DELETE FROM vault.gate WHERE gate = 4095',
-    { table: 'gate', id: '', what: 'rows are missing, so duplicates may be created' },
-  ],
   ...['UPDATE vault.head SET left_at = 1', 'DELETE FROM vault.head'].map(
     (sql) => [sql, { table: 'head', id: '', what: 'the row is missing or closed, so nothing can be changed' }] as const,
   ),

@@ -1,13 +1,14 @@
 import { expect, onTestFinished } from 'vitest';
-import { NO_LINK } from '../../src/core/audit/audit-link.ts';
-import type { AuditDraft } from '../../src/core/audit/ports.ts';
-import { type LaneMember, placeParameters, type Run } from '../../src/store/postgres/connections.ts';
+import { linkOf, NO_LINK } from '../../src/core/audit/audit-link.ts';
+import type { AuditEntry } from '../../src/core/audit/ports.ts';
+import { entryParameters, type LaneMember, type Run } from '../../src/store/postgres/connections.ts';
 import { type Lane, type LaneOptions, openLane } from '../../src/store/postgres/lane.ts';
 import { connectTo, holdConnection } from '../../src/store/postgres/open-connections.ts';
 import { createVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl, type StoreUrl } from '../../src/store/postgres/store-url.ts';
-import { HEAD } from '../../src/store/postgres/token-statements.ts';
+import { entriesOf, givenIn } from '../../src/store/postgres/token-statements.ts';
+import { LOSSES } from '../../src/store/rows/channels.ts';
 import { entry, HEADER } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
 
@@ -44,12 +45,11 @@ export function openTestLane(url: StoreUrl, options?: LaneOptions): Lane {
 
 const CHANGE = {
   name: 'testChange',
-  text: `WITH ${HEAD},
-    made AS (INSERT INTO vault.purge (tenant, since) SELECT $6::integer, 0 FROM head
-      ON CONFLICT (tenant) DO NOTHING RETURNING 1),
-    entry AS (INSERT INTO vault.audit (sequence, at, sealed, link)
-      SELECT $1, ($3::bigint[])[1], ($4::bytea[])[1], ($5::bytea[])[1] FROM made)
-    SELECT (SELECT count(*) FROM head), (SELECT count(*) FROM made)`,
+  text: `WITH ${givenIn(6, 'tenant integer')},
+    made AS (INSERT INTO vault.purge (tenant, since) SELECT tenant, 0 FROM given
+      ON CONFLICT (tenant) DO NOTHING RETURNING tenant),
+    changed AS MATERIALIZED (SELECT place FROM given JOIN made USING (tenant)), ${entriesOf('changed')}
+    SELECT count(*) FROM changed`,
 };
 
 /** Returns a member that adds a row with this number, and refuses if there is one. */
@@ -60,14 +60,10 @@ export function memberOf(
   return {
     audit: entry(`row ${row}`, `row ${row}`),
     written: 'made',
-    statements: (places) => {
-      if (places.length === 0) throw new Error('no place');
-      return [[CHANGE, [...placeParameters(places), row]]];
-    },
+    statements: (drafts) => [[CHANGE, [...entryParameters(drafts), [row]]]],
     read([rows]) {
-      const [head, made] = rows?.[0] ?? [];
-      if (head !== 1) return undefined;
-      return { hasChanged: made === 1, result: made === 1 ? 'made' : 'refused' };
+      const isMade = rows?.[0]?.[0] === 1;
+      return { hasChanged: isMade, result: isMade ? 'made' : 'refused' };
     },
     ...parts,
   };
@@ -75,19 +71,31 @@ export function memberOf(
 
 /** Returns the texts of the audit's entries, after checking their links. `texts` are all that may occur. */
 export async function auditTexts(run: Run, texts: readonly string[]): Promise<readonly string[]> {
-  const drafts = new Map<string, readonly [string, AuditDraft]>(
-    texts.map((text) => [Buffer.from(entry(text).sealed).toString('hex'), [text, entry(text)]]),
-  );
+  const names = new Map(texts.map((text) => [Buffer.from(entry(text).sealed).toString('hex'), text]));
   const rows = await run({
-    text: 'SELECT sequence, sealed, link FROM vault.audit WHERE sequence > 0 ORDER BY sequence',
+    text: 'SELECT sequence, at, sealed, link FROM vault.audit WHERE sequence > 0 ORDER BY sequence',
   });
   let previous = NO_LINK;
-  return rows.map(([sequence, sealedBytes, link], at) => {
-    if (!Buffer.isBuffer(sealedBytes) || !Buffer.isBuffer(link)) throw new Error('no bytes');
-    expect(sequence).toBe(at + 1);
-    const [text, draft] = drafts.get(sealedBytes.toString('hex')) ?? ['unknown', undefined];
-    expect(Buffer.from(draft?.link(previous, at + 1) ?? []).toString('hex'), text).toBe(link.toString('hex'));
-    previous = link;
-    return text;
+  let commit: AuditEntry[] = [];
+  const found = rows.map(([sequence, at, sealed, link], index) => {
+    if (!Buffer.isBuffer(sealed) || !Buffer.isBuffer(link)) throw new Error('no bytes');
+    expect(sequence).toBe(index + 1);
+    commit.push({ sequence: Number(sequence), at: Number(at), sealed, link });
+    if (link.length > 0) {
+      expect(Buffer.from(linkOf(previous, commit)).toString('hex')).toBe(link.toString('hex'));
+      [previous, commit] = [link, []];
+    }
+    return names.get(sealed.toString('hex')) ?? 'unknown';
   });
+  expect(commit).toEqual([]);
+  return found;
+}
+
+/** Returns the losses that are reported until the end of the test. */
+export function lossesOf(): unknown[] {
+  const losses: unknown[] = [];
+  const onLoss = (loss: unknown) => void losses.push(loss);
+  LOSSES.subscribe(onLoss);
+  onTestFinished(() => void LOSSES.unsubscribe(onLoss));
+  return losses;
 }

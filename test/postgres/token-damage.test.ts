@@ -7,8 +7,8 @@ import { tokenReads } from '../../src/store/postgres/token-reads.ts';
 import { blindText } from '../../src/store/postgres/uuid-text.ts';
 import { blind, ENTRY, indexes, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
+import { memberOf, workOf } from './member-of.ts';
 import { createTables, openClient } from './open-client.ts';
-import { memberOf, workOf } from './race.ts';
 
 let url: string;
 beforeAll(async () => {

@@ -1,16 +1,14 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { NO_LINK } from '../../src/core/audit/audit-link.ts';
+import { linkOf, NO_LINK } from '../../src/core/audit/audit-link.ts';
 import type { TokenRecord } from '../../src/core/ports.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
-import type { LaneMember, Place } from '../../src/store/postgres/connections.ts';
+import type { LaneMember } from '../../src/store/postgres/connections.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import { parseStoreUrl } from '../../src/store/postgres/store-url.ts';
-import { ENTRY, indexes, NOW, nextId, sealed, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
+import { ENTRY, indexes, NOW, nextId, tokenRecord, tombstoneOf } from '../conformance/store-fixtures.ts';
 import { createDatabase } from './create-database.ts';
+import { memberOf, workOf } from './member-of.ts';
 import { createTables, openClient } from './open-client.ts';
-import { memberOf, workOf } from './race.ts';
-
-// The place of a member is computed before the earlier members have run. Each statement must check it again.
 
 let url: string;
 beforeAll(async () => {
@@ -19,8 +17,6 @@ beforeAll(async () => {
   await createTables(client);
   await client.close();
 });
-
-const LINK = sealed('link', 16);
 
 /** Returns the member, with a new token and another one that is stored. */
 type MemberOf = (fresh: TokenRecord, stored: TokenRecord) => Promise<LaneMember<unknown>>;
@@ -55,48 +51,35 @@ async function prepare({ run }: SqlClient, memberFor: MemberOf): Promise<LaneMem
 }
 
 /** Resolves to all that a change of a token writes. */
-async function contents({ run }: SqlClient): Promise<unknown> {
+async function contents({ run }: SqlClient): Promise<readonly unknown[]> {
   const tables = ['token', 'token_index', 'token_count', 'audit'];
   return Promise.all(tables.map((table) => run({ text: `SELECT x::text FROM vault.${table} x ORDER BY x::text` })));
 }
 
 describe.each(MEMBERS)('a %s', (_, memberFor) => {
-  async function send(client: SqlClient, member: LaneMember<unknown>, place: Partial<Place>) {
-    const whole = {
-      sequence: 1,
-      previous: NO_LINK,
-      at: NOW,
-      sealed: sealed('entry'),
-      link: LINK,
-      draft: ENTRY,
-      isRemoval: false,
-      ...place,
-    };
-    const sent = member
-      .statements([whole], [member.row ?? []])
-      .map(([statement, values]) => client.run(statement, values));
-    return member.read(await Promise.all(sent), 0);
-  }
-
-  it.each<[string, Partial<Place>]>([
-    ['after an entry that is missing', { sequence: 3 }],
-    ['after another entry', { previous: LINK }],
-  ])('changes nothing %s', async (_place, place) => {
-    const client = await openClient(url);
-    const member = await prepare(client, memberFor);
-    const before = await contents(client);
-    expect(await send(client, member, place)).toBeUndefined();
-    expect(await contents(client)).toEqual(before);
-  });
-
-  it('writes its entry at its place', async () => {
+  it('writes its entry behind the last one, with its link', async () => {
     const client = await openClient(url);
     const member = await prepare(client, memberFor);
     await client.run({ text: 'BEGIN' });
-    expect(await send(client, member, {})).toMatchObject({ hasChanged: true });
+    for (const [statement, values] of member.statements([ENTRY], [member.row ?? []]))
+      await client.run(statement, values);
     const text = 'SELECT sequence, at, sealed, link FROM vault.audit WHERE sequence > 0';
     const rows = await client.run({ text });
-    expect(rows).toEqual([[1, NOW, Buffer.from(sealed('entry')), Buffer.from(LINK)]]);
+    const row = { sequence: 1, at: NOW, sealed: ENTRY.sealed };
+    expect(rows).toEqual([[1, NOW, Buffer.from(ENTRY.sealed), Buffer.from(linkOf(NO_LINK, [row]))]]);
+    await client.run({ text: 'ROLLBACK' });
+  });
+
+  it('writes no entry without a draft', async () => {
+    const client = await openClient(url);
+    const member = await prepare(client, memberFor);
+    await client.run({ text: 'BEGIN' });
+    const before = await contents(client);
+    for (const [statement, values] of member.statements([], [member.row ?? []])) await client.run(statement, values);
+    const after = await contents(client);
+    expect(after).toHaveLength(before.length);
+    expect(after.at(-1)).toEqual(before.at(-1));
+    expect(after).not.toEqual(before);
     await client.run({ text: 'ROLLBACK' });
   });
 });

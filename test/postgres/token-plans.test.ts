@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from 'vitest';
 import { APPLICATION_READS } from '../../src/store/postgres/application-rows.ts';
+import { HEAD_ROW } from '../../src/store/postgres/audit-head.ts';
 import { connectStore } from '../../src/store/postgres/connect.ts';
-import { LOCKS } from '../../src/store/postgres/lane-members.ts';
 import { REPLIES } from '../../src/store/postgres/reply-rows.ts';
 import { inSchema } from '../../src/store/postgres/schema.ts';
 import type { NamedStatement } from '../../src/store/postgres/sql-client.ts';
@@ -28,7 +28,9 @@ const KEYS: Readonly<Record<string, readonly string[]>> = {
   token_index_pkey: ['tenant', 'blind', 'set_number'],
   container_set_pkey: ['tenant'],
   container_set_number: ['tenant'],
-  audit_pkey: ['sequence'],
+  // Backwards, from the last row.
+  audit_pkey: [],
+  reply_pkey: ['reply'],
   token_count_pkey: ['tenant'],
   application_id: ['tenant', 'id'],
   application_key_hash_key: ['key_hash'],
@@ -84,10 +86,10 @@ describe('a plan that is made on empty tables finds rows by their whole key', ()
   const statements: Readonly<Record<string, NamedStatement>> = {
     ...TOKEN_READS,
     ...TOKEN_CHANGES,
-    ...LOCKS,
     ...TENANT_READS,
     ...APPLICATION_READS,
     ...REPLIES,
+    appendAudit: HEAD_ROW.appendAudit,
   };
   it.each(Object.entries(statements))('%s', async (_, statement) => {
     expect(statement.name).toBeTypeOf('string');

@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import { gatesOf } from '../../src/store/postgres/token-writes.ts';
 import { blindText, storedBlind, storedUuid, uuidKey, uuidValue } from '../../src/store/postgres/uuid-text.ts';
 
 const ID = '0123abcd-4567-89ab-cdef-0123456789ab';
@@ -36,9 +35,5 @@ describe('a blind index', () => {
     expect(storedBlind(ID)).toEqual(bytes);
     for (const length of [0, 15, 17]) expect(() => blindText(new Uint8Array(length))).toThrow(RangeError);
     expect(() => storedBlind(bytes)).toThrow('integrity_failure');
-  });
-
-  it('has the gate of its first 12 bits', () => {
-    expect(gatesOf([ID, `fff${ID.slice(3)}`, `000${ID.slice(3)}`])).toEqual([0x012, 4095, 0]);
   });
 });

@@ -101,13 +101,13 @@ describe('the keyring refuses', () => {
 
 it('the chain key of the audit is the same for every caller, and each gets a copy', async () => {
   const following = await followMasterKey(header, CREDENTIAL, async () => header);
-  const { vault_id, key } = following.auditChainKey();
+  const { vault_id, key } = following.commitMarkKey();
   expect([vault_id, key.length]).toEqual([header.vault_id, 32]);
-  expect(keyring.auditChainKey().key).toEqual(key);
+  expect(keyring.commitMarkKey().key).toEqual(key);
   key.fill(0);
-  expect(following.auditChainKey().key).not.toEqual(key);
+  expect(following.commitMarkKey().key).not.toEqual(key);
   following.close();
-  expect(() => following.auditChainKey()).toThrow('vault_locked');
+  expect(() => following.commitMarkKey()).toThrow('vault_locked');
 });
 
 it('the version of libsodium is known', async () => expect(await sodiumVersion()).toMatch(/^\d+\.\d+\.\d+$/));

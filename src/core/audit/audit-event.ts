@@ -1,5 +1,6 @@
 import { type AuditFacts, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import type { Instant } from '../ports.ts';
+import type { AuditHead } from './ports.ts';
 
 /**
  * The audited actions outside the API. The holder of the file's key or the vault itself performs them. `summary` is
@@ -117,7 +118,24 @@ const ACTIONS: ReadonlyMap<string, AuditedAction> = new Map(
 );
 
 /**
- * Returns the text of one row: the events in order. Before each later event there is a line with `+` and its time in
+ * Returns the text of a row: its witness, then its events. The witness is the last row that the writer knew:
+ *
+ *     <sequence> <link, base64url>
+ */
+export function encodeAuditRow({ sequence, link }: AuditHead, events: readonly TimedEvent[]): string {
+  return `${sequence} ${Buffer.from(link).toString('base64url')}\n${encodeEvents(events)}`;
+}
+
+/** Returns the witness and the events of a text from `encodeAuditRow`. `first` is the time of the first event. */
+export function decodeAuditRow(first: Instant, text: string) {
+  const end = text.indexOf('\n');
+  const [sequence, link = ''] = text.slice(0, end).split(' ');
+  const witness: AuditHead = { sequence: Number(sequence), link: Buffer.from(link, 'base64url') };
+  return { witness, events: decodeEvents(first, text.slice(end + 1)) };
+}
+
+/**
+ * Returns the text of events in order. Before each later event there is a line with `+` and its time in
  * milliseconds after the first event, which may be negative. The row itself has the time of the first event.
  */
 export function encodeEvents(events: readonly TimedEvent[]): string {

@@ -3,7 +3,7 @@ import type { World } from '../handler.ts';
 import type { ExpiryRecorder, Keyring } from '../ports.ts';
 import { clearTimeout, setTimeout } from '../timers.ts';
 import { recordColumns } from '../tokens/clear-columns.ts';
-import { type AuditEvent, encodeEvents, type TimedEvent } from './audit-event.ts';
+import { type AuditEvent, encodeAuditRow, type TimedEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-level.ts';
 import { subjectsOf } from './audit-subjects.ts';
 import { createDenialWindow } from './denial-window.ts';
@@ -25,7 +25,7 @@ export type Audit = ReturnType<typeof createAudit>;
 
 export interface AuditParts {
   readonly store: AuditStore;
-  readonly keyring: Pick<Keyring, 'sealAuditEvent' | 'auditLink' | 'auditSubject'>;
+  readonly keyring: Pick<Keyring, 'sealAuditEvent' | 'auditSubject'>;
   readonly clock: Clock;
   readonly level: AuditLevel;
   /** Whether each entry is on disk before its call gets a reply. */
@@ -49,9 +49,8 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
 
   function rowOf(events: readonly TimedEvent[], subjects: readonly IndexedSubject[]): AuditDraft {
     const at = events[0]?.at ?? 0;
-    const sealed = keyring.sealAuditEvent(at, encodeEvents(events));
-    const link: AuditDraft['link'] = (previous, sequence) => keyring.auditLink(previous, { sequence, at, sealed });
-    return { at, sealed, subjects, link };
+    const witness = store.knownEnd();
+    return { at, witness, sealed: keyring.sealAuditEvent(at, encodeAuditRow(witness, events)), subjects };
   }
 
   /** Returns the row of several changes that are written together. */

@@ -81,14 +81,14 @@ function lastPlace({ store, keyring }: CheckpointParts, subject: AuditSubject, b
   return store.findAudited([keyring.auditSubject(subject)], before);
 }
 
-/** Resolves to the event at a place, as `openPlace` does, even if a prune removed the row before. */
+/** Resolves to the event at a place, as `openPlace` does, even if a prune removed the rows before. */
 export async function openKeptPlace(parts: CheckpointParts, place: AuditPlace): Promise<AuditEvent> {
   try {
     return await openPlace(parts, place);
   } catch (error) {
-    if (!(error instanceof BrokenAudit) || error.sequence !== place.sequence - 1) throw error;
+    if (!(error instanceof BrokenAudit) || error.sequence >= place.sequence) throw error;
     const checkpoint = await findCheckpoint(parts);
-    if (checkpoint?.through.sequence !== error.sequence) throw error;
+    if (checkpoint === undefined || checkpoint.through.sequence < error.sequence) throw error;
     return openPlace(parts, place, checkpoint.through);
   }
 }

@@ -10,11 +10,16 @@ export interface IndexedSubject {
 }
 
 /**
- * An audit row before it has its place: one or more sealed entries. The store chains the row inside the transaction of
- * the recorded changes. If the changes fail, the row is not written.
+ * An audit row before it has its place: one or more sealed entries. The store gives the row its sequence and links it
+ * inside the transaction of the recorded changes. If the changes fail, the row is not written.
  */
 export interface AuditDraft {
   readonly at: Instant;
+  /**
+   * The last row that the writer knew, which the sealed text names. The store writes nothing if it lacks this row, and
+   * rejects with `integrity_failure` or `write_conflict`.
+   */
+  readonly witness: AuditHead;
   /** The sealed entries. Only the keyring reads them. */
   readonly sealed: Uint8Array;
   readonly subjects: readonly IndexedSubject[];
@@ -25,11 +30,6 @@ export interface AuditDraft {
   readonly reply?: StoredReply | undefined;
   /** The blind indexes, from `Keyring.auditSubject`, of further records in the reply. */
   readonly shows?: readonly Uint8Array[] | undefined;
-  /**
-   * Returns 16 bytes over the row, its sequence and the link of the previous row (`NO_LINK` for the first row). A pure
-   * function.
-   */
-  link(previous: Uint8Array, sequence: number): Uint8Array;
 }
 
 /** A written row of the audit. The sequences are 1, 2, 3, … without a gap. A prune removes the first ones. */
@@ -37,6 +37,7 @@ export interface AuditEntry {
   readonly sequence: number;
   readonly at: Instant;
   readonly sealed: Uint8Array;
+  /** From `linkOf`. Empty in a row that is not the last one of its commit. */
   readonly link: Uint8Array;
 }
 
@@ -64,6 +65,8 @@ export interface LoggedRow {
  * entries. Entries are in the order of their commits.
  */
 export interface AuditStore {
+  /** Returns a row that this process has read or written, a recent one; `START` at first. */
+  knownEnd(): AuditHead;
   /** Appends rows that record no change, in this order, in one transaction. */
   appendAudit(drafts: readonly AuditDraft[]): Promise<void>;
   /**
@@ -102,8 +105,8 @@ export interface AuditStore {
 /** The reads of an audit that need no log index. */
 export type AuditReads = Pick<AuditStore, 'readAudit' | 'auditHead' | 'findAudited'>;
 
-/** The key for the links of the audit. It cannot open, seal or find anything. */
-export interface AuditChainKey {
+/** The key for the marks of commits. It cannot open, seal or find anything. */
+export interface CommitMarkKey {
   readonly vault_id: string;
   readonly key: Uint8Array;
 }

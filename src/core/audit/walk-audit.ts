@@ -1,8 +1,9 @@
 import type { Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
-import { decodeEvents, type TimedEvent } from './audit-event.ts';
-import { START } from './audit-link.ts';
+import { type AuditEvent, decodeAuditRow, type TimedEvent } from './audit-event.ts';
+import { linkOf, START } from './audit-link.ts';
 import type { AuditEntry, AuditHead, AuditPlace, AuditReads } from './ports.ts';
+import { createSeenRows } from './seen-rows.ts';
 
 /** The number of rows in one read. */
 const PAGE = 100;
@@ -33,60 +34,152 @@ export function problemOf(cause: unknown): unknown {
 
 export interface AuditParts {
   readonly store: Pick<AuditReads, 'readAudit' | 'auditHead'>;
-  readonly keyring: Pick<Keyring, 'auditLink' | 'openAuditEvent' | 'auditSubject'>;
+  readonly keyring: Pick<Keyring, 'openAuditEvent' | 'auditSubject'>;
 }
 
+/** The number of rows in one read of a walk, and of the links that it remembers for witnesses. */
+const REMEMBERED = 1000;
+
 /**
- * Yields the events after `from` up to now, and checks the links before each row. Throws `BrokenAudit` at a row that was
- * altered, removed, added or moved. Missing rows at the end are only detected by a comparison with a recorded end.
+ * Yields the events after `from` up to now. Checks the link of each commit before its events, and that each witness is
+ * the row which it names. Throws `BrokenAudit` at a row that was altered, removed, added or moved. Missing rows at the
+ * end are only detected by a comparison with a recorded end.
  */
 export async function* walkAudit(parts: AuditParts, from: AuditHead = START): AsyncGenerator<PlacedEvent> {
-  const { store, keyring } = parts;
+  const { store } = parts;
   const { sequence: end } = await store.auditHead();
-  let head = from;
-  while (head.sequence < end) {
-    const entries = await store.readAudit(head.sequence, Math.min(PAGE, end - head.sequence));
-    if (entries.length === 0) openNext(keyring, head, undefined);
-    for (const entry of entries) {
-      yield* openNext(keyring, head, entry);
-      head = entry;
-    }
+  const check = checkRows(parts, from);
+  let last = from.sequence;
+  while (last < end) {
+    const entries = await store.readAudit(last, Math.min(PAGE, end - last));
+    if (entries.length === 0) throw new BrokenAudit({ sequence: last + 1 }, MISSING);
+    for (const entry of entries) yield* await check.next(entry);
+    last = entries.at(-1)?.sequence ?? last;
   }
+  check.end();
 }
 
-/** Returns the events of the row after `head`. Throws `BrokenAudit` if `entry` is not that row. */
-function openNext(keyring: AuditParts['keyring'], head: AuditHead, entry: AuditEntry | undefined) {
-  const next = { sequence: head.sequence + 1 };
-  if (entry?.sequence !== next.sequence) throw new BrokenAudit(next, 'is missing');
-  if (Buffer.compare(keyring.auditLink(head.link, entry), entry.link) !== 0) {
-    throw new BrokenAudit(entry, 'was altered or moved');
-  }
-  return openRow(keyring, entry);
-}
+const MISSING = 'is missing';
+const ALTERED = 'was altered or moved';
 
 /**
- * Resolves to the event at a place. Checks the link of its row to the previous row, or to `before` if that is the
- * previous row. Rejects with `BrokenAudit`.
+ * Returns a check of the rows that follow `from`, which gets them in order. Throws `BrokenAudit` at the first row that is
+ * not the one which was written.
  */
-export async function openPlace({ store, keyring }: AuditParts, place: AuditPlace, before: AuditHead = START) {
-  const { sequence, n } = place;
-  const isFirst = before.sequence === sequence - 1;
-  const entries = await store.readAudit(isFirst ? sequence - 1 : sequence - 2, isFirst ? 1 : 2);
-  const head = isFirst ? before : entries[0];
-  if (head?.sequence !== sequence - 1) throw new BrokenAudit({ sequence: sequence - 1 }, 'is missing');
-  const placed = openNext(keyring, head, entries.at(-1))[n - 1];
-  if (placed === undefined) throw new BrokenAudit(place, `has no entry ${n}`);
-  return placed.event;
+export function checkRows(parts: AuditParts, from: AuditHead) {
+  const { store, keyring } = parts;
+  const links = new Map([[from.sequence, from.link]]);
+  const seen = createSeenRows();
+  let head = from;
+  let last = from.sequence;
+  /** The rows of the commit that is read. */
+  let commit: AuditEntry[] = [];
+
+  /** Resolves to the link of an earlier row; to undefined for one before `from`, which nothing can compare. */
+  async function linkAt(sequence: number): Promise<Uint8Array | undefined> {
+    if (sequence < from.sequence) return undefined;
+    const [row] = links.has(sequence) ? [] : await store.readAudit(sequence - 1, 1);
+    return links.get(sequence) ?? row?.link;
+  }
+
+  async function opened(row: AuditEntry): Promise<readonly PlacedEvent[]> {
+    const { witness, placed } = openWhole(keyring, row);
+    const link = await linkAt(witness.sequence);
+    const isKnown = link === undefined || (witness.sequence < row.sequence && isSame(link, witness.link));
+    if (!isKnown) throw new BrokenAudit(row, `was written after another row ${witness.sequence}`);
+    return placed;
+  }
+
+  return {
+    /** Resolves to the events of the commit that ends with this row; to none if the commit goes on. */
+    async next(row: AuditEntry): Promise<readonly PlacedEvent[]> {
+      if (row.sequence !== last + 1) throw new BrokenAudit({ sequence: last + 1 }, MISSING);
+      last = row.sequence;
+      if (seen.has(row.sealed)) throw new BrokenAudit(row, 'is a copy of an earlier row');
+      commit.push(row);
+      if (row.link.length === 0) return [];
+      if (!isSame(linkOf(head.link, commit), row.link)) throw new BrokenAudit(await firstWrong(), ALTERED);
+      const rows = commit;
+      [head, commit] = [row, []];
+      links.set(row.sequence, row.link);
+      if (links.size > REMEMBERED) links.delete(links.keys().next().value ?? 0);
+      const placed: PlacedEvent[] = [];
+      for (const each of rows) placed.push(...(await opened(each)));
+      return placed;
+    },
+
+    /** Throws if the last row has no link. */
+    end(): void {
+      const [row] = commit;
+      if (row !== undefined) throw new BrokenAudit(row, 'has no link behind it');
+    },
+  };
+
+  /** Resolves to the first row of the commit that does not open, or else to its last one. */
+  async function firstWrong(): Promise<AuditEntry> {
+    for (const row of commit) {
+      try {
+        openWhole(keyring, row);
+      } catch {
+        return row;
+      }
+    }
+    return commit.at(-1) ?? { ...head, at: 0, sealed: new Uint8Array() };
+  }
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return Buffer.compare(a, b) === 0;
+}
+
+/** The maximum number of rows of a commit. */
+const COMMIT_ROWS = 256;
+
+/**
+ * Resolves to the event at a place. Checks the link of its commit, which follows `before` or a row that is left. Rejects
+ * with `BrokenAudit`.
+ */
+export async function openPlace(parts: AuditParts, place: AuditPlace, before: AuditHead = START) {
+  const { sequence } = place;
+  const rows = await parts.store.readAudit(Math.max(before.sequence, sequence - 2), 2);
+  const row = rows.find((one) => one.sequence === sequence);
+  const head = before.sequence === sequence - 1 ? before : rows.find((one) => one.sequence === sequence - 1);
+  if (!row?.link.length || !head?.link.length) return openFar(parts, place, before);
+  return eventAt(await checkRows(parts, head).next(row), place);
+}
+
+/** Resolves to an event of a commit with several rows, as `openPlace` does. */
+async function openFar(parts: AuditParts, place: AuditPlace, before: AuditHead) {
+  const from = Math.max(before.sequence, place.sequence - COMMIT_ROWS);
+  const rows = await parts.store.readAudit(from, 2 * COMMIT_ROWS);
+  const earlier = rows.findLast(({ sequence, link }) => sequence < place.sequence && link.length > 0);
+  if (earlier === undefined && from > before.sequence) throw new BrokenAudit({ sequence: from }, MISSING);
+  const head = earlier ?? before;
+  const check = checkRows(parts, head);
+  for (const row of rows.filter(({ sequence }) => sequence > head.sequence)) {
+    const placed = await check.next(row);
+    if (row.sequence >= place.sequence && placed.length > 0) return eventAt(placed, place);
+  }
+  throw new BrokenAudit(place, MISSING);
+}
+
+function eventAt(placed: readonly PlacedEvent[], { sequence, n }: AuditPlace): AuditEvent {
+  const found = placed.find((one) => one.sequence === sequence && one.n === n);
+  if (found === undefined) throw new BrokenAudit({ sequence }, `has no entry ${n}`);
+  return found.event;
 }
 
 /** Returns the events of a row without checking its link. Throws `BrokenAudit` for a row that does not open. */
-export function openRow(
-  keyring: AuditParts['keyring'],
-  { sequence, at, sealed, link }: AuditEntry,
-): readonly PlacedEvent[] {
+export function openRow(keyring: AuditParts['keyring'], row: AuditEntry): readonly PlacedEvent[] {
+  return openWhole(keyring, row).placed;
+}
+
+/** Returns the witness and the events of a row. Throws `BrokenAudit` for a row that does not open. */
+function openWhole(keyring: AuditParts['keyring'], { sequence, at, sealed, link }: AuditEntry) {
   try {
-    const events = decodeEvents(at, keyring.openAuditEvent(at, sealed));
-    return events.map((timed, index) => ({ sequence, n: index + 1, link, ...timed }));
+    const { witness, events } = decodeAuditRow(at, keyring.openAuditEvent(at, sealed));
+    const placed = events.map((timed, index): PlacedEvent => ({ sequence, n: index + 1, link, ...timed }));
+    return { witness, placed };
   } catch (error) {
     if (error instanceof Problem && error.code === 'integrity_failure') {
       throw new BrokenAudit({ sequence }, 'cannot be decrypted');

@@ -1,37 +1,29 @@
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
-import type { Bound, Place, Run, Transaction } from './connections.ts';
+import { type Bound, entryParameters, type Run, type Transaction } from './connections.ts';
 import { insertReply } from './reply-rows.ts';
-import { listsOf, named } from './sql-client.ts';
+import { firstValue, named } from './sql-client.ts';
+import { entriesOf, givenIn } from './token-statements.ts';
 import { blindText } from './uuid-text.ts';
 
-/** The entry with the sequence and the link of the row `s`. */
-const ENTRY_OF_S = 'LATERAL (SELECT 1 FROM vault.audit WHERE sequence = s.sequence AND link = s.link OFFSET 0) a';
+/** Selects a row if the row $1 exists with the link $2, or a prune has removed it. */
+const KEPT = `SELECT 1 FROM vault.audit WHERE sequence = $1 AND link = $2
+    UNION ALL SELECT 1 WHERE (SELECT min(sequence) FROM vault.audit WHERE sequence > 0) > $1`;
 
 export const HEAD_ROW = named({
   /** Fails with 22012 (division by zero) if the vault was moved away. */
   lockHead: 'SELECT 1 / count(*) AS open FROM (SELECT 1 FROM vault.head WHERE left_at IS NULL FOR UPDATE) h',
   auditHead: 'SELECT sequence, link, at FROM vault.audit ORDER BY sequence DESC LIMIT 1',
-  /** Parameters: lists of sequences, links, blind indexes and their numbers. Skips missing entries. */
-  addSubjects: `INSERT INTO vault.audit_subject (blind, sequence, n) SELECT s.blind, s.sequence, s.n
-    FROM unnest($1::bigint[], $2::bytea[], $3::uuid[], $4::integer[]) s (sequence, link, blind, n),
-      ${ENTRY_OF_S}
-    ON CONFLICT DO NOTHING`,
-  /** Parameters: lists of the sequences and links of removals, and the blind indexes of their records. */
-  emptyReplies: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply
-    FROM unnest($1::bigint[], $2::bytea[], $3::uuid[]) s (sequence, link, blind),
-      ${ENTRY_OF_S},
+  /** Fails with 2201E (logarithm of zero) if the row $1 does not exist with the link $2. */
+  requireWitness: `SELECT pg_catalog.ln(count(*)::double precision) AS kept FROM (${KEPT}) k`,
+  appendAudit: `WITH ${givenIn(6)}, ${entriesOf('(SELECT place FROM given) g')} SELECT count(*) FROM rows`,
+  /** Parameter: the blind indexes of removed records. */
+  emptyReplies: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply FROM unnest($1::uuid[]) s (blind),
       LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = s.blind OFFSET 0) r))`,
 });
 
-const FIND_WRITTEN = `SELECT s.sequence FROM unnest($1::bigint[], $2::bytea[]) s (sequence, link), ${ENTRY_OF_S}`;
-const INSERT = `INSERT INTO vault.audit (sequence, at, sealed, link)
-    SELECT * FROM unnest($1::bigint[], $2::bigint[], $3::bytea[], $4::bytea[])`;
-/** Returns a row if the row $1 exists with the link $2, or a prune has removed it. */
-const IS_KEPT = `SELECT 1 FROM vault.audit WHERE sequence = $1 AND link = $2
-    UNION ALL SELECT 1 WHERE (SELECT min(sequence) FROM vault.audit WHERE sequence > 0) > $1`;
-
-export type EntryKey = Pick<Place, 'sequence' | 'link'>;
+/** Parameters: the first sequence, sealed entries. Selects those that exist. */
+const FIND_WRITTEN = 'SELECT sealed FROM vault.audit WHERE sequence > $1 AND sealed = ANY ($2::bytea[])';
 
 /** Resolves to the last entry, with its time. */
 export async function readHead(run: Run) {
@@ -43,44 +35,35 @@ export async function readHead(run: Run) {
  * Resolves to the number of committed rows up to `head` that the database lacks, as after a failover that lost commits.
  */
 export async function countLost(run: Run, { sequence, link }: AuditHead): Promise<number> {
-  if ((await run(IS_KEPT, [sequence, link])).length > 0) return 0;
+  if (firstValue(await run(KEPT, [sequence, link])) !== undefined) return 0;
   // Another process may have written since.
   return Math.max(1, sequence - (await readHead(run)).sequence);
 }
 
-/** Returns the place of an entry after `head`. Throws the errors of the draft's `link`. */
-export function placeAfter(head: AuditHead, draft: AuditDraft, isRemoval = false): Place {
-  const { link: previous } = head;
-  const sequence = head.sequence + 1;
-  const { at, sealed } = draft;
-  return { sequence, previous, at, sealed, link: draft.link(previous, sequence), draft, isRemoval };
+/**
+ * Returns the statements that fail if the database lacks a row that the writers of these drafts knew. The latest of their
+ * witnesses suffices, because all are of one history.
+ */
+export function requireWitnesses(drafts: readonly AuditDraft[]): readonly Bound[] {
+  const [first, ...others] = drafts.map(({ witness }) => witness);
+  if (first === undefined) return [];
+  const last = others.reduce((a, b) => (b.sequence > a.sequence ? b : a), first);
+  return [[HEAD_ROW.requireWitness, [last.sequence, last.link]]];
 }
 
-/** Returns the statements that index the subjects of entries, and empty the replies to removed records. */
-export function subjectStatements(entries: readonly Place[]): readonly Bound[] {
-  const subjects = entries.flatMap(({ sequence, link, draft, isRemoval }) =>
-    draft.subjects.map(({ n, blind }) => ({ sequence, link, blind: blindText(blind), n, isRemoval })),
-  );
-  const removed = subjects.filter(({ isRemoval }) => isRemoval);
-  const added: Bound = [HEAD_ROW.addSubjects, listsOf(subjects, 'sequence', 'link', 'blind', 'n')];
-  const emptied: Bound = [HEAD_ROW.emptyReplies, listsOf(removed, 'sequence', 'link', 'blind')];
-  return [...(subjects.length > 0 ? [added] : []), ...(removed.length > 0 ? [emptied] : [])];
-}
+/** Returns a transaction that holds the lock of the audit. */
+export function openTransaction(run: Run): Transaction {
+  const entries: AuditDraft[] = [];
 
-/** Returns a transaction that holds the lock of the audit, whose last entry is `head`. */
-export function openTransaction(run: Run, head: AuditHead): Transaction {
-  const entries: Place[] = [];
-
-  async function append(drafts: readonly AuditDraft[], isRemoval?: boolean): Promise<AuditHead> {
-    const from = entries.length;
-    for (const draft of drafts) entries.push(placeAfter(entries.at(-1) ?? head, draft, isRemoval));
-    const added = entries.slice(from);
-    if (added.length > 0) {
-      const inserted = run(INSERT, listsOf(added, 'sequence', 'at', 'sealed', 'link'));
-      const indexed = subjectStatements(added).map(([statement, values]) => run(statement, values));
-      await Promise.all([inserted, ...indexed]);
-    }
-    return entries.at(-1) ?? head;
+  async function append(drafts: readonly AuditDraft[], isRemoval = false): Promise<void> {
+    if (drafts.length === 0) return;
+    entries.push(...drafts);
+    const blinds = drafts.flatMap(({ subjects }) => subjects.map(({ blind }) => blindText(blind)));
+    await Promise.all([
+      ...requireWitnesses(drafts).map(([statement, values]) => run(statement, values)),
+      run(HEAD_ROW.appendAudit, entryParameters(drafts)),
+      ...(isRemoval && blinds.length > 0 ? [run(HEAD_ROW.emptyReplies, [blinds])] : []),
+    ]);
   }
 
   return {
@@ -94,8 +77,10 @@ export function openTransaction(run: Run, head: AuditHead): Transaction {
   };
 }
 
-/** Resolves to the sequences of those entries that exist. */
-export async function findWritten(run: Run, entries: readonly EntryKey[]): Promise<ReadonlySet<number>> {
-  const rows = await run(FIND_WRITTEN, listsOf(entries, 'sequence', 'link'));
-  return new Set(rows.map(([sequence]) => storedNumber(sequence)));
+/** Resolves to those of the drafts that the audit contains. */
+export async function findWritten(run: Run, drafts: readonly AuditDraft[]): Promise<ReadonlySet<AuditDraft>> {
+  const first = Math.min(...drafts.map(({ witness }) => witness.sequence));
+  const rows = drafts.length === 0 ? [] : await run(FIND_WRITTEN, [first, drafts.map(({ sealed }) => sealed)]);
+  const found = new Set(rows.map(([sealed]) => Buffer.from(storedBytes(sealed)).toString('latin1')));
+  return new Set(drafts.filter(({ sealed }) => found.has(Buffer.from(sealed).toString('latin1'))));
 }

@@ -3,22 +3,16 @@ import { isError } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Store } from '../../core/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
-import { readHead } from './audit-head.ts';
-import { type Connections, type LaneMember, placeParameters } from './connections.ts';
+import { HEAD_ROW, readHead } from './audit-head.ts';
+import { type Connections, entryParameters, type LaneMember } from './connections.ts';
 import { NOT_ALLOWED, PgError } from './pg-error.ts';
-import { firstValue, listsOf, type Row, type Statement } from './sql-client.ts';
-import { entriesOf, givenIn, HEAD } from './token-statements.ts';
+import { firstValue, listsOf, type Row } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
 
-/** Parameters: place. Returns whether the place is free. */
-const APPEND: Statement = {
-  name: 'appendAudit',
-  text: `WITH ${HEAD}, ${givenIn(6)}, ${entriesOf('(SELECT place FROM given, head) g')} SELECT count(*) FROM head`,
-};
 const APPENDING: LaneMember<void> = {
   written: undefined,
-  statements: (places) => (places.length === 0 ? [] : [[APPEND, placeParameters(places)]]),
-  read: ([rows]) => (rows === undefined || rows[0]?.[0] === 1 ? { hasChanged: true, result: undefined } : undefined),
+  statements: (drafts) => (drafts.length === 0 ? [] : [[HEAD_ROW.appendAudit, entryParameters(drafts)]]),
+  read: () => ({ hasChanged: true, result: undefined }),
 };
 
 const READ = `SELECT sequence, at, sealed, link FROM vault.audit WHERE sequence > $1 AND sequence > 0
@@ -81,8 +75,9 @@ function missingOf(expected: readonly { readonly sequence: number }[], missing: 
 }
 
 /** Returns the functions for the tables of the audit. Changes append their own entries. */
-export function auditMethods({ read, readSlow, change, changeTokens, join }: Connections) {
+export function auditMethods({ read, readSlow, change, changeTokens, join, knownEnd }: Connections) {
   return {
+    knownEnd,
     async appendAudit(drafts) {
       const [audit] = drafts;
       if (drafts.length === 1) await join({ ...APPENDING, audit });

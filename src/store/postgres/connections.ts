@@ -1,6 +1,7 @@
 import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import type { Parameter, Scalar } from '../rows/fragment.ts';
 import { listsOf, type Row, type Statement } from './sql-client.ts';
+import { blindText } from './uuid-text.ts';
 
 /** Sends a statement and resolves to its rows. */
 export type Run = (statement: Statement, values?: readonly Parameter[]) => Promise<readonly Row[]>;
@@ -25,9 +26,9 @@ export const INSPECT = `${PLAN_BY_ORDER}, set_config('statement_timeout', '0', t
 export interface Transaction {
   readonly run: Run;
   /** The entries that it has written so far. */
-  readonly entries: readonly Place[];
-  /** Appends entries with their subjects, but without replies. Resolves to the end of the audit. */
-  append(...drafts: readonly AuditDraft[]): Promise<AuditHead>;
+  readonly entries: readonly AuditDraft[];
+  /** Appends entries with their subjects, but without replies. */
+  append(...drafts: readonly AuditDraft[]): Promise<void>;
   /**
    * Writes the entry of a change and its reply. A removal also empties the replies that show a removed record. Throws
    * `write_conflict` if the idempotency key already has a reply.
@@ -37,18 +38,12 @@ export interface Transaction {
 
 export type Change<T> = (transaction: Transaction) => Promise<T>;
 
-/** The place of an audit entry, made before the entry is written. */
-export interface Place extends AuditHead, Pick<AuditDraft, 'at' | 'sealed'> {
-  /** The link of the previous entry. */
-  readonly previous: Uint8Array;
-  readonly draft: AuditDraft;
-  /** Whether the entry empties the replies that show its record. */
-  readonly isRemoval: boolean;
-}
-
-/** Returns the first five parameters of a statement that writes entries. Without places, it writes none. */
-export function placeParameters(places: readonly Place[]): readonly Parameter[] {
-  return [places[0]?.sequence, places[0]?.previous, ...listsOf(places, 'at', 'sealed', 'link')];
+/** The first parameters of a statement that writes entries: the lists of entries, and of their subjects by entry. */
+export function entryParameters(drafts: readonly AuditDraft[]): readonly Parameter[] {
+  const subjects = drafts.flatMap((draft, at) =>
+    draft.subjects.map(({ n, blind }) => ({ place: at + 1, blind: blindText(blind), n })),
+  );
+  return [...listsOf(drafts, 'at', 'sealed'), ...listsOf(subjects, 'place', 'blind', 'n')];
 }
 
 /**
@@ -56,16 +51,10 @@ export function placeParameters(places: readonly Place[]): readonly Parameter[] 
  * of another. Use `change` for a draft with a reply.
  */
 export interface LaneMember<T> {
-  /** The tokens that the change writes. They are locked before its statements run. */
-  readonly tokens?: readonly { readonly tenant_id: string; readonly id: string }[] | undefined;
-  /** The rows of `gate` to lock before its statements run. */
-  readonly gates?: readonly number[] | undefined;
-  /** The entry of the change. If it is absent, `statements` receives no places. */
+  /** The entry of the change, which its statements write if they change something. */
   readonly audit?: AuditDraft | undefined;
   /** Whether the change empties the replies that show the record. */
   readonly isRemoval?: boolean | undefined;
-  /** Whether the member may end without a change. It is then last, since the members behind it run again. */
-  readonly mayRefuse?: boolean | undefined;
   /** The result if the entry was written but the answers were lost. A member without an entry runs twice. */
   readonly written: T;
   /**
@@ -75,14 +64,13 @@ export interface LaneMember<T> {
   readonly shared?: { readonly key: string; readonly id: string } | undefined;
   /** The values of the member in its statements. */
   readonly row?: readonly Scalar[];
-  /** Returns the statements for rows at consecutive places. They change nothing after the first refused row. */
-  statements(places: readonly Place[], rows: readonly (readonly Scalar[])[]): readonly Bound[];
+  /** Returns the statements for rows with their entries. A refused row has no entry. */
+  statements(drafts: readonly AuditDraft[], rows: readonly (readonly Scalar[])[]): readonly Bound[];
   /**
-   * Converts the rows of the statements, in their order, to a result. `at` is the position of the member's row. Returns
-   * undefined if the place was taken: the member changed nothing and runs again. `hasChanged` is true if the entry was
-   * written. May throw a problem only if nothing was changed.
+   * Converts the rows of the statements, in their order, to a result. `at` is the position of the member's row.
+   * `hasChanged` is true if the entry was written. May throw a problem only if nothing was changed.
    */
-  read(answers: Answers, at: number): { readonly hasChanged: boolean; readonly result: T } | undefined;
+  read(answers: Answers, at: number): { readonly hasChanged: boolean; readonly result: T };
 }
 
 /** The connections of a store. Statements write `vault.` for the configured schema. Errors become problems. */
@@ -101,6 +89,8 @@ export interface Connections {
   changeTokens<T>(change: Change<T>): Promise<T>;
   /** Runs a change of tokens together with others. */
   join<T>(member: LaneMember<T>): Promise<T>;
+  /** Returns the last row of the audit that this process knows. */
+  knownEnd(): AuditHead;
   /**
    * Rejects with `vault_busy` unless a server that accepts writes answers soon. Rejects with `vault_moved` if the
    * database holds another vault.

@@ -88,10 +88,6 @@ const CHECKS: readonly string[] = [
     'the time of the last sweep is not valid': `
       SELECT '' FROM vault.sweep WHERE swept_at NOT BETWEEN 0 AND ${LAST_INSTANT}`,
   }),
-  ...checksOf('gate', {
-    'rows are missing, so duplicates may be created':
-      "SELECT '' WHERE (SELECT count(*) FROM vault.gate WHERE gate BETWEEN 0 AND 4095) <> 4096",
-  }),
   ...checksOf('head', {
     'the row is missing or closed, so nothing can be changed':
       "SELECT '' WHERE NOT EXISTS (SELECT 1 FROM vault.head WHERE left_at IS NULL)",

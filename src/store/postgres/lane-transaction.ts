@@ -1,11 +1,12 @@
-import type { AuditHead } from '../../core/audit/ports.ts';
+import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
 import { clearTimeout, setTimeout } from '../../core/timers.ts';
+import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { Undo } from '../rows/undo.ts';
-import { type EntryKey, findWritten, HEAD_ROW, openTransaction, readHead, subjectStatements } from './audit-head.ts';
-import type { Answers, Bound, Change, LaneMember, Run } from './connections.ts';
-import { locksOf, type Prepared, prepare, sendAll } from './lane-members.ts';
+import { findWritten, HEAD_ROW, openTransaction, requireWitnesses } from './audit-head.ts';
+import type { Answers, Bound, Change, LaneMember } from './connections.ts';
+import { type Prepared, prepare, sendAll } from './lane-members.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
-import type { SqlClient, Statement } from './sql-client.ts';
+import type { Row, SqlClient, Statement } from './sql-client.ts';
 
 /** The outcome of a task in a transaction. `hasChanged` is false if a member wrote no entry. */
 export type Outcome = { readonly hasChanged?: boolean } & ({ readonly result: unknown } | { readonly error: unknown });
@@ -16,24 +17,21 @@ export type Outcomes = readonly (Outcome | undefined)[];
 /** Thrown when the connection was lost after COMMIT was sent. The entries may or may not exist. */
 export class CommitLost extends Error {
   declare readonly cause: PgError;
-  readonly entries: readonly EntryKey[];
-  /** Returns the outcomes, given the sequences of the entries that were written. */
-  readonly settle: (written: ReadonlySet<number>) => Outcomes;
+  readonly drafts: readonly AuditDraft[];
+  /** Returns the outcomes, given the entries that were written. */
+  readonly settle: (written: ReadonlySet<AuditDraft>) => Outcomes;
 
-  constructor(cause: PgError, { entries, settle }: Pick<CommitLost, 'entries' | 'settle'>) {
+  constructor(cause: PgError, { drafts, settle }: Pick<CommitLost, 'drafts' | 'settle'>) {
     super('the answer to COMMIT was lost', { cause });
-    this.entries = entries;
+    this.drafts = drafts;
     this.settle = settle;
   }
 }
 
-/** The outcomes of the tasks of a committed transaction, in their order. */
+/** The outcomes of the tasks of a committed transaction, in their order, and the last entry of the audit. */
 interface Committed {
   readonly outcomes: Outcomes;
-  /** The last entry, if the transaction wrote one. */
-  readonly head: AuditHead | undefined;
-  /** Whether the audit did not end where the process expected, so that no entry was written. */
-  readonly isAstray?: boolean;
+  readonly end?: AuditHead | undefined;
 }
 
 /** Returns the statement that begins a transaction. Limits it on the server, because other writes wait for its lock. */
@@ -53,12 +51,15 @@ const CHANGE_LIMIT_MS = 65_000;
 /** The SQLSTATE of the statements that follow a failed statement in its transaction. */
 const AFTER_FAILURE = '25P02';
 
-/** Begins a transaction that holds the lock of the audit. Resolves to its last entry. */
-async function begin(client: SqlClient, statement: Statement): Promise<AuditHead> {
-  const run: Run = client.run;
-  // Read the head in a separate statement: the statement that waits for the lock does not see commits during the wait.
-  const [, , head] = await Promise.all([run(statement), run(HEAD_ROW.lockHead), readHead(run)]);
-  return head;
+/**
+ * Returns the statements that begin a transaction and take the lock of the audit's end. The statement that waits for the
+ * lock does not see commits during the wait; later ones do.
+ */
+function beginning(statement: Statement): readonly Bound[] {
+  return [
+    [statement, []],
+    [HEAD_ROW.lockHead, []],
+  ];
 }
 
 /** Rolls the transaction back if `work` fails. Cuts the connection if that fails, too. */
@@ -86,17 +87,16 @@ function isLost(error: PgError): boolean {
 }
 
 /**
- * Returns the outcome of a member. After the loss of a COMMIT, `written` has the sequences of the entries that exist.
+ * Returns the outcome of a member. After the loss of a COMMIT, `written` has the entries that exist.
  */
 function outcomeOf(
-  { member, entry, at, failure }: Prepared,
+  { member, at }: Prepared,
   answers: PromiseSettledResult<Answers> | undefined,
-  written?: ReadonlySet<number>,
+  written?: ReadonlySet<AuditDraft>,
 ): Outcome | undefined {
-  if (failure !== undefined) return failure;
   if (written !== undefined) {
     // If its entry was not written, the member changed nothing. A member without an entry may run twice.
-    if (entry === undefined || !written.has(entry.sequence)) return undefined;
+    if (member.audit === undefined || !written.has(member.audit)) return undefined;
     if (answers?.status !== 'fulfilled') return { result: member.written };
   }
   try {
@@ -108,57 +108,58 @@ function outcomeOf(
 }
 
 /**
- * Runs members in one transaction. Sends their statements and COMMIT in one write. With `known`, where the audit probably
- * ends, that write also begins the transaction. Rejects with the first error after a rollback, or with `CommitLost`.
+ * Runs members in one transaction. Sends all statements, from BEGIN to COMMIT, in one write: no other process waits for
+ * this one. Rejects with the first error after a rollback, or with `CommitLost`.
  */
-export function runGroup(client: SqlClient, members: readonly LaneMember<unknown>[], known?: AuditHead) {
-  return within(client, GROUP_LIMIT_MS, async (): Promise<Committed> => {
-    const head = known ?? (await orRollBack(client, () => begin(client, BEGIN_GROUP)));
-    const prepared = prepare(members, head);
-    const entries = prepared.flatMap(({ entry }) => entry ?? []);
-    const locks: readonly Bound[] = [
-      ...(known === undefined ? [] : [[BEGIN_GROUP, []] as const, [HEAD_ROW.lockHead, []] as const]),
-      ...locksOf(members),
-    ];
+export function runGroup(client: SqlClient, members: readonly LaneMember<unknown>[]): Promise<Committed> {
+  return within(client, GROUP_LIMIT_MS, async () => {
+    const prepared = prepare(members, { drafts: true });
+    const drafts = members.flatMap(({ audit }) => audit ?? []);
     const send = ([statement, values]: Bound) => client.run(statement, values);
-    const [locked, answers, indexed, committed] = await Promise.all([
-      Promise.allSettled(locks.map(send)),
+    const [begun, answers, [end], committed] = await Promise.all([
+      Promise.allSettled([...beginning(BEGIN_GROUP), ...requireWitnesses(drafts)].map(send)),
       Promise.allSettled(sendAll(client.run, prepared)),
-      Promise.allSettled(subjectStatements(entries).map(send)),
+      Promise.allSettled([client.run(HEAD_ROW.auditHead)]),
       client.commit().then(
         () => undefined,
         (error: PgError) => error,
       ),
     ]);
-    const settle = (written?: ReadonlySet<number>) => prepared.map((each, at) => outcomeOf(each, answers[at], written));
+    const settle = (written?: ReadonlySet<AuditDraft>) =>
+      prepared.map((each, at) => outcomeOf(each, answers[at], written));
     if (committed === undefined) {
-      const outcomes = settle();
-      const first = prepared.findIndex(({ entry }) => entry !== undefined);
-      const last = prepared.findLast(({ entry }, at) => entry !== undefined && outcomes[at]?.hasChanged === true);
-      return { outcomes, head: last?.entry, isAstray: first >= 0 && outcomes[first] === undefined };
+      return { outcomes: settle(), end: end?.status === 'fulfilled' ? endOf(end.value) : undefined };
     }
-    if (isLost(committed)) throw new CommitLost(committed, { entries, settle });
-    const failures = [...locked, ...answers, ...indexed].flatMap((each) =>
+    if (isLost(committed)) throw new CommitLost(committed, { drafts, settle });
+    const failures = [...begun, ...answers].flatMap((each) =>
       each.status === 'rejected' && each.reason instanceof PgError ? [each.reason] : [],
     );
     throw failures.find(({ code }) => code !== AFTER_FAILURE) ?? committed;
   });
 }
 
+function endOf([row]: readonly Row[]): AuditHead | undefined {
+  return row && { sequence: storedNumber(row[0]), link: storedBytes(row[1]) };
+}
+
 /** Runs a change alone in a transaction. Rejects with a `PgError` after a rollback, or with `CommitLost`. */
 export function runChange(client: SqlClient, change: Change<unknown>): Promise<Committed> {
   return within(client, CHANGE_LIMIT_MS, async () => {
-    let entries: readonly AuditHead[] = [];
+    let drafts: readonly AuditDraft[] = [];
     let done: Outcome;
+    let end: AuditHead | undefined;
     try {
       done = await orRollBack(client, async () => {
-        const transaction = openTransaction(client.run, await begin(client, BEGIN_CHANGE));
-        ({ entries } = transaction);
-        return { result: await change(transaction) };
+        await Promise.all(beginning(BEGIN_CHANGE).map(([statement, values]) => client.run(statement, values)));
+        const transaction = openTransaction(client.run);
+        drafts = transaction.entries;
+        const result = await change(transaction);
+        if (drafts.length > 0) end = endOf(await client.run(HEAD_ROW.auditHead));
+        return { result };
       });
     } catch (error) {
       if (error instanceof PgError) throw error;
-      return { outcomes: [error instanceof Undo ? { result: error.result } : { error }], head: undefined };
+      return { outcomes: [error instanceof Undo ? { result: error.result } : { error }] };
     }
     try {
       await client.commit();
@@ -166,21 +167,18 @@ export function runChange(client: SqlClient, change: Change<unknown>): Promise<C
       if (!(error instanceof PgError) || !isLost(error)) throw error;
       // A transaction writes all of its entries or none. A change without an entry may run twice.
       const settle: CommitLost['settle'] = (written) => [written.size > 0 ? done : undefined];
-      throw new CommitLost(error, { entries, settle });
+      throw new CommitLost(error, { drafts, settle });
     }
-    return { outcomes: [done], head: entries.at(-1) };
+    return { outcomes: [done], end };
   });
 }
 
-/**
- * Waits for the end of the transaction that may have written the entries. Resolves to the sequences of those that exist.
- */
-export function findSettled(client: SqlClient, entries: readonly EntryKey[]) {
+/** Waits for the end of the transaction that may have written these entries. Resolves to those that exist. */
+export function findSettled(client: SqlClient, drafts: readonly AuditDraft[]): Promise<ReadonlySet<AuditDraft>> {
   const find = async () => {
-    await client.run(BEGIN_GROUP);
     // The lost transaction holds the lock until its end.
-    await client.run(HEAD_ROW.lockHead);
-    const written = await findWritten(client.run, entries);
+    for (const [statement, values] of beginning(BEGIN_GROUP)) await client.run(statement, values);
+    const written = await findWritten(client.run, drafts);
     await client.commit();
     return written;
   };

@@ -1,20 +1,16 @@
-import type { AuditHead } from '../../core/audit/ports.ts';
+import { START } from '../../core/audit/audit-link.ts';
 import { Problem } from '../../core/problem.ts';
 import { runningTime } from '../../core/running-time.ts';
 import { nextTick } from '../../core/timers.ts';
 import { COMMITS, LOSSES, type Loss } from '../rows/channels.ts';
-import { countLost } from './audit-head.ts';
+import { countLost, findWritten } from './audit-head.ts';
 import type { Change, Connections, LaneMember } from './connections.ts';
 import { CommitLost, findSettled, type Outcome, type Outcomes, runChange, runGroup } from './lane-transaction.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, retryRead, stopping } from './retry.ts';
 import type { SqlClient } from './sql-client.ts';
 
-/** The maximum numbers of members in a transaction, and of those that may refuse. */
+/** The maximum number of members in a transaction. */
 const GROUP_SIZE = 64;
-const MAX_REFUSERS = 8;
-
-/** The number of transactions after which a member that may refuse is no longer last. */
-const MAX_LAST = 32;
 
 /** The maximum number of waiting tasks. */
 const MAX_WAITING = 4096;
@@ -32,8 +28,8 @@ interface Task extends Work {
   readonly settle: (outcome: Outcome) => void;
   /** Whether the task runs alone: a change, or a member of a group that has failed. */
   isAlone: boolean;
-  /** How often the task has run without an outcome. */
-  runs: number;
+  /** Whether a COMMIT of the task was not answered, and did not arrive before the audit was read. */
+  wasLost: boolean;
 }
 
 /** Returns the key of the tasks that can share a statement with this one; empty without one. */
@@ -51,23 +47,24 @@ export interface LaneOptions {
 }
 
 /** The writes of a process. */
-export type Lane = Pick<Connections, 'change' | 'changeTokens' | 'join' | 'close'>;
+export type Lane = Pick<Connections, 'change' | 'changeTokens' | 'join' | 'knownEnd' | 'close'>;
 
 /**
  * Runs the writes of a process on one connection, one transaction after the other. Members that wait together share a
  * transaction:
  *
- *     begin · lock head · locks · member … member · subjects · COMMIT
+ *     begin · lock the end of the audit · member … member · COMMIT
  *
- * - A group expects the end of the audit where the process left it, and then takes one round trip. If another process
- *   has written since, nothing is written, and the next group reads the end under the lock.
+ * - All statements are sent in one write. The database numbers and links the entries under the lock, so no process waits
+ *   for the round trips of another.
  * - Neighbours that create, patch or remove tokens of one tenant share a statement.
  * - A write resolves after its COMMIT. A change runs alone.
- * - A member whose place is taken, because an earlier member changed nothing, runs again in the next transaction.
  * - When a group fails, its members run one by one. After a temporary failure, a task runs again until its deadline,
  *   and then rejects with `vault_busy`.
  * - When the answer to COMMIT is lost, the audit shows which changes were made. If the audit cannot be read before the
- *   deadline, the tasks reject with `write_unsettled`.
+ *   deadline, the tasks reject with `write_unsettled`. A COMMIT that arrives even later is found when the task is refused.
+ * - If the database lacks an entry that this process knew, as after a failover that lost commits, the tasks reject with
+ *   `write_conflict`: their entries name the lost one.
  */
 export function openLane(
   connect: () => Promise<SqlClient>,
@@ -77,10 +74,8 @@ export function openLane(
   let waiting: Task[] = [];
   let draining: Promise<void> | undefined;
   let isClosed = false;
-  /** The keys of unexpected refusals in the last transaction: their next members may be refused, too. */
-  let suspects: ReadonlySet<string> = new Set();
-  /** The last entry that this process wrote, until another process writes. */
-  let known: AuditHead | undefined;
+  /** The last entry after the last commit of this process. */
+  let known = START;
 
   function submit<T>(work: Work): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -88,7 +83,7 @@ export function openLane(
       if (waiting.length >= MAX_WAITING) throw new Problem('vault_busy', { retryAfter: 1 });
       const settle: Task['settle'] = (outcome) =>
         'error' in outcome ? reject(outcome.error) : resolve(outcome.result as T);
-      waiting.push({ ...work, settle, deadline: runningTime() + deadlineMs, isAlone: !work.member, runs: 0 });
+      waiting.push({ ...work, settle, deadline: runningTime() + deadlineMs, isAlone: !work.member, wasLost: false });
       draining ??= drain();
     });
   }
@@ -105,21 +100,14 @@ export function openLane(
   }
 
   /**
-   * Removes the tasks of the next transaction from the queue: one change, or several members. Members that may refuse
-   * are last, and so are the next members of a key that was refused: they must not make the writes of others run again.
+   * Removes the tasks of the next transaction from the queue: one change, or several members. Only neighbours can share a
+   * statement, so members of a key are together.
    */
   function takeNext(): readonly Task[] {
     if (waiting[0]?.isAlone === true) return waiting.splice(0, 1);
     const end = waiting.findIndex(({ isAlone }) => isAlone);
-    const open = end === -1 ? waiting : waiting.slice(0, end);
-    const mayRefuse = (task: Task) =>
-      task.runs < MAX_LAST && (task.member?.mayRefuse === true || suspects.has(keyOf(task)));
-    const refusers = open.filter(mayRefuse).slice(0, MAX_REFUSERS);
-    const sure = open.filter((task) => !mayRefuse(task)).slice(0, GROUP_SIZE - refusers.length);
-    // Only neighbours can share a statement. The first task stays first, so it ends with this transaction.
-    const taken = new Set([...[...Map.groupBy(sure, keyOf).values()].flat(), ...refusers]);
-    waiting = waiting.filter((task) => !taken.has(task));
-    return [...taken];
+    const taken = waiting.splice(0, Math.min(GROUP_SIZE, end === -1 ? GROUP_SIZE : end));
+    return [...Map.groupBy(taken, keyOf).values()].flat();
   }
 
   /** Runs the next transaction. Resolves to false if the lane must pause before the next attempt. */
@@ -135,7 +123,7 @@ export function openLane(
       const reaction = reactionTo(error, 'write');
       if (reaction === 'new_hosts') dropAll();
       const rejection = { error: finalError(error, 'write') };
-      const isFinal = reaction === undefined || reaction === 'fail';
+      const isFinal = reaction === undefined || reaction === 'fail' || reaction === 'behind';
       if (isFinal && (reaction !== 'fail' || tasks.length === 1)) {
         settleAs(rejection, tasks);
         return true;
@@ -157,48 +145,54 @@ export function openLane(
   }
 
   function settleAll(tasks: readonly Task[], outcomes: Outcomes): void {
+    const again: Task[] = [];
     for (const [at, task] of tasks.entries()) {
-      task.runs += 1;
       const outcome = outcomes[at];
-      if (outcome !== undefined) task.settle(outcome);
+      if (outcome === undefined) again.push(Object.assign(task, { wasLost: true }));
+      else task.settle(outcome);
     }
-    const isSuspect = ({ member }: Task, at: number) =>
-      outcomes[at]?.hasChanged === false && member?.mayRefuse !== true && member?.shared !== undefined;
-    suspects = new Set(tasks.filter(isSuspect).map(keyOf));
-    // The oldest is first in the next transaction, so that newer tasks cannot make it run again for ever.
-    const again = tasks.filter((_, at) => outcomes[at] === undefined);
-    waiting = [...again.toSorted((a, b) => a.deadline - b.deadline), ...waiting];
+    waiting = [...again, ...waiting];
   }
 
   async function run(tasks: readonly Task[]): Promise<Outcomes> {
     const client = await connect();
     const { change } = tasks[0] ?? {};
     const members = tasks.flatMap(({ member }) => member ?? []);
-    const expected = known;
     try {
-      const { outcomes, head, isAstray } = await (change === undefined
-        ? runGroup(client, members, expected)
-        : runChange(client, change));
-      known = isAstray === true ? undefined : (head ?? known);
-      if (isAstray === true && expected !== undefined) await reportLost(client, expected);
-      return outcomes;
+      const { outcomes, end } = await (change === undefined ? runGroup(client, members) : runChange(client, change));
+      known = end ?? known;
+      return await foundLate(client, tasks, outcomes);
     } catch (error) {
+      if (reactionTo(error, 'write') === 'behind') await reportLost(client);
       if (!(error instanceof CommitLost)) throw error;
       client.destroy();
-      known = undefined;
       return settleLost(error, tasks);
     }
   }
 
-  /** Publishes the number of rows up to `head` that are missing: after a failover, the new server may lack commits. */
-  async function reportLost({ run }: SqlClient, head: AuditHead): Promise<void> {
-    const missing = await countLost(run, head);
+  /** Publishes the number of rows that are missing: after a failover, the new server may lack commits. */
+  async function reportLost({ run }: SqlClient): Promise<void> {
+    const missing = await countLost(run, known);
+    known = START;
     if (missing > 0) LOSSES.publish({ missing } satisfies Loss);
+  }
+
+  /** Replaces refusals of members whose earlier COMMIT arrived after all. */
+  async function foundLate(client: SqlClient, tasks: readonly Task[], outcomes: Outcomes): Promise<Outcomes> {
+    const late = (at: number) =>
+      tasks[at]?.wasLost && outcomes[at]?.hasChanged === false ? tasks[at]?.member : undefined;
+    const drafts = tasks.flatMap((_, at) => late(at)?.audit ?? []);
+    if (drafts.length === 0) return outcomes;
+    const written = await findWritten(client.run, drafts);
+    return outcomes.map((outcome, at) => {
+      const member = late(at);
+      return member?.audit && written.has(member.audit) ? { result: member.written } : outcome;
+    });
   }
 
   /** Resolves to the outcomes of a transaction whose COMMIT was not answered. */
   async function settleLost(lost: CommitLost, tasks: readonly Task[]): Promise<Outcomes> {
-    const find = async () => lost.settle(await findSettled(await connect(), lost.entries));
+    const find = async () => lost.settle(await findSettled(await connect(), lost.drafts));
     return retryRead(find, dropAll, { use: 'write', deadlineMs }).catch(() =>
       tasks.map(() => ({ error: new Problem('write_unsettled') })),
     );
@@ -215,6 +209,7 @@ export function openLane(
         },
       }),
     changeTokens: (change) => submit({ change }),
+    knownEnd: () => known,
     async close() {
       isClosed = true;
       await draining;

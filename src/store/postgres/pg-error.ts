@@ -33,9 +33,10 @@ export interface Treatment {
   /**
    * - `reconnect`: the connection is lost. Repeat reads on a new one; find out whether writes were committed.
    * - `again`: nothing was written. Repeat after growing pauses.
+   * - `behind`: the database lacks an entry that this process knew. Nothing was written.
    * - `new_hosts`: the server became read-only. Drop all connections and try the hosts again.
    */
-  readonly reaction: 'reconnect' | 'again' | 'new_hosts' | 'fail';
+  readonly reaction: 'reconnect' | 'again' | 'behind' | 'new_hosts' | 'fail';
   readonly problem: ProblemCode;
   /** The fault of a command that cannot connect. */
   readonly fault: FaultCode;
@@ -60,6 +61,8 @@ const TREATMENTS: readonly (readonly [RegExp, Treatment])[] = [
   [/^(53200|53400)$/, { ...BUSY, reaction: 'fail' }],
   [/^25006$/, { ...BUSY, reaction: 'new_hosts' }],
   [/^53100$/, { reaction: 'fail', problem: 'no_space', fault: 'no_space' }],
+  // Only `requireWitness` takes a logarithm.
+  [/^2201E$/, { reaction: 'behind', problem: 'write_conflict', fault: 'store_refused' }],
   [/^22012$/, { reaction: 'fail', problem: 'vault_moved', fault: 'store_missing' }],
   [/^XX00[12]$/, DAMAGED],
   // 57P04: the database was dropped.

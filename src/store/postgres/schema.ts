@@ -10,9 +10,6 @@ import type { StoreUrl } from './store-url.ts';
 /** The format that this code reads and writes, and the oldest format of a daemon that may serve it. */
 export const FORMAT = { format: 1, serves_from: 1 } as const;
 
-/** The number of rows in `gate`. */
-const GATES = 4096;
-
 /**
  * The tables, in the schema that statements call `vault`. They implement the same port as the tables of SQLite
  * (src/store/sqlite/file/schema.ts); the differences serve writers in several processes.
@@ -28,7 +25,6 @@ const GATES = 4096;
  * - The row of `head` is locked by each transaction that writes, so that entries are in the order of commits. `left_at` is
  *   set when the vault was moved away. `logged` is the last sequence that `audit_index` covers; SQLite keeps it as a row
  *   of that table.
- * - `gate` rows are locked by creates that look for duplicates, by a hash of the fingerprint.
  * - `tenant.data_key_id` and `index_key_id` are the newest keys, so that a write compares them without reading
  *   `tenant_key`.
  * - A deleted token stays a row of `token`, so that `token_id` keeps its id taken in every race: `deleted_at` and `mac`
@@ -56,7 +52,6 @@ const TABLES: readonly string[] = [
   `CREATE TABLE vault.sweep (one smallint PRIMARY KEY CHECK (one = 1), swept_at bigint NOT NULL, clock_note text NOT NULL,
   authority uuid NOT NULL)`,
   'CREATE TABLE vault.head (one smallint PRIMARY KEY DEFAULT 1 CHECK (one = 1), left_at bigint, logged bigint NOT NULL)',
-  'CREATE TABLE vault.gate (gate smallint PRIMARY KEY)',
   `CREATE TABLE vault.tenant (tenant integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id uuid NOT NULL UNIQUE,
   owner_id uuid NOT NULL, created_by uuid, created_at bigint NOT NULL, modified_by uuid, modified_at bigint,
   revision bigint NOT NULL, key_id integer NOT NULL, data_key_id integer NOT NULL, index_key_id integer NOT NULL,
@@ -136,7 +131,6 @@ const ROWS: readonly string[] = [
   `INSERT INTO vault.sweep VALUES (1, 0, '', gen_random_uuid())`,
   'INSERT INTO vault.head VALUES (1, NULL, 0)',
   `INSERT INTO vault.audit VALUES (0, 0, decode('${Buffer.from(NO_LINK).toString('hex')}', 'hex'), '')`,
-  `INSERT INTO vault.gate SELECT generate_series(0, ${GATES - 1})`,
 ];
 
 const SCHEMA_EXISTS = 'SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = $1';

@@ -1,5 +1,6 @@
+import { START } from '../../core/audit/audit-link.ts';
 import { Undo } from '../rows/undo.ts';
-import { openTransaction, readHead } from './audit-head.ts';
+import { openTransaction } from './audit-head.ts';
 import type { Change, Connections, Run } from './connections.ts';
 import { runAlone } from './lane-members.ts';
 import type { SqlClient } from './sql-client.ts';
@@ -32,8 +33,7 @@ export function soleConnection(client: SqlClient): Connections {
     }
   }
 
-  const change = <T>(work: Change<T>): Promise<T> =>
-    inLine(() => saved(async () => work(openTransaction(run, await readHead(run)))));
+  const change = <T>(work: Change<T>): Promise<T> => inLine(() => saved(async () => work(openTransaction(run))));
 
   const snapshot: Connections['readSnapshot'] = (query) => inLine(() => query(run));
 
@@ -44,6 +44,7 @@ export function soleConnection(client: SqlClient): Connections {
     inspectSnapshot: snapshot,
     change,
     changeTokens: change,
+    knownEnd: () => START,
     join: (member) => change((transaction) => runAlone(transaction, member)),
     ping: () => Promise.resolve(),
     close: () => Promise.resolve(),

@@ -1,38 +1,62 @@
+import { LINK_BYTES } from '../../core/audit/audit-link.ts';
 import { named } from './sql-client.ts';
 import { oldestWith } from './token-reads.ts';
 
-// The statements that change tokens. All but those that create one token take lists of tokens with different ids.
-// `place` means the five parameters of `placeParameters`. A statement changes the tokens before the first one that
-// it refuses; an earlier statement has locked them. It finds them by tenant and id alone, in a MATERIALIZED query: a
-// plan made while the table is empty would take any index that fits. No statement changes a table twice. Lists of blind
-// indexes are texts, because PostgreSQL requires equally long lists in a nested array. Lists are subqueries for the
-// reason in lane-members.ts.
+// The statements that change tokens. All but those that create one token take lists of tokens with different ids. They
+// run under the lock of the audit's end, so nobody else writes meanwhile. They skip the tokens that they refuse, and find
+// tokens by tenant and id alone, in a MATERIALIZED query: a plan made while the table is empty would take any index that
+// fits. No statement changes a table twice. Lists of blind indexes are texts, because PostgreSQL requires equally long
+// lists in a nested array. Lists are subqueries, so that the planner does not know their length and make a new plan for
+// each. The first five parameters are those of `entryParameters`.
 
-/** Has one row, unless the audit does not end before the place of the first entry. */
-export const HEAD = `head AS (SELECT 1 WHERE cardinality($5::bytea[]) = 0 OR (
-  EXISTS (SELECT 1 FROM vault.audit WHERE sequence = $1::bigint - 1 AND link = $2::bytea)
-  AND NOT EXISTS (SELECT 1 FROM vault.audit WHERE sequence = $1::bigint)))`;
+/** The last row of the audit, which an earlier statement has locked. */
+const END = 'last AS MATERIALIZED (SELECT sequence, link FROM vault.audit ORDER BY sequence DESC LIMIT 1)';
 
-/** The tenant of a write; `ok` has a row if the place is free and the record is under the newest keys. */
+/** Returns the link of rows, as `linkOf` does. `rows` is the aggregate of `linkedBytes` in order. */
+const linkAfter = (previous: string, rows: string) =>
+  `pg_catalog.substr(pg_catalog.sha256(${previous} || ${rows}), 1, ${LINK_BYTES})`;
+
+/** Returns the bytes of a row that its link includes. */
+const linkedBytes = (sequence: string, at: string, sealed: string) =>
+  `pg_catalog.int8send(${sequence}) || pg_catalog.int8send(${at})
+    || pg_catalog.int4send(pg_catalog.octet_length(${sealed})) || ${sealed}`;
+
+/** The tenant of a write; `ok` has a row if the record is under the newest keys. */
 const TENANT = `n AS (SELECT tenant, data_key_id = $7::integer AND index_key_id = $8::integer AS has_keys
   FROM vault.tenant WHERE id = $6::uuid)`;
-const OK = 'ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys)';
+const OK = 'ok AS (SELECT n.tenant FROM n WHERE n.has_keys)';
 
 /** The rows of the lists from the parameter `from` on, as `given` with their `place`. */
 export function givenIn(from: number, ...columns: readonly string[]): string {
   const lists = columns.flatMap((some) => some.split(', ')).map((column) => column.split(' '));
   const own = lists.map(([, type], at) => `$${from + at}::${type}[]`);
-  const values = ['$3::bigint[]', '$4::bytea[]', '$5::bytea[]', ...own];
-  const names = ['entry_at', 'sealed', 'link', ...lists.map(([name]) => name), 'place'];
+  const values = ['$1::bigint[]', '$2::bytea[]', ...own];
+  const names = ['entry_at', 'sealed', ...lists.map(([name]) => name), 'place'];
   return `given AS MATERIALIZED (SELECT * FROM unnest(${values.map((value) => `(SELECT ${value})`).join()})
   WITH ORDINALITY w (${names}))`;
 }
 
-/** Writes the entries of the rows of `changed`. */
+/** Writes the entries of the rows of `changed`, linked as one commit, and their subjects. */
 export function entriesOf(changed: string): string {
-  return `entry AS (INSERT INTO vault.audit (sequence, at, link, sealed)
-  SELECT $1 + place - 1, entry_at, link, sealed FROM ${changed} JOIN given USING (place) WHERE link IS NOT NULL)`;
+  return `${END},
+rows AS MATERIALIZED (SELECT place, last.sequence + row_number() OVER (ORDER BY place) AS sequence, entry_at, given.sealed,
+    last.link FROM ${changed} JOIN given USING (place), last WHERE given.sealed IS NOT NULL),
+linked AS MATERIALIZED (SELECT max(sequence) AS sequence, ${linkAfter(
+    '(array_agg(link))[1]',
+    `string_agg(${linkedBytes('sequence', 'entry_at', 'sealed')}, ''::bytea ORDER BY sequence)`,
+  )} AS link FROM rows),
+entry AS (INSERT INTO vault.audit (sequence, at, link, sealed)
+  SELECT rows.sequence, entry_at, CASE WHEN rows.sequence = linked.sequence THEN linked.link ELSE ''::bytea END, sealed
+  FROM rows, linked),
+subject AS MATERIALIZED (SELECT s.blind, rows.sequence, s.n FROM rows JOIN unnest((SELECT $3::integer[]),
+  (SELECT $4::uuid[]), (SELECT $5::integer[])) s (place, blind, n) USING (place)),
+indexed_subject AS (INSERT INTO vault.audit_subject (blind, sequence, n) SELECT blind, sequence, n FROM subject
+  ON CONFLICT DO NOTHING)`;
 }
+
+/** Empties the replies that show the records in `subject`. */
+const EMPTIED = `emptied AS (UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply FROM subject,
+  LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = subject.blind OFFSET 0) r)))`;
 
 /** The rows of `given` that are in `chosen`, with the number of their set, or 0. `indexes` is the value of `blinds`. */
 function withSets(chosen: string): string {
@@ -42,25 +66,17 @@ function withSets(chosen: string): string {
     WHERE s.tenant = ${chosen}.tenant AND s.name = given.set_name OFFSET 0) s ON true)`;
 }
 
-function countOf(name: string): string {
-  return `(SELECT count(*) FROM ${name})::integer`;
-}
-
 const FOUND_COLUMNS = `tenant, token, type, created_at, expires_at, deleted_at, revision, key_id, index_key_id,
     set_number, blinds`;
 
 /**
- * The rows of the `given` tokens of the tenant `n`: `found` has those that meet the condition, and `old` those before
- * the first token that does not. `allowed` has a row if the statement may change tokens.
+ * The rows of the `given` tokens of the tenant `n` that meet the condition. `allowed` has a row if the statement may change
+ * tokens.
  */
 function oldIf(condition: string, allowed: string): string {
-  return `found AS MATERIALIZED (SELECT given.place, t.* FROM n, given,
+  return `old AS MATERIALIZED (SELECT given.place, t.* FROM n, ${allowed} a, given,
     LATERAL (SELECT ${FOUND_COLUMNS} FROM vault.token WHERE tenant = n.tenant AND vault.token.id = given.id OFFSET 0) t
-  WHERE t.revision = given.expected AND t.deleted_at IS NULL AND ${condition}),
-refused AS MATERIALIZED (SELECT min(place) AS place FROM given WHERE NOT EXISTS (SELECT 1 FROM found
-  WHERE found.place = given.place)),
-old AS MATERIALIZED (SELECT found.* FROM found, refused, ${allowed} a
-  WHERE refused.place IS NULL OR found.place < refused.place)`;
+  WHERE t.revision = given.expected AND t.deleted_at IS NULL AND ${condition})`;
 }
 
 /** With a join, or without the test that is always true, a plan made for an empty table would read the whole table. */
@@ -103,37 +119,32 @@ const NEW = 'id text, type smallint, created_at bigint, expires_at bigint, revis
 const INDEXED = `indexed AS (INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
   SELECT made.tenant, b, made.set_number, made.created_at, made.token FROM made, unnest(made.blinds) b)`;
 
-const MADE = `${countOf('head')}, n.has_keys, ${countOf('made')}`;
+/** The places of rows, in order. */
+const placesOf = (name: string) => `(SELECT coalesce(array_agg(place::integer ORDER BY place), '{}') FROM ${name})`;
 
 /**
- * Parameters: place, tenant id, data key, index key, then the lists `NEW` and `LAST`. Returns whether the place is
- * free, whether the keys are the newest, and the number of inserted tokens; no row if the tenant does not exist.
- * Refuses a token whose id is taken. Inserts in the order of the ids, so that processes that create the same ids do not
- * deadlock.
+ * Parameters: tenant id, data key, index key, then the lists `NEW` and `LAST`. Returns whether the keys are the newest,
+ * and the places of the inserted tokens; no row if the tenant does not exist. Skips a token whose id is taken.
  */
-const CREATE_ALL = `WITH ${HEAD},
-${TENANT},
+const CREATE_ALL = `WITH ${TENANT},
 ${OK},
 ${givenIn(9, NEW, LAST)},
-taken AS MATERIALIZED (SELECT min(place) AS place FROM ok, given,
-  LATERAL (SELECT 1 FROM vault.token WHERE tenant = ok.tenant AND vault.token.id = given.id OFFSET 0) t),
-kept AS MATERIALIZED (SELECT ok.tenant, given.place FROM ok, given, taken
-  WHERE taken.place IS NULL OR given.place < taken.place),
+kept AS MATERIALIZED (SELECT ok.tenant, given.place FROM ok, given WHERE NOT EXISTS
+  (SELECT 1 FROM vault.token WHERE tenant = ok.tenant AND vault.token.id = given.id OFFSET 0)),
 made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
     active_month, set_number, blinds, clear, presented, revealed)
   SELECT tenant, id, type, created_at, expires_at, revision, $7, $8, active_month, set_number, indexes, clear, presented,
-    revealed FROM ${withSets('kept')} w ORDER BY id
+    revealed FROM ${withSets('kept')} w ORDER BY place
   RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
 ${INDEXED},
 ${counted(`SELECT tenant, type, active_month, $7, $8, count(*), count(*), max(created_at) FROM made
     GROUP BY tenant, type, active_month`)},
 ${entriesOf('kept')}
-SELECT ${MADE} FROM n`;
+SELECT n.has_keys, ${placesOf('kept')} FROM n`;
 
 /** Creates one token, in four fifths of the time of `CREATE_ALL`. The columns of the token are values, not lists. */
 function createOne(ok: string, onConflict = ''): string {
-  return `WITH ${HEAD},
-${TENANT},
+  return `WITH ${TENANT},
 ${ok},
 s AS MATERIALIZED (SELECT number FROM vault.container_set WHERE tenant = (SELECT tenant FROM n) AND name = $20::uuid),
 made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
@@ -144,20 +155,25 @@ made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revi
   RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
 ${INDEXED},
 ${counted('SELECT tenant, type, active_month, $7, $8, 1, 1, created_at FROM made')},
+${END},
+draft AS (SELECT last.sequence + 1 AS sequence, last.link, ($1::bigint[])[1] AS at, ($2::bytea[])[1] AS sealed
+  FROM made, last WHERE cardinality($2) > 0),
 entry AS (INSERT INTO vault.audit (sequence, at, link, sealed)
-  SELECT $1, ($3::bigint[])[1], $5[1], ($4::bytea[])[1] FROM made WHERE cardinality($5) > 0)
-SELECT ${MADE}`;
+  SELECT sequence, at, ${linkAfter('link', linkedBytes('sequence', 'at', 'sealed'))}, sealed FROM draft),
+indexed_subject AS (INSERT INTO vault.audit_subject (blind, sequence, n)
+  SELECT s.blind, draft.sequence, s.n FROM draft, unnest($3::integer[], $4::uuid[], $5::integer[]) s (place, blind, n)
+  ON CONFLICT DO NOTHING)
+SELECT n.has_keys, (SELECT array_agg(1) FROM made)`;
 }
 
 /**
- * Returns a statement that replaces tokens. Parameters: place, tenant id, data key, index key, then the lists: id,
+ * Returns a statement that replaces tokens. Parameters: tenant id, data key, index key, then the lists: id,
  * revision that was read, `more`, expiry, revision, `LAST`. Without blind indexes, a token keeps those it has. Returns
- * whether the place is free and the keys are the newest (NULL without the tenant), and the number of replaced tokens.
- * `reindexTokens` must follow.
+ * whether the keys are the newest (NULL without the tenant), and the places of the replaced tokens. `reindexTokens` must
+ * follow.
  */
 function replacing(more: string, condition: string): string {
-  return `WITH ${HEAD},
-${TENANT},
+  return `WITH ${TENANT},
 ${OK},
 ${givenIn(9, 'id text, expected bigint', more, 'expires_at bigint, revision bigint', LAST)},
 ${oldIf(condition, 'ok')},
@@ -173,7 +189,7 @@ ${STALE},
 ${UNINDEX},
 ${MOVE_COUNT},
 ${entriesOf('old')}
-SELECT ${countOf('head')}, (SELECT has_keys FROM n), ${countOf('changed')}`;
+SELECT (SELECT has_keys FROM n), ${placesOf('old')}`;
 }
 
 export const TOKEN_CHANGES = named({
@@ -181,14 +197,13 @@ export const TOKEN_CHANGES = named({
   createTokens: CREATE_ALL,
   /**
    * Further parameters: the fingerprint under each index key, now. Returns the columns of `createToken`, then those of
-   * the duplicate. An earlier statement must lock the gates of all fingerprints. Fails with 23505 if another process
-   * takes the id at the same time: its token may be the duplicate, which the next attempt finds.
+   * the duplicate.
    */
   createTokenUnlessDuplicate: `${createOne(`duplicate AS MATERIALIZED (SELECT t.* FROM n,
   unnest((SELECT $21::uuid[])) WITH ORDINALITY f (blind, place),
   LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$22::bigint' })}) t
   ORDER BY f.place LIMIT 1),
-ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate)
+ok AS (SELECT n.tenant FROM n WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate)
   AND NOT EXISTS (SELECT 1 FROM vault.token WHERE tenant = n.tenant AND vault.token.id = $9 OFFSET 0))`)},
   duplicate.* FROM n LEFT JOIN duplicate ON true`,
   /** Refuses a token that is expired or has another revision. */
@@ -205,13 +220,12 @@ ok AS (SELECT n.tenant FROM n, head WHERE n.has_keys AND NOT EXISTS (SELECT 1 FR
 INSERT INTO vault.token_index (tenant, blind, set_number, created_at, token)
 SELECT tenant, b, set_number, created_at, token FROM found, unnest(blinds) b ON CONFLICT DO NOTHING`,
   /**
-   * Parameters: place, tenant id, then the lists. Replaces tokens by their tombstones. Returns whether the place is
-   * free, and the number of removed tokens. Refuses a token that has another revision.
+   * Parameters: tenant id, then the lists. Replaces tokens by their tombstones. Returns the places of the removed tokens.
+   * Refuses a token that has another revision.
    */
-  removeTokens: `WITH ${HEAD},
-n AS (SELECT tenant FROM vault.tenant WHERE id = $6::uuid),
+  removeTokens: `WITH n AS (SELECT tenant FROM vault.tenant WHERE id = $6::uuid),
 ${givenIn(7, 'id text, expected bigint, created_by uuid, deleted_by uuid, deleted_at bigint, mac bytea')},
-${oldIf('true', 'head')},
+${oldIf('true', '(SELECT 1)')},
 changed AS (UPDATE vault.token t SET expires_at = NULL, set_number = 0, blinds = NULL, clear = NULL, presented = NULL,
     revealed = NULL, (created_by, deleted_by, deleted_at, mac) = (SELECT created_by, deleted_by, deleted_at, mac
       FROM given WHERE given.id = t.id)
@@ -220,8 +234,9 @@ stale AS MATERIALIZED (SELECT tenant, blind, set_number, created_at, token FROM 
 ${UNINDEX},
 ${counted(`SELECT tenant, type, 0, key_id, index_key_id, -count(*), 0, 0 FROM old
     GROUP BY tenant, type, key_id, index_key_id`)},
-${entriesOf('old')}
-SELECT ${countOf('head')}, ${countOf('changed')}`,
+${entriesOf('old')},
+${EMPTIED}
+SELECT ${placesOf('old')}`,
   /** Parameters: tenant id, ids, month. The array of numbers keeps PostgreSQL from reading the whole table. */
   markTokens: `WITH marked AS (UPDATE vault.token t SET active_month = $3::integer
   WHERE t.token = ANY (ARRAY(SELECT x.token FROM unnest((SELECT $2::text[])) w (id), LATERAL (SELECT token, deleted_at

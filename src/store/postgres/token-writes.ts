@@ -3,22 +3,17 @@ import type { InsertObstacle, InsertTokenOutcome } from '../../core/insert-ports
 import type { Store, TokenIndexes, TokenRecord } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { Scalar } from '../rows/fragment.ts';
-import { isStorableText, storableText, storedNumber } from '../rows/stored-value.ts';
+import { isStorableText, storableText } from '../rows/stored-value.ts';
 import { TOKEN_TYPE_CODES } from '../rows/type-codes.ts';
 import { Undo } from '../rows/undo.ts';
-import { type Connections, type LaneMember, placeParameters } from './connections.ts';
+import { type Connections, entryParameters, type LaneMember } from './connections.ts';
 import { type ContainerSets, setOf } from './container-sets.ts';
 import { runAll, runAlone } from './lane-members.ts';
 import { requireFree } from './reply-rows.ts';
-import type { NamedStatement } from './sql-client.ts';
+import { type NamedStatement, storedList } from './sql-client.ts';
 import { idKey, toTokenRecord } from './token-reads.ts';
 import { TOKEN_CHANGES } from './token-statements.ts';
 import { blindText, uuidKey, uuidValue } from './uuid-text.ts';
-
-/** Returns the gates of fingerprints: their first 12 bits. Equal fingerprints have equal gates. */
-export function gatesOf(fingerprints: readonly string[]): readonly number[] {
-  return fingerprints.map((fingerprint) => Number.parseInt(fingerprint.slice(0, 3), 16));
-}
 
 function toColumns(rows: readonly (readonly Scalar[])[]): readonly (readonly Scalar[])[] {
   return (rows[0] ?? []).map((_, column) => rows.map((row) => row[column]));
@@ -55,14 +50,11 @@ function insertion(
   const { id, type, created_at, expires_at, revision, active_month } = token;
   const clear = [storableText(id), TOKEN_TYPE_CODES[type], created_at, expires_at, revision, active_month];
   return {
-    gates: deduplicate ? gatesOf(fingerprints) : [],
-    // Ids that a vault makes are UUIDs, which are never taken.
-    mayRefuse: deduplicate || uuidKey(token.id) === null,
     written: { outcome: 'inserted' },
     shared: deduplicate ? undefined : { key: owner.join(), id },
     row: [...clear, ...lastOf(token, indexes)],
-    statements(places, rows) {
-      const values = [...placeParameters(places), ...owner];
+    statements(drafts, rows) {
+      const values = [...entryParameters(drafts), ...owner];
       if (rows.length > 1) return [[TOKEN_CHANGES.createTokens, [...values, ...toColumns(rows)]]];
       values.push(...rows.flat());
       if (!deduplicate) return [[TOKEN_CHANGES.createToken, values]];
@@ -71,14 +63,14 @@ function insertion(
     read([rows], at) {
       const answer = rows?.[0];
       if (answer === undefined) throw new Problem('unauthenticated');
-      const [head, hasKeys, made, ...duplicate] = answer;
+      const [hasKeys, made, ...duplicate] = answer;
       if (hasKeys !== true) throw new Problem('write_conflict');
       if (typeof duplicate[0] === 'string') {
         const found = toTokenRecord(token.tenant_id, duplicate);
         return { hasChanged: false, result: { outcome: 'duplicate', token: found } };
       }
-      const answered = readPrefix(head, made, at);
-      return answered && { ...answered, result: { outcome: answered.hasChanged ? 'inserted' : 'id_taken' } };
+      const { hasChanged } = readPlace(made, at);
+      return { hasChanged, result: { outcome: hasChanged ? 'inserted' : 'id_taken' } };
     },
   };
 }
@@ -93,29 +85,28 @@ function replacement(
   const owner = ownerOf(token);
   const { id, expires_at, revision } = token;
   return {
-    tokens: [token],
     written: true,
     shared: { key: `${statement.name} ${owner.join()}`, id },
     row: [idKey(id), ...expected, expires_at, revision, ...lastOf(token, indexes)],
-    statements(places, rows) {
+    statements(drafts, rows) {
       const lists = toColumns(rows);
       return [
-        [statement, [...placeParameters(places), ...owner, ...lists]],
+        [statement, [...entryParameters(drafts), ...owner, ...lists]],
         [TOKEN_CHANGES.reindexTokens, [owner[0], lists[0]]],
       ];
     },
     read([rows], at) {
-      const [head, hasKeys, changed] = rows?.[0] ?? [];
-      if (head === 1 && hasKeys === false) throw new Problem('write_conflict');
-      return readPrefix(head, changed, at);
+      const [hasKeys, changed] = rows?.[0] ?? [];
+      if (hasKeys === false) throw new Problem('write_conflict');
+      return readPlace(changed, at);
     },
   };
 }
 
-/** Returns the answer of the member at a position of a statement that has changed the first `changed` records. */
-function readPrefix(head: unknown, changed: unknown, at: number) {
-  const count = storedNumber(changed);
-  return head === 1 && count >= at ? { hasChanged: count > at, result: count > at } : undefined;
+/** Returns the answer of the member at a position of a statement that has changed the records at the places `changed`. */
+function readPlace(changed: unknown, at: number) {
+  const hasChanged = changed !== null && storedList(changed).includes(at + 1);
+  return { hasChanged, result: hasChanged };
 }
 
 export function tokenWrites(connections: Connections, sets: ContainerSets) {
@@ -173,16 +164,15 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
       return connections.join({
         audit,
         isRemoval: true,
-        tokens: [tombstone],
         written: true,
         shared: { key: `remove ${tenant}`, id },
         row: [idKey(id), expectedRevision, uuidValue(created_by), deleter, deleted_at, mac],
-        statements: (places, rows) => [
-          [TOKEN_CHANGES.removeTokens, [...placeParameters(places), tenant, ...toColumns(rows)]],
+        statements: (drafts, rows) => [
+          [TOKEN_CHANGES.removeTokens, [...entryParameters(drafts), tenant, ...toColumns(rows)]],
         ],
         read([rows], at) {
-          const [head, changed] = rows?.[0] ?? [];
-          return readPrefix(head, changed, at);
+          const [changed] = rows?.[0] ?? [];
+          return readPlace(changed ?? null, at);
         },
       });
     },
@@ -190,7 +180,6 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
     markActive: async (tenantId, ids, month) => {
       const marked = [...new Set(ids)].filter(isStorableText);
       return connections.join({
-        tokens: marked.map((id) => ({ tenant_id: tenantId, id })),
         written: undefined,
         statements: () => [[TOKEN_CHANGES.markTokens, [uuidKey(tenantId), marked, month]]],
         read: () => ({ hasChanged: false, result: undefined }),

@@ -199,6 +199,7 @@ export function sqliteStore(session: Session): FileStore {
       }),
     markActive: (tenantId, ids, month) => session.write('added', () => counts.markActive(tenantId, ids, month)),
 
+    knownEnd: () => session.knownEnd(),
     appendAudit: (drafts) => session.write('added', () => audits.append(...drafts)),
     readAudit: (after, limit) => session.read(() => audits.read(after, limit)),
     auditHead: () => session.read(() => audits.end()),

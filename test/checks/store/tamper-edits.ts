@@ -8,7 +8,6 @@ const EDITED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   header: { 'the row': 'true' },
   sweep: { 'the row': 'true' },
   head: { 'the row': 'true' },
-  gate: { 'a row': 'gate = 5' },
   tenant: { 'a row': 'tenant = 1' },
   tenant_key: { 'a row': 'tenant = 1 AND key_id = 1' },
   application: {
@@ -81,7 +80,7 @@ const replaced = (...tables: readonly string[]) =>
 
 const TABLES = Object.keys(EDITED);
 /** Tables whose rows are not sealed, or the same in every vault. */
-const SAME = new Set(['format', 'gate', 'head']);
+const SAME = new Set(['format', 'head']);
 
 /** Edits of whole rows, and of the schema. The vault of another key is in the schema `other`. */
 const OTHERS: Readonly<Record<string, string>> = {
@@ -150,10 +149,10 @@ const OTHERS: Readonly<Record<string, string>> = {
   'schema: a rule': 'CREATE RULE r AS ON DELETE TO token DO INSTEAD NOTHING',
   'schema: a policy': 'ALTER TABLE token ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON token USING (tenant = 2)',
   'schema: a function': "CREATE FUNCTION vault.f() RETURNS integer LANGUAGE sql AS 'SELECT 1'",
-  'schema: a view in place of a table': 'ALTER TABLE gate RENAME TO hidden; CREATE VIEW gate AS TABLE hidden',
+  'schema: a view in place of a table': 'ALTER TABLE purge RENAME TO hidden; CREATE VIEW purge AS TABLE hidden',
   'schema: another collation': 'ALTER TABLE token ALTER id TYPE text COLLATE "default"',
   'schema: another type': 'ALTER TABLE sweep ALTER swept_at TYPE numeric',
-  'schema: a child table': 'CREATE TABLE public.child () INHERITS (gate)',
+  'schema: a child table': 'CREATE TABLE public.child () INHERITS (purge)',
   'schema: an unlogged table': 'ALTER TABLE token_index SET UNLOGGED',
   'schema: a missing index': 'DROP INDEX token_id',
 };

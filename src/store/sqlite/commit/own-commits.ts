@@ -1,10 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import type { ChangeMark } from '../../../core/maintenance-ports.ts';
-import type { Chain } from './write-calls.ts';
 
 const RANDOM_BYTES = 16;
 const FROM_BYTES = 8;
 const NOTHING = new Uint8Array();
+
+/** Returns a keyed hash, as `Keyring.commitMark` does. */
+export type Chain = (
+  previous: Uint8Array,
+  entry: { readonly sequence: number; readonly at: number; readonly sealed: Uint8Array },
+) => Uint8Array;
 
 /**
  * Recognizes the commits of writer threads, which touch no tenant, application or key. Other commits leave a mark of 16

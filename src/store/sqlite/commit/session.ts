@@ -1,4 +1,6 @@
 import { statSync } from 'node:fs';
+import { LINK_BYTES, START } from '../../../core/audit/audit-link.ts';
+import type { AuditHead } from '../../../core/audit/ports.ts';
 import type { ChangeMark } from '../../../core/maintenance-ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { endOfTurn, nextTick } from '../../../core/timers.ts';
@@ -54,6 +56,9 @@ export class Session {
   /** Set when the schema was found altered. SQLite may keep a trigger in memory that the file no longer has. */
   #isAltered = false;
   readonly #lastChange;
+  readonly #lastRow;
+  /** The last row of the audit at the last look. */
+  #end: AuditHead | undefined;
   /** Creates the marks of this session's commits. Set only in a writer thread. */
   #noted: OwnCommits | undefined;
   /** `data_version` in the open transaction and in the last committed one. */
@@ -85,6 +90,7 @@ export class Session {
       `UPDATE counter SET count = count + 1, mark = ifnull(?, randomblob(16)) WHERE ${FILE_ROW} RETURNING count`,
     );
     this.#lastChange = rows<[], ChangeMark>(`SELECT count AS counter, mark FROM counter WHERE ${FILE_ROW}`);
+    this.#lastRow = rows<[], AuditHead>('SELECT sequence, link FROM audit ORDER BY sequence DESC LIMIT 1');
     this.#dataVersion = value<[], number>('PRAGMA data_version');
     this.#schemaVersion = value<[], number>('PRAGMA schema_version');
     const transactions = {
@@ -228,7 +234,20 @@ export class Session {
       if (!change || this.#ownCommits?.include(this.#seen.counter, change) !== true) this.#othersChanges += 1;
       this.#seen = { version, counter: change?.counter ?? 0 };
     }
+    this.#look();
     return `${this.#othersChanges}:${this.#authorityChanges}`;
+  }
+
+  /** Returns the last row of the audit when a call last began. */
+  knownEnd(): AuditHead {
+    if (this.#end === undefined) this.#look();
+    return this.#end ?? START;
+  }
+
+  /** Keeps the end that is known if the last row is damaged. */
+  #look(): void {
+    const row = this.#lastRow().get();
+    if (Buffer.isBuffer(row?.link) && row.link.length === LINK_BYTES) this.#end = row;
   }
 
   lastChange(): Promise<ChangeMark> {

@@ -1,9 +1,8 @@
 import type { FileStore } from '../../../core/maintenance-ports.ts';
 import { sqliteStore } from '../sqlite-store.ts';
-import { OwnCommits } from './own-commits.ts';
+import { type Chain, OwnCommits } from './own-commits.ts';
 import type { Writer } from './remote-writer.ts';
 import type { Session } from './session.ts';
-import type { Chain } from './write-calls.ts';
 
 export interface ThreadedStore extends FileStore {
   /** Starts the writer. Also resolves when the writer cannot start; the store then writes on this thread. */

@@ -1,4 +1,4 @@
-import type { AuditDraft, IndexedSubject } from '../../../core/audit/ports.ts';
+import type { AuditDraft, AuditHead, IndexedSubject } from '../../../core/audit/ports.ts';
 import { freeBytes } from '../../../core/free-bytes.ts';
 import type { NewToken } from '../../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
@@ -9,16 +9,10 @@ import { REPLY } from '../tables/reply-rows.ts';
 import { TOMBSTONE } from '../tables/token-rows.ts';
 import { type Cell, failureOf, Inbox, type Outbox, type Outcome, type WriteMessage } from './write-messages.ts';
 
-/** Returns the link that chains an audit entry to the previous one, as `Keyring.auditLink` does. */
-export type Chain = (
-  previous: Uint8Array,
-  entry: { readonly sequence: number; readonly at: number; readonly sealed: Uint8Array },
-) => Uint8Array;
-
 /** Encodes and decodes one argument of a call for the other thread. */
 interface Argument<T> {
   put(out: Outbox, value: T): void;
-  take(from: Inbox, chain: Chain): T;
+  take(from: Inbox): T;
 }
 
 // Both ends have the same build, so each value has the type of the encoded one.
@@ -41,7 +35,7 @@ function listOf<T>({ put, take }: Argument<T>): Argument<readonly T[]> {
       out.put(values.length);
       for (const value of values) put(out, value);
     },
-    take: (from, chain) => Array.from({ length: Number(from.cell()) }, () => take(from, chain)),
+    take: (from) => Array.from({ length: Number(from.cell()) }, () => take(from)),
   };
 }
 
@@ -50,9 +44,9 @@ function object<T extends object>(members: { readonly [Name in keyof T]-?: Argum
     put(out, value) {
       for (const name in members) members[name].put(out, value[name]);
     },
-    take(from, chain) {
+    take(from) {
       const value: Partial<T> = {};
-      for (const name in members) value[name] = members[name].take(from, chain);
+      for (const name in members) value[name] = members[name].take(from);
       return value as T;
     },
   };
@@ -68,21 +62,20 @@ type Columns = Pick<typeof TOKEN | typeof TOMBSTONE | typeof REPLY, 'names' | 'b
 
 const blinds = listOf(bytes);
 
-const parts = object<Omit<AuditDraft, 'link' | 'reply'> & { readonly replies: readonly StoredReply[] }>({
+const parts = object<Omit<AuditDraft, 'reply'> & { readonly replies: readonly StoredReply[] }>({
   at: number,
+  witness: object<AuditHead>({ sequence: number, link: bytes }),
   sealed: bytes,
   subjects: listOf(object<IndexedSubject>({ n: number, blind: bytes })),
   replies: listOf(record<StoredReply>(REPLY)),
   shows: blinds,
 });
 
-/** Encodes an audit draft without its function `link`, which the receiving thread creates. */
 const draft: Argument<AuditDraft> = {
   put: (out, { reply, ...rest }) => parts.put(out, { ...rest, replies: reply === undefined ? [] : [reply] }),
-  take(from, chain) {
-    const { replies, ...rest } = parts.take(from, chain);
-    const { at, sealed } = rest;
-    return { ...rest, reply: replies[0], link: (previous, sequence) => chain(previous, { sequence, at, sealed }) };
+  take(from) {
+    const { replies, ...rest } = parts.take(from);
+    return { ...rest, reply: replies[0] };
   },
 };
 
@@ -118,7 +111,7 @@ export type WriteReply = readonly [call: number, outcome: Outcome];
  * Returns a function that runs the calls of a message on `store`. Calls that end in the same tick share one call of
  * `answer`.
  */
-export function createWriteServer(store: Store, chain: Chain, answer: (replies: readonly WriteReply[]) => void) {
+export function createWriteServer(store: Store, answer: (replies: readonly WriteReply[]) => void) {
   let ended: WriteReply[] = [];
 
   function end(call: number, outcome: Outcome): void {
@@ -138,7 +131,7 @@ export function createWriteServer(store: Store, chain: Chain, answer: (replies: 
     const calls: Promise<void>[] = [];
     while (!from.isEmpty) {
       const call = Number(from.cell());
-      const made = makeCall(store, from, chain).then(
+      const made = makeCall(store, from).then(
         (result) => end(call, { result }),
         (error: unknown) => end(call, failureOf(error)),
       );
@@ -149,9 +142,9 @@ export function createWriteServer(store: Store, chain: Chain, answer: (replies: 
 }
 
 /** Decodes the next call of a message and runs it. */
-function makeCall(store: Store, from: Inbox, chain: Chain): Promise<unknown> {
+function makeCall(store: Store, from: Inbox): Promise<unknown> {
   const name = from.cell() as WriteName;
   const members: readonly Argument<unknown>[] = WRITES[name];
   const write = store[name] as (...values: readonly unknown[]) => Promise<unknown>;
-  return write(...members.map((member) => member.take(from, chain)));
+  return write(...members.map((member) => member.take(from)));
 }

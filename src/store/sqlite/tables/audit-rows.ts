@@ -1,4 +1,4 @@
-import { START } from '../../../core/audit/audit-link.ts';
+import { LINK_BYTES, linkOf, START, UNLINKED } from '../../../core/audit/audit-link.ts';
 import type {
   AuditDraft,
   AuditEntry,
@@ -23,6 +23,12 @@ function asEntry({ at, sealed, link, ...place }: AuditEntry): AuditEntry {
 
 const NO_BYTES = new Uint8Array();
 
+/** Returns whether an audit that ends with `head` can have the row `witness`. */
+function isBehind(head: AuditHead, witness: AuditHead): boolean {
+  if (head.sequence > witness.sequence) return true;
+  return head.sequence === witness.sequence && Buffer.compare(head.link, witness.link) === 0;
+}
+
 /**
  * The tables `audit`, `audit_subject` and `audit_index` of `schema`. All functions are synchronous; `append` runs in
  * the transaction of the change.
@@ -37,7 +43,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     `SELECT sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT +?`,
   );
 
-  const index = rows<[Uint8Array, number, number]>(
+  const subjectOf = rows<[Uint8Array, number, number]>(
     `INSERT OR IGNORE INTO ${schema}.audit_subject (blind, sequence, n) VALUES (?, ?, ?)`,
   );
   const lastOf = rows<[Uint8Array, number], AuditPlace>(
@@ -71,7 +77,7 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
   function head(): AuditHead {
     const found = last().get();
     if (found === undefined) return START;
-    if (!Buffer.isBuffer(found.link)) throw new Problem('integrity_failure');
+    if (!Buffer.isBuffer(found.link) || found.link.length !== LINK_BYTES) throw new Problem('integrity_failure');
     return found;
   }
 
@@ -79,24 +85,22 @@ export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'ma
     head,
 
     /**
-     * Appends entries. Reads the last entry each time: another process, or a rolled-back group, may have
-     * changed it.
+     * Appends entries. Reads the last entry each time: another process, or a rolled-back group, may have changed it.
+     * Throws `integrity_failure` if it is not behind the entries that the writers of the drafts knew.
      */
     append(...drafts: readonly AuditDraft[]): void {
-      let before = head();
-      for (const { at, sealed, subjects, link } of drafts) {
-        const sequence = before.sequence + 1;
-        const own = link(before.link, sequence);
-        try {
-          insert().run(sequence, at, sealed, own);
-          for (const { blind, n } of subjects) index().run(blind, sequence, n);
-        } catch (cause) {
-          // The next sequence number is free unless the table is damaged.
-          throw sqliteCode(cause)?.startsWith('SQLITE_CONSTRAINT')
-            ? new Problem('integrity_failure', { cause })
-            : cause;
+      const before = head();
+      const added = drafts.map(({ at, sealed }, index) => ({ sequence: before.sequence + 1 + index, at, sealed }));
+      const link = linkOf(before.link, added);
+      for (const { witness } of drafts) if (!isBehind(before, witness)) throw new Problem('integrity_failure');
+      try {
+        for (const [index, { sequence, at, sealed }] of added.entries()) {
+          insert().run(sequence, at, sealed, index === added.length - 1 ? link : UNLINKED);
+          for (const { blind, n } of drafts[index]?.subjects ?? []) subjectOf().run(blind, sequence, n);
         }
-        before = { sequence, link: own };
+      } catch (cause) {
+        // The next sequence number is free unless the table is damaged.
+        throw sqliteCode(cause)?.startsWith('SQLITE_CONSTRAINT') ? new Problem('integrity_failure', { cause }) : cause;
       }
     },
 

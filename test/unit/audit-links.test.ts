@@ -1,0 +1,97 @@
+import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
+import { createAudit } from '../../src/core/audit/audit.ts';
+import { linkOf, NO_LINK, START } from '../../src/core/audit/audit-link.ts';
+import type { AuditEntry, AuditHead } from '../../src/core/audit/ports.ts';
+import { walkAudit } from '../../src/core/audit/walk-audit.ts';
+import type { Store } from '../../src/core/ports.ts';
+import { createKeyring } from '../../src/keyring/create-keyring.ts';
+import { openTestStore } from '../test-store.ts';
+
+// Computed by Python: hashlib.sha256(previous + struct.pack('>QqI', sequence, at, len(sealed)) + sealed …).digest()[:16]
+it.each([
+  [NO_LINK, [[1, 1_700_000_000_000, 'abc']], 'd7d7a8ade029e2819f13cf4bc4602f59'],
+  [
+    NO_LINK,
+    [
+      [1, 1_700_000_000_000, 'abc'],
+      [2, 1_700_000_000_001, ''],
+    ],
+    '3fef8b738243e9925afe18f8bf574f61',
+  ],
+  [Buffer.from([...Array(16).keys()]), [[2 ** 33, -1, '\0\x01']], 'c0612de9909fc43f5d0965836a16912c'],
+] as const)('a link is the beginning of a SHA-256: %#', (previous, rows, expected) => {
+  const linked = rows.map(([sequence, at, text]) => ({ sequence, at, sealed: Buffer.from(text, 'latin1') }));
+  expect(Buffer.from(linkOf(previous, linked)).toString('hex')).toBe(expected);
+});
+
+const TENANT = '22222222-2222-4222-8222-222222222222';
+
+describe('an audit that somebody without the key alters and links again', () => {
+  let rows: AuditEntry[];
+  let verify: (altered: readonly AuditEntry[]) => Promise<string>;
+
+  /** Writes six rows. The writers of 2 and 3 knew the same row, as do calls at the same time. */
+  beforeEach(async () => {
+    const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
+    onTestFinished(() => keyring.close());
+    const store = await openTestStore(header);
+    const clock = { now: () => 1_700_000_000_000, cutoff: () => 0, settled: () => 0 };
+    let known: AuditHead = START;
+    const witnessed: Store = { ...store, knownEnd: () => known };
+    const audit = createAudit({ store: witnessed, keyring, clock, level: 'all', strict: true });
+    for (let n = 1; n <= 6; n += 1) {
+      if (n !== 3) known = await store.auditHead();
+      const draft = audit.draft({ action: 'getToken', status: 200, tenant_id: TENANT, entities: [`token ${n}`] });
+      await store.appendAudit([draft]);
+    }
+    rows = [...(await store.readAudit(0, 10))];
+    verify = async (altered) => {
+      const found = {
+        auditHead: async () => altered.at(-1) ?? { ...START, at: 0 },
+        readAudit: async (after: number, limit: number) =>
+          altered.filter(({ sequence }) => sequence > after).slice(0, limit),
+      };
+      const names: string[] = [];
+      try {
+        for await (const { event } of walkAudit({ store: found, keyring })) names.push(...event.entities);
+      } catch (error) {
+        return (error as Error).message;
+      }
+      return names.map((name) => name.slice(-1)).join('');
+    };
+  });
+
+  /** Numbers and links rows again. */
+  function linked(order: readonly number[]): readonly AuditEntry[] {
+    let link = NO_LINK;
+    return order.map((n, index) => {
+      const row = { ...(rows[n - 1] as AuditEntry), sequence: index + 1 };
+      link = linkOf(link, [row]);
+      return { ...row, link };
+    });
+  }
+
+  it.each([
+    ['unaltered', [1, 2, 3, 4, 5, 6], '123456'],
+    ['without a row', [1, 2, 4, 5, 6], 'row 3 of the audit was written after another row 3'],
+    ['without the first row', [2, 3, 4, 5, 6], 'row 1 of the audit was written after another row 1'],
+    ['with two rows exchanged', [1, 2, 3, 5, 4, 6], 'row 4 of the audit was written after another row 4'],
+    [
+      'with two rows exchanged that did not know each other',
+      [1, 3, 2, 4, 5, 6],
+      'row 4 of the audit was written after another row 3',
+    ],
+    ['with a row doubled', [1, 2, 3, 4, 5, 6, 5], 'row 7 of the audit is a copy of an earlier row'],
+    ['without the last but one row', [1, 2, 3, 4, 6], 'row 5 of the audit was written after another row 5'],
+  ])('%s', async (_, order, expected) => expect(await verify(linked(order))).toBe(expected));
+
+  it('whose rows of a commit have no link behind them', async () => {
+    const [first, ...others] = rows;
+    const open = others.map((row) => ({ ...row, link: new Uint8Array() }));
+    expect(await verify([first as AuditEntry, ...open])).toBe('row 2 of the audit has no link behind it');
+  });
+
+  it('an end without later witnesses can be removed, which only an anchor shows', async () => {
+    expect(await verify(rows.slice(0, 4))).toBe('1234');
+  });
+});
