@@ -1,5 +1,5 @@
 import type { ApplicationType } from '../contract/permissions.ts';
-import type { AuditDraft } from './audit/ports.ts';
+import type { AuditDraft, EndedRecord } from './audit/ports.ts';
 import type { ApplicationRecord, Instant, PageOf, PageRequest } from './ports.ts';
 
 /** The conditions for applications; all must hold. */
@@ -39,22 +39,22 @@ export interface ApplicationStore {
   /**
    * Resolves to false when it is missing or has another revision. A rotation that reseals it has no `audit`. With
    * `ended`, for a new API key, also removes the expiring applications that it created, as `deleteApplication` does;
-   * `ended` receives their ids, and is not called without any.
+   * `ended` receives them, and is not called without any.
    */
   replaceApplication(
     application: ApplicationRecord,
     expectedRevision: number,
     audit: AuditDraft | undefined,
-    ended?: (removed: readonly string[]) => AuditDraft,
+    ended?: (removed: readonly EndedRecord[]) => AuditDraft,
   ): Promise<boolean>;
   /**
    * Removes an application, the expiring applications that it created, and their stored replies. Empties the replies
-   * that show one of them. `audit` receives the ids of the removed applications, `id` first.
+   * that show one of them. `audit` receives the removed applications, `id` first.
    */
   deleteApplication(
     tenantId: string,
     id: string,
     expectedRevision: number,
-    audit: (removed: readonly string[]) => AuditDraft,
+    audit: (removed: readonly EndedRecord[]) => AuditDraft,
   ): Promise<boolean>;
 }

@@ -2,7 +2,7 @@ import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
 import type { ApplicationStore } from './application-ports.ts';
 import type { AuditSubject } from './audit/audit-subjects.ts';
-import type { AuditDraft, AuditEntry, AuditStore, CommitMarkKey } from './audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuditStore, CommitMarkKey, EndedRecord } from './audit/ports.ts';
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from './insert-ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
 import type { ReplyKeys, ReplyStore } from './reply-ports.ts';
@@ -254,8 +254,8 @@ export interface RecordedExpiry {
 /** The part of a removal of expired records that needs keys. Pure functions. */
 export interface ExpiryRecorder {
   recordExpiry(token: TokenRecord, deletedAt: Instant): RecordedExpiry;
-  /** `removed` is the expired application and the applications that it created. */
-  recordRemoval(tenantId: string, removed: readonly string[]): AuditDraft;
+  /** `removed` has the expired application and the applications that it created. */
+  recordRemoval(tenantId: string, removed: readonly EndedRecord[]): AuditDraft;
 }
 
 /**

@@ -8,6 +8,7 @@ import type { Instant } from '../core/ports.ts';
 const REMOVED = 0;
 
 const SKIPPED = 'was changed from a revision that is not its last one in the audit: an older row had been restored';
+const ENDED_EARLIER = 'was removed at a revision that is not its last one in the audit: an older row had been restored';
 const AFTER_REMOVAL = 'was changed after it was removed: its row had been restored';
 const OTHER_HEADER =
   'was changed from a state that is not its last one in the audit: an older header had been restored';
@@ -101,12 +102,11 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     const after = change === 'remove' ? REMOVED : isKey ? 1 : revision;
     const named = isKey ? [String(revision)] : entities;
     const rows = tenant.rows[table];
-    for (const entity of named) {
+    for (const [n, entity] of named.entries()) {
       const before = rows.get(entity);
+      const from = change !== 'remove' ? after - 1 : isKey ? 1 : event.ended?.[n];
       if (before === REMOVED) reject(placed, table, entity, AFTER_REMOVAL);
-      else if (after === REMOVED ? before === undefined : after !== (before ?? 0) + 1) {
-        reject(placed, table, entity, SKIPPED);
-      }
+      else if ((before ?? 0) !== from) reject(placed, table, entity, change === 'remove' ? ENDED_EARLIER : SKIPPED);
       rows.set(entity, after);
     }
     const subjects = named.map((entity) => subjectOf(table, id, entity));

@@ -36,6 +36,14 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
     calls: [PATCH, ['apiKey', 'deleteToken', { id: 'token-1' }]],
     finding: /older row had been restored|after it was removed/,
   },
+  'a token that was changed, then deleted': {
+    act: async (perform, { apiKey }) => {
+      for (const data of ['newer', 'newest']) await perform(apiKey, 'updateToken', { id: 'token-1', body: { data } });
+    },
+    tables: TOKENS,
+    calls: [['apiKey', 'deleteToken', { id: 'token-1' }]],
+    finding: /was removed at a revision/,
+  },
   'a token that was deleted': {
     act: (perform, { apiKey }) => perform(apiKey, 'deleteToken', { id: 'token-1' }),
     tables: TOKENS,
@@ -50,6 +58,13 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
     tables: ['application'],
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
     finding: /older row had been restored/,
+  },
+  'an application whose key was regenerated, then deleted': {
+    act: async (perform, keys) =>
+      perform(keys.management, 'regenerateApplicationKey', await privateApplication(perform, keys)),
+    tables: ['application'],
+    calls: [['management', 'deleteApplication', {}]],
+    finding: /was removed at a revision/,
   },
   'an application that was deleted': {
     act: async (perform, keys) =>

@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import type { EndedRecord } from '../../src/core/audit/ports.ts';
 import type { Store } from '../../src/core/ports.ts';
 import {
   addTenant,
@@ -6,6 +7,7 @@ import {
   applicationRecord,
   ENTRY,
   EXPIRY_RECORDER,
+  endedNames,
   FIRST_PAGE,
   NOW,
   nextId,
@@ -173,7 +175,8 @@ export function storeApplications(store: () => Store): void {
       const stranger = applicationRecord(id);
       for (const each of [parent, stranger]) await store().insertApplication(each, ENTRY);
       const child = (of: string) => applicationRecord(id, { type: 'expiring', parent_id: of, expires_at: NOW + 9 });
-      const [first, second, other] = [child(parent.id), child(parent.id), child(stranger.id)];
+      const [first, other] = [child(parent.id), child(stranger.id)];
+      const second = { ...child(parent.id), revision: 7 };
       for (const each of [first, second, other]) await store().insertApplication(each, ENTRY);
       const count = async (parent_id: string, now = NOW) =>
         (await store().findApplications({ tenant_id: id, parent_id }, { offset: 0, limit: 0 }, now)).total;
@@ -181,8 +184,8 @@ export function storeApplications(store: () => Store): void {
       expect(await count(parent.id, NOW + 9)).toBe(0);
 
       const ended: (readonly string[])[] = [];
-      const end = (removed: readonly string[]) => {
-        ended.push(removed);
+      const end = (removed: readonly EndedRecord[]) => {
+        ended.push(endedNames(removed));
         return ENTRY;
       };
       const next = { ...parent, key_hash: sealed('another key', 32), revision: 2 };
@@ -193,7 +196,7 @@ export function storeApplications(store: () => Store): void {
       expect(await store().replaceApplication({ ...next, revision: 3 }, 2, ENTRY, end)).toBe(true);
       expect(await store().authorityVersion()).not.toBe(version);
       expect(await store().replaceApplication({ ...next, revision: 4 }, 3, ENTRY, end)).toBe(true);
-      expect(ended.map((ids) => ids.toSorted())).toEqual([[first.id, second.id].toSorted()]);
+      expect(ended.map((names) => names.toSorted())).toEqual([[`1 ${first.id}`, `7 ${second.id}`]]);
       const left = await Promise.all([first, second, other].map((each) => store().findAuthority(each.key_hash, NOW)));
       expect(left.map((authority) => authority?.application.id)).toEqual([undefined, undefined, other.id]);
     });

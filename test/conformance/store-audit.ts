@@ -11,6 +11,7 @@ import {
   countChanges,
   ENTRY,
   EXPIRY_RECORDER,
+  endedNames,
   entry,
   FIRST_PAGE,
   indexes,
@@ -263,25 +264,26 @@ export function storeAudit(open: OpenStore): void {
     it('names the expiring applications that ended with their creator', async () => {
       const { id } = await addTenant(store);
       const parent = applicationRecord(id);
-      const child = applicationRecord(id, { type: 'expiring', parent_id: parent.id });
+      const child = applicationRecord(id, { type: 'expiring', parent_id: parent.id, revision: 7 });
       await store.insertApplication(parent, ENTRY);
       await store.insertApplication(child, ENTRY);
+      await store.replaceApplication({ ...parent, revision: 2 }, 1, ENTRY);
       const told: (readonly string[])[] = [];
-      await store.deleteApplication(id, parent.id, 1, (removed) => {
-        told.push(removed);
+      await store.deleteApplication(id, parent.id, 2, (removed) => {
+        told.push(endedNames(removed));
         return ENTRY;
       });
-      expect(told.at(-1)).toEqual([parent.id, child.id]);
+      expect(told.at(-1)).toEqual([`2 ${parent.id}`, `7 ${child.id}`]);
       const renewed = applicationRecord(id);
       const minted = applicationRecord(id, { type: 'expiring', parent_id: renewed.id });
       for (const each of [renewed, minted]) await store.insertApplication(each, ENTRY);
       const regenerate = (revision: number) => () =>
         store.replaceApplication({ ...renewed, revision: revision + 1 }, revision, entry('renewed'), (removed) =>
-          entry(`ended ${removed}`),
+          entry(`ended ${endedNames(removed)}`),
         );
       const entries = await written(regenerate(1));
       expect(entries).toHaveLength(2);
-      expect(entries).toEqual(expect.arrayContaining([...one(`ended ${minted.id}`), ...one('renewed')]));
+      expect(entries).toEqual(expect.arrayContaining([...one(`ended 1 ${minted.id}`), ...one('renewed')]));
       expect(await written(regenerate(2))).toEqual(one('renewed'));
     });
 
@@ -289,12 +291,12 @@ export function storeAudit(open: OpenStore): void {
       const { id } = await addTenant(store);
       await addToken(store, id, { id: 'gone', expires_at: NOW + 1 });
       const parent = applicationRecord(id, { expires_at: NOW + 2 });
-      const child = applicationRecord(id, { parent_id: parent.id, expires_at: NOW + 3 });
+      const child = applicationRecord(id, { parent_id: parent.id, expires_at: NOW + 3, revision: 7 });
       await store.insertApplication(parent, ENTRY);
       await store.insertApplication(child, ENTRY);
       const entries = await written(() => store.removeExpired(NOW + 10, 1000, EXPIRY_RECORDER));
       expect(entries).toHaveLength(2);
-      const expected = [...one('expired gone'), ...one(`removed ${id} ${parent.id},${child.id}`)];
+      const expected = [...one('expired gone'), ...one(`removed ${id} 1 ${parent.id},7 ${child.id}`)];
       expect(entries).toEqual(expect.arrayContaining(expected));
       const [tombstone] = await store.inspectRows('tombstone', id, '', 10);
       const { deleted_by: _, ...left } = tombstoneOf(tokenRecord(id, { id: 'gone' }), { deleted_at: NOW + 10 });

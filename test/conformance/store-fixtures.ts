@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { START } from '../../src/core/audit/audit-link.ts';
-import type { AuditDraft, AuditEntry } from '../../src/core/audit/ports.ts';
+import type { AuditDraft, AuditEntry, EndedRecord } from '../../src/core/audit/ports.ts';
 import type {
   ApplicationRecord,
   ExpiryRecorder,
@@ -169,8 +169,12 @@ export const EXPIRY_RECORDER: ExpiryRecorder = {
     tombstone: tombstoneOf(token, { deleted_by: undefined, deleted_at: deletedAt }),
     audit: entry(`expired ${token.id}`),
   }),
-  recordRemoval: (tenantId, removed) => entry(`removed ${tenantId} ${removed.join()}`),
+  recordRemoval: (tenantId, removed) => entry(`removed ${tenantId} ${endedNames(removed).join()}`),
 };
+
+/** Returns the removed records as `<revision> <id>`. */
+export const endedNames = (removed: readonly EndedRecord[]): readonly string[] =>
+  removed.map(({ id, revision }) => `${revision} ${id}`);
 
 export function tombstoneOf(token: TokenRecord, parts: Partial<Tombstone> = {}): Tombstone {
   const { tenant_id, id, type, created_at } = token;

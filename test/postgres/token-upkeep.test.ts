@@ -10,6 +10,7 @@ import {
   blind,
   ENTRY,
   EXPIRY_RECORDER,
+  endedNames,
   FIRST_PAGE,
   idsOf,
   indexes,
@@ -189,13 +190,13 @@ describe('a sweep of applications', () => {
     const recorder: ExpiryRecorder = {
       ...EXPIRY_RECORDER,
       recordRemoval(tenantId, removed) {
-        told.push([tenantId, ...removed]);
+        told.push([tenantId, ...endedNames(removed)]);
         return ENTRY;
       },
     };
     const { sequence } = await store.auditHead();
     expect(await store.removeExpired(NOW, 10, recorder)).toBe(1);
-    expect(told).toEqual([[tenant_id, parent.id, child.id]]);
+    expect(told).toEqual([[tenant_id, `1 ${parent.id}`, `1 ${child.id}`]]);
     expect((await store.auditHead()).sequence).toBe(sequence + 1);
     expect(await store.findReply(tenant_id, child.id, reply.key_hash, NOW)).toBeUndefined();
     expect(await store.authorityVersion()).not.toBe(version);

@@ -4,7 +4,13 @@ import { directClient } from '../../src/client/direct.ts';
 import type { Call } from '../../src/contract/call.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { createAudit } from '../../src/core/audit/audit.ts';
-import { AUDITED_ACTIONS, type AuditEvent, decodeEvents, encodeEvents } from '../../src/core/audit/audit-event.ts';
+import {
+  AUDITED_ACTIONS,
+  type AuditEvent,
+  changeOf,
+  decodeEvents,
+  encodeEvents,
+} from '../../src/core/audit/audit-event.ts';
 import type { AuditLevel } from '../../src/core/audit/audit-level.ts';
 import { lastEvents, walkAudit } from '../../src/core/audit/walk-audit.ts';
 import { Problem } from '../../src/core/problem.ts';
@@ -131,7 +137,7 @@ describe('an event', () => {
     ),
   );
   const optional = <T>(value: fc.Arbitrary<T>) => fc.option(value, { nil: undefined });
-  const event = fc.record({
+  const fields = fc.record({
     action: fc.constantFrom(...AUDITED_ACTIONS),
     status: fc.integer({ min: 200, max: 599 }),
     revision: optional(fc.nat()),
@@ -141,6 +147,11 @@ describe('an event', () => {
     revealed: optional(fc.constant(true as const)),
     entities: fc.array(id, { maxLength: 5 }),
     counted: optional(fc.record({ count: fc.nat(), first_at: fc.nat(), last_at: fc.nat() })),
+  });
+  const event = fields.chain((made): fc.Arbitrary<AuditEvent> => {
+    const { length } = made.entities;
+    if (length === 0 || changeOf(made)?.[1] !== 'remove') return fc.constant(made);
+    return fc.array(fc.nat(), { minLength: length, maxLength: length }).map((ended) => ({ ...made, ended }));
   });
 
   it('survives encoding and decoding', () => {
@@ -163,6 +174,18 @@ describe('an event', () => {
         );
       }),
     );
+  });
+
+  it('that removes records states the revision of each, before its id', () => {
+    const event = { action: 'deleteToken', status: 204, entities: ['a b', '7 +'], ended: [3, 40] } as const;
+    expect(encodeEvents([{ event, at: 0 }])).toBe('td\n204\n\n\n\n\n3 a b\n40 7 +');
+    for (const wrong of [
+      { ...event, ended: [3] },
+      { ...event, ended: undefined },
+      { ...event, status: 404 },
+    ]) {
+      expect(() => encodeEvents([{ event: wrong, at: 0 }])).toThrow('exactly the removals');
+    }
   });
 
   it('about one token fits two padding steps, and a further event in the row adds less', () => {
@@ -201,10 +224,10 @@ describe('the audit', () => {
     expect(changes).toEqual([
       { action: 'createToken', status: 201, revision: 1, ...who, entities: ['xyz'] },
       { action: 'updateToken', status: 200, revision: 2, ...who, entities: ['xyz'], revealed: true },
-      { action: 'deleteToken', status: 204, ...who, peer: '192.0.2.7', entities: ['xyz'] },
+      { action: 'deleteToken', status: 204, ...who, peer: '192.0.2.7', entities: ['xyz'], ended: [2] },
       { action: 'updateApplication', status: 200, revision: 2, ...by, entities: [revealing.id] },
       { action: 'regenerateApplicationKey', status: 200, revision: 3, ...by, entities: [revealing.id] },
-      { action: 'deleteApplication', status: 204, ...by, entities: [revealing.id] },
+      { action: 'deleteApplication', status: 204, ...by, entities: [revealing.id], ended: [3] },
       { action: 'updateTenant', status: 200, revision: 2, ...by, entities: [] },
     ]);
   });
@@ -223,7 +246,14 @@ describe('the audit', () => {
     });
     const by = { application_id: expect.any(String), tenant_id };
     expect(changes).toEqual([
-      { action: 'endApplications', status: 200, ...by, peer: '192.0.2.8', entities: expect.any(Array) },
+      {
+        action: 'endApplications',
+        status: 200,
+        ...by,
+        peer: '192.0.2.8',
+        entities: expect.any(Array),
+        ended: [1, 1],
+      },
       {
         action: 'regenerateApplicationKey',
         status: 200,
@@ -356,7 +386,9 @@ describe('the audit', () => {
     await call(revealing.key, 'createToken', { body: { type: 'token', id: 'brief', data: 1, expires_at } });
     clock.advance(120_000);
     const found = await events(() => vault.sweep());
-    expect(found).toEqual([{ action: 'expireToken', status: 200, tenant_id: expect.any(String), entities: ['brief'] }]);
+    expect(found).toEqual([
+      { action: 'expireToken', status: 200, tenant_id: expect.any(String), entities: ['brief'], ended: [1] },
+    ]);
   });
 
   it('fails a request whose entry cannot be written, and recovers without loss', async () => {

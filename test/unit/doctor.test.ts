@@ -5,9 +5,9 @@ import { directClient } from '../../src/client/direct.ts';
 import { DEFAULT_LIMITS, MAX_DEPTH } from '../../src/contract/limits.ts';
 import { parseJson } from '../../src/core/json/parse.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { openVault, type Vault } from '../../src/vault/vault.ts';
 import { LAUNDERINGS, launder } from '../checks/launder.ts';
-import { createCaller } from '../checks/perform.ts';
+import { createCaller, type Perform } from '../checks/perform.ts';
 import { insertRow, keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
 import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
@@ -59,6 +59,45 @@ describe('vault doctor', () => {
     expect(
       await launder({ ...vault, places: FILE_PLACES, name: vault.file, credential: CREDENTIAL }, laundering),
     ).toEqual([]);
+  });
+
+  it('finds older rows that a sweep and the end of their creator removed', async () => {
+    const { file, management } = await fileVault(0);
+    const wall = Date.now();
+    const perform = (at: number, work: (vault: Vault, perform: Perform) => Promise<void>) => {
+      const times = { wall: () => at, running: () => at };
+      return openVault({ file, credential: CREDENTIAL, times }).then((vault) =>
+        work(
+          vault,
+          createCaller(() => directClient(vault)),
+        ).finally(vault.close),
+      );
+    };
+    const permissions = ['token:create', 'token:read', 'token:update'];
+    const creator = { name: 'creator', type: 'private', permissions, can_create_expiring_applications: true };
+    const child = { name: 'child', type: 'expiring', permissions: ['token:read'] };
+    const ids = { creator: '', child: '' };
+    let before: Awaited<ReturnType<typeof keepRows>> = [];
+    await perform(wall, async (_vault, call) => {
+      const { body } = await call(management, 'createApplication', { body: creator });
+      ids.creator = String(body['id']);
+      ids.child = String((await call(String(body['key']), 'createApplication', { body: child })).body['id']);
+      const expires_at = new Date(wall + 3_600_000).toISOString();
+      await call(String(body['key']), 'createToken', { body: { type: 'token', id: 'brief', data: 1, expires_at } });
+      before = await keepRows(file);
+      await call(String(body['key']), 'updateToken', { id: 'brief', body: { data: 2 } });
+      await call(management, 'updateApplication', { id: ids.child, body: { ...child, name: 'renamed' } });
+    });
+    await putBack(file, before, ['token', 'token_index', 'container_set', 'tombstone', 'application']);
+    await perform(wall, async (_vault, call) => {
+      expect((await call(management, 'deleteApplication', { id: ids.creator })).status).toBe(204);
+    });
+    await perform(wall + 7_200_000, async (vault) => expect(await vault.sweep()).toBe(1));
+    const what = expect.stringContaining('was removed at a revision that is not its last one');
+    expect((await doctor(file)).findings).toEqual([
+      { table: 'application', id: ids.child, what },
+      { table: 'token', id: 'brief', what },
+    ]);
   });
 
   it('reports a slot that 32 zero bytes open', async () => {

@@ -62,8 +62,7 @@ export const deleteApplication: Handler<'deleteApplication'> = async ({ params }
     const { record } = await findApplication(params.id, caller, world);
     if (!(await isAudited(world, 'application', record))) return undefined;
     const { tenant_id, id, revision } = record;
-    const audit = (removed: readonly string[]) => caller.trail.changed(removed);
-    return (await world.store.deleteApplication(tenant_id, id, revision, audit)) || undefined;
+    return (await world.store.deleteApplication(tenant_id, id, revision, caller.trail.removed)) || undefined;
   });
   return undefined;
 };

@@ -1,6 +1,6 @@
 import { type AuditFacts, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import type { Instant } from '../ports.ts';
-import type { AuditHead } from './ports.ts';
+import type { AuditHead, EndedRecord } from './ports.ts';
 
 /**
  * The audited actions outside the API. The holder of the file's key or the vault itself performs them. `summary` is
@@ -75,6 +75,11 @@ export interface AuditEvent {
    */
   readonly entities: readonly string[];
   /**
+   * The revision that each of the `entities` ended at. Set if the event removed tokens or applications, so that the
+   * removal of an older row is found.
+   */
+  readonly ended?: readonly number[] | undefined;
+  /**
    * Set for an event that changed nothing: it keeps the state of records at this row, because a prune removes the entries
    * up to this row.
    */
@@ -86,6 +91,11 @@ export interface AuditEvent {
    * and the last.
    */
   readonly counted?: { readonly count: number; readonly first_at: Instant; readonly last_at: Instant } | undefined;
+}
+
+/** Returns the members of an event that name removed records. */
+export function namesOf(removed: readonly EndedRecord[]): Required<Pick<AuditEvent, 'entities' | 'ended'>> {
+  return { entities: removed.map(({ id }) => id), ended: removed.map(({ revision }) => revision) };
 }
 
 const OPERATION_FACTS = Object.entries<Operation>(OPERATIONS).map(([id, { audit }]) => [id, audit] as const);
@@ -167,12 +177,17 @@ const SAME = '=';
 /**
  * Returns the text of an event, one field a line: code, status, revision, application, tenant, peer, entities. In a
  * counted event the count and the first and last time follow the status, separated by blanks; a `!` at the end of this
- * line means `revealed`, and `@` precedes `as_of`. Ids have no line ends (decisions §5). A UUID is `~` and its 22
- * characters of base64url. Another id that begins with `~`, `+` or `=` gets a `~` in front. `=` repeats the
- * application, tenant or peer of the previous event.
+ * line means `revealed`, and `@` precedes `as_of`. An entity of a removal is `<revision> <id>`, with the revision that
+ * it ended at. Ids have no line ends (decisions §5), but may have blanks. A UUID is `~` and its 22 characters of
+ * base64url. Another id that begins with `~`, `+` or `=` gets a `~` in front. `=` repeats the application, tenant or
+ * peer of the previous event.
  */
 function encodeEvent(event: AuditEvent, before: AuditEvent | undefined): string {
-  const { action, status, revision, entities, revealed, counted, as_of } = event;
+  const { action, status, revision, entities, ended = [], revealed, counted, as_of } = event;
+  const isRemoval = removes(event);
+  if (ended.length !== (isRemoval ? entities.length : 0)) {
+    throw new Error('unreachable: exactly the removals state the revision of each record');
+  }
   const result = counted ? [status, counted.count, counted.first_at, counted.last_at].join(' ') : status;
   const marks = `${revealed ? '!' : ''}${as_of === undefined ? '' : `@${as_of}`}`;
   let text = `${AUDIT_FACTS[action].code}\n${result}${marks}\n${revision ?? ''}`;
@@ -180,8 +195,14 @@ function encodeEvent(event: AuditEvent, before: AuditEvent | undefined): string 
     const id = event[name];
     text += `\n${id !== undefined && id === before?.[name] ? SAME : packId(id ?? '')}`;
   }
-  for (const id of entities) text += `\n${packId(id)}`;
+  entities.forEach((id, n) => {
+    text += `\n${isRemoval ? `${ended[n]} ` : ''}${packId(id)}`;
+  });
   return text;
+}
+
+function removes(event: AuditEvent): boolean {
+  return changeOf(event)?.[1] === 'remove';
 }
 
 /** Returns the event of the lines of a text from `encodeEvent`. `before` is the previous event. */
@@ -193,6 +214,8 @@ function decodeEvent(lines: readonly string[], before: AuditEvent | undefined): 
   const [application, tenant, peer] = who;
   const [outcome = '', as_of] = result.split('@');
   const [status = 0, count, first_at = 0, last_at = 0] = outcome.replace('!', '').split(' ').map(Number);
+  const names = ids.slice(WHO.length);
+  const isRemoval = names.length > 0 && removes({ action, status, entities: [] });
   return {
     action,
     status,
@@ -200,7 +223,8 @@ function decodeEvent(lines: readonly string[], before: AuditEvent | undefined): 
     ...(application && { application_id: application }),
     ...(tenant && { tenant_id: tenant }),
     ...(peer && { peer }),
-    entities: ids.slice(WHO.length).map(unpackId),
+    entities: names.map((name) => unpackId(isRemoval ? name.slice(name.indexOf(' ') + 1) : name)),
+    ...(isRemoval && { ended: names.map((name) => Number(name.slice(0, name.indexOf(' ')))) }),
     ...(outcome.endsWith('!') && { revealed: true }),
     ...(count !== undefined && { counted: { count, first_at, last_at } }),
     ...(as_of !== undefined && { as_of: Number(as_of) }),

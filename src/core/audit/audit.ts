@@ -3,7 +3,7 @@ import type { World } from '../handler.ts';
 import type { ExpiryRecorder, Keyring } from '../ports.ts';
 import { clearTimeout, setTimeout } from '../timers.ts';
 import { recordColumns } from '../tokens/clear-columns.ts';
-import { type AuditEvent, encodeAuditRow, type TimedEvent } from './audit-event.ts';
+import { type AuditEvent, encodeAuditRow, namesOf, type TimedEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-level.ts';
 import { subjectsOf } from './audit-subjects.ts';
 import { createDenialWindow } from './denial-window.ts';
@@ -175,10 +175,10 @@ export function createExpiryRecorder({ keyring, audit }: Pick<World, 'keyring' |
       const left = { tenant_id, id, type, created_by: recordColumns(record).created_by, created_at, deleted_at };
       return {
         tombstone: { ...left, mac: keyring.tombstoneMac(left) },
-        audit: audit.draft({ action: 'expireToken', status: 200, tenant_id, entities: [id] }),
+        audit: audit.draft({ action: 'expireToken', status: 200, tenant_id, ...namesOf([record]) }),
       };
     },
     recordRemoval: (tenant_id, removed) =>
-      audit.draft({ action: 'expireApplication', status: 200, tenant_id, entities: removed }),
+      audit.draft({ action: 'expireApplication', status: 200, tenant_id, ...namesOf(removed) }),
   };
 }

@@ -9,6 +9,12 @@ export interface IndexedSubject {
   readonly blind: Uint8Array;
 }
 
+/** A removed record, at the revision of the removed row. */
+export interface EndedRecord {
+  readonly id: string;
+  readonly revision: number;
+}
+
 /**
  * An audit row before it has its place: one or more sealed entries. The store gives the row its sequence and links it
  * inside the transaction of the recorded changes. If the changes fail, the row is not written.

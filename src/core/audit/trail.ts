@@ -5,8 +5,9 @@ import type { ApplicationRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { mayBeId } from '../tokens/token-id.ts';
 import type { Audit } from './audit.ts';
-import type { AuditEvent } from './audit-event.ts';
+import { type AuditEvent, namesOf } from './audit-event.ts';
 import { isAudited, isDenied, type ReadKind } from './audit-level.ts';
+import type { EndedRecord } from './ports.ts';
 
 /** The reply of a change. */
 export interface ChangeResult {
@@ -45,9 +46,12 @@ export function createTrail(audit: Audit, call: Call, { id, tenant_id }: Applica
     changed: (entities: readonly string[], revision?: number, result?: ChangeResult) =>
       audit.draft(event(status, entities, revision, result?.revealed), tenant_id),
 
+    /** Returns the audit row of a removal. */
+    removed: (records: readonly EndedRecord[]) => audit.draft({ ...event(status, []), ...namesOf(records) }, tenant_id),
+
     /** Returns the audit row of the expiring applications that end with the key that the call replaces. */
-    ended: (entities: readonly string[]) =>
-      audit.draft({ ...event(status, entities), action: 'endApplications' }, tenant_id),
+    ended: (records: readonly EndedRecord[]) =>
+      audit.draft({ ...event(status, []), ...namesOf(records), action: 'endApplications' }, tenant_id),
 
     /** Returns the event of a change that is written together with other changes, for `Audit.draftAll`. */
     change: (entities: readonly string[], revision?: number) => ({

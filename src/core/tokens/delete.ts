@@ -27,7 +27,8 @@ export const deleteToken: Handler<'deleteToken'> = async (
     const deleted_by = application.record.id;
     const left = { tenant_id, id, type, created_by, created_at, deleted_by, deleted_at: world.clock.now() };
     const tombstone = { ...left, mac: world.keyring.tombstoneMac(left) };
-    return (await world.store.deleteToken(tombstone, record.revision, trail.changed([id]))) || undefined;
+    const { revision } = record;
+    return (await world.store.deleteToken(tombstone, revision, trail.removed([{ id, revision }]))) || undefined;
   });
   return undefined;
 };

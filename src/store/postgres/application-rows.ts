@@ -1,5 +1,5 @@
 import type { Minting } from '../../core/application-ports.ts';
-import type { AuditDraft } from '../../core/audit/ports.ts';
+import type { AuditDraft, EndedRecord } from '../../core/audit/ports.ts';
 import type { ApplicationRecord, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { applicationColumns } from '../rows/record-columns.ts';
@@ -40,8 +40,8 @@ const INSERT = numbered(APPLICATION.insertInto('vault.application', 'tenant'));
 const REPLACE = numbered(`UPDATE vault.application SET ${APPLICATION.assigned()}
     WHERE tenant = ? AND id = ? AND revision = ? RETURNING 1`);
 const REMOVE = `DELETE FROM vault.application WHERE tenant = $1 AND id = $2 AND ($3::bigint IS NULL OR revision = $3)
-    RETURNING id`;
-const REMOVE_CHILDREN = 'DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 RETURNING id';
+    RETURNING id, revision`;
+const REMOVE_CHILDREN = 'DELETE FROM vault.application WHERE tenant = $1 AND parent_id = $2 RETURNING id, revision';
 
 const FIND_TENANT = 'SELECT tenant, data_key_id FROM vault.tenant WHERE id = $1';
 
@@ -79,33 +79,44 @@ interface Place {
   readonly id: string;
 }
 
+type RemovalEntry = (removed: readonly EndedRecord[]) => AuditDraft;
+
+function toEnded([id, revision]: Row): EndedRecord {
+  return { id: storedUuid(id), revision: storedNumber(revision) };
+}
+
 /**
- * Removes the applications that an application created, and the replies to them. Writes the entry for their ids. `own`
- * has the id of the application if it is removed, too.
+ * Removes the applications that an application created, and the replies to them. Writes the entry of the removed ones.
+ * `own` has the application itself if it was removed, too.
  */
 async function endApplications(
   { run, record }: Transaction,
   { tenantId, tenant, id }: Place,
-  audit: (ids: readonly string[]) => AuditDraft,
-  own: readonly string[] = [],
+  audit: RemovalEntry,
+  own: readonly Row[] = [],
 ): Promise<void> {
-  const ids = [...own, ...(await run(REMOVE_CHILDREN, [tenant, uuidKey(id)])).map(([child]) => storedUuid(child))];
-  if (ids.length === 0) return;
-  await record(audit(ids), true);
-  await removeRepliesOf(run, tenantId, ids);
+  const removed = [...own, ...(await run(REMOVE_CHILDREN, [tenant, uuidKey(id)]))].map(toEnded);
+  if (removed.length === 0) return;
+  await record(audit(removed), true);
+  await removeRepliesOf(
+    run,
+    tenantId,
+    removed.map((one) => one.id),
+  );
 }
 
 /**
- * Removes an application, those that it created, and the replies to them. Writes the entry for their ids. Resolves to
- * false if the application does not exist, or has another revision than the given one.
+ * Removes an application, those that it created, and the replies to them. Writes the entry of the removed ones. Resolves
+ * to false if the application does not exist, or has another revision than the given one.
  */
 export async function removeApplication(
   transaction: Transaction,
   of: Place & { readonly revision?: number },
-  audit: (ids: readonly string[]) => AuditDraft,
+  audit: RemovalEntry,
 ): Promise<boolean> {
-  if ((await transaction.run(REMOVE, [of.tenant, uuidKey(of.id), of.revision])).length === 0) return false;
-  await endApplications(transaction, of, audit, [of.id]);
+  const own = await transaction.run(REMOVE, [of.tenant, uuidKey(of.id), of.revision]);
+  if (own.length === 0) return false;
+  await endApplications(transaction, of, audit, own);
   return true;
 }
 

@@ -1,3 +1,4 @@
+import type { EndedRecord } from '../../core/audit/ports.ts';
 import type { LeftRows, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { endOfTurn } from '../../core/timers.ts';
@@ -138,7 +139,7 @@ export function sweepMethods(
         ])) {
           const ended = orLeave(left.application, row, () => toEnded(columns));
           if (ended === undefined) continue;
-          const audit = (ids: readonly string[]) => recorder.recordRemoval(ended.tenantId, ids);
+          const audit = (removed: readonly EndedRecord[]) => recorder.recordRemoval(ended.tenantId, removed);
           // An earlier turn of this loop may have removed the row as a child of its application.
           if (await removeApplication(transaction, ended, audit)) count += 1;
         }

@@ -1,4 +1,4 @@
-import type { AuditDraft } from '../../core/audit/ports.ts';
+import type { AuditDraft, EndedRecord } from '../../core/audit/ports.ts';
 import type { FileStore } from '../../core/maintenance-ports.ts';
 import type { ExpiryRecorder, Instant, LeftRows } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
@@ -62,11 +62,14 @@ export function sqliteStore(session: Session): FileStore {
   /** Writes the entry of removed applications and removes their replies. */
   function endApplications(
     tenantId: string,
-    ids: readonly string[],
-    audit: (ids: readonly string[]) => AuditDraft,
+    removed: readonly EndedRecord[],
+    audit: (removed: readonly EndedRecord[]) => AuditDraft,
   ): void {
-    recordRemoval(audit(ids));
-    replies.removeOf(tenantId, ids);
+    recordRemoval(audit(removed));
+    replies.removeOf(
+      tenantId,
+      removed.map(({ id }) => id),
+    );
   }
 
   function changeAuthority<T>(residue: Residue, write: () => T): Promise<T> {
@@ -91,8 +94,8 @@ export function sqliteStore(session: Session): FileStore {
     const removed = changes.removeExpired(now, limit, expiryRecorder, left.token);
     for (const audit of removed) recordRemoval(audit);
     const ended = applications.removeExpired(now, limit - removed.length - (left.token.size - size), left.application);
-    for (const { tenant_id, ids } of ended) {
-      endApplications(tenant_id, ids, () => expiryRecorder.recordRemoval(tenant_id, ids));
+    for (const { tenant_id, records } of ended) {
+      endApplications(tenant_id, records, () => expiryRecorder.recordRemoval(tenant_id, records));
     }
     if (ended.length > 0) session.touchAuthority();
     return removed.length + ended.length;

@@ -1,4 +1,5 @@
 import type { ApplicationFilter, Minting } from '../../../core/application-ports.ts';
+import type { EndedRecord } from '../../../core/audit/ports.ts';
 import type { ApplicationRecord, Instant, LeftRows, PageOf, PageRequest } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
@@ -17,11 +18,18 @@ export interface ApplicationRow extends StoredRow<ApplicationColumns> {
   readonly tenant_id: Buffer;
 }
 
-/** The ids of a removed application and of the applications that it created. */
+/** A removed application and the applications that it created. */
 export interface RemovedApplications {
   readonly tenant_id: string;
-  readonly ids: readonly string[];
+  readonly records: readonly EndedRecord[];
 }
+
+interface EndedRow {
+  readonly id: Buffer;
+  readonly revision: number;
+}
+
+const toEnded = ({ id, revision }: EndedRow): EndedRecord => ({ id: uuidText(id), revision });
 
 export const SELECT_APPLICATION = `SELECT a.tenant, t.id AS tenant_id, ${APPLICATION.of('a')}
 FROM application a CROSS JOIN tenant t ON t.tenant = a.tenant`;
@@ -55,15 +63,12 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
   const remove = rows<[number, Buffer | null, number]>(
     'DELETE FROM application WHERE tenant = +? AND id = +? AND revision = +?',
   );
-  const removeChildren = value<[number, Buffer | null], Buffer>(
-    'DELETE FROM application WHERE tenant = +? AND parent_id = +? RETURNING id',
+  const removeChildren = rows<[number, Buffer | null], EndedRow>(
+    'DELETE FROM application WHERE tenant = +? AND parent_id = +? RETURNING id, revision',
   );
   const orLeave = leaveDamaged(connection);
-  const expired = rows<
-    [number, string, number],
-    { application: number; tenant: number; tenant_id: Buffer; id: Buffer }
-  >(
-    `SELECT a.application, a.tenant, n.id AS tenant_id, a.id
+  const expired = rows<[number, string, number], EndedRow & { application: number; tenant: number; tenant_id: Buffer }>(
+    `SELECT a.application, a.tenant, n.id AS tenant_id, a.id, a.revision
      FROM application a INDEXED BY application_expiry CROSS JOIN tenant n ON n.tenant = a.tenant
      WHERE a.expires_at <= ? AND a.application NOT IN (SELECT value FROM json_each(?)) ORDER BY a.expires_at LIMIT +?`,
   );
@@ -128,20 +133,20 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
     },
 
     /**
-     * Removes the application and its children and returns their ids. Returns undefined if the application is missing
-     * or has another revision.
+     * Removes the application and its children and returns them. Returns undefined if the application is missing or has
+     * another revision.
      */
-    remove(tenantId: string, id: string, expectedRevision: number): readonly string[] | undefined {
+    remove(tenantId: string, id: string, expectedRevision: number): readonly EndedRecord[] | undefined {
       const tenant = tenants.find(tenantId);
       const key = uuidKey(id);
       if (tenant === undefined || remove().run(tenant, key, expectedRevision).changes === 0) return undefined;
-      return [id, ...removeChildren().all(tenant, key).map(uuidText)];
+      return [{ id, revision: expectedRevision }, ...removeChildren().all(tenant, key).map(toEnded)];
     },
 
-    /** Removes the applications that an application created. Returns their ids. */
-    removeChildren({ tenant_id, id }: ApplicationRecord): readonly string[] {
+    /** Removes the applications that an application created, and returns them. */
+    removeChildren({ tenant_id, id }: ApplicationRecord): readonly EndedRecord[] {
       const tenant = tenants.find(tenant_id);
-      return tenant === undefined ? [] : removeChildren().all(tenant, uuidKey(id)).map(uuidText);
+      return tenant === undefined ? [] : removeChildren().all(tenant, uuidKey(id)).map(toEnded);
     },
 
     /**
@@ -154,8 +159,8 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
         const removed = orLeave(left, row.application, () => {
           // The row may be gone already: an earlier turn of this loop removes the children of its application.
           if (removeRow().run(row.application).changes === 0) return undefined;
-          const ids = [row.id, ...removeChildren().all(row.tenant, row.id)].map(uuidText);
-          return { tenant_id: uuidText(row.tenant_id), ids };
+          const records = [row, ...removeChildren().all(row.tenant, row.id)].map(toEnded);
+          return { tenant_id: uuidText(row.tenant_id), records };
         });
         if (removed !== undefined) ended.push(removed);
       }
