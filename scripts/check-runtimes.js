@@ -52,7 +52,6 @@ function control(node) {
 const COMMANDS = {
   doctor: () => ['doctor'],
   backup: (n) => ['backup', `backup-${n}.db`],
-  'snapshot save': (n) => ['snapshot', 'save', `state-${n}`],
   'keys rotate': () => ['keys', 'rotate', '--yes'],
 };
 

@@ -60,7 +60,7 @@ export const PROBLEMS = {
     detail: 'The first request with this idempotency key is running; try again.',
   },
   write_conflict: { status: 409, detail: 'Other writers kept changing the same record; try again.' },
-  snapshot_conflict: { status: 409, detail: 'The snapshot already exists, or can no longer be loaded.' },
+  snapshot_conflict: { status: 409, detail: 'The snapshot already exists, or this vault cannot load it.' },
   body_too_large: { status: 413, detail: 'The body is larger than the limit.' },
   url_too_long: { status: 414, detail: 'The URL is longer than the limit.' },
   unsupported_media_type: {

@@ -1,7 +1,6 @@
-import type { AuditDraft, AuditHead } from './audit/ports.ts';
+import type { AuditDraft } from './audit/ports.ts';
 import type {
   ApplicationRecord,
-  Instant,
   KeyIds,
   Store,
   TokenIndexes,
@@ -127,38 +126,6 @@ export interface Maintenance {
   ): Promise<readonly InspectedRow<InspectedRecords[Table]>[]>;
 }
 
-/** The description of a snapshot. `link` and `sequence` identify the last entry of the audit. */
-export interface SnapshotFacts extends AuditHead {
-  readonly vault_id: string;
-  readonly name: string;
-  readonly saved_at: Instant;
-}
-
-/** A snapshot's description with its keyed hash. */
-export interface SignedFacts extends SnapshotFacts {
-  readonly mac: Uint8Array;
-}
-
-/** The result of inspecting a snapshot. `refusal` is the reason why the vault cannot load the snapshot. */
-export interface InspectedSnapshot {
-  readonly facts: SignedFacts;
-  readonly tokens: number;
-  readonly refusal?: string;
-}
-
-/** The beginning of the last prune of the audit, as `findBegunPrune` found it. */
-export interface PruneMark {
-  /** The blind index that names its first row. */
-  readonly blind: Uint8Array;
-  /** The sequence of this row; 0 without a prune. */
-  readonly sequence: number;
-  /** The last row that it removes. Snapshots up to there cannot be loaded. */
-  readonly through: number;
-}
-
-/** Throws when this vault did not write the description. */
-type VerifyFacts = (facts: SignedFacts) => void;
-
 /**
  * A store in one file of this machine, with operations that only a file store has. Only commands for the holder of the
  * file's key use these operations; handlers use `Store`. Paths are absolute.
@@ -173,36 +140,6 @@ export interface FileStore extends Store {
 
   /** Limits the page cache to `kib` KiB, for a caller that reads each row once. */
   limitCache(kib: number): void;
-  /**
-   * Copies the records of one moment to a new file of mode 0600. The copy appears complete and synced, or not at all.
-   * `replace` allows replacing an existing file. `sign` returns the description of the snapshot. Rejects with the
-   * faults `file_exists`, `file_unwritable`, `no_space`, and the problem `vault_busy`.
-   */
-  saveSnapshot(
-    target: string,
-    options: { readonly replace: boolean; readonly sign: (head: AuditHead) => SignedFacts },
-  ): Promise<void>;
-  /**
-   * Resolves to the description and the number of tokens of a snapshot. With `loadable`, also checks whether the vault
-   * can load the snapshot. Rejects with the fault `damaged`.
-   */
-  inspectSnapshot(
-    path: string,
-    options: { readonly verify: VerifyFacts; readonly loadable: PruneMark | false },
-  ): Promise<InspectedSnapshot>;
-  /**
-   * Replaces the records of the snapshot's tenants with those of the snapshot, in one transaction, and removes the
-   * stored replies of these tenants. Keeps the audit, the keys and the tenants created after the snapshot. Rejects with
-   * the faults `damaged` and `conflict` without a change, and with `write_conflict` if another prune has begun.
-   */
-  loadSnapshot(
-    path: string,
-    options: {
-      readonly verify: VerifyFacts;
-      readonly pruned: PruneMark;
-      readonly audit: (facts: SignedFacts, tenants: readonly string[]) => AuditDraft;
-    },
-  ): Promise<void>;
 }
 
 /** The place of the anchor, a small text outside the vault. It is read and replaced as a whole. */
@@ -224,25 +161,4 @@ export interface ArchiveFile {
   write(pieces: AsyncIterable<string>): Promise<void>;
   /** Yields the lines with their line ends, from the byte `start` on (default: 0). */
   lines(start?: number): AsyncIterable<string>;
-}
-
-/** The folder of a vault's snapshots. Each snapshot is one file with the snapshot's name. Paths are absolute. */
-export interface SnapshotFolder {
-  /**
-   * Resolves to the file names in alphabetical order; empty when the folder does not exist. May include foreign files.
-   */
-  names(): Promise<readonly string[]>;
-  /** Returns the path of a snapshot, whether or not the file exists. */
-  pathOf(name: string): string;
-  /**
-   * Resolves to the size of a snapshot in bytes, or to undefined if the snapshot does not exist. Rejects with the
-   * faults of a file that is not safe to open.
-   */
-  check(name: string): Promise<number | undefined>;
-  /**
-   * Creates the folder with access for this user only, and removes the remains of interrupted saves. Rejects with the
-   * faults `file_unwritable` and `file_unsafe`.
-   */
-  prepare(): Promise<void>;
-  remove(name: string): Promise<void>;
 }

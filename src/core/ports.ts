@@ -81,7 +81,7 @@ export interface Keyring extends ReplyKeys {
   ): WrappedKey;
   /** Unwraps a tenant's keys. Throws the problem `integrity_failure` when a key does not unwrap. */
   openTenant(tenantId: string, keys: readonly WrappedKey[]): TenantKeyring;
-  /** Returns the MAC of an unsealed text (anchor, snapshot, clock note), 32 bytes. Outlives the master key. */
+  /** Returns the MAC of an unsealed text (anchor, clock note), 32 bytes. Outlives the master key. */
   anchorMac(text: string): Uint8Array;
   /** Seals the text of an event, bound to its time. Every later master key opens it, too. */
   sealAuditEvent(at: Instant, text: string): Uint8Array;

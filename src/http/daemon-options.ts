@@ -56,11 +56,13 @@ export interface DevControls {
     reset(): Promise<number>;
     nextExpiry(): Promise<number | undefined>;
   };
-  /** The snapshots of the vault. Each function rejects with a fault. */
+  /**
+   * The snapshots of the vault. Each function rejects with a fault. `save` and `load` wait until the calls in progress
+   * have ended; new calls wait meanwhile.
+   */
   readonly snapshots: {
     list(): Promise<readonly object[]>;
     save(name: string, options: { readonly replace: boolean }): Promise<object>;
-    /** Loads a snapshot after the calls in progress have ended; new calls wait until it is loaded. */
     load(name: string): Promise<object>;
     delete(name: string): Promise<void>;
   };

@@ -14,10 +14,11 @@ const PROBLEM_OF: Readonly<Partial<Record<FaultCode, () => Problem>>> = {
     new Problem('snapshot_conflict', { detail: 'A snapshot with this name exists; send `replace` to overwrite it.' }),
   conflict: () =>
     new Problem('snapshot_conflict', {
-      detail: 'The snapshot can no longer be loaded; the snapshot list shows the reason.',
+      detail: 'The snapshot is one of another vault, or its key was replaced.',
     }),
   damaged: () =>
     new Problem('integrity_failure', { detail: 'The snapshot is damaged; the snapshot list describes the damage.' }),
+  locked_by_other: () => new Problem('vault_busy'),
   no_space: () => new Problem('no_space'),
 };
 

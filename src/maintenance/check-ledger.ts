@@ -13,7 +13,7 @@ const REMOVED = 'is in the audit, but has no row: the row was removed outside th
 const REVIVED = 'was removed according to the audit, but has a row: the row was restored';
 const OUTLIVED = 'is older than the last reset of all tokens: its row was restored';
 const LATE = 'is older than this check, but was missing when the check began: the entry was removed and restored';
-const UNSURE = 'cannot be compared: tokens were reset or a snapshot was loaded during the check; run the check again';
+const UNSURE = 'cannot be compared: tokens were reset during the check; run the check again';
 const MISCOUNTED = 'has a token count that differs from the audit: rows were restored or removed outside the vault';
 const UNKNOWN = 'is not in the audit: its row was added outside the vault, or the audit was cut';
 
@@ -66,14 +66,10 @@ export async function startLedgerCheck(
     }
   }
 
-  /**
-   * Compares the counters with the ledger; tries again if the audit changes meanwhile. Gives up after MAX_TRIES or when
-   * a snapshot is loaded.
-   */
+  /** Compares the counters with the ledger; tries again if the audit changes meanwhile. Gives up after MAX_TRIES. */
   async function checkCounts(): Promise<void> {
     for (let tries = 0; tries < MAX_TRIES && broken === undefined; tries++) {
       for await (const placed of walkAudit(parts, head)) {
-        if (placed.event.action === 'loadSnapshot') return;
         ledger.apply(placed);
         head = placed;
       }

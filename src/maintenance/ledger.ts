@@ -24,9 +24,6 @@ export function everythingOf(tenantId: string): string {
   return `* ${tenantId}`;
 }
 
-/** The records at one moment, by tenant: the contents of a snapshot of that moment. */
-export type LedgerState = ReadonlyMap<string, TenantLedger>;
-
 /** The revision or the removal of each record, according to the audit. */
 export type Ledger = ReturnType<typeof createLedger>;
 
@@ -49,10 +46,10 @@ const KEPT_IN_ROW = 150;
 const FIRST_KEYS = ['1', '2'] as const;
 
 /**
- * Creates an empty ledger. Pass all events to `apply`, in order. `states` must hold the ledger's state at the audit place
- * of each loaded snapshot. With `tokens: false`, the ledger only counts tokens, which needs little memory.
+ * Creates an empty ledger. Pass all events to `apply`, in order. With `tokens: false`, the ledger only counts tokens,
+ * which needs little memory.
  */
-export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(), tokens = true) {
+export function createLedger(tokens = true) {
   const tenants = new Map<string, TenantLedger>();
   let header: string | undefined;
   const skips: BadEntry[] = [];
@@ -72,7 +69,6 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
       header = entities[0];
       return [subjectOf('header', '', '')];
     }
-    if (action === 'loadSnapshot') return goBack(states.get(revision) ?? new Map());
     const { tenant_id: id = '' } = event;
     if (action === 'createTenant') open(id);
     const tenant = tenants.get(id);
@@ -111,21 +107,6 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     }
     const subjects = named.map((entity) => subjectOf(table, id, entity));
     return action === 'createTenant' ? [...subjects, subjectOf('tenant', id, id)] : subjects;
-  }
-
-  /**
-   * Restores the state of a loaded snapshot and returns the changed subjects. Leaves keys unchanged, and tenants that
-   * the snapshot does not contain.
-   */
-  function goBack(state: LedgerState): readonly string[] {
-    const changed: string[] = [];
-    for (const [id, frozen] of state) {
-      const tenant = tenants.get(id);
-      if (tenant === undefined) continue;
-      changed.push(everythingOf(id));
-      tenants.set(id, copyOf(frozen, tenant.rows.tenant_key));
-    }
-    return changed;
   }
 
   /** Applies an event that keeps the state of records at the beginning of the audit. */
@@ -204,12 +185,7 @@ export function createLedger(states: ReadonlyMap<number, LedgerState> = new Map(
     tenants: () => tenants.keys(),
     /** Returns the mark of the header's MAC after its last change. */
     header: () => header,
-    freeze: (): LedgerState => new Map([...tenants].map(([id, tenant]) => [id, copyOf(tenant)])),
   };
-}
-
-function copyOf({ rows, ...state }: TenantLedger, tenant_key = rows.tenant_key): TenantLedger {
-  return { ...state, rows: { tenant_key, application: new Map(rows.application), token: new Map(rows.token) } };
 }
 
 /** Yields the records that were not removed. */

@@ -88,41 +88,25 @@ export async function pruneAudit(
   }
 }
 
-/**
- * Resolves to the rows to remove, or to undefined if there are none. All their events are earlier than `before`. Never
- * separates two rows where the later one loads a snapshot of the earlier state.
- */
+/** Resolves to the rows to remove, or to undefined if there are none. All their events are earlier than `before`. */
 async function rangeBefore(parts: PruneParts, after: AuditHead, before: Instant): Promise<ArchivedRange | undefined> {
-  const loads: { readonly first: number; readonly last: number }[] = [];
-  let last = after.sequence;
-  let end = Number.POSITIVE_INFINITY;
-  const linked: number[] = [];
-  for await (const { sequence, at, event, link } of walkAudit(parts, after)) {
+  let [through, row] = [after, after];
+  let isOver = false;
+  for await (const { sequence, link, at } of walkAudit(parts, after)) {
     await nextTurn();
-    last = sequence;
-    if (link.length > 0 && linked.at(-1) !== sequence) linked.push(sequence);
-    if (at >= before) end = Math.min(end, sequence);
-    if (event.action === 'loadSnapshot') loads.push({ first: event.revision ?? 0, last });
+    // The row before is old enough. An archive ends with a commit.
+    if (sequence !== row.sequence && row.link.length > 0) through = row;
+    row = { sequence, link };
+    isOver = at >= before;
+    if (isOver) break;
   }
-  last = Math.min(last, end - 1);
-  for (;;) {
-    const separated = loads.find((pair) => pair.first <= last && pair.last > last);
-    if (separated === undefined) {
-      // An archive ends with a commit.
-      const whole = linked.findLast((sequence) => sequence <= last) ?? after.sequence;
-      if (whole === last || whole <= after.sequence) break;
-      last = whole;
-    } else last = separated.first - 1;
-  }
-  if (last <= after.sequence || !linked.includes(last)) return undefined;
-  const [row] = await parts.store.readAudit(last - 1, 1);
-  if (row?.sequence !== last) throw new BrokenAudit({ sequence: last }, 'is missing');
-  return { after, through: { sequence: last, link: row.link } };
+  if (!isOver && row.link.length > 0) through = row;
+  return through.sequence > after.sequence ? { after, through } : undefined;
 }
 
 /**
  * Appends entries that keep the state of the records, then the checkpoint. Rejects with `conflict` if another process
- * loaded an older snapshot or appended a checkpoint after the walk from `after`, but before the first of these entries.
+ * appended a checkpoint after the walk from `after`, but before the first of these entries.
  */
 async function appendCheckpoint(
   parts: PruneParts,
@@ -137,11 +121,9 @@ async function appendCheckpoint(
   let waiting: AuditDraft[] = [];
   for (const events of kept) {
     if (begin === 0) {
-      // The first row stops other processes from loading an older snapshot. Then look for loads and checkpoints before.
       const { sequence } = await store.auditHead();
       await store.appendAudit([draft(events)]);
       begin = sequence + 1;
-      await refuseLoads(parts, checkpoint.through);
       const { through } = (await findCheckpoint(parts)) ?? { through: START };
       if (through.sequence !== after.sequence) throw prunedMeanwhile();
       continue;
@@ -153,15 +135,6 @@ async function appendCheckpoint(
     await rest();
   }
   await store.appendAudit([...waiting, draft([checkpointEvent({ ...checkpoint, begin })])]);
-}
-
-/** Rejects with `conflict` if an entry after `through` loaded a snapshot of a state up to this row. */
-async function refuseLoads(parts: PruneParts, through: AuditHead): Promise<void> {
-  for await (const { event } of walkAudit(parts, through)) {
-    await nextTurn();
-    if (event.action !== 'loadSnapshot' || (event.revision ?? 0) > through.sequence) continue;
-    throw new Fault('conflict', 'a snapshot was loaded meanwhile', { hint: 'run the command again' });
-  }
 }
 
 /** Removes the rows that the checkpoint covers, oldest first. Resolves to their number. */

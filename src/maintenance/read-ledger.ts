@@ -9,10 +9,10 @@ import {
 } from '../core/audit/checkpoint.ts';
 import { loggedRow } from '../core/audit/log-index.ts';
 import type { AuditHead, AuditStore, IndexedPlace, LoggedRow } from '../core/audit/ports.ts';
-import { BrokenAudit, type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
+import { type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import { nextTurn } from '../core/own-turn.ts';
 import type { Instant } from '../core/ports.ts';
-import { type BadEntry, createLedger, type Ledger, type LedgerState } from './ledger.ts';
+import { type BadEntry, createLedger, type Ledger } from './ledger.ts';
 
 /** The ledger of the audit up to `head`. */
 export interface ReadLedger {
@@ -47,50 +47,36 @@ export interface ArchivedRows extends Pick<AuditStore, 'readAudit' | 'auditHead'
   readonly through: AuditHead;
 }
 
-/**
- * Returns the ledger of the whole audit up to now. A loaded snapshot resets the ledger to the snapshot's place in the
- * audit. A first pass finds these places and a second pass applies them. Throws `BrokenAudit`.
- */
+/** Returns the ledger of the whole audit up to now. Reads it again after a prune meanwhile. Throws `BrokenAudit`. */
 export async function readLedger(parts: LedgerParts): Promise<ReadLedger> {
-  const places = new Set<number>();
   for (;;) {
-    const known = places.size;
     const { head } = await findBeginning(parts);
     try {
-      const read = await readOnce(parts, places);
+      const read = await readOnce(parts);
       // A prune also removes the index rows of entries that were just read.
-      if (places.size === known && (read.bad.length === 0 || !(await hasMoved(parts, head)))) return read;
+      if (read.bad.length === 0 || !(await hasMoved(parts, head))) return read;
     } catch (error) {
       if (!(await isPruned(parts, head, error))) throw error;
     }
   }
 }
 
-/** Reads the audit once. Adds the place of each loaded snapshot to `places`. */
-async function readOnce(parts: LedgerParts, places: Set<number>): Promise<ReadLedger> {
+async function readOnce(parts: LedgerParts): Promise<ReadLedger> {
   const { archives, keyring } = parts;
-  const states = new Map<number, LedgerState>();
-  const ledger = createLedger(states, parts.tokens);
+  const ledger = createLedger(parts.tokens);
   const { head: from, checkpoint } = await findBeginning(parts);
   if (archives !== undefined && archives.at(-1)?.through.sequence !== from.sequence) throw prunedMeanwhile();
   let head = from;
   const check = await indexChecks(parts, from.sequence);
   const prunedUpTo = archives === undefined ? (checkpoint?.latest ?? 0) : 0;
-  const first = archives === undefined ? from.sequence : 0;
   let [entries, denials, latest] = [0, 0, prunedUpTo];
 
   function apply(placed: PlacedEvent): void {
-    const { event, sequence, at } = placed;
+    const { event, at } = placed;
     entries += 1;
     denials += event.counted?.count ?? 0;
     latest = Math.max(latest, at);
-    if (event.action === 'loadSnapshot') {
-      const place = event.revision ?? 0;
-      if (place <= first || place >= sequence) throw new BrokenAudit(placed, 'names a state that never existed');
-      places.add(place);
-    }
     ledger.apply(placed);
-    if (places.has(sequence)) states.set(sequence, ledger.freeze());
   }
 
   if (checkpoint !== undefined && archives === undefined) {

@@ -12,7 +12,7 @@ import type { KeyHolder } from './key-holder.ts';
 /** The number of records that one transaction reseals. Other processes wait for it for a few milliseconds. */
 const BATCH = 50;
 
-interface RotationParts extends Omit<KeyHolder, 'audit'> {
+export interface RotationParts extends Omit<KeyHolder, 'audit'> {
   readonly audit: Pick<Audit, 'draft'>;
   /** Awaited between two batches, so that other users of the store get their turn. */
   readonly rest?: (() => Promise<void>) | undefined;
@@ -56,17 +56,12 @@ export async function rotateTenant(
   const keyring = parts.keyring.openTenant(tenantId, keys);
   const total = await store.countStale(tenantId, keyring.keyIds);
   let resealed = 0;
-  let resealedBefore: number;
-  do {
-    resealedBefore = resealed;
+  progress(resealed, total);
+  for await (const done of resealAll(store, keyring, tenantId)) {
+    resealed += done;
     progress(resealed, Math.max(total, resealed));
-    for await (const done of resealAll(store, keyring, tenantId)) {
-      resealed += done;
-      progress(resealed, Math.max(total, resealed));
-      await parts.rest?.();
-    }
-    // A snapshot that was loaded meanwhile may have restored records under older keys.
-  } while (resealed > resealedBefore && (await store.countStale(tenantId, keyring.keyIds)) > 0);
+    await parts.rest?.();
+  }
   const current: ReadonlySet<number> = new Set(Object.values(keyring.keyIds));
   for (const { key_id } of keys) {
     if (current.has(key_id)) continue;

@@ -20,7 +20,13 @@ import type { KeepOptions, KeptBackup } from '../store/sqlite/file/backup-folder
 import type { Compacted } from '../store/sqlite/file/compact-file.ts';
 import type { Layout } from '../store/sqlite/file/schema.ts';
 import { restBetweenBatches } from './batches.ts';
-import { type FileHolderOptions, type KeyHolderOptions, type OpenedKeyHolder, openForKeyHolder } from './key-holder.ts';
+import {
+  type FileHolderOptions,
+  type KeyHolderOptions,
+  type OpenedKeyHolder,
+  openFileForKeyHolder,
+  openForKeyHolder,
+} from './key-holder.ts';
 import { openUnchanged } from './open-unchanged.ts';
 import { anchorFile } from './system-anchor-file.ts';
 import { MACHINE, type Times } from './system-clock.ts';
@@ -270,6 +276,16 @@ export async function recordBackup({
   } finally {
     await opened.close();
   }
+}
+
+/**
+ * Removes all tokens of one tenant or of all tenants, and replaces their data keys. Resolves to the number of tokens.
+ * Other processes may serve the file. Rejects as `openVault` does, and with `not_found` for an unknown tenant.
+ */
+export async function resetVault(options: FileHolderOptions, tenantId: string | undefined): Promise<number> {
+  const opened = await openFileForKeyHolder(options);
+  const { resetTokens } = await import('../maintenance/reset-tokens.ts');
+  return resetTokens({ ...opened, rest: restBetweenBatches() }, tenantId).finally(opened.close);
 }
 
 interface CompactProgress {

@@ -1,105 +1,153 @@
-import { existsSync, lstatSync } from 'node:fs';
-import { lstat, mkdir, readdir, rm, stat } from 'node:fs/promises';
+import { lstatSync } from 'node:fs';
+import { lstat, mkdir, readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { errorCode } from '../core/error-code.ts';
 import { Fault } from '../core/fault.ts';
-import type { SnapshotFolder } from '../core/maintenance-ports.ts';
-import { wallTime } from '../core/timers.ts';
-import { vaultSnapshots } from '../maintenance/vault-snapshots.ts';
-import { giveFolder, type Owner, ownerOfVaultFile } from '../paths/create-file.ts';
+import { formatInstant } from '../core/time.ts';
+import type { Credential } from '../keyring/credential.ts';
+import { unlockKeyring } from '../keyring/unlock-master-key.ts';
+import { giveFolder, ownerOfVaultFile } from '../paths/create-file.ts';
 import { checkFile } from '../store/sqlite/file/check-file.ts';
-import { type FileHolderOptions, openFileForKeyHolder } from './key-holder.ts';
+import { copyUnusedFile, countTokens, replaceByCopy } from '../store/sqlite/file/copy-unused-file.ts';
+import { withVaultFile } from '../store/sqlite/file/open-vault-file.ts';
 
 const SUFFIX = '.db';
 
-/** Matches the temporary name of a snapshot during its creation, and the journal that SQLite may keep beside it. */
-const LEFTOVER = /^\..+\.new(?:-journal)?$/;
-const LEFTOVER_AGE_MS = 60 * 60 * 1000;
+/** A snapshot as commands print it. */
+interface Snapshot {
+  readonly name: string;
+  readonly saved_at: string;
+  readonly tokens: number;
+  readonly bytes: number;
+}
 
-/** The functions on snapshots for the holder of a vault's key. Other processes may serve the file. */
-export type VaultSnapshots = Awaited<ReturnType<typeof openVaultSnapshots>>;
+/** A snapshot in a list. `refused` is the reason why it cannot be loaded. */
+type ListedSnapshot = Pick<Snapshot, 'name' | 'bytes'> & Partial<Snapshot> & { readonly refused?: string };
+
+/** The functions on the snapshots of a vault file. */
+export type VaultSnapshots = ReturnType<typeof vaultSnapshots>;
+
+/**
+ * A snapshot name. It is in lower case, since some disks ignore case. The pattern excludes the names that Windows
+ * reserves for devices.
+ */
+const NAME = /^(?!(?:con|prn|aux|nul|com\d|lpt\d)$)[a-z0-9][a-z0-9_-]{0,63}$/;
+
+/** Throws the fault `usage` for an invalid snapshot name. */
+export function checkSnapshotName(name: string): void {
+  if (NAME.test(name)) return;
+  throw new Fault('usage', 'a snapshot name must be 1 to 64 lower-case letters, digits, - and _');
+}
 
 /** Returns the path of a vault's snapshot folder. */
 export const folderOf = (file: string): string => `${resolve(file)}.snapshots`;
 
-/** Resolves to the number of snapshots that the vault's current keys can load. Rejects as `openVault` does. */
-export async function countLoadableSnapshots(options: FileHolderOptions): Promise<number> {
-  if (!existsSync(folderOf(options.file))) return 0;
-  const snapshots = await openVaultSnapshots(options);
-  try {
-    return (await snapshots.list()).filter(({ refused }) => refused === undefined).length;
-  } finally {
-    await snapshots.close();
-  }
+/** Resolves to the names of a vault's snapshots in alphabetical order. */
+export async function snapshotNames(file: string): Promise<readonly string[]> {
+  const entries = await readdir(folderOf(file)).catch((error: unknown) => {
+    if (errorCode(error) === 'ENOENT') return [];
+    throw error;
+  });
+  const names = entries.filter((entry) => entry.endsWith(SUFFIX)).map((entry) => entry.slice(0, -SUFFIX.length));
+  return names.filter((name) => NAME.test(name)).sort();
 }
 
-/** Opens a vault for work on its snapshots. Rejects as `openVault` does. */
-export async function openVaultSnapshots(options: FileHolderOptions) {
-  const opened = await openFileForKeyHolder(options);
-  return {
-    ...vaultSnapshots({ ...opened, folder: snapshotFolder(folderOf(options.file), ownerOfVaultFile(options.file)) }),
-    close: opened.close,
-  };
-}
-
-function snapshotFolder(folder: string, owner: Owner | undefined): SnapshotFolder {
+/** Returns the functions that save, list, load and delete the snapshots of a vault. Each is a copy of the whole file. */
+export function vaultSnapshots(file: string, credential: () => Promise<Credential>) {
+  const folder = folderOf(file);
   const pathOf = (name: string): string => join(folder, name + SUFFIX);
+
+  /** Returns the path of a snapshot. Throws `not_found`, and the faults of a file that is not safe to open. */
+  function existing(name: string): string {
+    checkSnapshotName(name);
+    const path = pathOf(name);
+    if (lstatSync(path, { throwIfNoEntry: false }) === undefined) {
+      throw new Fault('not_found', `there is no snapshot ${name}`, { hint: 'list them with `vault snapshot list`' });
+    }
+    checkFile(path, { isOnlyRead: true });
+    return path;
+  }
+
+  async function show(name: string): Promise<Snapshot> {
+    const path = existing(name);
+    const { mtimeMs, size } = lstatSync(path);
+    return { name, saved_at: formatInstant(Math.floor(mtimeMs)), tokens: await countTokens(path), bytes: size };
+  }
+
+  /** Throws `conflict` for a snapshot of another vault, or one that the key does not open, and `damaged`. */
+  const verify = (name: string) => (copy: string, vaultId: string | undefined) =>
+    withVaultFile(copy, async ({ header }) => {
+      if (header.vault_id !== vaultId) throw new Fault('conflict', `the snapshot ${name} belongs to another vault`);
+      (await unlockKeyring(header, await credential())).close();
+    }).catch((cause: unknown) => {
+      if (!(cause instanceof Fault)) throw cause;
+      if (cause.code === 'not_a_vault') throw new Fault('damaged', `${pathOf(name)} is damaged`, { cause });
+      if (cause.code !== 'wrong_credential') throw cause;
+      throw new Fault('conflict', `the key does not open the snapshot ${name}`, { cause });
+    });
+
   return {
-    pathOf,
-    async names() {
-      const entries = await readdir(folder).catch((error: unknown) => {
-        if (errorCode(error) === 'ENOENT') return [];
-        throw error;
+    /** Saves a snapshot. Throws `file_exists` if the name is in use and `replace` is false. */
+    async save(name: string, { replace }: { readonly replace: boolean }): Promise<Snapshot> {
+      checkSnapshotName(name);
+      await prepareFolder(file);
+      await copyUnusedFile(file, pathOf(name), replace).catch((cause: unknown) => {
+        if (!(cause instanceof Fault) || cause.code !== 'file_exists') throw cause;
+        throw new Fault('file_exists', `snapshot ${name} already exists`, {
+          hint: 'pass --replace to overwrite it',
+          cause,
+        });
       });
-      const names = entries.filter((entry) => entry.endsWith(SUFFIX)).map((entry) => entry.slice(0, -SUFFIX.length));
-      return names.sort();
+      return show(name);
     },
-    async check(name) {
-      const path = pathOf(name);
-      if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
-      return Number(checkFile(path, { isOnlyRead: true }).size);
-    },
-    async prepare() {
-      try {
-        await mkdir(folder, { mode: 0o700 });
-        if (owner !== undefined) await giveFolder(folder, owner);
-      } catch (cause) {
-        if (errorCode(cause) !== 'EEXIST') {
-          throw new Fault('file_unwritable', `cannot create the snapshot folder ${folder}`, { cause });
-        }
+
+    /** Lists the snapshots by name. */
+    async list(): Promise<readonly ListedSnapshot[]> {
+      const snapshots: ListedSnapshot[] = [];
+      for (const name of await snapshotNames(file)) {
+        const listed = show(name).catch((error: unknown): ListedSnapshot => {
+          if (!(error instanceof Fault)) throw error;
+          return { name, bytes: 0, refused: error.message };
+        });
+        snapshots.push(await listed);
       }
-      await checkFolder(folder, owner);
-      await removeLeftovers(folder);
+      return snapshots;
     },
-    remove: (name) => rm(pathOf(name)),
+
+    /**
+     * Replaces the vault file by a snapshot. Throws `not_found`, `damaged`, and `conflict` for a snapshot of another
+     * vault.
+     */
+    async load(name: string): Promise<Snapshot> {
+      const shown = await show(name);
+      await replaceByCopy(pathOf(name), file, verify(name));
+      return shown;
+    },
+
+    /** Deletes a snapshot. Throws `not_found`. */
+    delete: async (name: string): Promise<void> => rm(existing(name)),
   };
 }
 
-/**
- * Removes the files of killed saves, which take up disk space. The file of a running save is younger than
- * LEFTOVER_AGE_MS.
- */
-async function removeLeftovers(folder: string): Promise<void> {
-  for (const entry of await readdir(folder)) {
-    if (!LEFTOVER.test(entry)) continue;
-    const path = join(folder, entry);
-    const { mtimeMs } = await stat(path).catch(() => ({ mtimeMs: Number.POSITIVE_INFINITY }));
-    if (wallTime() - mtimeMs > LEFTOVER_AGE_MS) await rm(path, { force: true });
+/** Creates the folder with access for this user only. Throws `file_unwritable` and `file_unsafe`. */
+async function prepareFolder(file: string): Promise<void> {
+  const folder = folderOf(file);
+  const owner = ownerOfVaultFile(file);
+  try {
+    await mkdir(folder, { mode: 0o700 });
+    if (owner !== undefined) await giveFolder(folder, owner);
+  } catch (cause) {
+    if (errorCode(cause) !== 'EEXIST') {
+      throw new Fault('file_unwritable', `cannot create the snapshot folder ${folder}`, { cause });
+    }
   }
-}
-
-/**
- * Throws `file_unsafe` unless the folder belongs to this user, or, for root, to the owner of the vault, and others have
- * no access: with write access, they could replace a snapshot.
- */
-async function checkFolder(folder: string, owner: Owner | undefined): Promise<void> {
   const found = await lstat(folder);
   if (!found.isDirectory()) throw new Fault('file_unsafe', `${folder} is not a folder`);
   // Skip the check on Windows, which stores owners and permissions elsewhere.
   const user = process.getuid?.();
-  if (user === undefined) return;
-  const isOurs = found.uid === user || found.uid === Number(owner?.uid);
-  if (!isOurs || (found.mode & 0o077) !== 0) {
+  const isOurs = user === undefined || found.uid === user || found.uid === Number(owner?.uid);
+  // With write access, others could replace a snapshot.
+  if (!isOurs || (user !== undefined && (found.mode & 0o077) !== 0)) {
     throw new Fault('file_unsafe', `${folder} is open to other users`, { hint: `chmod 700 ${folder}` });
   }
 }

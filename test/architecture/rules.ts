@@ -130,7 +130,6 @@ const LAYERS: readonly Layer[] = [
       'src/http/',
       'src/console/',
       'src/paths/',
-      'src/maintenance/vault-snapshots.ts',
       'src/vault/vault.ts',
       'src/vault/admin.ts',
       'src/vault/dev-clock.ts',

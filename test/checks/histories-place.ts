@@ -3,8 +3,8 @@ import { join } from 'node:path';
 import type { Clock } from '../../src/core/clock.ts';
 import { connect } from '../../src/store/sqlite/file/connect.ts';
 import { loadDriver } from '../../src/store/sqlite/file/driver.ts';
+import { resetVault } from '../../src/vault/admin.ts';
 import type { KeyHolderOptions } from '../../src/vault/key-holder.ts';
-import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
 import { createVault, openVault, type Vault, type VaultSettings } from '../../src/vault/vault.ts';
 import { type Columns, groupRows, spreadRows, type Tables, type VaultRows } from './histories-rows.ts';
 import { makeMemoryFolder } from './memory-folder.ts';
@@ -88,8 +88,7 @@ export async function filePlaces(): Promise<HistoryPlaces> {
       holder,
       open: (settings) => openVault({ file, credential: CREDENTIAL, times, ...settings }),
       async reset(tenantId, clock) {
-        const snapshots = await openVaultSnapshots({ ...holder, clock });
-        await snapshots.reset(tenantId).finally(snapshots.close);
+        await resetVault({ ...holder, clock }, tenantId);
       },
       read: async () =>
         groupRows(

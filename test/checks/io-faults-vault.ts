@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { readdirSync } from 'node:fs';
+import { readdirSync, writeFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { ENVIRONMENT, VAULT_BIN } from './daemon-process.ts';
 import { makeVaultFile, type OpenOptions, readTokens, type VaultFile, withVault } from './vault-file.ts';
@@ -22,6 +22,8 @@ export async function makeIoFaultVault(folder: string): Promise<IoFaultVault> {
   await withVault(vault, async (perform) => {
     for (let n = 0; n < TOKENS; n += 1) await perform(everything, 'createToken', { body: body(`token-${n}`) });
   });
+  // The file that `vault serve --dev` creates.
+  writeFileSync(`${file}.dev.json`, '{}');
   const save = [VAULT_BIN, 'snapshot', 'save', 'before', '--file', file];
   await promisify(execFile)(process.execPath, save, { env: ENVIRONMENT });
   await withVault(vault, async (perform) => {

@@ -26,6 +26,8 @@ export interface KillCase {
 }
 
 const lineCount = (vault: SteppedVault) => vault.read('out').split('\n').length;
+/** Creates the file that `vault serve --dev` creates, so that snapshots of the vault can be saved. */
+const asDevVault = (vault: SteppedVault) => writeFileSync(vault.inside('vault.db.dev.json'), '{}');
 const PRUNE = ['audit', 'prune', '--before', '1ms', '--archive'] as const;
 
 async function checkPruned(vault: SteppedVault, { links }: Before): Promise<void> {
@@ -38,6 +40,7 @@ export const KILL_CASES: readonly KillCase[] = [
   {
     what: 'snapshot save',
     prepare: async (vault) => {
+      asDevVault(vault);
       await vault.create(IDS);
       await vault.result('snapshot save state');
     },
@@ -56,6 +59,7 @@ export const KILL_CASES: readonly KillCase[] = [
   {
     what: 'snapshot load',
     prepare: async (vault) => {
+      asDevVault(vault);
       await vault.result('snapshot save empty');
       await vault.create(IDS);
       await vault.result('snapshot save full');
@@ -74,7 +78,6 @@ export const KILL_CASES: readonly KillCase[] = [
     isLong: true,
     prepare: async (vault) => {
       await vault.create(IDS);
-      await vault.result('snapshot save full');
       await vault.result('reset --yes');
       await vault.create(IDS.slice(0, 10));
     },

@@ -36,6 +36,7 @@ export async function tryReadOnlyDisk(isSample: boolean, bin = VAULT_BIN): Promi
     mkdirSync(at('ro', 'config', 'profiles'), { recursive: true, mode: 0o700 });
     mkdirSync(at('ro', 'vault.db.snapshots'), { mode: 0o700 });
     for (const name of ['vault.db', 'vault.db.key']) cpSync(at(name), at('ro', name));
+    writeFileSync(at('ro', 'vault.db.dev.json'), '{}');
     writeFileSync(at('ro', 'config', 'profiles', 'one.json'), '{"url":"http://127.0.0.1:1"}', { mode: 0o600 });
     writeFileSync(at('rows'), '{"type":"token","data":"a"}\n');
     writeFileSync(at('seed.yaml'), 'tokens: {}\n');

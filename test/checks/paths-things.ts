@@ -108,6 +108,7 @@ async function attackOne(own: string, from: string, { name, thing, base, bin }: 
   mkdirSync(join(own, 'vault.db.snapshots'), { mode: 0o700 });
   for (const file of ['vault.db', 'vault.db.key', 'copy.db', 'rows', 'seed.yaml'])
     run('cp', '-p', join(from, file), join(own, file));
+  writeFileSync(join(own, 'vault.db.dev.json'), '{}');
   writeFileSync(join(own, 'config', 'profiles', 'one.json'), '{"url":"http://127.0.0.1:1"}', { mode: 0o600 });
   const at = join(own, AT[name] ?? 'thing');
   THINGS[thing]?.(at);

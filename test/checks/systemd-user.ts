@@ -49,7 +49,6 @@ systemctl stop vault.service vault.socket
 vault compact --quiet
 vault serve --port 0 --anchor "$VAULT_FILE.anchor" --ready-file by-hand --no-log & until [ -f by-hand ]; do sleep 0.05; done; kill $!; wait $!
 systemctl start vault.socket vault.service
-vault snapshot save one --quiet
 vault keys add --label spare --new-key-file spare.key
 `;
 

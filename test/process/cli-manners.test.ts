@@ -124,6 +124,7 @@ describe('without a terminal no command waits for an answer', () => {
       writeFileSync(place.inside('locked.db'), readFileSync(place.inside('v.db')), { mode: 0o600 });
       writeFileSync(place.inside('x.db'), readFileSync(place.inside('v.db')), { mode: 0o600 });
       writeFileSync(place.inside('rows.ndjson'), '');
+      writeFileSync(place.inside('locked.db.dev.json'), '');
       const row = ROWS.find((one) => one.cli.command.join(' ') === line);
       const file = line === 'restore' ? 'restored.db' : 'locked.db';
       const words = [...command, ...(row?.cli.arguments ?? []).map(() => 'some-id'), ...(SECOND_WORDS[line] ?? [])];

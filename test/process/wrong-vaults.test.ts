@@ -184,7 +184,7 @@ describe('a file that is not a vault', () => {
       expect(await run(['exec', '--file', `<folder>/${name}`, '--', 'x'])).toEqual({
         exitCode: 2,
         stdout: '',
-        stderr: `vault: <folder>/${name} was not created by \`vault serve --dev\`\nhint: serve it without --dev, or name another file\n`,
+        stderr: `vault: <folder>/${name} was not created by \`vault serve --dev\`\nhint: serve the vault without --dev, or name another file\n`,
       });
     }
     const restored = await run([

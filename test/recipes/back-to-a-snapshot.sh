@@ -3,18 +3,18 @@
 #   back-to-a-snapshot.sh tokens.ndjson 'command' 'command' …
 set -euo pipefail
 
-folder=$(mktemp -d)
-file="$folder/vault.db"
-vault serve --dev --file "$file" --port 0 --ready-file "$folder/ready.json" >/dev/null 2>&1 &
+ready=$(mktemp -d)/ready.json
+vault serve --dev --port 0 --ready-file "$ready" >/dev/null 2>&1 &
 daemon=$!
-trap 'kill "$daemon" || true; wait "$daemon" || true; rm -rf "$folder"' EXIT
-vault wait --ready-file "$folder/ready.json" --timeout 30s
-eval "$(vault env --ready-file "$folder/ready.json")"
+trap 'kill "$daemon" || true; wait "$daemon" || true; rm -rf "$(dirname "$ready")"' EXIT
+vault wait --ready-file "$ready" --timeout 30s
+eval "$(vault env --ready-file "$ready")"
+dev() (eval "$(vault env --ready-file "$ready" --as management)" && vault "$@")
 
 vault import "$1" >/dev/null
-vault snapshot save seeded --file "$file" >/dev/null
+dev snapshot save seeded >/dev/null
 shift
 for test in "$@"; do
-  vault snapshot load seeded --yes --file "$file" >/dev/null
+  dev snapshot load seeded --yes >/dev/null
   sh -c "$test"
 done

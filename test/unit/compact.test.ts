@@ -3,8 +3,7 @@ import { syncBuiltinESMExports } from 'node:module';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
-import { checkVaultFile, compactVault, openVaultAdmin } from '../../src/vault/admin.ts';
-import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
+import { checkVaultFile, compactVault, openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
@@ -29,10 +28,7 @@ async function identity(file: string) {
 
 async function emptied(tokens: number) {
   const vault = await fileVault(tokens);
-  const snapshots = await openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });
-  await snapshots.save('full', { replace: false });
-  await snapshots.reset(undefined);
-  await snapshots.close();
+  await resetVault({ file: vault.file, credential: CREDENTIAL }, undefined);
   return vault;
 }
 
@@ -54,7 +50,7 @@ it('gives space back, and keeps the header, the audit, the last commit, the mode
   expect({ ok, tokens: checked.tokens }).toEqual({ ok: true, tokens: 1 });
   expect(bytes_after).toBeLessThan(bytes_before / 2);
   expect(statSync(file).size).toBe(bytes_after);
-  expect(readdirSync(folder).sort()).toEqual(['anchor', 'vault.db', 'vault.db.snapshots']);
+  expect(readdirSync(folder).sort()).toEqual(['anchor', 'vault.db']);
   if (POSIX) expect(statSync(file).mode & 0o777).toBe(0o640);
   if (isRoot) expect(statSync(file)).toMatchObject({ uid: 0, gid: 1 });
   expect(await identity(file)).toEqual(before);
@@ -65,13 +61,6 @@ it('gives space back, and keeps the header, the audit, the last commit, the mode
   await admin.close();
   await withVault(file, async (vault) => expect((await vault.listTenants()).length).toBe(1), anchor);
   expect(readFileSync(anchor, 'utf8')).toBe(said);
-
-  const snapshots = await openVaultSnapshots({ file, credential: CREDENTIAL });
-  expect(await snapshots.load('full')).toMatchObject({ tokens: 500 });
-  await snapshots.close();
-  await withVault(file, async (vault) => {
-    expect((await callVault(vault, apiKey, 'getToken', { id: 'token-499' })).body['data']).toBe(499);
-  });
 });
 
 it('writes the log of a killed process into the new file', async () => {
@@ -111,7 +100,7 @@ it('changes nothing while the file is in use, with a wrong key, or when the vaul
   // Only the mark of the journal mode in the file's header may differ.
   const differing = readFileSync(file).reduce((sum, byte, at) => sum + (byte === altered[at] || at < 100 ? 0 : 1), 0);
   expect(differing).toBe(0);
-  expect(readdirSync(folder).sort()).toEqual(['vault.db', 'vault.db.snapshots']);
+  expect(readdirSync(folder).sort()).toEqual(['vault.db']);
 });
 
 it('no other process opens the file meanwhile, and a waiting one opens the new file', async () => {
@@ -155,7 +144,7 @@ it.each(['ENOSPC', 'EDQUOT'])('keeps the old file on a disk that reports %s', as
     syncBuiltinESMExports();
   }
   expect(statSync(file)).toMatchObject({ size, ino });
-  expect(readdirSync(folder).sort()).toEqual(['vault.db', 'vault.db.snapshots']);
+  expect(readdirSync(folder).sort()).toEqual(['vault.db']);
   expect((await compact(file)).bytes_after).toBeLessThan(size);
 });
 
@@ -169,5 +158,5 @@ it('removes what killed runs left, and no other file', async () => {
     utimesSync(join(folder, name), 0, 0);
   }
   await compact(file);
-  expect(readdirSync(folder).sort()).toEqual([...others, 'vault.db', 'vault.db.snapshots'].sort());
+  expect(readdirSync(folder).sort()).toEqual([...others, 'vault.db'].sort());
 });

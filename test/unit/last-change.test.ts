@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { checkVaultFile } from '../../src/vault/admin.ts';
-import { openVaultSnapshots, type VaultSnapshots } from '../../src/vault/snapshots.ts';
 import { openVault, type Vault } from '../../src/vault/vault.ts';
 import { keepRows, putBack, TOKENS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
@@ -18,42 +17,10 @@ async function used<T>(file: string, work: (vault: Vault) => Promise<T>): Promis
   }
 }
 
-async function withSnapshots(file: string, use: (snapshots: VaultSnapshots) => Promise<unknown>): Promise<void> {
-  const snapshots = await openVaultSnapshots({ file, credential: CREDENTIAL });
-  await use(snapshots).finally(() => snapshots.close());
-}
-
 const patch = (file: string, apiKey: string, id = 'token-0') =>
   used(file, (vault) => callVault(vault, apiKey, 'updateToken', { id, body: { metadata: { n: '1' } } }));
 
 const findingsOf = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
-
-it('an update rejects a token that was put back from before a reset', async () => {
-  const { file, apiKey } = await fileVault(1);
-  const kept = await keepRows(file);
-  await withSnapshots(file, (snapshots) => snapshots.reset(undefined));
-  expect(await patch(file, apiKey)).toMatchObject({ status: 404 });
-  await putBack(file, kept, TOKENS);
-  expect(await patch(file, apiKey)).toMatchObject(REFUSED);
-});
-
-it('an update accepts a token at the revision of a loaded snapshot, and rejects a newer one that was put back', async () => {
-  const { file, apiKey, management } = await fileVault(2);
-  await withSnapshots(file, (snapshots) => snapshots.save('base', { replace: false }));
-  await patch(file, apiKey);
-  await used(file, (vault) => callVault(vault, apiKey, 'deleteToken', { id: 'token-1' }));
-  const newer = await keepRows(file);
-  await withSnapshots(file, (snapshots) => snapshots.load('base'));
-  const loaded = await keepRows(file);
-  for (const id of ['token-0', 'token-1']) expect(await patch(file, apiKey, id)).toMatchObject({ status: 200 });
-  const body = { name: 'renamed', settings: {} };
-  const renamed = await used(file, (vault) => callVault(vault, management, 'updateTenant', { body }));
-  expect(renamed).toMatchObject({ status: 200 });
-  expect(await findingsOf(file)).toEqual([]);
-  await putBack(file, loaded);
-  await putBack(file, newer, TOKENS);
-  expect(await patch(file, apiKey)).toMatchObject(REFUSED);
-});
 
 it('an expiring application is rejected when the row of its creator was put back', async () => {
   const { file, management } = await fileVault(0);

@@ -235,10 +235,10 @@ describe('a tenant', () => {
   it('does not see entries about the whole vault', async () => {
     const { store, keyring, write } = await openLog();
     await write({ action: 'addSlot', status: 200, entities: ['a', 'b'] });
-    await write({ action: 'loadSnapshot', status: 200, revision: 1, entities: ['name', OTHER, TENANT] });
-    await write({ action: 'loadSnapshot', status: 200, revision: 1, entities: ['name', OTHER] });
+    await write({ action: 'resetTokens', status: 200, tenant_id: OTHER, entities: [] });
+    await write({ action: 'resetTokens', status: 200, tenant_id: TENANT, entities: [] });
     const { entries } = await searchLog({ store, keyring }, { tenant_id: TENANT, size: 100 });
-    expect(entries).toEqual([expect.objectContaining({ operation: 'loadSnapshot', entity_id: TENANT })]);
+    expect(entries).toEqual([expect.objectContaining({ operation: 'resetTokens', entity_id: TENANT })]);
     expect(JSON.stringify(entries)).not.toContain(OTHER);
   });
 });

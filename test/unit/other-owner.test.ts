@@ -18,7 +18,7 @@ import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { CURRENT_LAYOUT, FORMAT } from '../../src/store/sqlite/file/schema.ts';
 import { backUpVault, compactVault, openVaultAdmin, restoreVault } from '../../src/vault/admin.ts';
 import { moveVault } from '../../src/vault/move.ts';
-import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
+import { vaultSnapshots } from '../../src/vault/snapshots.ts';
 import { rawConnection } from './store-sqlite-fixture.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
@@ -101,9 +101,9 @@ const WORKS: Readonly<Record<string, (vault: FileVault) => Promise<readonly stri
     return [];
   },
   async snapshot({ file }) {
-    const snapshots = await openVaultSnapshots({ ...opened, file });
+    const snapshots = vaultSnapshots(file, async () => CREDENTIAL);
     for (const replace of [false, true]) await snapshots.save('one', { replace });
-    await snapshots.close();
+    await snapshots.load('one');
     return [];
   },
   async migration({ file }) {
@@ -208,9 +208,8 @@ describe.runIf(process.getuid?.() === 0)('root with a vault of another user', ()
     const { file } = await vaultOfOther();
     mkdirSync(`${file}.snapshots`, { mode: 0o700 });
     chownSync(`${file}.snapshots`, STRANGER, STRANGER);
-    const snapshots = await openVaultSnapshots({ ...opened, file });
-    await expect(snapshots.save('one', { replace: false })).rejects.toMatchObject({ code: 'file_unsafe' });
-    await snapshots.close();
+    const refused = vaultSnapshots(file, async () => CREDENTIAL).save('one', { replace: false });
+    await expect(refused).rejects.toMatchObject({ code: 'file_unsafe' });
   });
 
   it('the keys of the vault work', async () => {

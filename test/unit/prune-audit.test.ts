@@ -4,11 +4,9 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { archiveFile } from '../../src/cli/archive-file.ts';
 import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts';
 import { directClient } from '../../src/client/direct.ts';
-import { findBegunPrune } from '../../src/core/audit/checkpoint.ts';
 import { pruneAudit } from '../../src/maintenance/prune-audit.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
 import { openVault } from '../../src/vault/vault.ts';
 import { createCaller } from '../checks/perform.ts';
 import { keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
@@ -263,21 +261,6 @@ describe('an interrupted prune', () => {
     expect(await prune(vault)).toMatchObject({ archive: { place: archived(vault).place } });
   });
 
-  it('gives up when a snapshot was loaded meanwhile', async () => {
-    const vault = await fileVault(3);
-    const snapshots = await openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });
-    await snapshots.save('state', { replace: false });
-    await change(vault, 'token-0', 'changed');
-    const load = async (_method: string, call: number) => {
-      if (call === 1) await snapshots.load('state');
-    };
-    await expect(pruneWith(vault, load)).rejects.toMatchObject({ code: 'conflict' });
-    await snapshots.close();
-    expect(await doctor(vault.file)).toMatchObject(SOUND);
-    await prune(vault);
-    expect(await doctor(vault.file)).toMatchObject(SOUND);
-  });
-
   it.each([false, true])(
     'leaves a sound vault beside another one that covers more rows (killed: %s)',
     async (isKilled) => {
@@ -323,27 +306,6 @@ describe('an interrupted prune', () => {
     expect(await verify(vault.file)).toMatchObject({ ok: true });
     await prune(vault, 'next');
     expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tokens: 3 } });
-  });
-
-  it('refuses to load an older snapshot once a prune has begun', async () => {
-    const vault = await fileVault(3);
-    const snapshots = await openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });
-    await snapshots.save('state', { replace: false });
-    const { keyring, store, close } = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
-    const unpruned = await findBegunPrune({ store, keyring });
-    expect(unpruned).toMatchObject({ sequence: 0, through: 0 });
-    const load = async (_method: string, call: number) => {
-      if (call !== 2) return;
-      await expect(snapshots.load('state')).rejects.toMatchObject({ code: 'conflict' });
-      // This process asked for the beginning before the prune began.
-      const path = join(`${vault.file}.snapshots`, 'state.db');
-      const options = { verify: () => undefined, pruned: unpruned, audit: () => expect.fail('loaded') };
-      await expect(store.loadSnapshot(path, options)).rejects.toMatchObject({ code: 'write_conflict' });
-    };
-    await pruneWith(vault, load);
-    await snapshots.close();
-    await close();
-    expect(await doctor(vault.file)).toMatchObject(SOUND);
   });
 });
 
@@ -480,52 +442,6 @@ describe('after a prune', () => {
     await expect(withAdmin(vault.file, (admin) => admin.compareWithAnchor(anchor))).rejects.toMatchObject({
       message: expect.stringContaining('does not match the anchor'),
     });
-  });
-
-  it('an older snapshot is refused, and a later one loads', async () => {
-    const vault = await fileVault(3);
-    const snapshots = () => openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });
-    const using = async <T>(work: (opened: Awaited<ReturnType<typeof snapshots>>) => Promise<T>) => {
-      const opened = await snapshots();
-      return work(opened).finally(() => opened.close());
-    };
-    await using((opened) => opened.save('old', { replace: false }));
-    await change(vault, 'token-0', 'changed');
-    await prune(vault);
-    await using((opened) => opened.save('new', { replace: false }));
-    const pruned = expect.stringContaining('`vault audit prune` removed');
-    expect(await using((opened) => opened.list())).toMatchObject([{ name: 'new' }, { name: 'old', refused: pruned }]);
-    await expect(using((opened) => opened.load('old'))).rejects.toMatchObject({ code: 'conflict', message: pruned });
-    await change(vault, 'token-0', 'newer');
-    await change(vault, 'token-1', 'newer');
-    await using((opened) => opened.load('new'));
-    expect(await doctor(vault.file)).toMatchObject(SOUND);
-    for (const id of ['token-0', 'token-1', 'token-2']) expect(await change(vault, id, 'last')).toBe(200);
-    expect(await doctor(vault.file)).toMatchObject(SOUND);
-    // The loaded snapshot names an entry that is now pruned together with the entry of the load.
-    await prune(vault, 'second');
-    expect(await doctor(vault.file)).toMatchObject(SOUND);
-    for (const id of ['token-0', 'token-1', 'token-2']) expect(await change(vault, id, 'end')).toBe(200);
-    expect(await doctor(vault.file)).toMatchObject(SOUND);
-  });
-
-  it('entries after a loaded snapshot stay until its load is pruned', async () => {
-    const vault = await fileVault(3);
-    const snapshots = await openVaultSnapshots({ file: vault.file, credential: CREDENTIAL });
-    const saved = (await sequences(vault.file)).length;
-    await snapshots.save('state', { replace: false });
-    await change(vault, 'token-0', 'changed');
-    await new Promise((resolve) => setTimeout(resolve, 5));
-    const time = Date.now();
-    await snapshots.load('state');
-    await snapshots.close();
-    const { archive } = await prune(vault, 'old', time);
-    expect(archive?.through.sequence).toBe(saved - 1);
-    expect(await doctor(vault.file)).toMatchObject(SOUND);
-    // The row of the snapshot is the first one that was kept.
-    expect(await change(vault, 'token-0', 'again')).toBe(200);
-    expect(await change(vault, 'token-2', 'again')).toBe(200);
-    expect(await doctor(vault.file)).toMatchObject(SOUND);
   });
 
   it.each(Object.entries(ROLLBACKS))('doctor finds %s, put back', async (_what, [act, tables, table]) => {

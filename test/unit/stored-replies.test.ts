@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
-import { openVaultSnapshots } from '../../src/vault/snapshots.ts';
+import { checkVaultFile, openVaultAdmin, resetVault } from '../../src/vault/admin.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
@@ -17,10 +16,6 @@ const makeApplication = (vault: Vault, { management }: FileVault) =>
   callVault(vault, management, 'createApplication', { body: APPLICATION, idempotencyKey: KEY });
 
 const doctor = (file: string) => checkVaultFile({ file, credential: CREDENTIAL });
-const snapshots = async <T>(file: string, use: (of: Awaited<ReturnType<typeof openVaultSnapshots>>) => Promise<T>) => {
-  const opened = await openVaultSnapshots({ file, credential: CREDENTIAL });
-  return use(opened).finally(() => opened.close());
-};
 
 /** Creates a closed vault with two stored replies. */
 async function repliedVault() {
@@ -84,28 +79,9 @@ describe('stored replies of a vault file', () => {
     expect(await doctor(made.file)).toMatchObject({ ok: true });
   });
 
-  it('are removed when a snapshot is loaded, since it may lack their changes', async () => {
-    const { token, ...made } = await repliedVault();
-    await snapshots(made.file, (of) => of.save('base', { replace: false }));
-    await withVault(made.file, async (vault) => {
-      await callVault(vault, made.apiKey, 'deleteToken', { id: TOKEN.id });
-      await callVault(vault, made.apiKey, 'createToken', { body: { ...TOKEN, id: 'late' }, idempotencyKey: 'late' });
-    });
-    await snapshots(made.file, (of) => of.load('base'));
-    await withVault(made.file, async (vault) => {
-      const again = { body: { ...TOKEN, id: 'late' }, idempotencyKey: 'late' };
-      expect(await callVault(vault, made.apiKey, 'createToken', again)).toMatchObject({
-        status: 201,
-        replayed: undefined,
-      });
-      expect((await makeToken(vault, made)).body).toMatchObject({ type: 'urn:token-vault:problem:token_id_taken' });
-    });
-    expect(await doctor(made.file)).toMatchObject({ ok: true });
-  });
-
   it('are emptied when all tokens are removed', async () => {
     const made = await repliedVault();
-    await snapshots(made.file, (of) => of.reset(made.tenantId));
+    await resetVault({ file: made.file, credential: CREDENTIAL }, made.tenantId);
     await withVault(made.file, async (vault) => {
       expect(await makeToken(vault, made)).toMatchObject(MISMATCH);
       expect(await makeApplication(vault, made)).toMatchObject(MISMATCH);

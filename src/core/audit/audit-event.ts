@@ -26,7 +26,6 @@ const LOCAL_ACTIONS = {
   replaceMasterKey: { code: 'km', effect: ['header', 'upsert'], summary: 'Replace the master key' },
   addTenantKey: { code: 'ka', effect: ['tenant_key', 'upsert'], summary: 'Add a key of the tenant' },
   removeTenantKey: { code: 'kr', effect: ['tenant_key', 'remove'], summary: 'Destroy a key of the tenant' },
-  loadSnapshot: { code: 'sl', effect: 'none', summary: 'Load a snapshot' },
   exportTokens: { code: 'nx', effect: 'none', summary: 'Export tokens' },
   resetTokens: { code: 'nz', effect: 'none', summary: 'Remove all tokens' },
   pruneAudit: { code: 'hp', effect: 'none', summary: 'Remove old audit entries' },
@@ -55,7 +54,7 @@ export interface AuditEvent {
   readonly status: number;
   /**
    * The revision of the record after the change, which detects restored old records. For a tenant key it is the key's
-   * id, for the master key its generation, for a snapshot the last sequence of the audit in the snapshot.
+   * id, for the master key its generation.
    */
   readonly revision?: number | undefined;
   readonly application_id?: string | undefined;
@@ -69,7 +68,6 @@ export interface AuditEvent {
    * - the removal of an application: its id and the ids of the applications that it created
    * - a change of key slots: the new and the old MAC of the header
    * - an export: the exported view
-   * - a snapshot: its name, then the ids of its tenants
    * - a prune of the audit: its checkpoint, from `checkpointEvent`
    * - a kept header: the mark of its MAC; a kept tenant: `since` and `live` of its ledger, then the ids of its keys
    */

@@ -11,11 +11,8 @@ export interface AuditSubject {
   readonly id: string;
 }
 
-/** The subjects of the first and the last entry of a prune. */
-export const PRUNE_BEGUN: AuditSubject = { kind: 'prune', tenant_id: '', id: 'begun' };
+/** The subject of the last entry of a prune. */
 export const PRUNE_DONE: AuditSubject = { kind: 'prune', tenant_id: '', id: 'done' };
-
-const KINDS = ['tenant', 'application', 'token'] as const;
 
 /**
  * Returns the records that an event changed. `tenant_id` is the tenant of the event or, for an operation, of its
@@ -23,8 +20,6 @@ const KINDS = ['tenant', 'application', 'token'] as const;
  */
 export function subjectsOf(event: AuditEvent, tenant_id: string | undefined): readonly AuditSubject[] {
   const { action, entities } = event;
-  if (action === 'loadSnapshot') return entities.slice(1).flatMap((tenant) => KINDS.map((kind) => allOf(kind, tenant)));
-  if (action === 'keepHeader') return [PRUNE_BEGUN];
   if (action === 'pruneAudit') return [PRUNE_DONE];
   if (tenant_id === undefined) return [];
   if (action === 'resetTokens') return [allOf('token', tenant_id)];

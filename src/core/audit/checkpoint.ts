@@ -1,9 +1,8 @@
 import { Fault } from '../fault.ts';
-import type { PruneMark } from '../maintenance-ports.ts';
 import type { Instant } from '../ports.ts';
 import type { AuditEvent } from './audit-event.ts';
 import { decodePlace, encodePlace, START } from './audit-link.ts';
-import { type AuditSubject, PRUNE_BEGUN, PRUNE_DONE } from './audit-subjects.ts';
+import { PRUNE_DONE } from './audit-subjects.ts';
 import type { AuditHead, AuditPlace, AuditReads } from './ports.ts';
 import { type AuditParts, BrokenAudit, openPlace, openRow, type PlacedEvent, walkAudit } from './walk-audit.ts';
 
@@ -53,7 +52,7 @@ type FoundCheckpoint = Checkpoint & { readonly place: AuditPlace };
 export async function findCheckpoint(parts: CheckpointParts): Promise<FoundCheckpoint | undefined> {
   let found: FoundCheckpoint | undefined;
   for (let before = Number.MAX_SAFE_INTEGER; ; ) {
-    const place = await lastPlace(parts, PRUNE_DONE, before);
+    const place = await parts.store.findAudited([parts.keyring.auditSubject(PRUNE_DONE)], before);
     if (place === undefined || place.sequence < (found?.begin ?? 0)) return found;
     const next = await openCheckpoint(parts, place);
     if (found === undefined || next.through.sequence > found.through.sequence) found = next;
@@ -66,19 +65,6 @@ async function openCheckpoint(parts: CheckpointParts, place: AuditPlace): Promis
   const event = await openPlace(parts, place);
   if (event.action !== 'pruneAudit') throw new BrokenAudit(place, 'is not the checkpoint that the index names');
   return { place, ...readCheckpoint(event) };
-}
-
-/** Resolves to the beginning of the last prune, even of one that was interrupted. Rejects with `BrokenAudit`. */
-export async function findBegunPrune(parts: CheckpointParts): Promise<PruneMark> {
-  const place = await lastPlace(parts, PRUNE_BEGUN, Number.MAX_SAFE_INTEGER);
-  const blind = parts.keyring.auditSubject(PRUNE_BEGUN);
-  if (place === undefined) return { blind, sequence: 0, through: 0 };
-  const { as_of: through = 0 } = await openKeptPlace(parts, place);
-  return { blind, sequence: place.sequence, through };
-}
-
-function lastPlace({ store, keyring }: CheckpointParts, subject: AuditSubject, before: number) {
-  return store.findAudited([keyring.auditSubject(subject)], before);
 }
 
 /** Resolves to the event at a place, as `openPlace` does, even if a prune removed the rows before. */

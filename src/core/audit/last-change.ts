@@ -49,10 +49,7 @@ export async function requireAudited(parts: Parts, kind: Kind, row: Row): Promis
   if (!(await isAudited(parts, kind, row))) throw new Problem('write_conflict');
 }
 
-/**
- * Resolves to the event of a row's last change. If that event loaded a snapshot, continues the search at the audit
- * sequence that the snapshot names.
- */
+/** Resolves to the event of a row's last change. */
 async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Promise<AuditEvent | undefined> {
   const ids = kind === 'tenant' ? [''] : [id, ''];
   const blinds = ids.map((one) => parts.keyring.auditSubject({ kind, tenant_id, id: one }));
@@ -60,23 +57,16 @@ async function lastChange(parts: Parts, kind: Kind, { tenant_id, id }: Row): Pro
     subjectsOf(event, tenant_id).some((one) => {
       return one.kind === kind && one.tenant_id === tenant_id && ids.includes(one.id);
     });
-  let upTo = Number.MAX_SAFE_INTEGER;
-  for (;;) {
-    const last = await lastAbout(parts, blinds, upTo);
-    if (last === undefined) return undefined;
-    const { event, sequence } = last;
-    const loaded = event.action === 'loadSnapshot' ? (event.revision ?? 0) : undefined;
-    if (!isAbout(event) || (loaded ?? 0) >= sequence) throw new Problem('integrity_failure');
-    if (loaded === undefined) return event;
-    upTo = loaded;
-  }
+  const event = await lastAbout(parts, blinds);
+  if (event !== undefined && !isAbout(event)) throw new Problem('integrity_failure');
+  return event;
 }
 
 /**
- * Resolves to the last event about a subject in the rows up to `upTo`. An event that keeps the state of records counts
- * as one at the row whose state it keeps.
+ * Resolves to the last event about a subject. An event that keeps the state of records counts as one at the row whose
+ * state it keeps.
  */
-async function lastAbout(parts: Parts, blinds: readonly Uint8Array[], upTo: number) {
+async function lastAbout(parts: Parts, blinds: readonly Uint8Array[]): Promise<AuditEvent | undefined> {
   let last: { readonly event: AuditEvent; readonly sequence: number } | undefined;
   for (let before = Number.MAX_SAFE_INTEGER; before > (last?.sequence ?? 0); ) {
     const place = await parts.store.findAudited(blinds, before);
@@ -86,9 +76,9 @@ async function lastAbout(parts: Parts, blinds: readonly Uint8Array[], upTo: numb
       throw problemOf(error);
     });
     const { as_of: sequence = place.sequence } = event;
-    if (sequence <= upTo && sequence > (last?.sequence ?? 0)) last = { event, sequence };
+    if (sequence > (last?.sequence ?? 0)) last = { event, sequence };
     // An earlier row may be about a later state.
     before = place.sequence - 1;
   }
-  return last;
+  return last?.event;
 }

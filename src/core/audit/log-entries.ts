@@ -16,10 +16,8 @@ const ENTITY_TYPES: Readonly<Record<string, EntityType>> = { token: 'token', app
  * Returns the tenants that see an event in their log. No tenant sees an event of the whole vault, because such an event
  * may concern other tenants, nor an event that keeps the state of records for a prune.
  */
-function tenantsOf({ action, tenant_id, entities, as_of }: AuditEvent): readonly string[] {
-  if (as_of !== undefined) return [];
-  if (action === 'loadSnapshot') return entities.slice(1);
-  return tenant_id === undefined ? [] : [tenant_id];
+function tenantsOf({ tenant_id, as_of }: AuditEvent): readonly string[] {
+  return tenant_id === undefined || as_of !== undefined ? [] : [tenant_id];
 }
 
 function entityTypeOf({ action }: AuditEvent): EntityType {

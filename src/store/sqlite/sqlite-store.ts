@@ -263,12 +263,6 @@ export function sqliteStore(session: Session): FileStore {
     inspectRows: (...query) => session.read(() => inspectRows(...query)),
 
     limitCache: (kib) => void connection.pragma(`cache_size = -${kib}`),
-    saveSnapshot: async (target, options) =>
-      (await import('./file/save-snapshot.ts')).saveSnapshot(connection.name, target, options),
-    inspectSnapshot: async (path, options) =>
-      (await import('./file/load-snapshot.ts')).inspectSnapshot(session, path, options),
-    loadSnapshot: async (path, options) =>
-      (await import('./file/load-snapshot.ts')).loadSnapshot(session, path, options),
     close: () => session.close(),
   };
 }

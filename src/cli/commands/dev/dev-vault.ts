@@ -17,7 +17,6 @@ import { filePath } from '../../output-path.ts';
 import { readSecretFile } from '../../secret-file.ts';
 import { writeWholeFile } from '../../whole-file.ts';
 import { provideKeyFile } from '../keys/new-credential.ts';
-import { closing } from '../on-file.ts';
 import { holderCommands } from '../ui/holder-commands.ts';
 import { makeTemporaryFolder, removeFolder } from './temporary-folder.ts';
 
@@ -34,7 +33,7 @@ export interface DevVault {
   readonly vault: Vault;
   readonly keys: DevKeys;
   readonly clock: DevClock;
-  readonly snapshots: Pick<VaultSnapshots, 'list' | 'save' | 'load' | 'delete'>;
+  readonly snapshots: VaultSnapshots;
   /** Runs the commands of the console. */
   readonly holder: HolderCommands;
   /** Restores the contents that the vault had at its start, with the same keys. Absent for a persistent vault. */
@@ -72,7 +71,7 @@ export async function temporaryDevVault(settings: VaultSettings): Promise<DevVau
     keep();
     remove();
   };
-  // Remove the snapshots: the restored vault lacks the history that they refer to.
+  // A vault at its start has no snapshots.
   const goBack = async () => {
     await rm((await import('../../../vault/snapshots.ts')).folderOf(file), { recursive: true, force: true });
     await copyFile(start, file);
@@ -106,22 +105,22 @@ async function controlled(first: Vault | undefined, { file, credential, settings
   const { vault, reopen, during } = resettableVault(first ?? (await open()), open);
 
   async function use<T>(work: (snapshots: VaultSnapshots) => Promise<T>): Promise<T> {
-    const { openVaultSnapshots } = await import('../../../vault/snapshots.ts');
-    return closing(await openVaultSnapshots({ file, credential: await credential(), clock }), work);
+    const { vaultSnapshots } = await import('../../../vault/snapshots.ts');
+    return work(vaultSnapshots(file, credential));
   }
-  const snapshots: DevVault['snapshots'] = {
-    list: () => during(() => use((all) => all.list())),
-    save: (name, options) => during(() => use((all) => all.save(name, options))),
-    delete: (name) => during(() => use((all) => all.delete(name))),
+  const snapshots: VaultSnapshots = {
+    list: () => use((all) => all.list()),
+    save: (name, options) => reopen(() => use((all) => all.save(name, options))),
+    delete: (name) => use((all) => all.delete(name)),
     load: (name) => reopen(() => use((all) => all.load(name))),
   };
   return { vault, reopen, during, clock: devClock(clock, vault), snapshots };
 }
 
 async function keptVault(file: string, settings: VaultSettings): Promise<MadeVault> {
-  const keysFile = `${file}.dev.json`;
+  const keysFile = keysFileOf(file);
   if (existsSync(file)) {
-    const keys = await readKeys(file, keysFile);
+    const keys = await readKeys(file);
     const { openVault } = await import('../../../vault/vault.ts');
     const credential = await readKeyFile(keyFileBeside(file));
     return { vault: await openVault({ file, credential, ...settings }), keys };
@@ -180,18 +179,21 @@ async function createPrivateKey(vault: Vault, apiKey: string): Promise<string> {
   return (JSON.parse(reply.bodyText ?? '') as { readonly key: string }).key;
 }
 
-async function readKeys(file: string, keysFile: string): Promise<DevKeys> {
-  const text = existsSync(keysFile) ? (await readSecretFile('--file', keysFile)).toString('utf8') : undefined;
-  const keys = parseText(text ?? '');
+const keysFileOf = (file: string): string => `${file}.dev.json`;
+
+/** Throws the fault `usage` with `hint` unless `vault serve --dev` created the vault. */
+export function requireDevVault(file: string, hint: string): void {
+  if (existsSync(keysFileOf(file))) return;
+  throw new Fault('usage', `${file} was not created by \`vault serve --dev\``, { hint });
+}
+
+async function readKeys(file: string): Promise<DevKeys> {
+  const hint = 'serve the vault without --dev, or name another file';
+  requireDevVault(file, hint);
+  const keysFile = keysFileOf(file);
+  const keys = parseText((await readSecretFile('--file', keysFile)).toString('utf8'));
   if (isDevKeys(keys)) return keys;
-  if (text !== undefined) {
-    throw new Fault('usage', `${keysFile} is damaged: it does not hold the API keys of ${file}`, {
-      hint: 'serve the vault without --dev, or name another file',
-    });
-  }
-  throw new Fault('usage', `${file} was not created by \`vault serve --dev\``, {
-    hint: 'serve it without --dev, or name another file',
-  });
+  throw new Fault('usage', `${keysFile} is damaged: it does not hold the API keys of ${file}`, { hint });
 }
 
 function isDevKeys(value: unknown): value is DevKeys {

@@ -142,7 +142,7 @@ const ROTATE_FLAGS = {
 const ROTATE_HELP = `
 Daemons and other commands keep running. The next rotation resumes an interrupted one.
 Every rotation replaces the data keys. --indexes changes the \`fingerprint\` of every token, so fingerprints that clients
-stored no longer match. Rotating destroys the keys of existing snapshots, so they can no longer be loaded.
+stored no longer match. Backups and snapshots still hold the old keys.
 After --master, add other key files and passphrases again with \`vault keys add\`.`;
 
 /** `vault keys rotate`: makes new keys, reseals every record, and destroys the old keys. */
@@ -157,18 +157,18 @@ export const defineKeysRotate = withAdmin({
     const confirmed = read(FLAGS.confirm).yes;
     return async (admin, opened) => {
       if (master && isUniform(opened.credential)) throw uniformKey();
+      // Read the folder first: a failure after the rotation would hide its result.
       const snapshots = await countSnapshots(opened);
       const others = master ? (await admin.slots()).filter(({ current }) => !current) : [];
       const losses = [
         ...(others.length > 0 ? [lostSlots(others.length)] : []),
-        ...(snapshots > 0 ? [`${lostSnapshots(snapshots)}.`] : []),
         ...(indexes ? ['All fingerprints change. Fingerprints that clients stored no longer match.'] : []),
       ];
       if (losses.length > 0 && !confirmed) await confirmLoss(losses.join(' '));
       const line = progressLine('resealing');
       const result = await admin.rotate({ tenantId, master, indexes }, line.show).finally(line.end);
       if (indexes) report('all fingerprints have changed; fingerprints that clients stored no longer match');
-      if (snapshots > 0) report(lostSnapshots(snapshots));
+      if (snapshots > 0) reportSnapshots(snapshots);
       return result;
     };
   },
@@ -181,16 +181,18 @@ function uniformKey(): Fault {
   });
 }
 
-async function countSnapshots(opened: Opening): Promise<number> {
-  if (opened.store !== undefined) return 0;
-  return (await import('../../../vault/snapshots.ts')).countLoadableSnapshots(opened);
+async function countSnapshots({ file }: Opening): Promise<number> {
+  if (file === undefined) return 0;
+  return (await (await import('../../../vault/snapshots.ts')).snapshotNames(file)).length;
+}
+
+/** Reports the snapshots of a rotated vault: copies of the file with its old keys. */
+function reportSnapshots(count: number): void {
+  const what = count === 1 ? '1 snapshot still holds' : `${count} snapshots still hold`;
+  report(`${what} the old keys`, 'delete them with `vault snapshot delete`');
 }
 
 function lostSlots(count: number): string {
   const what = count === 1 ? 'key file or passphrase' : 'key files or passphrases';
   return `${count} other ${what} will no longer open this vault.`;
-}
-
-function lostSnapshots(count: number): string {
-  return `${count} ${count === 1 ? 'snapshot' : 'snapshots'} can never be loaded again`;
 }

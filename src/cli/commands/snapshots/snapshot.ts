@@ -8,7 +8,7 @@ import { RESULT_VIEWS } from '../../output/result-views.ts';
 import { confirmLoss } from '../../prompt.ts';
 import { chooseTarget, refuseStore } from '../../target.ts';
 import { type Asked, openDevDaemon } from '../dev/dev-daemon.ts';
-import { closing, onFile } from '../on-file.ts';
+import { onFile } from '../on-file.ts';
 import { type CommandLine, type Define, type Printing, printing } from '../printing.ts';
 import { checkTenantId, TENANT_FLAGS } from '../tenants/check-tenant.ts';
 
@@ -17,19 +17,20 @@ const SAVE_FLAGS = { replace: flag('--replace', 'overwrite the snapshot of this 
 const NAME = 'lower-case letters, digits, - and _';
 
 const SAVE_HELP = `
-Daemons and other commands keep running. The folder FILE.snapshots stores the snapshot, sealed like the vault. Only the
-keys of the vault open it. \`vault keys rotate\` destroys those keys, and the snapshot can no longer be loaded.`;
+A snapshot is a copy of the whole file in the folder FILE.snapshots. The keys of the vault open it.`;
 
 const LOAD_HELP = `
-Daemons keep running and use the records of the snapshot from the next request on. The audit, the keys and newer tenants
-stay as they are. API keys that were deleted or regenerated since the snapshot work again.`;
+The snapshot replaces the whole file, with its audit, keys and tenants. Requests to the daemon wait meanwhile.`;
 
-const DAEMON_HELP = `
---url works only with a daemon on this machine that was started with --dev, and with its management key.`;
+const DEV_HELP = `
+Works only with a vault that \`vault serve --dev\` created. --url names a running daemon on this machine and needs its
+management key. --file works while no process has the file open. For other vaults, use \`vault backup\` and \`vault restore\`.`;
+
+const OTHERS = 'use `vault backup` and `vault restore`';
 
 const RESET_HELP = `
-Tenants, applications, API keys and the audit stay. Ids of deleted tokens may be used again.
-\`vault snapshot load\` restores a state with tokens. The file keeps its size, unless --compact is given, which needs daemons
+Tenants, applications, API keys and the audit stay. Ids of deleted tokens may be used again. New data keys replace the old
+ones, so that no key opens an older copy of a token. The file keeps its size, unless --compact is given, which needs daemons
 to be stopped.`;
 
 /** `vault snapshot save NAME`: saves the current state. */
@@ -37,7 +38,7 @@ export const defineSnapshotSave = onSnapshots({
   args: { '<name>': NAME },
   flags: SAVE_FLAGS,
   view: RESULT_VIEWS.snapshot,
-  help: SAVE_HELP + DAEMON_HELP,
+  help: SAVE_HELP + DEV_HELP,
   examples: ['vault snapshot save seeded', 'vault snapshot save seeded --replace'],
   async prepare({ read }, name) {
     const { replace } = read(SAVE_FLAGS);
@@ -51,7 +52,7 @@ export const defineSnapshotSave = onSnapshots({
 /** `vault snapshot list`: lists the snapshots. */
 export const defineSnapshotList = onSnapshots({
   view: RESULT_VIEWS.snapshotList,
-  help: DAEMON_HELP,
+  help: DEV_HELP,
   examples: ['vault snapshot list'],
   prepare: async () => ({
     onFile: async (snapshots) => ({ data: await snapshots.list() }),
@@ -59,12 +60,12 @@ export const defineSnapshotList = onSnapshots({
   }),
 });
 
-/** `vault snapshot load NAME`: restores the records in one step. */
+/** `vault snapshot load NAME`: replaces the file by a snapshot. */
 export const defineSnapshotLoad = onSnapshots({
   args: { '<name>': NAME },
   flags: FLAGS.confirm,
   view: RESULT_VIEWS.snapshot,
-  help: LOAD_HELP + DAEMON_HELP,
+  help: LOAD_HELP + DEV_HELP,
   examples: ['vault snapshot load seeded --yes', 'vault snapshot load seeded --yes --url http://127.0.0.1:8484'],
   async prepare(line, name) {
     await confirmed(line, `Everything that changed since the snapshot ${name} is lost.`);
@@ -80,7 +81,7 @@ export const defineSnapshotDelete = onSnapshots({
   args: { '<name>': NAME },
   flags: FLAGS.confirm,
   view: RESULT_VIEWS.snapshot,
-  help: DAEMON_HELP,
+  help: DEV_HELP,
   examples: ['vault snapshot delete seeded'],
   async prepare(line, name) {
     await confirmed(line, `The snapshot ${name} is lost.`);
@@ -110,8 +111,8 @@ export const defineReset = onFile(
       return async (opened) => {
         // Check first: otherwise the command would remove the tokens and then fail.
         if (compact) await (await import('../../../vault/admin.ts')).checkUnused(opened);
-        const { openVaultSnapshots } = await import('../../../vault/snapshots.ts');
-        const removed_tokens = await closing(await openVaultSnapshots(opened), (snapshots) => snapshots.reset(tenant));
+        const { resetVault } = await import('../../../vault/admin.ts');
+        const removed_tokens = await resetVault(opened, tenant);
         return { removed_tokens, ...(compact && (await compactAfterReset(opened))) };
       };
     },
@@ -153,20 +154,28 @@ function onSnapshots({ prepare, ...row }: OnSnapshots): Define {
     async work(line) {
       const [name] = line.words;
       const { flags, env } = line;
-      const [{ checkSnapshotName }, { openVaultSnapshots }] = await Promise.all([
-        import('../../../maintenance/vault-snapshots.ts'),
-        import('../../../vault/snapshots.ts'),
-      ]);
+      const { checkSnapshotName, vaultSnapshots } = await import('../../../vault/snapshots.ts');
       if (name !== undefined) checkSnapshotName(name);
-      const { onFile, onDaemon } = await prepare(line, name ?? '');
       const target = chooseTarget(flags, env);
-      if (target.kind === 'remote') {
-        const hint = 'name the file with --file (VAULT_FILE), or start a daemon: `vault serve --dev`';
-        return (await openDevDaemon(line, target.url, {}, hint))(onDaemon);
-      }
       if (target.kind === 'store') refuseStore(target.store);
-      const credential = await readCredential({ file: target.file }, flags, env);
-      return closing(await openVaultSnapshots({ file: target.file, credential }), onFile);
+      if (target.kind === 'direct') await requireDevFile(target.file);
+      const { onFile, onDaemon } = await prepare(line, name ?? '');
+      if (target.kind === 'remote') {
+        return (await openDevDaemon(line, target.url, {}, OTHERS))(onDaemon);
+      }
+      const { file } = target;
+      const credential = await readCredential({ file }, flags, env);
+      return onFile(vaultSnapshots(file, async () => credential));
     },
   });
+}
+
+/** Throws the faults of a file that is not a vault, and `usage` unless `vault serve --dev` created the vault. */
+async function requireDevFile(file: string): Promise<void> {
+  const [{ checkUnopenedVault }, { requireDevVault }] = await Promise.all([
+    import('../../../vault/vault.ts'),
+    import('../dev/dev-vault.ts'),
+  ]);
+  await checkUnopenedVault(file);
+  requireDevVault(file, OTHERS);
 }

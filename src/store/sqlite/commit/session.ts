@@ -331,7 +331,7 @@ export class Session {
   #checkSchema(): void {
     const version = this.#schemaVersion().get() ?? 0;
     if (version === this.#checkedSchema && !this.#isAltered) return;
-    this.#isAltered ||= !hasSchema(this.connection, 'main', this.#schema);
+    this.#isAltered ||= !hasSchema(this.connection, this.#schema);
     if (this.#isAltered) throw new Problem('integrity_failure', { cause: new AlteredSchema() });
     this.#checkedSchema = version;
   }

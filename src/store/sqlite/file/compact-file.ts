@@ -13,8 +13,6 @@ import { placeFile, removeDrafts, syncFolder } from './place-file.ts';
 import { fileFaultOf } from './probe-disk.ts';
 import { BusyError } from './sqlite-error.ts';
 
-const LABEL = 'compact';
-
 /** The sizes of a file in bytes, before and after. */
 export interface Compacted {
   readonly bytes_before: number;
@@ -23,31 +21,45 @@ export interface Compacted {
 
 /**
  * Replaces the vault `file` with a copy without free pages, and keeps its mode and owner. Calls `copying` with the size
- * of the file, and `verify` with the copy and the number of tokens. If `verify` throws, the file stays as it is. Other
- * processes cannot open the file meanwhile. Throws the faults `locked_by_other` for a file that another process has
- * open, `damaged` for a copy that lacks rows, and those of `checkFile` and `placeFile`.
+ * of the file, and `verify` with the copy and the number of tokens. If `verify` throws, the file stays as it is. Throws
+ * the fault `damaged` for a copy that lacks rows, and those of `replaceUnusedFile`.
  */
 export async function compactVaultFile(
   file: string,
   copying: (bytes: number) => void,
   verify: (copy: string, tokens: number) => Promise<void>,
 ): Promise<Compacted> {
+  const path = resolve(file);
+  let bytes_before = 0;
+  await replaceUnusedFile(path, 'compact', async (building, connection) => {
+    bytes_before = (await stat(path)).size;
+    const rows = countRows(connection);
+    copying(bytes_before);
+    await copyInto(connection, building);
+    await assertSameRows(building, rows, path);
+    await verify(building, rows.get('token') ?? 0);
+  });
+  return { bytes_before, bytes_after: (await stat(path)).size };
+}
+
+/**
+ * Replaces the vault `file` by the file that `build` writes, and keeps its mode and owner. If `build` throws, the file
+ * stays as it is. Other processes cannot open it meanwhile. `label` is a part of the name of the new file until it is
+ * complete. Throws the faults `locked_by_other` for a file that another process has open, and those of `checkFile` and
+ * `placeFile`.
+ */
+export async function replaceUnusedFile(
+  file: string,
+  label: string,
+  build: (building: string, connection: Connection) => Promise<void>,
+): Promise<void> {
   const { path, found, connection } = await openAlone(file);
   try {
-    const bytes_before = (await stat(path)).size;
-    // The file is locked, so no other process compacts it. Drafts with this label belong to killed processes.
-    await removeDrafts(dirname(path), { label: LABEL, target: path, minAgeMs: 0 });
-    const rows = countRows(connection);
-    const build = async (building: string) => {
-      copying(bytes_before);
-      await copyInto(connection, building);
-      await assertSameRows(building, rows, path);
-      await verify(building, rows.get('token') ?? 0);
-    };
+    // The file is locked, so no other process replaces it. Drafts with this label belong to killed processes.
+    await removeDrafts(dirname(path), { label, target: path, minAgeMs: 0 });
     const release = () => void connection.close();
-    const mode = Number(found.mode) & 0o777;
-    await placeFile(path, build, { replace: true, owner: found, mode, label: LABEL, release }).catch(inUse(path));
-    return { bytes_before, bytes_after: (await stat(path)).size };
+    const placing = { replace: true, owner: found, mode: Number(found.mode) & 0o777, label, release };
+    await placeFile(path, (building) => build(building, connection), placing).catch(inUse(path));
   } finally {
     connection.close();
   }
@@ -68,16 +80,18 @@ interface OpenedAlone {
 export async function openAlone(file: string): Promise<OpenedAlone> {
   const path = resolve(file);
   const found = checkFile(path);
-  const connection = connect(await loadDriver(), path);
+  let connection: Connection | undefined;
   try {
-    await retryBusy(() => lock(connection), IN_USE_MS).catch(inUse(path));
+    const opened = connect(await loadDriver(), path);
+    connection = opened;
+    await retryBusy(() => lock(opened), IN_USE_MS).catch(inUse(path));
     assertSameFile(path, found);
     // SQLite has removed the log, but does not sync the folder. After a power failure, the old log could return and
     // change the new file.
     await syncFolder(dirname(path));
     return { path, found, connection };
   } catch (error) {
-    connection.close();
+    connection?.close();
     throw await fileFaultOf(path, error);
   }
 }

@@ -123,7 +123,7 @@ function readVault(connection: Connection, file: string, layout: Layout): VaultH
 }
 
 function assertSchema(connection: Connection, file: string, { schema }: Layout): void {
-  if (hasSchema(connection, 'main', schema)) return;
+  if (hasSchema(connection, schema)) return;
   throw new Fault(
     'damaged',
     `the tables of ${file} are not those of a vault: altered, or created by an unreleased build`,

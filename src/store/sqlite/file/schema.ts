@@ -205,8 +205,8 @@ export const SCHEMA: readonly string[] = [
 const SEQUENCES = "type = 'table' AND sql = 'CREATE TABLE sqlite_sequence(name,seq)'";
 
 /** Returns whether a database has exactly the tables and indexes of `schema`. */
-export function hasSchema(connection: Connection, database: 'main' | 'snapshot', schema: readonly string[]): boolean {
-  const query = `SELECT sql FROM ${database}.sqlite_schema WHERE sql IS NOT NULL AND NOT (${SEQUENCES})`;
+export function hasSchema(connection: Connection, schema: readonly string[]): boolean {
+  const query = `SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND NOT (${SEQUENCES})`;
   const found = connection.prepare<[], string>(query).pluck().all();
   return found.sort().join('\n') === [...schema].sort().join('\n');
 }

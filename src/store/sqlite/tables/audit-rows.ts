@@ -30,49 +30,45 @@ function isBehind(head: AuditHead, witness: AuditHead): boolean {
 }
 
 /**
- * The tables `audit`, `audit_subject` and `audit_index` of `schema`. All functions are synchronous; `append` runs in
- * the transaction of the change.
+ * The tables `audit`, `audit_subject` and `audit_index`. All functions are synchronous; `append` runs in the transaction
+ * of the change.
  */
-export function auditRows(connection: Connection, schema: 'main' | 'vault' = 'main') {
+export function auditRows(connection: Connection) {
   const { rows, value } = statements(connection);
-  const last = rows<[], AuditHead>(`SELECT sequence, link FROM ${schema}.audit ORDER BY sequence DESC LIMIT 1`);
+  const last = rows<[], AuditHead>(`SELECT sequence, link FROM audit ORDER BY sequence DESC LIMIT 1`);
   const insert = rows<[number, number, Uint8Array, Uint8Array]>(
-    `INSERT INTO ${schema}.audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)`,
+    `INSERT INTO audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)`,
   );
   const after = rows<[number, number], AuditEntry>(
-    `SELECT sequence, at, sealed, link FROM ${schema}.audit WHERE sequence > ? ORDER BY sequence LIMIT +?`,
+    `SELECT sequence, at, sealed, link FROM audit WHERE sequence > ? ORDER BY sequence LIMIT +?`,
   );
 
   const subjectOf = rows<[Uint8Array, number, number]>(
-    `INSERT OR IGNORE INTO ${schema}.audit_subject (blind, sequence, n) VALUES (?, ?, ?)`,
+    `INSERT OR IGNORE INTO audit_subject (blind, sequence, n) VALUES (?, ?, ?)`,
   );
   const lastOf = rows<[Uint8Array, number], AuditPlace>(
-    `SELECT sequence, n FROM ${schema}.audit_subject WHERE blind = +? AND sequence <= ? ORDER BY sequence DESC, n DESC LIMIT 1`,
+    `SELECT sequence, n FROM audit_subject WHERE blind = +? AND sequence <= ? ORDER BY sequence DESC, n DESC LIMIT 1`,
   );
   const hasSubject = value<[Uint8Array, number, number], number>(
-    `SELECT 1 FROM ${schema}.audit_subject WHERE blind = +? AND sequence = +? AND n = +?`,
+    `SELECT 1 FROM audit_subject WHERE blind = +? AND sequence = +? AND n = +?`,
   );
-  const countIndex = value<[number], number>(`SELECT count(*) FROM ${schema}.audit_subject WHERE sequence <= ?`);
+  const countIndex = value<[number], number>(`SELECT count(*) FROM audit_subject WHERE sequence <= ?`);
 
   const logged = ['audit_index', 'audit_subject'].map((table) =>
     value<[Uint8Array, number, number], number>(
-      `SELECT DISTINCT sequence FROM ${schema}.${table} WHERE blind = +? AND sequence < ? ORDER BY sequence DESC LIMIT +?`,
+      `SELECT DISTINCT sequence FROM ${table} WHERE blind = +? AND sequence < ? ORDER BY sequence DESC LIMIT +?`,
     ),
   );
-  const log = rows<[Uint8Array, number]>(`INSERT OR IGNORE INTO ${schema}.audit_index (blind, sequence) VALUES (?, ?)`);
-  const logEnd = value<[], number | null>(`SELECT max(sequence) FROM ${schema}.audit_index WHERE blind = x''`);
-  const forgetEnd = rows<[]>(`DELETE FROM ${schema}.audit_index WHERE blind = x''`);
-  const hasLogged = value<[Uint8Array, number], number>(
-    `SELECT 1 FROM ${schema}.audit_index WHERE blind = +? AND sequence = +?`,
-  );
-  const countLog = value<[number], number>(
-    `SELECT count(*) FROM ${schema}.audit_index WHERE sequence <= ? AND blind <> x''`,
-  );
+  const log = rows<[Uint8Array, number]>(`INSERT OR IGNORE INTO audit_index (blind, sequence) VALUES (?, ?)`);
+  const logEnd = value<[], number | null>(`SELECT max(sequence) FROM audit_index WHERE blind = x''`);
+  const forgetEnd = rows<[]>(`DELETE FROM audit_index WHERE blind = x''`);
+  const hasLogged = value<[Uint8Array, number], number>(`SELECT 1 FROM audit_index WHERE blind = +? AND sequence = +?`);
+  const countLog = value<[number], number>(`SELECT count(*) FROM audit_index WHERE sequence <= ? AND blind <> x''`);
 
   const removals = ['audit_subject', 'audit_index'].map((table) =>
-    rows<[Uint8Array, number, number]>(`DELETE FROM ${schema}.${table} WHERE blind = +? AND sequence BETWEEN ? AND ?`),
+    rows<[Uint8Array, number, number]>(`DELETE FROM ${table} WHERE blind = +? AND sequence BETWEEN ? AND ?`),
   );
-  const removeRows = rows<[number, number]>(`DELETE FROM ${schema}.audit WHERE sequence BETWEEN ? AND ?`);
+  const removeRows = rows<[number, number]>(`DELETE FROM audit WHERE sequence BETWEEN ? AND ?`);
 
   function head(): AuditHead {
     const found = last().get();

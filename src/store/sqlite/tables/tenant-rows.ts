@@ -6,7 +6,7 @@ import { KEY_PURPOSE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { uuid, uuidKey } from './uuid-bytes.ts';
 
-export const TENANT = tenantColumns(uuid);
+const TENANT = tenantColumns(uuid);
 
 interface TenantRow extends StoredRow<TenantRecord> {
   readonly tenant: number;
@@ -15,7 +15,7 @@ interface TenantRow extends StoredRow<TenantRecord> {
 const SELECT_TENANT = `SELECT tenant, ${TENANT.of('tenant')} FROM tenant`;
 
 /** The tables that hold tokens and their counters. */
-export const TABLES_OF_TOKENS = ['token_index', 'container_set', 'token', 'tombstone', 'counter'] as const;
+const TABLES_OF_TOKENS = ['token_index', 'container_set', 'token', 'tombstone', 'counter'] as const;
 
 /** All tables with a tenant's rows, children first. */
 const TABLES_OF_TENANT = [...TABLES_OF_TOKENS, 'reply', 'application', 'tenant_key', 'tenant'] as const;
