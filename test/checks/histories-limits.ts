@@ -1,12 +1,6 @@
 import type { Judgement } from './histories-shadow.ts';
 
 /**
- * The minimum time between two calls, in milliseconds. Doctor accepts records that are older than a reset by up to 15
- * seconds (SECURITY.md, snapshots).
- */
-export const MIN_PAUSE_MS = 16_000;
-
-/**
  * Returns whether SECURITY.md documents that `vault doctor` accepts the damage without an anchor and archives. The
  * oracle itself accepts an older state of the whole vault.
  */

@@ -3,7 +3,7 @@ import type { Vault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { ATTACKS, undone } from './histories-attacks.ts';
 import { ACTIONS, actionsOn, type CallingTenant, prune, REPLACE_MASTER, type Target } from './histories-calls.ts';
-import { isBeyondPromise, isKnownMiss, MIN_PAUSE_MS } from './histories-limits.ts';
+import { isBeyondPromise, isKnownMiss } from './histories-limits.ts';
 import type { HistoryPlace, HistoryPlaces } from './histories-place.ts';
 import type { VaultRows } from './histories-rows.ts';
 import { createShadow, type Judgement } from './histories-shadow.ts';
@@ -119,7 +119,7 @@ async function runIn(
   }
 
   async function act(draw: Draw): Promise<void> {
-    clock.advance(MIN_PAUSE_MS + draw.below(40_000));
+    clock.advance(draw.below(40_000));
     if (vault === undefined) await open();
     if (vault === undefined) return;
     const caller = { place, vault, clock, tenants, target };
