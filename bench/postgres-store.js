@@ -1,24 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Pool } from 'pg';
 import { MAX_TOTAL } from '../src/contract/page.ts';
-import { NO_LINK } from '../src/core/audit/audit-link.ts';
-import { auditChain } from '../src/keyring/audit-chain.ts';
-import { loadSodium } from '../src/keyring/sodium.ts';
+import { START } from '../src/core/audit/audit-link.ts';
+import { HEAD_ROW } from '../src/store/postgres/audit-head.ts';
 import { prepare } from '../src/store/postgres/lane-members.ts';
 import { createVaultStore, openVaultStore } from '../src/store/postgres/open-vault-store.ts';
 import { inSchema } from '../src/store/postgres/schema.ts';
 import { parseStoreUrl } from '../src/store/postgres/store-url.ts';
 import { TOKEN_READS } from '../src/store/postgres/token-reads.ts';
 import { tokenWrites } from '../src/store/postgres/token-writes.ts';
-import {
-  addTenant,
-  CHAIN_RECORDER,
-  chainKey,
-  HEADER,
-  MONTH,
-  nextId,
-  tombstoneOf,
-} from '../test/conformance/store-fixtures.ts';
+import { addTenant, HEADER, MONTH, nextId, tombstoneOf } from '../test/conformance/store-fixtures.ts';
 import { median, sample } from './figures.js';
 import { CONNECTIONS } from './load.js';
 
@@ -41,14 +32,15 @@ const PAGES = 40;
 const bytes = (count) => new Uint8Array(randomBytes(count));
 
 /** Returns the functions that make records of random bytes, which cost the store what sealed ones do. */
-function makerFor(chain, tenantId, now) {
+function makerFor(tenantId, now) {
   const container = bytes(16);
   const containers = [container, ...Array.from({ length: CARD.containers - 1 }, () => bytes(16))];
-  const draft = () => {
-    const event = { at: now, sealed: bytes(CARD.entry) };
-    const link = (previous, sequence) => chain(previous, { sequence, ...event });
-    return { ...event, subjects: [{ n: 1, blind: bytes(16) }], link };
-  };
+  const draft = () => ({
+    at: now,
+    witness: START,
+    sealed: bytes(CARD.entry),
+    subjects: [{ n: 1, blind: bytes(16) }],
+  });
   const sealed = () => ({ clear: bytes(CARD.clear), presented: bytes(CARD.presented), full: bytes(CARD.full) });
   const indexes = () => ({
     fingerprint: bytes(16),
@@ -84,17 +76,17 @@ async function measure(server, count, workers, call) {
   return { client: (user + system) / count, server: ((server.seconds() - serverBefore) / count) * 1e6 };
 }
 
-/** Connects a writer that commits each change by itself, with the store's statements and a chain of its own. */
-async function singleWriter(connection, chain) {
+/** Connects a writer that commits each change by itself, with the store's statements. */
+async function singleWriter(connection) {
   const client = new Client(connection);
   await client.connect();
-  await client.query(`INSERT INTO ${SCHEMA}.audit VALUES ($1, 0, 0, $2, '')`, [chain, NO_LINK]);
-  let head = { chain, sequence: 0, link: NO_LINK };
   const join = async (member) => {
-    const [{ entry, bound }] = prepare([member], head.chain, head);
+    const [{ bound }] = prepare([member], { drafts: true });
+    await client.query('BEGIN');
+    await client.query(asQuery(HEAD_ROW.lockHead, []));
     const answers = [];
     for (const [statement, values] of bound) answers.push((await client.query(asQuery(statement, values))).rows);
-    head = entry;
+    await client.query('COMMIT');
     return member.read(answers, 0).result;
   };
   // The store has added the set of the containers.
@@ -205,14 +197,11 @@ export async function measureStore(server, { rounds, seconds, tokens }) {
   const { store } = await openVaultStore(url);
   const connection = { host: '127.0.0.1', port: server.port, user: 'postgres' };
   const pool = new Pool({ ...connection, max: POOL });
-  const singles = await Promise.all(
-    Array.from({ length: POOL }, (_, n) => singleWriter(connection, String(1_000_000 + n))),
-  );
+  const singles = await Promise.all(Array.from({ length: POOL }, () => singleWriter(connection)));
   try {
-    store.useChainRecorder(CHAIN_RECORDER);
     const tenant = await addTenant(store);
     const now = Date.now();
-    const maker = makerFor(auditChain(await loadSodium(), chainKey()), tenant.id, now);
+    const maker = makerFor(tenant.id, now);
     const parts = { server, store, singles, pool, tenant, maker, now, seconds };
     const { middle, log } = await fill(parts, tokens);
     const sizes = await server.sizes(SCHEMA, tokens);
