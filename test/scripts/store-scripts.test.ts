@@ -13,6 +13,7 @@ const ON_FILES = [
   'local-move',
   'local-profiles',
   'local-secret-files',
+  'local-snapshots',
   'suggestions',
 ];
 
