@@ -53,7 +53,7 @@ const TEXTS = [
   'INSERT INTO vault.token_index SELECT tenant, b, set_number, created_at, token FROM vault.token, unnest(blinds) b',
   `INSERT INTO vault.token_index SELECT 1, '${Buffer.from(MANY).toString('hex')}', 0, n, -n
     FROM generate_series(1, ${1.5 * MAX_TOTAL}) n`,
-  `INSERT INTO vault.token_count SELECT tenant, type, 1, 1, 2, 0, count(*), count(*), max(created_at)
+  `INSERT INTO vault.token_count SELECT tenant, type, 1, 1, 2, count(*), count(*), max(created_at)
     FROM vault.token GROUP BY 1, 2`,
 ];
 
