@@ -5,6 +5,8 @@ import { clearInterval, setInterval } from '../core/timers.ts';
 const INTERVAL_MS = 1000;
 /** The number of kept samples. The one with the shortest round trip counts. */
 const SAMPLES = 8;
+/** The number of samples at the start. A busy machine may delay one by more than the time between two calls. */
+const FIRST_SAMPLES = 3;
 /** A difference between two samples, beyond their round trips, after which only the later one counts. */
 const MAX_DRIFT_MS = 1000;
 
@@ -17,7 +19,7 @@ export interface DatabaseClock {
 }
 
 /**
- * Takes a sample each second from `read`; resolves after the first one. Skips a failed sample, so the age grows.
+ * Takes some samples from `read`, then one each second. Skips a failed one, so the age grows.
  * `running` is a monotonic clock in milliseconds.
  */
 export async function startDatabaseClock(
@@ -42,7 +44,7 @@ export async function startDatabaseClock(
     ({ offset } = samples.reduce((best, each) => (each.trip < best.trip ? each : best)));
   }
 
-  await sample();
+  for (let n = 0; n < FIRST_SAMPLES; n += 1) await sample();
   const timer = setInterval(() => {
     if (isAsking) return;
     isAsking = true;
