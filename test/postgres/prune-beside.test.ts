@@ -29,10 +29,12 @@ describe('beside a prune of a store', () => {
     }));
     expect(bad).toEqual([]);
     // Control: a row that no prune removed.
-    const [last = ''] = await vault.query('SELECT max(sequence) FROM vault.audit_subject');
+    const [last = ''] = await vault.query(
+      'SELECT max(sequence) FROM vault.audit_subject WHERE sequence < (SELECT max(sequence) FROM vault.audit_subject)',
+    );
     await vault.query(`DELETE FROM vault.audit_subject WHERE sequence = ${last}`);
     const control = await readWith(() => ({}));
-    expect(control.bad).toMatchObject([{ sequence: Number(last) }]);
+    expect(control.bad).toContainEqual(expect.objectContaining({ sequence: Number(last) }));
   });
 
   it.each(['countAuditIndex', 'countLogIndex'] as const)('%s may change between two counts', async (count) => {
@@ -48,13 +50,4 @@ describe('beside a prune of a store', () => {
     }));
     expect(bad).toEqual([]);
   });
-});
-
-it('a row in the index of a pruned row that somebody puts back is found', async () => {
-  await vault.query('CREATE TEMPORARY TABLE lost AS SELECT * FROM vault.audit_subject WHERE sequence < 9');
-  await vault.prune();
-  await vault.expectSound();
-  await vault.query('INSERT INTO vault.audit_subject SELECT * FROM lost');
-  const found = [{ table: 'audit_subject', what: 'has rows without an entry: they were added outside the vault' }];
-  expect((await vault.doctor()).findings).toMatchObject(found);
 });
