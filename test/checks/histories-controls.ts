@@ -11,12 +11,6 @@ const LEDGER = 'src/maintenance/ledger.ts';
 /** Guards of doctor. Without each of them, it must miss an attack. */
 const GUARDS: readonly SourceGuard[] = [
   {
-    name: 'links of entries',
-    file: WALK,
-    from: 'if (!isSame(linkOf(head.link, commit), row.link)) throw',
-    to: 'if (head === undefined) throw',
-  },
-  {
     name: 'witnesses of entries',
     file: WALK,
     from: 'if (!isKnown) throw',
@@ -49,8 +43,8 @@ const GUARDS: readonly SourceGuard[] = [
   {
     name: 'changes of older rows',
     file: LEDGER,
-    from: 'reject(placed, table, entity, SKIPPED);\n      }',
-    to: '}',
+    from: 'else if ((before ?? 0) !== from) reject(placed,',
+    to: 'else if ((before ?? 0) !== from && before === -2) reject(placed,',
   },
   {
     name: 'the header',

@@ -101,6 +101,7 @@ async function openWith(options: string | undefined, store: StoreUrl, host: Stor
     stream: () => socket,
   });
   if (ssl === false && !host.host.startsWith('/')) answerOnlyScram(client, hostText(host));
+  const wrapped = sqlClient(client);
   try {
     await client.connect();
   } catch (error) {
@@ -113,7 +114,7 @@ async function openWith(options: string | undefined, store: StoreUrl, host: Stor
     }
     throw error;
   }
-  return sqlClient(client);
+  return wrapped;
 }
 
 /** Sets explicitly the options that environment variables of Node could weaken. */

@@ -89,10 +89,12 @@ interface Answer {
   readonly rows: readonly Row[];
 }
 
-/** Wraps a connected client in pipeline mode. It must have a `query_timeout`, which ends the connection. */
+/**
+ * Wraps a client in pipeline mode before it connects: the server may end the connection at once. It must have a
+ * `query_timeout`, which ends the connection.
+ */
 export function sqlClient(client: Client): SqlClient {
   const ended = Promise.withResolvers<PgError | undefined>();
-  const { stream } = client.connection;
   let closing = false;
   let isCorked = false;
   let failure: PgError | undefined;
@@ -106,6 +108,8 @@ export function sqlClient(client: Client): SqlClient {
   function cork(): void {
     if (isCorked) return;
     isCorked = true;
+    // With TLS, the stream is replaced while the client connects.
+    const { stream } = client.connection;
     stream.cork();
     nextTick(() => {
       isCorked = false;
@@ -140,6 +144,6 @@ export function sqlClient(client: Client): SqlClient {
       await client.end();
     },
 
-    destroy: () => void stream.destroy(),
+    destroy: () => void client.connection.stream.destroy(),
   };
 }

@@ -11,7 +11,9 @@ const ALL_CUTS = [...CUTS, 'late COMMIT'] as const;
 /** The time in which an armed proxy must meet a COMMIT, in milliseconds. */
 const MAX_WAIT_MS = 10_000;
 /** The part of the built product that asks which of the lost entries exist. */
-const ASKS = '!written.has(entry.sequence)';
+const ASKS = '!written.has(member.audit)';
+/** The part that looks for the entry of a refused write whose COMMIT was lost. */
+const LOOKS_AGAIN = 'member?.audit&&written.has(member.audit)?';
 
 /** Cuts connections of two daemons around COMMIT, under load. Each write then has exactly one outcome. */
 async function cut({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
@@ -57,7 +59,7 @@ async function cut({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'd
 
 /** Runs a product that repeats a lost write without asking whether it was committed. */
 async function repeatBlindly(options: CheckOptions) {
-  const { bin, remove } = patchProduct(ASKS, 'true');
+  const { bin, remove } = patchProduct(ASKS, 'true', [LOOKS_AGAIN, 'false?']);
   try {
     return await cut({ ...options, quick: true }, { bin });
   } finally {

@@ -162,7 +162,9 @@ export async function startFleet({
     at,
     urlOf: (daemon) => urls[daemon] ?? '',
     readiness: async (daemon) => {
-      const reply = await fetch(`${urls[daemon]}/readyz`, { headers: { connection: 'close' } });
+      const reply = await fetch(`${urls[daemon]}/readyz`, { headers: { connection: 'close' } }).catch((cause) => {
+        throw new Error(`daemon ${daemon} does not listen: ${errors[daemon]?.slice(-2000)}`, { cause });
+      });
       await reply.text();
       return reply.status;
     },
