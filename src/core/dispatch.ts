@@ -4,6 +4,7 @@ import type { ApplicationType } from '../contract/permissions.ts';
 import { holds } from './access/grants.ts';
 import { createTrail, type Trail } from './audit/trail.ts';
 import { createAuthenticator } from './authenticate.ts';
+import { mayBeStale, withFreshKeys } from './fresh-keys.ts';
 import {
   type Caller,
   type Handler,
@@ -36,12 +37,6 @@ const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring
  */
 const READ_LATER: ReadonlySet<OperationId> = new Set(['tokenize', 'detokenize']);
 
-/**
- * The maximum number of attempts. A rotation adds a data key and then an index key; one call may meet both changes, and
- * the end of an earlier rotation.
- */
-const MAX_TRIES = 4;
-
 export type Dispatch = ReturnType<typeof createDispatch>;
 
 /**
@@ -55,14 +50,7 @@ export function createDispatch(world: World) {
   async function dispatch(call: Call): Promise<Reply> {
     const trace = traceOf(call, world.random);
     try {
-      for (let tries = 1; ; tries += 1) {
-        try {
-          return await answer(call, trace);
-        } catch (error) {
-          if (tries === MAX_TRIES || !mayBeStale(error)) throw error;
-        }
-        await world.keyring.refresh();
-      }
+      return await withFreshKeys(world.keyring, () => answer(call, trace));
     } catch (error) {
       return failed(error, trace);
     }
@@ -233,17 +221,6 @@ function traceOf({ traceId: sent }: Call, random: Random): Trace {
     },
     sent,
   };
-}
-
-/**
- * Returns whether the call may succeed with newer keys. A rotation during a call has two effects: a record cannot be
- * decrypted, or the store rejects a record sealed with the old keys. Repeating a change is safe: the change has not
- * happened yet, or it is a merge patch with the same result. A conflict that names members is the caller's: its body
- * comes from an older record.
- */
-function mayBeStale(error: unknown): boolean {
-  if (!(error instanceof Problem)) return false;
-  return error.code === 'integrity_failure' || (error.code === 'write_conflict' && error.errors === undefined);
 }
 
 /** Returns the problem of steps 2 and 3, which run before the body is read; undefined when the call may continue. */

@@ -1,4 +1,5 @@
 import { TOKEN_TYPES, type TokenTypeRow } from '../contract/token-types.ts';
+import { withFreshKeys } from '../core/fresh-keys.ts';
 import { JsonText, type Printable } from '../core/json/stringify.ts';
 import type { InspectedRow } from '../core/maintenance-ports.ts';
 import type { TenantKeyring, TokenRecord } from '../core/ports.ts';
@@ -46,12 +47,8 @@ async function* exportPages(
   await audit.record({ action: 'exportTokens', status: 200, tenant_id: tenantId, entities: [view], revealed });
   let after = '';
   for (;;) {
-    const page = await readPage(after).catch(async (error: unknown) => {
-      // The keys may have been rotated between the two reads. The next attempt gets matching rows and keys.
-      if (!(error instanceof Problem) || error.code !== 'integrity_failure') throw error;
-      await keyring.refresh();
-      return readPage(after);
-    });
+    // The keys may have been rotated between the two reads. The next attempt gets matching rows and keys.
+    const page = await withFreshKeys(keyring, () => readPage(after));
     if (page.last === undefined) return;
     yield page.rows;
     after = page.last;

@@ -9,6 +9,7 @@ import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.
 import { createLogWatch } from '../core/audit/log-watch.ts';
 import type { Clock } from '../core/clock.ts';
 import { createDispatch } from '../core/dispatch.ts';
+import { withFreshKeys } from '../core/fresh-keys.ts';
 import type { World } from '../core/handler.ts';
 import { loadOperations } from '../core/handlers.ts';
 import type { Meter, VaultFigures } from '../core/meter.ts';
@@ -329,12 +330,19 @@ export function composeVault(parts: VaultParts): Vault {
       meter?.checked(found, world.clock.now());
       return findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));
     },
-    createTenant: async (name) => (await import('../core/tenants/create-tenant.ts')).createTenant(world, name),
-    listTenants: async () => (await import('../core/tenants/create-tenant.ts')).showTenants(world),
+    createTenant: async (name) => {
+      const { createTenant } = await import('../core/tenants/create-tenant.ts');
+      return withFreshKeys(keyring, () => createTenant(world, name));
+    },
+    listTenants: async () => {
+      const { showTenants } = await import('../core/tenants/create-tenant.ts');
+      return withFreshKeys(keyring, () => showTenants(world));
+    },
     issueKey: async (tenantId) => {
       const { onlyTenant } = await import('../maintenance/key-holder.ts');
       const { issueManagementKey } = await import('../core/tenants/create-tenant.ts');
-      return issueManagementKey(world, await onlyTenant(store, tenantId));
+      const tenant = await onlyTenant(store, tenantId);
+      return withFreshKeys(keyring, () => issueManagementKey(world, tenant));
     },
     endWaits: () => world.logWatch.end(),
     sweep: async () => {

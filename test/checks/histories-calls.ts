@@ -146,9 +146,6 @@ function recordOf(caller: Caller, draw: Draw, kind: 'token' | 'application') {
 const named = (draw: Draw) => ({ name: `name ${draw.below(1_000_000)}` });
 const iso = (instant: number) => new Date(instant).toISOString();
 
-/** The action after which an opened vault has an older key until its next call with an API key. */
-export const REPLACE_MASTER = 'replace the master key';
-
 /** The actions of a vault, each with its weight. */
 export const ACTIONS: readonly (readonly [[name: string, action: Action], weight: number])[] = [
   [['create token', createToken], 8],
@@ -172,7 +169,10 @@ export const ACTIONS: readonly (readonly [[name: string, action: Action], weight
   [['issue key', async (caller, draw) => void (await caller.vault.issueKey(tenantOf(caller, draw).id))], 0.5],
   [['expire', expire], 1.5],
   [['rotate', rotate], 1],
-  [[REPLACE_MASTER, (caller) => asHolder(caller, (admin) => admin.rotate({ indexes: false, master: true }))], 0.3],
+  [
+    ['replace the master key', (caller) => asHolder(caller, (admin) => admin.rotate({ indexes: false, master: true }))],
+    0.3,
+  ],
   [['change slots', (caller, draw) => asHolder(caller, (admin) => changeSlots(admin, draw))], 1],
   [['reset', reset], 1],
 ];

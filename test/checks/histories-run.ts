@@ -2,7 +2,7 @@ import { checkVaultFile } from '../../src/vault/admin.ts';
 import type { Vault } from '../../src/vault/vault.ts';
 import { seededRandom, steppingClock } from '../fixed-world.ts';
 import { ATTACKS, undone } from './histories-attacks.ts';
-import { ACTIONS, actionsOn, type CallingTenant, prune, REPLACE_MASTER, type Target } from './histories-calls.ts';
+import { ACTIONS, actionsOn, type CallingTenant, prune, type Target } from './histories-calls.ts';
 import { isBeyondPromise, isKnownMiss } from './histories-limits.ts';
 import type { HistoryPlace, HistoryPlaces } from './histories-place.ts';
 import type { VaultRows } from './histories-rows.ts';
@@ -131,7 +131,6 @@ async function runIn(
       return;
     }
     await call(name, () => action(caller, draw));
-    if (name === REPLACE_MASTER) await close();
   }
 
   async function attack(draw: Draw): Promise<void> {

@@ -1,0 +1,20 @@
+import { expect, it } from 'vitest';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import type { Vault } from '../../src/vault/vault.ts';
+import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
+
+it.each<[string, (vault: Vault) => Promise<unknown>]>([
+  ['create a tenant', (vault) => vault.createTenant('later')],
+  ['list the tenants', (vault) => vault.listTenants()],
+  ['issue a key', (vault) => vault.issueKey(undefined)],
+])('an open vault can %s after another process replaced the master key', async (_, use) => {
+  const { file, apiKey } = await fileVault(1);
+  await withVault(file, async (vault) => {
+    const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+    await admin.rotate({ indexes: true, master: true });
+    await admin.close();
+    expect(await use(vault)).toBeTruthy();
+    expect((await callVault(vault, apiKey, 'getToken', { id: 'token-0' })).status).toBe(200);
+  });
+  expect(await checkVaultFile({ file, credential: CREDENTIAL })).toMatchObject({ ok: true, findings: [] });
+});
