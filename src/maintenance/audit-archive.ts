@@ -4,6 +4,7 @@ import { findBeginning } from '../core/audit/checkpoint.ts';
 import type { AuditEntry, AuditHead } from '../core/audit/ports.ts';
 import { BrokenAudit, checkRows } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
+import { isSameBytes } from '../core/is-bytes.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
 import { nextTurn } from '../core/own-turn.ts';
 import type { Keyring } from '../core/ports.ts';
@@ -93,7 +94,7 @@ export async function verifyArchive(parts: ArchiveParts, file: ArchiveFile): Pro
   if (range === undefined) throw notArchive(file.place);
   const { after, through } = range;
   if (last.sequence < through.sequence) throw new BrokenAudit({ sequence: last.sequence + 1 }, 'is missing');
-  if (!same(last.link, through.link)) throw new BrokenAudit(through, 'was altered or moved');
+  if (!isSameBytes(last.link, through.link)) throw new BrokenAudit(through, 'was altered or moved');
   return { place: file.place, after, through, entries, digest: digest.digest('hex') };
 }
 
@@ -136,7 +137,7 @@ export async function readArchives(
 
 /** Returns whether two places are the same row. */
 export function isSamePlace(a: AuditHead, b: AuditHead): boolean {
-  return a.sequence === b.sequence && same(a.link, b.link);
+  return a.sequence === b.sequence && isSameBytes(a.link, b.link);
 }
 
 /** Returns the reads of an archive. A read that continues the one before it is quick. Other reads begin a new pass. */
@@ -213,10 +214,6 @@ function parsed(line: string): unknown {
   } catch {
     return undefined;
   }
-}
-
-function same(left: Uint8Array, right: Uint8Array): boolean {
-  return Buffer.compare(left, right) === 0;
 }
 
 function base64(bytes: Uint8Array): string {

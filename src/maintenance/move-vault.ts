@@ -3,7 +3,7 @@ import { encodeAuditRow } from '../core/audit/audit-event.ts';
 import { linkOf, START } from '../core/audit/audit-link.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
 import { Fault } from '../core/fault.ts';
-import { isBytes } from '../core/is-bytes.ts';
+import { isBytes, isSameBytes } from '../core/is-bytes.ts';
 import type { LastRow, MovedRow, MovePlace, MoveSource, ReadRows, WriteRows } from '../core/move-ports.ts';
 import type { Keyring, Store, VaultHeader } from '../core/ports.ts';
 import { checkVault, refuseFindings } from './check-vault.ts';
@@ -50,7 +50,7 @@ export async function moveVault(moving: Moving, options: MoveOptions): Promise<M
     // An older copy of the vault lacks the last row of the source.
     const isSameVault = target.state === 'vault' && target.vaultId === source.vaultId;
     if (isSameVault && (await to.hasRow(source.sealed))) return undefined;
-    if (target.state !== 'arriving' || !isSame(target.sealed, source.sealed)) throw wasMoved(from);
+    if (target.state !== 'arriving' || !isSameBytes(target.sealed, source.sealed)) throw wasMoved(from);
     await to.finishCopy();
     return undefined;
   }
@@ -94,17 +94,13 @@ async function copyAndSwitch({ to }: Moving, keyring: Keyring, source: MoveSourc
 export async function abortMove({ from, to }: Pick<Moving, 'from' | 'to'>): Promise<void> {
   const [source, target] = [await from.find('source'), await to.find('target')];
   const isOfSource = target.state === 'arriving' && 'vaultId' in source && target.vaultId === source.vaultId;
-  const isLast = target.state === 'arriving' && source.state === 'left' && isSame(target.sealed, source.sealed);
+  const isLast = target.state === 'arriving' && source.state === 'left' && isSameBytes(target.sealed, source.sealed);
   if (source.state === 'left' && !isLast) throw wasMoved(from);
   if (target.state !== 'empty' && !isOfSource) throw notEmpty(to);
   // Remove the copy first, so that it cannot be finished later. This also removes an incomplete copy of a killed
   // process.
   await to.removeCopy();
   if (source.state === 'left') await from.takeBack();
-}
-
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return Buffer.compare(a, b) === 0;
 }
 
 function wasMoved({ shown }: MovePlace): Fault {

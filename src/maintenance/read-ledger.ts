@@ -9,6 +9,7 @@ import {
 } from '../core/audit/checkpoint.ts';
 import { loggedRow } from '../core/audit/log-index.ts';
 import type { AuditHead, AuditStore, IndexedPlace, LoggedRow } from '../core/audit/ports.ts';
+import { createSeenRows } from '../core/audit/seen-rows.ts';
 import { type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import { nextTurn } from '../core/own-turn.ts';
 import type { Instant } from '../core/ports.ts';
@@ -85,10 +86,11 @@ async function readOnce(parts: LedgerParts): Promise<ReadLedger> {
       await nextTurn();
     }
   }
+  const seen = createSeenRows();
   for (const store of archives ?? []) {
-    for await (const placed of walkAudit({ store, keyring }, store.after)) apply(placed);
+    for await (const placed of walkAudit({ store, keyring }, store.after, seen)) apply(placed);
   }
-  for await (const placed of walkAudit(parts, from)) {
+  for await (const placed of walkAudit(parts, from, seen)) {
     apply(placed);
     await check.expect(placed);
     head = placed;

@@ -42,7 +42,7 @@ interface AuditReport {
   readonly ok: boolean;
   readonly entries?: number;
   readonly counted_denials?: number;
-  /** The link of the root's last entry, in hex. */
+  /** The link of the last row, in hex. */
   readonly head?: string;
   /** The first wrong row. */
   readonly first_bad?: { readonly sequence: number; readonly what: string };

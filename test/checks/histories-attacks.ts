@@ -73,6 +73,20 @@ const restore =
     return withRecords(now, [...all(now).filter(({ key }) => !isWanted(key)), ...old]);
   };
 
+/** Removes consecutive entries. Usually moves the later ones to their places. */
+function removeEntries(now: VaultRows, count: number, draw: Draw): VaultRows | undefined {
+  const first = oneOf(draw, now.audit.slice(1));
+  if (first === undefined) return undefined;
+  const end = placeOf(first) + count;
+  const isRenumbered = draw.chance(0.7);
+  const left = now.audit.flatMap((row) => {
+    if (placeOf(row) < placeOf(first)) return [row];
+    if (placeOf(row) < end) return [];
+    return [isRenumbered ? movedTo(row, row, -count) : row];
+  });
+  return oftenLinked(withAudit(now, left), draw);
+}
+
 const KINDS = ['header', 'tenant', 'tenant_key', 'application', 'token', 'tombstone'];
 
 const NAMED: Readonly<Record<string, Attack>> = {
@@ -143,16 +157,8 @@ const NAMED: Readonly<Record<string, Attack>> = {
     return withRecords(cut, kept);
   },
   'log removed': (now) => withAudit(now, []),
-  'entry removed': (now, _copies, draw) => {
-    const rows = now.audit.slice(1);
-    const gone = oneOf(draw, rows);
-    if (gone === undefined) return undefined;
-    const isRenumbered = draw.chance(0.7);
-    const left = without(now.audit, gone).map((row) => {
-      return isRenumbered && placeOf(row) > placeOf(gone) ? movedTo(row, row, -1) : row;
-    });
-    return oftenLinked(withAudit(now, left), draw);
-  },
+  'entry removed': (now, _copies, draw) => removeEntries(now, 1, draw),
+  'entries removed': (now, _copies, draw) => removeEntries(now, 2 + draw.below(4), draw),
   'entries swapped': (now, _copies, draw) => {
     const rows = now.audit.slice(1);
     const [a, b] = [oneOf(draw, rows), oneOf(draw, rows)];

@@ -83,7 +83,37 @@ describe('an audit that somebody without the key alters and links again', () => 
     ],
     ['with a row doubled', [1, 2, 3, 4, 5, 6, 5], 'row 7 of the audit is a copy of an earlier row'],
     ['without the last but one row', [1, 2, 3, 4, 6], 'row 5 of the audit was written after another row 5'],
+    ['without the rows before the last one', [1, 2, 6], 'row 3 of the audit was written after another row 5'],
   ])('%s', async (_, order, expected) => expect(await verify(linked(order))).toBe(expected));
+
+  it('a writer that knew only the first of many rows is no damage', async () => {
+    const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
+    onTestFinished(() => keyring.close());
+    const store = await openTestStore(header);
+    const clock = { now: () => 1_700_000_000_000, cutoff: () => 0, settled: () => 0 };
+    let known: AuditHead = START;
+    const audit = createAudit({
+      store: { ...store, knownEnd: () => known },
+      keyring,
+      clock,
+      level: 'all',
+      strict: true,
+    });
+    const write = async () => store.appendAudit([audit.draft({ action: 'getToken', status: 200, entities: [] })]);
+    for (let n = 1; n <= 1001; n += 1) {
+      await write();
+      known = await store.auditHead();
+    }
+    const second = (await store.readAudit(1, 1))[0] as AuditEntry;
+    for (known of [START, second]) await write();
+    const count = async (from?: AuditHead) => {
+      let events = 0;
+      for await (const _ of walkAudit({ store, keyring }, from)) events += 1;
+      return events;
+    };
+    expect(await count()).toBe(1003);
+    expect(await count(second)).toBe(1001);
+  });
 
   it('whose rows of a commit have no link behind them', async () => {
     const [first, ...others] = rows;

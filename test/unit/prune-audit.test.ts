@@ -4,6 +4,8 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { archiveFile } from '../../src/cli/archive-file.ts';
 import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts';
 import { directClient } from '../../src/client/direct.ts';
+import { linkOf } from '../../src/core/audit/audit-link.ts';
+import type { AuditEntry } from '../../src/core/audit/ports.ts';
 import { pruneAudit } from '../../src/maintenance/prune-audit.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
@@ -420,6 +422,28 @@ describe('after a prune', () => {
     const lost = { table: 'tombstone', id: 'token-0', what: expect.stringContaining('removed outside the vault') };
     expect((await doctorWith('first', 'second')).findings).toContainEqual(lost);
     expect((await doctor(vault.file)).findings).not.toContainEqual(lost);
+  });
+
+  it('doctor finds a copy of an archived entry at the end with the archive, as SECURITY.md says', async () => {
+    const vault = await fileVault(1);
+    await withVault(vault.file, (opened) => callVault(opened, vault.apiKey, 'getToken', { id: 'token-0' }));
+    const last = 'SELECT sequence, at, sealed, link FROM audit ORDER BY sequence DESC LIMIT 1';
+    let read: AuditEntry | undefined;
+    await tamperFile(vault.file, (connection) => {
+      read = connection.prepare<[], AuditEntry>(last).get();
+    });
+    await prune(vault);
+    await tamperFile(vault.file, (connection) => {
+      const head = connection.prepare<[], AuditEntry>(last).get() as AuditEntry;
+      const row = { ...(read as AuditEntry), sequence: head.sequence + 1 };
+      const insert = 'INSERT INTO audit (sequence, at, sealed, link) VALUES (?, ?, ?, ?)';
+      connection.prepare(insert).run(row.sequence, row.at, row.sealed, linkOf(head.link, [row]));
+    });
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+    const report = await checkVaultFile({ file: vault.file, credential: CREDENTIAL, archives: [archived(vault)] });
+    expect(report.findings).toEqual([
+      { table: 'audit', id: expect.any(String), what: expect.stringContaining('is a copy of an earlier row') },
+    ]);
   });
 
   it('an anchor of an earlier state is accepted, and an older copy is not', async () => {

@@ -2,6 +2,8 @@
 const SLOTS = 64;
 const MAX_FILLED = 0.5;
 
+export type SeenRows = ReturnType<typeof createSeenRows>;
+
 /**
  * Creates a set of sealed rows, of 16 to 32 bytes a row. Compares the last 8 bytes of a row, which are a part of the
  * authentication tag: two of a million rows have the same ones with a probability below 10⁻⁷.

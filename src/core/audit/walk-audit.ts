@@ -1,9 +1,10 @@
+import { isSameBytes } from '../is-bytes.ts';
 import type { Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { type AuditEvent, decodeAuditRow, type TimedEvent } from './audit-event.ts';
-import { linkOf, START } from './audit-link.ts';
+import { linkOf, START, UNLINKED } from './audit-link.ts';
 import type { AuditEntry, AuditHead, AuditPlace, AuditReads } from './ports.ts';
-import { createSeenRows } from './seen-rows.ts';
+import { createSeenRows, type SeenRows } from './seen-rows.ts';
 
 /** The number of rows in one read. */
 const PAGE = 100;
@@ -37,18 +38,23 @@ export interface AuditParts {
   readonly keyring: Pick<Keyring, 'openAuditEvent' | 'auditSubject'>;
 }
 
-/** The number of rows in one read of a walk, and of the links that it remembers for witnesses. */
+/** The number of links that a walk remembers for witnesses. Others are read again. */
 const REMEMBERED = 1000;
 
 /**
  * Yields the events after `from` up to now. Checks the link of each commit before its events, and that each witness is
  * the row which it names. Throws `BrokenAudit` at a row that was altered, removed, added or moved. Missing rows at the
- * end are only detected by a comparison with a recorded end.
+ * end are only detected by a comparison with a recorded end. `seen` has the rows of earlier walks, of which none may
+ * return.
  */
-export async function* walkAudit(parts: AuditParts, from: AuditHead = START): AsyncGenerator<PlacedEvent> {
+export async function* walkAudit(
+  parts: AuditParts,
+  from: AuditHead = START,
+  seen?: SeenRows,
+): AsyncGenerator<PlacedEvent> {
   const { store } = parts;
   const { sequence: end } = await store.auditHead();
-  const check = checkRows(parts, from);
+  const check = checkRows(parts, from, seen);
   let last = from.sequence;
   while (last < end) {
     const entries = await store.readAudit(last, Math.min(PAGE, end - last));
@@ -66,26 +72,26 @@ const ALTERED = 'was altered or moved';
  * Returns a check of the rows that follow `from`, which gets them in order. Throws `BrokenAudit` at the first row that is
  * not the one which was written.
  */
-export function checkRows(parts: AuditParts, from: AuditHead) {
+export function checkRows(parts: AuditParts, from: AuditHead, seen = createSeenRows()) {
   const { store, keyring } = parts;
-  const links = new Map([[from.sequence, from.link]]);
-  const seen = createSeenRows();
+  const links = new Map<number, Uint8Array>();
   let head = from;
   let last = from.sequence;
   /** The rows of the commit that is read. */
   let commit: AuditEntry[] = [];
 
-  /** Resolves to the link of an earlier row; to undefined for one before `from`, which nothing can compare. */
-  async function linkAt(sequence: number): Promise<Uint8Array | undefined> {
-    if (sequence < from.sequence) return undefined;
-    const [row] = links.has(sequence) ? [] : await store.readAudit(sequence - 1, 1);
-    return links.get(sequence) ?? row?.link;
+  /** Resolves to whether a row is behind the one that its writer knew. Nothing can compare one before `from`. */
+  async function isBehind(row: AuditEntry, { sequence, link }: AuditHead): Promise<boolean> {
+    if (sequence >= row.sequence) return false;
+    if (sequence < from.sequence) return true;
+    if (sequence === from.sequence) return isSameBytes(from.link, link);
+    const [found] = links.has(sequence) ? [] : await store.readAudit(sequence - 1, 1);
+    return isSameBytes(links.get(sequence) ?? found?.link ?? UNLINKED, link);
   }
 
   async function opened(row: AuditEntry): Promise<readonly PlacedEvent[]> {
     const { witness, placed } = openWhole(keyring, row);
-    const link = await linkAt(witness.sequence);
-    const isKnown = link === undefined || (witness.sequence < row.sequence && isSame(link, witness.link));
+    const isKnown = await isBehind(row, witness);
     if (!isKnown) throw new BrokenAudit(row, `was written after another row ${witness.sequence}`);
     return placed;
   }
@@ -98,7 +104,7 @@ export function checkRows(parts: AuditParts, from: AuditHead) {
       if (seen.has(row.sealed)) throw new BrokenAudit(row, 'is a copy of an earlier row');
       commit.push(row);
       if (row.link.length === 0) return [];
-      if (!isSame(linkOf(head.link, commit), row.link)) throw new BrokenAudit(await firstWrong(), ALTERED);
+      if (!isSameBytes(linkOf(head.link, commit), row.link)) throw new BrokenAudit(await firstWrong(), ALTERED);
       const rows = commit;
       [head, commit] = [row, []];
       links.set(row.sequence, row.link);
@@ -128,10 +134,6 @@ export function checkRows(parts: AuditParts, from: AuditHead) {
   }
 }
 
-function isSame(a: Uint8Array, b: Uint8Array): boolean {
-  return Buffer.compare(a, b) === 0;
-}
-
 /** The maximum number of rows of a commit. */
 const COMMIT_ROWS = 256;
 
@@ -139,28 +141,24 @@ const COMMIT_ROWS = 256;
  * Resolves to the event at a place. Checks the link of its commit, which follows `before` or a row that is left. Rejects
  * with `BrokenAudit`.
  */
-export async function openPlace(parts: AuditParts, place: AuditPlace, before: AuditHead = START) {
+export async function openPlace(parts: AuditParts, place: AuditPlace, before: AuditHead = START): Promise<AuditEvent> {
   const { sequence } = place;
-  const rows = await parts.store.readAudit(Math.max(before.sequence, sequence - 2), 2);
-  const row = rows.find((one) => one.sequence === sequence);
-  const head = before.sequence === sequence - 1 ? before : rows.find((one) => one.sequence === sequence - 1);
-  if (!row?.link.length || !head?.link.length) return openFar(parts, place, before);
-  return eventAt(await checkRows(parts, head).next(row), place);
-}
-
-/** Resolves to an event of a commit with several rows, as `openPlace` does. */
-async function openFar(parts: AuditParts, place: AuditPlace, before: AuditHead) {
-  const from = Math.max(before.sequence, place.sequence - COMMIT_ROWS);
-  const rows = await parts.store.readAudit(from, 2 * COMMIT_ROWS);
-  const earlier = rows.findLast(({ sequence, link }) => sequence < place.sequence && link.length > 0);
-  if (earlier === undefined && from > before.sequence) throw new BrokenAudit({ sequence: from }, MISSING);
-  const head = earlier ?? before;
-  const check = checkRows(parts, head);
-  for (const row of rows.filter(({ sequence }) => sequence > head.sequence)) {
-    const placed = await check.next(row);
-    if (row.sequence >= place.sequence && placed.length > 0) return eventAt(placed, place);
+  // Most commits have one row.
+  for (let reach = 1; ; reach *= 4) {
+    const from = Math.max(before.sequence, sequence - 1 - reach);
+    const rows = await parts.store.readAudit(from, 2 * reach);
+    const earlier = rows.findLast((row) => row.sequence < sequence && row.link.length > 0);
+    const head = earlier ?? (from === before.sequence ? before : undefined);
+    const isWhole = rows.some((row) => row.sequence >= sequence && row.link.length > 0);
+    if (reach < COMMIT_ROWS && (head === undefined || !isWhole)) continue;
+    if (head === undefined) throw new BrokenAudit({ sequence: from }, MISSING);
+    const check = checkRows(parts, head);
+    for (const row of rows.filter((one) => one.sequence > head.sequence)) {
+      const placed = await check.next(row);
+      if (row.sequence >= sequence && placed.length > 0) return eventAt(placed, place);
+    }
+    throw new BrokenAudit(place, MISSING);
   }
-  throw new BrokenAudit(place, MISSING);
 }
 
 function eventAt(placed: readonly PlacedEvent[], { sequence, n }: AuditPlace): AuditEvent {

@@ -7,6 +7,7 @@ import type {
   IndexedPlace,
   LoggedRow,
 } from '../../../core/audit/ports.ts';
+import { isSameBytes } from '../../../core/is-bytes.ts';
 import { Problem } from '../../../core/problem.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { sqliteCode } from '../file/sqlite-error.ts';
@@ -26,7 +27,7 @@ const NO_BYTES = new Uint8Array();
 /** Returns whether an audit that ends with `head` can have the row `witness`. */
 function isBehind(head: AuditHead, witness: AuditHead): boolean {
   if (head.sequence > witness.sequence) return true;
-  return head.sequence === witness.sequence && Buffer.compare(head.link, witness.link) === 0;
+  return head.sequence === witness.sequence && isSameBytes(head.link, witness.link);
 }
 
 /**
