@@ -6,7 +6,6 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 const SLOW = [
   'conformance/store-postgres',
   'contract/openapi',
-  'postgres/audit-chains',
   'process/access-matrix',
   'process/cli-manners',
   'process/exec',
@@ -39,7 +38,6 @@ const LONG = [
   'conformance/store-postgres-alone',
   'postgres/interrupted-prune',
   'postgres/prune-beside',
-  'postgres/prune-chains',
   'postgres/two-daemons',
   'process/certificate-under-load',
   'process/kill-at-steps',

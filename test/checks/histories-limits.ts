@@ -17,9 +17,6 @@ export function isBeyondPromise({ entry, isUnwitnessed, changes, records }: Judg
  * the check.
  */
 export function isKnownMiss({ entry, isPruned = false, changes, records }: Judgement): boolean {
-  if (records.length > 0) return false;
   // Entries that a prune had removed are not read, so that nothing notices when some of them return.
-  if (entry !== undefined && !isPruned) return false;
-  // The entry of a removal does not name the revision that it ends.
-  return changes.every(({ is }) => is === 'removed');
+  return entry !== undefined && isPruned && changes.length === 0 && records.length === 0;
 }

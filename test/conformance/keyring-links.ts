@@ -5,7 +5,7 @@ import type { Keyring } from '../../src/core/ports.ts';
 export function keyringLinks(keyring: () => Keyring, tenant: string, otherTenant: string): void {
   const now = 1_700_000_000_000;
 
-  describe('audit links and tombstone MACs', () => {
+  describe('commit marks and tombstone MACs', () => {
     const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
     /** Expects 16 bytes for `whole`, and different bytes after each of the changes. */
@@ -16,7 +16,7 @@ export function keyringLinks(keyring: () => Keyring, tenant: string, otherTenant
       expect(all[0]).toHaveLength(32);
     }
 
-    test('a link covers the previous link, the place, the time and the bytes', () => {
+    test('a commit mark covers the previous mark, the place, the time and the bytes', () => {
       const link = ({ previous, ...entry }: { previous: Uint8Array } & Parameters<Keyring['commitMark']>[1]) =>
         keyring().commitMark(previous, entry);
       const whole = { previous: new Uint8Array(16), sequence: 5, at: now, sealed: new Uint8Array(80) };

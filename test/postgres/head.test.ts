@@ -53,6 +53,7 @@ describe('a process', () => {
     await append(store);
     expect(losses).toEqual([]);
     await query('DELETE FROM vault.audit WHERE sequence > 4');
+    await append(other, 'instead');
     await expect(append(store)).rejects.toMatchObject({ code: 'write_conflict' });
     expect(losses).toEqual([{ missing: 1 }]);
   });

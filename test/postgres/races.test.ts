@@ -23,8 +23,7 @@ import {
 } from '../conformance/store-fixtures.ts';
 import { openTwoStores } from './open-stores.ts';
 
-// Changes through two stores on one database, as two daemons make them. token-races.test.ts races the same statements
-// without the lock of the audit's chain. It also shows the faults that occur without the guards.
+// Changes through two stores on one database, as two daemons make them.
 
 const ROUNDS = 60;
 const OPTIONS = { deduplicate: false, now: NOW };

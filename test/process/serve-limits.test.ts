@@ -67,5 +67,5 @@ it('--max-connections closes further connections, and counts them', async () => 
   const metrics = await (await fetch(String(ready['metrics']))).text();
   expect(metrics).toMatch(/^vault_dropped_connections_total 1$/m);
   sockets[0]?.destroy();
-  await expect.poll(request).toBe('HTTP/1.1 200 OK');
+  await expect.poll(request, { timeout: 10_000 }).toBe('HTTP/1.1 200 OK');
 });

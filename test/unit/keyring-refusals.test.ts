@@ -99,7 +99,7 @@ describe('the keyring refuses', () => {
   });
 });
 
-it('the chain key of the audit is the same for every caller, and each gets a copy', async () => {
+it('the key of commit marks is the same for every caller, and each gets a copy', async () => {
   const following = await followMasterKey(header, CREDENTIAL, async () => header);
   const { vault_id, key } = following.commitMarkKey();
   expect([vault_id, key.length]).toEqual([header.vault_id, 32]);

@@ -446,6 +446,19 @@ describe('after a prune', () => {
     ]);
   });
 
+  it('keeps the keys of a rotated tenant', async () => {
+    const vault = await fileVault(1);
+    await withAdmin(vault.file, (admin) => admin.rotate({ indexes: true, master: false }));
+    await prune(vault);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+  });
+
+  it('erases no entry that contradicts the index', async () => {
+    const vault = await fileVault(1);
+    await tamperFile(vault.file, (connection) => connection.exec('DELETE FROM audit_subject WHERE sequence = 4'));
+    await expect(prune(vault)).rejects.toMatchObject({ code: 'damaged' });
+  });
+
   it('an anchor of an earlier state is accepted, and an older copy is not', async () => {
     const vault = await fileVault(3);
     const anchor = join(vault.folder, 'anchor');

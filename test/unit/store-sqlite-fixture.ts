@@ -68,7 +68,7 @@ export async function storeWithConnection(file: string, busyDeadlineMs: number) 
   return { store, connection };
 }
 
-/** Returns the chain of the fixtures' writer threads, or one with another key. */
+/** Returns the keyed hash of the fixtures' writer threads, or one with another key. */
 export async function testChain(byte?: number): Promise<Chain> {
   const { vault_id, key } = chainKey();
   return auditChain(await loadSodium(), { vault_id, key: byte === undefined ? key : key.map(() => byte) });

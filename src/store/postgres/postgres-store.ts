@@ -31,7 +31,7 @@ export function postgresStore(connections: Connections): Store {
     ...rowInspection(connections),
 
     async lastChange() {
-      // Each change appends to the audit. A link is keyed and depends on all entries before it.
+      // Each change appends to the audit. A link depends on all entries before it.
       const { sequence, link } = await readHead(connections.read);
       return { counter: sequence, mark: link };
     },

@@ -38,8 +38,8 @@ export const BLIND_LENGTH = 16;
  *     touched only tokens and the audit, a keyed hash follows them (40 bytes). `at` is the last time when the file
  *     target removed expired records; `clock` is the vault's clock note, with a MAC. Count and mark only distinguish
  *     commits: an edit makes caches read again, and an anchor detects a count that decreased.
- * - `audit` holds all actions in order, up to the first one that a prune kept. A keyed hash chains each entry to the
- *   previous one.
+ * - `audit` holds all actions in order, up to the first one that a prune kept. The last row of
+ *   each commit has the commit's link to the previous one (`linkOf`).
  * - `audit_subject` finds the entries of the audit by a keyed hash of the records that they changed; `n` is the
  *   position of the event in its entry.
  * - `audit_index` finds the rows of the audit by a keyed hash of the caller, and of the records that were read, denied
