@@ -8,8 +8,9 @@ import net, { type Socket } from 'node:net';
  * - `after COMMIT`: the server commits, but its answer to COMMIT is lost.
  * - `after COMMIT, without answers`: the answers to the statements in the same write as COMMIT are lost, too.
  * - `late COMMIT`: the client loses its connection, and the server receives COMMIT a little later.
+ * - `late`: the client loses its connection, and the server receives the whole transaction a little later.
  */
-export type Cut = 'before COMMIT' | 'after COMMIT' | 'after COMMIT, without answers' | 'late COMMIT';
+export type Cut = 'before COMMIT' | 'after COMMIT' | 'after COMMIT, without answers' | 'late COMMIT' | 'late';
 
 /** The cuts after which the server receives nothing more. */
 export const CUTS: readonly Cut[] = ['before COMMIT', 'after COMMIT', 'after COMMIT, without answers'];
@@ -20,6 +21,8 @@ export interface CutProxy {
   arm(cut: Cut): void;
   /** Refuses new connections, or accepts them again. */
   refuse(isOn: boolean): void;
+  /** Resolves when the server has received and answered the last late message. */
+  delivered(): Promise<unknown>;
   /** Returns the number of cuts so far. */
   cuts(): number;
   close(): Promise<void>;
@@ -59,6 +62,7 @@ export async function startCutProxy(serverPort: number): Promise<CutProxy> {
   let armed: Cut | undefined;
   let done = 0;
   let isRefusing = false;
+  let delivered: Promise<unknown> = Promise.resolve();
   const sockets = new Set<Socket>();
 
   const server = net.createServer((client) => {
@@ -85,6 +89,7 @@ export async function startCutProxy(serverPort: number): Promise<CutProxy> {
       done += 1;
       client.removeListener('close', end);
       client.resetAndDestroy();
+      delivered = once(upstream, 'close');
       setTimeout(() => upstream.end(commit), LATE_MS);
     }
     for (const socket of [client, upstream]) {
@@ -104,12 +109,16 @@ export async function startCutProxy(serverPort: number): Promise<CutProxy> {
     }, true);
     client.on('data', (chunk) => {
       if (armed === 'after COMMIT, without answers' && holdsCommit(chunk)) isMute = true;
+      if (armed === 'late' && holdsCommit(chunk)) {
+        [cut, armed] = [armed, undefined];
+        return cutEarly(chunk);
+      }
       fromClient(chunk);
     });
     upstream.on(
       'data',
       messages((message) => {
-        if (cut !== undefined && isCommit(message, 'C')) return cutNow();
+        if (cut !== undefined && !client.destroyed && isCommit(message, 'C')) return cutNow();
         if (!isMute && !client.destroyed) client.write(message);
       }, false),
     );
@@ -127,6 +136,7 @@ export async function startCutProxy(serverPort: number): Promise<CutProxy> {
     refuse(isOn) {
       isRefusing = isOn;
     },
+    delivered: () => delivered,
     cuts: () => done,
     async close() {
       for (const socket of sockets) socket.destroy();

@@ -21,7 +21,12 @@ async function openStore(): Promise<Store> {
   return store;
 }
 
-const append = (store: Store, text = 'any') => store.appendAudit([{ ...entry(text), witness: store.knownEnd() }]);
+let count = 0;
+/** Appends an entry that no other one equals. */
+const append = (store: Store) => {
+  count += 1;
+  return store.appendAudit([{ ...entry(`entry ${count}`), witness: store.knownEnd() }]);
+};
 const query = async (text: string) => (await client.run({ text })).map((row) => row.join(' '));
 
 describe('a process', () => {
@@ -53,7 +58,7 @@ describe('a process', () => {
     await append(store);
     expect(losses).toEqual([]);
     await query('DELETE FROM vault.audit WHERE sequence > 4');
-    await append(other, 'instead');
+    await append(other);
     await expect(append(store)).rejects.toMatchObject({ code: 'write_conflict' });
     expect(losses).toEqual([{ missing: 1 }]);
   });

@@ -179,16 +179,16 @@ describe('the lane', () => {
   });
 });
 
+/** A line of a plan that reads or sorts a table. A statement may sort the rows that it is given. */
+const TABLE_READ = /Seq Scan on (?!head)|Sort Key: (?!given|rows)/;
+
 describe('a plan that is made on empty tables', () => {
-  it.each(Object.entries(HEAD_ROW).filter(([name]) => name !== 'appendAudit'))(
-    'reads no table for %s',
-    async (_, { text }) => {
-      await client.run({ text: 'SET plan_cache_mode = force_generic_plan' });
-      await client.run({ text: `PREPARE statement AS ${text}` });
-      const count = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
-      const values = Array.from({ length: count }, () => 'NULL').join();
-      const plan = await client.run({ text: `EXPLAIN EXECUTE statement ${values && `(${values})`}` });
-      expect(plan.flat().filter((line) => /Seq Scan on (?!head)|Sort/.test(String(line)))).toEqual([]);
-    },
-  );
+  it.each(Object.entries(HEAD_ROW))('reads no table for %s', async (_, { text }) => {
+    await client.run({ text: 'SET plan_cache_mode = force_generic_plan' });
+    await client.run({ text: `PREPARE statement AS ${text}` });
+    const count = Math.max(0, ...[...text.matchAll(/\$(\d+)/g)].map(([, n]) => Number(n)));
+    const values = Array.from({ length: count }, () => 'NULL').join();
+    const plan = await client.run({ text: `EXPLAIN EXECUTE statement ${values && `(${values})`}` });
+    expect(plan.flat().filter((line) => TABLE_READ.test(String(line)))).toEqual([]);
+  });
 });

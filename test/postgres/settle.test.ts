@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { AuditDraft } from '../../src/core/audit/ports.ts';
 import type { Store } from '../../src/core/ports.ts';
 import { CommitLost, runGroup } from '../../src/store/postgres/lane-transaction.ts';
 import { connectTo } from '../../src/store/postgres/open-connections.ts';
@@ -115,6 +116,35 @@ describe('a store whose connection is lost at COMMIT', () => {
       );
       expect(await insert).toEqual({ outcome: 'inserted' });
     }
+    await store.close();
+  });
+
+  it('writes no entry twice when the whole transaction arrives later', async () => {
+    const store = await openCut();
+    const { id } = await addTenant(store);
+    const token = (name: string) => tokenRecord(id, { id: name });
+    const insert = (name: string, draft: AuditDraft) =>
+      store.insertToken(token(name), indexes(name), { deduplicate: false, now: NOW }, draft);
+    await insert('changed', entry('changed'));
+    await insert('deleted', entry('deleted'));
+    const changed = { ...token('changed'), revision: 2, full: sealed('again') };
+    const works: Readonly<Record<string, (draft: AuditDraft) => Promise<unknown>>> = {
+      append: (draft) => store.appendAudit([draft]),
+      create: (draft) => insert('created', draft),
+      replace: (draft) => store.replaceToken(changed, indexes('again'), { revision: 1, now: NOW }, draft),
+      delete: (draft) => store.deleteToken(tombstoneOf(token('deleted')), 1, draft),
+    };
+    const texts = Object.keys(works);
+    for (const [name, work] of Object.entries(works)) {
+      const cuts = proxy.cuts();
+      proxy.arm('late');
+      await work(entry(name));
+      await proxy.delivered();
+      expect(proxy.cuts()).toBe(cuts + 1);
+    }
+    const client = await openTestClient(direct);
+    const written = await auditTexts(client.run, texts);
+    expect(written.filter((text) => text !== 'unknown')).toEqual(texts);
     await store.close();
   });
 

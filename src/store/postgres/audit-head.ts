@@ -10,6 +10,17 @@ import { blindText } from './uuid-text.ts';
 const KEPT = `SELECT 1 FROM vault.audit WHERE sequence = $1 AND link = $2
     UNION ALL SELECT 1 WHERE (SELECT min(sequence) FROM vault.audit WHERE sequence > 0) > $1`;
 
+/** The number of rows among which a message may arrive after the one that repeats it. */
+const LATE_ROWS = 20_000;
+
+/**
+ * The entries of `given` that are not written yet. A network may deliver a lost message after its writer has sent the
+ * entries again.
+ */
+const NEW = `(SELECT place FROM given WHERE NOT EXISTS (SELECT 1 FROM last, LATERAL (SELECT sealed FROM vault.audit
+    WHERE sequence > greatest($6::bigint, last.sequence - ${LATE_ROWS}) AND sequence <= last.sequence OFFSET 0) written
+  WHERE written.sealed = given.sealed)) g`;
+
 export const HEAD_ROW = named({
   /** Fails with 22012 (division by zero) if the vault was moved away. */
   lockHead: 'SELECT 1 / count(*) AS open FROM (SELECT 1 FROM vault.head WHERE left_at IS NULL FOR UPDATE) h',
@@ -17,6 +28,8 @@ export const HEAD_ROW = named({
   /** Fails with 2201E (logarithm of zero) if the row $1 does not exist with the link $2. */
   requireWitness: `SELECT pg_catalog.ln(count(*)::double precision) AS kept FROM (${KEPT}) k`,
   appendAudit: `WITH ${givenIn(6)}, ${entriesOf('(SELECT place FROM given) g')} SELECT count(*) FROM rows`,
+  /** Further parameter: the sequence of an earlier row. Skips entries that are already written behind it. */
+  appendOnce: `WITH ${givenIn(7)}, ${entriesOf(NEW)} SELECT count(*) FROM rows`,
   /** Parameter: the blind indexes of removed records. */
   emptyReplies: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply FROM unnest($1::uuid[]) s (blind),
       LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = s.blind OFFSET 0) r))`,
@@ -51,6 +64,15 @@ export function requireWitnesses(drafts: readonly AuditDraft[]): readonly Bound[
   return [[HEAD_ROW.requireWitness, [last.sequence, last.link]]];
 }
 
+/** Returns the statement that appends entries which record no change, and so are not refused when they come again. */
+export function appending(drafts: readonly AuditDraft[]): Bound {
+  return [HEAD_ROW.appendOnce, [...entryParameters(drafts), firstWitness(drafts)]];
+}
+
+function firstWitness(drafts: readonly AuditDraft[]): number {
+  return Math.min(...drafts.map(({ witness }) => witness.sequence));
+}
+
 /** Returns a transaction that holds the lock of the audit. */
 export function openTransaction(run: Run): Transaction {
   const entries: AuditDraft[] = [];
@@ -79,8 +101,8 @@ export function openTransaction(run: Run): Transaction {
 
 /** Resolves to those of the drafts that the audit contains. */
 export async function findWritten(run: Run, drafts: readonly AuditDraft[]): Promise<ReadonlySet<AuditDraft>> {
-  const first = Math.min(...drafts.map(({ witness }) => witness.sequence));
-  const rows = drafts.length === 0 ? [] : await run(FIND_WRITTEN, [first, drafts.map(({ sealed }) => sealed)]);
+  if (drafts.length === 0) return new Set();
+  const rows = await run(FIND_WRITTEN, [firstWitness(drafts), drafts.map(({ sealed }) => sealed)]);
   const found = new Set(rows.map(([sealed]) => Buffer.from(storedBytes(sealed)).toString('latin1')));
   return new Set(drafts.filter(({ sealed }) => found.has(Buffer.from(sealed).toString('latin1'))));
 }

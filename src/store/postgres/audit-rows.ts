@@ -3,15 +3,15 @@ import { isError } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
 import type { Store } from '../../core/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
-import { HEAD_ROW, readHead } from './audit-head.ts';
-import { type Connections, entryParameters, type LaneMember } from './connections.ts';
+import { appending, readHead } from './audit-head.ts';
+import type { Connections, LaneMember } from './connections.ts';
 import { NOT_ALLOWED, PgError } from './pg-error.ts';
 import { firstValue, listsOf, type Row } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
 
 const APPENDING: LaneMember<void> = {
   written: undefined,
-  statements: (drafts) => (drafts.length === 0 ? [] : [[HEAD_ROW.appendAudit, entryParameters(drafts)]]),
+  statements: (drafts) => (drafts.length === 0 ? [] : [appending(drafts)]),
   read: () => ({ hasChanged: true, result: undefined }),
 };
 

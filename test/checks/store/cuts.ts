@@ -7,7 +7,7 @@ import { type FleetOptions, startFleet } from './fleet.ts';
 import { fleetLoad } from './fleet-load.ts';
 
 const WANTED = { quick: 20, full: 1_000 } as const;
-const ALL_CUTS = [...CUTS, 'late COMMIT'] as const;
+const ALL_CUTS = [...CUTS, 'late COMMIT', 'late'] as const;
 /** The time in which an armed proxy must meet a COMMIT, in milliseconds. */
 const MAX_WAIT_MS = 10_000;
 /** The part of the built product that asks which of the lost entries exist. */
