@@ -73,6 +73,14 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
     finding: /after it was removed/,
   },
+  'a tenant that was changed twice': {
+    act: async (perform, { management }) => {
+      for (const name of ['newer', 'newest']) await perform(management, 'updateTenant', { body: { name } });
+    },
+    tables: ['tenant'],
+    calls: [['management', 'updateTenant', { body: { name: 'ordinary' } }]],
+    finding: /older row had been restored/,
+  },
   'a tenant that was deleted': {
     act: (perform, { management }) => perform(management, 'deleteTenant'),
     tables: ['tenant', 'tenant_key', 'application', ...TOKENS],
