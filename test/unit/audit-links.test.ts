@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createAudit } from '../../src/core/audit/audit.ts';
 import { linkOf, NO_LINK, START } from '../../src/core/audit/audit-link.ts';
 import type { AuditEntry, AuditHead } from '../../src/core/audit/ports.ts';
+import { createSeenRows } from '../../src/core/audit/seen-rows.ts';
 import { walkAudit } from '../../src/core/audit/walk-audit.ts';
 import type { Store } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
@@ -22,6 +23,13 @@ it.each([
 ] as const)('a link is the beginning of a SHA-256: %#', (previous, rows, expected) => {
   const linked = rows.map(([sequence, at, text]) => ({ sequence, at, sealed: Buffer.from(text, 'latin1') }));
   expect(Buffer.from(linkOf(previous, linked)).toString('hex')).toBe(expected);
+});
+
+it('a set of many rows knows each of them', () => {
+  const seen = createSeenRows();
+  const rows = Array.from({ length: 1000 }, (_, n) => linkOf(NO_LINK, [{ sequence: n, at: 0, sealed: NO_LINK }]));
+  expect(rows.filter((row) => seen.has(row))).toEqual([]);
+  expect(rows.filter((row) => !seen.has(row))).toEqual([]);
 });
 
 const TENANT = '22222222-2222-4222-8222-222222222222';
@@ -119,6 +127,12 @@ describe('an audit that somebody without the key alters and links again', () => 
     const [first, ...others] = rows;
     const open = others.map((row) => ({ ...row, link: new Uint8Array() }));
     expect(await verify([first as AuditEntry, ...open])).toBe('row 2 of the audit has no link behind it');
+  });
+
+  it('whose rows of a commit were altered, reports the first one that does not open', async () => {
+    const [first, ...others] = rows.map((row, index) => (index === 2 ? { ...row, at: row.at + 1 } : row));
+    const open = others.map((row) => (row.sequence < 6 ? { ...row, link: new Uint8Array() } : row));
+    expect(await verify([first as AuditEntry, ...open])).toBe('row 3 of the audit was altered or moved');
   });
 
   it('an end without later witnesses can be removed, which only an anchor shows', async () => {
