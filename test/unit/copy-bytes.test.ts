@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
-import { mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { closeSync, constants, mkdirSync, openSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { copyBytes } from '../../src/paths/copy-bytes.ts';
 import { temporaryFolder } from '../temporary-folder.ts';
 
@@ -36,5 +36,14 @@ describe.runIf(process.platform !== 'win32')('copies no other kind of file', () 
     symlinkSync(target, join(folder, 'link'));
     await expect(copyBytes(source, join(folder, 'link'))).rejects.toMatchObject({ code: 'ELOOP' });
     expect(readFileSync(target, 'utf8')).toBe('');
+  });
+
+  it('no target that became a named pipe with a reader', async () => {
+    const { folder, source } = files();
+    const pipe = join(folder, 'pipe');
+    execFileSync('mkfifo', [pipe]);
+    const reader = openSync(pipe, constants.O_RDONLY | constants.O_NONBLOCK);
+    onTestFinished(() => closeSync(reader));
+    await expect(copyBytes(source, pipe)).rejects.toMatchObject({ code: 'file_unsafe' });
   });
 });

@@ -10,7 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { describe, expect, it, vi } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { guardedFolder } from '../../src/paths/guarded-folder.ts';
 import { putInPlace } from '../../src/paths/put-in-place.ts';
 import { placeFile, removeDrafts } from '../../src/store/sqlite/file/place-file.ts';
@@ -42,16 +42,18 @@ describe.runIf(process.getuid?.() === 0)('the drafts of root', () => {
     expect(guardedFolder(link)).toBe(root);
     chmodSync(root, 0o1777);
     expect(guardedFolder(user)).toBe(root);
-    chmodSync(root, 0o777);
-    expect(guardedFolder(user)).toBe(dirname(root));
+    for (const mode of [0o777, 0o770, 0o702]) {
+      chmodSync(root, mode);
+      expect(guardedFolder(user), mode.toString(8)).toBe(dirname(root));
+    }
     expect(guardedFolder(join(root, 'missing'))).toBe(join(root, 'missing'));
   });
 
   it('of other users are beside the file', () => {
     const { below } = folders();
+    onTestFinished(() => void vi.restoreAllMocks());
     vi.spyOn(process as { getuid: () => number }, 'getuid').mockReturnValue(OWNER);
     expect(guardedFolder(below)).toBe(below);
-    vi.restoreAllMocks();
   });
 
   it.each([undefined, 'EXDEV'])('cannot be reached by the owner of the folder (%s)', async (code) => {
