@@ -6,14 +6,16 @@ import { createRetention } from '../../src/cli/commands/serve/audit-retention.ts
 import { directClient } from '../../src/client/direct.ts';
 import { linkOf } from '../../src/core/audit/audit-link.ts';
 import type { AuditEntry } from '../../src/core/audit/ports.ts';
+import { readArchives } from '../../src/maintenance/audit-archive.ts';
 import { pruneAudit } from '../../src/maintenance/prune-audit.ts';
+import { readLedger } from '../../src/maintenance/read-ledger.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
-import { openVault } from '../../src/vault/vault.ts';
+import { openVault, type Vault } from '../../src/vault/vault.ts';
 import { createCaller } from '../checks/perform.ts';
 import { keepRows, putBack, ROLLBACKS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
-import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
+import { type Answer, CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
 const doctor = (file: string, anchor?: string) => checkVaultFile({ file, credential: CREDENTIAL, anchor });
 const SOUND = { ok: true, findings: [] };
@@ -41,6 +43,16 @@ const verify = (file: string) => withAdmin(file, (admin) => admin.verifyAudit())
 async function change(vault: FileVault, id: string, data: number | string): Promise<number> {
   const body = { data };
   return (await withVault(vault.file, (opened) => callVault(opened, vault.apiKey, 'updateToken', { id, body }))).status;
+}
+
+const MINUTE = 60_000;
+
+/** Makes a call while the clock of the vault is `ahead` milliseconds ahead. */
+async function withClock({ file }: FileVault, ahead: number, call: (opened: Vault) => Promise<Answer>): Promise<void> {
+  const now = () => Date.now() + ahead;
+  const opened = await openVault({ file, credential: CREDENTIAL, clock: { now, cutoff: now, settled: now } });
+  expect((await call(opened)).status).toBeLessThan(300);
+  await opened.close();
 }
 
 async function sequences(file: string): Promise<readonly number[]> {
@@ -115,6 +127,22 @@ describe('a prune', () => {
     expect(await doctor(vault.file)).toMatchObject(SOUND);
   });
 
+  it('leaves a commit whose rows are partly old enough', async () => {
+    const vault = await fileVault(2);
+    const rows = (await sequences(vault.file)).length;
+    let time = Date.now();
+    const now = () => (time += 10_000);
+    const clock = { now, cutoff: now, settled: now };
+    const { store, audit, close } = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL, clock });
+    const read = { action: 'getToken', status: 200, tenant_id: vault.tenantId, entities: ['token-0'] } as const;
+    await store.appendAudit([audit.draft(read), audit.draft(read)]);
+    await close();
+    const { archive } = await prune(vault, 'old', time - 5000);
+    expect(archive?.through.sequence).toBe(rows);
+    expect((await sequences(vault.file))[0]).toBe(rows + 1);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+  });
+
   it('refuses an archive that exists', async () => {
     const vault = await fileVault(1);
     writeFileSync(archived(vault).place, 'mine');
@@ -157,6 +185,11 @@ const CUTS: Readonly<Record<string, readonly [sql: string, what: RegExp]>> = {
     `DELETE FROM audit_subject WHERE sequence <= (SELECT min(sequence) FROM audit);
      DELETE FROM audit WHERE sequence = (SELECT min(sequence) FROM audit)`,
     /is missing/,
+  ],
+  'a row of the index that names another entry as the checkpoint': [
+    `INSERT INTO audit_subject SELECT blind, (SELECT max(sequence) FROM audit), 1 FROM audit_subject
+      WHERE sequence = (SELECT max(sequence) FROM audit) - 1`,
+    /is not the checkpoint that the index names/,
   ],
   'a row of the index put back': [
     "INSERT INTO audit_subject VALUES (x'00112233445566778899aabbccddeeff', 2, 1)",
@@ -290,6 +323,18 @@ describe('an interrupted prune', () => {
     },
   );
 
+  it('keeps nothing that another prune beside it kept of an earlier state', async () => {
+    const vault = await fileVault(1);
+    const { application } = await withVault(vault.file, (opened) => opened.createTenant('other'));
+    const before = Date.now() + 1;
+    await withClock(vault, MINUTE, (opened) => callVault(opened, application.key ?? '', 'deleteTenant'));
+    const beside = async (_method: string, call: number) => {
+      if (call === 2) await pruneWith(vault, async () => undefined, before);
+    };
+    await pruneWith(vault, beside, before + 2 * MINUTE);
+    expect(await doctor(vault.file)).toMatchObject({ ...SOUND, checked: { tenants: 1 } });
+  });
+
   it.each([false, true])('gives up if another prune writes a checkpoint first (killed: %s)', async (isKilled) => {
     const vault = await fileVault(3);
     const time = await pauseFor(5);
@@ -331,6 +376,51 @@ describe('after a prune', () => {
     await tamperFile(vault.file, (connection) => connection.exec(`DELETE FROM audit WHERE sequence > ${last}`));
     const found = { table: 'tombstone', id: 'later', what: expect.stringContaining('is not in the audit') };
     expect((await doctor(vault.file)).findings).toContainEqual(found);
+  });
+
+  it('a tombstone is accepted whose entry was the latest, but not the last one of the pruned entries', async () => {
+    const vault = await fileVault(2);
+    const { apiKey } = vault;
+    await withClock(vault, MINUTE, (opened) => callVault(opened, apiKey, 'deleteToken', { id: 'token-0' }));
+    const patch = { id: 'token-1', body: { data: 'newer' } };
+    for (const name of ['first', 'second']) {
+      await withClock(vault, 0, (opened) => callVault(opened, apiKey, 'updateToken', patch));
+      await prune(vault, name, Date.now() + 2 * MINUTE);
+      expect(await doctor(vault.file), name).toMatchObject({ ...SOUND, checked: { tokens: 1 } });
+    }
+  });
+
+  it('a tombstone without an entry is found with the archives, although its entry would be in them', async () => {
+    const vault = await fileVault(2);
+    const last = (await sequences(vault.file)).at(-1);
+    await withVault(vault.file, async (opened) => {
+      await callVault(opened, vault.apiKey, 'createToken', { body: { id: 'later', type: 'token', data: 1 } });
+      await callVault(opened, vault.apiKey, 'deleteToken', { id: 'later' });
+    });
+    await tamperFile(vault.file, (connection) => {
+      for (const table of ['audit', 'audit_subject']) connection.exec(`DELETE FROM ${table} WHERE sequence > ${last}`);
+    });
+    await change(vault, 'token-0', 'newer');
+    await prune(vault);
+    expect(await doctor(vault.file)).toMatchObject(SOUND);
+    const { findings } = await checkVaultFile({
+      file: vault.file,
+      credential: CREDENTIAL,
+      archives: [archived(vault)],
+    });
+    const found = { table: 'tombstone', id: 'later', what: expect.stringContaining('is not in the audit') };
+    expect(findings).toContainEqual(found);
+  });
+
+  it('a check with archives gives up if a prune has removed later rows meanwhile', async () => {
+    const vault = await fileVault(2);
+    await prune(vault, 'first');
+    const opened = await openFileForKeyHolder({ file: vault.file, credential: CREDENTIAL });
+    onTestFinished(() => opened.close());
+    const archives = await readArchives(opened, [archived(vault, 'first')]);
+    expect(await readLedger({ ...opened, archives })).toMatchObject({ bad: [] });
+    await prune(vault, 'second');
+    await expect(readLedger({ ...opened, archives })).rejects.toMatchObject({ code: 'conflict' });
   });
 
   it.each(Object.entries(CUTS))('doctor finds %s', async (_what, [sql, what]) => {
