@@ -1,6 +1,11 @@
-import { expect, it } from 'vitest';
+import { join } from 'node:path';
+import { expect, it, onTestFinished } from 'vitest';
+import { archiveFile } from '../../src/cli/archive-file.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
-import { checkVaultFile } from '../../src/vault/admin.ts';
+import { isAudited } from '../../src/core/audit/last-change.ts';
+import type { Store } from '../../src/core/ports.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openFileForKeyHolder } from '../../src/vault/key-holder.ts';
 import { openVault, type Vault } from '../../src/vault/vault.ts';
 import { keepRows, putBack, TOKENS } from '../checks/put-back.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
@@ -52,6 +57,24 @@ it('an expiring application is rejected when the row of its creator was put back
   expect(await call(key, 'listTokens')).toMatchObject({ status: 200 });
   await putBack(file, kept, ['application']);
   expect(await call(key, 'listTokens')).toMatchObject(REFUSED);
+});
+
+it('a row whose entry is pruned during the search is found in the entries of the prune', async () => {
+  const { file, folder, tenantId: tenant_id } = await fileVault(1);
+  const opened = await openFileForKeyHolder({ file, credential: CREDENTIAL });
+  onTestFinished(() => opened.close());
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  onTestFinished(() => admin.close());
+  let prunes = 0;
+  const findAudited: Store['findAudited'] = async (...wanted) => {
+    const place = await opened.store.findAudited(...wanted);
+    if (prunes++ === 0) await admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', join(folder, 'old')));
+    return place;
+  };
+  const parts = { ...opened, store: { ...opened.store, findAudited } };
+  expect(await isAudited(parts, 'token', { tenant_id, id: 'token-0', revision: 1 })).toBe(true);
+  const [first] = await opened.store.readAudit(0, 1);
+  expect(first?.sequence).toBeGreaterThan(1);
 });
 
 /** The places of the last two entries: revision 3 of token-0, then revision 2 of token-1. */
