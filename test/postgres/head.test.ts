@@ -3,7 +3,7 @@ import type { Store, WrappedKey } from '../../src/core/ports.ts';
 import { openVaultStore } from '../../src/store/postgres/open-vault-store.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
-import { addTenant, addToken, ENTRY, entry, NOW, sealed } from '../conformance/store-fixtures.ts';
+import { addTenant, addToken, blind, ENTRY, entry, NOW, sealed } from '../conformance/store-fixtures.ts';
 import { createTestStore, lossesOf, openTestClient } from './lane-fixture.ts';
 
 const NEW_KEY: WrappedKey = { key_id: 3, purpose: 'data', generation: 1, wrapped: sealed('key'), created_at: NOW };
@@ -96,6 +96,17 @@ describe('a change that destroys keys', () => {
     expect(await during((store, id) => store.deleteTenant(id, ENTRY))).toBe(true);
     expect(await query('SELECT * FROM vault.token_count')).toEqual([]);
   });
+});
+
+it('the log index gets no row that a prune has removed since it was read', async () => {
+  const store = await openStore();
+  for (let n = 0; n < 3; n += 1) await append(store);
+  const rows = [1, 2, 3].map((sequence) => ({ sequence, blinds: [blind('actor')] }));
+  await store.pruneAudit(1, 2, []);
+  await store.indexLog(rows.slice(0, 2), 0, 2);
+  expect([await store.logIndexEnd(), await store.countLogIndex(3)]).toEqual([0, 0]);
+  await store.indexLog(rows.slice(2), 0, 3);
+  expect([await store.logIndexEnd(), await store.countLogIndex(3)]).toEqual([3, 1]);
 });
 
 it('the tokens of a removed tenant are removed in batches by the next sweep', async () => {
