@@ -1,9 +1,11 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import type { AuditDraft } from '../../src/core/audit/ports.ts';
 import type { Store } from '../../src/core/ports.ts';
-import { CommitLost, runGroup } from '../../src/store/postgres/lane-transaction.ts';
+import { openLane } from '../../src/store/postgres/lane.ts';
+import { CommitLost, findSettled, runGroup } from '../../src/store/postgres/lane-transaction.ts';
 import { connectTo } from '../../src/store/postgres/open-connections.ts';
 import { openVaultStore } from '../../src/store/postgres/open-vault-store.ts';
+import { PgError } from '../../src/store/postgres/pg-error.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
 import {
@@ -196,6 +198,20 @@ describe('a lane that does not read the audit', () => {
     });
   });
 
+  it('waits for the lock of a transaction that is still open', async () => {
+    row += 1;
+    const [open, watcher] = [await openTestClient(direct), await openTestClient(direct)];
+    const commit = () => Promise.reject(new PgError('LOST'));
+    const lost = await runGroup({ ...open, commit }, [memberOf(row)]).catch((error: unknown) => error);
+    if (!(lost instanceof CommitLost)) throw new Error('COMMIT was not lost');
+    const settled = findSettled(client, lost.drafts);
+    const waiting = `SELECT count(*) FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%left_at%'`;
+    await vi.waitFor(async () => expect(await watcher.run({ text: waiting })).toEqual([[1]]));
+    await open.commit();
+    expect(await settled).toEqual(new Set(lost.drafts));
+  });
+
   it('reports an answer that was lost alone as an error', async () => {
     const lost = new Error('no answer');
     const run: SqlClient['run'] = async (statement, values) => {
@@ -212,6 +228,26 @@ describe('a lane that does not read the audit', () => {
   it('loses a change that was not written', async () => {
     expect(await guess('before COMMIT', true)).toMatchObject({ result: { result: 'made' }, entries: 0 });
   });
+});
+
+it('a lane finds a change that arrives even after the audit was read', async () => {
+  const member = memberOf(1000);
+  const late = await openTestClient(direct);
+  let connections = 0;
+  async function connect(): Promise<SqlClient> {
+    connections += 1;
+    const client = await openTestClient(direct);
+    if (connections === 1) client.destroy();
+    // The second connection has read the audit. Now the statements arrive that the first one lost.
+    if (connections === 3) await runGroup(late, [member]);
+    return client;
+  }
+  const lane = openLane(connect, () => undefined);
+  expect(await lane.join(member)).toBe('made');
+  expect(connections).toBe(3);
+  const count = { text: 'SELECT count(*) FROM vault.audit WHERE sealed = $1' };
+  expect(await late.run(count, [member.audit?.sealed])).toEqual([[1]]);
+  await lane.close();
 });
 
 describe('a store whose server does not answer', () => {
