@@ -34,7 +34,7 @@ export function openRawCopy(from, to) {
     const schema = source.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL AND name NOT LIKE 'sqlite_%'");
     for (const { sql } of schema.all()) target.exec(sql);
     return Object.fromEntries(
-      [...BEFORE, 'token', 'token_index', 'audit', 'audit_subject'].map((table) => {
+      [...BEFORE, 'token', 'token_index', 'audit'].map((table) => {
         const names = source.pragma(`table_info(${table})`).map(({ name }) => name);
         const values = names.map((name) => `@${name}`);
         const verb = BEFORE.includes(table) ? 'INSERT OR REPLACE' : 'INSERT';
@@ -47,16 +47,15 @@ export function openRawCopy(from, to) {
   let lastEntry = 0;
 
   const insertGroup = target.transaction((group) => {
-    for (const { token, entries, audit, subjects } of group) {
+    for (const { token, entries, audit } of group) {
       statements.token.run(token);
       for (const entry of entries) statements.token_index.run(entry);
       if (audit !== undefined) statements.audit.run(audit);
-      for (const subject of subjects) statements.audit_subject.run(subject);
     }
     for (const counter of counters) counter.run({ tokens: group.length });
   });
 
-  /** Reads the tokens that the copy lacks, each with its index rows, its audit row and the index rows of that. */
+  /** Reads the tokens that the copy lacks, each with its index rows and its audit row. */
   function newTokens() {
     return withVault(from, (source) => {
       for (const table of BEFORE) {
@@ -66,15 +65,12 @@ export function openRawCopy(from, to) {
       const entries = Map.groupBy(index, ({ token }) => token);
       const tokens = source.prepare('SELECT * FROM token WHERE token > ? ORDER BY token').all(lastToken);
       const audit = source.prepare('SELECT * FROM audit WHERE sequence > ? ORDER BY sequence').all(lastEntry);
-      const auditIndex = source.prepare('SELECT * FROM audit_subject WHERE sequence > ?').all(lastEntry);
-      const subjects = Map.groupBy(auditIndex, ({ sequence }) => sequence);
       lastToken = tokens.at(-1)?.token ?? lastToken;
       lastEntry = audit.at(-1)?.sequence ?? lastEntry;
       return tokens.map((token, at) => ({
         token,
         entries: entries.get(token.token) ?? [],
         audit: audit[at],
-        subjects: subjects.get(audit[at]?.sequence) ?? [],
       }));
     });
   }

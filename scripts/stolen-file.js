@@ -29,7 +29,7 @@ const UUID_BYTES = 16;
 const NOTES = {
   'counter.count': 'number of commits; tokens of each type and key; tokens active in each month',
   'counter.at': 'last creation of a token of the type; last removal of expired records',
-  'counter.mark': 'a random value of each commit; a keyed hash of a daemon’s commits',
+  'counter.mark': 'a random value of each commit',
   'header.mac': 'keyed hash of the header',
   'slot.bytes': 'salt and parameters of the key file or passphrase; the wrapped master key; the label',
   'tenant.details': 'name, settings',
@@ -55,16 +55,14 @@ const NOTES = {
   'audit.sealed': 'the caller, the action, the records and the result',
   'audit.link': 'SHA-256 over the rows of a commit and the link before it; empty in a row that is not its last',
   'counter.clock': 'the latest expiry that passed, the last settled time, a time in doubt, the last backup; with a MAC',
-  'audit_subject.blind': 'keyed hash of a changed record; a token’s starts with its creation time',
-  'audit_subject.sequence': 'the entries that changed the same record',
   'audit_index.blind':
-    'keyed hash of the calling application or of a read record; empty in the row that stores the last indexed entry',
+    'keyed hash of the calling application or of a record; empty in the row that stores the last indexed entry',
   'audit_index.sequence': 'the entries with the same caller or record',
   'reply.application_id': 'the application that used an idempotency key',
   'reply.key_hash': 'keyed hash of the idempotency key',
   'reply.request_hash': 'keyed hash of the request',
   'reply.sealed': 'the reply; empty after its record was removed',
-  'reply_subject.blind': 'as in `audit_subject`',
+  'reply_subject.blind': 'keyed hash of a record in the reply',
 };
 
 const cell = (text) => String(text).replaceAll('|', '\\|');

@@ -1,5 +1,5 @@
 import type { ApplicationType } from '../contract/permissions.ts';
-import type { AuditDraft, EndedRecord } from './audit/ports.ts';
+import type { AuthorityDraft, EndedRecord } from './audit/ports.ts';
 import type { ApplicationRecord, Instant, PageOf, PageRequest } from './ports.ts';
 
 /** The conditions for applications; all must hold. */
@@ -32,7 +32,7 @@ export interface ApplicationStore {
    * the parent has another key, and with `too_many_requests` when the parent already has the most expiring
    * applications.
    */
-  insertApplication(application: ApplicationRecord, audit: AuditDraft, minting?: Minting): Promise<void>;
+  insertApplication(application: ApplicationRecord, audit: AuthorityDraft, minting?: Minting): Promise<void>;
   findApplication(tenantId: string, id: string, now: Instant): Promise<ApplicationRecord | undefined>;
   /** Resolves to a page, newest first: by `created_at` descending, then by `id` ascending. */
   findApplications(filter: ApplicationFilter, page: PageRequest, now: Instant): Promise<PageOf<ApplicationRecord>>;
@@ -44,8 +44,8 @@ export interface ApplicationStore {
   replaceApplication(
     application: ApplicationRecord,
     expectedRevision: number,
-    audit: AuditDraft | undefined,
-    ended?: (removed: readonly EndedRecord[]) => AuditDraft,
+    audit: AuthorityDraft | undefined,
+    ended?: (removed: readonly EndedRecord[]) => AuthorityDraft,
   ): Promise<boolean>;
   /**
    * Removes an application, the expiring applications that it created, and their stored replies. Empties the replies
@@ -55,6 +55,6 @@ export interface ApplicationStore {
     tenantId: string,
     id: string,
     expectedRevision: number,
-    audit: (removed: readonly EndedRecord[]) => AuditDraft,
+    audit: (removed: readonly EndedRecord[]) => AuthorityDraft,
   ): Promise<boolean>;
 }

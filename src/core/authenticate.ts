@@ -2,7 +2,7 @@ import { createGrants } from './access/grants.ts';
 import { hasApiKeyFormat, isApiKey } from './applications/api-key.ts';
 import { openApplication } from './applications/application-codec.ts';
 import { latestEnd } from './applications/latest-end.ts';
-import { requireAudited } from './audit/last-change.ts';
+import type { Stamp } from './audit/follower.ts';
 import type { Identity, World } from './handler.ts';
 import type { ApplicationRecord, Instant, TenantKeyring } from './ports.ts';
 import { Problem } from './problem.ts';
@@ -12,34 +12,40 @@ const MAX_CACHED = 10_000;
 
 interface Entry {
   readonly identity: Identity;
+  /** The records of the identity. */
+  readonly stamp: Stamp;
   /** The end of an expiring application. */
   readonly expires_at: Instant | undefined;
 }
 
 /**
  * Creates step 1 of each call: the API key identifies the application and, through the application, the tenant (§5).
- * Every invalid key gets the same 401. Identities are cached until the store reports a change of authority. A
- * regenerated key therefore fails on the next call, whichever process regenerated the key.
+ * Every invalid key gets the same 401. Identities are cached until the follower passes an entry about their
+ * records. A regenerated key therefore fails on the next call, whichever process regenerated the key.
  */
 export function createAuthenticator(world: World) {
   const cache = new Map<string, Entry>();
-  /** The loads in progress, by version and key: calls of one turn that use the same key share one load. */
+  /** The loads in progress, by the end of the audit and key: calls of one turn that use the same key share one load. */
   const loading = new Map<string, Promise<Entry>>();
-  let version = '';
 
-  function loadOnce(keyHash: Uint8Array, current: string, now: Instant): Promise<Entry> {
-    const name = `${current} ${nameOf(keyHash)}`;
+  function loadOnce(keyHash: Uint8Array, now: Instant): Promise<Entry> {
+    const name = `${world.follower.known().sequence} ${nameOf(keyHash)}`;
     const shared = loading.get(name) ?? load(world, keyHash, now).finally(() => loading.delete(name));
     loading.set(name, shared);
     return shared;
   }
 
-  function find(keyHash: Uint8Array, current: string): Entry | undefined {
-    if (current !== version || cache.size >= MAX_CACHED) {
-      cache.clear();
-      version = current;
-    }
-    return cache.get(nameOf(keyHash));
+  function find(keyHash: Uint8Array): Entry | undefined {
+    const name = nameOf(keyHash);
+    const entry = cache.get(name);
+    if (entry === undefined || world.follower.isUnchanged(entry.stamp)) return entry;
+    cache.delete(name);
+    return undefined;
+  }
+
+  function keep(keyHash: Uint8Array, entry: Entry): void {
+    if (cache.size >= MAX_CACHED) cache.clear();
+    cache.set(nameOf(keyHash), entry);
   }
 
   function hasEnded({ expires_at }: Entry): boolean {
@@ -52,14 +58,12 @@ export function createAuthenticator(world: World) {
     async identify(apiKey: string | undefined): Promise<Identity> {
       if (!hasApiKeyFormat(apiKey)) throw new Problem('unauthenticated');
       const keyHash = world.keyring.apiKeyHash(apiKey);
-      const current = await world.store.authorityVersion();
-      let entry = find(keyHash, current);
+      await world.follower.follow();
+      let entry = find(keyHash);
       if (!entry) {
         if (!isApiKey(apiKey)) throw new Problem('unauthenticated');
-        entry = await loadOnce(keyHash, current, world.clock.cutoff());
-        // If the authority changes between the two reads, the entry is cached under the older version, so the next call
-        // loads the key again.
-        if (version === current) cache.set(nameOf(keyHash), entry);
+        entry = await loadOnce(keyHash, world.clock.cutoff());
+        keep(keyHash, entry);
       }
       if (hasEnded(entry)) throw new Problem('unauthenticated');
       return entry.identity;
@@ -67,11 +71,11 @@ export function createAuthenticator(world: World) {
 
     /**
      * Returns the cached identity of a key, or the problem `unauthenticated` for a malformed or expired key. Returns
-     * undefined for a key that is not cached. `current` is the store's current version.
+     * undefined for a key that is not cached. The turn has followed the audit.
      */
-    known(apiKey: string | undefined, current: string): Identity | Problem | undefined {
+    known(apiKey: string | undefined): Identity | Problem | undefined {
       if (!hasApiKeyFormat(apiKey)) return new Problem('unauthenticated');
-      const entry = find(world.keyring.apiKeyHash(apiKey), current);
+      const entry = find(world.keyring.apiKeyHash(apiKey));
       if (entry === undefined || !hasEnded(entry)) return entry?.identity;
       return new Problem('unauthenticated');
     },
@@ -83,17 +87,42 @@ function nameOf(keyHash: Uint8Array): string {
 }
 
 async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<Entry> {
+  const { sequence } = world.follower.known();
   const authority = await world.store.findAuthority(keyHash, now);
   if (!authority) throw new Problem('unauthenticated');
   const keyring = world.keyring.openTenant(authority.tenant.id, authority.keys);
   const tenant = openTenant(keyring, authority.application.tenant_id, authority.tenant);
   const application = openApplication(keyring, authority.application.id, authority.application);
   if (!Buffer.from(application.record.key_hash).equals(keyHash)) throw new Problem('integrity_failure');
-  await requireAudited(world, 'tenant', { ...tenant.record, tenant_id: tenant.record.id });
-  await requireAudited(world, 'application', application.record);
-  const within = await parentGrants(world, application.record, tenant.keyring, now);
+  const { id: tenant_id } = tenant.record;
+  const keys = authority.keys.map(({ key_id }) => key_id);
+  await requireCurrent(world, 'tenant', { ...tenant.record, tenant_id, keys });
+  await requireCurrent(world, 'application', application.record);
+  const parent = await parentOf(world, application.record, now);
+  const within = parent && grantsOf(parent, tenant.keyring);
   const grants = createGrants(application.details, within);
-  return { identity: { application, tenant, grants }, expires_at: application.record.expires_at };
+  const stamp = world.follower.stampOf(
+    tenant_id,
+    sequence,
+    [application.record, ...(parent ? [parent] : [])].map(toStamped),
+  );
+  return { identity: { application, tenant, grants }, stamp, expires_at: application.record.expires_at };
+}
+
+const toStamped = ({ id, revision }: ApplicationRecord) => ({ id, revision });
+
+/** Rejects with `write_conflict` when the record has changed since it was read; the call is then repeated. */
+async function requireCurrent({ follower }: World, ...read: Parameters<World['follower']['isCurrent']>): Promise<void> {
+  if (!(await follower.isCurrent(...read))) throw new Problem('write_conflict');
+}
+
+/** Resolves to the creator of an expiring application. Rejects with `unauthenticated` when it no longer exists. */
+async function parentOf(world: World, { parent_id, tenant_id }: ApplicationRecord, now: Instant) {
+  if (parent_id === undefined) return undefined;
+  const parent = await world.store.findApplication(tenant_id, parent_id, now);
+  if (!parent) throw new Problem('unauthenticated');
+  await requireCurrent(world, 'application', parent);
+  return parent;
 }
 
 /**
@@ -102,11 +131,12 @@ async function load(world: World, keyHash: Uint8Array, now: Instant): Promise<En
  * with `unauthenticated` when the creator no longer exists.
  */
 export async function parentGrants(world: World, child: ApplicationRecord, keyring: TenantKeyring, now: Instant) {
-  const { parent_id, tenant_id } = child;
-  if (parent_id === undefined) return undefined;
-  const record = await world.store.findApplication(tenant_id, parent_id, now);
-  if (!record) throw new Problem('unauthenticated');
-  await requireAudited(world, 'application', record);
-  const { details } = openApplication(keyring, parent_id, record);
-  return record.type === 'management' ? undefined : createGrants(details);
+  const parent = await parentOf(world, child, now);
+  if (parent === undefined) return undefined;
+  return grantsOf(parent, keyring);
+}
+
+function grantsOf(parent: ApplicationRecord, keyring: TenantKeyring) {
+  const { details } = openApplication(keyring, parent.id, parent);
+  return parent.type === 'management' ? undefined : createGrants(details);
 }

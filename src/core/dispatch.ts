@@ -128,8 +128,8 @@ export function createDispatch(world: World) {
 
   return { dispatch, answerNow, loadCaller };
 
-  function knownIn({ known, reads }: Turn, apiKey: string | undefined): Identity | Problem | undefined {
-    if (!known.has(apiKey)) known.set(apiKey, authenticator.known(apiKey, reads.authorityVersion));
+  function knownIn({ known }: Turn, apiKey: string | undefined): Identity | Problem | undefined {
+    if (!known.has(apiKey)) known.set(apiKey, authenticator.known(apiKey));
     return known.get(apiKey);
   }
 

@@ -5,6 +5,7 @@ import type { Grants } from './access/grants.ts';
 import type { MinuteLimit } from './access/minute-limit.ts';
 import type { OpenedApplication } from './applications/application-codec.ts';
 import type { Audit, AuditedChange } from './audit/audit.ts';
+import type { Follower } from './audit/follower.ts';
 import type { LogWatch } from './audit/log-watch.ts';
 import type { Trail } from './audit/trail.ts';
 import type { Clock } from './clock.ts';
@@ -103,6 +104,7 @@ export interface World {
   readonly random: Random;
   readonly limits: Limits;
   readonly activity: Activity;
+  readonly follower: Follower;
   readonly audit: Audit;
   readonly logWatch: LogWatch;
   /**

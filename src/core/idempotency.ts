@@ -1,7 +1,8 @@
 import type { Call, SentBody } from '../contract/call.ts';
 import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../contract/operations.ts';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/patterns.ts';
-import type { Trail } from './audit/trail.ts';
+import type { DraftedReply } from './audit/ports.ts';
+import type { ChangeResult, Trail } from './audit/trail.ts';
 import type { World } from './handler.ts';
 import { type Printable, stringifyJson } from './json/stringify.ts';
 import type { ApplicationRecord } from './ports.ts';
@@ -88,15 +89,20 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
       if (running.has(key)) throw new Problem('idempotency_in_progress', { retryAfter: 1 });
       running.add(key);
       try {
+        const replyTo = (entities: readonly string[], { shown, besides = [] }: ChangeResult): Partial<DraftedReply> => {
+          const { tenant_id } = request;
+          const shows = besides.map((id) => keyring.auditSubject({ kind: 'token', tenant_id, id }));
+          return { reply: seal(request, [...entities, ...besides], shown), shows };
+        };
         return await work({
           ...trail,
           changed(entities, revision, result) {
             const draft = trail.changed(entities, revision, result);
-            if (result === undefined) return draft;
-            const { shown, besides = [] } = result;
-            const { tenant_id } = request;
-            const shows = besides.map((id) => keyring.auditSubject({ kind: 'token', tenant_id, id }));
-            return { ...draft, reply: seal(request, [...entities, ...besides], shown), shows };
+            return result === undefined ? draft : { ...draft, ...replyTo(entities, result) };
+          },
+          changedAuthority(entities, revision, result) {
+            const draft = trail.changedAuthority(entities, revision, result);
+            return result === undefined ? draft : { ...draft, ...replyTo(entities, result) };
           },
         });
       } finally {

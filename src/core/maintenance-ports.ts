@@ -1,4 +1,4 @@
-import type { AuditDraft } from './audit/ports.ts';
+import type { AuditDraft, AuthorityDraft } from './audit/ports.ts';
 import type {
   ApplicationRecord,
   KeyIds,
@@ -73,7 +73,7 @@ export interface Maintenance {
    * Resolves to whether it replaced the header; false when the stored header is no longer `expected`. When the promise
    * resolves, the old header is gone from the store.
    */
-  replaceHeader(header: VaultHeader, expected: VaultHeader, audit: AuditDraft): Promise<boolean>;
+  replaceHeader(header: VaultHeader, expected: VaultHeader, audit: AuthorityDraft): Promise<boolean>;
   /**
    * Replaces the header and all wrapped keys of all tenants. Resolves to false when the stored header is no longer
    * `expected`, or when `keys` do not match the stored keys.
@@ -82,19 +82,19 @@ export interface Maintenance {
     header: VaultHeader,
     expected: VaultHeader,
     keys: readonly KeysOfTenant[],
-    audit: AuditDraft,
+    audit: AuthorityDraft,
   ): Promise<boolean>;
 
   /**
    * Adds a wrapped key to a tenant. Resolves to false when the tenant no longer exists or has a key with the same or a
    * larger id, or when a former master key wraps the new key.
    */
-  addTenantKey(tenantId: string, key: WrappedKey, audit: AuditDraft): Promise<boolean>;
+  addTenantKey(tenantId: string, key: WrappedKey, audit: AuthorityDraft): Promise<boolean>;
   /**
    * Destroys a replaced key. When the promise resolves, the key is gone from the store, unless another process reads
    * for seconds. Resolves to false while a record uses the key, or when the key is the newest of its purpose.
    */
-  removeTenantKey(tenantId: string, keyId: number, audit: AuditDraft): Promise<boolean>;
+  removeTenantKey(tenantId: string, keyId: number, audit: AuthorityDraft): Promise<boolean>;
   /** Counts the tenant's records that are sealed under keys other than `current`, including expired records. */
   countStale(tenantId: string, current: KeyIds): Promise<number>;
   /**
@@ -106,8 +106,8 @@ export interface Maintenance {
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
 
   /**
-   * Removes the rows `first` to `last` of the audit, in one step. Also removes their rows with one of `blinds` from both
-   * indexes. If the log index ended after the new last row, it then ends there.
+   * Removes the rows `first` to `last` of the audit, in one step. Also removes their rows with one of `blinds` from the
+   * log index. If the log index ended after the new last row, it then ends there.
    */
   pruneAudit(first: number, last: number, blinds: readonly Uint8Array[]): Promise<void>;
 

@@ -1,4 +1,4 @@
-import type { AuditHead } from './audit/ports.ts';
+import type { AuditReads } from './audit/ports.ts';
 import type { Instant, Store, VaultHeader } from './ports.ts';
 
 /** A value of a moved row. UUIDs and blind indexes are bytes. */
@@ -38,14 +38,12 @@ export type FoundPlace =
   | { readonly state: 'arriving'; readonly vaultId: string; readonly sealed: Uint8Array };
 
 /** A vault that is moved or copied. Its rows do not change while it is open. */
-export interface MoveSource {
+export interface MoveSource extends AuditReads {
   readonly header: VaultHeader;
   /** The number of live tokens. */
   readonly tokens: number;
   readonly tables: readonly MovedTable[];
   readonly rows: ReadRows;
-  /** The last row of the audit. */
-  readonly head: AuditHead;
   /** The time of the machine or the database. */
   readonly now: Instant;
   /** Appends the last row of the audit and ends the service of the vault, in one step. */

@@ -2,7 +2,8 @@ import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
 import type { ApplicationStore } from './application-ports.ts';
 import type { AuditSubject } from './audit/audit-subjects.ts';
-import type { AuditDraft, AuditEntry, AuditStore, CommitMarkKey, EndedRecord } from './audit/ports.ts';
+import type { AuditDraft, AuditStore, AuthorityDraft, EndedRecord } from './audit/ports.ts';
+import type { RecordChange } from './audit/record-digest.ts';
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from './insert-ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
 import type { ReplyKeys, ReplyStore } from './reply-ports.ts';
@@ -68,6 +69,11 @@ export interface WrappedKey {
   readonly created_at: Instant;
 }
 
+/** A record of authority at a revision. */
+export interface RecordState extends Omit<RecordChange, 'from' | 'to'> {
+  readonly revision: number;
+}
+
 /** The keys of an unlocked vault. */
 export interface Keyring extends ReplyKeys {
   /** Returns the keyed BLAKE2b hash of an API key, 32 bytes. The store keeps and finds API keys only in this form. */
@@ -87,12 +93,10 @@ export interface Keyring extends ReplyKeys {
   sealAuditEvent(at: Instant, text: string): Uint8Array;
   /** Returns the text of an event. Throws the problem `integrity_failure` for altered bytes or another time. */
   openAuditEvent(at: Instant, sealed: Uint8Array): string;
-  /** Returns a keyed hash of 16 bytes, for the mark of a writer thread's commit. Outlives the master key. */
-  commitMark(previous: Uint8Array, entry: Omit<AuditEntry, 'link'>): Uint8Array;
+  /** Returns the keyed hash of a record's revision, 128 bits. Digests are sums of these. Outlives the master key. */
+  recordHash(record: RecordState): bigint;
   /** Returns the blind index of an audited record, 16 bytes. Equal only for equal subjects. Outlives the master key. */
   auditSubject(subject: AuditSubject): Uint8Array;
-  /** Returns a copy of the key of `commitMark`, for a thread of this process. The caller wipes it. */
-  commitMarkKey(): CommitMarkKey;
   /** Returns the MAC of a tombstone, 16 bytes. Outlives the master key. */
   tombstoneMac(tombstone: Omit<Tombstone, 'mac'>): Uint8Array;
   /** Unlocks the vault again after a change of the master key. Rejects with `vault_locked` if it cannot. */
@@ -255,7 +259,7 @@ export interface RecordedExpiry {
 export interface ExpiryRecorder {
   recordExpiry(token: TokenRecord, deletedAt: Instant): RecordedExpiry;
   /** `removed` has the expired application and the applications that it created. */
-  recordRemoval(tenantId: string, removed: readonly EndedRecord[]): AuditDraft;
+  recordRemoval(tenantId: string, removed: readonly EndedRecord[]): AuthorityDraft;
 }
 
 /**
@@ -297,8 +301,6 @@ export interface TenantUsage {
 export interface Store extends ApplicationStore, Maintenance, AuditStore, ReplyStore, TokenScan {
   /** Runs `query` synchronously on one snapshot; returns undefined while the store is busy. Some stores lack it. */
   readNow?<T>(query: (reads: SnapshotReads) => T): T | undefined;
-  /** Resolves to a version that differs after any process may have changed a tenant, an application or a key. */
-  authorityVersion(): Promise<string>;
   findAuthority(keyHash: Uint8Array, now: Instant): Promise<Authority | undefined>;
 
   /** Rejects with `vault_busy` when the store cannot answer. For `/readyz`. */
@@ -308,16 +310,16 @@ export interface Store extends ApplicationStore, Maintenance, AuditStore, ReplyS
     tenant: TenantRecord,
     keys: readonly WrappedKey[],
     application: ApplicationRecord,
-    audit: AuditDraft,
+    audit: AuthorityDraft,
   ): Promise<void>;
   findTenant(id: string): Promise<TenantWithKeys | undefined>;
   /** Resolves to all tenants, oldest first. */
   listTenants(): Promise<readonly TenantWithKeys[]>;
 
   /** Resolves to false when it is missing or has another revision. A rotation that reseals it has no `audit`. */
-  replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuditDraft | undefined): Promise<boolean>;
+  replaceTenant(tenant: TenantRecord, expectedRevision: number, audit: AuthorityDraft | undefined): Promise<boolean>;
   /** Removes all of a tenant from the store: keys, applications, tokens, indexes, tombstones, replies, counters. */
-  deleteTenant(id: string, audit: AuditDraft): Promise<boolean>;
+  deleteTenant(id: string, audit: AuthorityDraft): Promise<boolean>;
   usage(tenantId: string, month: number, now: Instant): Promise<TenantUsage>;
 
   insertToken(

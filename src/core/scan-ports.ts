@@ -1,3 +1,4 @@
+import type { AuditEntry } from './audit/ports.ts';
 import type { Instant, PageRequest, PresentedToken, TokenCondition, TokenFilter, TokenRecord } from './ports.ts';
 
 /** A range of instants, both ends included. */
@@ -71,8 +72,8 @@ export interface TokenScan {
 
 /** Synchronous reads of one snapshot of a store. */
 export interface SnapshotReads {
-  /** The value of `Store.authorityVersion`. */
-  readonly authorityVersion: string;
+  /** Returns what `AuditStore.followAudit` resolves to. */
+  followAudit(first: number, limit: number): readonly AuditEntry[];
   findPresentedToken(tenantId: string, id: string, now: Instant): PresentedToken | undefined;
   findTokens(filter: TokenFilter, page: PageRequest, now: Instant): FoundPage;
 }

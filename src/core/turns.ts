@@ -55,7 +55,7 @@ const isCreate = ({ call }: Waiting): boolean => call.operation === 'createToken
 
 /**
  * Creates a function that collects the calls of one turn of the event loop and answers them together at its end, with
- * one version check, one snapshot and one write. A call sees every change that was committed before the call arrived.
+ * one look at the audit, one snapshot and one write. A call sees every change that was committed before the call arrived.
  * `dispatch` answers the calls that must wait.
  *
  * Several creates go first, so that the writer thread writes them while this thread answers the other calls. Of many
@@ -64,7 +64,7 @@ const isCreate = ({ call }: Waiting): boolean => call.operation === 'createToken
  */
 export function createTurns(
   { dispatch, answerNow, loadCaller }: Dispatch,
-  { store, audit, clock }: Pick<World, 'store' | 'audit' | 'clock'>,
+  { store, audit, clock, follower }: Pick<World, 'store' | 'audit' | 'clock' | 'follower'>,
 ): NonNullable<Client['take']> {
   let waiting: Waiting[] = [];
 
@@ -93,6 +93,7 @@ export function createTurns(
     }
     const most = Math.min(Math.max(MIN_INSERTS, calls.length / 2), MAX_INSERTS);
     const replies = store.readNow?.((reads) => {
+      if (!follower.followNow(reads)) return undefined;
       const turn: Turn = { reads, cutoff: clock.cutoff(), bodies: BODY_VALIDATORS, known, room: MAX_LISTED, insert };
       const answers: ReturnType<typeof answerNow>[] = [];
       const began = runningTime();

@@ -8,9 +8,9 @@ import { deriveFromMaster, KEY_BYTES } from './sub-keys.ts';
 
 /**
  * The keys that a new master key takes over from the first one. The hashes of API keys, the MACs of tombstones and of
- * an anchor, and the sealed entries of the audit cannot be recomputed, so their keys must stay the same.
+ * an anchor, and the sealed entries of the audit with their digests cannot be recomputed, so their keys must stay the same.
  */
-const CARRIED = ['api_key_hash', 'audit_chain', 'audit_sealing', 'tombstone', 'anchor', 'audit_index'] as const;
+const CARRIED = ['api_key_hash', 'record_digest', 'audit_sealing', 'tombstone', 'anchor', 'audit_index'] as const;
 
 export type CarriedKeys = Readonly<Record<(typeof CARRIED)[number], Uint8Array>>;
 
@@ -43,7 +43,7 @@ function carriedKeys(make: (name: (typeof CARRIED)[number], index: number) => Ui
  * envelope holds
  *
  *     offset  0                32              64                96            128        160
- *             API-key hash 32  commit marks 32 audit sealing 32  tombstone 32  anchor 32  audit index 32
+ *             API-key hash 32  records 32      audit sealing 32  tombstone 32  anchor 32  audit index 32
  */
 export function sealCarriedKeys(sodium: Sodium, master: Uint8Array, vault: VaultIdentity, keys: CarriedKeys) {
   const bytes = new Uint8Array(CARRIED.length * KEY_BYTES);

@@ -11,7 +11,7 @@ export const KEY_BYTES = 32;
 export const MASTER_SUB_KEYS = {
   header_mac: 1,
   api_key_hash: 2,
-  audit_chain: 3,
+  record_digest: 3,
   tenant_key_wrapping: 4,
   anchor: 5,
   carried_wrapping: 6,

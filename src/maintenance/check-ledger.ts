@@ -1,9 +1,9 @@
 import { START } from '../core/audit/audit-link.ts';
+import { headerMark } from '../core/audit/record-digest.ts';
 import { BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
 import type { Instant, TokenRecord } from '../core/ports.ts';
 import { wallTime } from '../core/timers.ts';
-import { headerMark } from './header-event.ts';
 import type { KeyHolder } from './key-holder.ts';
 import { createLedger, everythingOf, type LedgerTable, subjectOf } from './ledger.ts';
 import { type LedgerParts, readLedger } from './read-ledger.ts';

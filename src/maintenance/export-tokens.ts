@@ -39,11 +39,12 @@ export async function exportTokens(
  * decrypted.
  */
 async function* exportPages(
-  { store, keyring, clock, audit }: KeyHolder,
+  { store, keyring, clock, follower, audit }: KeyHolder,
   tenantId: string,
   view: ExportView,
 ): AsyncGenerator<readonly ExportedToken[]> {
   const revealed = view === 'full' || undefined;
+  await follower.follow();
   await audit.record({ action: 'exportTokens', status: 200, tenant_id: tenantId, entities: [view], revealed });
   let after = '';
   for (;;) {

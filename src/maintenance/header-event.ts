@@ -1,4 +1,5 @@
 import type { AuditEvent } from '../core/audit/audit-event.ts';
+import { headerMark } from '../core/audit/record-digest.ts';
 import type { VaultHeader } from '../core/ports.ts';
 
 /**
@@ -12,9 +13,4 @@ export function headerEvent(
 ): AuditEvent {
   const marks = [mac, ...(before ? [before.mac] : [])].map(headerMark);
   return { action, status: 200, revision: generation, entities: marks };
-}
-
-/** Returns the part of a header's MAC that the audit keeps: its first 16 bytes, base64url. */
-export function headerMark(mac: Uint8Array): string {
-  return Buffer.from(mac.subarray(0, 16)).toString('base64url');
 }

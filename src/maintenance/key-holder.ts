@@ -1,4 +1,5 @@
 import type { Audit } from '../core/audit/audit.ts';
+import type { Follower } from '../core/audit/follower.ts';
 import type { Clock } from '../core/clock.ts';
 import { Fault } from '../core/fault.ts';
 import type { Keyring, Store } from '../core/ports.ts';
@@ -11,7 +12,8 @@ export interface KeyHolder {
   readonly store: Store;
   readonly keyring: Keyring;
   readonly clock: Clock;
-  readonly audit: Pick<Audit, 'draft' | 'draftAll' | 'record'>;
+  readonly follower: Pick<Follower, 'follow'>;
+  readonly audit: Pick<Audit, 'draft' | 'draftAll' | 'draftAuthority' | 'record'>;
 }
 
 /**

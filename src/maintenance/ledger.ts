@@ -1,5 +1,6 @@
 import { type AuditEvent, changeOf } from '../core/audit/audit-event.ts';
 import type { AuditPlace } from '../core/audit/ports.ts';
+import { FIRST_KEYS } from '../core/audit/record-digest.ts';
 import type { PlacedEvent } from '../core/audit/walk-audit.ts';
 import type { Finding } from '../core/maintenance-ports.ts';
 import type { Instant } from '../core/ports.ts';
@@ -41,9 +42,6 @@ export function subjectOf(table: LedgerTable | 'header', tenantId: string, id: s
 
 /** The number of records that one audit row of a prune keeps. A change of such a record opens the whole row. */
 const KEPT_IN_ROW = 150;
-
-/** The ids of a new tenant's keys: one for its data, one for its indexes. */
-const FIRST_KEYS = ['1', '2'] as const;
 
 /**
  * Creates an empty ledger. Pass all events to `apply`, in order. With `tokens: false`, the ledger only counts tokens,

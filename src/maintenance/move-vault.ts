@@ -1,11 +1,13 @@
 import { hash } from 'node:crypto';
 import { encodeAuditRow } from '../core/audit/audit-event.ts';
 import { linkOf, START } from '../core/audit/audit-link.ts';
-import type { AuditHead } from '../core/audit/ports.ts';
+import { findEnd } from '../core/audit/authority-rows.ts';
+import type { AuditHead, Witness } from '../core/audit/ports.ts';
+import { BrokenAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import { isBytes, isSameBytes } from '../core/is-bytes.ts';
 import type { LastRow, MovedRow, MovePlace, MoveSource, ReadRows, WriteRows } from '../core/move-ports.ts';
-import type { Keyring, Store, VaultHeader } from '../core/ports.ts';
+import type { Instant, Keyring, Store, VaultHeader } from '../core/ports.ts';
 import { checkVault, refuseFindings } from './check-vault.ts';
 import type { Progress } from './rotate-tenant.ts';
 
@@ -68,7 +70,8 @@ export async function moveVault(moving: Moving, options: MoveOptions): Promise<M
 
 async function copyAndSwitch({ to }: Moving, keyring: Keyring, source: MoveSource, options: MoveOptions) {
   try {
-    const last = lastRowAfter(keyring, source);
+    const witness = await findEnd({ store: source, keyring }).catch(throwDamaged);
+    const last = lastRowAfter(keyring, witness, source.now);
     let counts: ReadonlyMap<string, number> = new Map();
     await to.makeCopy(source.header, {
       async fill(write, copied) {
@@ -76,7 +79,7 @@ async function copyAndSwitch({ to }: Moving, keyring: Keyring, source: MoveSourc
       },
       check: (store) => checkCopy(store, keyring, options),
     });
-    if (!options.keepSource) await source.leave(last(source.head));
+    if (!options.keepSource) await source.leave(last(witness));
     await to.finishCopy();
     const count = (name: string) => counts.get(name) ?? 0;
     return {
@@ -88,6 +91,13 @@ async function copyAndSwitch({ to }: Moving, keyring: Keyring, source: MoveSourc
   } finally {
     keyring.close();
   }
+}
+
+/** Throws the fault `damaged` for damage in the audit, and any other error unchanged. */
+function throwDamaged(error: unknown): never {
+  if (!(error instanceof BrokenAudit)) throw error;
+  const hint = 'run `vault doctor` on the source to find all damage';
+  throw new Fault('damaged', `no copy was made: ${error.message}`, { cause: error, hint });
 }
 
 /** Removes the copy of an unfinished move, and makes the source serve again. Rejects with the fault `conflict`. */
@@ -119,10 +129,7 @@ function notEmpty({ shown }: MovePlace): Fault {
  * Returns the function from the end of an audit to the row with which the move ends it. The row is sealed once, so that
  * the next run recognizes the copy of this move.
  */
-function lastRowAfter(
-  keyring: Keyring,
-  { head: witness, now: at }: Pick<MoveSource, 'head' | 'now'>,
-): (head: AuditHead) => LastRow {
+function lastRowAfter(keyring: Keyring, witness: Witness, at: Instant): (head: AuditHead) => LastRow {
   const event = { action: 'moveVault', status: 200, entities: [] } as const;
   const sealed = keyring.sealAuditEvent(at, encodeAuditRow(witness, [{ event, at }]));
   return (head) => {

@@ -1,7 +1,6 @@
 import type { Audit } from '../core/audit/audit.ts';
 import type { AuditEvent } from '../core/audit/audit-event.ts';
 import { START } from '../core/audit/audit-link.ts';
-import { subjectsOf } from '../core/audit/audit-subjects.ts';
 import {
   type Checkpoint,
   checkpointEvent,
@@ -11,6 +10,7 @@ import {
   isPruned,
   prunedMeanwhile,
 } from '../core/audit/checkpoint.ts';
+import type { Follower } from '../core/audit/follower.ts';
 import { loggedRow, openAny } from '../core/audit/log-index.ts';
 import type { AuditDraft, AuditEntry, AuditHead } from '../core/audit/ports.ts';
 import { BrokenAudit, walkAudit } from '../core/audit/walk-audit.ts';
@@ -30,7 +30,8 @@ const KEPT_ROWS = 4;
 
 export interface PruneParts extends Pick<KeyHolder, 'store' | 'keyring'> {
   readonly vault_id: string;
-  readonly audit: Pick<Audit, 'draftAll'>;
+  readonly follower: Pick<Follower, 'follow'>;
+  readonly audit: Pick<Audit, 'draftAll' | 'draftAuthority'>;
   /** Pauses between two batches. */
   readonly rest: () => Promise<void>;
 }
@@ -114,7 +115,8 @@ async function appendCheckpoint(
   checkpoint: Omit<Checkpoint, 'begin'>,
   kept: Iterable<readonly AuditEvent[]>,
 ): Promise<void> {
-  const { store, audit, rest } = parts;
+  const { store, follower, audit, rest } = parts;
+  await follower.follow();
   const draft = (events: readonly AuditEvent[]) =>
     audit.draftAll(events.map((event) => ({ event, tenant_id: event.tenant_id })));
   let begin = 0;
@@ -134,7 +136,10 @@ async function appendCheckpoint(
     waiting = [];
     await rest();
   }
-  await store.appendAudit([...waiting, draft([checkpointEvent({ ...checkpoint, begin })])]);
+  if (waiting.length > 0) await store.appendAudit(waiting);
+  // Another prune may have removed the rows that this process knew.
+  await follower.follow();
+  await store.appendAuthority(audit.draftAuthority(checkpointEvent({ ...checkpoint, begin })));
 }
 
 /** Removes the rows that the checkpoint covers, oldest first. Resolves to their number. */
@@ -157,18 +162,12 @@ async function removeSome({ store, keyring }: PruneParts, rows: readonly AuditEn
   let last = first - 1;
   for (const row of rows) {
     if (blinds.size >= MAX_SUBJECTS) break;
-    for (const blind of blindsOf(keyring, row)) blinds.set(Buffer.from(blind).toString('latin1'), blind);
+    for (const blind of loggedRow(keyring, row.sequence, openAny(keyring, row)).blinds)
+      blinds.set(Buffer.from(blind).toString('latin1'), blind);
     last = row.sequence;
   }
   if (rows.length > 0) await store.pruneAudit(first, last, [...blinds.values()]);
   return last - first + 1;
-}
-
-/** Returns the blind indexes of a row in both indexes of the audit. */
-function blindsOf(keyring: PruneParts['keyring'], row: AuditEntry): readonly Uint8Array[] {
-  const placed = openAny(keyring, row);
-  const subjects = placed.flatMap(({ event }) => subjectsOf(event, event.tenant_id));
-  return [...subjects.map((one) => keyring.auditSubject(one)), ...loggedRow(keyring, row.sequence, placed).blinds];
 }
 
 /**

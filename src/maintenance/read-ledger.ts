@@ -1,4 +1,3 @@
-import { subjectsOf } from '../core/audit/audit-subjects.ts';
 import {
   type CheckpointParts,
   findBeginning,
@@ -8,7 +7,7 @@ import {
   prunedMeanwhile,
 } from '../core/audit/checkpoint.ts';
 import { loggedRow } from '../core/audit/log-index.ts';
-import type { AuditHead, AuditStore, IndexedPlace, LoggedRow } from '../core/audit/ports.ts';
+import type { AuditHead, AuditStore, LoggedRow } from '../core/audit/ports.ts';
 import { createSeenRows } from '../core/audit/seen-rows.ts';
 import { type PlacedEvent, walkAudit } from '../core/audit/walk-audit.ts';
 import { nextTurn } from '../core/own-turn.ts';
@@ -68,7 +67,7 @@ async function readOnce(parts: LedgerParts): Promise<ReadLedger> {
   const { head: from, checkpoint } = await findBeginning(parts);
   if (archives !== undefined && archives.at(-1)?.through.sequence !== from.sequence) throw prunedMeanwhile();
   let head = from;
-  const check = await indexChecks(parts, from.sequence);
+  const check = await indexCheck(parts, from.sequence);
   const prunedUpTo = archives === undefined ? (checkpoint?.latest ?? 0) : 0;
   let [entries, denials, latest] = [0, 0, prunedUpTo];
 
@@ -99,21 +98,11 @@ async function readOnce(parts: LedgerParts): Promise<ReadLedger> {
   return { ledger, head, entries, denials, bad, prunedUpTo, latest };
 }
 
-/**
- * Returns a check that compares both indexes, after the row `first`, with the events. Pass the events in order. Compares
- * the log index as far as it covers the audit.
- */
-async function indexChecks(parts: LedgerParts, first: number) {
+/** Returns a check that compares the log index, as far as it goes, with the events after the row `first`, in order. */
+async function indexCheck(parts: LedgerParts, first: number) {
   const { store, keyring } = parts;
   const end = await store.logIndexEnd();
-  const index = indexCheck<IndexedPlace>(parts, 'audit_subject', first, {
-    findMissing: (rows) => store.findUnindexed(rows),
-    count: (upTo) => store.countAuditIndex(upTo),
-  });
-  const log = indexCheck<LoggedRow>(parts, 'audit_index', first, {
-    findMissing: (rows) => store.findUnlogged(rows),
-    count: (upTo) => store.countLogIndex(Math.min(upTo, end)),
-  });
+  const log = logCheck(parts, first, end);
   let row: PlacedEvent[] = [];
 
   async function endRow(): Promise<void> {
@@ -125,9 +114,7 @@ async function indexChecks(parts: LedgerParts, first: number) {
 
   return {
     async expect(placed: PlacedEvent): Promise<void> {
-      const { event, sequence, n } = placed;
-      const subjects = subjectsOf(event, event.tenant_id).map((one) => ({ n, blind: keyring.auditSubject(one) }));
-      await index.expect({ sequence, subjects }, subjects.length);
+      const { sequence } = placed;
       if (row[0]?.sequence !== sequence) {
         await endRow();
         row = [];
@@ -137,7 +124,7 @@ async function indexChecks(parts: LedgerParts, first: number) {
 
     async findings(head: AuditHead): Promise<readonly BadEntry[]> {
       await endRow();
-      return [...(await index.findings(head)), ...(await log.findings(head))];
+      return log.findings(head);
     },
   };
 }
@@ -149,29 +136,22 @@ const BATCH = 100;
 const UNINDEXED = 'has no row in the index of the audit: the row was removed outside the vault';
 const OVERINDEXED = 'has rows without an entry: they were added outside the vault';
 
-/** Returns a check that compares an index of the audit with the entries after `first`. Pass the entries in order. */
-function indexCheck<Row>(
-  { rest }: LedgerParts,
-  table: string,
-  first: number,
-  reads: {
-    readonly findMissing: (rows: readonly Row[]) => Promise<readonly number[]>;
-    readonly count: (upTo: number) => Promise<number>;
-  },
-) {
+/** Returns a check of the rows of the log index between `first` and its end. Pass the expected rows in order. */
+function logCheck({ store, rest }: LedgerParts, first: number, end: number) {
   const missing: number[] = [];
-  let waiting: Row[] = [];
+  const count = (upTo: number) => store.countLogIndex(Math.min(upTo, end));
+  let waiting: LoggedRow[] = [];
   let [held, rows] = [0, 0];
 
   async function compare(): Promise<void> {
-    missing.push(...(await reads.findMissing(waiting)));
+    missing.push(...(await store.findUnlogged(waiting)));
     waiting = [];
     held = 0;
     await rest?.();
   }
 
   return {
-    async expect(row: Row, size: number): Promise<void> {
+    async expect(row: LoggedRow, size: number): Promise<void> {
       rows += size;
       held += Math.max(1, size);
       waiting.push(row);
@@ -184,9 +164,9 @@ function indexCheck<Row>(
         return missing.map((sequence) => ({ sequence, table: 'audit', id: String(sequence), what: UNINDEXED }));
       }
       // Count the earlier rows first, because a prune may remove some of them in between.
-      const earlier = await reads.count(first);
-      const surplus = (await reads.count(last)) - earlier > rows;
-      return surplus ? [{ sequence: last, table, id: '', what: OVERINDEXED }] : [];
+      const earlier = await count(first);
+      const surplus = (await count(last)) - earlier > rows;
+      return surplus ? [{ sequence: last, table: 'audit_index', id: '', what: OVERINDEXED }] : [];
     },
   };
 }

@@ -10,7 +10,8 @@ type ResetParts = RotationParts & { readonly store: FileStore };
  * tenant. After a killed run, call it again to replace the keys.
  */
 export async function resetTokens(parts: ResetParts, tenantId: string | undefined): Promise<number> {
-  const { store, audit } = parts;
+  const { store, follower, audit } = parts;
+  await follower.follow();
   const ids = await tenantIds(store, tenantId);
   const entry = (tenant_id: string) => audit.draft({ action: 'resetTokens', status: 200, tenant_id, entities: [] });
   const removed = await store.removeAllTokens(ids, entry);

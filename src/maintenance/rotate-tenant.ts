@@ -1,6 +1,6 @@
 import { openApplication, sealApplication } from '../core/applications/application-codec.ts';
 import type { Audit } from '../core/audit/audit.ts';
-import type { AuditDraft } from '../core/audit/ports.ts';
+import type { AuthorityDraft } from '../core/audit/ports.ts';
 import { parseJson } from '../core/json/parse.ts';
 import type { ResealedToken, StaleTokens } from '../core/maintenance-ports.ts';
 import type { ApplicationRecord, Store, TenantKeyring, TokenRecord, WrappedKey } from '../core/ports.ts';
@@ -13,7 +13,7 @@ import type { KeyHolder } from './key-holder.ts';
 const BATCH = 50;
 
 export interface RotationParts extends Omit<KeyHolder, 'audit'> {
-  readonly audit: Pick<Audit, 'draft'>;
+  readonly audit: Pick<Audit, 'draft' | 'draftAuthority'>;
   /** Awaited between two batches, so that other users of the store get their turn. */
   readonly rest?: (() => Promise<void>) | undefined;
 }
@@ -43,7 +43,8 @@ export async function rotateTenant(
   { indexes }: { readonly indexes: boolean },
   progress: Progress,
 ): Promise<RotatedTenant | undefined> {
-  const { store, audit } = parts;
+  const { store, follower, audit } = parts;
+  await follower.follow();
   const before = (await store.findTenant(tenantId))?.keys;
   if (before === undefined) return undefined;
   const count = (purpose: WrappedKey['purpose']) => before.filter((key) => key.purpose === purpose).length;
@@ -87,8 +88,8 @@ function keyEvent(
   action: 'addTenantKey' | 'removeTenantKey',
   tenant_id: string,
   key_id: number,
-): AuditDraft {
-  return audit.draft({ action, status: 200, tenant_id, revision: key_id, entities: [] });
+): AuthorityDraft {
+  return audit.draftAuthority({ action, status: 200, tenant_id, revision: key_id, entities: [] });
 }
 
 /** Reseals all records under older keys. Yields the number of resealed records after each batch. */

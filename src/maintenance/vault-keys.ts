@@ -82,7 +82,7 @@ const MAX_TRIES = 5;
 
 /** Returns the functions of `vault keys`, for the holder of a vault's key. */
 export function vaultKeys(parts: VaultKeysParts) {
-  const { store, keyring, clock, audit, headerKeys } = parts;
+  const { store, keyring, clock, follower, audit, headerKeys } = parts;
 
   async function slotsOf(header: VaultHeader): Promise<readonly Slot[]> {
     const slots = await headerKeys.listSlots(header);
@@ -104,7 +104,8 @@ export function vaultKeys(parts: VaultKeysParts) {
     return untilSwapped(async () => {
       const before = await store.header();
       const after = await change(before);
-      const entry = audit.draft(headerEvent(action, after, before));
+      await follower.follow();
+      const entry = audit.draftAuthority(headerEvent(action, after, before));
       return (await store.replaceHeader(after, before, entry)) ? ([before, after] as const) : undefined;
     }, MAX_TRIES);
   }
@@ -115,7 +116,8 @@ export function vaultKeys(parts: VaultKeysParts) {
       const before = await store.header();
       const keys = (await store.listTenants()).map(({ tenant, keys }) => ({ tenant_id: tenant.id, keys }));
       const { header, tenants } = await headerKeys.replaceMasterKey(before, keys, clock.now());
-      const entry = audit.draft(headerEvent('replaceMasterKey', header, before));
+      await follower.follow();
+      const entry = audit.draftAuthority(headerEvent('replaceMasterKey', header, before));
       if (!(await store.replaceMasterKey(header, before, tenants, entry))) return undefined;
       await keyring.refresh();
       const kept = new Set(header.slots.map(({ slot }) => slot));

@@ -1,5 +1,6 @@
 import { createAudit } from '../core/audit/audit.ts';
 import { DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
+import { createFollower } from '../core/audit/follower.ts';
 import type { Clock } from '../core/clock.ts';
 import type { Keyring, Store, VaultHeader } from '../core/ports.ts';
 import type { Credential } from '../keyring/credential.ts';
@@ -73,8 +74,9 @@ async function unlock<Opened extends Store>(
     // Never start before the last expiry, so that expired records stay hidden when the clock has gone back.
     const note = openClockNote({ keyring, vault_id }, await store.clockNote());
     const clock = given ?? notedClock(note, times);
-    const audit = createAudit({ store, keyring, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
-    return { vault_id, store, keyring, clock, audit, close };
+    const follower = createFollower({ store, keyring });
+    const audit = createAudit({ store, keyring, follower, clock, level: DEFAULT_AUDIT_LEVEL, strict: true });
+    return { vault_id, store, keyring, clock, follower, audit, close };
   } catch (error) {
     await close();
     throw error;

@@ -18,6 +18,7 @@ export function createSweep(world: World, timekeeper: Timekeeper | undefined) {
     /** Resolves to the number of removed records. Leaves damaged rows for the next run. */
     async sweepExpired(): Promise<number> {
       await world.activity.flush();
+      await world.follower.follow();
       await timekeeper?.keep();
       const now = () => world.clock.settled();
       await inBatches(REPLY_BATCH, () => store.removeOldReplies(now(), REPLY_BATCH));

@@ -6,6 +6,7 @@ import type { Tenant } from '../contract/tenant.ts';
 import { createMinuteLimit } from '../core/access/minute-limit.ts';
 import { createAudit } from '../core/audit/audit.ts';
 import { type AuditLevel, DEFAULT_AUDIT_LEVEL } from '../core/audit/audit-level.ts';
+import { createFollower } from '../core/audit/follower.ts';
 import { createLogWatch } from '../core/audit/log-watch.ts';
 import type { Clock } from '../core/clock.ts';
 import { createDispatch } from '../core/dispatch.ts';
@@ -140,7 +141,7 @@ export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
   try {
     if (cacheKib !== undefined) opened.limitCache(cacheKib);
     const keyring = await followMasterKey(header, credential, () => opened.header());
-    if (options.writerThread) store = await withThread(session, keyring, options);
+    if (options.writerThread) store = await withThread(session, options);
     const kept = anchor === undefined ? undefined : await openAnchor(anchor, { store, keyring });
     const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
     return composeVault({ file, isFile: true, fileSystem, store, keyring, anchor: kept, timekeeper, ...options });
@@ -150,17 +151,12 @@ export async function openVault(opening: OpenVaultOptions): Promise<Vault> {
   }
 }
 
-async function withThread(
-  session: Session,
-  keyring: Keyring,
-  { reportError: report = reportError }: VaultSettings,
-): Promise<Store> {
+async function withThread(session: Session, { reportError: report = reportError }: VaultSettings): Promise<Store> {
   const { threadedStore } = await import('../store/sqlite/commit/threaded-store.ts');
-  const chain: Keyring['commitMark'] = (...entry) => keyring.commitMark(...entry);
-  return threadedStore(session, chain, async () => {
+  return threadedStore(session, async () => {
     try {
       const { startWriter } = await import('./writer.ts');
-      return await startWriter(session, keyring.commitMarkKey());
+      return await startWriter(session);
     } catch (error) {
       report(error, 'writer-thread');
       throw error;
@@ -203,7 +199,7 @@ export async function createVault(options: CreateVaultOptions): Promise<CreatedT
   });
   if (!created) throw new Error('unreachable: the first tenant was not created');
   const { store: opened, session } = await openVaultFile(file);
-  const store = settings.writerThread ? await withThread(session, keyring, settings) : opened;
+  const store = settings.writerThread ? await withThread(session, settings) : opened;
   const timekeeper = await openTimekeeper({ store, keyring, vault_id: header.vault_id }, times);
   return {
     vault: composeVault({ ...settings, file, isFile: true, store, keyring, anchor: undefined, timekeeper }),
@@ -218,8 +214,8 @@ export async function writeFirstRecords(parts: VaultParts, header: VaultHeader, 
   const world = createWorld(parts);
   const note = { expired_at: 0, settled_at: world.clock.now(), doubted_at: 0 };
   await store.replaceClockNote(sealClockNote({ keyring, vault_id: header.vault_id }, note), '');
-  await world.audit.record(headerEvent('createVault', header));
-  await world.audit.flush();
+  await world.follower.follow();
+  await store.appendAuthority(world.audit.draftAuthority(headerEvent('createVault', header)));
   return createTenant(world, tenantName);
 }
 
@@ -276,11 +272,13 @@ function createWorld({
   timekeeper,
   clock = timekeeper ?? systemClock(),
 }: VaultParts): World {
+  const follower = createFollower({ store, keyring });
   return {
     store,
     keyring,
     clock,
-    audit: createAudit({ store, keyring, clock, level, strict }),
+    follower,
+    audit: createAudit({ store, keyring, follower, clock, level, strict }),
     logWatch: createLogWatch(store),
     random: overRandom?.(random) ?? random,
     limits: limits ?? DEFAULT_LIMITS,

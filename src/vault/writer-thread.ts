@@ -1,22 +1,19 @@
 /**
  * The thread that `startWriter` starts. It writes the tokens and the audit of a served vault through a second
- * connection with its own session and group commit. The only key that it holds is the one that marks its commits.
+ * connection with its own session and group commit. It holds no key.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import manifest from '../../package.json' with { type: 'json' };
 import { Fault } from '../core/fault.ts';
 import { setImmediate } from '../core/timers.ts';
-import { auditChain } from '../keyring/audit-chain.ts';
-import { loadSodium } from '../keyring/sodium.ts';
 import { COMMITS, RETRIES } from '../store/rows/channels.ts';
-import { OwnCommits } from '../store/sqlite/commit/own-commits.ts';
 import type { WriterMessage } from '../store/sqlite/commit/remote-writer.ts';
 import { createWriteServer } from '../store/sqlite/commit/write-calls.ts';
 import { WriteTurns } from '../store/sqlite/commit/write-turns.ts';
 import { openVaultFile } from '../store/sqlite/file/open-vault-file.ts';
 import type { WriterOrder } from './writer.ts';
 
-const { version, file, identity, turns, chain, isMeasured }: WriterOrder = workerData;
+const { version, file, identity, turns, isMeasured }: WriterOrder = workerData;
 
 async function serveWrites(): Promise<void> {
   if (version !== manifest.version)
@@ -26,13 +23,12 @@ async function serveWrites(): Promise<void> {
     COMMITS.subscribe((waits) => post({ waits: waits as readonly number[] }));
     RETRIES.subscribe(() => post('retried'));
   }
-  const [sodium, { store, session }] = await Promise.all([loadSodium(), openVaultFile(file, { isOpenHere: true })]);
+  const { store, session } = await openVaultFile(file, { isOpenHere: true });
   if (session.identity !== identity) {
     await store.close();
     throw new Fault('file_unsafe', `${file} was replaced while it was open`);
   }
-  const link = auditChain(sodium, chain);
-  session.writeAsThread(new OwnCommits(link), new WriteTurns(1, turns));
+  session.takeTurns(new WriteTurns(1, turns));
   const serve = createWriteServer(store, (replies) => post({ replies }));
   parentPort?.on('message', async (message) => {
     if (message !== 'close') {
@@ -40,15 +36,11 @@ async function serveWrites(): Promise<void> {
       return;
     }
     await store.close();
-    chain.key.fill(0);
     // Post the replies of the last commit first: a closed port delivers nothing.
     setImmediate(() => parentPort?.close());
   });
   post('ready');
 }
 
-serveWrites().catch((error) => {
-  chain.key.fill(0);
-  // This ends the thread, and the parent receives the error.
-  throw error;
-});
+// A rejection ends the thread, and the parent receives the error.
+void serveWrites();

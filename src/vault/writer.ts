@@ -1,7 +1,6 @@
 import path from 'node:path';
 import type { Worker } from 'node:worker_threads';
 import manifest from '../../package.json' with { type: 'json' };
-import type { CommitMarkKey } from '../core/audit/ports.ts';
 import { COMMITS } from '../store/rows/channels.ts';
 import { Writer } from '../store/sqlite/commit/remote-writer.ts';
 import type { Session } from '../store/sqlite/commit/session.ts';
@@ -15,7 +14,6 @@ export interface WriterOrder {
   /** The identity of the open file, which the thread compares with that of the file at this path. */
   readonly identity: string;
   readonly turns: TurnCells;
-  readonly chain: CommitMarkKey;
   /** Whether to report commits and retries, which this process measures. */
   readonly isMeasured: boolean;
 }
@@ -27,31 +25,26 @@ const LIMITS = { maxYoungGenerationSizeMb: 6 };
 const THREAD = import.meta.filename.endsWith('.ts') ? './writer-thread.ts' : '../vault/writer-thread.js';
 
 /**
- * Starts the thread that writes to the file of `session`, and resolves to its calling side. Wipes `chain`. Rejects when
- * the thread cannot start.
+ * Starts the thread that writes to the file of `session`, and resolves to its calling side. Rejects when the thread
+ * cannot start.
  */
-export async function startWriter(session: Session, chain: CommitMarkKey): Promise<Writer> {
+export async function startWriter(session: Session): Promise<Writer> {
   const turns = new WriteTurns(0);
   const order = {
     version: manifest.version,
     file: session.connection.name,
     identity: session.identity,
     turns: turns.cells,
-    chain,
     isMeasured: COMMITS.hasSubscribers,
   };
   const thread = await new Writer(await startWorker(order)).ready;
-  session.writeBesideThread(turns);
+  session.takeTurns(turns);
   return thread;
 }
 
 async function startWorker(order: WriterOrder): Promise<Worker> {
-  try {
-    const { Worker } = await import('node:worker_threads');
-    // Do not pass environment variables, which may hold a passphrase.
-    const options = { workerData: order, env: {}, argv: [], execArgv: [], resourceLimits: LIMITS };
-    return new Worker(path.join(import.meta.dirname, THREAD), options);
-  } finally {
-    order.chain.key.fill(0);
-  }
+  const { Worker } = await import('node:worker_threads');
+  // Do not pass environment variables, which may hold a passphrase.
+  const options = { workerData: order, env: {}, argv: [], execArgv: [], resourceLimits: LIMITS };
+  return new Worker(path.join(import.meta.dirname, THREAD), options);
 }

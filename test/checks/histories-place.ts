@@ -38,7 +38,7 @@ export const CREDENTIAL = { kind: 'key_file', key: new Uint8Array(32).fill(7) } 
 
 const TABLES = [
   ...['header', 'slot', 'tenant', 'tenant_key', 'application', 'token', 'token_index', 'container_set', 'tombstone'],
-  ...['audit', 'audit_subject', 'audit_index'],
+  ...['audit', 'audit_index'],
 ];
 
 const toText = (value: unknown) => (Buffer.isBuffer(value) ? `\\x${value.toString('hex')}` : value);

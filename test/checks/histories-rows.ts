@@ -61,7 +61,7 @@ export function groupRows(tables: Tables): VaultRows {
   const rowsOf = (table: string) => tables[table] ?? [];
   const indexes = Map.groupBy(rowsOf('token_index'), ({ token }) => token);
   const keyOf = ({ sequence }: Columns) => String(sequence);
-  const entries = ['audit_subject', 'audit_index'].map((table) => [table, Map.groupBy(rowsOf(table), keyOf)] as const);
+  const logged = Map.groupBy(rowsOf('audit_index'), keyOf);
 
   function tokenParts({ tenant, token, set_number }: Columns): VaultRow['parts'] {
     const index = indexes.get(token) ?? [];
@@ -87,9 +87,8 @@ export function groupRows(tables: Tables): VaultRows {
 
   function entry(columns: Columns): VaultRow {
     const key = keyOf(columns);
-    const parts = entries.flatMap(([table, found]) =>
-      (found.get(key) ?? []).filter(({ blind }) => blind !== NO_BLIND).map((row) => [table, row] as const),
-    );
+    const named = (logged.get(key) ?? []).filter(({ blind }) => blind !== NO_BLIND);
+    const parts = named.map((row) => ['audit_index', row] as const);
     return { table: 'audit', key, text: JSON.stringify(columns), columns, parts };
   }
 

@@ -21,9 +21,7 @@ interface Laundering {
   readonly act: (perform: Perform, keys: ActingKeys) => Promise<unknown>;
   readonly tables: readonly string[];
   readonly calls: readonly Ordinary[];
-  /**
-   * Matches the findings of `vault doctor` after the rows and the audit index were restored and the calls were made.
-   */
+  /** Matches the findings of `vault doctor` after the rows were restored and the calls were made. */
   readonly finding: RegExp;
 }
 
@@ -57,21 +55,21 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
     },
     tables: ['application'],
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
-    finding: /older row had been restored/,
+    finding: /older row was restored/,
   },
   'an application whose key was regenerated, then deleted': {
     act: async (perform, keys) =>
       perform(keys.management, 'regenerateApplicationKey', await privateApplication(perform, keys)),
     tables: ['application'],
     calls: [['management', 'deleteApplication', {}]],
-    finding: /was removed at a revision/,
+    finding: /older row was restored/,
   },
   'an application that was deleted': {
     act: async (perform, keys) =>
       perform(keys.management, 'deleteApplication', await privateApplication(perform, keys)),
     tables: ['application'],
     calls: [USE, PUT, ['management', 'deleteApplication', {}]],
-    finding: /after it was removed/,
+    finding: /was removed according to the audit/,
   },
   'a tenant that was changed twice': {
     act: async (perform, { management }) => {
@@ -79,13 +77,13 @@ export const LAUNDERINGS: Readonly<Record<string, Laundering>> = {
     },
     tables: ['tenant'],
     calls: [['management', 'updateTenant', { body: { name: 'ordinary' } }]],
-    finding: /older row had been restored/,
+    finding: /older row was restored/,
   },
   'a tenant that was deleted': {
     act: (perform, { management }) => perform(management, 'deleteTenant'),
     tables: ['tenant', 'tenant_key', 'application', ...TOKENS],
     calls: [USE, PUT],
-    finding: /after it was removed/,
+    finding: /was removed according to the audit|is not in the audit/,
   },
 };
 
@@ -97,9 +95,9 @@ interface Laundered extends ActingKeys {
 }
 
 /**
- * Restores older rows before each call, which must then fail with `integrity_failure`. Then also restores the audit
- * index: after all calls, `vault doctor` and `vault audit verify` must still report the rows. Resolves to the
- * violations.
+ * Restores older rows before each call. A call with a record of authority must then fail with `integrity_failure`; a
+ * call on a token succeeds, and its entry contradicts the audit for ever. After all calls, `vault doctor` must still
+ * report the rows. Resolves to the violations.
  */
 export async function launder(
   vault: Laundered,
@@ -122,21 +120,22 @@ export async function launder(
   });
   if (!(await check(name)).ok) wrong.push('doctor finds something before any row is put back');
 
+  const isRefused = tables !== TOKENS;
   for (const call of calls) {
     await alter(tables);
     const answer = await used(altered, vault, (opened) => ordinaryCall(opened, vault, application, call));
-    if (answer !== 'integrity_failure') wrong.push(`${call[1]} with ${call[0]} answers ${answer}`);
+    if (isRefused !== (answer === 'integrity_failure')) wrong.push(`${call[1]} with ${call[0]} answers ${answer}`);
     if ((await check(altered)).ok) wrong.push(`doctor finds nothing after ${call[1]}`);
   }
 
-  await alter([...tables, 'audit_subject']);
+  await alter(tables);
   await used(altered, vault, async (opened) => {
     for (const call of calls) await ordinaryCall(opened, vault, application, call);
   });
   const found = (await check(altered)).findings.map(({ what }) => what).join('; ');
   if (!finding.test(found)) wrong.push(`doctor reports ${found || 'nothing'}`);
   const admin = await openVaultAdmin({ ...places.at(altered), credential });
-  if ((await admin.verifyAudit()).ok) wrong.push('audit verify finds nothing');
+  if (!isRefused && (await admin.verifyAudit()).ok) wrong.push('audit verify finds nothing');
   await admin.close();
   await places.remove(altered);
   return wrong;

@@ -19,7 +19,6 @@ const TABLES = [
   'container_set',
   'tombstone',
   'audit',
-  'audit_subject',
   'audit_index',
 ];
 

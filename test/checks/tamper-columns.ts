@@ -138,7 +138,6 @@ const EDITED: readonly (readonly [
   ],
   ['audit_index', "blind <> x'' AND sequence = 6", { blind: 'zeroblob(16)', sequence: 'sequence + 1000' }],
   ['audit_index', "blind = x''", { sequence: 'sequence + 1' }, 'its end'],
-  ['audit_subject', 'sequence = 6', { blind: 'zeroblob(16)', sequence: '(SELECT max(sequence) FROM audit)', n: '2' }],
   [
     'counter',
     'tenant = 1 AND type = 1',
@@ -244,7 +243,6 @@ const OTHERS: Readonly<Record<string, string>> = {
   'the slots swapped': `
     UPDATE slot SET slot = 7 WHERE slot = 0; UPDATE slot SET slot = 0 WHERE slot = 1; UPDATE slot SET slot = 1 WHERE slot = 7`,
   'the whole audit deleted': 'DELETE FROM audit',
-  'the index of the audit deleted': 'DELETE FROM audit_subject',
   'the rows of the log index deleted': "DELETE FROM audit_index WHERE blind <> x''",
   'the head of the audit cut': 'DELETE FROM audit WHERE sequence < 5',
   'five entries of the audit cut from its tail':

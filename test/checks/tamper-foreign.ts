@@ -11,7 +11,6 @@ const TABLES = [
   'container_set',
   'tombstone',
   'audit',
-  'audit_subject',
   'audit_index',
   'header',
   'slot',

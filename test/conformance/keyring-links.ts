@@ -5,7 +5,7 @@ import type { Keyring } from '../../src/core/ports.ts';
 export function keyringLinks(keyring: () => Keyring, tenant: string, otherTenant: string): void {
   const now = 1_700_000_000_000;
 
-  describe('commit marks and tombstone MACs', () => {
+  describe('hashes of records and tombstone MACs', () => {
     const hex = (bytes: Uint8Array) => Buffer.from(bytes).toString('hex');
 
     /** Expects 16 bytes for `whole`, and different bytes after each of the changes. */
@@ -16,17 +16,18 @@ export function keyringLinks(keyring: () => Keyring, tenant: string, otherTenant
       expect(all[0]).toHaveLength(32);
     }
 
-    test('a commit mark covers the previous mark, the place, the time and the bytes', () => {
-      const link = ({ previous, ...entry }: { previous: Uint8Array } & Parameters<Keyring['commitMark']>[1]) =>
-        keyring().commitMark(previous, entry);
-      const whole = { previous: new Uint8Array(16), sequence: 5, at: now, sealed: new Uint8Array(80) };
-      const changes = [
-        { previous: new Uint8Array(16).fill(1) },
-        { sequence: 6 },
-        { at: now + 1 },
-        { sealed: new Uint8Array(80).fill(1) },
-      ];
-      apart(link, whole, changes);
+    test('the hash of a record covers its table, tenant, id and revision', () => {
+      const whole: Parameters<Keyring['recordHash']>[0] = {
+        table: 'application',
+        tenant_id: tenant,
+        id: 'a',
+        revision: 1,
+      };
+      const changes = [{ table: 'tenant' as const }, { tenant_id: otherTenant }, { id: 'b' }, { revision: 2 }];
+      const all = [{}, ...changes].map((change) => keyring().recordHash({ ...whole, ...change }));
+      expect(keyring().recordHash(whole)).toBe(all[0]);
+      expect(new Set(all).size).toBe(all.length);
+      for (const hash of all) expect(hash >> 64n > 0n && hash < 1n << 128n).toBe(true);
     });
 
     test('a subject covers kind, tenant and id', () => {

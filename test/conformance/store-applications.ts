@@ -94,10 +94,8 @@ export function storeApplications(store: () => Store): void {
       ];
       expect(await seen(NOW + 99)).toEqual([true, true, true]);
       expect(await seen(NOW + 100)).toEqual([false, false, false]);
-      const version = await store().authorityVersion();
       expect(await store().removeExpired(NOW + 99, 1000, EXPIRY_RECORDER)).toBe(0);
       expect(await store().removeExpired(NOW + 100, 1000, EXPIRY_RECORDER)).toBe(1);
-      expect(await store().authorityVersion()).not.toBe(version);
       expect(await seen(NOW)).toEqual([false, false, false]);
     });
 
@@ -192,9 +190,7 @@ export function storeApplications(store: () => Store): void {
       expect(await store().replaceApplication({ ...next, key_hash: parent.key_hash }, 1, ENTRY)).toBe(true);
       expect(await store().replaceApplication(next, 1, ENTRY, end)).toBe(false);
       expect(await count(parent.id)).toBe(2);
-      const version = await store().authorityVersion();
       expect(await store().replaceApplication({ ...next, revision: 3 }, 2, ENTRY, end)).toBe(true);
-      expect(await store().authorityVersion()).not.toBe(version);
       expect(await store().replaceApplication({ ...next, revision: 4 }, 3, ENTRY, end)).toBe(true);
       expect(ended.map((names) => names.toSorted())).toEqual([[`1 ${first.id}`, `7 ${second.id}`]]);
       const left = await Promise.all([first, second, other].map((each) => store().findAuthority(each.key_hash, NOW)));
@@ -241,33 +237,6 @@ export function storeApplications(store: () => Store): void {
       expect(await store().deleteApplication(other, application.id, 1, () => ENTRY)).toBe(false);
       expect(await store().replaceApplication({ ...application, tenant_id: other, revision: 2 }, 1, ENTRY)).toBe(false);
       expect(await store().findApplication(mine.id, application.id, NOW)).toEqual(application);
-    });
-
-    it('changes the authority version after each change of tenants, applications or keys', async () => {
-      const seen = new Set<string>();
-      const changed = async (change: () => Promise<unknown>) => {
-        await change();
-        const version = await store().authorityVersion();
-        expect(seen.has(version)).toBe(false);
-        seen.add(version);
-      };
-      seen.add(await store().authorityVersion());
-      const { id, tenant } = await addTenant(store());
-      const application = applicationRecord(id);
-      await changed(() => addTenant(store()));
-      await changed(() => store().replaceTenant({ ...tenant, revision: 2 }, 1, ENTRY));
-      await changed(() => store().insertApplication(application, ENTRY));
-      await changed(() => store().replaceApplication({ ...application, revision: 2 }, 1, ENTRY));
-      await changed(() => store().deleteApplication(id, application.id, 2, () => ENTRY));
-      await changed(() => store().deleteTenant(id, ENTRY));
-    });
-
-    it('keeps the authority version while only tokens change', async () => {
-      const { id } = await addTenant(store());
-      await addToken(store(), id);
-      const version = await store().authorityVersion();
-      await addToken(store(), id);
-      expect(await store().authorityVersion()).toBe(version);
     });
   });
 }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { START } from '../../src/core/audit/audit-link.ts';
-import type { AuditDraft, AuditEntry, EndedRecord } from '../../src/core/audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuthorityDraft, EndedRecord } from '../../src/core/audit/ports.ts';
 import type {
   ApplicationRecord,
   ExpiryRecorder,
@@ -137,15 +137,15 @@ export function indexes(fingerprint: string, ...names: readonly string[]): Token
   };
 }
 
-/** Returns the key of a writer thread's marks; each call makes a copy, since the thread wipes its own. */
-export const chainKey = () => ({ vault_id: 'v', key: new Uint8Array(32) });
+/** An entry of any change: a store cannot tell what it says. */
+export type TestEntry = AuditDraft & AuthorityDraft;
 
-export function entry(text: string, ...subjects: readonly string[]): AuditDraft {
-  const event = sealed(`event ${text}`);
+export function entry(text: string, ...subjects: readonly string[]): TestEntry {
+  const row = { at: NOW, witness: START, sealed: sealed(`event ${text}`) };
   return {
-    at: NOW,
-    witness: START,
-    sealed: event,
+    ...row,
+    from: () => 1,
+    seal: () => row,
     subjects: subjects.map((subject) => ({ n: 1, blind: blind(subject) })),
   };
 }
@@ -158,8 +158,10 @@ export async function countChanges(store: Store): Promise<number> {
   return (await auditRows(store)).length;
 }
 
+const UNWRITABLE_ROW = { at: Number.NaN, witness: START, sealed: sealed('unwritable') };
+
 /** An entry that no store can write. */
-export const UNWRITABLE: AuditDraft = { at: Number.NaN, witness: START, sealed: sealed('unwritable'), subjects: [] };
+export const UNWRITABLE: TestEntry = { ...UNWRITABLE_ROW, subjects: [], from: () => 1, seal: () => UNWRITABLE_ROW };
 
 /** For tests that do not concern the audit. */
 export const ENTRY = entry('any');

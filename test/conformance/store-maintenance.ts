@@ -47,15 +47,13 @@ export function storeMaintenance(open: OpenStore): void {
 
     it('adds a key once, for an existing tenant and under the current master key', async () => {
       const { id, keys } = await addTenant(store);
-      const version = await store.authorityVersion();
       expect(await store.addTenantKey(nextId(), NEW_KEY, ENTRY)).toBe(false);
       expect(await store.addTenantKey(id, { ...NEW_KEY, key_id: 2 }, ENTRY)).toBe(false);
       expect(await store.addTenantKey(id, { ...NEW_KEY, generation: 2 }, ENTRY)).toBe(false);
-      expect(await store.authorityVersion().then(async () => (await store.findTenant(id))?.keys)).toEqual(keys);
+      expect((await store.findTenant(id))?.keys).toEqual(keys);
       expect(await store.addTenantKey(id, NEW_KEY, ENTRY)).toBe(true);
       expect(await store.addTenantKey(id, NEW_KEY, ENTRY)).toBe(false);
       expect((await store.findTenant(id))?.keys).toEqual([...keys, NEW_KEY]);
-      expect(await store.authorityVersion()).not.toBe(version);
     });
 
     it('rejects records under an older or unknown key', async () => {
@@ -166,13 +164,11 @@ export function storeMaintenance(open: OpenStore): void {
         expect(await store.removeTenantKey(id, 1, ENTRY)).toBe(false);
         await step();
       }
-      const version = await store.authorityVersion();
       expect(await store.removeTenantKey(id, 3, ENTRY)).toBe(false);
       expect(await store.removeTenantKey(nextId(), 1, ENTRY)).toBe(false);
       expect(await store.removeTenantKey(id, 1, ENTRY)).toBe(true);
       expect(await store.removeTenantKey(id, 1, ENTRY)).toBe(false);
       expect((await store.findTenant(id))?.keys).toEqual([...keys.slice(1), NEW_KEY]);
-      expect(await store.authorityVersion()).not.toBe(version);
     });
 
     it('keeps an index key by which a token is found', async () => {
@@ -212,11 +208,9 @@ export function storeMaintenance(open: OpenStore): void {
       expect(await store.header()).toEqual(before);
       expect((await store.findTenant(first.tenant_id))?.keys).toEqual(tenants[0]?.keys);
 
-      const version = await store.authorityVersion();
       expect(await store.replaceMasterKey(after, before, all, ENTRY)).toBe(true);
       expect(await store.header()).toEqual(after);
       for (const { tenant_id, keys } of all) expect((await store.findTenant(tenant_id))?.keys).toEqual(keys);
-      expect(await store.authorityVersion()).not.toBe(version);
     });
 
     it('counts its commits, and every state has another mark', async () => {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import { REPLY_LIFE_MS } from '../../src/contract/limits.ts';
-import type { AuditDraft } from '../../src/core/audit/ports.ts';
 import type { Store } from '../../src/core/ports.ts';
 import type { StoredReply } from '../../src/core/reply-ports.ts';
 import {
@@ -14,6 +13,7 @@ import {
   NOW,
   nextId,
   sealed,
+  type TestEntry,
   tokenRecord,
   tombstoneOf,
 } from './store-fixtures.ts';
@@ -30,7 +30,7 @@ export function storeReplies(store: () => Store): void {
       return { ...own, sealed: sealed(`reply ${key}`, 2_000), ...parts };
     }
 
-    const with_ = (reply: StoredReply, ...subjects: readonly string[]): AuditDraft => ({
+    const with_ = (reply: StoredReply, ...subjects: readonly string[]): TestEntry => ({
       ...entry('replied', ...subjects),
       reply,
     });

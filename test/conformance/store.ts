@@ -38,7 +38,7 @@ export function storeConformance(name: string, open: OpenStore): void {
 function storeEnd(open: OpenStore): void {
   describe('the end', () => {
     const used = (store: Store) => [
-      () => store.authorityVersion(),
+      () => store.followAudit(1, 1),
       () => store.ping(),
       () => store.listTenants(),
       () => store.findTokens(everything('x'), { offset: 0, limit: 1 }, NOW),

@@ -70,7 +70,7 @@ it('two daemons that add sets at the same time give each set one number, up to t
 it('a daemon asks once a minute for a number of a tenant that has no free one', async () => {
   let asked = 0;
   const sets = containerSets({
-    changeTokens: (change) => {
+    change: (change) => {
       asked += 1;
       return change(transactionOf(async () => [[false, false]]));
     },
@@ -95,7 +95,7 @@ it('a daemon asks once a minute for a number of a tenant that has no free one', 
 
 it('sets that wait for one that cannot be added fail with it, and later ones are added', async () => {
   const answers = [Promise.reject(new Error('no database')), Promise.resolve(true)];
-  const sets = containerSets({ changeTokens: <T>() => (answers.shift() ?? Promise.reject()) as Promise<T> });
+  const sets = containerSets({ change: <T>() => (answers.shift() ?? Promise.reject()) as Promise<T> });
   const addSet = (name: string) =>
     sets.ensured([{ token: tokenRecord('tenant'), indexes: indexes('x', name) }], () => Promise.resolve('written'));
   const added = ['/a/', '/b/', '/c/'].map((name) => addSet(name).catch((error: Error) => error.message));

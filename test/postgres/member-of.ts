@@ -1,4 +1,3 @@
-import { START } from '../../src/core/audit/audit-link.ts';
 import type { Connections, LaneMember, Run, Transaction } from '../../src/store/postgres/connections.ts';
 import { containerSets } from '../../src/store/postgres/container-sets.ts';
 import { runAlone } from '../../src/store/postgres/lane-members.ts';
@@ -16,9 +15,7 @@ const UNUSED: Connections = {
   readSnapshot: unused,
   inspectSnapshot: unused,
   change: unused,
-  changeTokens: unused,
   join: unused,
-  knownEnd: () => START,
   ping: unused,
   close: unused,
 };
@@ -58,7 +55,7 @@ export function changeOf<T>(call: (changes: Changes) => Promise<T>): Work<T> {
   return (run) => {
     const change: Connections['change'] = (work) => work(transactionOf(run));
     const join: Connections['join'] = (member) => change((transaction) => runAlone(transaction, member));
-    const connections: Connections = { ...UNUSED, readSlow: run, change, changeTokens: change, join };
+    const connections: Connections = { ...UNUSED, readSlow: run, change, join };
     const writes = tokenWrites(connections, containerSets(connections));
     return call({ ...writes, ...sweepMethods(connections, writes) });
   };

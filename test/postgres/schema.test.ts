@@ -37,7 +37,7 @@ describe.each(SERVERS)('the server %s', (_, server) => {
     await apply(client, 'user');
     const text = `SELECT (SELECT count(*) FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace WHERE nspname = 'user' AND relkind = 'r'),
       (SELECT count(*) FROM "user".audit), (SELECT max(format) FROM "user".format), (SELECT count(*) FROM "user".header)`;
-    expect(await client.run({ text })).toEqual([[17, 1, 1, 0]]);
+    expect(await client.run({ text })).toEqual([[16, 1, 1, 0]]);
   });
 });
 

@@ -165,6 +165,7 @@ export async function servedStore() {
   return Object.assign(state, {
     folder,
     apiKey,
+    management,
     /** The times after the end of the first and of the second daemon. */
     first,
     second,

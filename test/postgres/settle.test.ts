@@ -184,7 +184,7 @@ describe('a lane that does not read the audit', () => {
     const [outcome] = lost.settle(new Set(isWritten ? lost.drafts : []));
     // The server may still roll back.
     await client.run({ text: 'SELECT 1 FROM vault.head FOR UPDATE' });
-    const result = outcome ?? (await runGroup(client, [member])).outcomes[0];
+    const result = outcome ?? (await runGroup(client, [member]))[0];
     const entries = await client.run({ text: 'SELECT count(*) FROM vault.audit WHERE sealed = $1' }, [
       member.audit?.sealed,
     ]);
@@ -221,7 +221,7 @@ describe('a lane that does not read the audit', () => {
     };
     row += 1;
     const read = () => ({ hasChanged: true, result: 'made' as const });
-    const { outcomes } = await runGroup({ ...client, run }, [memberOf(row, { read })]);
+    const outcomes = await runGroup({ ...client, run }, [memberOf(row, { read })]);
     expect(outcomes).toMatchObject([{ error: lost }]);
   });
 

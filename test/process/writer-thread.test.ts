@@ -7,7 +7,7 @@ import { startWriter } from '../../src/vault/writer.ts';
 import { copyProduct } from '../checks/patched-product.ts';
 import { addTenant, addToken, NOW } from '../conformance/store-fixtures.ts';
 import { startServe, VAULT } from '../scripts/run-script.ts';
-import { openStore, temporaryVault, testChain } from '../unit/store-sqlite-fixture.ts';
+import { openStore, temporaryVault } from '../unit/store-sqlite-fixture.ts';
 import { makePlace } from './cli-fixture.ts';
 
 const SECRET = '4012888888881881';
@@ -92,8 +92,8 @@ describe('a store with the thread of the product', () => {
   async function open() {
     const file = await temporaryVault();
     const { session } = await openVaultFile(file);
-    const start = vi.fn(() => startWriter(session, { vault_id: 'v', key: new Uint8Array(32) }));
-    return { file, store: threadedStore(session, await testChain(), start), start };
+    const start = vi.fn(() => startWriter(session));
+    return { file, store: threadedStore(session, start), start };
   }
 
   it('completes writes in flight when it closes', async () => {
@@ -158,16 +158,6 @@ describe('a store with the thread of the product', () => {
     await expect(start.mock.results[0]?.value).rejects.toThrow('can be written by other users');
     // An older SQLite that finds no lock deletes the log when it closes the file. All later writes would be lost.
     expect(locks()).toHaveLength(1);
-    await store.close();
-  });
-
-  it('wipes the key when the thread cannot start', async () => {
-    const file = await temporaryVault();
-    const { session, store } = await openVaultFile(file);
-    const key = new Uint8Array(32).fill(7);
-    rmSync(file);
-    await expect(startWriter(session, { vault_id: 'v', key })).rejects.toThrow();
-    expect(key).toEqual(new Uint8Array(32));
     await store.close();
   });
 });

@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { createAudit } from '../../src/core/audit/audit.ts';
 import { linkOf, NO_LINK, START } from '../../src/core/audit/audit-link.ts';
+import { createFollower } from '../../src/core/audit/follower.ts';
 import type { AuditEntry, AuditHead } from '../../src/core/audit/ports.ts';
 import { createSeenRows } from '../../src/core/audit/seen-rows.ts';
 import { walkAudit } from '../../src/core/audit/walk-audit.ts';
-import type { Store } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { openTestStore } from '../test-store.ts';
 
@@ -45,8 +45,8 @@ describe('an audit that somebody without the key alters and links again', () => 
     const store = await openTestStore(header);
     const clock = { now: () => 1_700_000_000_000, cutoff: () => 0, settled: () => 0 };
     let known: AuditHead = START;
-    const witnessed: Store = { ...store, knownEnd: () => known };
-    const audit = createAudit({ store: witnessed, keyring, clock, level: 'all', strict: true });
+    const follower = { ...createFollower({ store, keyring }), known: () => ({ ...known, authority: 0 }) };
+    const audit = createAudit({ store, keyring, follower, clock, level: 'all', strict: true });
     for (let n = 1; n <= 6; n += 1) {
       if (n !== 3) known = await store.auditHead();
       const draft = audit.draft({ action: 'getToken', status: 200, tenant_id: TENANT, entities: [`token ${n}`] });
@@ -100,13 +100,8 @@ describe('an audit that somebody without the key alters and links again', () => 
     const store = await openTestStore(header);
     const clock = { now: () => 1_700_000_000_000, cutoff: () => 0, settled: () => 0 };
     let known: AuditHead = START;
-    const audit = createAudit({
-      store: { ...store, knownEnd: () => known },
-      keyring,
-      clock,
-      level: 'all',
-      strict: true,
-    });
+    const follower = { ...createFollower({ store, keyring }), known: () => ({ ...known, authority: 0 }) };
+    const audit = createAudit({ store, keyring, follower, clock, level: 'all', strict: true });
     const write = async () => store.appendAudit([audit.draft({ action: 'getToken', status: 200, entities: [] })]);
     for (let n = 1; n <= 1001; n += 1) {
       await write();

@@ -12,6 +12,7 @@ import {
   encodeEvents,
 } from '../../src/core/audit/audit-event.ts';
 import type { AuditLevel } from '../../src/core/audit/audit-level.ts';
+import { createFollower } from '../../src/core/audit/follower.ts';
 import { lastEvents, walkAudit } from '../../src/core/audit/walk-audit.ts';
 import { Problem } from '../../src/core/problem.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
@@ -455,7 +456,14 @@ describe('the audit', () => {
       await file.appendAudit(drafts);
     };
     const store = { ...file, appendAudit };
-    const audit = createAudit({ store, keyring, clock: steppingClock(), level: 'reveal', strict: false });
+    const audit = createAudit({
+      store,
+      keyring,
+      follower: createFollower({ store, keyring }),
+      clock: steppingClock(),
+      level: 'reveal',
+      strict: false,
+    });
     const event: AuditEvent = { action: 'getToken', status: 200, entities: ['first'], revealed: true };
     return { audit, held, writes, record: (count: number) => Array.from({ length: count }, () => audit.record(event)) };
   }
@@ -514,7 +522,14 @@ describe('denials of one application', () => {
     const store = await openTestStore(header);
     vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
     onTestFinished(() => void vi.useRealTimers());
-    const audit = createAudit({ store, keyring, clock, level: 'reveal', strict });
+    const audit = createAudit({
+      store,
+      keyring,
+      follower: createFollower({ store, keyring }),
+      clock,
+      level: 'reveal',
+      strict,
+    });
     /** Returns the application and status of each entry. A counted entry also has its count. */
     const written = async () => {
       const found: string[] = [];

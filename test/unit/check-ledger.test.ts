@@ -1,6 +1,8 @@
 import { expect, it } from 'vitest';
 import { createAudit } from '../../src/core/audit/audit.ts';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
+import { createFollower } from '../../src/core/audit/follower.ts';
+import { isOfAuthority } from '../../src/core/audit/record-digest.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { startLedgerCheck } from '../../src/maintenance/check-ledger.ts';
 import { headerEvent } from '../../src/maintenance/header-event.ts';
@@ -16,8 +18,11 @@ async function begun(behind = 0) {
   const clock = { now: () => time, cutoff: () => time, settled: () => time };
   const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: time });
   const store = await openTestStore(header);
-  const audit = createAudit({ store, keyring, clock, level: 'reveal', strict: true });
-  const write = (event: AuditEvent) => store.appendAudit([audit.draft(event)]);
+  const follower = createFollower({ store, keyring });
+  const audit = createAudit({ store, keyring, follower, clock, level: 'reveal', strict: true });
+  await follower.follow();
+  const write = (event: AuditEvent) =>
+    isOfAuthority(event) ? store.appendAuthority(audit.draftAuthority(event)) : store.appendAudit([audit.draft(event)]);
   await write(headerEvent('createVault', await store.header()));
   for (const tenant_id of [TENANT, OTHER]) {
     const entities = [`app-of-${tenant_id}`];

@@ -99,15 +99,4 @@ describe('the keyring refuses', () => {
   });
 });
 
-it('the key of commit marks is the same for every caller, and each gets a copy', async () => {
-  const following = await followMasterKey(header, CREDENTIAL, async () => header);
-  const { vault_id, key } = following.commitMarkKey();
-  expect([vault_id, key.length]).toEqual([header.vault_id, 32]);
-  expect(keyring.commitMarkKey().key).toEqual(key);
-  key.fill(0);
-  expect(following.commitMarkKey().key).not.toEqual(key);
-  following.close();
-  expect(() => following.commitMarkKey()).toThrow('vault_locked');
-});
-
 it('the version of libsodium is known', async () => expect(await sodiumVersion()).toMatch(/^\d+\.\d+\.\d+$/));

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { createAudit } from '../../src/core/audit/audit.ts';
+import { createFollower } from '../../src/core/audit/follower.ts';
 import type { LogPlace } from '../../src/core/audit/log-place.ts';
 import { searchLog } from '../../src/core/audit/search-log.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
@@ -54,7 +55,14 @@ async function openLog(reads: number) {
   const clock = { now: () => 1_700_000_000_000, cutoff: () => 1_700_000_000_000, settled: () => 0 };
   const { keyring, header } = await createKeyring({ kind: 'key_file', key: new Uint8Array(32) }, { now: 0 });
   const store = await openTestStore(header);
-  const audit = createAudit({ store, keyring, clock, level: 'all', strict: true });
+  const audit = createAudit({
+    store,
+    keyring,
+    follower: createFollower({ store, keyring }),
+    clock,
+    level: 'all',
+    strict: true,
+  });
   const read = (id: string) =>
     audit.draft({ action: 'getToken', status: 200, application_id: TENANT, tenant_id: TENANT, entities: [id] });
   await store.appendAudit([read('rare')]);

@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import { createAudit } from '../../src/core/audit/audit.ts';
 import type { AuditEvent } from '../../src/core/audit/audit-event.ts';
 import { START } from '../../src/core/audit/audit-link.ts';
+import { createFollower } from '../../src/core/audit/follower.ts';
 import { indexLog } from '../../src/core/audit/log-index.ts';
 import { createLogWatch } from '../../src/core/audit/log-watch.ts';
 import { searchLog } from '../../src/core/audit/search-log.ts';
@@ -278,7 +279,14 @@ async function openLog() {
     },
   };
   const store = await openTestStore(header);
-  const audit = createAudit({ store, keyring, clock, level: 'all', strict: true });
+  const audit = createAudit({
+    store,
+    keyring,
+    follower: createFollower({ store, keyring }),
+    clock,
+    level: 'all',
+    strict: true,
+  });
   const write = (...events: readonly AuditEvent[]) => store.appendAudit(events.map((event) => audit.draft(event)));
   const read = (id: string, tenant_id = TENANT): AuditEvent => ({
     action: 'getToken',

@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
 import { directClient } from '../../src/client/direct.ts';
 import type { OperationId } from '../../src/contract/operations.ts';
 import { type Audit, createAudit } from '../../src/core/audit/audit.ts';
+import { createFollower, type Follower } from '../../src/core/audit/follower.ts';
 import type { Keyring, Store } from '../../src/core/ports.ts';
 import { createKeyring } from '../../src/keyring/create-keyring.ts';
 import { checkVault } from '../../src/maintenance/check-vault.ts';
@@ -24,6 +25,7 @@ describe('rotation', () => {
   const clock = steppingClock();
   let store: Store;
   let keyring: Keyring;
+  let follower: Follower;
   let audit: Audit;
   let tenant: string;
   let call: (operation: OperationId, parts?: object, key?: string) => Promise<{ status: number; body: never }>;
@@ -36,8 +38,10 @@ describe('rotation', () => {
     store = await openTestStore(made.header);
     const vault = composeVault({ file: 'vault.db', store, keyring, clock, random });
     onTestFinished(() => vault.close());
-    audit = createAudit({ store, keyring, clock, level: 'reveal', strict: true });
-    await audit.record(headerEvent('createVault', await store.header()));
+    follower = createFollower({ store, keyring });
+    audit = createAudit({ store, keyring, follower, clock, level: 'reveal', strict: true });
+    await follower.follow();
+    await store.appendAuthority(audit.draftAuthority(headerEvent('createVault', await store.header())));
     const created = await vault.createTenant('test');
     tenant = created.tenant.id;
     management = created.application.key ?? '';
@@ -66,7 +70,7 @@ describe('rotation', () => {
     return (body['data'] as { data: unknown }[]).map((token) => token.data);
   };
   const rotate = (options = { indexes: false }, over: Store = store) =>
-    rotateTenant({ store: over, keyring, clock, audit }, tenant, options, () => undefined);
+    rotateTenant({ store: over, keyring, clock, follower, audit }, tenant, options, () => undefined);
   const found = async (tag: string) => {
     const { body } = await call('listTokens', { query: [['metadata.tag', tag]] });
     return (body['data'] as { data: unknown }[]).map((token) => token.data);
@@ -78,7 +82,7 @@ describe('rotation', () => {
     for (let n = 0; n < 230; n += 1) made.push(await create(n));
     const before = await call('listTokens', { query: [['size', '100']] });
     const shown: [number, number][] = [];
-    const result = await rotateTenant({ store, keyring, clock, audit }, tenant, { indexes: false }, (...at) =>
+    const result = await rotateTenant({ store, keyring, clock, follower, audit }, tenant, { indexes: false }, (...at) =>
       shown.push(at),
     );
     // The tenant and its two applications are sealed again, too.

@@ -36,7 +36,7 @@ it.each(Object.entries(ALTERATIONS))('refuses every call after %s', async (_name
   other.exec(sql);
   await expect(insertToken(store, id)).rejects.toMatchObject(REFUSED);
   await expect(store.findToken(id, token.id, NOW)).rejects.toMatchObject(REFUSED);
-  await expect(store.authorityVersion()).rejects.toMatchObject(REFUSED);
+  await expect(store.followAudit(1, 1)).rejects.toMatchObject(REFUSED);
   await expect(store.ping()).rejects.toMatchObject(REFUSED);
   expect(store.readNow?.(() => true)).toBeUndefined();
   expect(other.prepare('SELECT count(*), max(expires_at) FROM token').raw().get()).toEqual([1, NOW + 1000]);

@@ -5,9 +5,6 @@ import { join } from 'node:path';
 import { onTestFinished, vi } from 'vitest';
 import type { FileStore } from '../../src/core/maintenance-ports.ts';
 import type { VaultHeader } from '../../src/core/ports.ts';
-import { auditChain } from '../../src/keyring/audit-chain.ts';
-import { loadSodium } from '../../src/keyring/sodium.ts';
-import type { Chain } from '../../src/store/sqlite/commit/own-commits.ts';
 import { Session } from '../../src/store/sqlite/commit/session.ts';
 import { threadedStore } from '../../src/store/sqlite/commit/threaded-store.ts';
 import { PathWatch } from '../../src/store/sqlite/file/check-file.ts';
@@ -17,7 +14,7 @@ import { type Connection, loadDriver } from '../../src/store/sqlite/file/driver.
 import { openVaultFile } from '../../src/store/sqlite/file/open-vault-file.ts';
 import { sqliteStore } from '../../src/store/sqlite/sqlite-store.ts';
 import { startWriter } from '../../src/vault/writer.ts';
-import { chainKey, NOW, sealed } from '../conformance/store-fixtures.ts';
+import { NOW, sealed } from '../conformance/store-fixtures.ts';
 
 export const HEADER: VaultHeader = {
   vault_id: '00000000-0000-7000-8000-0000000000ff',
@@ -68,15 +65,9 @@ export async function storeWithConnection(file: string, busyDeadlineMs: number) 
   return { store, connection };
 }
 
-/** Returns the keyed hash of the fixtures' writer threads, or one with another key. */
-export async function testChain(byte?: number): Promise<Chain> {
-  const { vault_id, key } = chainKey();
-  return auditChain(await loadSodium(), { vault_id, key: byte === undefined ? key : key.map(() => byte) });
-}
-
 /** Opens a store whose writer thread starts with `start`. The caller closes it. */
 export async function openThreadedStore(file: string) {
   const { session } = await openVaultFile(file);
-  const start = vi.fn(() => startWriter(session, chainKey()));
-  return { store: threadedStore(session, await testChain(), start), session, start };
+  const start = vi.fn(() => startWriter(session));
+  return { store: threadedStore(session, start), session, start };
 }

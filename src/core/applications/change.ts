@@ -1,7 +1,6 @@
 import type { Application } from '../../contract/application.ts';
 import type { ApplicationType, Permission } from '../../contract/permissions.ts';
 import { checkApplication, checkTypeless, normalizeRules } from '../access/check-application.ts';
-import { isAudited } from '../audit/last-change.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, World } from '../handler.ts';
 import { invalid, Problem } from '../problem.ts';
@@ -60,9 +59,11 @@ export const regenerateApplicationKey: Handler<'regenerateApplicationKey'> = asy
 export const deleteApplication: Handler<'deleteApplication'> = async ({ params }, caller, world) => {
   await untilSwapped(async () => {
     const { record } = await findApplication(params.id, caller, world);
-    if (!(await isAudited(world, 'application', record))) return undefined;
+    if (!(await world.follower.isCurrent('application', record))) return undefined;
     const { tenant_id, id, revision } = record;
-    return (await world.store.deleteApplication(tenant_id, id, revision, caller.trail.removed)) || undefined;
+    return (
+      (await world.store.deleteApplication(tenant_id, id, revision, caller.trail.removedApplications)) || undefined
+    );
   });
   return undefined;
 };
@@ -80,13 +81,13 @@ function replace(
 ): Promise<Application> {
   return untilSwapped(async () => {
     const found = await findApplication(id, caller, world);
-    if (!(await isAudited(world, 'application', found.record))) return undefined;
+    if (!(await world.follower.isCurrent('application', found.record))) return undefined;
     const { record, details } = change(found);
     const modified = { modified_by: caller.application.record.id, modified_at: world.clock.now() };
     const next = { ...record, ...modified, revision: record.revision + 1 };
     const changed = sealApplication(caller.tenant.keyring, next, details);
     const shown = showApplication(changed, key);
-    const audit = caller.trail.changed([record.id], changed.record.revision, { shown });
+    const audit = caller.trail.changedAuthority([record.id], changed.record.revision, { shown });
     const ended = key === undefined ? undefined : caller.trail.ended;
     return (await world.store.replaceApplication(changed.record, record.revision, audit, ended)) ? shown : undefined;
   });

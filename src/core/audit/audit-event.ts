@@ -1,6 +1,7 @@
 import { type AuditFacts, OPERATIONS, type Operation, type OperationId } from '../../contract/operations.ts';
 import type { Instant } from '../ports.ts';
-import type { AuditHead, EndedRecord } from './ports.ts';
+import { decodeDigest, encodeDigest } from './digest.ts';
+import type { EndedRecord, Witness } from './ports.ts';
 
 /**
  * The audited actions outside the API. The holder of the file's key or the vault itself performs them. `summary` is
@@ -126,20 +127,32 @@ const ACTIONS: ReadonlyMap<string, AuditedAction> = new Map(
 );
 
 /**
- * Returns the text of a row: its witness, then its events. The witness is the last row that the writer knew:
+ * Returns the text of a row: its witness, then its events. The first line has the last row that the writer knew and the
+ * last authority row up to it. In an authority row, the digest of all records of authority after it follows:
  *
- *     <sequence> <link, base64url>
+ *     <sequence> <link, base64url> <authority>[ <digest, base64url>]
  */
-export function encodeAuditRow({ sequence, link }: AuditHead, events: readonly TimedEvent[]): string {
-  return `${sequence} ${Buffer.from(link).toString('base64url')}\n${encodeEvents(events)}`;
+export function encodeAuditRow(witness: Witness, events: readonly TimedEvent[], digest?: bigint): string {
+  const { sequence, link, authority } = witness;
+  const first = [sequence, Buffer.from(link).toString('base64url'), authority];
+  if (digest !== undefined) first.push(encodeDigest(digest));
+  return `${first.join(' ')}\n${encodeEvents(events)}`;
 }
 
-/** Returns the witness and the events of a text from `encodeAuditRow`. `first` is the time of the first event. */
-export function decodeAuditRow(first: Instant, text: string) {
-  const end = text.indexOf('\n');
-  const [sequence, link = ''] = text.slice(0, end).split(' ');
-  const witness: AuditHead = { sequence: Number(sequence), link: Buffer.from(link, 'base64url') };
-  return { witness, events: decodeEvents(first, text.slice(end + 1)) };
+/** Returns the first line of a text from `encodeAuditRow`. */
+export function decodeWitness(text: string) {
+  const [sequence, link = '', authority, digest] = text.slice(0, text.indexOf('\n')).split(' ');
+  const witness: Witness = {
+    sequence: Number(sequence),
+    link: Buffer.from(link, 'base64url'),
+    authority: Number(authority),
+  };
+  return { witness, digest: digest === undefined ? undefined : decodeDigest(digest) };
+}
+
+/** Returns the events of a text from `encodeAuditRow`. `first` is the time of the first event. */
+export function decodeRowEvents(first: Instant, text: string): readonly TimedEvent[] {
+  return decodeEvents(first, text.slice(text.indexOf('\n') + 1));
 }
 
 /**

@@ -7,7 +7,9 @@ import { type AuditEvent, encodeAuditRow, namesOf, type TimedEvent } from './aud
 import type { AuditLevel } from './audit-level.ts';
 import { subjectsOf } from './audit-subjects.ts';
 import { createDenialWindow } from './denial-window.ts';
-import type { AuditDraft, AuditStore, IndexedSubject } from './ports.ts';
+import type { Follower } from './follower.ts';
+import type { AuditDraft, AuditStore, AuthorityDraft, IndexedSubject } from './ports.ts';
+import { isOfAuthority } from './record-digest.ts';
 
 /** The number of waiting events at which `record` begins to write them, and the number at which its calls wait. */
 const [WRITE_AT, MAX_WAITING] = [512, 1024];
@@ -24,8 +26,9 @@ export interface AuditedChange {
 export type Audit = ReturnType<typeof createAudit>;
 
 export interface AuditParts {
-  readonly store: AuditStore;
+  readonly store: Pick<AuditStore, 'appendAudit'>;
   readonly keyring: Pick<Keyring, 'sealAuditEvent' | 'auditSubject'>;
+  readonly follower: Pick<Follower, 'known' | 'seal'>;
   readonly clock: Clock;
   readonly level: AuditLevel;
   /** Whether each entry is on disk before its call gets a reply. */
@@ -36,7 +39,7 @@ export interface AuditParts {
  * Creates the writer of audit events. The audit fails closed: after a failed write, each audited call tries to write
  * the waiting events with its own event, and fails if that write fails.
  */
-export function createAudit({ store, keyring, clock, level, strict }: AuditParts) {
+export function createAudit({ store, keyring, follower, clock, level, strict }: AuditParts) {
   let waiting: TimedEvent[] = [];
   /** The events that are being written. */
   let leaving: readonly TimedEvent[] = [];
@@ -49,20 +52,36 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
 
   function rowOf(events: readonly TimedEvent[], subjects: readonly IndexedSubject[]): AuditDraft {
     const at = events[0]?.at ?? 0;
-    const witness = store.knownEnd();
+    const witness = follower.known();
     return { at, witness, sealed: keyring.sealAuditEvent(at, encodeAuditRow(witness, events)), subjects };
   }
 
-  /** Returns the row of several changes that are written together. */
-  function draftAll(changes: readonly AuditedChange[]): AuditDraft {
-    const at = clock.now();
-    const subjects = changes.flatMap(({ event, tenant_id }, index) =>
+  function subjectsIn(changes: readonly AuditedChange[]): readonly IndexedSubject[] {
+    return changes.flatMap(({ event, tenant_id }, index) =>
       subjectsOf(event, tenant_id).map((subject) => ({ n: index + 1, blind: keyring.auditSubject(subject) })),
     );
+  }
+
+  /** Returns the row of several changes of tokens that are written together. */
+  function draftAll(changes: readonly AuditedChange[]): AuditDraft {
+    const at = clock.now();
+    if (changes.some(({ event }) => isOfAuthority(event))) throw new Error('unreachable: changes of tokens');
     return rowOf(
       changes.map(({ event }) => ({ event, at })),
-      subjects,
+      subjectsIn(changes),
     );
+  }
+
+  /** Returns the row of a change of authority. The process must have followed the audit. */
+  function draftAuthority(event: AuditEvent): AuthorityDraft {
+    const at = clock.now();
+    if (!isOfAuthority(event)) throw new Error('unreachable: a change of authority');
+    const { tenant_id } = event;
+    return {
+      subjects: subjectsIn([{ event, tenant_id }]),
+      from: () => Math.max(1, follower.known().sequence),
+      seal: (rows) => follower.seal(rows, event, at),
+    };
   }
 
   /**
@@ -136,7 +155,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
   }
 
   /**
-   * Returns the row that a store writes together with a change. `tenant_id` is the tenant of the calling application;
+   * Returns the row that a store writes together with a change of tokens. `tenant_id` is the tenant of the calling application;
    * default: the tenant of the event.
    */
   const draft = (event: AuditEvent, tenant_id = event.tenant_id) => draftAll([{ event, tenant_id }]);
@@ -147,7 +166,7 @@ export function createAudit({ store, keyring, clock, level, strict }: AuditParts
     return oldest === undefined ? 0 : Math.max(0, clock.now() - oldest.at);
   }
 
-  return { level, draft, draftAll, record, settle: writeWaiting, flush, lag };
+  return { level, draft, draftAll, draftAuthority, record, settle: writeWaiting, flush, lag };
 }
 
 /** Divides events into rows, each with a limited number of events and of named records. */
@@ -179,6 +198,6 @@ export function createExpiryRecorder({ keyring, audit }: Pick<World, 'keyring' |
       };
     },
     recordRemoval: (tenant_id, removed) =>
-      audit.draft({ action: 'expireApplication', status: 200, tenant_id, ...namesOf(removed) }),
+      audit.draftAuthority({ action: 'expireApplication', status: 200, tenant_id, ...namesOf(removed) }),
   };
 }

@@ -2,15 +2,17 @@ import { Fault } from '../fault.ts';
 import type { Instant } from '../ports.ts';
 import type { AuditEvent } from './audit-event.ts';
 import { decodePlace, encodePlace, START } from './audit-link.ts';
-import { PRUNE_DONE } from './audit-subjects.ts';
-import type { AuditHead, AuditPlace, AuditReads } from './ports.ts';
-import { type AuditParts, BrokenAudit, openPlace, openRow, type PlacedEvent, walkAudit } from './walk-audit.ts';
+import { authorityRows, findEnd } from './authority-rows.ts';
+import type { FollowKeys } from './follow-rows.ts';
+import type { AuditHead, AuditReads } from './ports.ts';
+import { type AuditParts, BrokenAudit, openRow, type PlacedEvent, walkAudit } from './walk-audit.ts';
 
 /** The number of rows in one read. */
 const PAGE = 100;
 
 export interface CheckpointParts extends AuditParts {
   readonly store: AuditReads;
+  readonly keyring: AuditParts['keyring'] & FollowKeys;
 }
 
 /**
@@ -41,7 +43,7 @@ function readCheckpoint({ entities }: AuditEvent): Checkpoint {
   return { through: decodePlace(through), latest: Number(latest), begin: Number(begin), digest };
 }
 
-type FoundCheckpoint = Checkpoint & { readonly place: AuditPlace };
+type FoundCheckpoint = Checkpoint & { readonly sequence: number };
 
 /**
  * Resolves to the checkpoint at which the audit begins, or to undefined if nothing was pruned. This is the last one, or
@@ -50,33 +52,15 @@ type FoundCheckpoint = Checkpoint & { readonly place: AuditPlace };
  * a new one exists there. Rejects with `BrokenAudit`.
  */
 export async function findCheckpoint(parts: CheckpointParts): Promise<FoundCheckpoint | undefined> {
+  const { authority } = await findEnd(parts);
   let found: FoundCheckpoint | undefined;
-  for (let before = Number.MAX_SAFE_INTEGER; ; ) {
-    const place = await parts.store.findAudited([parts.keyring.auditSubject(PRUNE_DONE)], before);
-    if (place === undefined || place.sequence < (found?.begin ?? 0)) return found;
-    const next = await openCheckpoint(parts, place);
+  for await (const { sequence, event } of authorityRows(parts, authority)) {
+    if (sequence < (found?.begin ?? 0)) break;
+    if (event.action !== 'pruneAudit') continue;
+    const next = { ...readCheckpoint(event), sequence };
     if (found === undefined || next.through.sequence > found.through.sequence) found = next;
-    before = place.sequence - 1;
   }
-}
-
-async function openCheckpoint(parts: CheckpointParts, place: AuditPlace): Promise<FoundCheckpoint> {
-  // The row before exists, because a checkpoint keeps at least the header.
-  const event = await openPlace(parts, place);
-  if (event.action !== 'pruneAudit') throw new BrokenAudit(place, 'is not the checkpoint that the index names');
-  return { place, ...readCheckpoint(event) };
-}
-
-/** Resolves to the event at a place, as `openPlace` does, even if a prune removed the rows before. */
-export async function openKeptPlace(parts: CheckpointParts, place: AuditPlace): Promise<AuditEvent> {
-  try {
-    return await openPlace(parts, place);
-  } catch (error) {
-    if (!(error instanceof BrokenAudit) || error.sequence >= place.sequence) throw error;
-    const checkpoint = await findCheckpoint(parts);
-    if (checkpoint === undefined || checkpoint.through.sequence < error.sequence) throw error;
-    return openPlace(parts, place, checkpoint.through);
-  }
+  return found;
 }
 
 /** The row after which a walk begins, and the checkpoint that names it. */
@@ -104,13 +88,13 @@ export async function firstSequence({ store }: Pick<AuditParts, 'store'>): Promi
 }
 
 /** Yields the events that keep the state of the records at a checkpoint. Rejects with `BrokenAudit`. */
-export async function* keptEvents({ store, keyring }: AuditParts, { begin, place, through }: FoundCheckpoint) {
-  for (let after = begin - 1; after < place.sequence - 1; ) {
-    const rows = await store.readAudit(after, Math.min(PAGE, place.sequence - 1 - after));
+export async function* keptEvents({ store, keyring }: AuditParts, { begin, sequence, through }: FoundCheckpoint) {
+  for (let after = begin - 1; after < sequence - 1; ) {
+    const rows = await store.readAudit(after, Math.min(PAGE, sequence - 1 - after));
     for (const row of rows) {
       for (const placed of openRow(keyring, row)) if (placed.event.as_of === through.sequence) yield placed;
     }
-    after = rows.at(-1)?.sequence ?? place.sequence;
+    after = rows.at(-1)?.sequence ?? sequence;
   }
 }
 

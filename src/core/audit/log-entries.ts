@@ -33,16 +33,12 @@ function entitiesOf(event: AuditEvent, type: EntityType, tenantId: string): read
   return type === 'tenant' ? [tenantId] : event.entities;
 }
 
-/**
- * Returns the subjects of an event for the log index: the caller and the entities. Omits changed records, because the
- * index of changes already contains them.
- */
+/** Returns the subjects of an event for the log index: the caller and the entities. */
 export function logSubjectsOf(event: AuditEvent): readonly AuditSubject[] {
   const type = entityTypeOf(event);
-  const isIndexed = type !== 'tenant' && changeOf(event) !== undefined;
   return tenantsOf(event).flatMap((tenant_id) => [
     ...(event.application_id === undefined ? [] : [{ kind: 'actor' as const, tenant_id, id: event.application_id }]),
-    ...(isIndexed ? [] : entitiesOf(event, type, tenant_id)).map((id) => ({ kind: 'entity' as const, tenant_id, id })),
+    ...entitiesOf(event, type, tenant_id).map((id) => ({ kind: 'entity' as const, tenant_id, id })),
   ]);
 }
 

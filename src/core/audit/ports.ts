@@ -15,19 +15,8 @@ export interface EndedRecord {
   readonly revision: number;
 }
 
-/**
- * An audit row before it has its place: one or more sealed entries. The store gives the row its sequence and links it
- * inside the transaction of the recorded changes. If the changes fail, the row is not written.
- */
-export interface AuditDraft {
-  readonly at: Instant;
-  /**
-   * The last row that the writer knew, which the sealed text names. The store writes nothing if it lacks this row, and
-   * rejects with `integrity_failure` or `write_conflict`.
-   */
-  readonly witness: AuditHead;
-  /** The sealed entries. Only the keyring reads them. */
-  readonly sealed: Uint8Array;
+/** The part of an audit row that the store writes into other tables. */
+export interface DraftedReply {
   readonly subjects: readonly IndexedSubject[];
   /**
    * The reply to store in the same transaction; it shows the records in `subjects`. If its idempotency key is already
@@ -36,6 +25,38 @@ export interface AuditDraft {
   readonly reply?: StoredReply | undefined;
   /** The blind indexes, from `Keyring.auditSubject`, of further records in the reply. */
   readonly shows?: readonly Uint8Array[] | undefined;
+}
+
+/** The sealed entries of a row. */
+export interface SealedRow {
+  readonly at: Instant;
+  /**
+   * The last row that the writer knew, which the sealed text names. The store writes nothing if it lacks this row, and
+   * rejects with `integrity_failure` or `write_conflict`.
+   */
+  readonly witness: AuditHead;
+  /** The sealed entries. Only the keyring reads them. */
+  readonly sealed: Uint8Array;
+}
+
+/**
+ * An audit row before it has its place: one or more sealed entries. The store gives the row its sequence and links it
+ * inside the transaction of the recorded changes. If the changes fail, the row is not written.
+ */
+export interface AuditDraft extends SealedRow, DraftedReply {}
+
+/**
+ * The row of a change of authority: of the header, a tenant, its keys or its applications. It continues the digest of
+ * these records, so it is sealed under the lock of the audit, at its place.
+ */
+export interface AuthorityDraft extends DraftedReply {
+  /** Returns the sequence of the first row that `seal` needs. */
+  from(): number;
+  /**
+   * Seals the row that follows `rows`: all rows from `from()` on. Throws the problem `write_conflict` if a prune removed
+   * the first one, and `integrity_failure` for damaged rows.
+   */
+  seal(rows: readonly AuditEntry[]): SealedRow;
 }
 
 /** A written row of the audit. The sequences are 1, 2, 3, … without a gap. A prune removes the first ones. */
@@ -53,11 +74,13 @@ export interface AuditPlace {
   readonly n: number;
 }
 
-/** The sequence of a row and the subjects that the index must contain for the row. */
-export type IndexedPlace = Pick<AuditPlace, 'sequence'> & Pick<AuditDraft, 'subjects'>;
-
 /** The sequence of a row and its link. */
 export type AuditHead = Pick<AuditEntry, 'sequence' | 'link'>;
+
+/** The last row that the writer of a row knew. `authority` is the last row up to it with a digest; 0 without one. */
+export interface Witness extends AuditHead {
+  readonly authority: number;
+}
 
 /** A row of the audit, as the log index stores it. */
 export interface LoggedRow {
@@ -71,10 +94,22 @@ export interface LoggedRow {
  * entries. Entries are in the order of their commits.
  */
 export interface AuditStore {
-  /** Returns a row that this process has read or written, a recent one; `START` at first. */
-  knownEnd(): AuditHead;
   /** Appends rows that record no change, in this order, in one transaction. */
   appendAudit(drafts: readonly AuditDraft[]): Promise<void>;
+  /** Appends a row with a digest. */
+  appendAuthority(draft: AuthorityDraft): Promise<void>;
+  /**
+   * Resolves to at most `limit` rows from the sequence `first` on, in order, as `readAudit` does. Quick: each call asks.
+   * Reads that begin in the same turn see no older state. Rejects with `vault_moved` if the vault was moved away.
+   */
+  followAudit(first: number, limit: number): Promise<readonly AuditEntry[]>;
+  /** Resolves to the last `rows` rows and the revisions of all records of authority, from one snapshot. */
+  scanAuthority(rows: number): Promise<AuthorityScan>;
+  /**
+   * Accepts that rows are missing which this process has seen. A file cannot lose commits, and throws the problem
+   * `integrity_failure`; a database reports the loss.
+   */
+  acceptLoss(missing: number): void;
   /**
    * Resolves to at most `limit` rows with sequences above `after`, in order. After a prune, the first sequence may be
    * larger than `after` + 1.
@@ -82,12 +117,6 @@ export interface AuditStore {
   readAudit(after: number, limit: number): Promise<readonly AuditEntry[]>;
   /** Resolves to the last row, with its time. The sequence and the time are 0 before the first row. */
   auditHead(): Promise<AuditHead & Pick<AuditEntry, 'at'>>;
-  /** Resolves to the last place of any of these subjects in the rows up to `before`, if there is one. */
-  findAudited(subjects: readonly Uint8Array[], before: number): Promise<AuditPlace | undefined>;
-  /** Resolves to the sequences of the rows for which the index lacks a subject. */
-  findUnindexed(places: readonly IndexedPlace[]): Promise<readonly number[]>;
-  /** Resolves to the number of index rows for the rows up to `upTo`. */
-  countAuditIndex(upTo: number): Promise<number>;
 
   /** Resolves to the last sequence that the log index covers, 0 at first. Only a prune decreases it. */
   logIndexEnd(): Promise<number>;
@@ -98,8 +127,8 @@ export interface AuditStore {
    */
   indexLog(rows: readonly LoggedRow[], from: number, end: number): Promise<void>;
   /**
-   * Resolves to the sequences of at most `limit` rows before `before`, newest first. The log index or the index of
-   * changes lists each of these rows for one of the subjects.
+   * Resolves to the sequences of at most `limit` rows before `before`, newest first. The log index lists each of these
+   * rows for one of the subjects.
    */
   findLogged(blinds: readonly Uint8Array[], before: number, limit: number): Promise<readonly number[]>;
   /** Resolves to the sequences of the rows for which the log index lacks a blind index. */
@@ -109,10 +138,14 @@ export interface AuditStore {
 }
 
 /** The reads of an audit that need no log index. */
-export type AuditReads = Pick<AuditStore, 'readAudit' | 'auditHead' | 'findAudited'>;
+export type AuditReads = Pick<AuditStore, 'readAudit' | 'auditHead'>;
 
-/** The key for the marks of commits. It cannot open, seal or find anything. */
-export interface CommitMarkKey {
-  readonly vault_id: string;
-  readonly key: Uint8Array;
+/** The revisions of all records of authority, expired ones included. The revision of a damaged row is 0. */
+export interface AuthorityScan {
+  /** The last rows of the audit, in order. */
+  readonly rows: readonly AuditEntry[];
+  /** The MAC of the header. */
+  readonly mac: Uint8Array;
+  readonly tenants: readonly (Pick<EndedRecord, 'id' | 'revision'> & { readonly keys: readonly number[] })[];
+  readonly applications: Iterable<EndedRecord & { readonly tenant_id: string }>;
 }

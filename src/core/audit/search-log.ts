@@ -175,9 +175,6 @@ async function lastBefore({ store }: LogParts, time: Instant, head: number): Pro
 }
 
 function blindsOf({ keyring }: LogParts, { tenant_id, entity_id, actor_id }: LogQuestion) {
-  const blind = (kind: 'entity' | 'token' | 'application' | 'actor', id: string) =>
-    keyring.auditSubject({ kind, tenant_id, id });
-  if (entity_id !== undefined)
-    return (['entity', 'token', 'application'] as const).map((kind) => blind(kind, entity_id));
-  return actor_id === undefined ? undefined : [blind('actor', actor_id)];
+  if (entity_id !== undefined) return [keyring.auditSubject({ kind: 'entity', tenant_id, id: entity_id })];
+  return actor_id === undefined ? undefined : [keyring.auditSubject({ kind: 'actor', tenant_id, id: actor_id })];
 }

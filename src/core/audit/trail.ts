@@ -42,16 +42,24 @@ export function createTrail(audit: Audit, call: Call, { id, tenant_id }: Applica
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 
   return {
-    /** Returns the audit row of a change, for the store. `revision` is the revision of the record after the change. */
+    /** Returns the audit row of a change of tokens, for the store. `revision` is that of the record after the change. */
     changed: (entities: readonly string[], revision?: number, result?: ChangeResult) =>
       audit.draft(event(status, entities, revision, result?.revealed), tenant_id),
 
-    /** Returns the audit row of a removal. */
+    /** Returns the audit row of a removal of tokens. */
     removed: (records: readonly EndedRecord[]) => audit.draft({ ...event(status, []), ...namesOf(records) }, tenant_id),
+
+    /** Returns the audit row of a change of the tenant or of an application. */
+    changedAuthority: (entities: readonly string[], revision?: number, _result?: ChangeResult) =>
+      audit.draftAuthority(event(status, entities, revision)),
+
+    /** Returns the audit row of a removal of applications. */
+    removedApplications: (records: readonly EndedRecord[]) =>
+      audit.draftAuthority({ ...event(status, []), ...namesOf(records) }),
 
     /** Returns the audit row of the expiring applications that end with the key that the call replaces. */
     ended: (records: readonly EndedRecord[]) =>
-      audit.draft({ ...event(status, []), ...namesOf(records), action: 'endApplications' }, tenant_id),
+      audit.draftAuthority({ ...event(status, []), ...namesOf(records), action: 'endApplications' }),
 
     /** Returns the event of a change that is written together with other changes, for `Audit.draftAll`. */
     change: (entities: readonly string[], revision?: number) => ({

@@ -1,7 +1,7 @@
 import { isSameBytes } from '../is-bytes.ts';
 import type { Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
-import { type AuditEvent, decodeAuditRow, type TimedEvent } from './audit-event.ts';
+import { decodeRowEvents, decodeWitness, type TimedEvent } from './audit-event.ts';
 import { linkOf, START, UNLINKED } from './audit-link.ts';
 import type { AuditEntry, AuditHead, AuditPlace, AuditReads } from './ports.ts';
 import { createSeenRows, type SeenRows } from './seen-rows.ts';
@@ -134,39 +134,6 @@ export function checkRows(parts: AuditParts, from: AuditHead, seen = createSeenR
   }
 }
 
-/** The maximum number of rows of a commit. */
-const COMMIT_ROWS = 256;
-
-/**
- * Resolves to the event at a place. Checks the link of its commit, which follows `before` or a row that is left. Rejects
- * with `BrokenAudit`.
- */
-export async function openPlace(parts: AuditParts, place: AuditPlace, before: AuditHead = START): Promise<AuditEvent> {
-  const { sequence } = place;
-  // Most commits have one row.
-  for (let reach = 1; ; reach *= 4) {
-    const from = Math.max(before.sequence, sequence - 1 - reach);
-    const rows = await parts.store.readAudit(from, 2 * reach);
-    const earlier = rows.findLast((row) => row.sequence < sequence && row.link.length > 0);
-    const head = earlier ?? (from === before.sequence ? before : undefined);
-    const isWhole = rows.some((row) => row.sequence >= sequence && row.link.length > 0);
-    if (reach < COMMIT_ROWS && (head === undefined || !isWhole)) continue;
-    if (head === undefined) throw new BrokenAudit({ sequence: from }, MISSING);
-    const check = checkRows(parts, head);
-    for (const row of rows.filter((one) => one.sequence > head.sequence)) {
-      const placed = await check.next(row);
-      if (row.sequence >= sequence && placed.length > 0) return eventAt(placed, place);
-    }
-    throw new BrokenAudit(place, MISSING);
-  }
-}
-
-function eventAt(placed: readonly PlacedEvent[], { sequence, n }: AuditPlace): AuditEvent {
-  const found = placed.find((one) => one.sequence === sequence && one.n === n);
-  if (found === undefined) throw new BrokenAudit({ sequence }, `has no entry ${n}`);
-  return found.event;
-}
-
 /** Returns the events of a row without checking its link. Throws `BrokenAudit` for a row that does not open. */
 export function openRow(keyring: AuditParts['keyring'], row: AuditEntry): readonly PlacedEvent[] {
   return openWhole(keyring, row).placed;
@@ -175,8 +142,11 @@ export function openRow(keyring: AuditParts['keyring'], row: AuditEntry): readon
 /** Returns the witness and the events of a row. Throws `BrokenAudit` for a row that does not open. */
 function openWhole(keyring: AuditParts['keyring'], { sequence, at, sealed, link }: AuditEntry) {
   try {
-    const { witness, events } = decodeAuditRow(at, keyring.openAuditEvent(at, sealed));
-    const placed = events.map((timed, index): PlacedEvent => ({ sequence, n: index + 1, link, ...timed }));
+    const text = keyring.openAuditEvent(at, sealed);
+    const { witness } = decodeWitness(text);
+    const placed = decodeRowEvents(at, text).map(
+      (timed, index): PlacedEvent => ({ sequence, n: index + 1, link, ...timed }),
+    );
     return { witness, placed };
   } catch (error) {
     if (error instanceof Problem && error.code === 'integrity_failure') {

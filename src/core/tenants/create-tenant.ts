@@ -3,7 +3,7 @@ import { PERMISSIONS, type Permission } from '../../contract/permissions.ts';
 import type { Tenant } from '../../contract/tenant.ts';
 import { generateApiKey } from '../applications/api-key.ts';
 import { sealApplication, showApplication } from '../applications/application-codec.ts';
-import type { AuditDraft } from '../audit/ports.ts';
+import type { AuthorityDraft } from '../audit/ports.ts';
 import type { World } from '../handler.ts';
 import type { ApplicationRecord, TenantKeyring } from '../ports.ts';
 import { noSuchTenant } from './no-such-tenant.ts';
@@ -21,6 +21,7 @@ export interface CreatedTenant {
  * `owner_id` (decisions §6).
  */
 export async function createTenant(world: World, name: string): Promise<CreatedTenant> {
+  await world.follower.follow();
   const now = world.clock.now();
   const id = world.random.id();
   const owner_id = world.random.id();
@@ -37,6 +38,7 @@ export async function createTenant(world: World, name: string): Promise<CreatedT
 
 /** Creates another management application in a tenant, to replace a lost API key. Throws the fault `not_found`. */
 export async function issueManagementKey(world: World, tenantId: string): Promise<Application> {
+  await world.follower.follow();
   const found = await world.store.findTenant(tenantId.toLowerCase());
   if (!found) throw noSuchTenant();
   const { id, owner_id } = found.tenant;
@@ -50,8 +52,8 @@ function madeOnFile(
   { audit }: World,
   action: 'createTenant' | 'issueKey',
   { tenant_id, id, revision }: ApplicationRecord,
-): AuditDraft {
-  return audit.draft({ action, status: 200, tenant_id, revision, entities: [id] });
+): AuthorityDraft {
+  return audit.draftAuthority({ action, status: 200, tenant_id, revision, entities: [id] });
 }
 
 /** Resolves to every tenant of the vault, oldest first. */

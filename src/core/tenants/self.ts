@@ -18,6 +18,7 @@ export const updateTenant: Handler<'updateTenant'> = async ({ body }, { applicat
     const found = await world.store.findTenant(id);
     // The tenant was deleted after authentication, so the caller's key is no longer valid.
     if (!found) throw new Problem('unauthenticated');
+    if (!(await world.follower.isCurrent('tenant', { ...found.tenant, tenant_id: id }))) return undefined;
     const opened = openTenant(tenant.keyring, id, found.tenant);
     checkReadOnly('updateTenant', body, showTenant(opened));
     const { record, details } = opened;
@@ -26,7 +27,7 @@ export const updateTenant: Handler<'updateTenant'> = async ({ body }, { applicat
     const { name, settings = details.settings } = body;
     const changed = sealTenant(tenant.keyring, next, { name, settings });
     const shown = showTenant(changed);
-    const audit = trail.changed([], next.revision, { shown });
+    const audit = trail.changedAuthority([], next.revision, { shown });
     return (await world.store.replaceTenant(changed.record, record.revision, audit)) ? shown : undefined;
   });
 };
@@ -36,7 +37,8 @@ export const updateTenant: Handler<'updateTenant'> = async ({ body }, { applicat
  * copies of the tenant's data can no longer be opened.
  */
 export const deleteTenant: Handler<'deleteTenant'> = async (_request, { tenant, trail }, world) => {
-  if (!(await world.store.deleteTenant(tenant.record.id, trail.changed([])))) throw new Problem('unauthenticated');
+  if (!(await world.store.deleteTenant(tenant.record.id, trail.changedAuthority([]))))
+    throw new Problem('unauthenticated');
   return undefined;
 };
 

@@ -1,5 +1,4 @@
 import { reachesEveryContainer } from '../access/governing-transform.ts';
-import { isAudited } from '../audit/last-change.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Handler } from '../handler.ts';
 import { Problem } from '../problem.ts';
@@ -22,7 +21,6 @@ export const deleteToken: Handler<'deleteToken'> = async (
     const columns = recordColumns(record);
     const { containers } = openPresented(tenant.keyring, id, record, columns).details;
     if (!reachesEveryContainer(grants, 'token:delete', { id, containers })) throw new Problem('no_governing_rule');
-    if (!(await isAudited(world, 'token', record))) return undefined;
     const { type, created_by, created_at } = columns;
     const deleted_by = application.record.id;
     const left = { tenant_id, id, type, created_by, created_at, deleted_by, deleted_at: world.clock.now() };

@@ -10,7 +10,6 @@ import {
   type TokenFacts,
 } from '../access/governing-transform.ts';
 import type { Grants } from '../access/grants.ts';
-import { isAudited } from '../audit/last-change.ts';
 import { untilSwapped } from '../compare-and-swap.ts';
 import type { Caller, Handler, Shown, World } from '../handler.ts';
 import { parseJson } from '../json/parse.ts';
@@ -86,7 +85,6 @@ async function attempt(
   const containers = patchedContainers(body, before, details);
   checkAccess(body, grants, { id, containers: details.containers }, { id, containers });
   const sentData = checkSentBack(body, grants, before, stored);
-  if (!(await isAudited(world, 'token', before))) return undefined;
   const unread = !isReader(grants, { id, containers });
   if (unread && EXPRESSIONS.some((member) => body[member] != null)) world.limitUnread(application.record.id);
   const definition = patchedDefinition(body, stored.definition);

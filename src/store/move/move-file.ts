@@ -169,7 +169,8 @@ function sourceOf(file: string, connection: Connection): Omit<MoveSource, 'leave
       now: wallTime(),
       tables: MOVED_TABLES,
       rows: readMoved(connection),
-      head: audit.end(),
+      auditHead: async () => audit.end(),
+      readAudit: async (after, limit) => audit.read(after, limit),
     };
   } catch (error) {
     connection.close();

@@ -1,6 +1,6 @@
 import { Fault } from '../../core/fault.ts';
 import type { FoundPlace, MovePlace, MoveSource } from '../../core/move-ports.ts';
-import { HEAD_ROW, readHead } from '../postgres/audit-head.ts';
+import { HEAD_ROW, readHead, readRows } from '../postgres/audit-head.ts';
 import { insertHeader, readHeader } from '../postgres/header-row.ts';
 import { connectTo, LIMITS, type StoreOptions } from '../postgres/open-connections.ts';
 import { readVault, toStoreFault, withConnection } from '../postgres/open-vault-store.ts';
@@ -36,7 +36,7 @@ const FIND_LEFT = `SELECT left_at IS NOT NULL, (SELECT sealed FROM vault.audit O
 const HAS_ROW = 'SELECT 1 FROM vault.audit WHERE sealed = $1 LIMIT 1';
 /** The rows that a new schema has, and that the copy replaces. */
 const EMPTY = ['DELETE FROM vault.head', 'DELETE FROM vault.sweep'];
-const ANALYZED = ['token', 'token_index', 'audit', 'audit_subject'];
+const ANALYZED = ['token', 'token_index', 'audit', 'audit_index'];
 
 /** Returns a database as the place of a vault that is moved. `grant` is the role of the daemons of the target. */
 export function movedStore(url: StoreUrl, options: StoreOptions & { readonly grant?: string | undefined }): MovePlace {
@@ -111,7 +111,8 @@ async function openSource(url: StoreUrl, options: StoreOptions, keep: boolean): 
       now: await readClock(client),
       tables: MOVED_TABLES,
       rows: readMoved(run),
-      head: await readHead(run),
+      auditHead: () => readHead(run),
+      readAudit: (after, limit) => readRows(run, after, limit),
       async leave(last) {
         await run(ADD_LAST, [last.sequence, last.at, last.sealed, last.link]);
         for (const statement of LEAVE) await run(statement);

@@ -109,11 +109,6 @@ export const MOVED_TABLES = [
     key: ['sequence'],
     columns: { sequence: 'integer', at: 'integer', link: 'bytes', sealed: 'bytes' },
   },
-  {
-    name: 'audit_subject',
-    key: ['blind', 'sequence', 'n'],
-    columns: { blind: 'uuid', sequence: 'integer', n: 'integer' },
-  },
   { name: 'audit_index', key: ['blind', 'sequence'], columns: { blind: 'uuid', sequence: 'integer' } },
   {
     name: 'reply',

@@ -58,8 +58,8 @@ const INSERTS: MovedSql = {
   active: `INSERT INTO vault.token_count SELECT r.tenant, c.type, r.month, c.key_id, c.index_key_id, 0, r.active,
       c.last_created_at FROM r, LATERAL (SELECT * FROM vault.token_count WHERE tenant = r.tenant AND month = 0
       ORDER BY type, key_id, index_key_id LIMIT 1) c`,
-  sweep: `INSERT INTO vault.sweep (one, swept_at, clock_note, authority)
-    SELECT 1, swept_at, clock_note, gen_random_uuid() FROM r`,
+  sweep: `INSERT INTO vault.sweep (one, swept_at, clock_note)
+    SELECT 1, swept_at, clock_note FROM r`,
 };
 
 /** Continues the numbering of a table after its last row. */

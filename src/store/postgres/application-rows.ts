@@ -1,5 +1,5 @@
 import type { Minting } from '../../core/application-ports.ts';
-import type { AuditDraft, EndedRecord } from '../../core/audit/ports.ts';
+import type { AuthorityDraft, EndedRecord } from '../../core/audit/ports.ts';
 import type { ApplicationRecord, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { applicationColumns } from '../rows/record-columns.ts';
@@ -63,7 +63,12 @@ type TenantChange = (transaction: Transaction, found: TenantNumber) => Promise<b
  * Changes a tenant, its applications or keys. `work` resolves to whether it changed something; only then the entry is
  * written. Resolves to false if nothing was changed, or if the tenant does not exist.
  */
-export function changeTenant({ change }: Connections, id: string, audit: AuditDraft | undefined, work: TenantChange) {
+export function changeTenant(
+  { change }: Connections,
+  id: string,
+  audit: AuthorityDraft | undefined,
+  work: TenantChange,
+) {
   return change(async (transaction) => {
     const found = await findNumber(transaction.run, id);
     if (found === undefined || !(await work(transaction, found))) return false;
@@ -79,7 +84,7 @@ interface Place {
   readonly id: string;
 }
 
-type RemovalEntry = (removed: readonly EndedRecord[]) => AuditDraft;
+type RemovalEntry = (removed: readonly EndedRecord[]) => AuthorityDraft;
 
 function toEnded([id, revision]: Row): EndedRecord {
   return { id: storedUuid(id), revision: storedNumber(revision) };

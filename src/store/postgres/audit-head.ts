@@ -1,8 +1,8 @@
-import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuthorityDraft, SealedRow } from '../../core/audit/ports.ts';
 import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { type Bound, entryParameters, type Run, type Transaction } from './connections.ts';
 import { insertReply } from './reply-rows.ts';
-import { firstValue, named } from './sql-client.ts';
+import { named, type Row } from './sql-client.ts';
 import { entriesOf, givenIn } from './token-statements.ts';
 import { blindText } from './uuid-text.ts';
 
@@ -35,8 +35,27 @@ export const HEAD_ROW = named({
       LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = s.blind OFFSET 0) r))`,
 });
 
+const READ = `SELECT sequence, at, sealed, link FROM vault.audit WHERE sequence > $1 AND sequence > 0
+    ORDER BY sequence LIMIT $2`;
+const READ_FROM = 'SELECT sequence, at, sealed, link FROM vault.audit WHERE sequence >= $1 ORDER BY sequence';
+
 /** Parameters: the first sequence, sealed entries. Selects those that exist. */
 const FIND_WRITTEN = 'SELECT sealed FROM vault.audit WHERE sequence > $1 AND sealed = ANY ($2::bytea[])';
+
+/** Decodes a row of `audit`. Replaces an invalid time with 0, so that the link breaks at this entry. */
+export function toEntry([sequence, at, sealed, link]: Row): AuditEntry {
+  return {
+    sequence: storedNumber(sequence),
+    at: Number.isSafeInteger(at) ? storedNumber(at) : 0,
+    sealed: storedBytes(sealed),
+    link: storedBytes(link),
+  };
+}
+
+/** Resolves to at most `limit` rows after the sequence `after`, in order. */
+export async function readRows(run: Run, after: number, limit: number): Promise<readonly AuditEntry[]> {
+  return (await run(READ, [after, limit])).map(toEntry);
+}
 
 /** Resolves to the last entry, with its time. */
 export async function readHead(run: Run) {
@@ -45,19 +64,10 @@ export async function readHead(run: Run) {
 }
 
 /**
- * Resolves to the number of committed rows up to `head` that the database lacks, as after a failover that lost commits.
- */
-export async function countLost(run: Run, { sequence, link }: AuditHead): Promise<number> {
-  if (firstValue(await run(KEPT, [sequence, link])) !== undefined) return 0;
-  // Another process may have written since.
-  return Math.max(1, sequence - (await readHead(run)).sequence);
-}
-
-/**
  * Returns the statements that fail if the database lacks a row that the writers of these drafts knew. The latest of their
  * witnesses suffices, because all are of one history.
  */
-export function requireWitnesses(drafts: readonly AuditDraft[]): readonly Bound[] {
+export function requireWitnesses(drafts: readonly SealedRow[]): readonly Bound[] {
   const [first, ...others] = drafts.map(({ witness }) => witness);
   if (first === undefined) return [];
   const last = others.reduce((a, b) => (b.sequence > a.sequence ? b : a), first);
@@ -69,13 +79,19 @@ export function appending(drafts: readonly AuditDraft[]): Bound {
   return [HEAD_ROW.appendOnce, [...entryParameters(drafts), firstWitness(drafts)]];
 }
 
-function firstWitness(drafts: readonly AuditDraft[]): number {
+function firstWitness(drafts: readonly SealedRow[]): number {
   return Math.min(...drafts.map(({ witness }) => witness.sequence));
 }
 
 /** Returns a transaction that holds the lock of the audit. */
 export function openTransaction(run: Run): Transaction {
-  const entries: AuditDraft[] = [];
+  const entries: SealedRow[] = [];
+
+  /** Returns a draft with its sealed row. */
+  async function sealed(draft: AuditDraft | AuthorityDraft): Promise<AuditDraft> {
+    if (!('seal' in draft)) return draft;
+    return { ...draft, ...draft.seal((await run(READ_FROM, [draft.from()])).map(toEntry)) };
+  }
 
   async function append(drafts: readonly AuditDraft[], isRemoval = false): Promise<void> {
     if (drafts.length === 0) return;
@@ -93,14 +109,14 @@ export function openTransaction(run: Run): Transaction {
     entries,
     append: (...drafts) => append(drafts),
     async record(draft, isRemoval) {
-      await append([draft], isRemoval);
+      await append([await sealed(draft)], isRemoval);
       await insertReply(run, draft);
     },
   };
 }
 
 /** Resolves to those of the drafts that the audit contains. */
-export async function findWritten(run: Run, drafts: readonly AuditDraft[]): Promise<ReadonlySet<AuditDraft>> {
+export async function findWritten(run: Run, drafts: readonly SealedRow[]): Promise<ReadonlySet<SealedRow>> {
   if (drafts.length === 0) return new Set();
   const rows = await run(FIND_WRITTEN, [firstWitness(drafts), drafts.map(({ sealed }) => sealed)]);
   const found = new Set(rows.map(([sealed]) => Buffer.from(storedBytes(sealed)).toString('latin1')));

@@ -1,4 +1,4 @@
-import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
+import type { AuditDraft, AuthorityDraft, SealedRow } from '../../core/audit/ports.ts';
 import type { Parameter, Scalar } from '../rows/fragment.ts';
 import { listsOf, type Row, type Statement } from './sql-client.ts';
 import { blindText } from './uuid-text.ts';
@@ -26,14 +26,14 @@ export const INSPECT = `${PLAN_BY_ORDER}, set_config('statement_timeout', '0', t
 export interface Transaction {
   readonly run: Run;
   /** The entries that it has written so far. */
-  readonly entries: readonly AuditDraft[];
-  /** Appends entries with their subjects, but without replies. */
+  readonly entries: readonly SealedRow[];
+  /** Appends entries without replies. */
   append(...drafts: readonly AuditDraft[]): Promise<void>;
   /**
    * Writes the entry of a change and its reply. A removal also empties the replies that show a removed record. Throws
    * `write_conflict` if the idempotency key already has a reply.
    */
-  record(draft: AuditDraft, isRemoval?: boolean): Promise<void>;
+  record(draft: AuditDraft | AuthorityDraft, isRemoval?: boolean): Promise<void>;
 }
 
 export type Change<T> = (transaction: Transaction) => Promise<T>;
@@ -83,14 +83,10 @@ export interface Connections {
   readSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
   /** Runs `readSnapshot` for an inspection, whose statements may take hours. */
   inspectSnapshot<T>(query: (run: Run) => Promise<T>): Promise<T>;
-  /** Runs a change alone. No process writes meanwhile. A change with an entry also changes the authority version. */
+  /** Runs a change alone. No process writes meanwhile. */
   change<T>(change: Change<T>): Promise<T>;
-  /** Runs a change of tokens, container sets, counters and replies alone. */
-  changeTokens<T>(change: Change<T>): Promise<T>;
   /** Runs a change of tokens together with others. */
   join<T>(member: LaneMember<T>): Promise<T>;
-  /** Returns the last row of the audit that this process knows. */
-  knownEnd(): AuditHead;
   /**
    * Rejects with `vault_busy` unless a server that accepts writes answers soon. Rejects with `vault_moved` if the
    * database holds another vault.

@@ -53,7 +53,7 @@ function ownerOf({ tenant_id, index_key_id }: Written['token']): string {
 export type ContainerSets = ReturnType<typeof containerSets>;
 
 /** Gives numbers to container sets. The statement that writes a token reads the number. */
-export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'>) {
+export function containerSets({ change }: Pick<Connections, 'change'>) {
   /** The names of the sets that have a number. A name depends on the tenant's key. */
   const known = new Set<string>();
   /** By tenant and index key: the time until which no number is free. */
@@ -71,7 +71,7 @@ export function containerSets({ changeTokens }: Pick<Connections, 'changeTokens'
     const { token, indexes } = written;
     const [containers, name] = setOf(indexes);
     const values = [uuidKey(token.tenant_id), token.index_key_id, name, containers];
-    const hasNumber = await changeTokens(async ({ run }) => {
+    const hasNumber = await change(async ({ run }) => {
       for (;;) {
         const [[isKnown, isFree] = []] = await run(ADD, values);
         if (isKnown === true || isFree !== true) return isKnown === true;

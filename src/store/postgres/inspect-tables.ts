@@ -106,10 +106,6 @@ const CHECKS: readonly string[] = [
     'is not named by its containers': `SELECT name::text FROM vault.container_set WHERE name IS DISTINCT FROM (SELECT
       encode(substr(sha256(string_agg(uuid_send(c), ''::bytea ORDER BY c)), 1, 16), 'hex')::uuid FROM unnest(containers) c)`,
   }),
-  ...checksOf('audit_subject', {
-    'names rows beyond the end of the audit': `
-      SELECT '' WHERE (SELECT max(sequence) FROM vault.audit_subject) > (SELECT max(sequence) FROM vault.audit)`,
-  }),
   ...checksOf('audit_index', {
     'names rows beyond its own end or beyond the end of the audit': `
       SELECT '' FROM (SELECT max(sequence) AS last FROM vault.audit) a, vault.head

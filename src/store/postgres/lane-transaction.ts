@@ -1,12 +1,11 @@
-import type { AuditDraft, AuditHead } from '../../core/audit/ports.ts';
+import type { SealedRow } from '../../core/audit/ports.ts';
 import { clearTimeout, setTimeout } from '../../core/timers.ts';
-import { storedBytes, storedNumber } from '../rows/stored-value.ts';
 import { Undo } from '../rows/undo.ts';
 import { findWritten, HEAD_ROW, openTransaction, requireWitnesses } from './audit-head.ts';
 import type { Answers, Bound, Change, LaneMember } from './connections.ts';
 import { type Prepared, prepare, sendAll } from './lane-members.ts';
 import { PgError, treatmentOf } from './pg-error.ts';
-import type { Row, SqlClient, Statement } from './sql-client.ts';
+import type { SqlClient, Statement } from './sql-client.ts';
 
 /** The outcome of a task in a transaction. `hasChanged` is false if a member wrote no entry. */
 export type Outcome = { readonly hasChanged?: boolean } & ({ readonly result: unknown } | { readonly error: unknown });
@@ -17,21 +16,15 @@ export type Outcomes = readonly (Outcome | undefined)[];
 /** Thrown when the connection was lost after COMMIT was sent. The entries may or may not exist. */
 export class CommitLost extends Error {
   declare readonly cause: PgError;
-  readonly drafts: readonly AuditDraft[];
+  readonly drafts: readonly SealedRow[];
   /** Returns the outcomes, given the entries that were written. */
-  readonly settle: (written: ReadonlySet<AuditDraft>) => Outcomes;
+  readonly settle: (written: ReadonlySet<SealedRow>) => Outcomes;
 
   constructor(cause: PgError, { drafts, settle }: Pick<CommitLost, 'drafts' | 'settle'>) {
     super('the answer to COMMIT was lost', { cause });
     this.drafts = drafts;
     this.settle = settle;
   }
-}
-
-/** The outcomes of the tasks of a committed transaction, in their order, and the last entry of the audit. */
-interface Committed {
-  readonly outcomes: Outcomes;
-  readonly end?: AuditHead | undefined;
 }
 
 /** Returns the statement that begins a transaction. Limits it on the server, because other writes wait for its lock. */
@@ -92,7 +85,7 @@ function isLost(error: PgError): boolean {
 function outcomeOf(
   { member, at }: Prepared,
   answers: PromiseSettledResult<Answers> | undefined,
-  written?: ReadonlySet<AuditDraft>,
+  written?: ReadonlySet<SealedRow>,
 ): Outcome | undefined {
   if (written !== undefined) {
     // If its entry was not written, the member changed nothing. A member without an entry may run twice.
@@ -111,25 +104,22 @@ function outcomeOf(
  * Runs members in one transaction. Sends all statements, from BEGIN to COMMIT, in one write: no other process waits for
  * this one. Rejects with the first error after a rollback, or with `CommitLost`.
  */
-export function runGroup(client: SqlClient, members: readonly LaneMember<unknown>[]): Promise<Committed> {
+export function runGroup(client: SqlClient, members: readonly LaneMember<unknown>[]): Promise<Outcomes> {
   return within(client, GROUP_LIMIT_MS, async () => {
     const prepared = prepare(members, { drafts: true });
     const drafts = members.flatMap(({ audit }) => audit ?? []);
     const send = ([statement, values]: Bound) => client.run(statement, values);
-    const [begun, answers, [end], committed] = await Promise.all([
+    const [begun, answers, committed] = await Promise.all([
       Promise.allSettled([...beginning(BEGIN_GROUP), ...requireWitnesses(drafts)].map(send)),
       Promise.allSettled(sendAll(client.run, prepared)),
-      Promise.allSettled([client.run(HEAD_ROW.auditHead)]),
       client.commit().then(
         () => undefined,
         (error: PgError) => error,
       ),
     ]);
-    const settle = (written?: ReadonlySet<AuditDraft>) =>
+    const settle = (written?: ReadonlySet<SealedRow>) =>
       prepared.map((each, at) => outcomeOf(each, answers[at], written));
-    if (committed === undefined) {
-      return { outcomes: settle(), end: end?.status === 'fulfilled' ? endOf(end.value) : undefined };
-    }
+    if (committed === undefined) return settle();
     if (isLost(committed)) throw new CommitLost(committed, { drafts, settle });
     const failures = [...begun, ...answers].flatMap((each) =>
       each.status === 'rejected' && each.reason instanceof PgError ? [each.reason] : [],
@@ -138,28 +128,21 @@ export function runGroup(client: SqlClient, members: readonly LaneMember<unknown
   });
 }
 
-function endOf([row]: readonly Row[]): AuditHead | undefined {
-  return row && { sequence: storedNumber(row[0]), link: storedBytes(row[1]) };
-}
-
 /** Runs a change alone in a transaction. Rejects with a `PgError` after a rollback, or with `CommitLost`. */
-export function runChange(client: SqlClient, change: Change<unknown>): Promise<Committed> {
+export function runChange(client: SqlClient, change: Change<unknown>): Promise<Outcomes> {
   return within(client, CHANGE_LIMIT_MS, async () => {
-    let drafts: readonly AuditDraft[] = [];
+    let drafts: readonly SealedRow[] = [];
     let done: Outcome;
-    let end: AuditHead | undefined;
     try {
       done = await orRollBack(client, async () => {
         await Promise.all(beginning(BEGIN_CHANGE).map(([statement, values]) => client.run(statement, values)));
         const transaction = openTransaction(client.run);
         drafts = transaction.entries;
-        const result = await change(transaction);
-        if (drafts.length > 0) end = endOf(await client.run(HEAD_ROW.auditHead));
-        return { result };
+        return { result: await change(transaction) };
       });
     } catch (error) {
       if (error instanceof PgError) throw error;
-      return { outcomes: [error instanceof Undo ? { result: error.result } : { error }] };
+      return [error instanceof Undo ? { result: error.result } : { error }];
     }
     try {
       await client.commit();
@@ -169,12 +152,12 @@ export function runChange(client: SqlClient, change: Change<unknown>): Promise<C
       const settle: CommitLost['settle'] = (written) => [written.size > 0 ? done : undefined];
       throw new CommitLost(error, { drafts, settle });
     }
-    return { outcomes: [done], end };
+    return [done];
   });
 }
 
 /** Waits for the end of the transaction that may have written these entries. Resolves to those that exist. */
-export function findSettled(client: SqlClient, drafts: readonly AuditDraft[]): Promise<ReadonlySet<AuditDraft>> {
+export function findSettled(client: SqlClient, drafts: readonly SealedRow[]): Promise<ReadonlySet<SealedRow>> {
   const find = async () => {
     // The lost transaction holds the lock until its end.
     for (const [statement, values] of beginning(BEGIN_GROUP)) await client.run(statement, values);

@@ -1,9 +1,8 @@
-import { START } from '../../core/audit/audit-link.ts';
 import { Problem } from '../../core/problem.ts';
 import { runningTime } from '../../core/running-time.ts';
 import { nextTick } from '../../core/timers.ts';
-import { COMMITS, LOSSES, type Loss } from '../rows/channels.ts';
-import { countLost, findWritten } from './audit-head.ts';
+import { COMMITS } from '../rows/channels.ts';
+import { findWritten } from './audit-head.ts';
 import type { Change, Connections, LaneMember } from './connections.ts';
 import { CommitLost, findSettled, type Outcome, type Outcomes, runChange, runGroup } from './lane-transaction.ts';
 import { DEADLINE_MS, finalError, pause, reactionTo, retryRead, stopping } from './retry.ts';
@@ -14,8 +13,6 @@ const GROUP_SIZE = 64;
 
 /** The maximum number of waiting tasks. */
 const MAX_WAITING = 4096;
-
-const TOUCH_AUTHORITY = 'UPDATE vault.sweep SET authority = gen_random_uuid()';
 
 /** A member of a group, or a change that runs alone. */
 interface Work {
@@ -47,7 +44,7 @@ export interface LaneOptions {
 }
 
 /** The writes of a process. */
-export type Lane = Pick<Connections, 'change' | 'changeTokens' | 'join' | 'knownEnd' | 'close'>;
+export type Lane = Pick<Connections, 'change' | 'join' | 'close'>;
 
 /**
  * Runs the writes of a process on one connection, one transaction after the other. Members that wait together share a
@@ -63,8 +60,8 @@ export type Lane = Pick<Connections, 'change' | 'changeTokens' | 'join' | 'known
  *   and then rejects with `vault_busy`.
  * - When the answer to COMMIT is lost, the audit shows which changes were made. If the audit cannot be read before the
  *   deadline, the tasks reject with `write_unsettled`. A COMMIT that arrives even later is found when the task is refused.
- * - If the database lacks an entry that this process knew, as after a failover that lost commits, the tasks reject with
- *   `write_conflict`: their entries name the lost one.
+ * - If the database lacks an entry that their entries name, as after a failover that lost commits, the tasks reject with
+ *   `write_conflict`.
  */
 export function openLane(
   connect: () => Promise<SqlClient>,
@@ -74,8 +71,6 @@ export function openLane(
   let waiting: Task[] = [];
   let draining: Promise<void> | undefined;
   let isClosed = false;
-  /** The last entry after the last commit of this process. */
-  let known = START;
 
   function submit<T>(work: Work): Promise<T> {
     return new Promise<T>((resolve, reject) => {
@@ -159,22 +154,13 @@ export function openLane(
     const { change } = tasks[0] ?? {};
     const members = tasks.flatMap(({ member }) => member ?? []);
     try {
-      const { outcomes, end } = await (change === undefined ? runGroup(client, members) : runChange(client, change));
-      known = end ?? known;
+      const outcomes = await (change === undefined ? runGroup(client, members) : runChange(client, change));
       return await foundLate(client, tasks, outcomes);
     } catch (error) {
-      if (reactionTo(error, 'write') === 'behind') await reportLost(client);
       if (!(error instanceof CommitLost)) throw error;
       client.destroy();
       return settleLost(error, tasks);
     }
-  }
-
-  /** Publishes the number of rows that are missing: after a failover, the new server may lack commits. */
-  async function reportLost({ run }: SqlClient): Promise<void> {
-    const missing = await countLost(run, known);
-    known = START;
-    if (missing > 0) LOSSES.publish({ missing } satisfies Loss);
   }
 
   /** Replaces refusals of members whose earlier COMMIT arrived after all. */
@@ -200,16 +186,7 @@ export function openLane(
 
   return {
     join: (member) => submit({ member }),
-    change: (change) =>
-      submit({
-        async change(transaction) {
-          const result = await change(transaction);
-          if (transaction.entries.length > 0) await transaction.run(TOUCH_AUTHORITY);
-          return result;
-        },
-      }),
-    changeTokens: (change) => submit({ change }),
-    knownEnd: () => known,
+    change: (change) => submit({ change }),
     async close() {
       isClosed = true;
       await draining;

@@ -1,5 +1,5 @@
 import { REPLY_LIFE_MS } from '../../contract/limits.ts';
-import type { AuditDraft } from '../../core/audit/ports.ts';
+import type { DraftedReply } from '../../core/audit/ports.ts';
 import type { Instant, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { StoredReply } from '../../core/reply-ports.ts';
@@ -41,7 +41,7 @@ async function find(run: Run, [tenantId, applicationId, keyHash, now]: Query): P
 }
 
 /** Throws `write_conflict` if the key has a reply. Call it before a change that would fail when repeated. */
-export async function requireFree(run: Run, { reply }: AuditDraft): Promise<void> {
+export async function requireFree(run: Run, { reply }: DraftedReply): Promise<void> {
   if (reply === undefined) return;
   const { tenant_id, application_id, key_hash, created_at } = reply;
   const found = await find(run, [tenant_id, application_id, key_hash, created_at]);
@@ -49,7 +49,7 @@ export async function requireFree(run: Run, { reply }: AuditDraft): Promise<void
 }
 
 /** Stores the reply of a draft. Throws `write_conflict` if its key has one, `unauthenticated` without its tenant. */
-export async function insertReply(run: Run, draft: AuditDraft): Promise<void> {
+export async function insertReply(run: Run, draft: DraftedReply): Promise<void> {
   const { reply, subjects, shows = [] } = draft;
   if (reply === undefined) return;
   await requireFree(run, draft);

@@ -20,8 +20,7 @@ export const FORMAT = { format: 1, serves_from: 1 } as const;
  * - `format` has a negative number after the vault was moved away, and in a copy before the move is complete. `header`
  *   is written last: without its row there is no vault.
  * - `sweep` has what SQLite keeps in the file's own row of `counter`: the last claim to remove expired records, and the
- *   clock note. `authority` is random, and new after each change of tenants, applications or keys. There is no
- *   counter of commits: the head of the audit identifies the last commit.
+ *   clock note. There is no counter of commits: the head of the audit identifies the last commit.
  * - The row of `head` is locked by each transaction that writes, so that entries are in the order of commits. `left_at` is
  *   set when the vault was moved away. `logged` is the last sequence that `audit_index` covers; SQLite keeps it as a row
  *   of that table.
@@ -39,7 +38,8 @@ export const FORMAT = { format: 1, serves_from: 1 } as const;
  *   would leave free to align the next column.
  * - `token_count`: a sum is the number, and the `live` of one row may be negative. `live` counts the rows of live tokens under these keys, expired ones included;
  *   `active` counts tokens in `month`. One row for both, so that a create changes one counter.
- * - `audit` rows may contain several entries. The row 0 has none, and its link is zero. `audit_subject` and `audit_index` find rows by keyed hashes.
+ * - `audit` rows may contain several entries. The row 0 has none, and its link is zero. `audit_index` finds
+ *   rows by keyed hashes.
  * - `reply_subject` rows are removed with their reply by the same statement.
  * - `purge` lists deleted tenants whose tokens the sweeper still removes.
  */
@@ -49,8 +49,8 @@ const TABLES: readonly string[] = [
   `CREATE TABLE vault.header (one smallint PRIMARY KEY DEFAULT 1 CHECK (one = 1), vault_id text COLLATE "C" NOT NULL,
   format integer NOT NULL, created_at bigint NOT NULL, generation integer NOT NULL, carried bytea,
   slot_numbers smallint[] NOT NULL, slot_bytes bytea[] NOT NULL, mac bytea NOT NULL)`,
-  `CREATE TABLE vault.sweep (one smallint PRIMARY KEY CHECK (one = 1), swept_at bigint NOT NULL, clock_note text NOT NULL,
-  authority uuid NOT NULL)`,
+  `CREATE TABLE vault.sweep (one smallint PRIMARY KEY CHECK (one = 1), swept_at bigint NOT NULL,
+  clock_note text NOT NULL)`,
   'CREATE TABLE vault.head (one smallint PRIMARY KEY DEFAULT 1 CHECK (one = 1), left_at bigint, logged bigint NOT NULL)',
   `CREATE TABLE vault.tenant (tenant integer GENERATED ALWAYS AS IDENTITY PRIMARY KEY, id uuid NOT NULL UNIQUE,
   owner_id uuid NOT NULL, created_by uuid, created_at bigint NOT NULL, modified_by uuid, modified_at bigint,
@@ -89,8 +89,6 @@ const TABLES: readonly string[] = [
   'CREATE TABLE vault.purge (tenant integer PRIMARY KEY, since bigint NOT NULL)',
   `CREATE TABLE vault.audit (sequence bigint PRIMARY KEY, at bigint NOT NULL, link bytea NOT NULL,
   sealed bytea NOT NULL)`,
-  `CREATE TABLE vault.audit_subject (blind uuid NOT NULL, sequence bigint NOT NULL, n integer NOT NULL,
-  PRIMARY KEY (blind, sequence, n))`,
   `CREATE TABLE vault.audit_index (blind uuid NOT NULL, sequence bigint NOT NULL, PRIMARY KEY (blind, sequence))`,
   `CREATE TABLE vault.reply (reply bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant integer NOT NULL,
   application_id uuid NOT NULL, key_hash bytea NOT NULL, request_hash bytea NOT NULL, created_at bigint NOT NULL,
@@ -128,7 +126,7 @@ const STORAGE: readonly string[] = [
 /** The rows of a new vault, before its header is written. */
 const ROWS: readonly string[] = [
   `INSERT INTO vault.format VALUES (1, ${FORMAT.format}, ${FORMAT.serves_from}, 0)`,
-  `INSERT INTO vault.sweep VALUES (1, 0, '', gen_random_uuid())`,
+  `INSERT INTO vault.sweep VALUES (1, 0, '')`,
   'INSERT INTO vault.head VALUES (1, NULL, 0)',
   `INSERT INTO vault.audit VALUES (0, 0, decode('${Buffer.from(NO_LINK).toString('hex')}', 'hex'), '')`,
 ];

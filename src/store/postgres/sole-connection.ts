@@ -1,4 +1,3 @@
-import { START } from '../../core/audit/audit-link.ts';
 import { Undo } from '../rows/undo.ts';
 import { openTransaction } from './audit-head.ts';
 import type { Change, Connections, Run } from './connections.ts';
@@ -43,8 +42,6 @@ export function soleConnection(client: SqlClient): Connections {
     readSnapshot: snapshot,
     inspectSnapshot: snapshot,
     change,
-    changeTokens: change,
-    knownEnd: () => START,
     join: (member) => change((transaction) => runAlone(transaction, member)),
     ping: () => Promise.resolve(),
     close: () => Promise.resolve(),

@@ -1,21 +1,13 @@
 import type { EndedRecord } from '../../core/audit/ports.ts';
 import type { LeftRows, Store } from '../../core/ports.ts';
-import { Problem } from '../../core/problem.ts';
-import { endOfTurn } from '../../core/timers.ts';
 import { noLeftRows } from '../rows/left-rows.ts';
 import { decoded, optionally, storedInstant, storedNumber, storedText } from '../rows/stored-value.ts';
 import { removeApplication } from './application-rows.ts';
 import type { Connections, Transaction } from './connections.ts';
-import { firstValue, type Row, type Statement } from './sql-client.ts';
+import { firstValue, type Row } from './sql-client.ts';
 import { TOKEN_COLUMNS, toTokenRecord } from './token-reads.ts';
 import { UNINDEX } from './token-statements.ts';
 import { storedUuid } from './uuid-text.ts';
-
-/** Each call asks for the version, so daemons notice at once that the vault was moved away. */
-const AUTHORITY: Statement = {
-  name: 'authorityVersion',
-  text: 'SELECT s.authority, f.format < 0 FROM vault.sweep s, vault.format f',
-};
 
 // A sweep is also due if the last one is far in the future: a sweep under a clock far ahead must not stop later ones.
 // The column has no MAC, because an edit can only delay one sweep by an hour or start it at once.
@@ -80,25 +72,8 @@ function toEnded([tenant, tenantId, id]: Row) {
 }
 
 /** The removal of expired records also removes the tokens of removed tenants. */
-export function sweepMethods(
-  { read, readSlow, change, changeTokens }: Connections,
-  { deleteToken }: Pick<Store, 'deleteToken'>,
-) {
-  let authority: Promise<string> | undefined;
-
+export function sweepMethods({ read, readSlow, change }: Connections, { deleteToken }: Pick<Store, 'deleteToken'>) {
   return {
-    authorityVersion() {
-      // All callers of one turn share a query. Send it after the last call, so that each caller sees every change that
-      // was committed before its call.
-      authority ??= endOfTurn().then(async () => {
-        authority = undefined;
-        const [[version, isMoved] = []] = await read(AUTHORITY);
-        if (isMoved === true) throw new Problem('vault_moved', { retryAfter: 1 });
-        return storedUuid(version);
-      });
-      return authority;
-    },
-
     async claimSweep(now, interval) {
       const near = [now - interval + 1, now + interval - 1];
       // Read first: most callers do not get the claim, and a read needs no lock.
@@ -145,7 +120,7 @@ export function sweepMethods(
         }
         return count;
       });
-      if (ended < rest) while (await changeTokens(purgeTokens));
+      if (ended < rest) while (await change(purgeTokens));
       return removed + ended;
     },
   } satisfies Partial<Store>;

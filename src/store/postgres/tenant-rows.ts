@@ -97,7 +97,7 @@ export function tenantMethods(connections: Connections) {
         const tenant = storedNumber(firstValue(await run(INSERT, [...TENANT.values(record), dataKey, indexKey])));
         await Promise.all(keys.map((key) => insertKey(run, tenant, key)));
         await insertApplication(run, application);
-        await transaction.append(audit);
+        await transaction.record(audit);
       }),
 
     findTenant: async (id) => toTenantWithKeys(await connections.read(TENANT_READS.findTenant, [uuidKey(id)])),

@@ -49,9 +49,7 @@ entry AS (INSERT INTO vault.audit (sequence, at, link, sealed)
   SELECT rows.sequence, entry_at, CASE WHEN rows.sequence = linked.sequence THEN linked.link ELSE ''::bytea END, sealed
   FROM rows, linked),
 subject AS MATERIALIZED (SELECT s.blind, rows.sequence, s.n FROM rows JOIN unnest((SELECT $3::integer[]),
-  (SELECT $4::uuid[]), (SELECT $5::integer[])) s (place, blind, n) USING (place)),
-indexed_subject AS (INSERT INTO vault.audit_subject (blind, sequence, n) SELECT blind, sequence, n FROM subject
-  ON CONFLICT DO NOTHING)`;
+  (SELECT $4::uuid[]), (SELECT $5::integer[])) s (place, blind, n) USING (place))`;
 }
 
 /** Empties the replies that show the records in `subject`. */
@@ -160,9 +158,7 @@ draft AS (SELECT last.sequence + 1 AS sequence, last.link, ($1::bigint[])[1] AS 
   FROM made, last WHERE cardinality($2) > 0),
 entry AS (INSERT INTO vault.audit (sequence, at, link, sealed)
   SELECT sequence, at, ${linkAfter('link', linkedBytes('sequence', 'at', 'sealed'))}, sealed FROM draft),
-indexed_subject AS (INSERT INTO vault.audit_subject (blind, sequence, n)
-  SELECT s.blind, draft.sequence, s.n FROM draft, unnest($3::integer[], $4::uuid[], $5::integer[]) s (place, blind, n)
-  ON CONFLICT DO NOTHING)
+subject AS (SELECT FROM unnest($3::integer[], $4::uuid[], $5::integer[]))
 SELECT n.has_keys, (SELECT array_agg(1) FROM made)`;
 }
 

@@ -113,7 +113,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
   /** A change with a reply runs alone. `isKeyFirst` checks its key first: the change would fail when repeated. */
   function run<T>(change: TokenChange<T>, audit: AuditDraft, { isKeyFirst }: { readonly isKeyFirst: boolean }) {
     if (audit.reply === undefined) return connections.join({ ...change, audit });
-    return connections.changeTokens(async (transaction) => {
+    return connections.change(async (transaction) => {
       if (isKeyFirst) await requireFree(transaction.run, audit);
       return runAlone(transaction, { ...change, audit });
     });
@@ -125,7 +125,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
 
     insertTokens: (tokens, now, audit) =>
       sets.ensured(tokens, () =>
-        connections.changeTokens(async (transaction) => {
+        connections.change(async (transaction) => {
           await requireFree(transaction.run, audit);
           const insertions = tokens.map(({ token, indexes, deduplicate }) =>
             insertion(token, indexes, { deduplicate, now }),
@@ -148,7 +148,7 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
     resealTokens(_tenantId, changes) {
       const written = changes.flatMap(({ after, indexes }) => (indexes ? [{ token: after, indexes }] : []));
       return sets.ensured(written, () =>
-        connections.changeTokens(async (transaction) => {
+        connections.change(async (transaction) => {
           const replacements = changes.map(({ before: { revision, key_id, index_key_id }, after, indexes }) =>
             replacement(TOKEN_CHANGES.resealTokens, after, indexes, [revision, key_id, index_key_id]),
           );

@@ -1,11 +1,11 @@
-import type { AuditDraft, EndedRecord } from '../../core/audit/ports.ts';
+import type { AuditDraft, AuthorityDraft, EndedRecord } from '../../core/audit/ports.ts';
 import type { FileStore } from '../../core/maintenance-ports.ts';
 import type { ExpiryRecorder, Instant, LeftRows } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import type { SnapshotReads } from '../../core/scan-ports.ts';
 import { noLeftRows } from '../rows/left-rows.ts';
 import { Undo } from '../rows/undo.ts';
-import type { Residue, Session } from './commit/session.ts';
+import type { Session } from './commit/session.ts';
 import { readHeader } from './file/header-table.ts';
 import { inspectTables } from './file/inspect-tables.ts';
 import { applicationRows } from './tables/application-rows.ts';
@@ -47,9 +47,15 @@ export function sqliteStore(session: Session): FileStore {
     replies.insert(audit);
   }
 
+  /** Writes the entry and the reply of a change of authority. */
+  function recordAuthority(audit: AuthorityDraft): void {
+    audits.appendAuthority(audit);
+    replies.insert(audit);
+  }
+
   /** Writes the entry and the reply only if the change was made. Returns `changed`. */
-  function audited(changed: boolean, audit: AuditDraft | undefined): boolean {
-    if (changed && audit !== undefined) record(audit);
+  function audited(changed: boolean, audit: AuthorityDraft | undefined): boolean {
+    if (changed && audit !== undefined) recordAuthority(audit);
     return changed;
   }
 
@@ -63,20 +69,15 @@ export function sqliteStore(session: Session): FileStore {
   function endApplications(
     tenantId: string,
     removed: readonly EndedRecord[],
-    audit: (removed: readonly EndedRecord[]) => AuditDraft,
+    audit: (removed: readonly EndedRecord[]) => AuthorityDraft,
   ): void {
-    recordRemoval(audit(removed));
+    const draft = audit(removed);
+    audits.appendAuthority(draft);
+    replies.empty(draft);
     replies.removeOf(
       tenantId,
       removed.map(({ id }) => id),
     );
-  }
-
-  function changeAuthority<T>(residue: Residue, write: () => T): Promise<T> {
-    return session.write(residue, () => {
-      session.touchAuthority();
-      return write();
-    });
   }
 
   /**
@@ -84,7 +85,7 @@ export function sqliteStore(session: Session): FileStore {
    * until the deadline.
    */
   async function destroy(write: () => boolean): Promise<boolean> {
-    const changed = await changeAuthority('removed', write);
+    const changed = await session.write('removed', write);
     if (changed) await session.emptyLog();
     return changed;
   }
@@ -97,7 +98,6 @@ export function sqliteStore(session: Session): FileStore {
     for (const { tenant_id, records } of ended) {
       endApplications(tenant_id, records, () => expiryRecorder.recordRemoval(tenant_id, records));
     }
-    if (ended.length > 0) session.touchAuthority();
     return removed.length + ended.length;
   }
 
@@ -106,11 +106,13 @@ export function sqliteStore(session: Session): FileStore {
     return record === undefined || isExpired(record, now) ? undefined : record;
   }
 
+  const followAudit = (first: number, limit: number) => audits.read(first - 1, limit);
+
   /** Returns the reads of one snapshot. Finds a tenant's number once, since it cannot change within the snapshot. */
-  function readsOf(authorityVersion: string): SnapshotReads {
+  function snapshotReads(): SnapshotReads {
     let last: { readonly id: string; readonly tenant: number | undefined } | undefined;
     return {
-      authorityVersion,
+      followAudit,
       findPresentedToken(tenantId, id, now) {
         if (last?.id !== tenantId) last = { id: tenantId, tenant: tenants.find(tenantId) };
         return findPresented(tenantId, id, now, last.tenant);
@@ -120,8 +122,7 @@ export function sqliteStore(session: Session): FileStore {
   }
 
   return {
-    readNow: (query) => session.readNow((authorityVersion) => query(readsOf(authorityVersion))),
-    authorityVersion: () => session.authorityVersion(),
+    readNow: (query) => session.readNow(() => query(snapshotReads())),
     findAuthority: (keyHash, now) =>
       session.read(() => {
         const found = applications.findByKeyHash(keyHash, now);
@@ -131,34 +132,34 @@ export function sqliteStore(session: Session): FileStore {
     ping: () => session.ping(),
 
     insertTenant: (tenant, keys, application, audit) =>
-      changeAuthority('added', () => {
+      session.write('added', () => {
         tenants.insert(tenant, keys);
         applications.insert(application);
-        audits.append(audit);
+        audits.appendAuthority(audit);
       }),
     findTenant: (id) => session.read(() => tenants.findWithKeys(id)),
     listTenants: () => session.read(() => tenants.list()),
     replaceTenant: (tenant, expectedRevision, audit) =>
-      changeAuthority('removed', () => audited(tenants.replace(tenant, expectedRevision), audit)),
+      session.write('removed', () => audited(tenants.replace(tenant, expectedRevision), audit)),
     deleteTenant: (id, audit) => destroy(() => audited(tenants.remove(id), audit)),
     usage: (tenantId, month, now) => session.read(() => counts.usage(tenantId, month, now)),
 
     insertApplication: (application, audit, minting) =>
-      changeAuthority('added', () => {
+      session.write('added', () => {
         applications.insert(application, minting);
-        record(audit);
+        recordAuthority(audit);
       }),
     findApplication: (tenantId, id, now) => session.read(() => applications.find(tenantId, id, now)),
     findApplications: (filter, page, now) => session.read(() => applications.page(filter, page, now)),
     replaceApplication: (application, expectedRevision, audit, ended) =>
-      changeAuthority('removed', () => {
+      session.write('removed', () => {
         if (!applications.replace(application, expectedRevision)) return false;
         const removed = ended === undefined ? [] : applications.removeChildren(application);
         if (ended !== undefined && removed.length > 0) endApplications(application.tenant_id, removed, ended);
         return audited(true, audit);
       }),
     deleteApplication: (tenantId, id, expectedRevision, audit) =>
-      changeAuthority('removed', () => {
+      session.write('removed', () => {
         const removed = applications.remove(tenantId, id, expectedRevision);
         if (removed === undefined) return false;
         endApplications(tenantId, removed, audit);
@@ -193,7 +194,11 @@ export function sqliteStore(session: Session): FileStore {
     scanTokens: (...query) => session.read(() => lists.scanTokens(...query)),
     findDuplicate: (...query) => session.read(() => changes.findDuplicate(...query)),
     replaceToken: (token, indexes, { revision, now }, audit) =>
-      session.write('removed', () => audited(changes.replace(token, indexes, revision, now), audit)),
+      session.write('removed', () => {
+        const changed = changes.replace(token, indexes, revision, now);
+        if (changed) record(audit);
+        return changed;
+      }),
     deleteToken: (tombstone, expectedRevision, audit) =>
       session.write('removed', () => {
         const changed = changes.delete(tombstone, expectedRevision);
@@ -202,13 +207,23 @@ export function sqliteStore(session: Session): FileStore {
       }),
     markActive: (tenantId, ids, month) => session.write('added', () => counts.markActive(tenantId, ids, month)),
 
-    knownEnd: () => session.knownEnd(),
     appendAudit: (drafts) => session.write('added', () => audits.append(...drafts)),
+    appendAuthority: (draft) => session.write('added', () => audits.appendAuthority(draft)),
+    // Callers read right after this, on the same snapshot: for SQLite, locking and unlocking the file takes longer than
+    // finding a row.
+    followAudit: (...query) => session.read(() => followAudit(...query), true),
+    scanAuthority: (limit) =>
+      session.read(() => ({
+        rows: audits.tail(limit),
+        mac: readHeader(connection)?.mac ?? new Uint8Array(),
+        tenants: tenants.revisions(),
+        applications: applications.revisions(),
+      })),
+    acceptLoss() {
+      throw new Problem('integrity_failure', { cause: new Error('the audit of the open file went back') });
+    },
     readAudit: (after, limit) => session.read(() => audits.read(after, limit)),
     auditHead: () => session.read(() => audits.end()),
-    findAudited: (subjects, before) => session.read(() => audits.findLast(subjects, before)),
-    findUnindexed: (places) => session.read(() => audits.findUnindexed(places)),
-    countAuditIndex: (upTo) => session.read(() => audits.countIndex(upTo)),
     logIndexEnd: () => session.read(() => audits.logEnd()),
     indexLog: (...added) => session.write('added', () => audits.indexLog(...added)),
     findLogged: (...query) => session.read(() => audits.findLogged(...query)),
@@ -239,7 +254,7 @@ export function sqliteStore(session: Session): FileStore {
         return audited(true, audit);
       }),
     addTenantKey: (tenantId, key, audit) =>
-      changeAuthority('added', () => audited(rotation.addKey(tenantId, key), audit)),
+      session.write('added', () => audited(rotation.addKey(tenantId, key), audit)),
     removeTenantKey: (tenantId, keyId, audit) => destroy(() => audited(rotation.removeKey(tenantId, keyId), audit)),
     countStale: (...query) => session.read(() => rotation.countStale(...query)),
     findStaleTokens: (...query) => session.read(() => rotation.staleTokens(...query)),

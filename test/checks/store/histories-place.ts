@@ -13,7 +13,7 @@ const KEPT = 'kept';
 /** The tables with records, in the order of writing: of two rows at one place, the first stays. */
 const TABLES = [
   ...['header', 'tenant', 'tenant_key', 'application', 'token', 'token_index', 'container_set'],
-  ...['audit', 'audit_subject', 'audit_index'],
+  ...['audit', 'audit_index'],
 ];
 
 /** Tables with rows of deleted tenants, until the sweeper removes them. */

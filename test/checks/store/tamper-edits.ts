@@ -23,7 +23,6 @@ const EDITED: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   container_set: { 'a row': 'tenant = 1 AND number = 1' },
   token_count: { 'a row': 'ctid = (SELECT ctid FROM token_count WHERE tenant = 1 ORDER BY live DESC LIMIT 1)' },
   audit: { 'a row': 'sequence = 4' },
-  audit_subject: { 'a row': 'ctid = (SELECT min(ctid) FROM audit_subject)' },
   audit_index: { 'a row': 'ctid = (SELECT min(ctid) FROM audit_index)' },
 };
 
@@ -141,8 +140,7 @@ const OTHERS: Readonly<Record<string, string>> = {
   'audit: its end cut': `DELETE FROM audit WHERE sequence = ${END}`,
   'audit: its beginning cut': 'DELETE FROM audit WHERE sequence < 2',
   'audit: removed': 'DELETE FROM audit',
-  'audit: all removed': 'DELETE FROM audit; DELETE FROM audit_index; DELETE FROM audit_subject; DELETE FROM head',
-  'audit_subject: all deleted': 'DELETE FROM audit_subject',
+  'audit: all removed': 'DELETE FROM audit; DELETE FROM audit_index; DELETE FROM head',
   'audit_index: all deleted': 'DELETE FROM audit_index',
   'schema: a trigger': `CREATE FUNCTION public.f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';
     CREATE TRIGGER t BEFORE DELETE ON token FOR EACH ROW EXECUTE FUNCTION public.f()`,

@@ -1,9 +1,7 @@
 import { statSync } from 'node:fs';
-import { LINK_BYTES, START } from '../../../core/audit/audit-link.ts';
-import type { AuditHead } from '../../../core/audit/ports.ts';
 import type { ChangeMark } from '../../../core/maintenance-ports.ts';
 import { Problem } from '../../../core/problem.ts';
-import { endOfTurn, nextTick } from '../../../core/timers.ts';
+import { nextTick } from '../../../core/timers.ts';
 import { Undo } from '../../rows/undo.ts';
 import type { PathWatch } from '../file/check-file.ts';
 import { type Connection, statements } from '../file/driver.ts';
@@ -13,7 +11,6 @@ import { BusyError, isFailedWrite, type Probe, toProblem } from '../file/sqlite-
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
 import { GroupCommit } from './group-commit.ts';
-import type { OwnCommits } from './own-commits.ts';
 import type { WriteTurns } from './write-turns.ts';
 
 /**
@@ -40,15 +37,6 @@ export class Session {
   readonly #statements;
   #closing: Promise<void> | undefined;
   #probing: Promise<Probe> | undefined;
-  /**
-   * Counts this connection's own changes to tenants, applications and keys. `data_version` only shows changes by other
-   * connections.
-   */
-  #authorityChanges = 0;
-  #authority: Promise<string> | undefined;
-  /** The file's `data_version` and commit number at the last check. */
-  #seen = { version: -1, counter: -1 };
-  #othersChanges = 0;
   readonly #dataVersion;
   readonly #schemaVersion;
   /** `schema_version` of the last schema that was compared and found right; -1 before the first transaction. */
@@ -56,15 +44,6 @@ export class Session {
   /** Set when the schema was found altered. SQLite may keep a trigger in memory that the file no longer has. */
   #isAltered = false;
   readonly #lastChange;
-  readonly #lastRow;
-  /** The last row of the audit at the last look. */
-  #end: AuditHead | undefined;
-  /** Creates the marks of this session's commits. Set only in a writer thread. */
-  #noted: OwnCommits | undefined;
-  /** `data_version` in the open transaction and in the last committed one. */
-  #begunAt: number | undefined;
-  #committedAt: number | undefined;
-  #ownCommits: OwnCommits | undefined;
   /** `data_version` when the log was last emptied. */
   #truncatedAt: number | undefined;
 
@@ -86,11 +65,8 @@ export class Session {
       rollback: rows<[]>('ROLLBACK'),
       beginRead: rows<[]>('BEGIN'),
     };
-    const count = value<[Buffer | null], number>(
-      `UPDATE counter SET count = count + 1, mark = ifnull(?, randomblob(16)) WHERE ${FILE_ROW} RETURNING count`,
-    );
+    const count = rows<[]>(`UPDATE counter SET count = count + 1, mark = randomblob(16) WHERE ${FILE_ROW}`);
     this.#lastChange = rows<[], ChangeMark>(`SELECT count AS counter, mark FROM counter WHERE ${FILE_ROW}`);
-    this.#lastRow = rows<[], AuditHead>('SELECT sequence, link FROM audit ORDER BY sequence DESC LIMIT 1');
     this.#dataVersion = value<[], number>('PRAGMA data_version');
     this.#schemaVersion = value<[], number>('PRAGMA schema_version');
     const transactions = {
@@ -99,17 +75,10 @@ export class Session {
         this.#endTransaction();
         this.#statements.begin().run();
         this.#checkSchema();
-        if (this.#noted !== undefined) this.#begunAt = this.#dataVersion().get();
       },
       commit: () => {
-        // `data_version` only changes when another connection has committed.
-        const mark = this.#noted?.nextMark(this.#begunAt === this.#committedAt) ?? null;
-        const counter = count().get(mark) ?? 0;
+        count().run();
         this.#statements.commit().run();
-        this.#noted?.note(counter);
-        this.#committedAt = this.#begunAt;
-        // If no other process has committed since the last check, the next check must not count this commit.
-        if (counter === this.#seen.counter + 1) this.#seen = { version: this.#seen.version, counter };
       },
       rollback: () => this.#endTransaction(),
     };
@@ -145,16 +114,13 @@ export class Session {
     }
   }
 
-  /**
-   * Runs `query` synchronously on one snapshot and passes it that snapshot's `authorityVersion`. Returns undefined when
-   * this fails or a transaction is open.
-   */
-  readNow<T>(query: (authorityVersion: string) => T): T | undefined {
+  /** Runs `query` synchronously on one snapshot. Returns undefined when this fails or a transaction is open. */
+  readNow<T>(query: () => T): T | undefined {
     if (this.#closing !== undefined || this.connection.inTransaction) return undefined;
     try {
       this.#watch.checkNowAndThen();
       this.#beginRead();
-      return query(this.#authorityNow());
+      return query();
     } catch {
       // The caller repeats the read with `read`, which waits or rejects.
       return undefined;
@@ -187,67 +153,9 @@ export class Session {
     return this.#watch.identity;
   }
 
-  /** Makes this the session of a writer thread: it marks its commits and alternates with the main session. */
-  writeAsThread(commits: OwnCommits, turns: WriteTurns): void {
-    this.#noted = commits;
+  /** Makes this session alternate with another one of this process: `turns` are its own. */
+  takeTurns(turns: WriteTurns): void {
     this.#group.takeTurns(turns);
-  }
-
-  /** Makes this session alternate with a writer thread. */
-  writeBesideThread(turns: WriteTurns): void {
-    this.#group.takeTurns(turns);
-  }
-
-  /** Makes this session recognize the commits of writer threads, in this process and in others. */
-  recognize(commits: OwnCommits): void {
-    this.#ownCommits = commits;
-  }
-
-  /** Must be called in every `change` that touches a tenant, an application or a key. */
-  touchAuthority(): void {
-    this.#authorityChanges += 1;
-  }
-
-  /**
-   * Resolves to a text that differs whenever a tenant, an application or a key may have changed. Checks the file once
-   * for all callers of one turn of the event loop, after the last call, so each caller sees every change that was
-   * committed before its call.
-   */
-  authorityVersion(): Promise<string> {
-    this.#authority ??= endOfTurn().then(() => {
-      this.#authority = undefined;
-      // All callers read right after this check. They share its snapshot: for SQLite, locking and unlocking the file
-      // takes longer than finding a row. A tick later, every caller has read.
-      return this.read(() => this.#authorityNow(), true);
-    });
-    return this.#authority;
-  }
-
-  /**
-   * Returns the current authority version. Ignores commits of a writer thread, which change no tenant, application or
-   * key.
-   */
-  #authorityNow(): string {
-    const version = this.#dataVersion().get() ?? 0;
-    if (version !== this.#seen.version) {
-      const change = this.#ownCommits && this.#lastChange().get();
-      if (!change || this.#ownCommits?.include(this.#seen.counter, change) !== true) this.#othersChanges += 1;
-      this.#seen = { version, counter: change?.counter ?? 0 };
-    }
-    this.#look();
-    return `${this.#othersChanges}:${this.#authorityChanges}`;
-  }
-
-  /** Returns the last row of the audit when a call last began. */
-  knownEnd(): AuditHead {
-    if (this.#end === undefined) this.#look();
-    return this.#end ?? START;
-  }
-
-  /** Keeps the end that is known if the last row is damaged. */
-  #look(): void {
-    const row = this.#lastRow().get();
-    if (Buffer.isBuffer(row?.link) && row.link.length === LINK_BYTES) this.#end = row;
   }
 
   lastChange(): Promise<ChangeMark> {

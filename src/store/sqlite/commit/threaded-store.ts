@@ -1,6 +1,5 @@
 import type { FileStore } from '../../../core/maintenance-ports.ts';
 import { sqliteStore } from '../sqlite-store.ts';
-import { type Chain, OwnCommits } from './own-commits.ts';
 import type { Writer } from './remote-writer.ts';
 import type { Session } from './session.ts';
 
@@ -14,8 +13,7 @@ export interface ThreadedStore extends FileStore {
  * waits for the disk and would block this thread. Single writes and all other methods use `sqliteStore` on this thread,
  * which is faster for them.
  */
-export function threadedStore(session: Session, chain: Chain, start: () => Promise<Writer>): ThreadedStore {
-  session.recognize(new OwnCommits(chain));
+export function threadedStore(session: Session, start: () => Promise<Writer>): ThreadedStore {
   const here = sqliteStore(session);
   let thread: Writer | undefined;
   let starting: Promise<void> | undefined;

@@ -34,19 +34,14 @@ export const BLIND_LENGTH = 16;
  *   - tenant, type, key_id, index_key_id: `count` is the number of rows in `token` under these keys, expired ones
  *     included; `at` is the last time of creation and never decreases.
  *   - tenant, month: `count` is the number of active tokens in the month.
- *   - all 0, the file: each commit adds 1 to `count` and writes 16 random bytes to `mark`. After writer threads have
- *     touched only tokens and the audit, a keyed hash follows them (40 bytes). `at` is the last time when the file
- *     target removed expired records; `clock` is the vault's clock note, with a MAC. Count and mark only distinguish
- *     commits: an edit makes caches read again, and an anchor detects a count that decreased.
+ *   - all 0, the file: each commit adds 1 to `count` and writes 16 random bytes to `mark`, for an anchor. `at` is the
+ *     last time when the file target removed expired records; `clock` is the vault's clock note, with a MAC.
  * - `audit` holds all actions in order, up to the first one that a prune kept. The last row of
  *   each commit has the commit's link to the previous one (`linkOf`).
- * - `audit_subject` finds the entries of the audit by a keyed hash of the records that they changed; `n` is the
- *   position of the event in its entry.
- * - `audit_index` finds the rows of the audit by a keyed hash of the caller, and of the records that were read, denied
- *   or tried. It is written later than the audit; the row with an empty `blind` has the last sequence that it covers.
+ * - `audit_index` finds the rows of the audit by a keyed hash of the caller and of the records. It is written later than the audit; the row with an empty `blind` has the last sequence that it covers.
  * - `reply` holds the replies to changes with an idempotency key, for 24 hours. `sealed` is bound to the other columns;
- *   it is empty once a record in the reply was removed. `reply_subject` finds the replies by these records, each named
- *   as in `audit_subject`.
+ *   it is empty once a record in the reply was removed. `reply_subject` finds the replies by a keyed hash of
+ *   these records.
  * - `key_id` and `index_key_id` are the tenant's keys of a row. A rotation walks the tokens and reseals those under
  *   older keys. A key without tokens in `counter` can be destroyed.
  */
@@ -171,12 +166,6 @@ export const SCHEMA: readonly string[] = [
   sealed BLOB NOT NULL,
   link BLOB NOT NULL
 ) STRICT`,
-  `CREATE TABLE audit_subject (
-  blind BLOB NOT NULL,
-  sequence INTEGER NOT NULL,
-  n INTEGER NOT NULL,
-  PRIMARY KEY (blind, sequence, n)
-) STRICT, WITHOUT ROWID`,
   `CREATE TABLE audit_index (
   blind BLOB NOT NULL,
   sequence INTEGER NOT NULL,

@@ -73,12 +73,21 @@ export function applicationRows(connection: Connection, tenants: TenantRows) {
      WHERE a.expires_at <= ? AND a.application NOT IN (SELECT value FROM json_each(?)) ORDER BY a.expires_at LIMIT +?`,
   );
   const removeRow = rows<[number]>('DELETE FROM application WHERE application = +?');
+  const everyRevision = rows<[], EndedRow & { tenant_id: Buffer }>(
+    'SELECT t.id AS tenant_id, a.id, a.revision FROM application a CROSS JOIN tenant t ON t.tenant = a.tenant',
+  );
 
   return {
     findByKeyHash(keyHash: Uint8Array, now: Instant): { record: ApplicationRecord; tenant: number } | undefined {
       const row = byKeyHash().get(keyHash, now);
       return row && { record: toApplicationRecord(row), tenant: row.tenant };
     },
+
+    /** Returns the revision of each application. */
+    revisions: () =>
+      everyRevision()
+        .all()
+        .map(({ tenant_id, ...row }) => ({ tenant_id: uuidText(tenant_id), ...toEnded(row) })),
 
     find(tenantId: string, id: string, now: Instant): ApplicationRecord | undefined {
       const tenant = tenants.find(tenantId);

@@ -1,5 +1,5 @@
 import { REPLY_LIFE_MS } from '../../../contract/limits.ts';
-import type { AuditDraft } from '../../../core/audit/ports.ts';
+import type { DraftedReply } from '../../../core/audit/ports.ts';
 import type { Instant } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredReply } from '../../../core/reply-ports.ts';
@@ -51,7 +51,7 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
    * Throws `write_conflict` if the idempotency key already has a reply. Call it before a change that would fail when
    * repeated.
    */
-  function requireFree({ reply }: AuditDraft): void {
+  function requireFree({ reply }: DraftedReply): void {
     if (reply === undefined) return;
     const { tenant_id, application_id, key_hash, created_at } = reply;
     if (find(tenant_id, application_id, key_hash, created_at) !== undefined) throw new Problem('write_conflict');
@@ -63,7 +63,7 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
     requireFree,
 
     /** Stores the draft's reply. Throws `write_conflict` if the idempotency key already has one. */
-    insert(draft: AuditDraft): void {
+    insert(draft: DraftedReply): void {
       const { reply, subjects, shows = [] } = draft;
       if (reply === undefined) return;
       requireFree(draft);
@@ -76,7 +76,7 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
     },
 
     /** Empties the stored replies that show a removed record. */
-    empty({ subjects }: AuditDraft): void {
+    empty({ subjects }: DraftedReply): void {
       for (const { blind } of subjects) emptyRows().run(blind);
     },
 

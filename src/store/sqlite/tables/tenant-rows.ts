@@ -4,7 +4,7 @@ import type { StoredRow } from '../../rows/columns.ts';
 import { KEY, tenantColumns } from '../../rows/record-columns.ts';
 import { KEY_PURPOSE_CODES } from '../../rows/type-codes.ts';
 import { type Connection, statements } from '../file/driver.ts';
-import { uuid, uuidKey } from './uuid-bytes.ts';
+import { uuid, uuidKey, uuidText } from './uuid-bytes.ts';
 
 const TENANT = tenantColumns(uuid);
 
@@ -93,6 +93,18 @@ export function tenantRows(connection: Connection) {
       const row = byNumber().get(tenant);
       return row && withKeys(row);
     },
+
+    /** Returns the revision and the keys of each tenant, even of a damaged one. */
+    revisions: () =>
+      all()
+        .all()
+        .map(({ tenant, id, revision }) => ({
+          id: uuidText(id as Buffer),
+          revision: Number(revision),
+          keys: keysOf()
+            .all(tenant)
+            .map(({ key_id }) => Number(key_id)),
+        })),
 
     list(): readonly TenantWithKeys[] {
       return all().all().map(withKeys);

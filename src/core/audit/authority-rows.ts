@@ -1,0 +1,103 @@
+import { isSameBytes } from '../is-bytes.ts';
+import type { AuditEvent } from './audit-event.ts';
+import { START } from './audit-link.ts';
+import { type FollowedPlace, type FollowKeys, openWitness, passCommits } from './follow-rows.ts';
+import type { AuditEntry, AuditReads, Witness } from './ports.ts';
+import { BrokenAudit } from './walk-audit.ts';
+
+/** The number of last rows whose witnesses are compared. */
+export const TAIL_ROWS = 8;
+/** The number of rows in one read. */
+const PAGE = 500;
+
+/** The place before the first row. */
+export const BEFORE_ALL: FollowedPlace = { ...START, authority: 0, digest: 0n };
+
+export interface AuthorityParts {
+  readonly store: Pick<AuditReads, 'readAudit'>;
+  readonly keyring: FollowKeys;
+}
+
+/** An opened authority row. */
+export interface AuthorityRow {
+  readonly sequence: number;
+  /** The authority row before it; 0 without one. */
+  readonly previous: number;
+  readonly digest: bigint;
+  readonly event: AuditEvent;
+}
+
+/** Resolves to the place of the last row. Rejects with `BrokenAudit`. */
+export async function findEnd(parts: AuthorityParts & { readonly store: AuditReads }): Promise<FollowedPlace> {
+  const { sequence } = await parts.store.auditHead();
+  return findPlace(parts, await parts.store.readAudit(Math.max(0, sequence - TAIL_ROWS), TAIL_ROWS));
+}
+
+/** Resolves to the place of the last row, given the last rows of the audit. Rejects with `BrokenAudit`. */
+export async function findPlace(parts: AuthorityParts, tail: readonly AuditEntry[]): Promise<FollowedPlace> {
+  const head = tail.at(-1);
+  if (head === undefined) return BEFORE_ALL;
+  const witnesses = tail.map((row) => openWitness(parts.keyring, row).witness);
+  const best = witnesses.reduce((a, b) => (b.sequence > a.sequence ? b : a));
+  const rival = witnesses.findIndex(({ authority }) => authority > best.authority);
+  if (rival >= 0) throw new BrokenAudit(tail[rival] ?? head, `names the row ${witnesses[rival]?.authority}`);
+  const place = await passUpTo(parts, { ...best, digest: 0n }, head);
+  // A prune may have removed the authority row that the witness names, if a later one exists.
+  if (place.authority !== best.authority || best.authority === 0) return place;
+  return { ...place, digest: (await readAuthority(parts, best.authority)).digest };
+}
+
+/** Resolves to the place of the row `end`, which follows `from`. Takes the digests of the rows as they are. */
+async function passUpTo({ store, keyring }: AuthorityParts, from: FollowedPlace, end: AuditEntry) {
+  const passed = new Map<number, Witness>([[from.sequence, from]]);
+  let place = from;
+  const [known] = from.sequence === 0 ? [from] : await store.readAudit(from.sequence - 1, 1);
+  if (known?.sequence !== from.sequence) throw new BrokenAudit(from, 'is missing');
+  if (!isSameBytes(known.link, from.link)) throw new BrokenAudit(from, 'is not the row that a later one names');
+  while (place.sequence < end.sequence) {
+    const rows = await store.readAudit(place.sequence, Math.min(PAGE, end.sequence - place.sequence));
+    const before = place;
+    for (const commit of passCommits(keyring, place, rows, { placeAt: (sequence) => passed.get(sequence) })) {
+      ({ place } = commit);
+      passed.set(place.sequence, place);
+    }
+    if (place === before) throw new BrokenAudit({ sequence: place.sequence + 1 }, 'is missing');
+  }
+  return place;
+}
+
+/** Resolves to the authority row at a place. Rejects with `BrokenAudit` if another row is there. */
+async function readAuthority({ store, keyring }: AuthorityParts, sequence: number): Promise<AuthorityRow> {
+  const [row] = await store.readAudit(sequence - 1, 1);
+  if (row?.sequence !== sequence) throw new BrokenAudit({ sequence }, 'is missing');
+  return openAuthority(keyring, row);
+}
+
+function openAuthority(keyring: FollowKeys, row: AuditEntry): AuthorityRow {
+  const { witness, digest, event } = openWitness(keyring, row);
+  // The seal binds the row to its place: its witness is the row before it.
+  if (event === undefined || digest === undefined || witness.sequence !== row.sequence - 1) {
+    throw new BrokenAudit(row, 'is not the row that was written at its place');
+  }
+  return { sequence: row.sequence, previous: witness.authority, digest, event };
+}
+
+/**
+ * Yields the authority rows from `last` back to the first one, or to the first one that a prune kept. Rejects with
+ * `BrokenAudit`.
+ */
+export async function* authorityRows(parts: AuthorityParts, last: number): AsyncGenerator<AuthorityRow> {
+  let page: readonly AuditEntry[] = [];
+  for (let sequence = last; sequence > 0; ) {
+    let row = page.find((one) => one.sequence === sequence);
+    if (row === undefined) {
+      // Rows of authority often stand together.
+      page = await parts.store.readAudit(Math.max(0, sequence - PAGE), Math.min(PAGE, sequence));
+      row = page.find((one) => one.sequence === sequence);
+    }
+    if (row === undefined) return;
+    const opened = openAuthority(parts.keyring, row);
+    yield opened;
+    sequence = opened.previous;
+  }
+}

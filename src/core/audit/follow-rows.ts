@@ -1,0 +1,112 @@
+import { isSameBytes } from '../is-bytes.ts';
+import type { Keyring } from '../ports.ts';
+import { Problem } from '../problem.ts';
+import { type AuditEvent, decodeRowEvents, decodeWitness } from './audit-event.ts';
+import { linkOf } from './audit-link.ts';
+import { addDigests } from './digest.ts';
+import type { AuditEntry, Witness } from './ports.ts';
+import { changesOf, digestOf, isOfAuthority, removesTenant } from './record-digest.ts';
+import { BrokenAudit } from './walk-audit.ts';
+
+/** A row with a link, the last authority row up to it, and the digest of that row. */
+export interface FollowedPlace extends Witness {
+  readonly digest: bigint;
+}
+
+export type FollowKeys = Pick<Keyring, 'openAuditEvent' | 'recordHash'>;
+
+/** The first line of a row, and the event of an authority row. */
+export interface OpenedWitness extends ReturnType<typeof decodeWitness> {
+  readonly event?: AuditEvent | undefined;
+}
+
+/** Returns the witness of a row, and the event of an authority row. Throws `BrokenAudit` for a row that does not open. */
+export function openWitness(keyring: Pick<Keyring, 'openAuditEvent'>, { sequence, at, sealed }: AuditEntry) {
+  try {
+    const text = keyring.openAuditEvent(at, sealed);
+    const opened: OpenedWitness = decodeWitness(text);
+    if (opened.digest === undefined) return opened;
+    return { ...opened, event: decodeRowEvents(at, text)[0]?.event };
+  } catch (error) {
+    if (error instanceof Problem && error.code === 'integrity_failure') {
+      throw new BrokenAudit({ sequence }, 'cannot be decrypted');
+    }
+    throw error;
+  }
+}
+
+/** A commit that was passed. */
+export interface PassedCommit {
+  readonly place: FollowedPlace;
+  /** The event of an authority row. */
+  readonly event?: AuditEvent | undefined;
+}
+
+interface Following {
+  /** Returns a place that was passed, or undefined for one that is forgotten. */
+  readonly placeAt: (sequence: number) => Witness | undefined;
+  /** Returns the sum of a tenant's records before the row. Absent: takes the digests of the rows as they are. */
+  readonly sumOf?: (tenantId: string) => bigint;
+}
+
+/**
+ * Yields the commits that follow a place, one or more rows each. Compares their links, their digests, and their witnesses
+ * as far as `placeAt` remembers them. Leaves out rows at the end without a link behind them. Throws `BrokenAudit` at the
+ * first row that is not the one which was written.
+ */
+export function* passCommits(
+  keyring: FollowKeys,
+  from: FollowedPlace,
+  rows: readonly AuditEntry[],
+  following: Following,
+): Generator<PassedCommit> {
+  let place = from;
+  let commit: AuditEntry[] = [];
+  for (const row of rows) {
+    const sequence = place.sequence + commit.length + 1;
+    if (row.sequence !== sequence) throw new BrokenAudit({ sequence }, 'is missing');
+    commit.push(row);
+    if (row.link.length === 0) continue;
+    if (!isSameBytes(linkOf(place.link, commit), row.link)) throw new BrokenAudit(row, 'was altered or moved');
+    let passed: PassedCommit = { place: { ...place, sequence, link: row.link } };
+    for (const each of commit) {
+      const opened = openWitness(keyring, each);
+      requireWitness(each, opened.witness, following.placeAt(opened.witness.sequence));
+      if (opened.event !== undefined) passed = passAuthority(keyring, place, row, opened, following);
+    }
+    ({ place } = passed);
+    commit = [];
+    yield passed;
+  }
+}
+
+function requireWitness(row: AuditEntry, witness: Witness, known: Witness | undefined): void {
+  const isBehind = witness.sequence < row.sequence;
+  const isKnown =
+    known === undefined || (isSameBytes(known.link, witness.link) && known.authority === witness.authority);
+  if (!isBehind || !isKnown) throw new BrokenAudit(row, `was written after another row ${witness.sequence}`);
+}
+
+/** Passes an authority row: the only row of its commit, written behind the row before it. */
+function passAuthority(
+  keyring: FollowKeys,
+  before: FollowedPlace,
+  row: AuditEntry,
+  { witness, digest = 0n, event }: OpenedWitness,
+  { sumOf }: Following,
+): PassedCommit {
+  const isNext = witness.sequence === before.sequence && row.sequence === before.sequence + 1;
+  if (!isNext || event === undefined || !isOfAuthority(event)) throw new BrokenAudit(row, MISPLACED);
+  if (sumOf !== undefined && digest !== addDigests(before.digest, addedBy(keyring, event, sumOf))) {
+    throw new BrokenAudit(row, 'contradicts the entries before it');
+  }
+  return { place: { sequence: row.sequence, link: row.link, authority: row.sequence, digest }, event };
+}
+
+const MISPLACED = 'is not the row that was written at its place';
+
+/** Returns what an event adds to the digest of all records. */
+export function addedBy(keyring: FollowKeys, event: AuditEvent, sumOf: (tenantId: string) => bigint): bigint {
+  if (removesTenant(event)) return -sumOf(event.tenant_id ?? '');
+  return changesOf(event).reduce((sum, change) => addDigests(sum, digestOf(keyring, change)), 0n);
+}

@@ -1,0 +1,290 @@
+import type { Keyring, Store, WrappedKey } from '../ports.ts';
+import { Problem } from '../problem.ts';
+import { endOfTurn } from '../timers.ts';
+import { type AuditEvent, encodeAuditRow } from './audit-event.ts';
+import { type AuthorityMap, createAuthorityMap, scannedMap } from './authority-map.ts';
+import { authorityRows, BEFORE_ALL, findPlace, TAIL_ROWS } from './authority-rows.ts';
+import { addDigests } from './digest.ts';
+import { addedBy, type FollowedPlace, passCommits } from './follow-rows.ts';
+import type { AuditEntry, SealedRow, Witness } from './ports.ts';
+import { changesOf, headerMark, removesTenant } from './record-digest.ts';
+import { BrokenAudit, problemOf } from './walk-audit.ts';
+
+/** The number of rows in one read. More than the rows of one commit. */
+const PAGE = 500;
+
+/** The number of commits whose places are remembered, to compare the witnesses of later rows. */
+const REMEMBERED = 1000;
+
+/** How often `open` begins again while prunes move the beginning of the audit. */
+const MAX_TRIES = 4;
+
+interface Parts {
+  readonly store: Store;
+  readonly keyring: Keyring;
+}
+
+type Followed = 'tenant' | 'application';
+
+/** A record as it was read. `keys` are the ids of a tenant's keys, if they were read, too. */
+interface ReadRecord {
+  readonly tenant_id: string;
+  readonly id: string;
+  readonly revision: number;
+  readonly keys?: readonly number[] | undefined;
+}
+
+/** The synchronous read of rows from one snapshot, as `AuditStore.followAudit`. */
+export interface FollowReads {
+  followAudit(first: number, limit: number): readonly AuditEntry[];
+}
+
+/** The records that an identity consists of, at the state in which they were read. */
+export interface Stamp {
+  readonly tenant_id: string;
+  readonly changed: number;
+  readonly applications: readonly Pick<ReadRecord, 'id' | 'revision'>[];
+}
+
+interface State {
+  place: FollowedPlace;
+  readonly map: AuthorityMap;
+  /** The last places, in order. */
+  readonly passed: Map<number, Witness>;
+}
+
+export type Follower = ReturnType<typeof createFollower>;
+
+/**
+ * Creates the follower of an audit: it reads, links and opens each new row once, and so knows the revision of each
+ * record of authority. It is the only source of that knowledge: a record that differs was restored from an older copy,
+ * or altered. At the first call, it compares all these records with the digest of the last authority row.
+ */
+export function createFollower({ store, keyring }: Parts) {
+  let state: State | undefined;
+  let opening: Promise<State> | undefined;
+  let following: Promise<void> | undefined;
+  /** The number of the last read that was sent, and of the last one whose rows were passed. */
+  let [sent, passedRead] = [0, 0];
+
+  async function open(): Promise<State> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await openOnce({ store, keyring });
+      } catch (error) {
+        // A prune may remove rows between two reads.
+        if (!(error instanceof BrokenAudit) || tries === MAX_TRIES) throw problemOf(error);
+      }
+    }
+  }
+
+  /** Opens the audit, once for all callers. */
+  async function opened(): Promise<State> {
+    opening ??= open().finally(() => {
+      opening = undefined;
+    });
+    state = await opening;
+    return state;
+  }
+
+  /** Passes rows from the known place on. Returns whether there may be more. */
+  function pass(current: State, from: number, rows: readonly AuditEntry[]): 'all' | 'more' | 'lost' | 'pruned' {
+    const { map, passed } = current;
+    const [first] = rows;
+    if (from > 0) {
+      if (first !== undefined && first.sequence > from) return 'pruned';
+      if (first === undefined || Buffer.compare(first.link, passed.get(from)?.link ?? first.link) !== 0) return 'lost';
+    }
+    const added = rows.filter(({ sequence }) => sequence > current.place.sequence);
+    const before = current.place.sequence;
+    for (const { place, event } of passCommits(keyring, current.place, added, {
+      placeAt: (sequence) => passed.get(sequence),
+      sumOf: map.sumOf,
+    })) {
+      if (event !== undefined) applyEvent(map, event, place.sequence);
+      current.place = place;
+      passed.set(place.sequence, place);
+      if (passed.size > REMEMBERED) passed.delete(passed.keys().next().value ?? 0);
+    }
+    if (rows.length < PAGE) {
+      const rest = added.at(-1);
+      if (rest !== undefined && rest.sequence > current.place.sequence) {
+        throw new BrokenAudit(rest, 'has no link behind it');
+      }
+      return 'all';
+    }
+    if (current.place.sequence === before && added.length > 0)
+      throw new BrokenAudit(added[0] ?? current.place, 'has no link behind it');
+    return 'more';
+  }
+
+  async function readNew(): Promise<void> {
+    if (state === undefined) {
+      await opened();
+      return;
+    }
+    for (;;) {
+      const current: State = state;
+      const { sequence: from } = current.place;
+      sent += 1;
+      const number = sent;
+      const rows = await store.followAudit(from, PAGE);
+      // A read that was sent later has passed these rows, or the audit was opened again.
+      if (number < passedRead || state !== current) return;
+      passedRead = number;
+      const outcome = passOrFail(current, from, rows);
+      if (outcome === 'all') return;
+      if (outcome === 'more') continue;
+      if (outcome === 'lost') store.acceptLoss(Math.max(1, from - (await store.auditHead()).sequence));
+      await opened();
+      return;
+    }
+  }
+
+  function passOrFail(...args: Parameters<typeof pass>): ReturnType<typeof pass> {
+    try {
+      return pass(...args);
+    } catch (error) {
+      throw problemOf(error);
+    }
+  }
+
+  /**
+   * Resolves when this process knows every row that was committed before the call. Callers of one turn share a read.
+   * Rejects with `integrity_failure` if the audit, or records that no entry names, were altered.
+   */
+  function follow(): Promise<void> {
+    following ??= endOfTurn().then(() => {
+      following = undefined;
+      return readNew();
+    });
+    return following;
+  }
+
+  function isCurrentNow(table: Followed, { tenant_id, id, revision, keys }: ReadRecord): boolean {
+    if (state?.map.revisionOf(table, tenant_id, id) !== revision) return false;
+    return keys === undefined || state.map.hasKeys(tenant_id, keys);
+  }
+
+  /** Resolves to whether the store still has the record as it was read. */
+  async function isStored(table: Followed, { tenant_id, id, revision, keys }: ReadRecord): Promise<boolean> {
+    if (table === 'application') return (await store.findApplication(tenant_id, id, 0))?.revision === revision;
+    const found = await store.findTenant(id);
+    return (
+      found?.tenant.revision === revision && (keys === undefined || found.keys.map(keyIdOf).join() === keys.join())
+    );
+  }
+
+  return {
+    follow,
+
+    /** Follows synchronously, in the snapshot of a turn. Returns false if `follow` must do it. */
+    followNow(reads: FollowReads): boolean {
+      if (state === undefined) return false;
+      const { sequence } = state.place;
+      return passOrFail(state, sequence, reads.followAudit(sequence, PAGE)) === 'all';
+    },
+
+    /** Returns the last known row; the place before all rows at first. */
+    known: (): Witness => state?.place ?? BEFORE_ALL,
+
+    /**
+     * Seals the row of a change of authority behind `rows`: all rows from the known one on, of which the last ones may
+     * not be committed yet.
+     */
+    seal(rows: readonly AuditEntry[], event: AuditEvent, at: number): SealedRow {
+      const known = state;
+      if (known === undefined) throw new Error('unreachable: a change of authority follows the audit first');
+      const { passed, map } = known;
+      const [first] = rows;
+      const { sequence: from } = known.place;
+      if (from > 0 && first?.sequence !== from) throw new Problem('write_conflict');
+      const sums = new Map<string, bigint>();
+      const places = new Map<number, Witness>();
+      const sumOf = (id: string) => sums.get(id) ?? map.sumOf(id);
+      const placeAt = (sequence: number) => places.get(sequence) ?? passed.get(sequence);
+      let { place } = known;
+      const added = rows.filter(({ sequence }) => sequence > from);
+      try {
+        for (const commit of passCommits(keyring, place, added, { placeAt, sumOf })) {
+          ({ place } = commit);
+          places.set(place.sequence, place);
+          if (commit.event !== undefined) addTo(sums, commit.event, sumOf);
+        }
+      } catch (error) {
+        throw problemOf(error);
+      }
+      const digest = addDigests(place.digest, addedBy(keyring, event, sumOf));
+      const text = encodeAuditRow(place, [{ event, at }], digest);
+      return { at, witness: place, sealed: keyring.sealAuditEvent(at, text) };
+    },
+
+    /**
+     * Resolves to whether a record that was read is the current one. Resolves to false if it has changed since. Rejects
+     * with `integrity_failure` for a record that was restored from an older copy.
+     */
+    async isCurrent(table: Followed, record: ReadRecord): Promise<boolean> {
+      if (isCurrentNow(table, record)) return true;
+      await follow();
+      if (isCurrentNow(table, record)) return true;
+      if (!(await isStored(table, record))) return false;
+      const cause = new Error(`the ${table} ${record.id} or its keys were restored from an older copy`);
+      throw new Problem('integrity_failure', { cause });
+    },
+
+    /**
+     * Returns the stamp of records that were read after the row `sequence` and found current. Throws `write_conflict` if
+     * the tenant has changed since.
+     */
+    stampOf(tenant_id: string, sequence: number, applications: Stamp['applications']): Stamp {
+      const changed = state?.map.changedAt(tenant_id);
+      if (changed === undefined || changed > sequence) throw new Problem('write_conflict');
+      return { tenant_id, changed, applications };
+    },
+
+    /** Returns whether none of the records has changed since. */
+    isUnchanged({ tenant_id, changed, applications }: Stamp): boolean {
+      if (state?.map.changedAt(tenant_id) !== changed) return false;
+      return applications.every((one) => isCurrentNow('application', { tenant_id, ...one }));
+    },
+  };
+
+  function addTo(sums: Map<string, bigint>, event: AuditEvent, sumOf: (id: string) => bigint): void {
+    const { tenant_id } = event;
+    if (tenant_id === undefined) return;
+    const added = addedBy(keyring, event, sumOf);
+    sums.set(tenant_id, addDigests(sumOf(tenant_id), added));
+  }
+}
+
+const keyIdOf = ({ key_id }: WrappedKey): number => key_id;
+
+function applyEvent(map: AuthorityMap, event: AuditEvent, sequence: number): void {
+  if (removesTenant(event)) map.removeTenant(event.tenant_id ?? '');
+  else for (const change of changesOf(event)) map.apply(change, sequence);
+}
+
+/** Compares all records of authority with the digest of the last authority row. Rejects with `BrokenAudit`. */
+async function openOnce({ store, keyring }: Parts): Promise<State> {
+  const scan = await store.scanAuthority(TAIL_ROWS);
+  const place = await findPlace({ store, keyring }, scan.rows);
+  const passed = new Map<number, Witness>([[place.sequence, place]]);
+  // A new vault has a header before its first row.
+  if (place.authority === 0 && scan.tenants.length === 0) return { place, map: createAuthorityMap(keyring), passed };
+  const mark = headerMark(scan.mac);
+  const scanned = scannedMap(keyring, scan, mark, place.sequence);
+  if (scanned.digest() === place.digest) return { place, map: scanned, passed };
+  const events: AuditEvent[] = [];
+  let first = place.authority;
+  for await (const row of authorityRows({ store, keyring }, place.authority)) {
+    events.push(row.event);
+    first = row.previous;
+  }
+  const map = createAuthorityMap(keyring);
+  for (const event of events.toReversed()) applyEvent(map, event, place.sequence);
+  // Records that differ from the map are refused one by one. The header is a part of every call.
+  if (first !== 0 || map.digest() !== place.digest || map.header() !== mark) {
+    throw new Problem('integrity_failure', { cause: new Error('the records of authority do not match the audit') });
+  }
+  return { place, map, passed };
+}

@@ -1,0 +1,69 @@
+import type { Keyring } from '../ports.ts';
+import { type AuditEvent, changeOf } from './audit-event.ts';
+import { addDigests } from './digest.ts';
+
+/** The tables whose records decide who may do what. */
+export type AuthorityTable = 'header' | 'tenant' | 'tenant_key' | 'application';
+
+/** A change of one record, from one revision to another; 0 if there is no record. The header is named by its mark. */
+export interface RecordChange {
+  readonly table: AuthorityTable;
+  /** Empty for the header. */
+  readonly tenant_id: string;
+  readonly id: string;
+  readonly from: number;
+  readonly to: number;
+}
+
+/** The ids of a new tenant's keys: one for its data, one for its indexes. */
+export const FIRST_KEYS = ['1', '2'] as const;
+
+/** Returns whether the row of an event has a digest. A prune changes no record, but keeps the digest in the audit. */
+export function isOfAuthority(event: AuditEvent): boolean {
+  if (event.as_of !== undefined) return false;
+  const [table] = changeOf(event) ?? [];
+  return (table !== undefined && table !== 'token') || event.action === 'pruneAudit';
+}
+
+/** Returns whether an event removes a tenant with all its records. */
+export function removesTenant(event: AuditEvent): boolean {
+  const [table, change] = changeOf(event) ?? [];
+  return table === 'tenant' && change === 'remove';
+}
+
+/** Returns the part of a header's MAC that the audit keeps: its first 16 bytes, base64url. */
+export function headerMark(mac: Uint8Array): string {
+  return Buffer.from(mac.subarray(0, 16)).toString('base64url');
+}
+
+/** Returns the changes of an event of authority, except the removal of a tenant. */
+export function changesOf(event: AuditEvent): readonly RecordChange[] {
+  const { action, tenant_id = '', entities, revision = 0, ended = [] } = event;
+  const [table, change] = changeOf(event) ?? [];
+  if (table === 'header') {
+    const [next = '', before] = entities;
+    const changed = { table, tenant_id: '' };
+    const ends = before === undefined ? [] : [{ ...changed, id: before, from: 1, to: 0 }];
+    return [...ends, { ...changed, id: next, from: 0, to: 1 }];
+  }
+  if (table === 'tenant') return [{ table, tenant_id, id: tenant_id, from: revision - 1, to: revision }];
+  if (table === 'tenant_key') {
+    // A key has no revisions: it is created once and removed once.
+    const isNew = change === 'upsert';
+    return [{ table, tenant_id, id: String(revision), from: isNew ? 0 : 1, to: isNew ? 1 : 0 }];
+  }
+  if (table !== 'application') return [];
+  const named = entities.map((id, n): RecordChange => {
+    if (change === 'remove') return { table, tenant_id, id, from: ended[n] ?? 0, to: 0 };
+    return { table, tenant_id, id, from: revision - 1, to: revision };
+  });
+  if (action !== 'createTenant') return named;
+  const keys = FIRST_KEYS.map((id): RecordChange => ({ table: 'tenant_key', tenant_id, id, from: 0, to: 1 }));
+  return [{ table: 'tenant', tenant_id, id: tenant_id, from: 0, to: 1 }, ...keys, ...named];
+}
+
+/** Returns what a change adds to the digest. */
+export function digestOf(keyring: Pick<Keyring, 'recordHash'>, { from, to, ...record }: RecordChange): bigint {
+  const hashAt = (revision: number) => (revision === 0 ? 0n : keyring.recordHash({ ...record, revision }));
+  return addDigests(hashAt(to), -hashAt(from));
+}

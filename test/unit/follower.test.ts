@@ -1,0 +1,256 @@
+import { describe, expect, it, onTestFinished } from 'vitest';
+import type { OperationId } from '../../src/contract/operations.ts';
+import { linkOf } from '../../src/core/audit/audit-link.ts';
+import type { AuditEntry } from '../../src/core/audit/ports.ts';
+import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
+import { openVault, type Vault } from '../../src/vault/vault.ts';
+import { insertRow, keepRows, putBack } from '../checks/put-back.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, type FileVault, fileVault, RULE, withVault } from './vault-admin-fixture.ts';
+
+const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_failure$/) } };
+const [OK, UNKNOWN_KEY] = [{ status: 200 }, { status: 401 }];
+
+async function opened(file: string): Promise<Vault> {
+  const vault = await openVault({ file, credential: CREDENTIAL, reportError: () => undefined });
+  onTestFinished(() => vault.close().catch(() => undefined));
+  return vault;
+}
+
+const read = (vault: Vault, apiKey: string) => callVault(vault, apiKey, 'getToken', { id: 'token-0' });
+
+/** Makes another private application, and resolves to its id and key. */
+async function application(
+  vault: Vault,
+  { management }: FileVault,
+): Promise<{ readonly id: string; readonly key: string }> {
+  return (
+    await callVault(vault, management, 'createApplication', { body: { name: 'b', type: 'private', rules: [RULE] } })
+  ).body;
+}
+
+const SELECT_ROWS = 'SELECT sequence, at, sealed, link FROM audit ORDER BY sequence';
+
+/** Replaces the audit. Links the rows again, each as a commit of its own. */
+async function rewriteAudit(file: string, change: (rows: AuditEntry[]) => readonly AuditEntry[]): Promise<void> {
+  await tamperFile(file, (connection) => {
+    const rows = change(connection.prepare<[], AuditEntry>(SELECT_ROWS).all());
+    connection.exec('DELETE FROM audit');
+    let link: Uint8Array = new Uint8Array(16);
+    rows.forEach((row, index) => {
+      const placed = { ...row, sequence: index + 1 };
+      link = linkOf(link, [placed]);
+      insertRow(connection, 'audit', { ...placed, link });
+    });
+  });
+}
+
+describe('a vault that is open', () => {
+  const CHANGES: Readonly<Record<string, readonly [operation: OperationId, answer: object]>> = {
+    'whose key was regenerated': ['regenerateApplicationKey', UNKNOWN_KEY],
+    'that was deleted': ['deleteApplication', UNKNOWN_KEY],
+  };
+
+  it.each(Object.entries(CHANGES))(
+    'refuses an application %s by another process',
+    async (_what, [operation, answer]) => {
+      const vault = await fileVault(1);
+      const one = await opened(vault.file);
+      const made = await application(one, vault);
+      expect(await read(one, made.key)).toMatchObject(OK);
+      await withVault(vault.file, (other) => callVault(other, vault.management, operation, { id: made.id }));
+      expect(await read(one, made.key)).toMatchObject(answer);
+      expect(await read(one, vault.apiKey)).toMatchObject(OK);
+    },
+  );
+
+  it.each(Object.entries(CHANGES))(
+    'refuses an application %s, with its counters and row put back',
+    async (_what, [operation]) => {
+      const vault = await fileVault(1);
+      const one = await opened(vault.file);
+      const made = await application(one, vault);
+      await read(one, made.key);
+      const before = await keepRows(vault.file);
+      const kept = await counters(vault.file);
+      await withVault(vault.file, (other) => callVault(other, vault.management, operation, { id: made.id }));
+      await putBackCounters(vault.file, kept);
+      expect(await read(one, made.key)).toMatchObject(UNKNOWN_KEY);
+      await putBack(vault.file, before, ['application']);
+      expect(await read(one, made.key)).toMatchObject(REFUSED);
+      expect(await read(one, vault.apiKey)).toMatchObject(OK);
+    },
+  );
+
+  it('uses the changed tenant and its new keys in the next call', async () => {
+    const vault = await fileVault(1);
+    const one = await opened(vault.file);
+    await read(one, vault.apiKey);
+    await withVault(vault.file, (other) =>
+      callVault(other, vault.management, 'updateTenant', { body: { name: 'new' } }),
+    );
+    expect(await callVault(one, vault.management, 'getTenant')).toMatchObject({ body: { name: 'new' } });
+    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
+    await admin.rotate({ master: true, indexes: true });
+    await admin.close();
+    expect(await read(one, vault.apiKey)).toMatchObject(OK);
+    await withVault(vault.file, (other) => callVault(other, vault.management, 'deleteTenant'));
+    expect(await read(one, vault.apiKey)).toMatchObject(UNKNOWN_KEY);
+  });
+
+  it('goes on after a prune of all that it knew', async () => {
+    const vault = await fileVault(1);
+    const one = await opened(vault.file);
+    await read(one, vault.apiKey);
+    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
+    const { archiveFile } = await import('../../src/cli/archive-file.ts');
+    await admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', `${vault.folder}/old`));
+    await admin.close();
+    expect(await read(one, vault.apiKey)).toMatchObject(OK);
+    const patch = { id: 'token-0', body: { metadata: { n: '1' } } };
+    expect(await callVault(one, vault.apiKey, 'updateToken', patch)).toMatchObject(OK);
+    expect(await application(one, vault)).toMatchObject({ id: expect.any(String) });
+    expect((await checkVaultFile({ file: vault.file, credential: CREDENTIAL })).findings).toEqual([]);
+  });
+
+  const END = '(SELECT max(sequence) FROM audit)';
+  const ALTERED: Readonly<Record<string, string>> = {
+    'whose end was cut': `DELETE FROM audit WHERE sequence = ${END}`,
+    'whose last row was replaced': `UPDATE audit SET link = randomblob(16) WHERE sequence = ${END}`,
+    'that was removed': 'DELETE FROM audit',
+  };
+
+  it.each(Object.entries(ALTERED))('refuses every call on an audit %s', async (_what, sql) => {
+    const vault = await fileVault(1);
+    const one = await opened(vault.file);
+    for (const key of [vault.apiKey, vault.management]) await callVault(one, key, 'listTokens');
+    await tamperFile(vault.file, (connection) => connection.exec(sql));
+    for (const _ of [1, 2]) expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
+  });
+
+  it('refuses every call after a new row that is not what a process wrote', async () => {
+    const vault = await fileVault(1);
+    const one = await opened(vault.file);
+    await application(one, vault);
+    await read(one, vault.apiKey);
+    // An older authority row behind the end, linked as a process links it.
+    await rewriteAudit(vault.file, (rows) => [...rows, ...rows.slice(0, 1)]);
+    expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
+  });
+});
+
+async function counters(file: string): Promise<readonly object[]> {
+  let rows: readonly object[] = [];
+  await tamperFile(file, (connection) => {
+    rows = connection.prepare<[], object>('SELECT * FROM counter').all();
+  });
+  return rows;
+}
+
+async function putBackCounters(file: string, rows: readonly object[]): Promise<void> {
+  await tamperFile(file, (connection) => {
+    connection.exec('DELETE FROM counter');
+    for (const row of rows) insertRow(connection, 'counter', row);
+  });
+}
+
+describe('a vault that is opened', () => {
+  it.each([
+    ['the header and its slots', ['header', 'slot']],
+    ['the keys of the tenant', ['tenant_key']],
+    ['the tenant', ['tenant']],
+  ])('refuses its calls with %s put back', async (_what, restored) => {
+    const vault = await fileVault(1);
+    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
+    const before = await keepRows(vault.file);
+    await admin.addSlot({ kind: 'key_file', key: new Uint8Array(32).fill(9) }, { allowWeak: false });
+    await withVault(vault.file, (one) => callVault(one, vault.management, 'updateTenant', { body: { name: 'new' } }));
+    await admin.rotate({ master: false, indexes: false });
+    await admin.close();
+    expect(await withVault(vault.file, (one) => read(one, vault.apiKey))).toMatchObject(OK);
+    await putBack(vault.file, before, restored);
+    const one = await opened(vault.file);
+    expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
+  });
+
+  it('refuses the tenant when a destroyed key was put back', async () => {
+    const vault = await fileVault(1);
+    const before = await keepRows(vault.file);
+    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
+    await admin.rotate({ master: false, indexes: false });
+    await admin.close();
+    const [row] = before.find(({ table }) => table === 'tenant_key')?.rows ?? [];
+    await tamperFile(vault.file, (connection) => insertRow(connection, 'tenant_key', { ...row }));
+    const one = await opened(vault.file);
+    expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
+  });
+
+  it('refuses only the application that was put back', async () => {
+    const vault = await fileVault(1);
+    const made = await withVault(vault.file, (one) => application(one, vault));
+    const before = await keepRows(vault.file);
+    await withVault(vault.file, (one) => callVault(one, vault.management, 'deleteApplication', { id: made.id }));
+    await putBack(vault.file, before, ['application']);
+    const one = await opened(vault.file);
+    expect(await read(one, made.key)).toMatchObject(REFUSED);
+    expect(await read(one, vault.apiKey)).toMatchObject(OK);
+    const listed = await callVault(one, vault.management, 'updateApplication', {
+      id: made.id,
+      body: { name: 'x', permissions: ['token:read'] },
+    });
+    expect(listed).toMatchObject(REFUSED);
+  });
+
+  it('refuses the application whose last entry was removed, with the rows linked again', async () => {
+    const vault = await fileVault(1);
+    const made = await withVault(vault.file, (one) => application(one, vault));
+    await rewriteAudit(vault.file, (rows) => rows.slice(0, -1));
+    const one = await opened(vault.file);
+    expect(await read(one, made.key)).toMatchObject(REFUSED);
+    expect(await read(one, vault.apiKey)).toMatchObject(OK);
+  });
+
+  it.each<readonly [string, (rows: AuditEntry[]) => readonly AuditEntry[]]>([
+    ['without any row', () => []],
+    ['with an older authority row in the place of a later one', (rows) => rows.with(-1, rows[0] as AuditEntry)],
+    ['with an older authority row at the end', (rows) => [...rows, rows[1] as AuditEntry]],
+    ['without an authority row that a later row names', (rows) => rows.filter((_, index) => index !== 2)],
+  ])('refuses every call with an audit %s', async (_what, change) => {
+    const vault = await fileVault(1);
+    await withVault(vault.file, (one) => application(one, vault));
+    await rewriteAudit(vault.file, change);
+    const one = await opened(vault.file);
+    expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
+  });
+
+  it('after a prune, refuses every call if no entry names the record that was put back', async () => {
+    const vault = await fileVault(1);
+    const before = await keepRows(vault.file);
+    const made = await withVault(vault.file, (one) => application(one, vault));
+    await withVault(vault.file, (one) => callVault(one, vault.management, 'regenerateApplicationKey', { id: made.id }));
+    const admin = await openVaultAdmin({ file: vault.file, credential: CREDENTIAL });
+    const { archiveFile } = await import('../../src/cli/archive-file.ts');
+    await admin.pruneAudit(Date.now() + 60_000, archiveFile('--archive', `${vault.folder}/old`));
+    await admin.close();
+    expect(await withVault(vault.file, (one) => read(one, vault.apiKey))).toMatchObject(OK);
+    await putBack(vault.file, before, ['application']);
+    const one = await opened(vault.file);
+    expect(await read(one, vault.apiKey)).toMatchObject(REFUSED);
+  });
+});
+
+it('two processes that change applications at the same time keep one digest', async () => {
+  const vault = await fileVault(1);
+  const vaults = await Promise.all([opened(vault.file), opened(vault.file), opened(vault.file)]);
+  const made = await Promise.all(Array.from({ length: 30 }, (_, n) => application(vaults[n % 3] as Vault, vault)));
+  await Promise.all(
+    made.slice(10).map(({ id }, n) => {
+      const operation = n % 2 === 0 ? 'deleteApplication' : 'regenerateApplicationKey';
+      return callVault(vaults[n % 3] as Vault, vault.management, operation, { id });
+    }),
+  );
+  for (const one of vaults) expect(await read(one, made[0]?.key ?? '')).toMatchObject(OK);
+  const again = await opened(vault.file);
+  for (const { key } of made.slice(0, 10)) expect(await read(again, key)).toMatchObject(OK);
+  expect((await checkVaultFile({ file: vault.file, credential: CREDENTIAL })).findings).toEqual([]);
+});

@@ -1,0 +1,87 @@
+import { expect, it } from 'vitest';
+import type { OperationId } from '../../src/contract/operations.ts';
+import { checkVaultFile } from '../../src/vault/admin.ts';
+import { openVault, type Vault } from '../../src/vault/vault.ts';
+import { keepRows, putBack } from '../checks/put-back.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
+import { CREDENTIAL, callVault, fileVault } from './vault-admin-fixture.ts';
+
+const REFUSED = { status: 500, body: { type: expect.stringMatching(/integrity_failure$/) } };
+
+async function used<T>(file: string, work: (vault: Vault) => Promise<T>): Promise<T> {
+  const vault = await openVault({ file, credential: CREDENTIAL, reportError: () => undefined });
+  try {
+    return await work(vault);
+  } finally {
+    await vault.close();
+  }
+}
+
+const patch = (file: string, apiKey: string, id = 'token-0') =>
+  used(file, (vault) => callVault(vault, apiKey, 'updateToken', { id, body: { metadata: { n: '1' } } }));
+
+const findingsOf = async (file: string) => (await checkVaultFile({ file, credential: CREDENTIAL })).findings;
+
+it('an expiring application is rejected when the row of its creator was put back', async () => {
+  const { file, management } = await fileVault(0);
+  const call = (apiKey: string, operation: OperationId, parts: { id?: string; body?: object } = {}) =>
+    used(file, (vault) => callVault(vault, apiKey, operation, parts));
+  const parent = {
+    name: 'parent',
+    type: 'private',
+    permissions: ['token:read'],
+    can_create_expiring_applications: true,
+  };
+  const made: { readonly id: string; readonly key: string } = (
+    await call(management, 'createApplication', { body: parent })
+  ).body;
+  const condition = { attribute: 'container', operator: 'starts_with', value: '/' };
+  const rule = {
+    description: '',
+    priority: 1,
+    conditions: [condition],
+    transform: 'redact',
+    permissions: ['token:read'],
+  };
+  const expires_at = new Date(Date.now() + 3_600_000).toISOString();
+  const child = { name: 'child', type: 'expiring', expires_at, rules: [rule] };
+  const key: string = (await call(made.key, 'createApplication', { body: child })).body['key'];
+  const kept = await keepRows(file);
+  const { type: _, ...narrower } = { ...parent, permissions: ['token:read', 'token:delete'] };
+  expect(await call(management, 'updateApplication', { id: made.id, body: narrower })).toMatchObject({ status: 200 });
+  expect(await call(key, 'listTokens')).toMatchObject({ status: 200 });
+  await putBack(file, kept, ['application']);
+  expect(await call(key, 'listTokens')).toMatchObject(REFUSED);
+});
+
+it.each([
+  [
+    'removed',
+    "DELETE FROM audit_index WHERE sequence = 4 AND blind <> x''",
+    'audit',
+    '4',
+    /has no row in the index of the audit/,
+  ],
+  ['added', 'INSERT INTO audit_index VALUES (zeroblob(16), 4)', 'audit_index', '', /without an entry/],
+  [
+    'added after its end',
+    'INSERT INTO audit_index SELECT zeroblob(16), max(sequence) FROM audit',
+    'audit_index',
+    '',
+    /beyond its own end/,
+  ],
+  [
+    'covered, although it does not exist',
+    "UPDATE audit_index SET sequence = sequence + 999 WHERE blind = x''",
+    'audit_index',
+    '',
+    /beyond the end of the audit/,
+  ],
+] as const)('doctor finds that a row of the index was %s', async (_what, sql, table, id, what) => {
+  const { file, apiKey } = await fileVault(3);
+  await used(file, (vault) => vault.sweep());
+  await patch(file, apiKey);
+  expect(await findingsOf(file)).toEqual([]);
+  await tamperFile(file, (connection) => connection.exec(sql));
+  expect(await findingsOf(file)).toContainEqual({ table, id, what: expect.stringMatching(what) });
+});
