@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { CheckFailure, type Figures } from '../check.ts';
 import { createLedger, type Ledger } from '../kill-ledger.ts';
 import { verifyTokens, writeTokens } from '../kill-writer.ts';
@@ -9,6 +10,10 @@ export interface FleetLoad {
   readonly ledger: Ledger;
   /** Starts writers on the daemons; they end when `ended` returns true, or when their daemon is gone. */
   write(daemons: readonly number[], ended?: () => boolean, took?: (ms: number) => void): Promise<void>;
+  /**
+   * Writes to all daemons while `fault` happens to one of them. Resolves to the milliseconds of each write to the others.
+   */
+  writeDuring(victim: number, fault: () => Promise<unknown>): Promise<readonly number[]>;
   /** Compares what a daemon shows with the ledger. Rejects with a `CheckFailure`. */
   verify(daemon: number, all?: boolean): Promise<void>;
   /** Checks the audit and all records, besides `verify`. Resolves to the figures. */
@@ -44,28 +49,43 @@ export function fleetLoad(
     if (violation !== undefined) throw new CheckFailure(violation, ledger.figures());
   }
 
+  const write: FleetLoad['write'] = (daemons, ended, took) => {
+    const writers = daemons.flatMap((daemon) =>
+      Array.from({ length: WRITERS }, () =>
+        writeTokens({
+          perform: fleet.at(daemon),
+          key: fleet.everything,
+          ledger,
+          random,
+          batches,
+          ...(ended && { ended }),
+          ...(took && { took }),
+          ...(refused && { refused: () => refused(daemon) }),
+        }),
+      ),
+    );
+    const writing = Promise.all(writers).then(() => undefined);
+    // The caller awaits it after the fault, so a failure must not end the process first.
+    writing.catch(() => undefined);
+    return writing;
+  };
+
   return {
     ledger,
     verify,
-    write(daemons, ended, took) {
-      const writers = daemons.flatMap((daemon) =>
-        Array.from({ length: WRITERS }, () =>
-          writeTokens({
-            perform: fleet.at(daemon),
-            key: fleet.everything,
-            ledger,
-            random,
-            batches,
-            ...(ended && { ended }),
-            ...(took && { took }),
-            ...(refused && { refused: () => refused(daemon) }),
-          }),
-        ),
-      );
-      const writing = Promise.all(writers).then(() => undefined);
-      // The caller awaits it after the fault, so a failure must not end the process first.
-      writing.catch(() => undefined);
-      return writing;
+    write,
+    async writeDuring(victim, fault) {
+      const times: number[] = [];
+      let isOver = false;
+      const ended = () => isOver;
+      const others = fleet.daemons.filter((daemon) => daemon !== victim);
+      const writing = [write([victim], ended), write(others, ended, (ms) => void times.push(ms))];
+      await sleep(150 + Math.random() * 300);
+      await fault();
+      isOver = true;
+      await Promise.all(writing);
+      await verify(others[0] ?? 0);
+      return times;
     },
     async finish(figures) {
       await verify(0, true);

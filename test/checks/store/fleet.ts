@@ -46,6 +46,8 @@ export interface Fleet {
   readonly management: string;
   /** The key of a private application with all token permissions and `reveal` on everything. */
   readonly everything: string;
+  /** The numbers of the daemons. */
+  readonly daemons: readonly number[];
   /** Calls a daemon by its number, from 0. */
   readonly at: (daemon: number) => Perform;
   urlOf(daemon: number): string;
@@ -159,6 +161,7 @@ export async function startFleet({
     keyFile,
     management,
     everything: String(made.body['key']),
+    daemons: [...callers.keys()],
     at,
     urlOf: (daemon) => urls[daemon] ?? '',
     readiness: async (daemon) => {

@@ -1,0 +1,76 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { delayRelay } from '../../../bench/delay-relay.js';
+import { type Check, CheckFailure, type CheckOptions } from '../check.ts';
+import { patchProduct } from '../patched-product.ts';
+import { percentile } from '../perform.ts';
+import { type FleetOptions, startFleet } from './fleet.ts';
+import { fleetLoad } from './fleet-load.ts';
+
+const DAEMONS = 3;
+const STOPS = { quick: 3, full: 30 } as const;
+/** Shorter than the limit after which the server ends an idle transaction, in milliseconds. */
+const STOPPED_MS = 2_000;
+const MAX_PAUSE_MS = 1_000;
+/** The share of writes that create a batch of tokens. */
+const BATCHES = 0.1;
+/** The part of the built product that prepares the statements of a group. */
+const PREPARES = 'prepared=prepare(members,{drafts:!0}),drafts=';
+/** Takes the lock, and waits for the answer before it sends the other statements. */
+const LOCKS = 'await Promise.all(beginning(BEGIN_GROUP).map(([statement,values])=>client.run(statement,values)))';
+const LOCKS_FIRST = `prepared=(${LOCKS},prepare(members,{drafts:!0})),drafts=`;
+
+/** Stops one of three daemons amid its writes, again and again. The others do not wait for it. */
+async function stop({ seed, quick }: CheckOptions, options: Omit<FleetOptions, 'daemons'> = {}) {
+  const stops = STOPS[quick ? 'quick' : 'full'];
+  let relay: Awaited<ReturnType<typeof delayRelay>> | undefined;
+  const fleet = await startFleet({
+    daemons: DAEMONS,
+    ...options,
+    async portOf(port) {
+      relay = await delayRelay(port);
+      return relay.port;
+    },
+  });
+  const load = fleetLoad(fleet, seed, { batches: BATCHES });
+  const pauses: number[] = [];
+  try {
+    for (let done = 0; done < stops; done += 1) {
+      const victim = done % DAEMONS;
+      const times = await load.writeDuring(victim, async () => {
+        fleet.signal(victim, 'SIGSTOP');
+        await sleep(STOPPED_MS);
+        fleet.signal(victim, 'SIGCONT');
+      });
+      pauses.push(percentile(times, 1));
+    }
+    const found = await load.finish({
+      stops,
+      pause_median_ms: percentile(pauses, 0.5),
+      pause_max_ms: percentile(pauses, 1),
+    });
+    if (percentile(pauses, 1) >= MAX_PAUSE_MS) throw new CheckFailure('the other daemons waited', found);
+    return found;
+  } finally {
+    await fleet.close();
+    relay?.stop();
+  }
+}
+
+/** Runs a product whose transactions hold the lock during a round trip. */
+async function holdLock(options: CheckOptions) {
+  const { bin, remove } = patchProduct(PREPARES, LOCKS_FIRST);
+  try {
+    return await stop({ ...options, quick: true }, { bin });
+  } finally {
+    remove();
+  }
+}
+
+export const CHECK: Check = {
+  number: 42,
+  name: 'stop one of three daemons',
+  quick: true,
+  runs: 'alone',
+  run: (options) => stop(options),
+  control: holdLock,
+};
