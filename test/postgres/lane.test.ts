@@ -1,6 +1,8 @@
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { beforeEach, describe, expect, it } from 'vitest';
 import { HEAD_ROW } from '../../src/store/postgres/audit-head.ts';
 import type { Connections } from '../../src/store/postgres/connections.ts';
+import { runGroup } from '../../src/store/postgres/lane-transaction.ts';
 import type { SqlClient } from '../../src/store/postgres/sql-client.ts';
 import type { StoreUrl } from '../../src/store/postgres/store-url.ts';
 import { Undo } from '../../src/store/rows/undo.ts';
@@ -43,6 +45,16 @@ describe('members', () => {
     expect(await written()).toEqual(texts(all));
     const groups = 'SELECT count(*) FROM vault.audit WHERE sequence > 0 GROUP BY xmin::text ORDER BY min(sequence)';
     expect(await client.run({ text: groups })).toEqual([[64], [36]]);
+  });
+
+  it('are sent from BEGIN to COMMIT before the first answer', async () => {
+    const sent: string[] = [];
+    const send = (text: string) => new Promise<never>(() => void sent.push(text));
+    const run: SqlClient['run'] = (statement) => send(typeof statement === 'string' ? statement : statement.text);
+    void runGroup({ ...client, run, commit: () => send('COMMIT') }, [memberOf(1), memberOf(2)]);
+    await setImmediate();
+    expect(sent[0]).toMatch(/^BEGIN/);
+    expect(sent.at(-1)).toBe('COMMIT');
   });
 
   it('change nothing when they are refused, which costs the others nothing', async () => {
@@ -137,6 +149,26 @@ describe('a change', () => {
     await expect(failing(1000)).rejects.toMatchObject({ code: 'vault_busy', retryAfter: 1 });
     expect(tries).toBeLessThan(1000);
     expect(await written()).toEqual(texts([7]));
+  });
+
+  it('lets other writes pass when its process stops, and has more time when it runs again', async () => {
+    const [stopped, other] = [openTestLane(url), openTestLane(url)];
+    const begun = Promise.withResolvers<void>();
+    let runs = 0;
+    const change = stopped.change(async ({ run, record }) => {
+      runs += 1;
+      begun.resolve();
+      await sleep(1_000);
+      await run(ADD, [1]);
+      await record(entry('row 1'));
+    });
+    await begun.promise;
+    const started = performance.now();
+    await other.join(memberOf(2));
+    expect(performance.now() - started).toBeLessThan(900);
+    await change;
+    expect(runs).toBe(2);
+    expect(await written()).toEqual(texts([2, 1]));
   });
 });
 

@@ -27,14 +27,17 @@ export class CommitLost extends Error {
   }
 }
 
-/** Returns the statement that begins a transaction. Limits it on the server, because other writes wait for its lock. */
-function beginFor(limit: string): string {
+/**
+ * Returns the statement that begins a transaction. Limits it on the server, because other writes wait for its lock: half
+ * a second if this process is stopped meanwhile. A repeated transaction has more time, for slow networks.
+ */
+function beginFor(limit: string, isRepeated = false): string {
   return `BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit TO on;
       SET LOCAL statement_timeout TO '${limit}'; SET LOCAL lock_timeout TO '4s';
-      SET LOCAL idle_in_transaction_session_timeout TO '5s'`;
+      SET LOCAL idle_in_transaction_session_timeout TO '${isRepeated ? '5s' : '500ms'}'`;
 }
-const BEGIN_GROUP = beginFor('5s');
-const BEGIN_CHANGE = beginFor('60s');
+const GROUP_LIMIT = '5s';
+const CHANGE_LIMIT = '60s';
 const ROLLBACK = 'ROLLBACK';
 
 /** The times after which a silent connection is cut, in milliseconds. They exceed the limits on the server. */
@@ -104,13 +107,17 @@ function outcomeOf(
  * Runs members in one transaction. Sends all statements, from BEGIN to COMMIT, in one write: no other process waits for
  * this one. Rejects with the first error after a rollback, or with `CommitLost`.
  */
-export function runGroup(client: SqlClient, members: readonly LaneMember<unknown>[]): Promise<Outcomes> {
+export function runGroup(
+  client: SqlClient,
+  members: readonly LaneMember<unknown>[],
+  isRepeated?: boolean,
+): Promise<Outcomes> {
   return within(client, GROUP_LIMIT_MS, async () => {
     const prepared = prepare(members, { drafts: true });
     const drafts = members.flatMap(({ audit }) => audit ?? []);
     const send = ([statement, values]: Bound) => client.run(statement, values);
     const [begun, answers, committed] = await Promise.all([
-      Promise.allSettled([...beginning(BEGIN_GROUP), ...requireWitnesses(drafts)].map(send)),
+      Promise.allSettled([...beginning(beginFor(GROUP_LIMIT, isRepeated)), ...requireWitnesses(drafts)].map(send)),
       Promise.allSettled(sendAll(client.run, prepared)),
       client.commit().then(
         () => undefined,
@@ -129,13 +136,15 @@ export function runGroup(client: SqlClient, members: readonly LaneMember<unknown
 }
 
 /** Runs a change alone in a transaction. Rejects with a `PgError` after a rollback, or with `CommitLost`. */
-export function runChange(client: SqlClient, change: Change<unknown>): Promise<Outcomes> {
+export function runChange(client: SqlClient, change: Change<unknown>, isRepeated?: boolean): Promise<Outcomes> {
   return within(client, CHANGE_LIMIT_MS, async () => {
     let drafts: readonly SealedRow[] = [];
     let done: Outcome;
     try {
       done = await orRollBack(client, async () => {
-        await Promise.all(beginning(BEGIN_CHANGE).map(([statement, values]) => client.run(statement, values)));
+        await Promise.all(
+          beginning(beginFor(CHANGE_LIMIT, isRepeated)).map(([statement, values]) => client.run(statement, values)),
+        );
         const transaction = openTransaction(client.run);
         drafts = transaction.entries;
         return { result: await change(transaction) };
@@ -160,7 +169,7 @@ export function runChange(client: SqlClient, change: Change<unknown>): Promise<O
 export function findSettled(client: SqlClient, drafts: readonly SealedRow[]): Promise<ReadonlySet<SealedRow>> {
   const find = async () => {
     // The lost transaction holds the lock until its end.
-    for (const [statement, values] of beginning(BEGIN_GROUP)) await client.run(statement, values);
+    for (const [statement, values] of beginning(beginFor(GROUP_LIMIT))) await client.run(statement, values);
     const written = await findWritten(client.run, drafts);
     await client.commit();
     return written;

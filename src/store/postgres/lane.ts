@@ -27,6 +27,8 @@ interface Task extends Work {
   isAlone: boolean;
   /** Whether a COMMIT of the task was not answered, and did not arrive before the audit was read. */
   wasLost: boolean;
+  /** Whether the task ran before. */
+  wasTried: boolean;
 }
 
 /** Returns the key of the tasks that can share a statement with this one; empty without one. */
@@ -78,7 +80,8 @@ export function openLane(
       if (waiting.length >= MAX_WAITING) throw new Problem('vault_busy', { retryAfter: 1 });
       const settle: Task['settle'] = (outcome) =>
         'error' in outcome ? reject(outcome.error) : resolve(outcome.result as T);
-      waiting.push({ ...work, settle, deadline: runningTime() + deadlineMs, isAlone: !work.member, wasLost: false });
+      const deadline = runningTime() + deadlineMs;
+      waiting.push({ ...work, settle, deadline, isAlone: !work.member, wasLost: false, wasTried: false });
       draining ??= drain();
     });
   }
@@ -153,8 +156,12 @@ export function openLane(
     const client = await connect();
     const { change } = tasks[0] ?? {};
     const members = tasks.flatMap(({ member }) => member ?? []);
+    const isRepeated = tasks.some(({ wasTried }) => wasTried);
+    for (const task of tasks) task.wasTried = true;
     try {
-      const outcomes = await (change === undefined ? runGroup(client, members) : runChange(client, change));
+      const outcomes = await (change === undefined
+        ? runGroup(client, members, isRepeated)
+        : runChange(client, change, isRepeated));
       return await foundLate(client, tasks, outcomes);
     } catch (error) {
       if (!(error instanceof CommitLost)) throw error;
