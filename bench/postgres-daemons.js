@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { serve } from '../scripts/run-vault.js';
 import { delayRelay } from './delay-relay.js';
 import { median, processorSeconds, sample } from './figures.js';
@@ -8,6 +9,11 @@ const SCHEMA = 'served';
 
 /** Few callers, so that a daemon waits for the delayed database and not for the processor. */
 const DELAYED_CONNECTIONS = 4;
+
+/** The seconds of load on a daemon that is stopped in the middle of them, and how long it is stopped. */
+const LOADED = 1;
+const STOPPED = 3;
+const BATCH = 20;
 
 /** Starts two daemons; `end` stops them. */
 async function serveTwo(vault, env) {
@@ -59,8 +65,35 @@ async function compare(server, daemons, { rounds, ...options }) {
 }
 
 /**
+ * Stops a daemon amid its creates and batches in each round, while another one creates tokens. Resolves to the longest
+ * time of a create of the other in each round, in milliseconds.
+ */
+async function measureStops(daemons, { rounds, connections, requests, batches }) {
+  const pauses = [];
+  for (let round = 0; round < rounds; round += 1) {
+    const [stopped, other] = round % 2 === 0 ? daemons : daemons.toReversed();
+    const send = ({ port, request }, next, seconds) =>
+      load({ port, connections, seconds, expected: 201, next: next(request) });
+    const [, { times }] = await Promise.all([
+      send(stopped, batches, LOADED),
+      send(other, requests, LOADED + STOPPED),
+      stop(stopped),
+    ]);
+    pauses.push(Math.max(...times));
+  }
+  return pauses;
+}
+
+async function stop({ pid }) {
+  await sleep((LOADED * 1000) / 2);
+  process.kill(pid, 'SIGSTOP');
+  await sleep(STOPPED * 1000);
+  process.kill(pid, 'SIGCONT');
+}
+
+/**
  * Compares two daemons on one database with one of them, each under the same load: creates, gets, and creates with a
- * millisecond of delay between daemons and database in each direction.
+ * millisecond of delay between daemons and database in each direction. Then stops one of them.
  */
 export function measureDaemons(server, { rounds, seconds }) {
   return withFolder(async (folder, bare) => {
@@ -76,6 +109,8 @@ export function measureDaemons(server, { rounds, seconds }) {
       const ids = sample(rows, DIFFERENT).map(({ id }) => id);
       const requests = (request) => inTurn(ids.map((id) => request.get('mask', id)));
       figures.get = await compare(server, near.daemons, { ...sizes, expected: 200, requests });
+      const batches = (request) => inTurn([request.create(0), request.tokenize(0, BATCH)]);
+      figures.pauses = await measureStops(near.daemons, { ...sizes, ...creates, batches });
     } finally {
       await near.end();
     }
