@@ -5,15 +5,21 @@ import { verifyTokens, writeTokens } from '../kill-writer.ts';
 import { seededNumbers } from '../perform.ts';
 import type { Fleet } from './fleet.ts';
 
+/** The writes of the daemons that a fault did not hit. */
+export interface OtherWrites {
+  /** The milliseconds of each write. */
+  readonly times: readonly number[];
+  /** The longest time without an answer, in milliseconds. */
+  readonly pause: number;
+}
+
 /** Writes to a fleet, and the ledger of what its daemons acknowledged. */
 export interface FleetLoad {
   readonly ledger: Ledger;
   /** Starts writers on the daemons; they end when `ended` returns true, or when their daemon is gone. */
   write(daemons: readonly number[], ended?: () => boolean, took?: (ms: number) => void): Promise<void>;
-  /**
-   * Writes to all daemons while `fault` happens to one of them. Resolves to the milliseconds of each write to the others.
-   */
-  writeDuring(victim: number, fault: () => Promise<unknown>): Promise<readonly number[]>;
+  /** Writes to all daemons while `fault` happens to one of them. Resolves to the writes of the others. */
+  writeDuring(victim: number, fault: () => Promise<unknown>): Promise<OtherWrites>;
   /** Compares what a daemon shows with the ledger. Rejects with a `CheckFailure`. */
   verify(daemon: number, all?: boolean): Promise<void>;
   /** Checks the audit and all records, besides `verify`. Resolves to the figures. */
@@ -76,16 +82,25 @@ export function fleetLoad(
     write,
     async writeDuring(victim, fault) {
       const times: number[] = [];
-      let isOver = false;
+      let [isOver, pause, last] = [false, 0, performance.now()];
       const ended = () => isOver;
+      const answered = () => {
+        pause = Math.max(pause, performance.now() - last);
+        last = performance.now();
+      };
+      const took = (ms: number) => {
+        times.push(ms);
+        answered();
+      };
       const others = fleet.daemons.filter((daemon) => daemon !== victim);
-      const writing = [write([victim], ended), write(others, ended, (ms) => void times.push(ms))];
+      const writing = [write([victim], ended), write(others, ended, took)];
       await sleep(150 + Math.random() * 300);
       await fault();
+      answered();
       isOver = true;
       await Promise.all(writing);
       await verify(others[0] ?? 0);
-      return times;
+      return { times, pause };
     },
     async finish(figures) {
       await verify(0, true);

@@ -20,11 +20,11 @@ async function kills({ seed, quick }: CheckOptions, trusting: boolean) {
   try {
     while (cycles < CYCLES[quick ? 'quick' : 'full']) {
       const victim = cycles % DAEMONS;
-      const took = await load.writeDuring(victim, async () => {
+      const others = await load.writeDuring(victim, async () => {
         await fleet.kill(victim);
         await sleep(200);
       });
-      times.push(...took);
+      times.push(...others.times);
       await fleet.start(victim);
       cycles += 1;
     }

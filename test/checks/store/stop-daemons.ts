@@ -32,12 +32,12 @@ async function stop({ seed, quick }: CheckOptions, options: Omit<FleetOptions, '
   try {
     for (let done = 0; done < stops; done += 1) {
       const victim = done % DAEMONS;
-      const times = await load.writeDuring(victim, async () => {
+      const { pause } = await load.writeDuring(victim, async () => {
         fleet.signal(victim, 'SIGSTOP');
         await sleep(STOPPED_MS);
         fleet.signal(victim, 'SIGCONT');
       });
-      pauses.push(percentile(times, 1));
+      pauses.push(pause);
     }
     const found = await load.finish({
       stops,
