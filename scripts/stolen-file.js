@@ -52,7 +52,7 @@ const NOTES = {
   'container_set.number': 'the number of the set; 0 beyond the first 15 of a tenant',
   'tombstone.mac': 'keyed hash of the row',
   'audit.at': 'the time of the entry',
-  'audit.sealed': 'the caller, the action, the records and the result',
+  'audit.sealed': 'the caller, the action, the records and the result; in the first row the sums of the records',
   'audit.link': 'SHA-256 over the rows of a commit and the link before it; empty in a row that is not its last',
   'counter.clock': 'the latest expiry that passed, the last settled time, a time in doubt, the last backup; with a MAC',
   'audit_index.blind':
@@ -95,8 +95,9 @@ function kindOf(column, values) {
   if (values.length === 0) return '(none here)';
   if (!values.every((value) => value instanceof Uint8Array)) return `clear: ${typeof values[0]}`;
   if (values.some((bytes) => TEXT.test(Buffer.from(bytes).toString('latin1')))) return 'clear: bytes with text';
-  if (!NOT_SEALED.has(column) && values.every((bytes) => bytes[0] === SUITE && bytes.length > SEALED_OVERHEAD))
-    return '**sealed**';
+  const filled = values.filter((bytes) => bytes.length > 0);
+  const isSealed = (bytes) => bytes[0] === SUITE && bytes.length > SEALED_OVERHEAD;
+  if (!NOT_SEALED.has(column) && filled.length > 0 && filled.every(isSealed)) return '**sealed**';
   const lengths = new Set(values.map((bytes) => bytes.length));
   if (UUID_COLUMN.test(column) && lengths.size === 1 && lengths.has(UUID_BYTES)) return 'clear: UUID';
   return lengths.size === 1 ? `${[...lengths][0]} bytes` : 'bytes';

@@ -1,4 +1,4 @@
-import type { AuditDraft, AuthorityDraft } from './audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuditHead, AuthorityDraft, EndedRecord } from './audit/ports.ts';
 import type {
   ApplicationRecord,
   KeyIds,
@@ -33,20 +33,22 @@ export interface KeysOfTenant {
   readonly keys: readonly WrappedKey[];
 }
 
-/**
- * The last commit. Two histories never share all values. A file counts its commits, and each has a new random `mark`. A
- * database names the last row of the audit: its sequence and its link.
- */
-export interface ChangeMark {
-  readonly counter: number;
-  readonly mark: Uint8Array;
-}
-
 /** A difference between the file and what the vault wrote. `what` is a fixed text. */
 export interface Finding {
   readonly table: string;
   readonly id: string;
   readonly what: string;
+}
+
+/** A removed token, or the tombstone of an earlier one. */
+export interface RemovedToken extends EndedRecord {
+  readonly table: 'token' | 'tombstone';
+}
+
+/** The entries of a reset: of the removal of all tokens, and of each removed key. */
+export interface ResetEntries {
+  tokensRemoved(tokens: Iterable<RemovedToken>): AuditDraft;
+  keyRemoved(keyId: number): AuthorityDraft;
 }
 
 /** A row in its stored form, for inspection. */
@@ -106,17 +108,27 @@ export interface Maintenance {
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
 
   /**
-   * Removes the rows `first` to `last` of the audit, in one step. Also removes their rows with one of `blinds` from the
-   * log index. If the log index ended after the new last row, it then ends there.
+   * Replaces the row of `base`, and removes the rows before it, in one step. Also removes their rows, and that of the base,
+   * with one of `blinds` from the log index; if the log index ended before the base, it then ends there. Resolves to false
+   * if the first row of the audit is no longer `from`.
    */
-  pruneAudit(first: number, last: number, blinds: readonly Uint8Array[]): Promise<void>;
+  moveBase(from: AuditHead, base: AuditEntry, blinds: readonly Uint8Array[]): Promise<boolean>;
 
-  lastChange(): Promise<ChangeMark>;
   /**
    * Resolves to the findings that need no key: a damaged structure, and indexes and counters that differ from their
    * rows.
    */
   inspect(): Promise<readonly Finding[]>;
+  /**
+   * Resolves to the revisions of the rows with ids after `after`, in order of id, including expired ones, and to the last
+   * row of the audit, from one snapshot. The revision of a tombstone is 1.
+   */
+  revisionsOf(
+    table: 'token' | 'tombstone',
+    tenantId: string,
+    after: string,
+    limit: number,
+  ): Promise<{ readonly head: number; readonly rows: readonly EndedRecord[] }>;
   /** Resolves to the rows with ids after `after`, in order of id, including expired ones. */
   inspectRows<Table extends keyof InspectedRecords>(
     table: Table,
@@ -132,11 +144,10 @@ export interface Maintenance {
  */
 export interface FileStore extends Store {
   /**
-   * Removes all tokens, tombstones and counters of these tenants, and the store's data about them, in one step. Keeps
-   * the applications and empties the stored replies. Appends one audit entry for each tenant that exists. Resolves to
-   * the number of removed tokens, including expired ones.
+   * Removes all tokens, tombstones and counters of a tenant, and these of its keys, in one step. Keeps the applications and
+   * empties the stored replies. Resolves to the number of removed tokens, including expired ones.
    */
-  removeAllTokens(tenantIds: readonly string[], audit: (tenantId: string) => AuditDraft): Promise<number>;
+  removeAllTokens(tenantId: string, keyIds: readonly number[], entries: ResetEntries): Promise<number>;
 
   /** Limits the page cache to `kib` KiB, for a caller that reads each row once. */
   limitCache(kib: number): void;

@@ -2,7 +2,7 @@ import type { ApplicationType } from '../contract/permissions.ts';
 import type { TokenType } from '../contract/token-types.ts';
 import type { ApplicationStore } from './application-ports.ts';
 import type { AuditSubject } from './audit/audit-subjects.ts';
-import type { AuditDraft, AuditStore, AuthorityDraft, EndedRecord } from './audit/ports.ts';
+import type { AuditDraft, AuditEntry, AuditStore, AuthorityDraft, EndedRecord } from './audit/ports.ts';
 import type { RecordChange } from './audit/record-digest.ts';
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from './insert-ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
@@ -93,6 +93,12 @@ export interface Keyring extends ReplyKeys {
   sealAuditEvent(at: Instant, text: string): Uint8Array;
   /** Returns the text of an event. Throws the problem `integrity_failure` for altered bytes or another time. */
   openAuditEvent(at: Instant, sealed: Uint8Array): string;
+  /** Seals the text of the base of the audit, bound to all other columns of its row. Outlives the master key. */
+  sealAuditBase(row: Omit<AuditEntry, 'sealed'>, text: string): Uint8Array;
+  /** Returns the text of a base. Throws the problem `integrity_failure` for any other row. */
+  openAuditBase(row: AuditEntry): string;
+  /** Returns whether sealed bytes are those of a base. Checks nothing. */
+  isAuditBase(sealed: Uint8Array): boolean;
   /** Returns the keyed hash of a record's revision, 128 bits. Digests are sums of these. Outlives the master key. */
   recordHash(record: RecordState): bigint;
   /** Returns the blind index of an audited record, 16 bytes. Equal only for equal subjects. Outlives the master key. */

@@ -1,8 +1,9 @@
+import type { AuditEntry } from '../core/audit/ports.ts';
 import type { Instant, Keyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import type { StoredReply } from '../core/reply-ports.ts';
 import { type KeyHeader, openCarriedKeys } from './carried-keys.ts';
-import { envelopeKeyId, openText, sealText } from './envelope.ts';
+import { ENVELOPE_OVERHEAD, envelopeKeyId, openText, sealText } from './envelope.ts';
 import { encodeFields, type Field, FieldEncoder, withFields } from './field-encoder.ts';
 import type { VaultIdentity } from './header-mac.ts';
 import type { Sodium } from './sodium.ts';
@@ -23,6 +24,9 @@ const TIME_ORDERED = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]
 /** The key id in the envelopes of audit entries and stored replies. Their key never changes in the life of a vault. */
 const AUDIT_KEY_ID = 1;
 
+/** The key id in the envelope of the audit's base, under the same key. */
+const BASE_KEY_ID = 2;
+
 /**
  * Returns a function that creates the context of an audit entry. The context contains no generation of the master key,
  * because a new master key does not reseal entries.
@@ -34,6 +38,11 @@ function auditContexts({ format, vault_id }: VaultIdentity): (at: Instant) => Ui
     encoder.number(at);
     return encoder.written();
   };
+}
+
+/** Returns whether an envelope is that of a base. Other bytes are none. */
+function isBase(sealed: Uint8Array): boolean {
+  return sealed.length > ENVELOPE_OVERHEAD && envelopeKeyId(sealed) === BASE_KEY_ID;
 }
 
 function wipe(keys: readonly Uint8Array[]): void {
@@ -82,6 +91,11 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     return openText(sodium, carried.audit_sealing, context, sealed);
   }
 
+  function baseContext({ sequence, at, link }: Omit<AuditEntry, 'sealed'>): Uint8Array {
+    const { format, vault_id } = vault;
+    return encodeFields('token-vault audit base', format, vault_id, BASE_KEY_ID, sequence, at, link);
+  }
+
   return {
     apiKeyHash: (apiKey) => hashed(API_KEY_HASH_BYTES, carried.api_key_hash, [apiKey]),
 
@@ -103,6 +117,19 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     anchorMac: (text) => hashed(ANCHOR_MAC_BYTES, carried.anchor, [text]),
     sealAuditEvent: (at, text) => seal(auditContext(at), text),
     openAuditEvent: (at, sealed) => open(auditContext(at), sealed),
+
+    sealAuditBase(row, text) {
+      lock.requireUnlocked();
+      return sealText(sodium, carried.audit_sealing, BASE_KEY_ID, baseContext(row), text);
+    },
+
+    openAuditBase({ sealed, ...row }) {
+      lock.requireUnlocked();
+      if (!isBase(sealed)) throw new Problem('integrity_failure');
+      return openText(sodium, carried.audit_sealing, baseContext(row), sealed);
+    },
+
+    isAuditBase: isBase,
 
     recordHash({ table, tenant_id, id, revision }) {
       lock.requireUnlocked();

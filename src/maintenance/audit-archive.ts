@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { START } from '../core/audit/audit-link.ts';
-import { findBeginning } from '../core/audit/checkpoint.ts';
+import { readBase } from '../core/audit/base.ts';
 import type { AuditEntry, AuditHead } from '../core/audit/ports.ts';
 import { BrokenAudit, checkRows } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
@@ -9,7 +9,7 @@ import type { ArchiveFile } from '../core/maintenance-ports.ts';
 import { nextTurn } from '../core/own-turn.ts';
 import type { Keyring } from '../core/ports.ts';
 import type { KeyHolder } from './key-holder.ts';
-import type { ArchivedRows } from './read-ledger.ts';
+import type { ArchivedRows } from './read-log.ts';
 
 const FORMAT = 'token-vault audit archive 1';
 
@@ -116,23 +116,34 @@ export async function readArchives(
     verified.push({ ...archive, file });
   }
   verified.sort((a, b) => a.after.sequence - b.after.sequence);
-  const { head } = await findBeginning(parts);
+  const head = await readBase(parts);
   if (head.sequence === 0) return undefined;
+  const ranges: (ArchivedRows & { readonly place: string })[] = [];
   let end = START;
-  for (const { after, through, place } of verified) {
-    if (!isSamePlace(after, end)) {
+  for (const { after, through, place, file } of verified) {
+    // The archive of a prune that was killed overlaps the next one.
+    const [before] =
+      after.sequence < end.sequence ? await readsOf(file, { after, through }).readAudit(end.sequence - 1, 1) : [after];
+    if (before === undefined || !isSamePlace(before, end)) {
       const gap = `${place} begins at row ${after.sequence + 1}, and no archive ends before it with row ${after.sequence}`;
       throw new Fault('damaged', after.sequence > end.sequence ? gap : `${place} does not continue the other archives`);
     }
+    ranges.push({ after: end, through, place, ...readsOf(file, { after, through }) });
     end = through;
   }
-  if (!isSamePlace(end, head)) {
+  const last = ranges.at(-1);
+  const [found] = end.sequence > head.sequence && last ? await last.readAudit(head.sequence - 1, 1) : [end];
+  if (found === undefined || !isSamePlace(found, head)) {
     throw new Fault(
       'damaged',
       `the archives end at row ${end.sequence}, and the audit begins after row ${head.sequence}`,
     );
   }
-  return verified.map(({ file, after, through }) => ({ after, through, ...readsOf(file, { after, through }) }));
+  return ranges.map(({ after, through, readAudit }) => {
+    const isLast = through.sequence >= head.sequence;
+    const upTo = isLast ? { sequence: head.sequence, link: head.link } : through;
+    return { after, through: upTo, readAudit, auditHead: async () => ({ ...upTo, at: 0 }) };
+  });
 }
 
 /** Returns whether two places are the same row. */

@@ -30,7 +30,7 @@ export interface FileReport extends CheckReport {
 
 export interface FileCheck {
   readonly anchor: AnchorNote | undefined;
-  /** The archives of all pruned entries. Default: the last checkpoint replaces these entries. */
+  /** The archives of all pruned entries. Default: the base of the audit replaces these entries. */
   readonly archives?: readonly ArchiveFile[] | undefined;
   readonly progress?: Progress | undefined;
 }
@@ -56,7 +56,7 @@ export async function checkFile(open: OpenLocked, { anchor, archives = [], progr
     });
     const archived = archives.length === 0 ? undefined : await readArchives(parts, archives).catch(found('archive'));
     const ahead = countAhead(opened.wall);
-    const scope = { archives: archived ?? undefined, now: opened.wall, onRecord: ahead.count };
+    const scope = { archives: archived ?? undefined, onRecord: ahead.count };
     const report = await checkVault(parts, progress, scope);
     notices = [...notices, ...ahead.notices()];
     findings.push(...report.findings);

@@ -1,12 +1,13 @@
+import { BrokenAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
 import type { Finding, InspectedRecords } from '../core/maintenance-ports.ts';
 import type { Instant, Store } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { openTenant } from '../core/tenants/tenant-codec.ts';
-import { startLedgerCheck } from './check-ledger.ts';
 import { checkApplication, checkReply, checkToken, checkTombstone } from './check-row.ts';
+import { brokenFinding, type Comparison, compareRecords } from './compare-records.ts';
 import type { KeyHolder } from './key-holder.ts';
-import type { LedgerParts } from './read-ledger.ts';
+import type { LogParts } from './read-log.ts';
 import type { Progress } from './rotate-tenant.ts';
 
 /** The number of rows in one read. */
@@ -24,9 +25,9 @@ export interface CheckReport {
 }
 
 /** The inputs and the callbacks of the check of a vault. */
-interface CheckScope extends Pick<LedgerParts, 'tokens' | 'rest' | 'archives'> {
-  /** The time by the clock that dates new audit entries. Default: the machine's. */
-  readonly now?: Instant;
+interface CheckScope extends Pick<LogParts, 'rest' | 'archives'> {
+  /** Whether to open each record and to inspect whole tables. Default: true. */
+  readonly full?: boolean;
   /** Called with the `created_at` of each tenant, application and token. */
   readonly onRecord?: (created_at: Instant) => void;
 }
@@ -34,25 +35,20 @@ interface CheckScope extends Pick<LedgerParts, 'tokens' | 'rest' | 'archives'> {
 /**
  * Returns the findings in the whole vault: those of the store, which need no key; those of each record, decrypted and
  * compared with its indexes; and those of the audit. Changes nothing. Reads each record as one state, so a concurrent
- * change is not a finding. With `tokens: false`, opens no token and reads no whole table: it only compares the header,
- * tenants, applications and token counts with the audit, in short slices, and awaits `rest` between slices.
+ * change is not a finding. With `full: false`, opens no record and inspects no table: it only compares the records with the
+ * audit, in short slices, and awaits `rest` between slices.
  */
 export async function checkVault(
   { store, keyring }: Pick<KeyHolder, 'store' | 'keyring'>,
   progress: Progress = () => undefined,
-  { tokens = true, rest = async () => undefined, archives, now, onRecord = () => undefined }: CheckScope = {},
+  { full = true, rest = async () => undefined, archives, onRecord = () => undefined }: CheckScope = {},
 ): Promise<CheckReport> {
   const findings: Finding[] = [];
   const checked = { tenants: 0, applications: 0, tokens: 0, audit_entries: 0 };
 
   async function checkTenants(): Promise<void> {
-    const ledger = await startLedgerCheck({ store, keyring, rest, tokens, archives, now });
-    checked.audit_entries = ledger.entries;
-    if (!tokens) await ledger.checkCounts();
     for (const { tenant, keys } of await store.listTenants()) {
-      ledger.saw('tenant', tenant.id, tenant.id, tenant);
       onRecord(tenant.created_at);
-      for (const { key_id } of keys) ledger.saw('tenant_key', tenant.id, String(key_id), undefined);
       const opened = attempt(() => keyring.openTenant(tenant.id, keys));
       if (opened === undefined) {
         findings.push({ table: 'tenant_key', id: tenant.id, what: 'the keys of the tenant cannot be unwrapped' });
@@ -64,29 +60,33 @@ export async function checkVault(
       }
       for await (const row of rowsOf(store, 'application', tenant.id, rest)) {
         checked.applications += 1;
-        ledger.saw('application', tenant.id, row.id, row.record);
         if (row.record !== undefined) onRecord(row.record.created_at);
         findings.push(...(await checkApplication(opened, row)));
       }
-      if (!tokens) continue;
       const report = () => progress(checked.tokens, checked.tokens + PAGE);
       for await (const row of rowsOf(store, 'token', tenant.id, report)) {
         checked.tokens += 1;
-        ledger.saw('token', tenant.id, row.id, row.record);
         if (row.record !== undefined) onRecord(row.record.created_at);
         findings.push(...(await checkToken(opened, row)));
       }
       for await (const row of rowsOf(store, 'tombstone', tenant.id)) {
-        ledger.sawTombstone(tenant.id, row.id, row.record?.deleted_at);
         findings.push(...(await checkTombstone(keyring, row)));
       }
       for await (const row of rowsOf(store, 'reply', tenant.id)) findings.push(...(await checkReply(keyring, row)));
     }
-    findings.push(...(await ledger.findings()));
+  }
+
+  async function compare(): Promise<void> {
+    const compared = await compareRecords({ store, keyring, rest, archives }).catch((error: unknown): Comparison => {
+      if (!(error instanceof BrokenAudit)) throw error;
+      return { entries: 0, findings: [brokenFinding(error)] };
+    });
+    checked.audit_entries = compared.entries;
+    findings.push(...compared.findings);
   }
 
   const checkTables = async () => void findings.push(...(await store.inspect()));
-  for (const check of tokens ? [checkTables, checkTenants] : [checkTenants]) {
+  for (const check of full ? [checkTables, checkTenants, compare] : [compare]) {
     try {
       await check();
     } catch (error) {

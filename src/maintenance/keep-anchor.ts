@@ -1,51 +1,37 @@
-import { START } from '../core/audit/audit-link.ts';
-import { findCheckpoint } from '../core/audit/checkpoint.ts';
+import { readBase } from '../core/audit/base.ts';
 import type { AuditHead } from '../core/audit/ports.ts';
 import { BrokenAudit } from '../core/audit/walk-audit.ts';
 import { Fault } from '../core/fault.ts';
-import type { AnchorNote, ChangeMark } from '../core/maintenance-ports.ts';
-import type { Keyring } from '../core/ports.ts';
+import { isSameBytes } from '../core/is-bytes.ts';
+import type { AnchorNote } from '../core/maintenance-ports.ts';
 import { clearInterval, setInterval } from '../core/timers.ts';
 import type { KeyHolder } from './key-holder.ts';
+
+type AnchorParts = Pick<KeyHolder, 'store' | 'keyring'>;
 
 const HEADING = 'token-vault anchor 1';
 
 const RESTORED = { hint: 'after an intended restore, remove the anchor; the next command writes a new one' };
 
-/** The commit and audit entry that a vault has reached. */
-interface Reached {
-  readonly change: ChangeMark;
-  readonly audit: AuditHead;
-}
-
 /**
- * Returns the text of the anchor, a file outside the vault that holds the last commit and the end of the audit, under a
- * MAC. The next open detects an older copy of the vault, or a cut log, unless the attacker can also replace the anchor.
+ * Returns the text of the anchor, a file outside the vault that holds the end of the audit, under a MAC. The next open
+ * detects an older copy of the vault, or a cut log, unless the attacker can also replace the anchor.
  *
  *     token-vault anchor 1
  *     <vault id>
- *     <counter of the last commit>
- *     <its mark, hex>
  *     <sequence of the audit's last row>
  *     <its link, hex>
  *     <MAC over the lines above, hex>
  */
-function writeAnchor(keyring: Keyring, vaultId: string, { change, audit }: Reached): string {
-  const marks = [change.counter, hex(change.mark), audit.sequence, hex(audit.link)];
-  const lines = `${[HEADING, vaultId, ...marks].join('\n')}\n`;
+function writeAnchor(keyring: AnchorParts['keyring'], vaultId: string, { sequence, link }: AuditHead): string {
+  const lines = `${[HEADING, vaultId, sequence, hex(link)].join('\n')}\n`;
   return `${lines}${hex(keyring.anchorMac(lines))}\n`;
 }
 
-/**
- * Returns the commit and the audit entry that an anchor names. Throws the fault `damaged` for a text that is not an
- * anchor of this vault.
- */
-function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
-  const [, id = '', counter, mark = '', sequence, link = ''] = text.split('\n');
-  const anchored: Reached = {
-    change: { counter: Number(counter), mark: Buffer.from(mark, 'hex') },
-    audit: { sequence: Number(sequence), link: Buffer.from(link, 'hex') },
-  };
+/** Returns the row that an anchor names. Throws the fault `damaged` for a text that is not an anchor of this vault. */
+function readAnchor(keyring: AnchorParts['keyring'], vaultId: string, text: string): AuditHead {
+  const [, id = '', sequence, link = ''] = text.split('\n');
+  const anchored: AuditHead = { sequence: Number(sequence), link: Buffer.from(link, 'hex') };
   if (writeAnchor(keyring, id, anchored) !== text) {
     throw new Fault('damaged', 'the anchor is damaged, or belongs to another vault', {
       hint: 'if this is the right vault and its latest copy, remove the anchor; the next command writes a new one',
@@ -54,27 +40,6 @@ function readAnchor(keyring: Keyring, vaultId: string, text: string): Reached {
   if (id !== vaultId)
     throw new Fault('damaged', 'the anchor belongs to another vault', { hint: 'name another --anchor' });
   return anchored;
-}
-
-/**
- * Throws the fault `damaged` when the vault is behind its anchor, or has another history. A vault that is ahead is
- * fine: the anchor is written from time to time, and not by every process. `found` is the vault's last commit, and the
- * row that the anchor names.
- */
-function checkAnchor(anchored: Reached, found: Reached): void {
-  const behind = found.change.counter < anchored.change.counter;
-  const apart =
-    found.change.counter === anchored.change.counter && hex(found.change.mark) !== hex(anchored.change.mark);
-  if (behind || apart) {
-    throw new Fault(
-      'damaged',
-      'the vault is older than its anchor: an older copy replaced it, or its log was cut',
-      RESTORED,
-    );
-  }
-  if (found.audit.sequence !== anchored.audit.sequence || hex(found.audit.link) !== hex(anchored.audit.link)) {
-    throw new Fault('damaged', 'the audit does not match the anchor: it was cut, or rewritten', RESTORED);
-  }
 }
 
 function hex(bytes: Uint8Array): string {
@@ -87,8 +52,6 @@ function hex(bytes: Uint8Array): string {
  */
 const EVERY_MS = 1000;
 
-type AnchorParts = Pick<KeyHolder, 'store' | 'keyring'>;
-
 /**
  * Resolves to the text of the anchor, or to undefined without one. Throws `damaged` when the vault is behind its
  * anchor.
@@ -98,21 +61,35 @@ async function compareIfPresent(parts: AnchorParts, note: AnchorNote): Promise<s
   const text = await note.read();
   const { vault_id } = await store.header();
   if (text === undefined) return undefined;
-  const anchored = readAnchor(keyring, vault_id, text);
-  checkAnchor(anchored, { change: await store.lastChange(), audit: await rowAt(parts, anchored.audit) });
+  await compare(parts, readAnchor(keyring, vault_id, text));
   return text;
 }
 
-/** Resolves to the row at a place that the anchor names, or to `START`. Trusts the anchor for a pruned row. */
-async function rowAt(parts: AnchorParts, place: AuditHead): Promise<AuditHead> {
-  const [row] = await parts.store.readAudit(place.sequence - 1, 1);
-  if (row?.sequence === place.sequence) return row;
-  // An audit whose end was cut off has no checkpoint that covers the row.
-  const checkpoint = await findCheckpoint(parts).catch((error: unknown) => {
-    if (!(error instanceof BrokenAudit)) throw error;
-    return undefined;
-  });
-  return checkpoint !== undefined && checkpoint.through.sequence >= place.sequence ? place : START;
+/**
+ * Throws the fault `damaged` when the audit lacks the row that the anchor names. An audit that is longer is fine: the
+ * anchor is written from time to time, and not by every process. Trusts the anchor for a pruned row.
+ */
+async function compare(parts: AnchorParts, anchored: AuditHead): Promise<void> {
+  const { store } = parts;
+  const [row] = await store.readAudit(anchored.sequence - 1, 1);
+  if (row?.sequence === anchored.sequence && isSameBytes(row.link, anchored.link)) return;
+  const isPruned = row !== undefined && row.sequence > anchored.sequence && (await isBase(parts, anchored));
+  if (isPruned) return;
+  if ((await store.auditHead()).sequence < anchored.sequence) {
+    const what = 'the vault is older than its anchor: an older copy replaced it, or its log was cut';
+    throw new Fault('damaged', what, RESTORED);
+  }
+  throw new Fault('damaged', 'the audit does not match the anchor: it was cut, or rewritten', RESTORED);
+}
+
+/** Resolves to whether the log begins with a base behind a row. */
+async function isBase(parts: AnchorParts, { sequence }: AuditHead): Promise<boolean> {
+  try {
+    return (await readBase(parts)).sequence > sequence;
+  } catch (error) {
+    if (error instanceof BrokenAudit) return false;
+    throw error;
+  }
 }
 
 /**
@@ -136,10 +113,7 @@ export async function keepAnchor(parts: AnchorParts, note: AnchorNote): Promise<
   const { vault_id } = await store.header();
 
   async function follow(): Promise<void> {
-    // Read the audit before the commit, so that the anchor never names an entry that is newer than its commit.
-    const audit = await store.auditHead();
-    const change = await store.lastChange();
-    const text = writeAnchor(keyring, vault_id, { audit, change });
+    const text = writeAnchor(keyring, vault_id, await store.auditHead());
     if (text === written) return;
     // A failover may have replaced the database by one that lacks commits. Keep the anchor, which shows that.
     await compareIfPresent(parts, note);

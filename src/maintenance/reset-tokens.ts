@@ -1,25 +1,28 @@
-import type { FileStore } from '../core/maintenance-ports.ts';
+import { addDigests, encodeDigest } from '../core/audit/digest.ts';
+import type { FileStore, RemovedToken } from '../core/maintenance-ports.ts';
 import { tenantIds } from './key-holder.ts';
-import { type RotationParts, rotateTenant } from './rotate-tenant.ts';
+import { type RotateTenantOptions, type RotationParts, rotateTenant } from './rotate-tenant.ts';
 
 type ResetParts = RotationParts & { readonly store: FileStore };
 
 /**
- * Removes all tokens of one tenant or of all tenants, and returns their number. Then replaces the data keys, so that
- * no key opens an older row of a token: a new token may have the same id and revision. Throws `not_found` for an unknown
- * tenant. After a killed run, call it again to replace the keys.
+ * Removes all tokens of one tenant or of all tenants, and returns their number. Replaces the data keys, in the same step,
+ * so that no key opens an older row of a token: a new token may have the same id and revision. Throws `not_found` for an
+ * unknown tenant. A killed run has removed the tokens of a tenant and its keys, or neither.
  */
 export async function resetTokens(parts: ResetParts, tenantId: string | undefined): Promise<number> {
-  const { store, follower, audit } = parts;
-  await follower.follow();
-  const ids = await tenantIds(store, tenantId);
-  const entry = (tenant_id: string) => audit.draft({ action: 'resetTokens', status: 200, tenant_id, entities: [] });
-  const removed = await store.removeAllTokens(ids, entry);
-  const rotate = (id: string) => rotateTenant(parts, id, { indexes: false }, () => undefined);
-  for (const id of ids) {
-    const rotated = await rotate(id);
-    // The key of an unfinished rotation may have sealed removed tokens, so replace that key, too.
-    if (rotated?.resumed) await rotate(id);
+  const { store, keyring, audit } = parts;
+  let removed = 0;
+  for (const id of await tenantIds(store, tenantId)) {
+    const tokensRemoved = (tokens: Iterable<RemovedToken>) => {
+      let sum = 0n;
+      for (const record of tokens) sum = addDigests(sum, keyring.recordHash({ ...record, tenant_id: id }));
+      return audit.draft({ action: 'resetTokens', status: 200, tenant_id: id, entities: [encodeDigest(sum)] });
+    };
+    const removeTokens: RotateTenantOptions['removeTokens'] = async (replaced, keyRemoved) => {
+      removed += await store.removeAllTokens(id, replaced, { tokensRemoved, keyRemoved });
+    };
+    await rotateTenant(parts, id, { indexes: false, removeTokens }, () => undefined);
   }
   return removed;
 }

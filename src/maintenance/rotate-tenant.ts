@@ -18,6 +18,13 @@ export interface RotationParts extends Omit<KeyHolder, 'audit'> {
   readonly rest?: (() => Promise<void>) | undefined;
 }
 
+export interface RotateTenantOptions {
+  /** Whether to replace the index key, too. */
+  readonly indexes: boolean;
+  /** Removes all tokens together with the replaced keys. Absent: the tokens are sealed under the new keys. */
+  readonly removeTokens?: (replaced: readonly number[], keyRemoved: (keyId: number) => AuthorityDraft) => Promise<void>;
+}
+
 export interface RotatedTenant {
   readonly tenant_id: string;
   readonly key_id: number;
@@ -40,7 +47,7 @@ export type Progress = (done: number, total: number) => void;
 export async function rotateTenant(
   parts: RotationParts,
   tenantId: string,
-  { indexes }: { readonly indexes: boolean },
+  { indexes, removeTokens }: RotateTenantOptions,
   progress: Progress,
 ): Promise<RotatedTenant | undefined> {
   const { store, follower, audit } = parts;
@@ -49,7 +56,8 @@ export async function rotateTenant(
   if (before === undefined) return undefined;
   const count = (purpose: WrappedKey['purpose']) => before.filter((key) => key.purpose === purpose).length;
   const resumed = count('data') > 1 || count('index') > 1;
-  if (!resumed) await addKey(parts, tenantId, 'data');
+  // The newest key may have sealed tokens that are removed.
+  if (!resumed || removeTokens) await addKey(parts, tenantId, 'data');
   if (indexes && count('index') === 1) await addKey(parts, tenantId, 'index');
 
   const keys = (await store.findTenant(tenantId))?.keys;
@@ -58,16 +66,16 @@ export async function rotateTenant(
   const total = await store.countStale(tenantId, keyring.keyIds);
   let resealed = 0;
   progress(resealed, total);
-  for await (const done of resealAll(store, keyring, tenantId)) {
+  for await (const done of resealAll(store, keyring, tenantId, removeTokens === undefined)) {
     resealed += done;
     progress(resealed, Math.max(total, resealed));
     await parts.rest?.();
   }
   const current: ReadonlySet<number> = new Set(Object.values(keyring.keyIds));
-  for (const { key_id } of keys) {
-    if (current.has(key_id)) continue;
-    await store.removeTenantKey(tenantId, key_id, keyEvent(audit, 'removeTenantKey', tenantId, key_id));
-  }
+  const replaced = keys.map(({ key_id }) => key_id).filter((id) => !current.has(id));
+  const keyRemoved = (id: number) => keyEvent(audit, 'removeTenantKey', tenantId, id);
+  await removeTokens?.(replaced, keyRemoved);
+  if (removeTokens === undefined) for (const id of replaced) await store.removeTenantKey(tenantId, id, keyRemoved(id));
   return { tenant_id: tenantId, ...keyring.keyIds, resealed, resumed };
 }
 
@@ -93,8 +101,13 @@ function keyEvent(
 }
 
 /** Reseals all records under older keys. Yields the number of resealed records after each batch. */
-async function* resealAll(store: Store, keyring: TenantKeyring, tenantId: string): AsyncGenerator<number> {
-  for (let after: string | undefined = ''; after !== undefined; ) {
+async function* resealAll(
+  store: Store,
+  keyring: TenantKeyring,
+  tenantId: string,
+  hasTokens: boolean,
+): AsyncGenerator<number> {
+  for (let after = hasTokens ? '' : undefined; after !== undefined; ) {
     const { tokens, next }: StaleTokens = await store.findStaleTokens(tenantId, keyring.keyIds, after, BATCH);
     const changes = [];
     for (const token of tokens) changes.push(await resealToken(keyring, token));

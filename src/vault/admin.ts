@@ -1,5 +1,5 @@
 import { statSync } from 'node:fs';
-import { walkWholeAudit } from '../core/audit/checkpoint.ts';
+import { readBase } from '../core/audit/base.ts';
 import { BrokenAudit, lastEvents, type PlacedEvent } from '../core/audit/walk-audit.ts';
 import type { ArchiveFile } from '../core/maintenance-ports.ts';
 import type { Instant, VaultHeader } from '../core/ports.ts';
@@ -12,7 +12,7 @@ import { checkedCopy, checkFile, describeFormat, type FileReport } from '../main
 import type { CheckReport } from '../maintenance/check-vault.ts';
 import { noteBackup } from '../maintenance/clock-note.ts';
 import { compareWithAnchor } from '../maintenance/keep-anchor.ts';
-import { readLedger } from '../maintenance/read-ledger.ts';
+import { contradictionsOf, prunedMeanwhile, readLog, walkLog } from '../maintenance/read-log.ts';
 import type { Progress } from '../maintenance/rotate-tenant.ts';
 import { type HeaderKeys, vaultKeys } from '../maintenance/vault-keys.ts';
 import { fileSystemNotice } from '../paths/file-system.ts';
@@ -62,7 +62,7 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
     /** Returns the last entries that match `wanted`, newest first. */
     lastEvents: (wanted: (placed: PlacedEvent) => boolean, limit: number) => lastEvents(opened, wanted, limit),
     /** Yields all entries, oldest first. Throws `BrokenAudit` at the first altered entry. */
-    events: () => walkWholeAudit(opened),
+    events: () => eventsOf(opened),
     verifyAudit: () => verifyAudit(opened),
     /** Archives and removes the entries before `before`, as `pruneAudit` does. */
     pruneAudit: async (before: Instant, file: ArchiveFile) => {
@@ -79,14 +79,25 @@ export async function openVaultAdmin(options: KeyHolderOptions) {
   };
 }
 
+/** Yields all entries, oldest first. Rejects with the fault `conflict` if a prune removes rows meanwhile. */
+async function* eventsOf(opened: OpenedKeyHolder): AsyncGenerator<PlacedEvent> {
+  const base = await readBase(opened);
+  try {
+    yield* walkLog(opened, base);
+  } catch (error) {
+    if (!(error instanceof BrokenAudit) || (await readBase(opened)).sequence === base.sequence) throw error;
+    throw prunedMeanwhile(error);
+  }
+}
+
 /**
  * Returns the report on the whole audit: its last link, or the first entry that was altered or contradicts the entries
  * before it.
  */
 async function verifyAudit(opened: OpenedKeyHolder): Promise<AuditReport> {
   try {
-    const { head, entries, denials, bad } = await readLedger(opened);
-    const [first] = bad.toSorted((a, b) => a.sequence - b.sequence);
+    const { head, entries, denials, bad, sums } = await readLog(opened);
+    const [first] = [...bad, ...contradictionsOf(sums)].sort((a, b) => a.sequence - b.sequence);
     if (first === undefined) {
       const end = entries > 0 && { head: Buffer.from(head.link).toString('hex') };
       return { ok: true, entries, ...(denials > 0 && { counted_denials: denials }), ...end };

@@ -60,7 +60,7 @@ export interface Vault {
   /** Resolves to sentences about problems that do not keep the vault from answering calls. */
   notices(): Promise<readonly string[]>;
   /**
-   * Compares the header, tenants, applications and token counts with the audit, in slices between calls. Resolves to a
+   * Compares all records with the audit, in slices between calls. Resolves to a
    * line for each finding; afterwards `notices` reports the number of findings.
    */
   check(): Promise<readonly string[]>;
@@ -72,8 +72,8 @@ export interface Vault {
   /** Removes expired records and completes the log index. Resolves to the number of removed records. */
   sweep(): Promise<number>;
   /**
-   * Archives and removes the audit entries that are older than `keepMs`, once the oldest entry is a tenth older: each
-   * prune adds a checkpoint to the file. `fileOf` returns the archive for a range of rows; an existing one of the same
+   * Archives and removes the audit entries that are older than `keepMs`, once the oldest entry is a tenth
+   * older. `fileOf` returns the archive for a range of rows; an existing one of the same
    * rows is used. Resolves to undefined if nothing is due. Rejects as `pruneAudit` does.
    */
   pruneAudit(keepMs: number, fileOf: ArchiveOf): Promise<Pruned | undefined>;
@@ -322,8 +322,7 @@ export function composeVault(parts: VaultParts): Vault {
     ],
     check: async () => {
       const { checkVault } = await import('../maintenance/check-vault.ts');
-      const scope = { tokens: false, rest, now: world.clock.now() };
-      const { findings } = await checkVault({ store, keyring }, undefined, scope);
+      const { findings } = await checkVault({ store, keyring }, undefined, { full: false, rest });
       found = findings.length;
       meter?.checked(found, world.clock.now());
       return findings.map(({ table, id, what }) => [table, id, what].filter(Boolean).join(' '));

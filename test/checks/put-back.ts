@@ -24,10 +24,10 @@ const TABLES = [
 
 /** SQL that computes the counters of tokens again. */
 export const COUNTERS = `DELETE FROM counter WHERE tenant > 0;
-  INSERT INTO counter SELECT tenant, type, 0, key_id, index_key_id, sum(live), max(created_at), x'', '' FROM
+  INSERT INTO counter SELECT tenant, type, 0, key_id, index_key_id, sum(live), max(created_at), '' FROM
     (SELECT tenant, type, key_id, index_key_id, 1 AS live, created_at FROM token
      UNION ALL SELECT tenant, type, 0, 0, 0, created_at FROM tombstone) GROUP BY 1, 2, 4, 5;
-  INSERT INTO counter SELECT tenant, 0, active_month, 0, 0, count(*), 0, x'', '' FROM token GROUP BY 1, 3;`;
+  INSERT INTO counter SELECT tenant, 0, active_month, 0, 0, count(*), 0, '' FROM token GROUP BY 1, 3;`;
 
 export async function keepRows(file: string): Promise<readonly KeptTable[]> {
   let kept: readonly KeptTable[] = [];

@@ -136,7 +136,7 @@ const EDITED: readonly (readonly [
       link: 'zeroblob(16)',
     },
   ],
-  ['audit_index', "blind <> x'' AND sequence = 6", { blind: 'zeroblob(16)', sequence: 'sequence + 1000' }],
+  ['audit_index', "blind <> x'' AND sequence = 6", { blind: 'randomblob(16)', sequence: 'sequence + 1000' }],
   ['audit_index', "blind = x''", { sequence: 'sequence + 1' }, 'its end'],
   [
     'counter',

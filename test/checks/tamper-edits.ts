@@ -130,14 +130,14 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
   ...edits('file', '', /tables/, {
     'a trigger planted': 'CREATE TRIGGER t AFTER INSERT ON token BEGIN DELETE FROM tombstone; END',
   }),
-  ...edits('counter', '', /note of the last commit/, {
-    'the note of the last commit removed': 'DELETE FROM counter WHERE tenant = 0',
+  ...edits('counter', '', /note of the last sweep/, {
+    'the note of the last sweep removed': 'DELETE FROM counter WHERE tenant = 0',
   }),
   ...edits('counter', '', /clock note was altered/, {
     'the latest expiry that passed moved to 2100':
       "UPDATE counter SET clock = '4102444800000' || substr(clock, instr(clock, ' ')) WHERE tenant = 0",
   }),
   ...edits('counter', 'tenant 77', /tenant that does not exist/, {
-    'a row of an unknown tenant': "INSERT INTO counter VALUES (77, 0, 1, 0, 0, 1, 0, x'', '')",
+    'a row of an unknown tenant': "INSERT INTO counter VALUES (77, 0, 1, 0, 0, 1, 0, '')",
   }),
 };

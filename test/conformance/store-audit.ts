@@ -53,7 +53,8 @@ export function storeAudit(open: OpenStore): void {
     const one = (text: string) => [expect.objectContaining({ sealed: entry(text).sealed })];
 
     it('begins empty', async () => {
-      expect(await store.auditHead()).toEqual({ sequence: 0, at: 0, link: NO_LINK });
+      const { sequence, at, link } = await store.auditHead();
+      expect([sequence, at, new Uint8Array(link)]).toEqual([0, 0, NO_LINK]);
       expect(await store.readAudit(0, 10)).toEqual([]);
     });
 
@@ -129,7 +130,7 @@ export function storeAudit(open: OpenStore): void {
       expect((await store.countLogIndex(sequence + 1)) - before).toBe(1);
     });
 
-    it('removes the first entries and their rows in the log index', async () => {
+    it('moves the base, and removes the rows before it and their rows in the log index', async () => {
       const drafts = ['1', '2', '3', '4'].map((text) => entry(text));
       const sequence = await appended(...drafts);
       const end = await store.logIndexEnd();
@@ -140,18 +141,26 @@ export function storeAudit(open: OpenStore): void {
       const before = await store.countLogIndex(sequence + 4);
 
       const blinds = ['pruned actor', 'never'].map(blind);
-      await store.pruneAudit(1, sequence + 2, blinds);
-      expect(await store.readAudit(0, 9)).toEqual(kept);
-      expect(await store.readAudit(sequence, 1)).toEqual(kept.slice(0, 1));
+      const [first, row] = await Promise.all([store.readAudit(-1, 1), store.readAudit(sequence + 1, 1)]);
+      const base = { ...(row[0] as AuditEntry), sealed: sealed('base') };
+      const other = { sequence: first[0]?.sequence ?? 0, link: sealed('link', 16) };
+      expect(await store.moveBase(other, base, blinds)).toBe(false);
+      expect(await store.moveBase({ ...other, sequence: sequence + 1 }, base, blinds)).toBe(false);
+      expect(await store.readAudit(-1, 1)).toEqual(first);
+      expect(await store.moveBase(first[0] as AuditEntry, base, blinds)).toBe(true);
+      expect(await store.readAudit(-1, 9)).toEqual([base, ...kept]);
+      expect(await store.readAudit(sequence, 1)).toEqual([base]);
       expect(await store.auditHead()).toEqual(head);
       expect(await store.findLogged([blind('pruned actor')], sequence + 9, 9)).toEqual([sequence + 3]);
       expect(await store.findUnlogged(logged)).toEqual([sequence + 1]);
       expect(await store.logIndexEnd()).toBe(sequence + 4);
       expect(await store.countLogIndex(sequence + 4)).toBe(before - 1);
 
-      // A second call removes nothing, and the audit continues.
-      await store.pruneAudit(1, sequence + 2, blinds);
-      expect(await store.readAudit(0, 9)).toEqual(kept);
+      // A second call changes nothing, and the audit continues.
+      expect(await store.moveBase(first[0] as AuditEntry, base, blinds)).toBe(false);
+      // A process may add rows to the index that it has read before.
+      await store.indexLog([{ sequence: sequence + 1, blinds: [blind('late')] }], sequence + 4, sequence + 4);
+      expect(await store.findLogged([blind('late')], sequence + 9, 9)).toEqual([]);
       expect(await written(() => store.appendAudit([entry('5')]))).toEqual(one('5'));
     });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FileStore } from '../../src/core/maintenance-ports.ts';
+import type { FileStore, RemovedToken } from '../../src/core/maintenance-ports.ts';
 import {
   addTenant,
   addToken,
@@ -24,19 +24,29 @@ export function fileStoreConformance(
   open: () => Promise<OpenedStore & { readonly store: FileStore }>,
 ): void {
   describe(`store conformance of files: ${name}`, () => {
-    it('removes all tokens of the named tenants and frees their ids', async () => {
+    it('removes all tokens of a tenant with replaced keys, and frees their ids', async () => {
       const { store, dispose } = await open();
       const [one, two] = [await addTenant(store), await addTenant(store)];
       const token = await addToken(store, one.id);
-      await addToken(store, one.id, { expires_at: NOW - 1 });
+      const expired = await addToken(store, one.id, { expires_at: NOW - 1 });
       const kept = await addToken(store, two.id);
       const changes = await countChanges(store);
       const told: string[] = [];
-      const removed = await store.removeAllTokens([one.id, nextId()], (id) => {
-        told.push(id);
-        return ENTRY;
-      });
-      expect([removed, told]).toEqual([2, [one.id]]);
+      const entries = {
+        tokensRemoved(tokens: Iterable<RemovedToken>) {
+          told.push(...[...tokens].map(({ table, id, revision }) => `${table} ${id} ${revision}`));
+          return ENTRY;
+        },
+        keyRemoved(keyId: number) {
+          told.push(`key ${keyId}`);
+          return ENTRY;
+        },
+      };
+      expect(await store.removeAllTokens(nextId(), [1], entries)).toBe(0);
+      expect(told).toEqual([]);
+      // The key 1 still seals the application.
+      expect(await store.removeAllTokens(one.id, [1], entries)).toBe(2);
+      expect(told.toSorted()).toEqual([`token ${expired.id} 1`, `token ${token.id} 1`].toSorted());
       expect(await countChanges(store)).toBe(changes + 1);
       expect(await idsOf(store, everything(one.id))).toEqual([]);
       expect(await idsOf(store, everything(two.id))).toEqual([kept.id]);
@@ -60,7 +70,7 @@ export function fileStoreConformance(
         sealed: sealed('reply', 2_000),
       };
       await store.insertToken(tokenRecord(id), indexes('f'), NEW, { ...entry('replied'), reply });
-      await store.removeAllTokens([id], () => ENTRY);
+      await store.removeAllTokens(id, [], { tokensRemoved: () => ENTRY, keyRemoved: () => ENTRY });
       expect(await store.findReply(id, application.id, key[0], NOW)).toEqual({ ...reply, sealed: new Uint8Array() });
       await dispose();
     });

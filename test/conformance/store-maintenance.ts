@@ -213,23 +213,6 @@ export function storeMaintenance(open: OpenStore): void {
       for (const { tenant_id, keys } of all) expect((await store.findTenant(tenant_id))?.keys).toEqual(keys);
     });
 
-    it('counts its commits, and every state has another mark', async () => {
-      const state = () => store.lastChange();
-      const seen = [await state()];
-      const { id, tenant } = await addTenant(store);
-      seen.push(await state());
-      await addToken(store, id);
-      seen.push(await state());
-      await store.replaceTenant({ ...tenant, revision: 2 }, 1, ENTRY);
-      seen.push(await state());
-      expect(await state()).toEqual(seen.at(-1));
-      const order = (a: number, b: number) => a - b;
-      const counters = seen.map(({ counter }) => counter);
-      expect(counters).toEqual(counters.toSorted(order));
-      const names = seen.map(({ mark }) => Buffer.from(mark).toString('hex'));
-      expect(new Set(names).size).toBe(seen.length);
-    });
-
     it('returns every row in order of id, with its blind indexes', async () => {
       const { id, application } = await addTenant(store);
       const made: TokenRecord[] = [];

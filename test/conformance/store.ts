@@ -47,7 +47,7 @@ function storeEnd(open: OpenStore): void {
       () => store.header(),
       () => store.countStale('x', { key_id: 1, index_key_id: 2 }),
       () => store.removeTenantKey('x', 1, ENTRY),
-      () => store.lastChange(),
+      () => store.revisionsOf('token', 'x', '', 1),
       () => store.inspect(),
       () => store.appendAudit([ENTRY]),
       () => store.readAudit(0, 1),

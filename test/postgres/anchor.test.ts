@@ -10,6 +10,7 @@ import { CREDENTIAL, callVault } from '../unit/vault-admin-fixture.ts';
 import { createDatabase } from './create-database.ts';
 import { openTestClient } from './lane-fixture.ts';
 
+const OTHER = { code: 'damaged', message: expect.stringContaining('does not match the anchor') };
 const OLDER = { code: 'damaged', message: expect.stringContaining('older than its anchor') };
 
 /** Opens and closes the vault, as a daemon with `--anchor` does. With a key, creates tokens. */
@@ -74,8 +75,9 @@ it('an anchor detects a database that lost the end of the audit, or was restored
     await serveOnce(place, anchor, made.application.key);
     await run({ text: 'CREATE TABLE public.kept AS SELECT * FROM vault.audit' });
     await run({ text });
-    await expect(serveOnce(place, anchor), text).rejects.toMatchObject(OLDER);
-    await expect(compare(), text).rejects.toMatchObject(OLDER);
+    const found = text.startsWith('UPDATE') ? OTHER : OLDER;
+    await expect(serveOnce(place, anchor), text).rejects.toMatchObject(found);
+    await expect(compare(), text).rejects.toMatchObject(found);
     await run({
       text: 'DELETE FROM vault.audit; INSERT INTO vault.audit SELECT * FROM public.kept; DROP TABLE public.kept',
     });

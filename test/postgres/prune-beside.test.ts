@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest';
-import type { AuditStore } from '../../src/core/audit/ports.ts';
-import { readLedger } from '../../src/maintenance/read-ledger.ts';
+import type { Store } from '../../src/core/ports.ts';
+import { readLog } from '../../src/maintenance/read-log.ts';
 import { openForKeyHolder } from '../../src/vault/key-holder.ts';
 import { CREDENTIAL } from '../unit/vault-admin-fixture.ts';
 import { type ServedStore, servedStore } from './served-store.ts';
@@ -10,11 +10,11 @@ beforeEach(async () => {
   vault = await servedStore();
 });
 
-/** Reads the ledger of the vault, with other reads of the audit. */
-async function readWith(change: (store: AuditStore) => Partial<AuditStore>) {
+/** Reads the log of the vault, with other reads of the audit. */
+async function readWith(change: (store: Store) => Partial<Store>) {
   const opened = await openForKeyHolder({ ...vault.at, credential: CREDENTIAL });
   onTestFinished(() => opened.close());
-  return readLedger({ ...opened, store: { ...opened.store, ...change(opened.store) } });
+  return readLog({ ...opened, store: { ...opened.store, ...change(opened.store) } });
 }
 
 describe('beside a prune of a store', () => {
@@ -45,7 +45,7 @@ describe('beside a prune of a store', () => {
       async countLogIndex(upTo: number) {
         const rows = await store.countLogIndex(upTo);
         // Completes the prune.
-        await vault.prune('none', 1);
+        await vault.prune('next');
         return rows;
       },
     }));

@@ -30,14 +30,7 @@ const LOCAL_ACTIONS = {
   exportTokens: { code: 'nx', effect: 'none', summary: 'Export tokens' },
   resetTokens: { code: 'nz', effect: 'none', summary: 'Remove all tokens' },
   pruneAudit: { code: 'hp', effect: 'none', summary: 'Remove old audit entries' },
-  keepHeader: { code: 'hk', effect: 'none', summary: 'Record the state of the file in the audit' },
-  keepTenant: { code: 'nk', effect: ['tenant', 'upsert'], summary: 'Record the state of the tenant in the audit' },
-  keepApplications: {
-    code: 'av',
-    effect: ['application', 'upsert'],
-    summary: 'Record the state of applications in the audit',
-  },
-  keepTokens: { code: 'tk', effect: ['token', 'upsert'], summary: 'Record the state of tokens in the audit' },
+  acceptTenant: { code: 'nv', effect: 'none', summary: 'Accept the records of the tenant as they are' },
   moveVault: { code: 'vm', effect: 'none', summary: 'Move the vault' },
 } as const satisfies Record<string, AuditFacts & Pick<Operation, 'summary'>>;
 
@@ -69,8 +62,9 @@ export interface AuditEvent {
    * - the removal of an application: its id and the ids of the applications that it created
    * - a change of key slots: the new and the old MAC of the header
    * - an export: the exported view
-   * - a prune of the audit: its checkpoint, from `checkpointEvent`
-   * - a kept header: the mark of its MAC; a kept tenant: `since` and `live` of its ledger, then the ids of its keys
+   * - a prune of the audit: the last removed row, from `encodePlace`, and the SHA-256 of the archive in hex
+   * - the acceptance of a tenant: the sums of its records of authority and of its tokens
+   * - the removal of all tokens: the sum of the hashes of the removed tokens and tombstones
    */
   readonly entities: readonly string[];
   /**
@@ -78,11 +72,6 @@ export interface AuditEvent {
    * removal of an older row is found.
    */
   readonly ended?: readonly number[] | undefined;
-  /**
-   * Set for an event that changed nothing: it keeps the state of records at this row, because a prune removes the entries
-   * up to this row.
-   */
-  readonly as_of?: number | undefined;
   /** Set when the reply or the export contains plaintext. */
   readonly revealed?: true | undefined;
   /**
@@ -188,20 +177,19 @@ const SAME = '=';
 /**
  * Returns the text of an event, one field a line: code, status, revision, application, tenant, peer, entities. In a
  * counted event the count and the first and last time follow the status, separated by blanks; a `!` at the end of this
- * line means `revealed`, and `@` precedes `as_of`. An entity of a removal is `<revision> <id>`, with the revision that
+ * line means `revealed`. An entity of a removal is `<revision> <id>`, with the revision that
  * it ended at. Ids have no line ends (decisions §5), but may have blanks. A UUID is `~` and its 22 characters of
  * base64url. Another id that begins with `~`, `+` or `=` gets a `~` in front. `=` repeats the application, tenant or
  * peer of the previous event.
  */
 function encodeEvent(event: AuditEvent, before: AuditEvent | undefined): string {
-  const { action, status, revision, entities, ended = [], revealed, counted, as_of } = event;
+  const { action, status, revision, entities, ended = [], revealed, counted } = event;
   const isRemoval = removes(event);
   if (ended.length !== (isRemoval ? entities.length : 0)) {
     throw new Error('unreachable: exactly the removals state the revision of each record');
   }
   const result = counted ? [status, counted.count, counted.first_at, counted.last_at].join(' ') : status;
-  const marks = `${revealed ? '!' : ''}${as_of === undefined ? '' : `@${as_of}`}`;
-  let text = `${AUDIT_FACTS[action].code}\n${result}${marks}\n${revision ?? ''}`;
+  let text = `${AUDIT_FACTS[action].code}\n${result}${revealed ? '!' : ''}\n${revision ?? ''}`;
   for (const name of WHO) {
     const id = event[name];
     text += `\n${id !== undefined && id === before?.[name] ? SAME : packId(id ?? '')}`;
@@ -223,8 +211,7 @@ function decodeEvent(lines: readonly string[], before: AuditEvent | undefined): 
   if (!action) throw new Error('unreachable: the event was sealed by encodeEvent');
   const who = WHO.map((name, at) => (ids[at] === SAME ? before?.[name] : unpackId(ids[at] ?? '')));
   const [application, tenant, peer] = who;
-  const [outcome = '', as_of] = result.split('@');
-  const [status = 0, count, first_at = 0, last_at = 0] = outcome.replace('!', '').split(' ').map(Number);
+  const [status = 0, count, first_at = 0, last_at = 0] = result.replace('!', '').split(' ').map(Number);
   const names = ids.slice(WHO.length);
   const isRemoval = names.length > 0 && removes({ action, status, entities: [] });
   return {
@@ -236,9 +223,8 @@ function decodeEvent(lines: readonly string[], before: AuditEvent | undefined): 
     ...(peer && { peer }),
     entities: names.map((name) => unpackId(isRemoval ? name.slice(name.indexOf(' ') + 1) : name)),
     ...(isRemoval && { ended: names.map((name) => Number(name.slice(0, name.indexOf(' ')))) }),
-    ...(outcome.endsWith('!') && { revealed: true }),
+    ...(result.endsWith('!') && { revealed: true }),
     ...(count !== undefined && { counted: { count, first_at, last_at } }),
-    ...(as_of !== undefined && { as_of: Number(as_of) }),
   };
 }
 

@@ -47,8 +47,3 @@ export function linkOf(previous: Uint8Array, rows: readonly LinkedRow[]): Uint8A
 export function encodePlace({ sequence, link }: AuditHead): string {
   return `${sequence}:${Buffer.from(link).toString('base64url')}`;
 }
-
-export function decodePlace(text: string): AuditHead {
-  const [sequence, link = ''] = text.split(':');
-  return { sequence: Number(sequence), link: Buffer.from(link, 'base64url') };
-}

@@ -1,7 +1,8 @@
 import type { Keyring } from '../ports.ts';
+import { authorityRecords } from './authority-records.ts';
 import { addDigests } from './digest.ts';
 import type { AuthorityScan } from './ports.ts';
-import { type AuthorityTable, digestOf, type RecordChange } from './record-digest.ts';
+import { digestOf, type RecordChange } from './record-digest.ts';
 
 interface TenantState {
   revision: number;
@@ -9,6 +10,8 @@ interface TenantState {
   sum: bigint;
   /** The row of the last change of the tenant itself or of its keys; for an older one, the row up to which it is known. */
   changed: number;
+  /** Set if records of the tenant differ from the audit, and it is unknown which. */
+  isClosed?: boolean;
   readonly keys: Set<string>;
   readonly applications: Map<string, number>;
 }
@@ -18,7 +21,6 @@ export type AuthorityMap = ReturnType<typeof createAuthorityMap>;
 
 export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
   const tenants = new Map<string, TenantState>();
-  let header: string | undefined;
   let digest = 0n;
 
   function tenantOf(id: string): TenantState {
@@ -27,27 +29,39 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
     return found;
   }
 
+  /** Applies a change by the row `sequence` of the audit. */
+  function apply(change: RecordChange, sequence: number): void {
+    const { table, tenant_id, id, to } = change;
+    const added = digestOf(keyring, change);
+    digest = addDigests(digest, added);
+    if (table === 'header') return;
+    const tenant = tenantOf(tenant_id);
+    tenant.sum = addDigests(tenant.sum, added);
+    if (table === 'application') {
+      if (to === 0) tenant.applications.delete(id);
+      else tenant.applications.set(id, to);
+      return;
+    }
+    tenant.changed = sequence;
+    if (table === 'tenant') tenant.revision = to;
+    else if (to === 0) tenant.keys.delete(id);
+    else tenant.keys.add(id);
+  }
+
+  /** Returns the revision of a record; 0 without one. */
+  function currentOf({ table, tenant_id, id }: RecordChange): number {
+    const tenant = tenants.get(tenant_id);
+    if (table === 'tenant') return tenant?.revision ?? 0;
+    if (table === 'application') return tenant?.applications.get(id) ?? 0;
+    return tenant?.keys.has(id) ? 1 : 0;
+  }
+
   return {
-    /** Applies a change by the row `sequence` of the audit. */
-    apply(change: RecordChange, sequence: number): void {
-      const { table, tenant_id, id, to } = change;
-      const added = digestOf(keyring, change);
-      digest = addDigests(digest, added);
-      if (table === 'header') {
-        if (to > 0) header = id;
-        return;
-      }
-      const tenant = tenantOf(tenant_id);
-      tenant.sum = addDigests(tenant.sum, added);
-      if (table === 'application') {
-        if (to === 0) tenant.applications.delete(id);
-        else tenant.applications.set(id, to);
-        return;
-      }
-      tenant.changed = sequence;
-      if (table === 'tenant') tenant.revision = to;
-      else if (to === 0) tenant.keys.delete(id);
-      else tenant.keys.add(id);
+    apply,
+
+    /** Brings a record to the revision that a change leads to, whatever its revision is. Leaves the header. */
+    set(change: RecordChange, sequence: number): void {
+      if (change.table !== 'header') apply({ ...change, from: currentOf(change) }, sequence);
     },
 
     removeTenant(id: string): void {
@@ -55,8 +69,19 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
       tenants.delete(id);
     },
 
+    /** Closes the tenants whose sums differ from these. */
+    closeOthers(sums: ReadonlyMap<string, bigint>): void {
+      for (const id of new Set([...tenants.keys(), ...sums.keys()])) {
+        const tenant = tenantOf(id);
+        const sum = sums.get(id) ?? 0n;
+        tenant.isClosed = tenant.sum !== sum;
+        digest = addDigests(digest, sum - tenant.sum);
+        tenant.sum = sum;
+      }
+    },
+
+    closed: (): readonly string[] => [...tenants].filter(([, { isClosed }]) => isClosed).map(([id]) => id),
     digest: () => digest,
-    header: () => header,
     sumOf: (tenantId: string): bigint => tenants.get(tenantId)?.sum ?? 0n,
     /** Returns the row of the last change of a tenant or of its keys; undefined without the tenant. */
     changedAt: (tenantId: string): number | undefined => tenants.get(tenantId)?.changed,
@@ -65,9 +90,10 @@ export function createAuthorityMap(keyring: Pick<Keyring, 'recordHash'>) {
       const known = tenants.get(tenantId)?.keys;
       return known?.size === keys.length && keys.every((key) => known.has(String(key)));
     },
-    /** Returns undefined if the record does not exist. */
-    revisionOf(table: Extract<AuthorityTable, 'tenant' | 'application'>, tenantId: string, id: string) {
+    /** Returns undefined if the record does not exist, or its tenant is closed. */
+    revisionOf(table: 'tenant' | 'application', tenantId: string, id: string) {
       const tenant = tenants.get(tenantId);
+      if (tenant?.isClosed) return undefined;
       return table === 'tenant' ? tenant?.revision : tenant?.applications.get(id);
     },
   };
@@ -81,14 +107,7 @@ export function scannedMap(
   sequence: number,
 ): AuthorityMap {
   const map = createAuthorityMap(keyring);
-  const add = (record: Omit<RecordChange, 'from'>) => map.apply({ ...record, from: 0 }, sequence);
-  add({ table: 'header', tenant_id: '', id: header, to: 1 });
-  for (const { id, revision, keys } of scan.tenants) {
-    add({ table: 'tenant', tenant_id: id, id, to: revision });
-    for (const key of keys) add({ table: 'tenant_key', tenant_id: id, id: String(key), to: 1 });
-  }
-  for (const { tenant_id, id, revision } of scan.applications) {
-    add({ table: 'application', tenant_id, id, to: revision });
-  }
+  map.apply({ table: 'header', tenant_id: '', id: header, from: 0, to: 1 }, sequence);
+  for (const record of authorityRecords(scan)) map.apply(record, sequence);
   return map;
 }

@@ -1,8 +1,11 @@
 import { isSameBytes } from '../is-bytes.ts';
+import type { Keyring } from '../ports.ts';
 import type { AuditEvent } from './audit-event.ts';
 import { START } from './audit-link.ts';
+import { type Base, readBase } from './base.ts';
 import { type FollowedPlace, type FollowKeys, openWitness, passCommits } from './follow-rows.ts';
 import type { AuditEntry, AuditReads, Witness } from './ports.ts';
+import { digestOfState } from './sums.ts';
 import { BrokenAudit } from './walk-audit.ts';
 
 /** The number of last rows whose witnesses are compared. */
@@ -15,7 +18,7 @@ export const BEFORE_ALL: FollowedPlace = { ...START, authority: 0, digest: 0n };
 
 export interface AuthorityParts {
   readonly store: Pick<AuditReads, 'readAudit'>;
-  readonly keyring: FollowKeys;
+  readonly keyring: FollowKeys & Pick<Keyring, 'openAuditBase' | 'isAuditBase'>;
 }
 
 /** An opened authority row. */
@@ -30,28 +33,40 @@ export interface AuthorityRow {
 /** Resolves to the place of the last row. Rejects with `BrokenAudit`. */
 export async function findEnd(parts: AuthorityParts & { readonly store: AuditReads }): Promise<FollowedPlace> {
   const { sequence } = await parts.store.auditHead();
-  return findPlace(parts, await parts.store.readAudit(Math.max(0, sequence - TAIL_ROWS), TAIL_ROWS));
+  const tail = await parts.store.readAudit(Math.max(0, sequence - TAIL_ROWS), TAIL_ROWS);
+  return findPlace(parts, await readBase(parts), tail);
 }
 
-/** Resolves to the place of the last row, given the last rows of the audit. Rejects with `BrokenAudit`. */
-export async function findPlace(parts: AuthorityParts, tail: readonly AuditEntry[]): Promise<FollowedPlace> {
+/**
+ * Resolves to the place of the last row, given the base and the last rows of the log. Rejects with `BrokenAudit`.
+ */
+export async function findPlace(
+  parts: AuthorityParts,
+  base: Base,
+  last: readonly AuditEntry[],
+): Promise<FollowedPlace> {
+  const { keyring } = parts;
+  const start = { ...base, authority: base.state.authority, digest: digestOfState(keyring, base.state) };
+  const tail = last.filter(({ sequence }) => sequence > base.sequence);
   const head = tail.at(-1);
-  if (head === undefined) return BEFORE_ALL;
-  const witnesses = tail.map((row) => openWitness(parts.keyring, row).witness);
-  const best = witnesses.reduce((a, b) => (b.sequence > a.sequence ? b : a));
-  const rival = witnesses.findIndex(({ authority }) => authority > best.authority);
-  if (rival >= 0) throw new BrokenAudit(tail[rival] ?? head, `names the row ${witnesses[rival]?.authority}`);
-  const place = await passUpTo(parts, { ...best, digest: 0n }, head);
-  // A prune may have removed the authority row that the witness names, if a later one exists.
-  if (place.authority !== best.authority || best.authority === 0) return place;
-  return { ...place, digest: (await readAuthority(parts, best.authority)).digest };
+  if (head === undefined) return start;
+  const witnesses = tail.map((row) => openWitness(keyring, row).witness).filter((one) => one.sequence >= base.sequence);
+  const best = witnesses.reduce((a, b) => (b.sequence > a.sequence ? b : a), start);
+  const rival = witnesses.find(({ authority }) => authority > best.authority);
+  if (rival !== undefined) throw new BrokenAudit(head, `follows a row that names the row ${rival.authority}`);
+  const place = await passUpTo(parts, best.sequence === base.sequence ? start : { ...best, digest: 0n }, head);
+  if (place.authority <= base.state.authority) return { ...place, digest: start.digest };
+  // The rows behind the witness may have no row of authority.
+  return place.authority === best.authority
+    ? { ...place, digest: (await readAuthority(parts, best.authority)).digest }
+    : place;
 }
 
 /** Resolves to the place of the row `end`, which follows `from`. Takes the digests of the rows as they are. */
 async function passUpTo({ store, keyring }: AuthorityParts, from: FollowedPlace, end: AuditEntry) {
   const passed = new Map<number, Witness>([[from.sequence, from]]);
   let place = from;
-  const [known] = from.sequence === 0 ? [from] : await store.readAudit(from.sequence - 1, 1);
+  const [known] = await store.readAudit(from.sequence - 1, 1);
   if (known?.sequence !== from.sequence) throw new BrokenAudit(from, 'is missing');
   if (!isSameBytes(known.link, from.link)) throw new BrokenAudit(from, 'is not the row that a later one names');
   while (place.sequence < end.sequence) {
@@ -82,20 +97,17 @@ function openAuthority(keyring: FollowKeys, row: AuditEntry): AuthorityRow {
   return { sequence: row.sequence, previous: witness.authority, digest, event };
 }
 
-/**
- * Yields the authority rows from `last` back to the first one, or to the first one that a prune kept. Rejects with
- * `BrokenAudit`.
- */
-export async function* authorityRows(parts: AuthorityParts, last: number): AsyncGenerator<AuthorityRow> {
+/** Yields the authority rows from `last` back to the first one behind the row `first`. Rejects with `BrokenAudit`. */
+export async function* authorityRows(parts: AuthorityParts, last: number, first: number): AsyncGenerator<AuthorityRow> {
   let page: readonly AuditEntry[] = [];
-  for (let sequence = last; sequence > 0; ) {
+  for (let sequence = last; sequence > first; ) {
     let row = page.find((one) => one.sequence === sequence);
     if (row === undefined) {
       // Rows of authority often stand together.
       page = await parts.store.readAudit(Math.max(0, sequence - PAGE), Math.min(PAGE, sequence));
       row = page.find((one) => one.sequence === sequence);
     }
-    if (row === undefined) return;
+    if (row === undefined) throw new BrokenAudit({ sequence }, 'is missing');
     const opened = openAuthority(parts.keyring, row);
     yield opened;
     sequence = opened.previous;

@@ -3,7 +3,7 @@ import type { Keyring } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { type AuditEvent, decodeRowEvents, decodeWitness } from './audit-event.ts';
 import { linkOf } from './audit-link.ts';
-import { addDigests } from './digest.ts';
+import { addDigests, decodeDigest } from './digest.ts';
 import type { AuditEntry, Witness } from './ports.ts';
 import { changesOf, digestOf, isOfAuthority, removesTenant } from './record-digest.ts';
 import { BrokenAudit } from './walk-audit.ts';
@@ -107,6 +107,8 @@ const MISPLACED = 'is not the row that was written at its place';
 
 /** Returns what an event adds to the digest of all records. */
 export function addedBy(keyring: FollowKeys, event: AuditEvent, sumOf: (tenantId: string) => bigint): bigint {
-  if (removesTenant(event)) return -sumOf(event.tenant_id ?? '');
+  const { tenant_id = '' } = event;
+  if (removesTenant(event)) return -sumOf(tenant_id);
+  if (event.action === 'acceptTenant') return decodeDigest(event.entities[0] ?? '') - sumOf(tenant_id);
   return changesOf(event).reduce((sum, change) => addDigests(sum, digestOf(keyring, change)), 0n);
 }

@@ -3,11 +3,14 @@ import { Problem } from '../problem.ts';
 import { endOfTurn } from '../timers.ts';
 import { type AuditEvent, encodeAuditRow } from './audit-event.ts';
 import { type AuthorityMap, createAuthorityMap, scannedMap } from './authority-map.ts';
+import { authorityRecords } from './authority-records.ts';
 import { authorityRows, BEFORE_ALL, findPlace, TAIL_ROWS } from './authority-rows.ts';
+import { readBase } from './base.ts';
 import { addDigests } from './digest.ts';
 import { addedBy, type FollowedPlace, passCommits } from './follow-rows.ts';
 import type { AuditEntry, SealedRow, Witness } from './ports.ts';
-import { changesOf, headerMark, removesTenant } from './record-digest.ts';
+import { changesOf, headerMark, type RecordChange, removesTenant } from './record-digest.ts';
+import { createSums, digestOfState } from './sums.ts';
 import { BrokenAudit, problemOf } from './walk-audit.ts';
 
 /** The number of rows in one read. More than the rows of one commit. */
@@ -58,7 +61,8 @@ export type Follower = ReturnType<typeof createFollower>;
 /**
  * Creates the follower of an audit: it reads, links and opens each new row once, and so knows the revision of each
  * record of authority. It is the only source of that knowledge: a record that differs was restored from an older copy,
- * or altered. At the first call, it compares all these records with the digest of the last authority row.
+ * or altered. At the first call, it compares all these records with the digest of the last authority row. If records
+ * differ that no entry names, their tenant is closed.
  */
 export function createFollower({ store, keyring }: Parts) {
   let state: State | undefined;
@@ -88,11 +92,11 @@ export function createFollower({ store, keyring }: Parts) {
   }
 
   /** Passes rows from the known place on. Returns whether there may be more. */
-  function pass(current: State, from: number, rows: readonly AuditEntry[]): 'all' | 'more' | 'lost' | 'pruned' {
+  function pass(current: State, from: number, rows: readonly AuditEntry[]): 'all' | 'more' | 'lost' | 'anew' {
     const { map, passed } = current;
     const [first] = rows;
+    if (first !== undefined && first.sequence > from) return 'anew';
     if (from > 0) {
-      if (first !== undefined && first.sequence > from) return 'pruned';
       if (first === undefined || Buffer.compare(first.link, passed.get(from)?.link ?? first.link) !== 0) return 'lost';
     }
     const added = rows.filter(({ sequence }) => sequence > current.place.sequence);
@@ -101,6 +105,7 @@ export function createFollower({ store, keyring }: Parts) {
       placeAt: (sequence) => passed.get(sequence),
       sumOf: map.sumOf,
     })) {
+      if (event?.action === 'acceptTenant') return 'anew';
       if (event !== undefined) applyEvent(map, event, place.sequence);
       current.place = place;
       passed.set(place.sequence, place);
@@ -232,6 +237,9 @@ export function createFollower({ store, keyring }: Parts) {
       throw new Problem('integrity_failure', { cause });
     },
 
+    /** Returns the tenants that are closed. */
+    closedTenants: (): readonly string[] => state?.map.closed() ?? [],
+
     /**
      * Returns the stamp of records that were read after the row `sequence` and found current. Throws `write_conflict` if
      * the tenant has changed since.
@@ -265,26 +273,40 @@ function applyEvent(map: AuthorityMap, event: AuditEvent, sequence: number): voi
 }
 
 /** Compares all records of authority with the digest of the last authority row. Rejects with `BrokenAudit`. */
-async function openOnce({ store, keyring }: Parts): Promise<State> {
+async function openOnce(parts: Parts): Promise<State> {
+  const { store, keyring } = parts;
   const scan = await store.scanAuthority(TAIL_ROWS);
-  const place = await findPlace({ store, keyring }, scan.rows);
+  const base = await readBase(parts);
+  const place = await findPlace(parts, base, scan.rows);
   const passed = new Map<number, Witness>([[place.sequence, place]]);
   // A new vault has a header before its first row.
   if (place.authority === 0 && scan.tenants.length === 0) return { place, map: createAuthorityMap(keyring), passed };
   const mark = headerMark(scan.mac);
-  const scanned = scannedMap(keyring, scan, mark, place.sequence);
-  if (scanned.digest() === place.digest) return { place, map: scanned, passed };
-  const events: AuditEvent[] = [];
-  let first = place.authority;
-  for await (const row of authorityRows({ store, keyring }, place.authority)) {
-    events.push(row.event);
-    first = row.previous;
+  const map = scannedMap(keyring, scan, mark, place.sequence);
+  if (map.digest() === place.digest) return { place, map, passed };
+  const rows = [];
+  for await (const row of authorityRows(parts, place.authority, base.sequence)) rows.push(row);
+  const sums = createSums(keyring, base.state);
+  const named = new Set<string>();
+  const nameOf = ({ table, tenant_id, id }: RecordChange) => `${table} ${tenant_id} ${id}`;
+  for (const { event, sequence } of rows.toReversed()) {
+    sums.apply({ event, sequence });
+    if (removesTenant(event)) map.removeTenant(event.tenant_id ?? '');
+    for (const change of changesOf(event)) {
+      map.set(change, place.sequence);
+      named.add(nameOf(change));
+    }
   }
-  const map = createAuthorityMap(keyring);
-  for (const event of events.toReversed()) applyEvent(map, event, place.sequence);
-  // Records that differ from the map are refused one by one. The header is a part of every call.
-  if (first !== 0 || map.digest() !== place.digest || map.header() !== mark) {
-    throw new Problem('integrity_failure', { cause: new Error('the records of authority do not match the audit') });
+  // The entries name each record of a tenant that is not older than the base.
+  for (const record of authorityRecords(scan)) {
+    const isNew = !base.state.tenants.has(record.tenant_id);
+    if (isNew && !named.has(nameOf(record))) map.set({ ...record, to: 0 }, place.sequence);
   }
+  const expected = sums.state();
+  // The header is a part of every call.
+  if (expected.header !== mark || digestOfState(keyring, expected) !== place.digest) {
+    throw new Problem('integrity_failure', { cause: new Error('the header does not match the audit') });
+  }
+  map.closeOthers(new Map([...expected.tenants].map(([id, { authority }]) => [id, authority])));
   return { place, map, passed };
 }

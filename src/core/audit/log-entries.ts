@@ -14,10 +14,10 @@ const ENTITY_TYPES: Readonly<Record<string, EntityType>> = { token: 'token', app
 
 /**
  * Returns the tenants that see an event in their log. No tenant sees an event of the whole vault, because such an event
- * may concern other tenants, nor an event that keeps the state of records for a prune.
+ * may concern other tenants.
  */
-function tenantsOf({ tenant_id, as_of }: AuditEvent): readonly string[] {
-  return tenant_id === undefined || as_of !== undefined ? [] : [tenant_id];
+function tenantsOf({ tenant_id }: AuditEvent): readonly string[] {
+  return tenant_id === undefined ? [] : [tenant_id];
 }
 
 function entityTypeOf({ action }: AuditEvent): EntityType {

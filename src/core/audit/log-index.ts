@@ -58,7 +58,7 @@ export function loggedRow(keyring: LogParts['keyring'], sequence: number, placed
 }
 
 /** Opens a row. Returns no events for a damaged row, which must not hide later rows. */
-export function openAny(keyring: LogParts['keyring'], entry: AuditEntry): readonly PlacedEvent[] {
+function openAny(keyring: LogParts['keyring'], entry: AuditEntry): readonly PlacedEvent[] {
   try {
     return openRow(keyring, entry);
   } catch (error) {

@@ -2,12 +2,12 @@ import type { Keyring } from '../ports.ts';
 import { type AuditEvent, changeOf } from './audit-event.ts';
 import { addDigests } from './digest.ts';
 
-/** The tables whose records decide who may do what. */
-export type AuthorityTable = 'header' | 'tenant' | 'tenant_key' | 'application';
+/** The tables whose records decide who may do what, and those of tokens. */
+export type DigestedTable = 'header' | 'tenant' | 'tenant_key' | 'application' | 'token' | 'tombstone';
 
 /** A change of one record, from one revision to another; 0 if there is no record. The header is named by its mark. */
 export interface RecordChange {
-  readonly table: AuthorityTable;
+  readonly table: DigestedTable;
   /** Empty for the header. */
   readonly tenant_id: string;
   readonly id: string;
@@ -16,13 +16,12 @@ export interface RecordChange {
 }
 
 /** The ids of a new tenant's keys: one for its data, one for its indexes. */
-export const FIRST_KEYS = ['1', '2'] as const;
+const FIRST_KEYS = ['1', '2'] as const;
 
-/** Returns whether the row of an event has a digest. A prune changes no record, but keeps the digest in the audit. */
+/** Returns whether an event changes the header, a tenant, a key or an application. Its row then has a digest. */
 export function isOfAuthority(event: AuditEvent): boolean {
-  if (event.as_of !== undefined) return false;
   const [table] = changeOf(event) ?? [];
-  return (table !== undefined && table !== 'token') || event.action === 'pruneAudit';
+  return (table !== undefined && table !== 'token') || event.action === 'acceptTenant';
 }
 
 /** Returns whether an event removes a tenant with all its records. */
@@ -36,7 +35,7 @@ export function headerMark(mac: Uint8Array): string {
   return Buffer.from(mac.subarray(0, 16)).toString('base64url');
 }
 
-/** Returns the changes of an event of authority, except the removal of a tenant. */
+/** Returns the changes of an event. Events that remove all records of a kind have none. */
 export function changesOf(event: AuditEvent): readonly RecordChange[] {
   const { action, tenant_id = '', entities, revision = 0, ended = [] } = event;
   const [table, change] = changeOf(event) ?? [];
@@ -46,16 +45,19 @@ export function changesOf(event: AuditEvent): readonly RecordChange[] {
     const ends = before === undefined ? [] : [{ ...changed, id: before, from: 1, to: 0 }];
     return [...ends, { ...changed, id: next, from: 0, to: 1 }];
   }
+  if (table === undefined || removesTenant(event)) return [];
   if (table === 'tenant') return [{ table, tenant_id, id: tenant_id, from: revision - 1, to: revision }];
   if (table === 'tenant_key') {
     // A key has no revisions: it is created once and removed once.
     const isNew = change === 'upsert';
     return [{ table, tenant_id, id: String(revision), from: isNew ? 0 : 1, to: isNew ? 1 : 0 }];
   }
-  if (table !== 'application') return [];
-  const named = entities.map((id, n): RecordChange => {
-    if (change === 'remove') return { table, tenant_id, id, from: ended[n] ?? 0, to: 0 };
-    return { table, tenant_id, id, from: revision - 1, to: revision };
+  const named = entities.flatMap((id, n): RecordChange[] => {
+    const record = { table, tenant_id, id };
+    if (change === 'upsert') return [{ ...record, from: revision - 1, to: revision }];
+    const removed = { ...record, from: ended[n] ?? 0, to: 0 };
+    // The id of a token stays taken.
+    return table === 'token' ? [removed, { ...record, table: 'tombstone', from: 0, to: 1 }] : [removed];
   });
   if (action !== 'createTenant') return named;
   const keys = FIRST_KEYS.map((id): RecordChange => ({ table: 'tenant_key', tenant_id, id, from: 0, to: 1 }));

@@ -35,7 +35,7 @@ export function problemOf(cause: unknown): unknown {
 
 export interface AuditParts {
   readonly store: Pick<AuditReads, 'readAudit' | 'auditHead'>;
-  readonly keyring: Pick<Keyring, 'openAuditEvent' | 'auditSubject'>;
+  readonly keyring: Pick<Keyring, 'openAuditEvent' | 'auditSubject' | 'isAuditBase'>;
 }
 
 /** The number of links that a walk remembers for witnesses. Others are read again. */
@@ -134,9 +134,12 @@ export function checkRows(parts: AuditParts, from: AuditHead, seen = createSeenR
   }
 }
 
-/** Returns the events of a row without checking its link. Throws `BrokenAudit` for a row that does not open. */
+/**
+ * Returns the events of a row without checking its link; none for the base. Throws `BrokenAudit` for a row that does not
+ * open.
+ */
 export function openRow(keyring: AuditParts['keyring'], row: AuditEntry): readonly PlacedEvent[] {
-  return openWhole(keyring, row).placed;
+  return keyring.isAuditBase(row.sealed) ? [] : openWhole(keyring, row).placed;
 }
 
 /** Returns the witness and the events of a row. Throws `BrokenAudit` for a row that does not open. */

@@ -16,7 +16,6 @@ import { MOVING } from '../sqlite/file/file-names.ts';
 import { readHeader } from '../sqlite/file/header-table.ts';
 import { openVaultFile, withVaultFile } from '../sqlite/file/open-vault-file.ts';
 import { assertFree, placeFile, removeDrafts, syncFolder } from '../sqlite/file/place-file.ts';
-import { FILE_ROW } from '../sqlite/file/schema.ts';
 import { toFileFault } from '../sqlite/file/sqlite-error.ts';
 import { auditRows } from '../sqlite/tables/audit-rows.ts';
 import { readMoved, writeMoved } from './file-rows.ts';
@@ -181,7 +180,6 @@ function sourceOf(file: string, connection: Connection): Omit<MoveSource, 'leave
 function appendLast(connection: Connection, last: LastRow): void {
   connection.transaction(() => {
     connection.prepare<[LastRow]>('INSERT INTO audit VALUES (@sequence, @at, @sealed, @link)').run(last);
-    connection.exec(`UPDATE counter SET count = count + 1, mark = randomblob(16) WHERE ${FILE_ROW}`);
   })();
 }
 
@@ -191,6 +189,8 @@ async function build(file: string, header: VaultHeader, { fill, check }: MakeCop
     connection.pragma('journal_mode = MEMORY');
     connection.pragma('synchronous = OFF');
     createTables(connection, header);
+    // The copy has a base of its own.
+    connection.exec('DELETE FROM audit');
     await fill(writeMoved(connection), readMoved(connection));
   });
   await withVaultFile(file, ({ store }) => check(store));

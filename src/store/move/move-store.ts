@@ -35,7 +35,7 @@ const FIND_LEFT = `SELECT left_at IS NOT NULL, (SELECT sealed FROM vault.audit O
     FROM vault.head`;
 const HAS_ROW = 'SELECT 1 FROM vault.audit WHERE sealed = $1 LIMIT 1';
 /** The rows that a new schema has, and that the copy replaces. */
-const EMPTY = ['DELETE FROM vault.head', 'DELETE FROM vault.sweep'];
+const EMPTY = ['DELETE FROM vault.head', 'DELETE FROM vault.sweep', 'DELETE FROM vault.audit'];
 const ANALYZED = ['token', 'token_index', 'audit', 'audit_index'];
 
 /** Returns a database as the place of a vault that is moved. `grant` is the role of the daemons of the target. */

@@ -19,7 +19,6 @@ const QUERIES: MovedSql = {
     FROM vault.token_count GROUP BY tenant, type, key_id, index_key_id`,
   active: `SELECT tenant, month, sum(active)::bigint AS active FROM vault.token_count
     GROUP BY tenant, month HAVING sum(active) <> 0`,
-  audit: 'SELECT * FROM vault.audit WHERE sequence > 0',
 };
 
 /** The columns with lists of UUIDs, and the order of the UUIDs `b` with their places `n`. */

@@ -8,7 +8,7 @@ import { blindText } from './uuid-text.ts';
 
 /** Selects a row if the row $1 exists with the link $2, or a prune has removed it. */
 const KEPT = `SELECT 1 FROM vault.audit WHERE sequence = $1 AND link = $2
-    UNION ALL SELECT 1 WHERE (SELECT min(sequence) FROM vault.audit WHERE sequence > 0) > $1`;
+    UNION ALL SELECT 1 WHERE (SELECT min(sequence) FROM vault.audit) > $1`;
 
 /** The number of rows among which a message may arrive after the one that repeats it. */
 const LATE_ROWS = 20_000;
@@ -35,7 +35,7 @@ export const HEAD_ROW = named({
       LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = s.blind OFFSET 0) r))`,
 });
 
-const READ = `SELECT sequence, at, sealed, link FROM vault.audit WHERE sequence > $1 AND sequence > 0
+const READ = `SELECT sequence, at, sealed, link FROM vault.audit WHERE sequence > $1
     ORDER BY sequence LIMIT $2`;
 const READ_FROM = 'SELECT sequence, at, sealed, link FROM vault.audit WHERE sequence >= $1 ORDER BY sequence';
 

@@ -1,5 +1,6 @@
 import { isError } from '../../core/error-code.ts';
 import { Fault } from '../../core/fault.ts';
+import { isSameBytes } from '../../core/is-bytes.ts';
 import type { Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
 import { LOSSES, type Loss } from '../rows/channels.ts';
@@ -20,9 +21,9 @@ const APPENDING: LaneMember<void> = {
 const FOLLOW: Statement = {
   name: 'followAudit',
   text: `SELECT f.format < 0, a.sequence, a.at, a.sealed, a.link FROM vault.format f
-    LEFT JOIN LATERAL (SELECT * FROM vault.audit WHERE sequence >= $1 AND sequence > 0 ORDER BY sequence LIMIT $2) a ON true`,
+    LEFT JOIN LATERAL (SELECT * FROM vault.audit WHERE sequence >= $1 ORDER BY sequence LIMIT $2) a ON true`,
 };
-const TAIL = `SELECT sequence, at, sealed, link FROM (SELECT * FROM vault.audit WHERE sequence > 0
+const TAIL = `SELECT sequence, at, sealed, link FROM (SELECT * FROM vault.audit
     ORDER BY sequence DESC LIMIT $1) a ORDER BY sequence`;
 const MAC = 'SELECT mac FROM vault.header';
 const TENANTS = `SELECT n.id, n.revision, array(SELECT key_id FROM vault.tenant_key k WHERE k.tenant = n.tenant)
@@ -40,16 +41,17 @@ const LOG_END = 'SELECT logged FROM vault.head';
 const LOG_END_WITH_ROW = 'SELECT logged FROM vault.head, vault.audit WHERE sequence = $1';
 const SET_LOG_END = 'UPDATE vault.head SET logged = $1 WHERE logged < $1';
 const INDEX_LOG = `INSERT INTO vault.audit_index (blind, sequence)
-    SELECT blind, sequence FROM unnest($1::bigint[], $2::uuid[]) w (sequence, blind) ON CONFLICT DO NOTHING`;
+    SELECT blind, sequence FROM unnest($1::bigint[], $2::uuid[]) w (sequence, blind)
+    WHERE sequence > (SELECT min(sequence) FROM vault.audit) ON CONFLICT DO NOTHING`;
 const FIND_LOGGED = `SELECT DISTINCT l.sequence FROM unnest($1::uuid[]) w (blind),
     LATERAL (SELECT sequence FROM vault.audit_index WHERE blind = w.blind AND sequence < $2 ORDER BY sequence DESC LIMIT $3) l
     ORDER BY l.sequence DESC LIMIT $3`;
 
-const PRUNE = 'DELETE FROM vault.audit WHERE sequence BETWEEN $1 AND $2';
-const PRUNE_INDEX = 'DELETE FROM vault.audit_index WHERE sequence BETWEEN $1 AND $2 AND blind = ANY ($3::uuid[])';
-/** Moves the end of the log index back to the last row. */
-const SHORTEN_LOG = `UPDATE vault.head SET logged = (SELECT coalesce(max(sequence), 0) FROM vault.audit)
-    WHERE logged > (SELECT coalesce(max(sequence), 0) FROM vault.audit)`;
+const BASE = '(SELECT min(sequence) FROM vault.audit)';
+const FIRST = `SELECT sequence, link FROM vault.audit WHERE sequence = ${BASE}`;
+const PRUNE = 'DELETE FROM vault.audit WHERE sequence < $1';
+const UNLOG = 'DELETE FROM vault.audit_index WHERE sequence <= $1 AND blind = ANY ($2::uuid[])';
+const REPLACE_BASE = 'UPDATE vault.audit SET sealed = $1 WHERE sequence = $2';
 
 /** Returns the lists of the sequences and the blind indexes of the rows, with an element for each blind index. */
 function pairs(rows: readonly { readonly sequence: number; readonly blinds: readonly Uint8Array[] }[]) {
@@ -129,15 +131,21 @@ export function auditMethods({ read, readSlow, readSnapshot, change, join }: Con
     countLogIndex: async (upTo) => storedNumber(firstValue(await readSlow(COUNT_LOGGED, [upTo]))),
 
     /** Rejects with the fault `store_refused` if the role neither owns the tables nor has the privilege DELETE. */
-    pruneAudit: (first, last, blinds) =>
+    moveBase: (from, { sequence, sealed }, blinds) =>
       change(async ({ run }) => {
-        const texts = blinds.map(blindText);
-        await Promise.all([run(PRUNE_INDEX, [first, last, texts]), run(PRUNE, [first, last]), run(SHORTEN_LOG)]);
+        const [[first, link] = []] = await run(FIRST);
+        if (first !== from.sequence || !isSameBytes(storedBytes(link), from.link)) return false;
+        await Promise.all([
+          run(UNLOG, [sequence, blinds.map(blindText)]),
+          run(PRUNE, [sequence]),
+          run(REPLACE_BASE, [sealed, sequence]),
+        ]);
+        return true;
       }).catch((error: unknown) => {
         const isRefused = isError(error) && error.cause instanceof PgError && error.cause.code === NOT_ALLOWED;
         if (!isRefused) throw error;
         throw new Fault('store_refused', 'the role of the database may not remove entries of the audit', {
-          hint: 'run `vault audit prune` as the owner of the tables; it completes this prune',
+          hint: 'run `vault audit prune` as the owner of the tables',
           cause: error,
         });
       }),

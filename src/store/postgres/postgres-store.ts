@@ -1,6 +1,5 @@
 import type { Store } from '../../core/ports.ts';
 import { applicationMethods } from './application-rows.ts';
-import { readHead } from './audit-head.ts';
 import { auditMethods } from './audit-rows.ts';
 import type { Connections } from './connections.ts';
 import { containerSets } from './container-sets.ts';
@@ -30,11 +29,6 @@ export function postgresStore(connections: Connections): Store {
     ...inspectTables(connections),
     ...rowInspection(connections),
 
-    async lastChange() {
-      // Each change appends to the audit. A link depends on all entries before it.
-      const { sequence, link } = await readHead(connections.read);
-      return { counter: sequence, mark: link };
-    },
     ping: () => connections.ping(),
     close: () => connections.close(),
   };

@@ -1,7 +1,7 @@
 import type { InspectedRecords } from '../../core/maintenance-ports.ts';
 import type { Store } from '../../core/ports.ts';
 import { tombstoneColumns } from '../rows/record-columns.ts';
-import { decoded, storedText } from '../rows/stored-value.ts';
+import { decoded, storedNumber, storedText } from '../rows/stored-value.ts';
 import { APPLICATION, findNumber, toApplicationRecord } from './application-rows.ts';
 import { type Connections, INSPECT } from './connections.ts';
 import { REPLY } from './reply-rows.ts';
@@ -52,7 +52,10 @@ const READERS: { readonly [Table in keyof InspectedRecords]: Reader<InspectedRec
   },
 };
 
-/** Returns the function that reads a tenant's rows after the id `after`, in order of id. */
+const HEAD = 'SELECT max(sequence) FROM vault.audit';
+const REVISIONS = { token: tokenRows('revision', 'NULL'), tombstone: tokenRows('1', 'NOT NULL') };
+
+/** Returns the functions that read a tenant's rows after the id `after`, in order of id. */
 export function rowInspection({ inspectSnapshot }: Pick<Connections, 'inspectSnapshot'>) {
   return {
     inspectRows: (table, tenantId, after, limit) =>
@@ -66,6 +69,16 @@ export function rowInspection({ inspectSnapshot }: Pick<Connections, 'inspectSna
           record: decoded(() => decode(tenantId, row)),
           indexes: decoded(() => indexesOf?.(row)) ?? [],
         }));
+      }),
+
+    revisionsOf: (table, tenantId, after, limit) =>
+      inspectSnapshot(async (run) => {
+        const [, [head], found] = await Promise.all([run(INSPECT), run(HEAD), findNumber(run, tenantId)]);
+        const rows = found === undefined ? [] : await run(REVISIONS[table], [found.tenant, after, limit]);
+        return {
+          head: storedNumber(head?.[0]),
+          rows: rows.map(([id, revision]) => ({ id: storedText(id), revision: storedNumber(revision) })),
+        };
       }),
   } satisfies Partial<Store>;
 }

@@ -38,7 +38,7 @@ export const FORMAT = { format: 1, serves_from: 1 } as const;
  *   would leave free to align the next column.
  * - `token_count`: a sum is the number, and the `live` of one row may be negative. `live` counts the rows of live tokens under these keys, expired ones included;
  *   `active` counts tokens in `month`. One row for both, so that a create changes one counter.
- * - `audit` rows may contain several entries. The row 0 has none, and its link is zero. `audit_index` finds
+ * - `audit` rows may contain several entries. The first row is the base, as in SQLite. `audit_index` finds
  *   rows by keyed hashes.
  * - `reply_subject` rows are removed with their reply by the same statement.
  * - `purge` lists deleted tenants whose tokens the sweeper still removes.

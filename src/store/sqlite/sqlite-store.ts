@@ -35,7 +35,7 @@ export function sqliteStore(session: Session): FileStore {
   const counts = tokenCounts(connection, tenants);
   const changes = tokenChanges(connection, { tenants, tokens, sets, index: tokenIndex(connection, sets), counts });
   const rotation = keyRotation(connection, tenants, tokens, changes);
-  const inspectRows = rowInspection(connection, tenants, sets);
+  const inspection = rowInspection(connection, tenants, sets);
   const change = changeRow(connection);
   const audits = auditRows(connection);
   const lists = tokenLists(connection, tenants, sets);
@@ -260,22 +260,27 @@ export function sqliteStore(session: Session): FileStore {
     findStaleTokens: (...query) => session.read(() => rotation.staleTokens(...query)),
     findStaleApplications: (...query) => session.read(() => rotation.staleApplications(...query)),
     resealTokens: (tenantId, resealed) => session.write('removed', () => rotation.reseal(tenantId, resealed)),
-    async removeAllTokens(tenantIds, audit) {
-      const removed = await session.write('removed', () =>
-        tenantIds.reduce((sum, id) => {
-          const count = tenants.empty(id);
-          if (count !== undefined) audits.append(audit(id));
-          return sum + (count ?? 0);
-        }, 0),
-      );
+    async removeAllTokens(tenantId, keyIds, entries) {
+      const removed = await session.write('removed', () => {
+        const tenant = tenants.find(tenantId);
+        if (tenant === undefined) return 0;
+        const entry = entries.tokensRemoved(tenants.tokensOf(tenant));
+        const count = tenants.empty(tenant);
+        audits.append(entry);
+        for (const keyId of keyIds) {
+          if (rotation.removeKey(tenantId, keyId)) audits.appendAuthority(entries.keyRemoved(keyId));
+        }
+        return count;
+      });
       await session.emptyLog();
       return removed;
     },
 
-    pruneAudit: (...pruned) => session.write('removed', () => audits.prune(...pruned)),
-    lastChange: () => session.lastChange(),
+    moveBase: (...moved) => session.write('removed', () => audits.moveBase(...moved)),
     inspect: () => session.read(() => inspectTables(connection)),
-    inspectRows: (...query) => session.read(() => inspectRows(...query)),
+    inspectRows: (...query) => session.read(() => inspection.inspectRows(...query)),
+    revisionsOf: (...query) =>
+      session.read(() => ({ head: audits.end().sequence, rows: inspection.revisions(...query) })),
 
     limitCache: (kib) => void connection.pragma(`cache_size = -${kib}`),
     close: () => session.close(),

@@ -181,8 +181,6 @@ function filterOf(values: FlagValues<typeof LIST_FLAGS>): (placed: PlacedEvent) 
   const application = values.application?.toLowerCase();
   const [since, until] = [parseMoment('--since', values.since), parseMoment('--until', values.until)];
   return ({ at, event }) =>
-    // Hide the entries of a prune by default, because they name every record.
-    (action !== undefined || event.as_of === undefined) &&
     (action === undefined || event.action === action) &&
     (application === undefined || event.application_id === application) &&
     (entity === undefined || event.entities.includes(entity)) &&

@@ -36,9 +36,8 @@ export function createRetention(
         const [first, last] = [after.sequence + 1, through.sequence].map((row) => String(row).padStart(12, '0'));
         return archiveFile('--audit-archive', join(folder, `${name}-audit-${first}-${last}`));
       });
-      const { archive, removed = 0 } = pruned ?? {};
+      const { archive } = pruned ?? {};
       if (archive !== undefined) report(`moved ${archive.entries} audit entries to ${archive.place}`);
-      else if (removed > 0) report(`completed the removal of ${removed} archived audit rows`);
       next = pruned === undefined ? Number.NEGATIVE_INFINITY : now() + DAY_MS;
     } catch (error) {
       next = now() + HOUR_MS;

@@ -1,12 +1,11 @@
 import { statSync } from 'node:fs';
-import type { ChangeMark } from '../../../core/maintenance-ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import { nextTick } from '../../../core/timers.ts';
 import { Undo } from '../../rows/undo.ts';
 import type { PathWatch } from '../file/check-file.ts';
 import { type Connection, statements } from '../file/driver.ts';
 import { probeDisk } from '../file/probe-disk.ts';
-import { FILE_ROW, hasSchema, SCHEMA } from '../file/schema.ts';
+import { hasSchema, SCHEMA } from '../file/schema.ts';
 import { BusyError, isFailedWrite, type Probe, toProblem } from '../file/sqlite-error.ts';
 import { BUSY_DEADLINE_MS, retryBusy } from './busy-retry.ts';
 import { Checkpointer } from './checkpointer.ts';
@@ -43,7 +42,6 @@ export class Session {
   #checkedSchema = -1;
   /** Set when the schema was found altered. SQLite may keep a trigger in memory that the file no longer has. */
   #isAltered = false;
-  readonly #lastChange;
   /** `data_version` when the log was last emptied. */
   #truncatedAt: number | undefined;
 
@@ -65,8 +63,6 @@ export class Session {
       rollback: rows<[]>('ROLLBACK'),
       beginRead: rows<[]>('BEGIN'),
     };
-    const count = rows<[]>(`UPDATE counter SET count = count + 1, mark = randomblob(16) WHERE ${FILE_ROW}`);
-    this.#lastChange = rows<[], ChangeMark>(`SELECT count AS counter, mark FROM counter WHERE ${FILE_ROW}`);
     this.#dataVersion = value<[], number>('PRAGMA data_version');
     this.#schemaVersion = value<[], number>('PRAGMA schema_version');
     const transactions = {
@@ -77,7 +73,6 @@ export class Session {
         this.#checkSchema();
       },
       commit: () => {
-        count().run();
         this.#statements.commit().run();
       },
       rollback: () => this.#endTransaction(),
@@ -156,14 +151,6 @@ export class Session {
   /** Makes this session alternate with another one of this process: `turns` are its own. */
   takeTurns(turns: WriteTurns): void {
     this.#group.takeTurns(turns);
-  }
-
-  lastChange(): Promise<ChangeMark> {
-    return this.read(() => {
-      const change = this.#lastChange().get();
-      if (change === undefined) throw new Problem('integrity_failure');
-      return change;
-    });
   }
 
   /** Reads from the file. Rejects with `vault_moved` when the path no longer leads to the open file. */

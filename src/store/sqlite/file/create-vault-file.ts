@@ -1,3 +1,4 @@
+import { NO_LINK } from '../../../core/audit/audit-link.ts';
 import type { Store, VaultHeader } from '../../../core/ports.ts';
 import { setPragmas, withConnection } from './connect.ts';
 import type { Connection } from './driver.ts';
@@ -30,7 +31,8 @@ export async function createVaultFile(
 export function createTables(connection: Connection, header: VaultHeader): void {
   connection.transaction(() => {
     for (const statement of SCHEMA) connection.exec(statement);
-    connection.prepare("INSERT INTO counter VALUES (0, 0, 0, 0, 0, 0, ?, randomblob(16), '')").run(header.created_at);
+    connection.prepare("INSERT INTO counter VALUES (0, 0, 0, 0, 0, 0, ?, '')").run(header.created_at);
+    connection.prepare("INSERT INTO audit VALUES (0, 0, x'', ?)").run(NO_LINK);
     writeHeader(connection, header);
     connection.pragma(`application_id = ${APPLICATION_ID}`);
     connection.pragma(`user_version = ${FORMAT}`);

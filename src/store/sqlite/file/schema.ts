@@ -34,10 +34,10 @@ export const BLIND_LENGTH = 16;
  *   - tenant, type, key_id, index_key_id: `count` is the number of rows in `token` under these keys, expired ones
  *     included; `at` is the last time of creation and never decreases.
  *   - tenant, month: `count` is the number of active tokens in the month.
- *   - all 0, the file: each commit adds 1 to `count` and writes 16 random bytes to `mark`, for an anchor. `at` is the
- *     last time when the file target removed expired records; `clock` is the vault's clock note, with a MAC.
- * - `audit` holds all actions in order, up to the first one that a prune kept. The last row of
- *   each commit has the commit's link to the previous one (`linkOf`).
+ *   - all 0, the file: `at` is the last time when the file target removed expired records; `clock` is the vault's clock
+ *     note, with a MAC.
+ * - `audit` holds all actions in order, behind the base, its first row. The base of a new vault is the row 0, which has
+ *   no text; a prune moves it forward. The last row of each commit has the commit's link to the previous one (`linkOf`).
  * - `audit_index` finds the rows of the audit by a keyed hash of the caller and of the records. It is written later than the audit; the row with an empty `blind` has the last sequence that it covers.
  * - `reply` holds the replies to changes with an idempotency key, for 24 hours. `sealed` is bound to the other columns;
  *   it is empty once a record in the reply was removed. `reply_subject` finds the replies by a keyed hash of
@@ -54,7 +54,6 @@ export const SCHEMA: readonly string[] = [
   index_key_id INTEGER NOT NULL,
   count INTEGER NOT NULL,
   at INTEGER NOT NULL,
-  mark BLOB NOT NULL DEFAULT x'',
   clock TEXT NOT NULL DEFAULT '',
   PRIMARY KEY (tenant, type, month, key_id, index_key_id)
 ) STRICT, WITHOUT ROWID`,

@@ -53,10 +53,10 @@ export function auditRows(connection: Connection) {
   const hasLogged = value<[Uint8Array, number], number>(`SELECT 1 FROM audit_index WHERE blind = +? AND sequence = +?`);
   const countLog = value<[number], number>(`SELECT count(*) FROM audit_index WHERE sequence <= ? AND blind <> x''`);
 
-  const unlog = rows<[Uint8Array, number, number]>(
-    `DELETE FROM audit_index WHERE blind = +? AND sequence BETWEEN ? AND ?`,
-  );
-  const removeRows = rows<[number, number]>(`DELETE FROM audit WHERE sequence BETWEEN ? AND ?`);
+  const unlog = rows<[Uint8Array, number]>(`DELETE FROM audit_index WHERE blind = +? AND sequence <= ?`);
+  const removeRows = rows<[number]>(`DELETE FROM audit WHERE sequence < ?`);
+  const replaceSealed = rows<[Uint8Array, number]>(`UPDATE audit SET sealed = ? WHERE sequence = +?`);
+  const first = value<[], number>(`SELECT min(sequence) FROM audit`);
 
   function head(): AuditHead {
     const found = last().get();
@@ -113,7 +113,11 @@ export function auditRows(connection: Connection) {
     indexLog(added: readonly LoggedRow[], from: number, end: number): void {
       const covered = logEnd().get() ?? 0;
       if (from > covered) return;
-      for (const { sequence, blinds } of added) for (const blind of blinds) log().run(blind, sequence);
+      // A prune may have removed rows since they were read.
+      const base = first().get() ?? 0;
+      for (const { sequence, blinds } of added) {
+        if (sequence > base) for (const blind of blinds) log().run(blind, sequence);
+      }
       if (end <= covered) return;
       forgetEnd().run();
       log().run(NO_BYTES, end);
@@ -131,9 +135,13 @@ export function auditRows(connection: Connection) {
 
     countLog: (upTo: number): number => countLog().get(upTo) ?? 0,
 
-    prune(first: number, last: number, blinds: readonly Uint8Array[]): void {
-      for (const blind of blinds) unlog().run(blind, first, last);
-      removeRows().run(first, last);
+    moveBase(from: AuditHead, { sequence, sealed }: AuditEntry, blinds: readonly Uint8Array[]): boolean {
+      const [base] = read(-1, 1);
+      if (base?.sequence !== from.sequence || !isSameBytes(base.link, from.link)) return false;
+      for (const blind of blinds) unlog().run(blind, sequence);
+      removeRows().run(sequence);
+      replaceSealed().run(sealed, sequence);
+      return true;
     },
 
     read,

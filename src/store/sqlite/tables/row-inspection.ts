@@ -1,3 +1,4 @@
+import type { EndedRecord } from '../../../core/audit/ports.ts';
 import type { InspectedRecords, InspectedRow } from '../../../core/maintenance-ports.ts';
 import type { Tombstone } from '../../../core/ports.ts';
 import type { StoredRow } from '../../rows/columns.ts';
@@ -19,7 +20,7 @@ type Readers = {
   ) => readonly InspectedRow<InspectedRecords[Table]>[];
 };
 
-/** Returns a synchronous function that reads a tenant's rows after the id `after`, in order of id. */
+/** Returns synchronous functions that read a tenant's rows after the id `after`, in order of id. */
 export function rowInspection(connection: Connection, tenants: TenantRows, sets: ContainerSets) {
   const { rows } = statements(connection);
   const tokens = rows<[number, string, number], TokenRow>(
@@ -63,9 +64,32 @@ export function rowInspection(connection: Connection, tenants: TenantRows, sets:
         }),
   };
 
-  return <Table extends keyof InspectedRecords>(table: Table, tenantId: string, after: string, limit: number) => {
+  const revisions = {
+    token: rows<[number, string, number], EndedRecord>(
+      'SELECT id, revision FROM token INDEXED BY token_id WHERE tenant = +? AND id > ? ORDER BY id LIMIT +?',
+    ),
+    tombstone: rows<[number, string, number], EndedRecord>(
+      'SELECT id, 1 AS revision FROM tombstone WHERE tenant = +? AND id > ? ORDER BY id LIMIT +?',
+    ),
+  };
+
+  function inspectRows<Table extends keyof InspectedRecords>(
+    table: Table,
+    tenantId: string,
+    after: string,
+    limit: number,
+  ) {
     const tenant = tenants.find(tenantId);
     return tenant === undefined ? [] : readers[table](tenantId, tenant, after, limit);
+  }
+
+  return {
+    inspectRows,
+
+    revisions(table: keyof typeof revisions, tenantId: string, after: string, limit: number): readonly EndedRecord[] {
+      const tenant = tenants.find(tenantId);
+      return tenant === undefined ? [] : revisions[table]().all(tenant, after, limit);
+    },
   };
 }
 

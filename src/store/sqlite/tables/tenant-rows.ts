@@ -1,3 +1,4 @@
+import type { RemovedToken } from '../../../core/maintenance-ports.ts';
 import type { KeyIds, TenantRecord, TenantWithKeys, WrappedKey } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
 import type { StoredRow } from '../../rows/columns.ts';
@@ -36,6 +37,10 @@ export function tenantRows(connection: Connection) {
   const insertKey = rows<unknown[]>(KEY.insertInto('tenant_key', 'tenant'));
   const replaceRow = rows<unknown[]>(`UPDATE tenant SET ${TENANT.assigned()} WHERE id = +? AND revision = +?`);
   const generation = value<[], number>('SELECT generation FROM header');
+  const tokenStates = rows<[number, number], RemovedToken>(
+    `SELECT 'token' AS "table", id, revision FROM token WHERE tenant = +?
+     UNION ALL SELECT 'tombstone', id, 1 FROM tombstone WHERE tenant = +?`,
+  );
   const newestKey = value<[number, number], number | null>(
     'SELECT max(key_id) FROM tenant_key WHERE tenant = +? AND purpose = +?',
   );
@@ -124,16 +129,16 @@ export function tenantRows(connection: Connection) {
       return changes > 0;
     },
 
-    /**
-     * Removes all tokens of a tenant and empties its stored replies. Returns the number of tokens, or undefined without
-     * the tenant.
-     */
-    empty(id: string): number | undefined {
-      const tenant = find(id);
-      if (tenant === undefined) return undefined;
+    /** Removes all tokens of a tenant and empties its stored replies. Returns the number of tokens. */
+    empty(tenant: number): number {
       const removed = new Map(TABLES_OF_TOKENS.map((table) => [table, removeFrom(table, tenant)]));
       connection.prepare<[number]>("UPDATE reply SET sealed = x'' WHERE tenant = +?").run(tenant);
-      return removed.get('token');
+      return removed.get('token') ?? 0;
+    },
+
+    /** Yields the tokens and tombstones of a tenant. No row may change meanwhile. */
+    *tokensOf(tenant: number): Generator<RemovedToken> {
+      yield* tokenStates().iterate(tenant, tenant);
     },
 
     remove(id: string): boolean {

@@ -1,0 +1,108 @@
+import type { Keyring } from '../ports.ts';
+import type { AuditEvent } from './audit-event.ts';
+import { addDigests, decodeDigest, encodeDigest } from './digest.ts';
+import { changesOf, digestOf, isOfAuthority, removesTenant } from './record-digest.ts';
+import type { PlacedEvent } from './walk-audit.ts';
+
+/** The sums of the hashes of a tenant's records: of authority; of its tokens and their tombstones. */
+export interface TenantSums {
+  readonly authority: bigint;
+  readonly tokens: bigint;
+}
+
+/** An entry that contradicts the entries before it. `tenant_id` is absent for the header. */
+export interface Contradiction {
+  readonly sequence: number;
+  readonly tenant_id?: string | undefined;
+}
+
+/** What the entries up to a row say about the records. */
+export interface LogState {
+  /** The mark of the header; empty before its first entry. */
+  readonly header: string;
+  /** The last row of authority; 0 without one. */
+  readonly authority: number;
+  readonly tenants: ReadonlyMap<string, TenantSums>;
+}
+
+export const NO_RECORDS: LogState = { header: '', authority: 0, tenants: new Map() };
+
+const NO_SUMS: TenantSums = { authority: 0n, tokens: 0n };
+
+type HashKeys = Pick<Keyring, 'recordHash'>;
+
+/** Returns the digest of all records of authority. */
+export function digestOfState(keyring: HashKeys, { header, tenants }: LogState): bigint {
+  const named = { table: 'header', tenant_id: '', id: header, from: 0, to: 1 } as const;
+  const own = header === '' ? 0n : digestOf(keyring, named);
+  return [...tenants.values()].reduce((sum, { authority }) => addDigests(sum, authority), own);
+}
+
+/** Adds up the entries of a log, in order. Needs memory for each tenant, but not for their records. */
+export type Sums = ReturnType<typeof createSums>;
+
+export function createSums(keyring: HashKeys, from: LogState = NO_RECORDS) {
+  const tenants = new Map(from.tenants);
+  let { header, authority } = from;
+  const contradictions: Contradiction[] = [];
+
+  function add(tenantId: string, name: keyof TenantSums, added: bigint): void {
+    const sums = tenants.get(tenantId) ?? NO_SUMS;
+    tenants.set(tenantId, { ...sums, [name]: addDigests(sums[name], added) });
+  }
+
+  function applyRecords(event: AuditEvent, sequence: number): void {
+    for (const change of changesOf(event)) {
+      if (change.table === 'header') {
+        if (change.to === 1) header = change.id;
+        else if (change.id !== header) contradictions.push({ sequence });
+        continue;
+      }
+      const isToken = change.table === 'token' || change.table === 'tombstone';
+      add(change.tenant_id, isToken ? 'tokens' : 'authority', digestOf(keyring, change));
+    }
+  }
+
+  return {
+    apply({ event, sequence }: Pick<PlacedEvent, 'event' | 'sequence'>): void {
+      const { action, tenant_id = '', entities } = event;
+      if (isOfAuthority(event)) authority = sequence;
+      if (removesTenant(event)) {
+        tenants.delete(tenant_id);
+        return;
+      }
+      if (action === 'resetTokens') {
+        const { tokens } = tenants.get(tenant_id) ?? NO_SUMS;
+        if (decodeDigest(entities[0] ?? '') !== tokens) contradictions.push({ sequence, tenant_id });
+        add(tenant_id, 'tokens', -tokens);
+        return;
+      }
+      if (action === 'acceptTenant') {
+        const [sum = '', tokens = ''] = entities;
+        tenants.set(tenant_id, { authority: decodeDigest(sum), tokens: decodeDigest(tokens) });
+        return;
+      }
+      applyRecords(event, sequence);
+    },
+
+    state: (): LogState => ({ header, authority, tenants }),
+    sumsOf: (tenantId: string): TenantSums => tenants.get(tenantId) ?? NO_SUMS,
+    contradictions: (): readonly Contradiction[] => contradictions,
+  };
+}
+
+/** Returns the text of a state, a line each: the header and the row of authority; then each tenant with its sums. */
+export function encodeState({ header, authority, tenants }: LogState): string {
+  const lines = [...tenants].map(([id, sums]) => `${id} ${encodeDigest(sums.authority)} ${encodeDigest(sums.tokens)}`);
+  return [`${authority} ${header}`, ...lines].join('\n');
+}
+
+export function decodeState(text: string): LogState {
+  const [first = '', ...lines] = text.split('\n');
+  const [authority, header = ''] = first.split(' ');
+  const tenants = lines.map((line): [string, TenantSums] => {
+    const [id = '', sum = '', tokens = ''] = line.split(' ');
+    return [id, { authority: decodeDigest(sum), tokens: decodeDigest(tokens) }];
+  });
+  return { header, authority: Number(authority), tenants: new Map(tenants) };
+}
