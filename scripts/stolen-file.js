@@ -61,8 +61,7 @@ const NOTES = {
   'reply.application_id': 'the application that used an idempotency key',
   'reply.key_hash': 'keyed hash of the idempotency key',
   'reply.request_hash': 'keyed hash of the request',
-  'reply.sealed': 'the reply; empty after its record was removed',
-  'reply_subject.blind': 'keyed hash of a record in the reply',
+  'reply.sealed': 'the status and the ids of the reply; an API key that it shows',
 };
 
 const cell = (text) => String(text).replaceAll('|', '\\|');

@@ -23,6 +23,7 @@ import {
   type Rule,
   type Sources,
 } from './architecture/rules.ts';
+import { SEALED, sealedValuesAreListed, sealingCalls } from './architecture/sealed-values.ts';
 import { pathsAreWrittenByOneRule, WRITERS } from './architecture/written-files.ts';
 
 function readSources(...folders: readonly string[]): Sources {
@@ -48,6 +49,29 @@ interface Case {
 }
 
 const CASES: readonly Case[] = [
+  {
+    says: 'each sealed value is listed with its key',
+    rule: sealedValuesAreListed,
+    broken: [
+      ['src/keyring/keyring.ts', 'return sealText(sodium, carried.audit_index, KEY_ID, context, text);'],
+      [
+        'src/keyring/keyring.ts',
+        [1, 2, 3].map((key) => `sealText(sodium, carried.audit_sealing, ${key}, c, t);`).join('\n'),
+      ],
+      ['src/core/applications/create.ts', 'const sealed = keyring.sealAuditEvent(now, key);'],
+      ['src/core/idempotency.ts', 'const sealed = tenantKeys.seal(context, text);'],
+      [
+        'src/core/a.ts',
+        "import { createCipheriv } from 'node:crypto';\nconst cipher = createCipheriv(name, key, nonce);",
+      ],
+      ['src/keyring/a.ts', 'sodium.crypto_secretbox_easy(text, nonce, key);'],
+    ],
+    kept: [
+      ['src/keyring/keyring.ts', 'return sealText(sodium, carried.audit_sealing, AUDIT_KEY_ID, context, text);'],
+      ['src/keyring/a.ts', 'export function sealText(sodium: Sodium, key: Uint8Array) {}'],
+      ['src/keyring/a.ts', 'sodium.crypto_box_seal_open(sealed, publicKey, secretKey);'],
+    ],
+  },
   {
     says: 'an import points down the layers only',
     rule: importsPointDown,
@@ -347,6 +371,23 @@ describe.each(CASES)('$says', ({ rule, broken, kept }) => {
   it.each(kept.map(withTitle))('is kept by $title', ({ file, text }) => {
     expect(rule(new Map([[file, text]]))).toEqual([]);
   });
+});
+
+it('lists no sealed value that is gone', () => {
+  const found = new Map([...sources].map(([file, text]) => [file, sealingCalls(text)]));
+  expect(SEALED.filter(([file, call]) => !found.get(file)?.includes(call))).toEqual([]);
+});
+
+it('seals only the audit under a key that outlives rotations', () => {
+  const carried = SEALED.filter(([, , key]) => key === 'carried').map(([file]) => file);
+  expect([...new Set(carried)]).toEqual([
+    'src/keyring/keyring.ts',
+    'src/keyring/follow-master-key.ts',
+    'src/core/audit/audit.ts',
+    'src/core/audit/follower.ts',
+    'src/core/audit/base.ts',
+    'src/maintenance/move-vault.ts',
+  ]);
 });
 
 it('lists no writer that is gone', () => {

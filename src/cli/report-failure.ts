@@ -87,11 +87,13 @@ export function reportFailure(error: unknown, env: Environment, nameMember?: Nam
   return 1;
 }
 
-type ToldProblem = Pick<DecodedProblem, 'code' | 'detail'> & { readonly errors?: DecodedProblem['errors'] | undefined };
+type ToldProblem = Pick<DecodedProblem, 'code' | 'detail'> & {
+  readonly [Name in 'errors' | 'ids']?: DecodedProblem[Name] | undefined;
+};
 
 function tellProblem(status: number, problem: ToldProblem | undefined, nameMember?: NameMember): ExitCode {
-  const { code, detail, errors } = problem ?? { code: undefined, detail: `status ${status}` };
-  report(detail);
+  const { code, detail, errors, ids }: ToldProblem = problem ?? { code: undefined, detail: `status ${status}` };
+  report(detail, undefined, ids);
   for (const line of memberLines(errors, nameMember)) report(`  ${line}`);
   const hint = code !== undefined && Object.hasOwn(HINTS, code) ? HINTS[code] : otherKeyHint(code, process.env);
   if (hint !== undefined) writeError(`hint: ${hint}\n`);

@@ -53,6 +53,8 @@ export class VaultError extends Error {
   readonly detail: string;
   /** The errors, by dotted path of the member. */
   readonly errors: MemberErrors;
+  /** For `idempotency_mismatch` of a call that succeeded: the ids of the records that it created or changed. */
+  readonly ids: readonly string[];
   /** The seconds to wait before a retry, for a 429 or 503. */
   readonly retryAfter: number | undefined;
   readonly traceId: string;
@@ -71,6 +73,7 @@ export class VaultError extends Error {
     this.title = problem?.title ?? '';
     this.detail = detail;
     this.errors = problem?.errors ?? {};
+    this.ids = problem?.ids ?? [];
     this.retryAfter = more.retryAfter;
     this.traceId = more.traceId;
   }

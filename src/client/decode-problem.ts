@@ -8,6 +8,7 @@ export interface DecodedProblem {
   readonly title: string;
   readonly detail: string;
   readonly errors?: MemberErrors;
+  readonly ids?: readonly string[];
 }
 
 export function decodeProblem(bodyText: string | undefined): DecodedProblem | undefined {
@@ -17,7 +18,7 @@ export function decodeProblem(bodyText: string | undefined): DecodedProblem | un
 /** Returns the problem in a parsed body, or undefined for other values. */
 export function readProblem(body: unknown): DecodedProblem | undefined {
   if (typeof body !== 'object' || body === null) return undefined;
-  const { type, title, detail, errors }: { readonly [Name in 'type' | 'title' | 'detail' | 'errors']?: unknown } = body;
+  const { type, title, detail, errors, ids }: { readonly [Name in keyof DecodedProblem | 'type']?: unknown } = body;
   if (typeof type !== 'string' || typeof detail !== 'string') return undefined;
   const code = type.startsWith(PROBLEM_TYPE_PREFIX) ? type.slice(PROBLEM_TYPE_PREFIX.length) : undefined;
   return {
@@ -25,6 +26,7 @@ export function readProblem(body: unknown): DecodedProblem | undefined {
     title: typeof title === 'string' ? title : '',
     detail,
     ...(isMemberErrors(errors) && { errors }),
+    ...(isTexts(ids) && { ids }),
   };
 }
 
@@ -35,6 +37,10 @@ export function parseText(text: string): unknown {
   } catch {
     return undefined;
   }
+}
+
+function isTexts(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every((item) => typeof item === 'string');
 }
 
 function isMemberErrors(errors: unknown): errors is MemberErrors {

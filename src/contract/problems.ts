@@ -53,7 +53,7 @@ export const PROBLEMS = {
   token_id_taken: { status: 409, detail: 'A token with this id exists, or existed, in the tenant.' },
   idempotency_mismatch: {
     status: 409,
-    detail: 'This idempotency key belongs to another request, or a record of its reply was removed; use a new key.',
+    detail: 'This idempotency key belongs to another request; use a new key.',
   },
   idempotency_in_progress: {
     status: 409,
@@ -115,6 +115,12 @@ export const PROBLEM_BODY = {
       type: 'object',
       additionalProperties: { type: 'array', items: { type: 'string' } },
       description: 'The errors, by dotted path of the member.',
+    },
+    ids: {
+      type: 'array',
+      items: { type: 'string' },
+      description:
+        'For `idempotency_mismatch` of a request that succeeded: the ids of the records that it created or changed.',
     },
   },
 } as const;

@@ -48,8 +48,8 @@ export interface ApplicationStore {
     ended?: (removed: readonly EndedRecord[]) => AuthorityDraft,
   ): Promise<boolean>;
   /**
-   * Removes an application, the expiring applications that it created, and their stored replies. Empties the replies
-   * that show one of them. `audit` receives the removed applications, `id` first.
+   * Removes an application, the expiring applications that it created, and the replies that were stored for their calls.
+   * `audit` receives the removed applications, `id` first.
    */
   deleteApplication(
     tenantId: string,

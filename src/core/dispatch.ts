@@ -14,14 +14,15 @@ import {
   type World,
   Written,
 } from './handler.ts';
-import { HANDLERS } from './handlers.ts';
+import { HANDLERS, loadReplays } from './handlers.ts';
 import { createIdempotency } from './idempotency.ts';
 import { isLonger } from './is-longer.ts';
-import { JsonText, stringifyJson } from './json/stringify.ts';
+import { stringifyJson } from './json/stringify.ts';
 import { nextTurn } from './own-turn.ts';
 import type { Random } from './ports.ts';
 import { Problem } from './problem.ts';
 import { problemReply } from './problem-reply.ts';
+import type { FoundReply, Replay } from './replay.ts';
 import { checkMediaType, parseBody } from './request/parse-body.ts';
 import { loadBodyValidators, type Request, validate } from './request/validate.ts';
 
@@ -36,6 +37,9 @@ const BROWSER_TYPES: ReadonlySet<ApplicationType> = new Set(['public', 'expiring
  * takes ten times the memory, and the garbage collector copies it again and again while it waits.
  */
 const READ_LATER: ReadonlySet<OperationId> = new Set(['tokenize', 'detokenize']);
+
+const UNSHOWN =
+  'The request with this idempotency key succeeded, but a record of its reply is gone, has changed or is out of reach.';
 
 export type Dispatch = ReturnType<typeof createDispatch>;
 
@@ -152,15 +156,12 @@ export function createDispatch(world: World) {
         throwIf(refusal(identity, row, call));
       }
       const { application, tenant, grants } = identity;
-      const run = (trail: Trail) => perform(call.operation, call, sent, { application, tenant, grants, trail });
       const request = idempotency.requestOf(call, sent, application.record);
-      const stored = request && (await idempotency.find(request, call.operation));
-      // A stored reply may hold plaintext or an API key.
-      if (stored) trail.shown(stored.entities, true);
-      const result = stored
-        ? new JsonText(stored.bodyText)
-        : await (request ? idempotency.run(request, trail, run) : run(trail));
-      const answered = reply(row, result, trace);
+      const stored = request && (await idempotency.find(request, tenant.keyring));
+      const run = (trail: Trail) => perform(call.operation, call, sent, { application, tenant, grants, trail }, stored);
+      const isFirst = request !== undefined && stored === undefined;
+      const result = await (isFirst ? idempotency.run(request, call, tenant.keyring, trail, run) : run(trail));
+      const answered = reply(stored ?? row, result, trace);
       await trail.finish();
       return stored ? { ...answered, replayed: true } : answered;
     } catch (error) {
@@ -169,19 +170,39 @@ export function createDispatch(world: World) {
     }
   }
 
-  async function perform<Id extends OperationId>(id: Id, call: Call, sent: SentBody, caller: Caller) {
+  async function perform<Id extends OperationId>(
+    id: Id,
+    call: Call,
+    sent: SentBody,
+    caller: Caller,
+    stored?: FoundReply,
+  ) {
     const row: Operation = OPERATIONS[id];
     const bodies = row.body && (await loadBodyValidators());
     const read = () => validate(id, row, call, parseBody(row, sent, world.limits, call.mediaType), bodies);
     const request = READ_LATER.has(id) ? readLater(read) : read();
+    if (stored !== undefined) return replay(id, stored, request, caller);
     const handler: Handler<Id> = await HANDLERS[id]();
     return handler(request, caller, world);
+  }
+
+  /** Resolves to the result of a retry. Rejects with `idempotency_mismatch` when it can no longer be shown. */
+  async function replay<Id extends OperationId>(id: Id, stored: FoundReply, request: Request<Id>, caller: Caller) {
+    const replays: { readonly [Each in OperationId]?: Replay<Each> } = await loadReplays();
+    const shown = await replays[id]?.(stored, request, caller, world);
+    if (shown !== undefined) return shown;
+    const ids = stored.ids.filter((_, place) => stored.found?.[place] === undefined);
+    throw new Problem('idempotency_mismatch', { detail: UNSHOWN, ids });
   }
 
   /**
    * Returns the reply with a result. Reads the trace id lazily, so none is generated when the call did not send one.
    */
-  function reply({ status }: Operation, result: Parameters<typeof stringifyJson>[0] | undefined, trace: Trace): Reply {
+  function reply(
+    { status }: { readonly status: number },
+    result: Parameters<typeof stringifyJson>[0] | undefined,
+    trace: Trace,
+  ): Reply {
     const bodyText = result === undefined ? undefined : stringifyJson(result);
     if (bodyText !== undefined && isLonger(bodyText, world.limits.response)) {
       throw new Problem('result_too_large', {

@@ -38,11 +38,14 @@ export const HANDLERS: { readonly [Id in OperationId]: () => Promise<Handler<Id>
   listPermissions: loadedOnce(async () => (await import('./access/list-permissions.ts')).listPermissions),
 };
 
+/** Loads the code that answers retries of changes with an idempotency key. */
+export const loadReplays = loadedOnce(async () => (await import('./replay.ts')).REPLAYS);
+
 /**
  * Loads the code of all operations. A daemon calls this function before its first request: later the daemon may run out
  * of descriptors, or an update may have replaced the files.
  */
 export async function loadOperations(): Promise<void> {
   const handlers = Object.values(HANDLERS).map((load) => load());
-  await Promise.all([...handlers, loadBodyValidators(), loadQueryJson()]);
+  await Promise.all([...handlers, loadReplays(), loadBodyValidators(), loadQueryJson()]);
 }

@@ -1,12 +1,13 @@
 import type { Call, SentBody } from '../contract/call.ts';
-import { OPERATIONS, type Operation, type OperationId, takesIdempotencyKey } from '../contract/operations.ts';
+import { OPERATIONS, type Operation, takesIdempotencyKey } from '../contract/operations.ts';
 import { IDEMPOTENCY_KEY, IDEMPOTENCY_KEY_RULE } from '../contract/patterns.ts';
 import type { DraftedReply } from './audit/ports.ts';
 import type { ChangeResult, Trail } from './audit/trail.ts';
 import type { World } from './handler.ts';
-import { type Printable, stringifyJson } from './json/stringify.ts';
-import type { ApplicationRecord } from './ports.ts';
+import type { ApplicationRecord, TenantKeyring } from './ports.ts';
 import { invalid, Problem } from './problem.ts';
+import type { FoundReply } from './replay.ts';
+import { openReply, sealReply } from './reply-codec.ts';
 import type { StoredReply } from './reply-ports.ts';
 
 const KEY = new RegExp(IDEMPOTENCY_KEY);
@@ -14,14 +15,9 @@ const KEY = new RegExp(IDEMPOTENCY_KEY);
 /** The identity of a call with an idempotency key. */
 type KeyedRequest = Pick<StoredReply, 'tenant_id' | 'application_id' | 'key_hash' | 'request_hash'>;
 
-function isOnTokens(operation: OperationId): boolean {
-  const { permission }: Operation = OPERATIONS[operation];
-  return permission?.startsWith('token:') === true;
-}
-
 /**
- * Creates the functions that perform a change with an idempotency key only once. Stores the reply with the change, in
- * the same commit. Does not store a failure, or a success without a change.
+ * Creates the functions that perform a change with an idempotency key only once. Stores what a retry needs with the
+ * change, in the same commit. Does not store a failure, or a success without a change.
  */
 export function createIdempotency({ store, keyring, clock }: Pick<World, 'store' | 'keyring' | 'clock'>) {
   /**
@@ -29,18 +25,6 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
    * the later commit.
    */
   const running = new Set<string>();
-
-  function seal(request: KeyedRequest, entities: readonly string[], shown: Printable): StoredReply {
-    const reply = { ...request, created_at: clock.now() };
-    return { ...reply, sealed: keyring.sealReply(reply, `${JSON.stringify(entities)}\n${stringifyJson(shown)}`) };
-  }
-
-  /** Resolves to whether all tokens are live. The sweep empties the replies of expired tokens only later. */
-  async function areLive(tenant_id: string, ids: readonly string[]): Promise<boolean> {
-    const filter = { tenant_id, all: [{ id_in: ids }] };
-    const { total } = await store.findTokens(filter, { offset: 0, limit: 0 }, clock.cutoff());
-    return total === new Set(ids).size;
-  }
 
   return {
     /**
@@ -62,47 +46,49 @@ export function createIdempotency({ store, keyring, clock }: Pick<World, 'store'
     },
 
     /**
-     * Resolves to the stored reply of a request, or to undefined when there is none: its body, and the ids of its
-     * records. Rejects with `idempotency_mismatch` when a different request used the key, when the stored reply was
-     * emptied, or when one of its tokens has expired.
+     * Resolves to the stored reply of a request, or to undefined when there is none. Rejects with
+     * `idempotency_mismatch` when a different request used the key.
      */
-    async find(request: KeyedRequest, operation: OperationId) {
+    async find(request: KeyedRequest, tenantKeys: TenantKeyring): Promise<FoundReply | undefined> {
       const { tenant_id, application_id, key_hash, request_hash } = request;
       const stored = await store.findReply(tenant_id, application_id, key_hash, clock.now());
       if (stored === undefined) return undefined;
       const isSame = Buffer.compare(stored.request_hash, request_hash) === 0;
-      if (!isSame || stored.sealed.length === 0) throw new Problem('idempotency_mismatch');
+      if (!isSame) throw new Problem('idempotency_mismatch');
       // Use the values of the request, not those of the row, so that a moved row does not open.
-      const text = keyring.openReply({ ...request, created_at: stored.created_at, sealed: stored.sealed });
-      const end = text.indexOf('\n');
-      const entities = JSON.parse(text.slice(0, end)) as string[];
-      if (isOnTokens(operation) && !(await areLive(tenant_id, entities))) throw new Problem('idempotency_mismatch');
-      return { entities, bodyText: text.slice(end + 1) };
+      return { ...openReply(tenantKeys, { ...stored, ...request }), created_at: stored.created_at };
     },
 
     /**
-     * Runs a call, stores the reply with the call's change, and resolves to the result. Rejects with
+     * Runs a call, stores its reply with the call's change, and resolves to the result. Rejects with
      * `idempotency_in_progress` while another call with the same key runs.
      */
-    async run<T>(request: KeyedRequest, trail: Trail, work: (trail: Trail) => Promise<T>): Promise<T> {
+    async run<T>(
+      request: KeyedRequest,
+      { operation }: Pick<Call, 'operation'>,
+      tenantKeys: TenantKeyring,
+      trail: Trail,
+      work: (trail: Trail) => Promise<T>,
+    ): Promise<T> {
       const key = Buffer.from(request.key_hash).toString('base64url');
       if (running.has(key)) throw new Problem('idempotency_in_progress', { retryAfter: 1 });
       running.add(key);
+      const { status }: Operation = OPERATIONS[operation];
       try {
-        const replyTo = (entities: readonly string[], { shown, besides = [] }: ChangeResult): Partial<DraftedReply> => {
-          const { tenant_id } = request;
-          const shows = besides.map((id) => keyring.auditSubject({ kind: 'token', tenant_id, id }));
-          return { reply: seal(request, [...entities, ...besides], shown), shows };
+        const replyTo = (entities: readonly string[], result: ChangeResult = {}): DraftedReply => {
+          const { revealed: _, ...shown } = result;
+          const contents = { status, ids: entities, ...shown };
+          return { reply: sealReply(tenantKeys, { ...request, created_at: clock.now() }, contents) };
         };
         return await work({
           ...trail,
           changed(entities, revision, result) {
             const draft = trail.changed(entities, revision, result);
-            return result === undefined ? draft : { ...draft, ...replyTo(entities, result) };
+            return { ...draft, ...replyTo(entities, result) };
           },
           changedAuthority(entities, revision, result) {
             const draft = trail.changedAuthority(entities, revision, result);
-            return result === undefined ? draft : { ...draft, ...replyTo(entities, result) };
+            return { ...draft, ...replyTo(entities, result) };
           },
         });
       } finally {

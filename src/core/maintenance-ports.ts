@@ -9,7 +9,7 @@ import type {
   VaultHeader,
   WrappedKey,
 } from './ports.ts';
-import type { StoredReply } from './reply-ports.ts';
+import type { ResealedReply, StoredReply } from './reply-ports.ts';
 
 /**
  * A token as read (`before`) and the same token sealed under newer keys (`after`), with the same revision and contents.
@@ -104,8 +104,11 @@ export interface Maintenance {
    */
   findStaleTokens(tenantId: string, current: KeyIds, after: string, limit: number): Promise<StaleTokens>;
   findStaleApplications(tenantId: string, current: KeyIds, limit: number): Promise<readonly ApplicationRecord[]>;
+  findStaleReplies(tenantId: string, current: KeyIds, limit: number): Promise<readonly StoredReply[]>;
   /** Replaces the tokens that have not changed since they were read. Resolves to the number of replaced tokens. */
   resealTokens(tenantId: string, changes: readonly ResealedToken[]): Promise<number>;
+  /** Replaces the stored replies that are still those that were read. Resolves to the number of replaced replies. */
+  resealReplies(tenantId: string, changes: readonly ResealedReply[]): Promise<number>;
 
   /**
    * Replaces the row of `base`, and removes the rows before it, in one step. Also removes their rows, and that of the base,
@@ -145,7 +148,7 @@ export interface Maintenance {
 export interface FileStore extends Store {
   /**
    * Removes all tokens, tombstones and counters of a tenant, and these of its keys, in one step. Keeps the applications and
-   * empties the stored replies. Resolves to the number of removed tokens, including expired ones.
+   * the stored replies. Resolves to the number of removed tokens, including expired ones.
    */
   removeAllTokens(tenantId: string, keyIds: readonly number[], entries: ResetEntries): Promise<number>;
 

@@ -6,7 +6,7 @@ import type { AuditDraft, AuditEntry, AuditStore, AuthorityDraft, EndedRecord } 
 import type { RecordChange } from './audit/record-digest.ts';
 import type { InsertObstacle, InsertTokenOutcome, NewToken } from './insert-ports.ts';
 import type { Maintenance } from './maintenance-ports.ts';
-import type { ReplyKeys, ReplyStore } from './reply-ports.ts';
+import type { ReplyStore } from './reply-ports.ts';
 import type { FoundPage, SearchCondition, SnapshotReads, TokenScan } from './scan-ports.ts';
 
 /** Milliseconds since 1970-01-01T00:00:00Z. */
@@ -27,7 +27,7 @@ export interface Random {
  * were edited.
  */
 export interface SealContext {
-  readonly table: 'tenant' | 'application' | 'token';
+  readonly table: 'tenant' | 'application' | 'token' | 'reply';
   /** The requested id, never the id in the found row. */
   readonly id: string;
   readonly column: string;
@@ -75,7 +75,7 @@ export interface RecordState extends Omit<RecordChange, 'from' | 'to'> {
 }
 
 /** The keys of an unlocked vault. */
-export interface Keyring extends ReplyKeys {
+export interface Keyring {
   /** Returns the keyed BLAKE2b hash of an API key, 32 bytes. The store keeps and finds API keys only in this form. */
   apiKeyHash(apiKey: string): Uint8Array;
   /** Returns a new wrapped key for a tenant with `keys`. Its id is larger than theirs. */
@@ -105,6 +105,8 @@ export interface Keyring extends ReplyKeys {
   auditSubject(subject: AuditSubject): Uint8Array;
   /** Returns the MAC of a tombstone, 16 bytes. Outlives the master key. */
   tombstoneMac(tombstone: Omit<Tombstone, 'mac'>): Uint8Array;
+  /** Returns a keyed hash of 32 bytes over these fields, to find and compare stored replies. Outlives the master key. */
+  replyHash(...fields: readonly string[]): Uint8Array;
   /** Unlocks the vault again after a change of the master key. Rejects with `vault_locked` if it cannot. */
   refresh(): Promise<void>;
   /** Wipes the key bytes. The keyring then opens nothing. */
@@ -355,7 +357,7 @@ export interface Store extends ApplicationStore, Maintenance, AuditStore, ReplyS
     expected: { readonly revision: number; readonly now: Instant },
     audit: AuditDraft,
   ): Promise<boolean>;
-  /** Overwrites a token and the replies that show it; keeps the tombstone. Resolves to false as above. */
+  /** Overwrites a token; keeps the tombstone. Resolves to false as above. */
   deleteToken(tombstone: Tombstone, expectedRevision: number, audit: AuditDraft): Promise<boolean>;
 
   /** Counts the tokens as active in `month`, each at most once a month. Ignores missing tokens. */

@@ -14,6 +14,7 @@ export function problemReply(problem: Problem, traceId: string): Reply {
     detail: problem.detail,
     instance: traceId,
     ...(problem.errors && { errors: problem.errors }),
+    ...(problem.ids && { ids: problem.ids }),
   };
   const reply = { status: problem.status, bodyText: JSON.stringify(body), traceId };
   const retryAfter = problem.retryAfter ?? (RETRIED.includes(problem.status) ? 1 : undefined);

@@ -19,6 +19,8 @@ export interface ProblemOptions {
    */
   readonly detail?: string;
   readonly errors?: MemberErrors;
+  /** The ids of the records that a request with an idempotency key made or changed. */
+  readonly ids?: readonly string[];
   /** Printed only on this machine's stderr. */
   readonly cause?: unknown;
   /** Seconds. */
@@ -31,6 +33,7 @@ export class Problem extends Error {
   readonly status: ProblemStatus;
   readonly detail: string;
   readonly errors: MemberErrors | undefined;
+  readonly ids: readonly string[] | undefined;
   readonly retryAfter: number | undefined;
 
   constructor(code: ProblemCode, options: ProblemOptions = {}) {
@@ -47,6 +50,7 @@ export class Problem extends Error {
     this.status = status;
     this.detail = detail;
     this.errors = options.errors;
+    this.ids = options.ids;
     this.retryAfter = options.retryAfter;
   }
 }

@@ -1,7 +1,8 @@
 import type { Instant } from './ports.ts';
 
 /**
- * The stored reply to a change with an idempotency key. The hashes are keyed; `sealed` is bound to all other members.
+ * What a store keeps of the reply to a change with an idempotency key. The hashes are keyed; `sealed` is bound to all
+ * other members.
  */
 export interface StoredReply {
   readonly tenant_id: string;
@@ -11,21 +12,16 @@ export interface StoredReply {
   /** The keyed hash of the whole request. */
   readonly request_hash: Uint8Array;
   readonly created_at: Instant;
-  /** Empty after a record in the reply was removed; the idempotency key then stays used. */
+  /** The id of the tenant's data key that seals the reply. */
+  readonly key_id: number;
+  /** Sealed: the `ReplyContents`. */
   readonly sealed: Uint8Array;
 }
 
-/** The part of a keyring for stored replies. Its keys outlive the master key. */
-export interface ReplyKeys {
-  /** Returns a keyed hash of 32 bytes over these fields, to find and compare stored replies. */
-  replyHash(...fields: readonly string[]): Uint8Array;
-  /** Seals the text of a stored reply, bound to its other members. */
-  sealReply(reply: Omit<StoredReply, 'sealed'>, text: string): Uint8Array;
-  /**
-   * Returns the text of a stored reply. Throws the problem `integrity_failure` when any member differs from those that
-   * were sealed.
-   */
-  openReply(reply: StoredReply): string;
+/** A stored reply as read (`before`) and sealed under a newer data key (`after`). */
+export interface ResealedReply {
+  readonly before: StoredReply;
+  readonly after: StoredReply;
 }
 
 /** The part of a store that finds stored replies. Replies are written with the audit draft of their change. */

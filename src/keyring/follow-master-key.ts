@@ -42,8 +42,6 @@ export async function followMasterKey(
     auditSubject: (subject) => current.auditSubject(subject),
     tombstoneMac: (tombstone) => current.tombstoneMac(tombstone),
     replyHash: (...fields) => current.replyHash(...fields),
-    sealReply: (reply, text) => current.sealReply(reply, text),
-    openReply: (reply) => current.openReply(reply),
     refresh() {
       refreshing ??= refresh().finally(() => {
         refreshing = undefined;

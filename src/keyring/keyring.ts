@@ -1,7 +1,6 @@
 import type { AuditEntry } from '../core/audit/ports.ts';
 import type { Instant, Keyring } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
-import type { StoredReply } from '../core/reply-ports.ts';
 import { type KeyHeader, openCarriedKeys } from './carried-keys.ts';
 import { ENVELOPE_OVERHEAD, envelopeKeyId, openText, sealText } from './envelope.ts';
 import { encodeFields, type Field, FieldEncoder, withFields } from './field-encoder.ts';
@@ -18,10 +17,7 @@ const AUDIT_SUBJECT_BYTES = 16;
 const REPLY_HASH_BYTES = 32;
 const RECORD_HASH_BYTES = 16;
 
-/** Matches an id of `Random.timeOrderedId`, which begins with 48 bits of time (RFC 9562 §5.7). */
-const TIME_ORDERED = /^[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/;
-
-/** The key id in the envelopes of audit entries and stored replies. Their key never changes in the life of a vault. */
+/** The key id in the envelopes of audit entries. Their key never changes in the life of a vault. */
 const AUDIT_KEY_ID = 1;
 
 /** The key id in the envelope of the audit's base, under the same key. */
@@ -59,12 +55,6 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
   const subjects = new FieldEncoder(encodeFields('token-vault audit subject'));
   const records = new FieldEncoder(encodeFields('token-vault record'));
 
-  function replyContext(reply: Omit<StoredReply, 'sealed'>): Uint8Array {
-    const { tenant_id, application_id, key_hash, request_hash, created_at } = reply;
-    const row = [tenant_id, application_id, key_hash, request_hash, created_at] as const;
-    return encodeFields('token-vault stored reply', vault.format, vault.vault_id, AUDIT_KEY_ID, ...row);
-  }
-
   // Wipes every opened tenant's keys when the vault is locked, or when they become unreachable. The registry watches
   // the object that the tenant's functions share. It does not watch their keyring, because a caller may have extracted
   // the functions.
@@ -77,18 +67,6 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
   function hashed(length: number, key: Uint8Array, fields: readonly Field[]): Uint8Array {
     lock.requireUnlocked();
     return withFields(fields, (message) => sodium.crypto_generichash(length, message, key));
-  }
-
-  /** Seals the text of an audit entry or a stored reply. */
-  function seal(context: Uint8Array, text: string): Uint8Array {
-    lock.requireUnlocked();
-    return sealText(sodium, carried.audit_sealing, AUDIT_KEY_ID, context, text);
-  }
-
-  function open(context: Uint8Array, sealed: Uint8Array): string {
-    lock.requireUnlocked();
-    if (envelopeKeyId(sealed) !== AUDIT_KEY_ID) throw new Problem('integrity_failure');
-    return openText(sodium, carried.audit_sealing, context, sealed);
   }
 
   function baseContext({ sequence, at, link }: Omit<AuditEntry, 'sealed'>): Uint8Array {
@@ -115,8 +93,17 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
     },
 
     anchorMac: (text) => hashed(ANCHOR_MAC_BYTES, carried.anchor, [text]),
-    sealAuditEvent: (at, text) => seal(auditContext(at), text),
-    openAuditEvent: (at, sealed) => open(auditContext(at), sealed),
+
+    sealAuditEvent(at, text) {
+      lock.requireUnlocked();
+      return sealText(sodium, carried.audit_sealing, AUDIT_KEY_ID, auditContext(at), text);
+    },
+
+    openAuditEvent(at, sealed) {
+      lock.requireUnlocked();
+      if (envelopeKeyId(sealed) !== AUDIT_KEY_ID) throw new Problem('integrity_failure');
+      return openText(sodium, carried.audit_sealing, auditContext(at), sealed);
+    },
 
     sealAuditBase(row, text) {
       lock.requireUnlocked();
@@ -146,13 +133,7 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
       subjects.reset();
       // One field is encoded faster than three. No id contains a line end.
       subjects.text(`${kind}\n${tenant_id}\n${id}`);
-      const blind = sodium.crypto_generichash(AUDIT_SUBJECT_BYTES, subjects.written(), carried.audit_index);
-      // Put the time first: tokens that were created together are then neighbours in the index, and a commit writes
-      // fewer pages. The time is not secret, since the entry of the creation shows it. Only which records are read, and
-      // by whom, is secret.
-      if ((kind === 'token' || kind === 'application') && TIME_ORDERED.test(id))
-        blind.set(Buffer.from(id.slice(0, 8) + id.slice(9, 13), 'hex'));
-      return blind;
+      return sodium.crypto_generichash(AUDIT_SUBJECT_BYTES, subjects.written(), carried.audit_index);
     },
 
     tombstoneMac({ tenant_id, id, type, created_by, created_at, deleted_by, deleted_at }) {
@@ -162,8 +143,6 @@ export function openKeyring(sodium: Sodium, vault: KeyHeader, master: Uint8Array
 
     // The first field distinguishes these hashes from those of audit subjects, which use the same key.
     replyHash: (...fields) => hashed(REPLY_HASH_BYTES, carried.audit_index, ['token-vault reply hash', ...fields]),
-    sealReply: (reply, text) => seal(replyContext(reply), text),
-    openReply: (reply) => open(replyContext(reply), reply.sealed),
 
     // This keyring has one master key. `followMasterKey` wraps it for processes that can also unlock a later one.
     refresh: async () => lock.requireUnlocked(),

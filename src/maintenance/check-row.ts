@@ -3,6 +3,7 @@ import { parseJson } from '../core/json/parse.ts';
 import type { Finding, InspectedRow } from '../core/maintenance-ports.ts';
 import type { ApplicationRecord, Keyring, TenantKeyring, TokenRecord, Tombstone } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
+import { openReply } from '../core/reply-codec.ts';
 import type { StoredReply } from '../core/reply-ports.ts';
 import { derive } from '../core/tokens/derive.ts';
 import { underIndexKey } from '../core/tokens/indexes.ts';
@@ -27,10 +28,10 @@ export function checkTombstone(keyring: Keyring, row: InspectedRow<Tombstone>): 
   });
 }
 
-/** Returns the findings about one stored reply. An emptied reply has none. */
-export function checkReply(keyring: Keyring, row: InspectedRow<StoredReply>): Promise<Finding[]> {
+/** Returns the findings about one stored reply. */
+export function checkReply(keyring: TenantKeyring, row: InspectedRow<StoredReply>): Promise<Finding[]> {
   return checkRow('reply', row, async (record) => {
-    if (record.sealed.length > 0) keyring.openReply(record);
+    openReply(keyring, record);
     return [];
   });
 }

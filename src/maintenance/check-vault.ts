@@ -72,7 +72,7 @@ export async function checkVault(
       for await (const row of rowsOf(store, 'tombstone', tenant.id)) {
         findings.push(...(await checkTombstone(keyring, row)));
       }
-      for await (const row of rowsOf(store, 'reply', tenant.id)) findings.push(...(await checkReply(keyring, row)));
+      for await (const row of rowsOf(store, 'reply', tenant.id)) findings.push(...(await checkReply(opened, row)));
     }
   }
 

@@ -4,6 +4,7 @@ import type { AuthorityDraft } from '../core/audit/ports.ts';
 import { parseJson } from '../core/json/parse.ts';
 import type { ResealedToken, StaleTokens } from '../core/maintenance-ports.ts';
 import type { ApplicationRecord, Store, TenantKeyring, TokenRecord, WrappedKey } from '../core/ports.ts';
+import { resealReply } from '../core/reply-codec.ts';
 import { openTenant, sealTenant } from '../core/tenants/tenant-codec.ts';
 import { derive } from '../core/tokens/derive.ts';
 import { openToken, sealToken } from '../core/tokens/token-codec.ts';
@@ -118,6 +119,12 @@ async function* resealAll(
     const applications = await store.findStaleApplications(tenantId, keyring.keyIds, BATCH);
     if (applications.length === 0) break;
     yield await resealApplications(store, keyring, applications);
+  }
+  for (;;) {
+    const replies = await store.findStaleReplies(tenantId, keyring.keyIds, BATCH);
+    if (replies.length === 0) break;
+    const changes = replies.map((before) => ({ before, after: resealReply(keyring, before) }));
+    yield await store.resealReplies(tenantId, changes);
   }
   for (;;) {
     const done = await resealTenant(store, keyring, tenantId);

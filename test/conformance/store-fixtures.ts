@@ -140,13 +140,12 @@ export function indexes(fingerprint: string, ...names: readonly string[]): Token
 /** An entry of any change: a store cannot tell what it says. */
 export type TestEntry = AuditDraft & AuthorityDraft;
 
-export function entry(text: string, ...subjects: readonly string[]): TestEntry {
+export function entry(text: string): TestEntry {
   const row = { at: NOW, witness: START, sealed: sealed(`event ${text}`) };
   return {
     ...row,
     from: () => 1,
-    seal: () => row,
-    subjects: subjects.map((subject) => ({ n: 1, blind: blind(subject) })),
+    sealBehind: () => row,
   };
 }
 
@@ -161,7 +160,7 @@ export async function countChanges(store: Store): Promise<number> {
 const UNWRITABLE_ROW = { at: Number.NaN, witness: START, sealed: sealed('unwritable') };
 
 /** An entry that no store can write. */
-export const UNWRITABLE: TestEntry = { ...UNWRITABLE_ROW, subjects: [], from: () => 1, seal: () => UNWRITABLE_ROW };
+export const UNWRITABLE: TestEntry = { ...UNWRITABLE_ROW, from: () => 1, sealBehind: () => UNWRITABLE_ROW };
 
 /** For tests that do not concern the audit. */
 export const ENTRY = entry('any');

@@ -7,7 +7,6 @@ import {
   applicationRecord,
   countChanges,
   ENTRY,
-  EXPIRY_RECORDER,
   entry,
   indexes,
   NOW,
@@ -18,7 +17,7 @@ import {
   tombstoneOf,
 } from './store-fixtures.ts';
 
-/** Tests stored replies: they are stored with their change and emptied with their records. */
+/** Tests stored replies: they are stored with their change, sealed again and removed. */
 export function storeReplies(store: () => Store): void {
   describe('stored replies', () => {
     const NEW = { deduplicate: false, now: NOW };
@@ -26,22 +25,18 @@ export function storeReplies(store: () => Store): void {
     function replyOf(tenant_id: string, parts: Partial<StoredReply> = {}): StoredReply {
       const key = nextId();
       const [key_hash, request_hash] = [sealed(`key ${key}`, 32), sealed(`request ${key}`, 32)];
-      const own = { tenant_id, application_id: nextId(), key_hash, request_hash, created_at: NOW };
-      return { ...own, sealed: sealed(`reply ${key}`, 2_000), ...parts };
+      const own = { tenant_id, application_id: nextId(), key_hash, request_hash, created_at: NOW, key_id: 1 };
+      return { ...own, sealed: sealed(`reply ${key}`), ...parts };
     }
 
-    const with_ = (reply: StoredReply, ...subjects: readonly string[]): TestEntry => ({
-      ...entry('replied', ...subjects),
-      reply,
-    });
+    const with_ = (reply: StoredReply): TestEntry => ({ ...entry('replied'), reply });
     const find = ({ tenant_id, application_id, key_hash }: StoredReply, now = NOW) =>
       store().findReply(tenant_id, application_id, key_hash, now);
-    const emptied = (reply: StoredReply) => ({ ...reply, sealed: new Uint8Array() });
 
     async function addKeyed(tenantId: string, parts: Partial<StoredReply> = {}, id = nextId()) {
       const reply = replyOf(tenantId, parts);
       const token = tokenRecord(tenantId, { id });
-      await store().insertToken(token, indexes(id), NEW, with_(reply, id));
+      await store().insertToken(token, indexes(id), NEW, with_(reply));
       return { reply, token };
     }
 
@@ -105,41 +100,73 @@ export function storeReplies(store: () => Store): void {
       expect(await find(reply, NOW + REPLY_LIFE_MS)).toEqual(later.reply);
     });
 
-    it('are emptied when a token that they show is deleted or expires; others are not', async () => {
+    it('stay when their records change or are removed', async () => {
       const { id } = await addTenant(store());
       const { reply, token } = await addKeyed(id);
-      const { reply: other } = await addKeyed(id);
       const patched = replyOf(id);
       const expected = { revision: 1, now: NOW };
-      await store().replaceToken({ ...token, revision: 2 }, indexes('x'), expected, with_(patched, token.id));
-      expect(await find(reply)).toEqual(reply);
-      await store().deleteToken(tombstoneOf(token), 2, entry('gone', token.id));
-      expect(await find(reply)).toEqual(emptied(reply));
-      expect(await find(patched)).toEqual(emptied(patched));
-      expect(await find(other)).toEqual(other);
-
-      const short = replyOf(id);
-      const record = tokenRecord(id, { expires_at: NOW + 1 });
-      await store().insertToken(record, indexes('y'), NEW, with_(short, record.id));
-      await store().removeExpired(NOW + 1, 10_000, {
-        ...EXPIRY_RECORDER,
-        recordExpiry: (expired, at) => ({
-          ...EXPIRY_RECORDER.recordExpiry(expired, at),
-          audit: entry('expired', expired.id),
-        }),
-      });
-      expect(await find(short)).toEqual(emptied(short));
-    });
-
-    it('are deleted with their application, and emptied when they show it', async () => {
-      const { id } = await addTenant(store());
+      await store().replaceToken({ ...token, revision: 2 }, indexes('x'), expected, with_(patched));
+      await store().deleteToken(tombstoneOf(token), 2, entry('gone'));
       const made = applicationRecord(id);
       const shows = replyOf(id);
-      await store().insertApplication(made, with_(shows, made.id));
-      const { reply: own } = await addKeyed(id, { application_id: made.id });
-      await store().deleteApplication(id, made.id, 1, () => entry('gone', made.id));
-      expect(await find(own)).toBeUndefined();
-      expect(await find(shows)).toEqual(emptied(shows));
+      await store().insertApplication(made, with_(shows));
+      await store().deleteApplication(id, made.id, 1, () => entry('gone'));
+      for (const one of [reply, patched, shows]) expect(await find(one)).toEqual(one);
+    });
+
+    it('are deleted with the application that called', async () => {
+      const { id } = await addTenant(store());
+      const made = applicationRecord(id);
+      await store().insertApplication(made, ENTRY);
+      const { reply } = await addKeyed(id, { application_id: made.id });
+      await store().deleteApplication(id, made.id, 1, () => entry('gone'));
+      expect(await find(reply)).toBeUndefined();
+    });
+
+    it('are found under older data keys and replaced if they are still the same', async () => {
+      const { id } = await addTenant(store());
+      const { reply: a } = await addKeyed(id);
+      const { reply: b } = await addKeyed(id);
+      const other = await addTenant(store());
+      await addKeyed(other.id);
+      const newest = { key_id: 3, index_key_id: 2 };
+      const key = { key_id: 3, purpose: 'data', generation: 1, wrapped: sealed('newer'), created_at: NOW } as const;
+      expect(await store().addTenantKey(id, key, ENTRY)).toBe(true);
+      const stale = (limit: number) => store().findStaleReplies(id, newest, limit);
+      expect(await stale(10)).toHaveLength(2);
+      expect(await stale(1)).toHaveLength(1);
+      // Two replies, the token of each under the same key, the tenant's record and its application.
+      expect(await store().countStale(id, newest)).toBe(6);
+      const resealed = (before: StoredReply) => ({ before, after: { ...before, key_id: 3, sealed: sealed('again') } });
+      expect(await store().resealReplies(other.id, [resealed(a)])).toBe(0);
+      expect(await store().resealReplies(id, [resealed(a), resealed(replyOf(id))])).toBe(1);
+      expect(await store().resealReplies(id, [resealed(a)])).toBe(0);
+      expect(await find(a)).toEqual(resealed(a).after);
+      expect(await stale(10)).toEqual([b]);
+    });
+
+    it('are not stored under a data key that is no longer the newest', async () => {
+      const { id, tenant } = await addTenant(store());
+      const key = { key_id: 3, purpose: 'data', generation: 1, wrapped: sealed('newer'), created_at: NOW } as const;
+      await store().addTenantKey(id, key, ENTRY);
+      const reply = replyOf(id);
+      const next = { ...tenant, revision: 2, key_id: 3 };
+      await expect(store().replaceTenant(next, 1, with_(reply))).rejects.toMatchObject({ code: 'write_conflict' });
+      expect((await store().findTenant(id))?.tenant.revision).toBe(1);
+      expect(await store().replaceTenant(next, 1, with_({ ...reply, key_id: 3 }))).toBe(true);
+    });
+
+    it('keep the data key that seals them', async () => {
+      const { id, tenant, application } = await addTenant(store());
+      const reply = replyOf(id);
+      await store().replaceTenant({ ...tenant, revision: 2 }, 1, with_(reply));
+      const key = { key_id: 3, purpose: 'data', generation: 1, wrapped: sealed('newer'), created_at: NOW } as const;
+      await store().addTenantKey(id, key, ENTRY);
+      await store().replaceTenant({ ...tenant, revision: 2, key_id: 3 }, 2, undefined);
+      await store().replaceApplication({ ...application, key_id: 3 }, 1, undefined);
+      expect(await store().removeTenantKey(id, 1, ENTRY)).toBe(false);
+      await store().resealReplies(id, [{ before: reply, after: { ...reply, key_id: 3 } }]);
+      expect(await store().removeTenantKey(id, 1, ENTRY)).toBe(true);
     });
 
     it('are deleted with their tenant', async () => {

@@ -37,9 +37,8 @@ const FILL = [
   "UPDATE vault.token SET set_number = 1 WHERE id = 't6'",
   'INSERT INTO vault.token_index SELECT tenant, b, set_number, created_at, token FROM vault.token, unnest(blinds) b',
   'INSERT INTO vault.token_count VALUES (1, 1, 6, 1, 2, 1, 1, 9000), (1, 1, 7, 1, 2, 59, 60, 60)',
-  `INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, sealed)
-    VALUES (1, '${PARENT}', 'k', 'r', 1, 's')`,
-  `INSERT INTO vault.reply_subject VALUES (1, '${SUBJECT}')`,
+  `INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, key_id, sealed)
+    VALUES (1, '${PARENT}', 'k', 'r', 1, 1, 's')`,
   "INSERT INTO vault.audit VALUES (1, 1, 'l', 's'), (2, 1, 'l', 's')",
   `INSERT INTO vault.audit_index VALUES ('${SUBJECT}', 1)`,
   'UPDATE vault.head SET logged = 1',
@@ -121,7 +120,6 @@ const DAMAGES: readonly (readonly [sql: string, ...findings: readonly Finding[]]
         },
       ] as const,
   ),
-  ['DELETE FROM vault.reply', { table: 'reply_subject', id: SUBJECT, what: 'leads to no stored reply' }],
   [
     "UPDATE vault.token SET tenant = 9 WHERE id = 'gone'",
     { table: 'token', id: 'tenant 9', what: NO_TENANT },

@@ -45,7 +45,7 @@ export function openTestLane(url: StoreUrl, options?: LaneOptions): Lane {
 
 const CHANGE = {
   name: 'testChange',
-  text: `WITH ${givenIn(6, 'tenant integer')},
+  text: `WITH ${givenIn(3, 'tenant integer')},
     made AS (INSERT INTO vault.purge (tenant, since) SELECT tenant, 0 FROM given
       ON CONFLICT (tenant) DO NOTHING RETURNING tenant),
     changed AS MATERIALIZED (SELECT place FROM given JOIN made USING (tenant)), ${entriesOf('changed')}
@@ -58,7 +58,7 @@ export function memberOf(
   parts: Partial<LaneMember<'made' | 'refused'>> = {},
 ): LaneMember<'made' | 'refused'> {
   return {
-    audit: entry(`row ${row}`, `row ${row}`),
+    audit: entry(`row ${row}`),
     written: 'made',
     statements: (drafts) => [[CHANGE, [...entryParameters(drafts), [row]]]],
     read([rows]) {

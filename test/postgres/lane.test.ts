@@ -73,7 +73,7 @@ describe('members', () => {
     const [[link] = []] = await client.run({ text: 'SELECT link FROM vault.audit WHERE sequence = 1' });
     const known = { sequence: 1, link: link as Uint8Array };
     await client.run({ text: 'DELETE FROM vault.audit WHERE sequence = 1' });
-    const audit = { ...entry('row 2', 'row 2'), witness: known };
+    const audit = { ...entry('row 2'), witness: known };
     const made = await results([memberOf(2, { audit }), memberOf(3)].map((member) => lane.join(member)));
     expect(made).toEqual(Array(2).fill(expect.stringMatching(/^write_conflict/)));
     expect(await results([lane.join(memberOf(2))])).toEqual(['made']);

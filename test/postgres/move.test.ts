@@ -87,6 +87,42 @@ it('moves a file to a database and back', async () => {
   await expect(openVaultAt(store, { credential: CREDENTIAL })).rejects.toMatchObject({ code: 'store_missing' });
 });
 
+it('answers retries after a move, a rotation of the keys and the way back', async () => {
+  const { folder, file, apiKey, management, tenantId } = await everyKind();
+  const store = await newStore();
+  const body = { name: 'b', type: 'private', permissions: ['token:read'] };
+  const answers = async (place: VaultPlace) => {
+    const vault = await openVaultAt(place, { credential: CREDENTIAL });
+    try {
+      const id = 'in-a-b-';
+      return [
+        await callVault(vault, apiKey, 'createToken', {
+          body: { id, type: 'token', data: 1, containers: ['/a/b/'] },
+          idempotencyKey: 'key /a/b/',
+        }),
+        await callVault(vault, management, 'createApplication', { body, idempotencyKey: 'application' }),
+      ];
+    } finally {
+      await vault.close();
+    }
+  };
+  const [token, application] = await answers({ file });
+  const expected = [token, { ...application, replayed: true }];
+  expect(token).toMatchObject({ status: 201, replayed: true });
+  await moveVault({ from: { file }, to: store }, MOVE);
+  expect(await answers(store)).toEqual(expected);
+  const admin = await openVaultAdmin({ ...store, credential: CREDENTIAL });
+  const [rotated] = (await admin.rotate({ tenantId, indexes: false, master: true })).tenants;
+  await admin.close();
+  // The tenant, two applications and the one that was added, 32 tokens and four replies.
+  expect(rotated?.resealed).toBe(1 + 3 + 32 + 4);
+  expect(await answers(store)).toEqual(expected);
+  expect(await check(store)).toMatchObject({ ok: true, findings: [] });
+  const back = { file: join(folder, 'back.db') };
+  await moveVault({ from: store, to: back }, MOVE);
+  expect(await answers(back)).toEqual(expected);
+});
+
 it('reports how many tokens it has copied, and how many rows of each table it has compared', async () => {
   const { file } = await fileVault(600);
   const [copied, compared]: [string[], string[]] = [[], []];

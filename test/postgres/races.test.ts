@@ -219,6 +219,7 @@ describe('two stores on one database', () => {
       application_id: nextId(),
       ...hashes,
       created_at: NOW,
+      key_id: 1,
       sealed: sealed('reply'),
     };
     const audit: AuditDraft = { ...ENTRY, reply };

@@ -64,7 +64,7 @@ describe('a store whose connection is lost at COMMIT', () => {
         ['a', 'b'].map((name) => {
           const id = `${round} ${name}`;
           expected.push(id);
-          return store.insertToken(record(id), indexes(id), { deduplicate: false, now: NOW }, entry(id, id));
+          return store.insertToken(record(id), indexes(id), { deduplicate: false, now: NOW }, entry(id));
         }),
       );
     /** Makes an application. */

@@ -179,6 +179,7 @@ describe('a sweep of applications', () => {
       key_hash: sealed('key', 32),
       request_hash: sealed('request', 32),
       created_at: NOW,
+      key_id: 1,
       sealed: sealed('reply'),
     };
     const token = tokenRecord(tenant_id);

@@ -83,6 +83,7 @@ describe('a write', () => {
       key_hash: sealed('key', 32),
       request_hash: sealed('request', 32),
       created_at: NOW,
+      key_id: 1,
       sealed: sealed('reply'),
     };
     const audit = { ...ENTRY, reply };

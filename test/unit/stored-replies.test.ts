@@ -5,19 +5,24 @@ import type { Vault } from '../../src/vault/vault.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
-const TOKEN = { id: 'kept', type: 'token', data: 'Only-In-The-Reply', mask: '{{ data }}' };
+const TOKEN = { id: 'kept', type: 'token', data: 'Plaintext', mask: '{{ data }}' };
 const APPLICATION = { name: 'b', type: 'private', permissions: ['token:read'] };
 const KEY = 'Retry-Key-1';
-const MISMATCH = { status: 409, body: { type: 'urn:token-vault:problem:idempotency_mismatch' } };
+const mismatch = (...ids: readonly string[]) => ({
+  status: 409,
+  body: { type: 'urn:token-vault:problem:idempotency_mismatch', ids },
+});
 
 const makeToken = (vault: Vault, { apiKey }: FileVault) =>
   callVault(vault, apiKey, 'createToken', { body: TOKEN, idempotencyKey: KEY });
 const makeApplication = (vault: Vault, { management }: FileVault) =>
   callVault(vault, management, 'createApplication', { body: APPLICATION, idempotencyKey: KEY });
+const patchToken = (vault: Vault, { apiKey }: FileVault) =>
+  callVault(vault, apiKey, 'updateToken', { id: TOKEN.id, body: { data: 'two' }, idempotencyKey: 'patch' });
 
 const doctor = (file: string) => checkVaultFile({ file, credential: CREDENTIAL });
 
-/** Creates a closed vault with two stored replies. */
+/** Creates a closed vault with two stored replies: of the token, then of the application. */
 async function repliedVault() {
   const made = await fileVault(0);
   const replies = await withVault(made.file, async (vault) => ({
@@ -27,14 +32,34 @@ async function repliedVault() {
   return { ...made, ...replies };
 }
 
+async function rotate(file: string, options: { readonly indexes: boolean; readonly master?: boolean }): Promise<void> {
+  const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
+  await admin.rotate({ tenantId: undefined, master: false, ...options });
+  await admin.close();
+}
+
+interface ReplyRow {
+  readonly reply: number;
+  readonly key_id: number;
+  readonly sealed: Buffer;
+}
+
+async function rowsOf(file: string): Promise<readonly ReplyRow[]> {
+  let rows: readonly ReplyRow[] = [];
+  await tamperFile(file, (connection) => {
+    rows = connection.prepare<[], ReplyRow>('SELECT reply, key_id, sealed FROM reply ORDER BY reply').all();
+  });
+  return rows;
+}
+
 describe('stored replies of a vault file', () => {
   it('survive the process, the tenant’s keys and the master key', async () => {
     const { token, application, ...made } = await repliedVault();
-    const admin = await openVaultAdmin({ file: made.file, credential: CREDENTIAL });
-    await admin.rotate({ tenantId: made.tenantId, indexes: true, master: true });
-    await admin.close();
+    await rotate(made.file, { indexes: true, master: true });
     await withVault(made.file, async (vault) => {
-      expect(await makeToken(vault, made)).toEqual({ ...token, replayed: true });
+      const { body } = await callVault(vault, made.apiKey, 'getToken', { id: TOKEN.id });
+      const expected = { ...(token.body as object), fingerprint: body['fingerprint'] };
+      expect(await makeToken(vault, made)).toEqual({ status: 201, body: expected, replayed: true });
       expect(await makeApplication(vault, made)).toEqual({ ...application, replayed: true });
       expect((await callVault(vault, made.apiKey, 'listTokens')).body).toMatchObject({
         pagination: { total_items: 1 },
@@ -43,17 +68,50 @@ describe('stored replies of a vault file', () => {
     expect(await doctor(made.file)).toMatchObject({ ok: true, findings: [] });
   });
 
-  it('leave an entry in the audit when they are returned, like a revealing read', async () => {
+  it('are sealed again by a rotation, and are rejected when older ones are put back', async () => {
+    const made = await repliedVault();
+    const before = await rowsOf(made.file);
+    const putBack = () =>
+      tamperFile(made.file, (connection) => {
+        const update = connection.prepare('UPDATE reply SET key_id = ?, sealed = ? WHERE reply = ?');
+        for (const { reply, key_id, sealed } of before) update.run(key_id, sealed, reply);
+      });
+    const statuses = () =>
+      withVault(made.file, async (vault) => [
+        (await makeToken(vault, made)).status,
+        (await makeApplication(vault, made)).status,
+      ]);
+    // Control: the same rows open as long as their key exists.
+    await putBack();
+    expect(await statuses()).toEqual([201, 201]);
+    await rotate(made.file, { indexes: false });
+    for (const [n, { key_id, sealed }] of (await rowsOf(made.file)).entries()) {
+      expect(key_id).toBeGreaterThan(before[n]?.key_id ?? 0);
+      expect(sealed).not.toEqual(before[n]?.sealed);
+      expect(readFileSync(made.file).includes(before[n]?.sealed ?? '')).toBe(false);
+    }
+    expect(await statuses()).toEqual([201, 201]);
+    await putBack();
+    expect(await statuses()).toEqual([500, 500]);
+    expect((await doctor(made.file)).findings).toMatchObject([{ table: 'reply' }, { table: 'reply' }]);
+  });
+
+  it('leave an entry in the audit when they show an API key or plaintext', async () => {
     const { file, ...made } = await repliedVault();
-    const events = async () => {
+    await withVault(file, (vault) => patchToken(vault, { file, ...made }));
+    const revealed = async () => {
       const admin = await openVaultAdmin({ file, credential: CREDENTIAL });
-      const found = await admin.lastEvents(({ event: { action } }) => action === 'createToken', 10);
-      return admin.close().then(() => found.map(({ event: { entities, revision } }) => ({ entities, revision })));
+      const found = await admin.lastEvents(({ event }) => event.revision === undefined && event.revealed === true, 10);
+      return admin.close().then(() => found.map(({ event: { action, entities } }) => [action, ...entities]));
     };
-    const first = { entities: [TOKEN.id], revision: 1 };
-    expect(await events()).toEqual([first]);
-    await withVault(file, (vault) => makeToken(vault, { file, ...made }));
-    expect(await events()).toEqual([{ entities: [TOKEN.id], revision: undefined }, first]);
+    expect(await revealed()).toEqual([]);
+    await withVault(file, async (vault) => {
+      await makeToken(vault, { file, ...made });
+      await makeApplication(vault, { file, ...made });
+      await patchToken(vault, { file, ...made });
+    });
+    const created = ['createApplication', made.application.body['id']];
+    expect(await revealed()).toEqual([['updateToken', TOKEN.id], created]);
   });
 
   it('are sealed, and so are their keys', async () => {
@@ -64,83 +122,71 @@ describe('stored replies of a vault file', () => {
     expect(bytes.includes(TOKEN.id)).toBe(true);
   });
 
-  it('are overwritten in the file with their token', async () => {
-    const made = await repliedVault();
-    let sealed: Buffer | undefined;
-    await tamperFile(made.file, (connection) => {
-      sealed = connection.prepare<[], Buffer>('SELECT sealed FROM reply ORDER BY reply').pluck().get();
+  it('have the same length for all data of a token', async () => {
+    const made = await fileVault(0);
+    await withVault(made.file, async (vault) => {
+      for (const length of [1, 10_000]) {
+        const body = { type: 'token', data: 'x'.repeat(length), mask: '{{ data }}' };
+        await callVault(vault, made.apiKey, 'createToken', { body, idempotencyKey: String(length) });
+      }
     });
-    expect(readFileSync(made.file).includes(sealed ?? '')).toBe(true);
+    const lengths = (await rowsOf(made.file)).map(({ sealed }) => sealed.length);
+    expect(lengths).toEqual([109, 109]);
+  });
+
+  it('name a token that is gone', async () => {
+    const made = await repliedVault();
     await withVault(made.file, async (vault) => {
       await callVault(vault, made.apiKey, 'deleteToken', { id: TOKEN.id });
-      expect(await makeToken(vault, made)).toMatchObject(MISMATCH);
+      expect(await makeToken(vault, made)).toMatchObject(mismatch(TOKEN.id));
     });
-    expect(readFileSync(made.file).includes(sealed ?? '')).toBe(false);
     expect(await doctor(made.file)).toMatchObject({ ok: true });
   });
 
-  it('are emptied when all tokens are removed', async () => {
+  it('survive a reset, after which their tokens are gone', async () => {
     const made = await repliedVault();
     await resetVault({ file: made.file, credential: CREDENTIAL }, made.tenantId);
     await withVault(made.file, async (vault) => {
-      expect(await makeToken(vault, made)).toMatchObject(MISMATCH);
-      expect(await makeApplication(vault, made)).toMatchObject(MISMATCH);
+      expect(await makeToken(vault, made)).toMatchObject(mismatch(TOKEN.id));
+      expect(await makeApplication(vault, made)).toEqual({ ...made.application, replayed: true });
+      // Another call creates a token with the same id.
+      expect((await callVault(vault, made.apiKey, 'createToken', { body: TOKEN })).status).toBe(201);
+      expect(await makeToken(vault, made)).toMatchObject(mismatch(TOKEN.id));
     });
+    expect(await doctor(made.file)).toMatchObject({ ok: true });
   });
 
   it('are deleted with their tenant', async () => {
     const made = await repliedVault();
+    const before = await rowsOf(made.file);
     await withVault(made.file, (vault) => callVault(vault, made.management, 'deleteTenant'));
-    await tamperFile(made.file, (connection) => {
-      const rows = connection.prepare('SELECT 1 FROM reply UNION ALL SELECT 1 FROM reply_subject').all();
-      expect(rows).toEqual([]);
-    });
+    expect(await rowsOf(made.file)).toEqual([]);
+    for (const { sealed } of before) expect(readFileSync(made.file).includes(sealed)).toBe(false);
   });
 
   const TOKENS_REPLY = 'reply = (SELECT min(reply) FROM reply)';
+  const CLOSED = 'cannot be decrypted';
   it.each([
-    [
-      'another application',
-      `UPDATE reply SET application_id = randomblob(16) WHERE ${TOKENS_REPLY}`,
-      'cannot be decrypted',
-    ],
-    ['another key', `UPDATE reply SET key_hash = randomblob(32) WHERE ${TOKENS_REPLY}`, 'cannot be decrypted'],
-    ['another request', `UPDATE reply SET request_hash = randomblob(32) WHERE ${TOKENS_REPLY}`, 'cannot be decrypted'],
-    ['another time', `UPDATE reply SET created_at = created_at + 1 WHERE ${TOKENS_REPLY}`, 'cannot be decrypted'],
+    ['another application', `UPDATE reply SET application_id = randomblob(16) WHERE ${TOKENS_REPLY}`, CLOSED],
+    ['another key', `UPDATE reply SET key_hash = randomblob(32) WHERE ${TOKENS_REPLY}`, CLOSED],
+    ['another request', `UPDATE reply SET request_hash = randomblob(32) WHERE ${TOKENS_REPLY}`, CLOSED],
+    ['another time', `UPDATE reply SET created_at = created_at + 1 WHERE ${TOKENS_REPLY}`, CLOSED],
+    ['another data key', `UPDATE reply SET key_id = key_id + 1 WHERE ${TOKENS_REPLY}`, CLOSED],
     ['an invalid time', `UPDATE reply SET created_at = -1 WHERE ${TOKENS_REPLY}`, 'clear columns'],
-    [
-      'another reply',
-      'UPDATE reply SET sealed = (SELECT sealed FROM reply ORDER BY reply DESC)',
-      'cannot be decrypted',
-    ],
-    [
-      'a truncated reply',
-      `UPDATE reply SET sealed = CAST(substr(sealed, 2) AS BLOB) WHERE ${TOKENS_REPLY}`,
-      'cannot be decrypted',
-    ],
+    ['another reply', 'UPDATE reply SET sealed = (SELECT sealed FROM reply ORDER BY reply DESC)', CLOSED],
+    ['nothing sealed', `UPDATE reply SET sealed = x'' WHERE ${TOKENS_REPLY}`, CLOSED],
+    ['a truncated reply', `UPDATE reply SET sealed = CAST(substr(sealed, 2) AS BLOB) WHERE ${TOKENS_REPLY}`, CLOSED],
     ['no tenant', `PRAGMA foreign_keys = OFF; UPDATE reply SET tenant = 9 WHERE ${TOKENS_REPLY}`, 'does not exist'],
-    ['no reply', 'PRAGMA foreign_keys = OFF; UPDATE reply_subject SET reply = 9', 'leads to no stored reply'],
   ])('are found by doctor with %s', async (_what, sql, what) => {
     const { file } = await repliedVault();
     await tamperFile(file, (connection) => connection.exec(sql));
     const { ok, findings } = await doctor(file);
     expect(ok).toBe(false);
-    expect(findings).toContainEqual({
-      table: expect.stringMatching(/^reply/),
-      id: expect.any(String),
-      what: expect.stringContaining(what),
-    });
+    expect(findings).toContainEqual({ table: 'reply', id: expect.any(String), what: expect.stringContaining(what) });
   });
 
   it('are not returned for another key, application or request', async () => {
     const { token, ...made } = await repliedVault();
-    const other = await withVault(made.file, (vault) =>
-      callVault(vault, made.apiKey, 'createToken', {
-        body: { type: 'token', data: 'other' },
-        idempotencyKey: 'other',
-      }),
-    );
-    expect(other.status).toBe(201);
     await tamperFile(made.file, (connection) => {
       connection.exec('UPDATE reply SET sealed = (SELECT sealed FROM reply ORDER BY reply LIMIT 1)');
     });

@@ -56,7 +56,7 @@ function addOnce(command: Command, words: string, help: string): void {
   });
 }
 
-const IDEMPOTENCY_HELP = 'if this key was sent in the last 24 hours, change nothing and return the first result';
+const IDEMPOTENCY_HELP = 'if this key was sent in the last 24 hours, change nothing and return the record as it is';
 
 const PLACEHOLDERS = {
   literal: '<text>',

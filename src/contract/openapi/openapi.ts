@@ -73,7 +73,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
           name: `${headerPrefix}-IDEMPOTENCY-KEY`,
           in: 'header',
           description:
-            'A new random value for each change. A request repeated with the same value within 24 hours changes nothing and returns the first reply.',
+            'A new random value for each change. A request repeated with the same value within 24 hours changes nothing and returns the records of the first reply as they are now.',
           schema: { type: 'string', pattern: IDEMPOTENCY_KEY },
         },
       },
@@ -89,7 +89,7 @@ export function openApi({ version, serverUrl = '/', headerPrefix = 'SVC' }: Open
           schema: { type: 'integer', minimum: 0 },
         },
         Replayed: {
-          description: 'Set when the reply is the stored reply of an earlier request with the same idempotency key.',
+          description: 'Set when an earlier request with the same idempotency key made the change.',
           schema: { type: 'string', const: 'true' },
         },
       },

@@ -87,7 +87,9 @@ function replace(
     const next = { ...record, ...modified, revision: record.revision + 1 };
     const changed = sealApplication(caller.tenant.keyring, next, details);
     const shown = showApplication(changed, key);
-    const audit = caller.trail.changedAuthority([record.id], changed.record.revision, { shown });
+    const { revision } = changed.record;
+    const issued = key === undefined ? undefined : { key, revision };
+    const audit = caller.trail.changedAuthority([record.id], revision, { issued });
     const ended = key === undefined ? undefined : caller.trail.ended;
     return (await world.store.replaceApplication(changed.record, record.revision, audit, ended)) ? shown : undefined;
   });

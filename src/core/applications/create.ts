@@ -41,7 +41,7 @@ export const createApplication: Handler<'createApplication'> = async ({ body }, 
   const { id, revision } = application.record;
   const shown = showApplication(application, key);
   const minting = { key_hash: creator.key_hash, most: world.limits.expiring, now, latest: latestEnd(now) };
-  const audit = caller.trail.changedAuthority([id], revision, { shown });
+  const audit = caller.trail.changedAuthority([id], revision, { issued: { key, revision } });
   await world.store.insertApplication(application.record, audit, type === 'expiring' ? minting : undefined);
   return shown;
 };

@@ -1,15 +1,6 @@
-import { type AuditEvent, changeOf } from './audit-event.ts';
-
-/** A record, as the log index (`actor`, `entity`) or the index of stored replies names it. */
+/** A record, as the log index names it: the caller of an entry, or a record that it names. */
 export interface AuditSubject {
-  readonly kind: 'application' | 'token' | 'actor' | 'entity';
+  readonly kind: 'actor' | 'entity';
   readonly tenant_id: string;
   readonly id: string;
-}
-
-/** Returns the records that a reply to an event shows, or that the event removed. */
-export function subjectsOf(event: AuditEvent, tenant_id: string | undefined): readonly AuditSubject[] {
-  const [kind] = changeOf(event) ?? [];
-  if (tenant_id === undefined || (kind !== 'application' && kind !== 'token')) return [];
-  return event.entities.map((id) => ({ kind, tenant_id, id }));
 }

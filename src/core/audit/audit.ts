@@ -5,10 +5,9 @@ import { clearTimeout, setTimeout } from '../timers.ts';
 import { recordColumns } from '../tokens/clear-columns.ts';
 import { type AuditEvent, encodeAuditRow, namesOf, type TimedEvent } from './audit-event.ts';
 import type { AuditLevel } from './audit-level.ts';
-import { subjectsOf } from './audit-subjects.ts';
 import { createDenialWindow } from './denial-window.ts';
 import type { Follower } from './follower.ts';
-import type { AuditDraft, AuditStore, AuthorityDraft, IndexedSubject } from './ports.ts';
+import type { AuditDraft, AuditStore, AuthorityDraft } from './ports.ts';
 import { isOfAuthority } from './record-digest.ts';
 
 /** The number of waiting events at which `record` begins to write them, and the number at which its calls wait. */
@@ -27,8 +26,8 @@ export type Audit = ReturnType<typeof createAudit>;
 
 export interface AuditParts {
   readonly store: Pick<AuditStore, 'appendAudit'>;
-  readonly keyring: Pick<Keyring, 'sealAuditEvent' | 'auditSubject'>;
-  readonly follower: Pick<Follower, 'known' | 'seal'>;
+  readonly keyring: Pick<Keyring, 'sealAuditEvent'>;
+  readonly follower: Pick<Follower, 'known' | 'sealBehind'>;
   readonly clock: Clock;
   readonly level: AuditLevel;
   /** Whether each entry is on disk before its call gets a reply. */
@@ -50,37 +49,26 @@ export function createAudit({ store, keyring, follower, clock, level, strict }: 
   let next: Promise<void> | undefined;
   const denials = createDenialWindow(() => void flush().catch(() => undefined));
 
-  function rowOf(events: readonly TimedEvent[], subjects: readonly IndexedSubject[]): AuditDraft {
+  function rowOf(events: readonly TimedEvent[]): AuditDraft {
     const at = events[0]?.at ?? 0;
     const witness = follower.known();
-    return { at, witness, sealed: keyring.sealAuditEvent(at, encodeAuditRow(witness, events)), subjects };
-  }
-
-  function subjectsIn(changes: readonly AuditedChange[]): readonly IndexedSubject[] {
-    return changes.flatMap(({ event, tenant_id }, index) =>
-      subjectsOf(event, tenant_id).map((subject) => ({ n: index + 1, blind: keyring.auditSubject(subject) })),
-    );
+    return { at, witness, sealed: keyring.sealAuditEvent(at, encodeAuditRow(witness, events)) };
   }
 
   /** Returns the row of several changes of tokens that are written together. */
   function draftAll(changes: readonly AuditedChange[]): AuditDraft {
     const at = clock.now();
     if (changes.some(({ event }) => isOfAuthority(event))) throw new Error('unreachable: changes of tokens');
-    return rowOf(
-      changes.map(({ event }) => ({ event, at })),
-      subjectsIn(changes),
-    );
+    return rowOf(changes.map(({ event }) => ({ event, at })));
   }
 
   /** Returns the row of a change of authority. The process must have followed the audit. */
   function draftAuthority(event: AuditEvent): AuthorityDraft {
     const at = clock.now();
     if (!isOfAuthority(event)) throw new Error('unreachable: a change of authority');
-    const { tenant_id } = event;
     return {
-      subjects: subjectsIn([{ event, tenant_id }]),
       from: () => Math.max(1, follower.known().sequence),
-      seal: (rows) => follower.seal(rows, event, at),
+      sealBehind: (rows) => follower.sealBehind(rows, event, at),
     };
   }
 
@@ -143,7 +131,7 @@ export function createAudit({ store, keyring, follower, clock, level, strict }: 
     leaving = events;
     waiting = [];
     try {
-      await store.appendAudit(rowsOf(events).map((row) => rowOf(row, [])));
+      await store.appendAudit(rowsOf(events).map(rowOf));
       failed = false;
     } catch (error) {
       waiting = [...events, ...waiting];

@@ -197,7 +197,7 @@ export function createFollower({ store, keyring }: Parts) {
      * Seals the row of a change of authority behind `rows`: all rows from the known one on, of which the last ones may
      * not be committed yet.
      */
-    seal(rows: readonly AuditEntry[], event: AuditEvent, at: number): SealedRow {
+    sealBehind(rows: readonly AuditEntry[], event: AuditEvent, at: number): SealedRow {
       const known = state;
       if (known === undefined) throw new Error('unreachable: a change of authority follows the audit first');
       const { passed, map } = known;

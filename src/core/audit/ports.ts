@@ -1,30 +1,19 @@
 import type { Instant } from '../ports.ts';
 import type { StoredReply } from '../reply-ports.ts';
 
-/** A record that an entry of an audit row changed. */
-export interface IndexedSubject {
-  /** The entry's number in its row, from 1. */
-  readonly n: number;
-  /** The blind index of the record, from `Keyring.auditSubject`. */
-  readonly blind: Uint8Array;
-}
-
 /** A removed record, at the revision of the removed row. */
 export interface EndedRecord {
   readonly id: string;
   readonly revision: number;
 }
 
-/** The part of an audit row that the store writes into other tables. */
+/** The part of an audit row that the store writes into another table. */
 export interface DraftedReply {
-  readonly subjects: readonly IndexedSubject[];
   /**
-   * The reply to store in the same transaction; it shows the records in `subjects`. If its idempotency key is already
-   * used, the store changes nothing and rejects with `write_conflict`.
+   * The reply to store in the same transaction. If its idempotency key is already used, or another data key is now the
+   * newest, the store changes nothing and rejects with `write_conflict`.
    */
   readonly reply?: StoredReply | undefined;
-  /** The blind indexes, from `Keyring.auditSubject`, of further records in the reply. */
-  readonly shows?: readonly Uint8Array[] | undefined;
 }
 
 /** The sealed entries of a row. */
@@ -50,13 +39,13 @@ export interface AuditDraft extends SealedRow, DraftedReply {}
  * these records, so it is sealed under the lock of the audit, at its place.
  */
 export interface AuthorityDraft extends DraftedReply {
-  /** Returns the sequence of the first row that `seal` needs. */
+  /** Returns the sequence of the first row that `sealBehind` needs. */
   from(): number;
   /**
    * Seals the row that follows `rows`: all rows from `from()` on. Throws the problem `write_conflict` if a prune removed
    * the first one, and `integrity_failure` for damaged rows.
    */
-  seal(rows: readonly AuditEntry[]): SealedRow;
+  sealBehind(rows: readonly AuditEntry[]): SealedRow;
 }
 
 /** A written row of the audit. The sequences are 1, 2, 3, … without a gap. A prune removes the first ones. */

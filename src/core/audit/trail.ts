@@ -1,22 +1,18 @@
 import type { Call } from '../../contract/call.ts';
 import { OPERATIONS, type Operation } from '../../contract/operations.ts';
-import type { Printable } from '../json/stringify.ts';
 import type { ApplicationRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
+import type { ReplyContents } from '../reply-codec.ts';
 import { mayBeId } from '../tokens/token-id.ts';
 import type { Audit } from './audit.ts';
 import { type AuditEvent, namesOf } from './audit-event.ts';
 import { isAudited, isDenied, type ReadKind } from './audit-level.ts';
 import type { EndedRecord } from './ports.ts';
 
-/** The reply of a change. */
-export interface ChangeResult {
-  /** The body of the reply. It is stored with the change if the call has an idempotency key. */
-  readonly shown: Printable;
+/** The reply of a change. It is stored with the change if the call has an idempotency key. */
+export interface ChangeResult extends Partial<Omit<ReplyContents, 'status'>> {
   /** Whether the reply contains plaintext. */
   readonly revealed?: boolean;
-  /** The ids of the unchanged tokens in the reply. */
-  readonly besides?: readonly string[];
 }
 
 /** The audit of one call. The handler reports the records, and the dispatcher reports the outcome. */
@@ -42,7 +38,10 @@ export function createTrail(audit: Audit, call: Call, { id, tenant_id }: Applica
   let seen: { readonly entities: readonly string[]; readonly revealed: boolean } | undefined;
 
   return {
-    /** Returns the audit row of a change of tokens, for the store. `revision` is that of the record after the change. */
+    /**
+     * Returns the audit row of a change of tokens, for the store. `revision` is that of the record after the change. The
+     * reply shows `entities`, unless `result` names other ids.
+     */
     changed: (entities: readonly string[], revision?: number, result?: ChangeResult) =>
       audit.draft(event(status, entities, revision, result?.revealed), tenant_id),
 

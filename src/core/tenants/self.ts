@@ -27,7 +27,7 @@ export const updateTenant: Handler<'updateTenant'> = async ({ body }, { applicat
     const { name, settings = details.settings } = body;
     const changed = sealTenant(tenant.keyring, next, { name, settings });
     const shown = showTenant(changed);
-    const audit = trail.changedAuthority([], next.revision, { shown });
+    const audit = trail.changedAuthority([], next.revision);
     return (await world.store.replaceTenant(changed.record, record.revision, audit)) ? shown : undefined;
   });
 };

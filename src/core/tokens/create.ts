@@ -40,7 +40,7 @@ export const createToken: Handler<'createToken'> = async ({ body }, caller, worl
   const { seal, ids, indexes, deduplicate } = prepareToken(body, caller, world);
   for (const id of ids) {
     const { record, shown } = seal(id);
-    const audit = caller.trail.changed([id], record.revision, { shown });
+    const audit = caller.trail.changed([id], record.revision);
     const result = await world.store.insertToken(record, indexes, { deduplicate, now: world.clock.cutoff() }, audit);
     if (result.outcome === 'inserted') return shown;
     if (result.outcome === 'duplicate') {
@@ -64,7 +64,11 @@ export const createTokenNow: HandlerNow<'createToken'> = ({ body }, caller, worl
   return turn.insert({ token: record, indexes, deduplicate: false }, change, shown);
 };
 
-function isDeduplicated({ deduplicate_token }: CreateToken, { tenant }: Caller): boolean {
+/** Returns whether a create or an update looks for a duplicate. */
+export function isDeduplicated(
+  { deduplicate_token }: { readonly deduplicate_token?: boolean | null },
+  { tenant }: Caller,
+): boolean {
   return deduplicate_token ?? tenant.details.settings.deduplicate_tokens === 'true';
 }
 

@@ -10,19 +10,15 @@ import { mapJson } from '../json/map-json.ts';
 import { parseJson } from '../json/parse.ts';
 import { JsonText } from '../json/stringify.ts';
 import { nextTurn } from '../own-turn.ts';
-import type { Instant } from '../ports.ts';
 import { invalid } from '../problem.ts';
 import { createErrors } from '../request/batch-errors.ts';
 import { printBatch, tooLarge } from '../request/print-batch.ts';
-import type { SnapshotReads } from '../scan-ports.ts';
 import type { UsedToken } from './activity.ts';
 import { naming } from './derive.ts';
 import { openGoverned } from './present-token.ts';
+import { readTokens } from './read-tokens.ts';
 
 const inLine = createLines();
-
-/** The number of tokens in one read. */
-const READ_AT_ONCE = 25;
 
 /** A text of the body with expressions, split into its parts. */
 interface Template {
@@ -134,31 +130,25 @@ async function fill(references: ReadonlyMap<string, readonly Reference[]>, calle
     if (left < 0) throw tooLarge();
   }
 
-  const all = [...references.keys()];
-  for (let at = 0; at < all.length; at += READ_AT_ONCE) {
-    const some = all.slice(at, at + READ_AT_ONCE);
-    const records = await readTokens(some, now, caller, world);
-    for (const [place, id] of some.entries()) {
-      const record = records[place];
-      const opened = record && openGoverned(caller.tenant.keyring, caller.grants, 'token:use', id, record);
-      const named = references.get(id) ?? [];
-      if (record === undefined || opened?.data === undefined) {
-        const [{ path, position }] = named as readonly [Reference];
-        unusable.add(
-          path,
-          `names a token that does not exist or that the application may not use, at character ${position + 1}`,
-        );
-        continue;
-      }
-      used.push({ tenant_id: record.tenant_id, id, active_month: record.active_month });
-      revealed ||= opened.transform === 'reveal';
-      if (!unusable.isEmpty) continue;
-      const evaluate = evaluator(opened.data);
-      for (const reference of named) {
-        const turn = nextTurn(caller.application.record.id);
-        if (turn !== undefined) await turn;
-        give(reference, evaluate);
-      }
+  for await (const { id, record } of readTokens([...references.keys()], now, caller, world)) {
+    const opened = record && openGoverned(caller.tenant.keyring, caller.grants, 'token:use', id, record);
+    const named = references.get(id) ?? [];
+    if (record === undefined || opened?.data === undefined) {
+      const [{ path, position }] = named as readonly [Reference];
+      unusable.add(
+        path,
+        `names a token that does not exist or that the application may not use, at character ${position + 1}`,
+      );
+      continue;
+    }
+    used.push({ tenant_id: record.tenant_id, id, active_month: record.active_month });
+    revealed ||= opened.transform === 'reveal';
+    if (!unusable.isEmpty) continue;
+    const evaluate = evaluator(opened.data);
+    for (const reference of named) {
+      const turn = nextTurn(caller.application.record.id);
+      if (turn !== undefined) await turn;
+      give(reference, evaluate);
     }
   }
   unusable.throwIfAny();
@@ -166,12 +156,6 @@ async function fill(references: ReadonlyMap<string, readonly Reference[]>, calle
   const ids = used.map(({ id }) => id);
   caller.trail.shown(ids, revealed);
   world.activity.note(used);
-}
-
-async function readTokens(ids: readonly string[], now: Instant, { tenant }: Caller, { store }: World) {
-  const find = (reads: Pick<SnapshotReads, 'findPresentedToken'>) =>
-    ids.map((id) => reads.findPresentedToken(tenant.record.id, id, now));
-  return store.readNow?.(find) ?? Promise.all(ids.map((id) => store.findPresentedToken(tenant.record.id, id, now)));
 }
 
 /**

@@ -9,10 +9,12 @@ import { mapJson } from '../json/map-json.ts';
 import { memberNames } from '../json/member-names.ts';
 import { JsonText, stringifyJson } from '../json/stringify.ts';
 import { nextTurn } from '../own-turn.ts';
+import type { Replay } from '../replay.ts';
 import { createErrors } from '../request/batch-errors.ts';
 import { printBatch } from '../request/print-batch.ts';
 import { loadBodyValidators, validateBody } from '../request/validate.ts';
 import { loadFiltersOf, prepareToken, type Reach, reachOf, showDuplicate } from './create.ts';
+import { showCreatedNow } from './replay.ts';
 
 const inLine = createLines();
 
@@ -26,7 +28,7 @@ interface TokenRequest {
 interface Member extends TokenRequest {
   readonly prepared: ReturnType<typeof prepareToken>;
   sealed: ReturnType<Member['prepared']['seal']>;
-  duplicate?: { readonly id: string; readonly shown: Shown<Token> } | undefined;
+  duplicate?: { readonly id: string; readonly revision: number; readonly shown: Shown<Token> } | undefined;
 }
 
 /**
@@ -41,21 +43,34 @@ export const tokenize: Handler<'tokenize'> = (request, caller, world) =>
     return insertAll(body, members, caller, world);
   });
 
+/** Answers a retry of Tokenize, whose body has the structure of the reply. */
+export const replayTokenize: Replay<'tokenize'> = (found, request, caller, world) =>
+  inLine(caller.application.record.id, async () => {
+    const tokens = await showCreatedNow(found, caller, world);
+    if (tokens === undefined) return undefined;
+    const { body } = request;
+    const shown = findRequests(body).map((each, at) => [each.body, tokens[at]] as const);
+    return render(body, new Map(shown), world);
+  });
+
 /** Stores the members that are no duplicates, and returns the reply. */
 async function insertAll(body: Json, members: readonly Member[], caller: Caller, world: World): Promise<JsonText> {
   for (;;) {
     // Render the reply before the commit: a reply that is too large must leave nothing in the store.
-    const reply = render(body, members, world);
+    const shown = members.map(({ body, duplicate, sealed }) => [body, duplicate?.shown ?? sealed.shown] as const);
+    const reply = render(body, new Map(shown), world);
     const added = members.filter(({ duplicate }) => duplicate === undefined);
     if (added.length > 0) {
       const tokens = added.map(({ sealed: { record }, prepared: { indexes, deduplicate } }) => {
         return { token: record, indexes, deduplicate };
       });
-      const audit = caller.trail.changed(
-        tokens.map(({ token }) => token.id),
-        1,
-        { shown: reply, besides: members.flatMap(({ duplicate }) => duplicate?.id ?? []) },
-      );
+      const entities = tokens.map(({ token }) => token.id);
+      const audit = caller.trail.changed(entities, 1, {
+        ids: members.map(({ duplicate, sealed }) => duplicate?.id ?? sealed.record.id),
+        found: Object.fromEntries(
+          members.flatMap(({ duplicate }, at) => (duplicate ? [[at, duplicate.revision]] : [])),
+        ),
+      });
       const obstacles = await world.store.insertTokens(tokens, world.clock.cutoff(), audit);
       if (obstacles.length > 0) {
         overcome(obstacles, added, members, caller, world);
@@ -149,7 +164,8 @@ function overcome(
     // next insert searches for their duplicates again.
     for (const other of members) if (other.duplicate?.id === member.sealed.record.id) other.duplicate = undefined;
     if (duplicate !== undefined) {
-      member.duplicate = { id: duplicate.id, shown: showDuplicate(caller, world, duplicate, prepared.indexes) };
+      const { id, revision } = duplicate;
+      member.duplicate = { id, revision, shown: showDuplicate(caller, world, duplicate, prepared.indexes) };
       continue;
     }
     const next = prepared.ids.next();
@@ -159,9 +175,8 @@ function overcome(
   taken.throwIfAny();
 }
 
-/** Returns the reply as text. Throws `result_too_large`. */
-function render(body: Json, members: readonly Member[], { limits }: World): JsonText {
-  const shown = new Map(members.map(({ body, duplicate, sealed }) => [body, duplicate?.shown ?? sealed.shown]));
+/** Returns the reply as text, with the tokens in place of their requests. Throws `result_too_large`. */
+function render(body: Json, shown: ReadonlyMap<Json, Shown<Token> | undefined>, { limits }: World): JsonText {
   const reply = mapJson(body, (value) => {
     const token = shown.get(value);
     return token && new JsonText(stringifyJson(token));

@@ -19,6 +19,7 @@ import type { Instant, TokenRecord } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
 import { recordColumns } from './clear-columns.ts';
 import { normalizeContainers } from './containers.ts';
+import { isDeduplicated } from './create.ts';
 import { checkSyntax, derive } from './derive.ts';
 import { parseExpiresAt } from './expires-at.ts';
 import { fingerprintsOf, hasFingerprint, requireFingerprint } from './indexes.ts';
@@ -30,6 +31,7 @@ import {
   DEFAULT_FINGERPRINT,
   openPresented,
   openToken,
+  type PresentedDetails,
   sealToken,
   type TokenContents,
   type TokenDefinition,
@@ -46,8 +48,7 @@ const MAX_METADATA = 50;
  */
 export const updateToken: Handler<'updateToken'> = async ({ params: { id }, body }, caller, world) => {
   checkAlone(body, world.clock.now());
-  const deduplicate = body.deduplicate_token ?? caller.tenant.details.settings.deduplicate_tokens === 'true';
-  return untilSwapped(() => attempt(id, body, caller, world, deduplicate));
+  return untilSwapped(() => attempt(id, body, caller, world, isDeduplicated(body, caller)));
 };
 
 /**
@@ -116,11 +117,12 @@ async function attempt(
   // A patch that leaves the fingerprint as it was makes no duplicate (decisions §7).
   const isMade = deduplicate && !unread && !hasFingerprint(keyring, record, details.fingerprint, fingerprints);
   const original = isMade ? await findOriginal(id, fingerprints, caller, world) : undefined;
-  const shown = unread
-    ? showUnread(unsealed, contents, deduplicate)
-    : showUpdated({ caller, world, original, fingerprints }, unsealed, contents);
-  const revealed = !unread && governingTransform(grants, 'token:update', { id, containers }) === 'reveal';
-  const audit = caller.trail.changed([id], after.revision, { shown, revealed });
+  const shortened = original !== undefined && !mayReadOriginal(original, fingerprints, caller, world);
+  const transform = unread ? undefined : governingTransform(grants, 'token:update', { id, containers });
+  const parts = { details: contents.details, definition, data: shownText(contents, transform) };
+  const shown = showUpdated(unsealed, parts, { unread, deduplicate, shortened });
+  const result = { revealed: transform === 'reveal', shortened: shortened || undefined };
+  const audit = caller.trail.changed([id], after.revision, result);
   const replaced = await world.store.replaceToken(after, indexes, { revision: before.revision, now: cutoff }, audit);
   return replaced ? shown : undefined;
 }
@@ -145,7 +147,8 @@ function checkAccess(body: UpdateToken, grants: Grants, before: TokenFacts, afte
   });
 }
 
-function isReader(grants: Grants, token: TokenFacts): boolean {
+/** Returns whether the caller may read a token. */
+export function isReader(grants: Grants, token: TokenFacts): boolean {
   return governingTransform(grants, 'token:read', token) !== undefined;
 }
 
@@ -214,52 +217,55 @@ async function findOriginal(id: string, fingerprints: readonly Uint8Array[], { t
   return undefined;
 }
 
+/** The members of an updated token that its reply may contain. */
+interface UpdatedParts {
+  readonly details: TokenDetails | PresentedDetails;
+  readonly definition: TokenDefinition;
+  readonly data: JsonText | undefined;
+}
+
+interface UpdatedForm {
+  /** Whether the caller cannot read the token. */
+  readonly unread: boolean;
+  /** Whether the update looks for a duplicate. */
+  readonly deduplicate: boolean;
+  /** Whether the caller cannot read the duplicate of the token. */
+  readonly shortened: boolean;
+}
+
 /**
- * Returns the updated token for a caller that cannot read it: without `data` and `fingerprint`. With deduplication,
+ * Returns the updated token. A caller that cannot read it gets it without `data` and `fingerprint`. With deduplication,
  * also without the members that §4.1 redacts for a duplicate, so the reply does not show whether there is one.
  */
-function showUnread(
-  unsealed: UnsealedToken,
-  { details, definition }: TokenContents,
-  deduplicate: boolean,
+export function showUpdated(
+  token: Parameters<typeof showToken>[0],
+  { details, definition, data }: UpdatedParts,
+  { unread, deduplicate, shortened }: UpdatedForm,
 ): Shown<Token> {
   const { containers, metadata, expires_at } = details;
-  if (deduplicate) return showToken(unsealed, { containers, expires_at }, undefined);
-  return showToken(unsealed, { containers, metadata, expires_at }, undefined, definition);
-}
-
-interface UpdateParts {
-  readonly caller: Caller;
-  readonly world: World;
-  /** A duplicate with one of the fingerprints. */
-  readonly original: TokenRecord | undefined;
-  readonly fingerprints: readonly Uint8Array[];
+  if (unread && deduplicate) return showToken(token, { containers, expires_at }, undefined);
+  if (unread) return showToken(token, { containers, metadata, expires_at }, undefined, definition);
+  // A caller that cannot read the original must not learn that its patch made a duplicate (§4.1). Both tokens stay.
+  if (shortened) return showToken(token, { ...details, metadata: undefined }, undefined);
+  return showToken(token, details, data, definition);
 }
 
 /**
- * Returns the updated token. A caller that cannot read its duplicate gets less of it. This confirms a guess, so it
- * counts with the creates that return a duplicate: at most 100 a minute together (decisions §7).
+ * Returns whether the caller may read the duplicate of its token. If not, the reply confirms a guess, so it counts with
+ * the creates that return a duplicate: at most 100 a minute together (decisions §7).
  */
-function showUpdated(
-  { caller, world, original, fingerprints }: UpdateParts,
-  unsealed: UnsealedToken,
-  contents: TokenContents,
-): Shown<Token> {
-  const { tenant, grants, application } = caller;
-  const { details, definition } = contents;
-  if (original) {
-    const opened = openPresented(tenant.keyring, original.id, original, recordColumns(original));
-    const { containers, fingerprint } = opened.details;
-    requireFingerprint(tenant.keyring, original, fingerprint, fingerprints);
-    const readable = governingTransform(grants, 'token:read', { id: original.id, containers });
-    if (!readable) {
-      world.limitUnreadDuplicates(application.record.id);
-      // A caller that cannot read the original must not learn that its patch made a duplicate (§4.1). Both tokens stay.
-      return showToken(unsealed, { ...details, metadata: undefined }, undefined);
-    }
-  }
-  const transform = governingTransform(grants, 'token:update', { id: unsealed.id, containers: details.containers });
-  return showToken(unsealed, details, shownText(contents, transform), definition);
+function mayReadOriginal(
+  original: TokenRecord,
+  fingerprints: readonly Uint8Array[],
+  { tenant, grants, application }: Caller,
+  world: World,
+): boolean {
+  const opened = openPresented(tenant.keyring, original.id, original, recordColumns(original));
+  const { containers, fingerprint } = opened.details;
+  requireFingerprint(tenant.keyring, original, fingerprint, fingerprints);
+  if (isReader(grants, { id: original.id, containers })) return true;
+  world.limitUnreadDuplicates(application.record.id);
+  return false;
 }
 
 function shownText({ data, masked }: TokenContents, transform: Transform | undefined): JsonText | undefined {

@@ -120,10 +120,10 @@ export const MOVED_TABLES = [
       key_hash: 'bytes',
       request_hash: 'bytes',
       created_at: 'integer',
+      key_id: 'integer',
       sealed: 'bytes',
     },
   },
-  { name: 'reply_subject', key: ['reply', 'blind'], columns: { reply: 'integer', blind: 'uuid' } },
   { name: 'sweep', key: ['swept_at'], columns: { swept_at: 'integer', clock_note: 'text' } },
 ] as const satisfies readonly MovedTable[];
 

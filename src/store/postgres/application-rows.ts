@@ -102,7 +102,7 @@ async function endApplications(
 ): Promise<void> {
   const removed = [...own, ...(await run(REMOVE_CHILDREN, [tenant, uuidKey(id)]))].map(toEnded);
   if (removed.length === 0) return;
-  await record(audit(removed), true);
+  await record(audit(removed));
   await removeRepliesOf(
     run,
     tenantId,

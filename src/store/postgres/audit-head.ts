@@ -4,7 +4,6 @@ import { type Bound, entryParameters, type Run, type Transaction } from './conne
 import { insertReply } from './reply-rows.ts';
 import { named, type Row } from './sql-client.ts';
 import { entriesOf, givenIn } from './token-statements.ts';
-import { blindText } from './uuid-text.ts';
 
 /** Selects a row if the row $1 exists with the link $2, or a prune has removed it. */
 const KEPT = `SELECT 1 FROM vault.audit WHERE sequence = $1 AND link = $2
@@ -18,7 +17,7 @@ const LATE_ROWS = 20_000;
  * entries again.
  */
 const NEW = `(SELECT place FROM given WHERE NOT EXISTS (SELECT 1 FROM last, LATERAL (SELECT sealed FROM vault.audit
-    WHERE sequence > greatest($6::bigint, last.sequence - ${LATE_ROWS}) AND sequence <= last.sequence OFFSET 0) written
+    WHERE sequence > greatest($3::bigint, last.sequence - ${LATE_ROWS}) AND sequence <= last.sequence OFFSET 0) written
   WHERE written.sealed = given.sealed)) g`;
 
 export const HEAD_ROW = named({
@@ -27,12 +26,9 @@ export const HEAD_ROW = named({
   auditHead: 'SELECT sequence, link, at FROM vault.audit ORDER BY sequence DESC LIMIT 1',
   /** Fails with 2201E (logarithm of zero) if the row $1 does not exist with the link $2. */
   requireWitness: `SELECT pg_catalog.ln(count(*)::double precision) AS kept FROM (${KEPT}) k`,
-  appendAudit: `WITH ${givenIn(6)}, ${entriesOf('(SELECT place FROM given) g')} SELECT count(*) FROM rows`,
+  appendAudit: `WITH ${givenIn(3)}, ${entriesOf('(SELECT place FROM given) g')} SELECT count(*) FROM rows`,
   /** Further parameter: the sequence of an earlier row. Skips entries that are already written behind it. */
-  appendOnce: `WITH ${givenIn(7)}, ${entriesOf(NEW)} SELECT count(*) FROM rows`,
-  /** Parameter: the blind indexes of removed records. */
-  emptyReplies: `UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply FROM unnest($1::uuid[]) s (blind),
-      LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = s.blind OFFSET 0) r))`,
+  appendOnce: `WITH ${givenIn(4)}, ${entriesOf(NEW)} SELECT count(*) FROM rows`,
 });
 
 const READ = `SELECT sequence, at, sealed, link FROM vault.audit WHERE sequence > $1
@@ -89,27 +85,25 @@ export function openTransaction(run: Run): Transaction {
 
   /** Returns a draft with its sealed row. */
   async function sealed(draft: AuditDraft | AuthorityDraft): Promise<AuditDraft> {
-    if (!('seal' in draft)) return draft;
-    return { ...draft, ...draft.seal((await run(READ_FROM, [draft.from()])).map(toEntry)) };
+    if (!('sealBehind' in draft)) return draft;
+    return { ...draft, ...draft.sealBehind((await run(READ_FROM, [draft.from()])).map(toEntry)) };
   }
 
-  async function append(drafts: readonly AuditDraft[], isRemoval = false): Promise<void> {
+  async function append(...drafts: readonly AuditDraft[]): Promise<void> {
     if (drafts.length === 0) return;
     entries.push(...drafts);
-    const blinds = drafts.flatMap(({ subjects }) => subjects.map(({ blind }) => blindText(blind)));
     await Promise.all([
       ...requireWitnesses(drafts).map(([statement, values]) => run(statement, values)),
       run(HEAD_ROW.appendAudit, entryParameters(drafts)),
-      ...(isRemoval && blinds.length > 0 ? [run(HEAD_ROW.emptyReplies, [blinds])] : []),
     ]);
   }
 
   return {
     run,
     entries,
-    append: (...drafts) => append(drafts),
-    async record(draft, isRemoval) {
-      await append([await sealed(draft)], isRemoval);
+    append,
+    async record(draft) {
+      await append(await sealed(draft));
       await insertReply(run, draft);
     },
   };

@@ -1,7 +1,6 @@
 import type { AuditDraft, AuthorityDraft, SealedRow } from '../../core/audit/ports.ts';
 import type { Parameter, Scalar } from '../rows/fragment.ts';
 import { listsOf, type Row, type Statement } from './sql-client.ts';
-import { blindText } from './uuid-text.ts';
 
 /** Sends a statement and resolves to its rows. */
 export type Run = (statement: Statement, values?: readonly Parameter[]) => Promise<readonly Row[]>;
@@ -30,20 +29,17 @@ export interface Transaction {
   /** Appends entries without replies. */
   append(...drafts: readonly AuditDraft[]): Promise<void>;
   /**
-   * Writes the entry of a change and its reply. A removal also empties the replies that show a removed record. Throws
-   * `write_conflict` if the idempotency key already has a reply.
+   * Writes the entry of a change and its reply. Throws `write_conflict` if the idempotency key already has a reply, or if
+   * the reply is under an older data key.
    */
-  record(draft: AuditDraft | AuthorityDraft, isRemoval?: boolean): Promise<void>;
+  record(draft: AuditDraft | AuthorityDraft): Promise<void>;
 }
 
 export type Change<T> = (transaction: Transaction) => Promise<T>;
 
-/** The first parameters of a statement that writes entries: the lists of entries, and of their subjects by entry. */
-export function entryParameters(drafts: readonly AuditDraft[]): readonly Parameter[] {
-  const subjects = drafts.flatMap((draft, at) =>
-    draft.subjects.map(({ n, blind }) => ({ place: at + 1, blind: blindText(blind), n })),
-  );
-  return [...listsOf(drafts, 'at', 'sealed'), ...listsOf(subjects, 'place', 'blind', 'n')];
+/** The first parameters of a statement that writes entries. */
+export function entryParameters(drafts: readonly SealedRow[]): readonly Parameter[] {
+  return listsOf(drafts, 'at', 'sealed');
 }
 
 /**
@@ -53,8 +49,6 @@ export function entryParameters(drafts: readonly AuditDraft[]): readonly Paramet
 export interface LaneMember<T> {
   /** The entry of the change, which its statements write if they change something. */
   readonly audit?: AuditDraft | undefined;
-  /** Whether the change empties the replies that show the record. */
-  readonly isRemoval?: boolean | undefined;
   /** The result if the entry was written but the answers were lost. A member without an entry runs twice. */
   readonly written: T;
   /**

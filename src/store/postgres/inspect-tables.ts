@@ -111,10 +111,6 @@ const CHECKS: readonly string[] = [
       SELECT '' FROM (SELECT max(sequence) AS last FROM vault.audit) a, vault.head
       WHERE logged > last OR (SELECT max(sequence) FROM vault.audit_index) > logged`,
   }),
-  ...checksOf('reply_subject', {
-    'leads to no stored reply': `SELECT DISTINCT s.blind::text FROM vault.reply_subject s
-      WHERE NOT EXISTS (SELECT 1 FROM vault.reply r WHERE r.reply = s.reply)`,
-  }),
 ];
 
 /** The live rows and tombstones, without those of removed tenants. */

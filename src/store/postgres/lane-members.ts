@@ -45,8 +45,8 @@ export async function runAll<T>({ run, record }: Transaction, members: readonly 
   const prepared = prepare(members, { drafts: false });
   const answers = await Promise.all(sendAll(run, prepared));
   const read = members.map((member, n) => member.read(answers[n] ?? [], prepared[n]?.at ?? 0));
-  for (const [n, { audit, isRemoval }] of members.entries()) {
-    if (audit !== undefined && read[n]?.hasChanged === true) await record(audit, isRemoval);
+  for (const [n, { audit }] of members.entries()) {
+    if (audit !== undefined && read[n]?.hasChanged === true) await record(audit);
   }
   return read.map(({ result }) => result);
 }

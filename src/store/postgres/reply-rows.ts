@@ -2,12 +2,12 @@ import { REPLY_LIFE_MS } from '../../contract/limits.ts';
 import type { DraftedReply } from '../../core/audit/ports.ts';
 import type { Instant, Store } from '../../core/ports.ts';
 import { Problem } from '../../core/problem.ts';
-import type { StoredReply } from '../../core/reply-ports.ts';
+import type { ResealedReply, StoredReply } from '../../core/reply-ports.ts';
 import { replyColumns } from '../rows/record-columns.ts';
 import { storedNumber } from '../rows/stored-value.ts';
 import type { Connections, Run } from './connections.ts';
 import { firstValue, named } from './sql-client.ts';
-import { blindText, uuid, uuidKey, uuidValue } from './uuid-text.ts';
+import { uuid, uuidKey, uuidValue } from './uuid-text.ts';
 
 export const REPLY = replyColumns(uuid);
 
@@ -18,20 +18,27 @@ export const REPLIES = named({
       WHERE r.created_at > $4`,
 });
 
-const removing = (which: string) => `WITH old AS MATERIALIZED (SELECT reply FROM vault.reply WHERE ${which}),
-  subjects AS (DELETE FROM vault.reply_subject s USING old WHERE s.reply = old.reply),
-  removed AS (DELETE FROM vault.reply r USING old WHERE r.reply = old.reply RETURNING 1)
-  SELECT count(*) FROM removed`;
 const OF_TENANT = 'tenant = (SELECT tenant FROM vault.tenant WHERE id = $1)';
-/** Keeps a reply that another process has just stored, so that the insertion fails. */
-const REMOVE_BY_KEY = removing(`${OF_TENANT} AND application_id = $2 AND key_hash = $3 AND created_at <= $4`);
-const REMOVE_BY_APPLICATION = removing(`${OF_TENANT} AND application_id = ANY ($2::uuid[])`);
-const REMOVE_BY_AGE = removing('created_at <= $1 LIMIT $2');
-const INSERT = `WITH made AS (INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, sealed)
-    SELECT tenant, $2::uuid, $3::bytea, $4::bytea, $5::bigint, $6::bytea FROM vault.tenant WHERE id = $1 RETURNING reply),
-  subjects AS (INSERT INTO vault.reply_subject (reply, blind)
-    SELECT DISTINCT made.reply, blind FROM made, unnest($7::uuid[]) blind)
-  SELECT count(*) FROM made`;
+/** Runs after `requireFree` in the same transaction, so the reply is too old. */
+const REMOVE_BY_KEY = `DELETE FROM vault.reply
+  WHERE ${OF_TENANT} AND application_id = $2 AND key_hash = $3`;
+const REMOVE_BY_APPLICATION = `DELETE FROM vault.reply WHERE ${OF_TENANT} AND application_id = ANY ($2::uuid[])`;
+const REMOVE_BY_AGE = `WITH removed AS (DELETE FROM vault.reply
+    WHERE reply = ANY (ARRAY(SELECT reply FROM vault.reply WHERE created_at <= $1 LIMIT $2)) RETURNING 1)
+  SELECT count(*) FROM removed`;
+/** Inserts a reply only under the tenant's newest data key; returns whether it did. Returns no row without the tenant. */
+const INSERT = `WITH n AS (SELECT tenant, data_key_id FROM vault.tenant WHERE id = $1),
+  made AS (INSERT INTO vault.reply (tenant, application_id, key_hash, request_hash, created_at, key_id, sealed)
+    SELECT tenant, $2::uuid, $3::bytea, $4::bytea, $5::bigint, $6::integer, $7::bytea FROM n WHERE data_key_id = $6
+    RETURNING 1)
+  SELECT EXISTS (SELECT 1 FROM made) FROM n`;
+const STALE = `SELECT ${REPLY.of('r')} FROM vault.reply r WHERE ${OF_TENANT} AND key_id < $2 LIMIT $3`;
+const RESEAL = `WITH resealed AS (UPDATE vault.reply r SET key_id = w.key_id, sealed = w.sealed
+    FROM unnest($2::uuid[], $3::bytea[], $4::integer[], $5::integer[], $6::bytea[])
+      w (application_id, key_hash, old_key_id, key_id, sealed)
+    WHERE ${OF_TENANT} AND r.application_id = w.application_id AND r.key_hash = w.key_hash AND r.key_id = w.old_key_id
+    RETURNING 1)
+  SELECT count(*) FROM resealed`;
 
 type Query = readonly [tenantId: string, applicationId: string, keyHash: Uint8Array, now: Instant];
 
@@ -48,27 +55,45 @@ export async function requireFree(run: Run, { reply }: DraftedReply): Promise<vo
   if (found !== undefined) throw new Problem('write_conflict');
 }
 
-/** Stores the reply of a draft. Throws `write_conflict` if its key has one, `unauthenticated` without its tenant. */
+/**
+ * Stores the reply of a draft. Throws `write_conflict` if its key has one or if it is under an older data key,
+ * `unauthenticated` without its tenant.
+ */
 export async function insertReply(run: Run, draft: DraftedReply): Promise<void> {
-  const { reply, subjects, shows = [] } = draft;
+  const { reply } = draft;
   if (reply === undefined) return;
   await requireFree(run, draft);
   const tenant = uuidValue(reply.tenant_id);
-  const blinds = [...subjects.map(({ blind }) => blind), ...shows].map(blindText);
   const [, [row]] = await Promise.all([
-    run(REMOVE_BY_KEY, [tenant, reply.application_id, reply.key_hash, reply.created_at - REPLY_LIFE_MS]),
-    run(INSERT, [tenant, ...REPLY.values(reply), blinds]),
+    run(REMOVE_BY_KEY, [tenant, reply.application_id, reply.key_hash]),
+    run(INSERT, [tenant, ...REPLY.values(reply)]),
   ]);
-  if (row?.[0] !== 1) throw new Problem('unauthenticated');
+  if (row?.[0] !== true) throw new Problem(row === undefined ? 'unauthenticated' : 'write_conflict');
 }
 
 export async function removeRepliesOf(run: Run, tenantId: string, applicationIds: readonly string[]): Promise<void> {
   await run(REMOVE_BY_APPLICATION, [uuidKey(tenantId), applicationIds.map(uuidValue)]);
 }
 
-export function replyMethods({ read, change }: Connections) {
+function toLists(changes: readonly ResealedReply[]) {
+  return [
+    changes.map(({ before }) => uuidValue(before.application_id)),
+    changes.map(({ before }) => before.key_hash),
+    changes.map(({ before }) => before.key_id),
+    changes.map(({ after }) => after.key_id),
+    changes.map(({ after }) => after.sealed),
+  ];
+}
+
+export function replyMethods({ read, readSlow, change }: Connections) {
   return {
     findReply: async (...query) => find(read, query),
+    async findStaleReplies(tenantId, { key_id }, limit) {
+      const rows = await readSlow(STALE, [uuidKey(tenantId), key_id, limit]);
+      return rows.map((row) => REPLY.readList(row, { tenant_id: tenantId }));
+    },
+    resealReplies: (tenantId, changes) =>
+      change(async ({ run }) => storedNumber(firstValue(await run(RESEAL, [uuidKey(tenantId), ...toLists(changes)])))),
     removeOldReplies: (now, limit) =>
       change(async ({ run }) => storedNumber(firstValue(await run(REMOVE_BY_AGE, [now - REPLY_LIFE_MS, limit])))),
   } satisfies Partial<Store>;

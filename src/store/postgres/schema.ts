@@ -40,7 +40,6 @@ export const FORMAT = { format: 1, serves_from: 1 } as const;
  *   `active` counts tokens in `month`. One row for both, so that a create changes one counter.
  * - `audit` rows may contain several entries. The first row is the base, as in SQLite. `audit_index` finds
  *   rows by keyed hashes.
- * - `reply_subject` rows are removed with their reply by the same statement.
  * - `purge` lists deleted tenants whose tokens the sweeper still removes.
  */
 const TABLES: readonly string[] = [
@@ -92,11 +91,10 @@ const TABLES: readonly string[] = [
   `CREATE TABLE vault.audit_index (blind uuid NOT NULL, sequence bigint NOT NULL, PRIMARY KEY (blind, sequence))`,
   `CREATE TABLE vault.reply (reply bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY, tenant integer NOT NULL,
   application_id uuid NOT NULL, key_hash bytea NOT NULL, request_hash bytea NOT NULL, created_at bigint NOT NULL,
-  sealed bytea NOT NULL)`,
+  key_id integer NOT NULL, sealed bytea NOT NULL)`,
   'CREATE UNIQUE INDEX reply_key ON vault.reply (tenant, application_id, key_hash)',
   'CREATE INDEX reply_age ON vault.reply (created_at)',
-  'CREATE TABLE vault.reply_subject (reply bigint NOT NULL, blind uuid NOT NULL, PRIMARY KEY (reply, blind))',
-  'CREATE INDEX reply_subject_blind ON vault.reply_subject (blind)',
+  'CREATE INDEX reply_stale ON vault.reply (tenant, key_id)',
 ];
 
 export const TABLE_NAMES: readonly string[] = TABLES.flatMap(

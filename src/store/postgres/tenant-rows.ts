@@ -40,7 +40,6 @@ const REPLACE = numbered(`UPDATE vault.tenant SET ${TENANT.assigned()} WHERE ten
 /** The removals of a tenant, except of its tokens: `purgeTokens` removes these, which nobody can open any more. */
 const REMOVALS: readonly string[] = [
   'INSERT INTO vault.purge SELECT $1, 0 WHERE EXISTS (SELECT 1 FROM vault.token WHERE tenant = $1)',
-  'DELETE FROM vault.reply_subject s USING vault.reply r WHERE r.reply = s.reply AND r.tenant = $1',
   ...['reply', 'token_count', 'container_set', 'application', 'tenant_key', 'tenant'].map(
     (table) => `DELETE FROM vault.${table} WHERE tenant = $1`,
   ),
@@ -52,6 +51,7 @@ const setNewest = (purpose: WrappedKey['purpose']) =>
 const IS_IN_USE = `SELECT EXISTS (SELECT 1 FROM vault.token_count WHERE tenant = $1 AND (key_id = $2 OR index_key_id = $2)
       GROUP BY type, key_id, index_key_id HAVING sum(live) <> 0)
     OR EXISTS (SELECT 1 FROM vault.application WHERE tenant = $1 AND key_id = $2)
+    OR EXISTS (SELECT 1 FROM vault.reply WHERE tenant = $1 AND key_id = $2)
     OR EXISTS (SELECT 1 FROM vault.tenant WHERE tenant = $1 AND key_id = $2)`;
 /** Removes a key. The container sets under an index key have no more tokens. */
 const REMOVE_KEY = `WITH sets AS (DELETE FROM vault.container_set WHERE tenant = $1 AND index_key_id = $2)
@@ -60,7 +60,8 @@ const REMOVE_KEY = `WITH sets AS (DELETE FROM vault.container_set WHERE tenant =
 /** Key ids only grow, so a row under an older key has a lower key id. */
 const COUNT_STALE = `SELECT (SELECT coalesce(sum(live), 0) FROM vault.token_count
     WHERE tenant = n.tenant AND (key_id < $2 OR index_key_id < $3))::bigint
-  + (SELECT count(*) FROM vault.application WHERE tenant = n.tenant AND key_id < $2) + (n.key_id < $2)::integer
+  + (SELECT count(*) FROM vault.application WHERE tenant = n.tenant AND key_id < $2)
+  + (SELECT count(*) FROM vault.reply WHERE tenant = n.tenant AND key_id < $2) + (n.key_id < $2)::integer
 FROM vault.tenant n WHERE n.id = $1`;
 const WALK = `SELECT id, deleted_at IS NULL AND (key_id < $2 OR index_key_id < $3),
   coalesce(octet_length(presented) + octet_length(revealed), 0) FROM vault.token

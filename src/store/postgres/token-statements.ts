@@ -7,7 +7,7 @@ import { oldestWith } from './token-reads.ts';
 // tokens by tenant and id alone, in a MATERIALIZED query: a plan made while the table is empty would take any index that
 // fits. No statement changes a table twice. Lists of blind indexes are texts, because PostgreSQL requires equally long
 // lists in a nested array. Lists are subqueries, so that the planner does not know their length and make a new plan for
-// each. The first five parameters are those of `entryParameters`.
+// each. The first two parameters are those of `entryParameters`.
 
 /** The last row of the audit, which an earlier statement has locked. */
 const END = 'last AS MATERIALIZED (SELECT sequence, link FROM vault.audit ORDER BY sequence DESC LIMIT 1)';
@@ -22,8 +22,8 @@ const linkedBytes = (sequence: string, at: string, sealed: string) =>
     || pg_catalog.int4send(pg_catalog.octet_length(${sealed})) || ${sealed}`;
 
 /** The tenant of a write; `ok` has a row if the record is under the newest keys. */
-const TENANT = `n AS (SELECT tenant, data_key_id = $7::integer AND index_key_id = $8::integer AS has_keys
-  FROM vault.tenant WHERE id = $6::uuid)`;
+const TENANT = `n AS (SELECT tenant, data_key_id = $4::integer AND index_key_id = $5::integer AS has_keys
+  FROM vault.tenant WHERE id = $3::uuid)`;
 const OK = 'ok AS (SELECT n.tenant FROM n WHERE n.has_keys)';
 
 /** The rows of the lists from the parameter `from` on, as `given` with their `place`. */
@@ -36,7 +36,7 @@ export function givenIn(from: number, ...columns: readonly string[]): string {
   WITH ORDINALITY w (${names}))`;
 }
 
-/** Writes the entries of the rows of `changed`, linked as one commit, and their subjects. */
+/** Writes the entries of the rows of `changed`, linked as one commit. */
 export function entriesOf(changed: string): string {
   return `${END},
 rows AS MATERIALIZED (SELECT place, last.sequence + row_number() OVER (ORDER BY place) AS sequence, entry_at, given.sealed,
@@ -47,14 +47,8 @@ linked AS MATERIALIZED (SELECT max(sequence) AS sequence, ${linkAfter(
   )} AS link FROM rows),
 entry AS (INSERT INTO vault.audit (sequence, at, link, sealed)
   SELECT rows.sequence, entry_at, CASE WHEN rows.sequence = linked.sequence THEN linked.link ELSE ''::bytea END, sealed
-  FROM rows, linked),
-subject AS MATERIALIZED (SELECT s.blind, rows.sequence, s.n FROM rows JOIN unnest((SELECT $3::integer[]),
-  (SELECT $4::uuid[]), (SELECT $5::integer[])) s (place, blind, n) USING (place))`;
+  FROM rows, linked)`;
 }
-
-/** Empties the replies that show the records in `subject`. */
-const EMPTIED = `emptied AS (UPDATE vault.reply SET sealed = '' WHERE reply = ANY (ARRAY(SELECT r.reply FROM subject,
-  LATERAL (SELECT reply FROM vault.reply_subject WHERE blind = subject.blind OFFSET 0) r)))`;
 
 /** The rows of `given` that are in `chosen`, with the number of their set, or 0. `indexes` is the value of `blinds`. */
 function withSets(chosen: string): string {
@@ -126,16 +120,16 @@ const placesOf = (name: string) => `(SELECT coalesce(array_agg(place::integer OR
  */
 const CREATE_ALL = `WITH ${TENANT},
 ${OK},
-${givenIn(9, NEW, LAST)},
+${givenIn(6, NEW, LAST)},
 kept AS MATERIALIZED (SELECT ok.tenant, given.place FROM ok, given WHERE NOT EXISTS
   (SELECT 1 FROM vault.token WHERE tenant = ok.tenant AND vault.token.id = given.id OFFSET 0)),
 made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
     active_month, set_number, blinds, clear, presented, revealed)
-  SELECT tenant, id, type, created_at, expires_at, revision, $7, $8, active_month, set_number, indexes, clear, presented,
+  SELECT tenant, id, type, created_at, expires_at, revision, $4, $5, active_month, set_number, indexes, clear, presented,
     revealed FROM ${withSets('kept')} w ORDER BY place
   RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
 ${INDEXED},
-${counted(`SELECT tenant, type, active_month, $7, $8, count(*), count(*), max(created_at) FROM made
+${counted(`SELECT tenant, type, active_month, $4, $5, count(*), count(*), max(created_at) FROM made
     GROUP BY tenant, type, active_month`)},
 ${entriesOf('kept')}
 SELECT n.has_keys, ${placesOf('kept')} FROM n`;
@@ -144,21 +138,20 @@ SELECT n.has_keys, ${placesOf('kept')} FROM n`;
 function createOne(ok: string, onConflict = ''): string {
   return `WITH ${TENANT},
 ${ok},
-s AS MATERIALIZED (SELECT number FROM vault.container_set WHERE tenant = (SELECT tenant FROM n) AND name = $20::uuid),
+s AS MATERIALIZED (SELECT number FROM vault.container_set WHERE tenant = (SELECT tenant FROM n) AND name = $17::uuid),
 made AS (INSERT INTO vault.token (tenant, id, type, created_at, expires_at, revision, key_id, index_key_id,
     active_month, set_number, blinds, clear, presented, revealed)
-  SELECT tenant, $9::text, $10::smallint, $11::bigint, $12::bigint, $13::bigint, $7, $8, $14::integer,
-    coalesce((SELECT number FROM s), 0), $15::uuid[] || CASE WHEN EXISTS (SELECT 1 FROM s) THEN '{}' ELSE $19::uuid[] END,
-    $16::bytea, $17::bytea, $18::bytea FROM ok ${onConflict}
+  SELECT tenant, $6::text, $7::smallint, $8::bigint, $9::bigint, $10::bigint, $4, $5, $11::integer,
+    coalesce((SELECT number FROM s), 0), $12::uuid[] || CASE WHEN EXISTS (SELECT 1 FROM s) THEN '{}' ELSE $16::uuid[] END,
+    $13::bytea, $14::bytea, $15::bytea FROM ok ${onConflict}
   RETURNING tenant, token, type, set_number, created_at, active_month, blinds),
 ${INDEXED},
-${counted('SELECT tenant, type, active_month, $7, $8, 1, 1, created_at FROM made')},
+${counted('SELECT tenant, type, active_month, $4, $5, 1, 1, created_at FROM made')},
 ${END},
 draft AS (SELECT last.sequence + 1 AS sequence, last.link, ($1::bigint[])[1] AS at, ($2::bytea[])[1] AS sealed
   FROM made, last WHERE cardinality($2) > 0),
 entry AS (INSERT INTO vault.audit (sequence, at, link, sealed)
-  SELECT sequence, at, ${linkAfter('link', linkedBytes('sequence', 'at', 'sealed'))}, sealed FROM draft),
-subject AS (SELECT FROM unnest($3::integer[], $4::uuid[], $5::integer[]))
+  SELECT sequence, at, ${linkAfter('link', linkedBytes('sequence', 'at', 'sealed'))}, sealed FROM draft)
 SELECT n.has_keys, (SELECT array_agg(1) FROM made)`;
 }
 
@@ -171,10 +164,10 @@ SELECT n.has_keys, (SELECT array_agg(1) FROM made)`;
 function replacing(more: string, condition: string): string {
   return `WITH ${TENANT},
 ${OK},
-${givenIn(9, 'id text, expected bigint', more, 'expires_at bigint, revision bigint', LAST)},
+${givenIn(6, 'id text, expected bigint', more, 'expires_at bigint, revision bigint', LAST)},
 ${oldIf(condition, 'ok')},
 next AS MATERIALIZED ${withSets('old')},
-changed AS (UPDATE vault.token t SET key_id = $7, index_key_id = $8,
+changed AS (UPDATE vault.token t SET key_id = $4, index_key_id = $5,
     (expires_at, revision, set_number, blinds, clear, presented, revealed) = (SELECT expires_at, revision,
       CASE WHEN next.blinds IS NULL THEN t.set_number ELSE next.set_number END,
       CASE WHEN next.blinds IS NULL THEN t.blinds ELSE indexes END, clear, presented, revealed
@@ -196,11 +189,11 @@ export const TOKEN_CHANGES = named({
    * the duplicate.
    */
   createTokenUnlessDuplicate: `${createOne(`duplicate AS MATERIALIZED (SELECT t.* FROM n,
-  unnest((SELECT $21::uuid[])) WITH ORDINALITY f (blind, place),
-  LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$22::bigint' })}) t
+  unnest((SELECT $18::uuid[])) WITH ORDINALITY f (blind, place),
+  LATERAL (${oldestWith({ tenant: 'n.tenant', blind: 'f.blind', except: "''", now: '$19::bigint' })}) t
   ORDER BY f.place LIMIT 1),
 ok AS (SELECT n.tenant FROM n WHERE n.has_keys AND NOT EXISTS (SELECT 1 FROM duplicate)
-  AND NOT EXISTS (SELECT 1 FROM vault.token WHERE tenant = n.tenant AND vault.token.id = $9 OFFSET 0))`)},
+  AND NOT EXISTS (SELECT 1 FROM vault.token WHERE tenant = n.tenant AND vault.token.id = $6 OFFSET 0))`)},
   duplicate.* FROM n LEFT JOIN duplicate ON true`,
   /** Refuses a token that is expired or has another revision. */
   replaceTokens: replacing('now bigint', '(t.expires_at IS NULL OR t.expires_at > given.now)'),
@@ -219,8 +212,8 @@ SELECT tenant, b, set_number, created_at, token FROM found, unnest(blinds) b ON 
    * Parameters: tenant id, then the lists. Replaces tokens by their tombstones. Returns the places of the removed tokens.
    * Refuses a token that has another revision.
    */
-  removeTokens: `WITH n AS (SELECT tenant FROM vault.tenant WHERE id = $6::uuid),
-${givenIn(7, 'id text, expected bigint, created_by uuid, deleted_by uuid, deleted_at bigint, mac bytea')},
+  removeTokens: `WITH n AS (SELECT tenant FROM vault.tenant WHERE id = $3::uuid),
+${givenIn(4, 'id text, expected bigint, created_by uuid, deleted_by uuid, deleted_at bigint, mac bytea')},
 ${oldIf('true', '(SELECT 1)')},
 changed AS (UPDATE vault.token t SET expires_at = NULL, set_number = 0, blinds = NULL, clear = NULL, presented = NULL,
     revealed = NULL, (created_by, deleted_by, deleted_at, mac) = (SELECT created_by, deleted_by, deleted_at, mac
@@ -230,8 +223,7 @@ stale AS MATERIALIZED (SELECT tenant, blind, set_number, created_at, token FROM 
 ${UNINDEX},
 ${counted(`SELECT tenant, type, 0, key_id, index_key_id, -count(*), 0, 0 FROM old
     GROUP BY tenant, type, key_id, index_key_id`)},
-${entriesOf('old')},
-${EMPTIED}
+${entriesOf('old')}
 SELECT ${placesOf('old')}`,
   /** Parameters: tenant id, ids, month. The array of numbers keeps PostgreSQL from reading the whole table. */
   markTokens: `WITH marked AS (UPDATE vault.token t SET active_month = $3::integer

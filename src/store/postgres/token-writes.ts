@@ -163,7 +163,6 @@ export function tokenWrites(connections: Connections, sets: ContainerSets) {
       const deleter = deleted_by === undefined ? null : uuidValue(deleted_by);
       return connections.join({
         audit,
-        isRemoval: true,
         written: true,
         shared: { key: `remove ${tenant}`, id },
         row: [idKey(id), expectedRevision, uuidValue(created_by), deleter, deleted_at, mac],

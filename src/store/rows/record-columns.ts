@@ -100,6 +100,7 @@ export function replyColumns(uuid: Kind<string>) {
     key_hash: bytes,
     request_hash: bytes,
     created_at: instant,
+    key_id: number,
     sealed: bytes,
   });
 }

@@ -59,21 +59,13 @@ export function sqliteStore(session: Session): FileStore {
     return changed;
   }
 
-  /** Writes the entry of a removal, in the removal's transaction. */
-  function recordRemoval(audit: AuditDraft): void {
-    audits.append(audit);
-    replies.empty(audit);
-  }
-
-  /** Writes the entry of removed applications and removes their replies. */
+  /** Writes the entry of removed applications and removes the replies that were stored for their calls. */
   function endApplications(
     tenantId: string,
     removed: readonly EndedRecord[],
     audit: (removed: readonly EndedRecord[]) => AuthorityDraft,
   ): void {
-    const draft = audit(removed);
-    audits.appendAuthority(draft);
-    replies.empty(draft);
+    audits.appendAuthority(audit(removed));
     replies.removeOf(
       tenantId,
       removed.map(({ id }) => id),
@@ -93,7 +85,7 @@ export function sqliteStore(session: Session): FileStore {
   function sweep(now: Instant, limit: number, expiryRecorder: ExpiryRecorder, left: LeftRows = noLeftRows()): number {
     const { size } = left.token;
     const removed = changes.removeExpired(now, limit, expiryRecorder, left.token);
-    for (const audit of removed) recordRemoval(audit);
+    for (const audit of removed) audits.append(audit);
     const ended = applications.removeExpired(now, limit - removed.length - (left.token.size - size), left.application);
     for (const { tenant_id, records } of ended) {
       endApplications(tenant_id, records, () => expiryRecorder.recordRemoval(tenant_id, records));
@@ -202,7 +194,7 @@ export function sqliteStore(session: Session): FileStore {
     deleteToken: (tombstone, expectedRevision, audit) =>
       session.write('removed', () => {
         const changed = changes.delete(tombstone, expectedRevision);
-        if (changed) recordRemoval(audit);
+        if (changed) audits.append(audit);
         return changed;
       }),
     markActive: (tenantId, ids, month) => session.write('added', () => counts.markActive(tenantId, ids, month)),
@@ -259,7 +251,9 @@ export function sqliteStore(session: Session): FileStore {
     countStale: (...query) => session.read(() => rotation.countStale(...query)),
     findStaleTokens: (...query) => session.read(() => rotation.staleTokens(...query)),
     findStaleApplications: (...query) => session.read(() => rotation.staleApplications(...query)),
+    findStaleReplies: (tenantId, { key_id }, limit) => session.read(() => replies.findStale(tenantId, key_id, limit)),
     resealTokens: (tenantId, resealed) => session.write('removed', () => rotation.reseal(tenantId, resealed)),
+    resealReplies: (tenantId, resealed) => session.write('removed', () => replies.reseal(tenantId, resealed)),
     async removeAllTokens(tenantId, keyIds, entries) {
       const removed = await session.write('removed', () => {
         const tenant = tenants.find(tenantId);

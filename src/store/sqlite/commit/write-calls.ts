@@ -1,4 +1,4 @@
-import type { AuditDraft, AuditHead, IndexedSubject } from '../../../core/audit/ports.ts';
+import type { AuditDraft, AuditHead } from '../../../core/audit/ports.ts';
 import { freeBytes } from '../../../core/free-bytes.ts';
 import type { NewToken } from '../../../core/insert-ports.ts';
 import type { Store, TokenIndexes, TokenRecord, Tombstone } from '../../../core/ports.ts';
@@ -66,9 +66,7 @@ const parts = object<Omit<AuditDraft, 'reply'> & { readonly replies: readonly St
   at: number,
   witness: object<AuditHead>({ sequence: number, link: bytes }),
   sealed: bytes,
-  subjects: listOf(object<IndexedSubject>({ n: number, blind: bytes })),
   replies: listOf(record<StoredReply>(REPLY)),
-  shows: blinds,
 });
 
 const draft: Argument<AuditDraft> = {

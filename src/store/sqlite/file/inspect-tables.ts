@@ -85,12 +85,6 @@ const CHECKS: readonly Check[] = [
       WHERE (SELECT min(sequence) FROM audit_index WHERE blind <> x'') < (SELECT min(sequence) FROM audit)`,
   },
   {
-    table: 'reply_subject',
-    what: 'leads to no stored reply',
-    sql: `SELECT DISTINCT lower(hex(s.blind)) AS id FROM reply_subject s
-      WHERE s.reply NOT IN (SELECT reply FROM reply)`,
-  },
-  {
     table: 'counter',
     what: 'the counter of a type differs from the number of its tokens',
     sql: `SELECT DISTINCT ${TENANT('tenant')} || ' type ' || type AS id FROM (

@@ -38,10 +38,10 @@ export const BLIND_LENGTH = 16;
  *     note, with a MAC.
  * - `audit` holds all actions in order, behind the base, its first row. The base of a new vault is the row 0, which has
  *   no text; a prune moves it forward. The last row of each commit has the commit's link to the previous one (`linkOf`).
- * - `audit_index` finds the rows of the audit by a keyed hash of the caller and of the records. It is written later than the audit; the row with an empty `blind` has the last sequence that it covers.
- * - `reply` holds the replies to changes with an idempotency key, for 24 hours. `sealed` is bound to the other columns;
- *   it is empty once a record in the reply was removed. `reply_subject` finds the replies by a keyed hash of
- *   these records.
+ * - `audit_index` finds the rows of the audit by a keyed hash of the caller and of the records. It is written later than
+ *   the audit; the row with an empty `blind` has the last sequence that it covers.
+ * - `reply` holds what a retry of a change with an idempotency key needs, for 24 hours. `sealed` is bound to the other
+ *   columns. `reply_stale` finds the replies that a rotation must seal again.
  * - `key_id` and `index_key_id` are the tenant's keys of a row. A rotation walks the tokens and reseals those under
  *   older keys. A key without tokens in `counter` can be destroyed.
  */
@@ -177,16 +177,12 @@ export const SCHEMA: readonly string[] = [
   key_hash BLOB NOT NULL,
   request_hash BLOB NOT NULL,
   created_at INTEGER NOT NULL,
+  key_id INTEGER NOT NULL,
   sealed BLOB NOT NULL
 ) STRICT`,
   'CREATE UNIQUE INDEX reply_key ON reply (tenant, application_id, key_hash)',
   'CREATE INDEX reply_age ON reply (created_at)',
-  `CREATE TABLE reply_subject (
-  reply INTEGER NOT NULL REFERENCES reply ON DELETE CASCADE,
-  blind BLOB NOT NULL,
-  PRIMARY KEY (reply, blind)
-) STRICT, WITHOUT ROWID`,
-  'CREATE INDEX reply_subject_blind ON reply_subject (blind)',
+  'CREATE INDEX reply_stale ON reply (tenant, key_id)',
 ];
 
 /** The table that SQLite adds for AUTOINCREMENT. A trigger may have its name, too. */

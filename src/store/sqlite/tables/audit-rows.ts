@@ -95,7 +95,7 @@ export function auditRows(connection: Connection) {
 
     /** Appends the row of a change of authority, which it seals at its place. */
     appendAuthority(draft: AuthorityDraft): void {
-      append(draft.seal(read(draft.from() - 1, ALL)));
+      append(draft.sealBehind(read(draft.from() - 1, ALL)));
     },
 
     /** Returns the last row, even a damaged one. */

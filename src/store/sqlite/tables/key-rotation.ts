@@ -28,6 +28,7 @@ export function keyRotation(connection: Connection, tenants: TenantRows, tokens:
   const countStale = value<[StaleQuery], number>(
     `SELECT (SELECT ifnull(sum(count), 0) FROM counter WHERE tenant = +@tenant AND type > 0 AND ${IS_STALE})
            + (SELECT count(*) FROM application WHERE tenant = +@tenant AND key_id < @key_id)
+           + (SELECT count(*) FROM reply WHERE tenant = +@tenant AND key_id < @key_id)
            + (SELECT count(*) FROM tenant WHERE tenant = +@tenant AND key_id < @key_id)`,
   );
   const keysOf = rows<[number], { readonly key_id: number; readonly purpose: number }>(
@@ -37,6 +38,7 @@ export function keyRotation(connection: Connection, tenants: TenantRows, tokens:
     `SELECT EXISTS (SELECT 1 FROM counter WHERE tenant = +@tenant AND type > 0 AND count <> 0
                AND (key_id = +@key_id OR index_key_id = +@key_id))
            OR EXISTS (SELECT 1 FROM application WHERE tenant = +@tenant AND key_id = +@key_id)
+           OR EXISTS (SELECT 1 FROM reply WHERE tenant = +@tenant AND key_id = +@key_id)
            OR EXISTS (SELECT 1 FROM tenant WHERE tenant = +@tenant AND key_id = +@key_id)`,
   );
   const removeKey = rows<[number, number]>('DELETE FROM tenant_key WHERE tenant = +? AND key_id = +?');

@@ -2,7 +2,7 @@ import { REPLY_LIFE_MS } from '../../../contract/limits.ts';
 import type { DraftedReply } from '../../../core/audit/ports.ts';
 import type { Instant } from '../../../core/ports.ts';
 import { Problem } from '../../../core/problem.ts';
-import type { StoredReply } from '../../../core/reply-ports.ts';
+import type { ResealedReply, StoredReply } from '../../../core/reply-ports.ts';
 import type { StoredRow } from '../../rows/columns.ts';
 import { replyColumns } from '../../rows/record-columns.ts';
 import { type Connection, statements } from '../file/driver.ts';
@@ -13,10 +13,7 @@ export const REPLY = replyColumns(uuid);
 
 export type ReplyRow = StoredRow<Omit<StoredReply, 'tenant_id'>>;
 
-/**
- * The tables `reply` and `reply_subject`; removing a reply also removes its subjects. All functions are synchronous;
- * writes run in the transaction of the change.
- */
+/** The functions for the table `reply`. All are synchronous; writes run in the transaction of the change. */
 export function replyRows(connection: Connection, tenants: TenantRows) {
   const { rows } = statements(connection);
   const byKey = rows<[number, Buffer | null, Uint8Array, Instant], ReplyRow>(
@@ -24,12 +21,6 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
      WHERE tenant = +? AND application_id = +? AND key_hash = +? AND created_at > ?`,
   );
   const insertRow = rows<unknown[]>(REPLY.insertInto('reply', 'tenant'));
-  const insertSubject = rows<[number | bigint, Uint8Array]>(
-    'INSERT OR IGNORE INTO reply_subject (reply, blind) VALUES (?, ?)',
-  );
-  const emptyRows = rows<[Uint8Array]>(
-    "UPDATE reply SET sealed = x'' WHERE reply IN (SELECT reply FROM reply_subject WHERE blind = +?)",
-  );
   const removeByKey = rows<[number, Buffer | null, Uint8Array]>(
     'DELETE FROM reply WHERE tenant = +? AND application_id = +? AND key_hash = +?',
   );
@@ -38,6 +29,14 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
   );
   const removeOld = rows<[Instant, number]>(
     'DELETE FROM reply WHERE reply IN (SELECT reply FROM reply WHERE created_at <= ? LIMIT +?)',
+  );
+
+  const stale = rows<[number, number, number], ReplyRow>(
+    `SELECT ${REPLY.of('reply')} FROM reply WHERE tenant = +? AND key_id < ? LIMIT +?`,
+  );
+  const resealRow = rows<[number, Uint8Array, number, Buffer | null, Uint8Array, number]>(
+    `UPDATE reply SET key_id = ?, sealed = ?
+     WHERE tenant = +? AND application_id = +? AND key_hash = +? AND key_id = +?`,
   );
 
   function find(tenantId: string, applicationId: string, keyHash: Uint8Array, now: Instant): StoredReply | undefined {
@@ -62,28 +61,43 @@ export function replyRows(connection: Connection, tenants: TenantRows) {
 
     requireFree,
 
-    /** Stores the draft's reply. Throws `write_conflict` if the idempotency key already has one. */
+    /**
+     * Stores the draft's reply. Throws `write_conflict` if the idempotency key already has one, or if the reply is
+     * under an older data key.
+     */
     insert(draft: DraftedReply): void {
-      const { reply, subjects, shows = [] } = draft;
+      const { reply } = draft;
       if (reply === undefined) return;
       requireFree(draft);
       const tenant = tenants.need(reply.tenant_id);
+      tenants.requireNewestKeys(tenant, { key_id: reply.key_id });
       removeByKey().run(tenant, uuidKey(reply.application_id), reply.key_hash);
-      const { lastInsertRowid } = insertRow().run(...REPLY.values(reply), tenant);
-      for (const blind of [...subjects.map((subject) => subject.blind), ...shows]) {
-        insertSubject().run(lastInsertRowid, blind);
-      }
+      insertRow().run(...REPLY.values(reply), tenant);
     },
 
-    /** Empties the stored replies that show a removed record. */
-    empty({ subjects }: DraftedReply): void {
-      for (const { blind } of subjects) emptyRows().run(blind);
-    },
-
-    /** Removes the replies to removed applications. */
+    /** Removes the replies that were stored for calls of removed applications. */
     removeOf(tenantId: string, applicationIds: readonly string[]): void {
       const tenant = tenants.need(tenantId);
       for (const id of applicationIds) removeByApplication().run(tenant, uuidKey(id));
+    },
+
+    /** Returns at most `limit` replies that are sealed under older data keys. */
+    findStale(tenantId: string, keyId: number, limit: number): readonly StoredReply[] {
+      const tenant = tenants.find(tenantId);
+      if (tenant === undefined) return [];
+      const found = stale().all(tenant, keyId, limit);
+      return found.map((row) => REPLY.read(row, { tenant_id: tenantId }));
+    },
+
+    /** Replaces the replies that are still those that were read. Returns their number. */
+    reseal(tenantId: string, changes: readonly ResealedReply[]): number {
+      const tenant = tenants.find(tenantId);
+      if (tenant === undefined) return 0;
+      const replaced = changes.filter(({ before: { application_id, key_hash, key_id }, after }) => {
+        const key = [tenant, uuidKey(application_id), key_hash, key_id] as const;
+        return resealRow().run(after.key_id, after.sealed, ...key).changes > 0;
+      });
+      return replaced.length;
     },
 
     /** Removes at most `limit` expired replies. */

@@ -129,10 +129,9 @@ export function tenantRows(connection: Connection) {
       return changes > 0;
     },
 
-    /** Removes all tokens of a tenant and empties its stored replies. Returns the number of tokens. */
+    /** Removes all tokens of a tenant. Returns their number. */
     empty(tenant: number): number {
       const removed = new Map(TABLES_OF_TOKENS.map((table) => [table, removeFrom(table, tenant)]));
-      connection.prepare<[number]>("UPDATE reply SET sealed = x'' WHERE tenant = +?").run(tenant);
       return removed.get('token') ?? 0;
     },
 
