@@ -43,8 +43,9 @@ const NOTES = {
     'blind indexes, 16 bytes each: fingerprint, metadata values, search values. If `set_number` is 0, also the set of containers, or each container',
   'token.set_number': 'the number of the container set, or 0',
   'token.clear': 'type, key ids, revision, times, the UUIDs of the applications that created and changed the token',
-  'token.presented': 'metadata, containers, fingerprint, mask, expressions, the masked form',
-  'token.full': 'metadata, containers, fingerprint, the value',
+  'token.presented':
+    'metadata, containers, fingerprint, blind indexes of search values, mask, expressions, the masked form',
+  'token.full': 'metadata, containers, fingerprint, blind indexes of search values, the value',
   'token_index.blind': 'one blind index of a token, or the name of a container set',
   'token_index.set_number': 'the `set_number` of the token',
   'container_set.container': 'the blind index of a container or of one of its parents',

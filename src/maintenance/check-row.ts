@@ -6,7 +6,7 @@ import { Problem } from '../core/problem.ts';
 import { openReply } from '../core/reply-codec.ts';
 import type { StoredReply } from '../core/reply-ports.ts';
 import { derive } from '../core/tokens/derive.ts';
-import { underIndexKey } from '../core/tokens/indexes.ts';
+import { areSealed, sealedIndexes, underIndexKey } from '../core/tokens/indexes.ts';
 import { openToken } from '../core/tokens/token-codec.ts';
 
 const UNREADABLE = 'has clear columns that the vault never writes';
@@ -42,16 +42,17 @@ export function checkToken(keyring: TenantKeyring, row: InspectedRow<TokenRecord
   return checkRow('token', row, async (record) => {
     const { details, definition, masked, data: text } = openToken(keyring, id, record).contents;
     const data = parseJson(text);
-    const { type } = record;
-    const under = underIndexKey(keyring, record.index_key_id);
-    const { contents, indexes: expected } = await derive(under, { ...details, type, data, dataText: text, definition });
+    const { type, index_key_id } = record;
+    const under = underIndexKey(keyring, index_key_id);
+    const { contents } = await derive(under, { ...details, type, data, dataText: text, definition });
     const wrong: string[] = [];
     if (contents.details.fingerprint !== details.fingerprint)
       wrong.push('has a fingerprint that does not match its data');
     if ((masked === undefined) !== (contents.masked === undefined)) {
       wrong.push('lacks its masked form, or has an unexpected one');
     }
-    if (!sameIndexes(indexes, [expected.fingerprint, ...(expected.containers ?? []), ...expected.others])) {
+    const sealed = sealedIndexes(keyring, index_key_id, details);
+    if (contents.details.searched !== details.searched || !areSealed(indexes, sealed)) {
       wrong.push('has blind indexes that do not match its contents');
     }
     return wrong;
@@ -69,13 +70,6 @@ async function checkRow<T>(
 ): Promise<Finding[]> {
   const wrong = record === undefined ? [UNREADABLE] : await look(record).catch((error: unknown) => [whatOf(error)]);
   return wrong.map((what) => ({ table, id, what }));
-}
-
-/** Returns whether both lists have the same first index (the fingerprint's) and the same others, in any order. */
-function sameIndexes(found: readonly Uint8Array[], expected: readonly Uint8Array[]): boolean {
-  const text = (bytes: Uint8Array | undefined) => (bytes === undefined ? '' : Buffer.from(bytes).toString('hex'));
-  const [left, right] = [found, expected].map((list) => [...new Set(list.map(text))].sort());
-  return text(found[0]) === text(expected[0]) && left?.join() === right?.join() && found.length === left?.length;
 }
 
 /**

@@ -5,7 +5,8 @@ import type { InspectedRow } from '../core/maintenance-ports.ts';
 import type { TenantKeyring, TokenRecord } from '../core/ports.ts';
 import { Problem } from '../core/problem.ts';
 import { recordColumns } from '../core/tokens/clear-columns.ts';
-import { decodeDefinition, openFull, openPresented } from '../core/tokens/token-codec.ts';
+import { areSealed, sealedIndexes } from '../core/tokens/indexes.ts';
+import { decodeDefinition, openFull, openPresented, parseDetails } from '../core/tokens/token-codec.ts';
 import { type KeyHolder, onlyTenant } from './key-holder.ts';
 
 /** The number of rows that are read and decrypted at once. */
@@ -36,7 +37,7 @@ export async function exportTokens(
  * Yields all live tokens of a tenant by id, page by page. Skips and repeats no token, even during concurrent writes. A
  * `full` row is a Create Token body that creates the same token again: same id, data, definition, containers, metadata
  * and expiry. The audit entry is on disk before the first row. Throws `integrity_failure` for a token that cannot be
- * decrypted.
+ * decrypted, and for one whose stored blind indexes do not follow from its sealed values.
  */
 async function* exportPages(
   { store, keyring, clock, follower, audit }: KeyHolder,
@@ -67,7 +68,7 @@ async function* exportPages(
 
 function exportRow(
   keyring: TenantKeyring,
-  { id, record }: InspectedRow<TokenRecord>,
+  { id, record, indexes }: InspectedRow<TokenRecord>,
   view: ExportView,
   now: number,
 ): readonly ExportedToken[] {
@@ -75,6 +76,8 @@ function exportRow(
   if (record.expires_at !== undefined && record.expires_at <= now) return [];
   const columns = recordColumns(record);
   const { details, masked, definitionText } = openPresented(keyring, id, record, columns);
+  const sealed = sealedIndexes(keyring, columns.index_key_id, parseDetails(details));
+  if (!areSealed(indexes, sealed)) throw new Problem('integrity_failure');
   const { containers, metadata, expires_at } = details;
   const shared = { containers, metadata, expires_at };
   if (view === 'masked') return [{ id, type: record.type, masked: masked && new JsonText(masked), ...shared }];

@@ -38,6 +38,8 @@ export const TAMPER_EDITS: Readonly<Record<string, TamperEdit>> = {
   ...edits('token', 'token-1', /blind indexes that do not match its contents/, {
     'the list of blind indexes of another row':
       "UPDATE token SET blinds = (SELECT blinds FROM token WHERE id = 'token-2') WHERE id = 'token-1'",
+    'a list of blind indexes with no fingerprint in front':
+      "UPDATE token SET blinds = CAST(substr(blinds, 17) || substr(blinds, 1, 16) AS BLOB) WHERE id = 'token-1'",
     'a set of containers left out': "UPDATE token SET set_number = 0 WHERE id = 'token-1'",
     'a blind index left out, from row and index': `DELETE FROM token_index WHERE blind = (SELECT substr(blinds, 17, 16) FROM token WHERE id = 'token-1')
        AND token = (SELECT token FROM token WHERE id = 'token-1');

@@ -25,6 +25,15 @@ const TOKEN_QUERIES = [
   'type=card',
   'id=token-1',
 ];
+const SEARCHES = [
+  'data:6789',
+  'NOT data:6789',
+  'metadata.tag:"tag 1" OR metadata.tag:"tag 3"',
+  'NOT metadata.tag:"tag 1"',
+  'container:/pci/*',
+  '-container:/pii/high/',
+  'type:social_security_number',
+];
 /** Paged lists. When an item is missing, later items may move to another page. */
 const WHOLE = TOKEN_QUERIES.slice(0, 2);
 
@@ -38,11 +47,24 @@ export async function readEverything(
   async function read(who: number, apiKey: string, operation: OperationId, id?: string, query = ''): Promise<void> {
     const params = id === undefined ? {} : { id };
     const reply = await vault.dispatch({ operation, apiKey, params, query: [...new URLSearchParams(query)] });
-    const text = reply.bodyText ?? '';
-    replies.set([operation, who, id ?? query].join(' '), { status: reply.status, text });
+    replies.set([operation, who, id ?? query].join(' '), { status: reply.status, text: reply.bodyText ?? '' });
+  }
+  async function search(who: number, apiKey: string, query: string): Promise<void> {
+    const bodyText = JSON.stringify({ query });
+    const call = {
+      operation: 'searchTokens',
+      apiKey,
+      params: {},
+      query: [],
+      mediaType: 'application/json',
+      bodyText,
+    } as const;
+    const reply = await vault.dispatch(call);
+    replies.set(['listTokens by search', who, query].join(' '), { status: reply.status, text: reply.bodyText ?? '' });
   }
   for (const [who, key] of readers.entries()) {
     for (const query of TOKEN_QUERIES) await read(who, key, 'listTokens', undefined, query);
+    for (const query of SEARCHES) await search(who, key, query);
     for (const id of tokens) await read(who, key, 'getToken', id);
   }
   for (const [who, key] of managers.entries()) {

@@ -11,7 +11,7 @@ import { FILE_PLACES, type TamperPlaces } from './tamper-places.ts';
 
 const PASSPHRASE: Credential = { kind: 'passphrase', passphrase: 'a passphrase of a check' };
 
-const ALL = ['token:create', 'token:read', 'token:update', 'token:delete'];
+const ALL = ['token:create', 'token:read', 'token:update', 'token:delete', 'token:search'];
 const rule = (transform: string, permissions: readonly string[], container = '/') => {
   return { description: '', priority: 1, container, transform, permissions };
 };
@@ -67,9 +67,13 @@ export async function makeTamperVault(seed: number, places = FILE_PLACES): Promi
   const condition = { attribute: 'container', operator: 'starts_with', value: '/' };
   const readers = [
     apiKey,
-    await addApplication({ name: 'mask', type: 'private', rules: [rule('mask', ['token:read'], '/pci/')] }),
+    await addApplication({
+      name: 'mask',
+      type: 'private',
+      rules: [rule('mask', ['token:read', 'token:search'], '/pci/')],
+    }),
     await addApplication({ name: 'redact', type: 'private', rules: [rule('redact', ['token:read'])] }),
-    await addApplication({ name: 'plain', type: 'private', permissions: ['token:read'] }),
+    await addApplication({ name: 'plain', type: 'private', permissions: ['token:read', 'token:search'] }),
     await addApplication(
       {
         name: 'expiring',

@@ -7,6 +7,7 @@ import { type Check, CheckFailure, type CheckOptions } from './check.ts';
 import { LAUNDERINGS, launder } from './launder.ts';
 import { createCaller, seededNumbers } from './perform.ts';
 import { type ActingKeys, ROLLBACKS } from './put-back.ts';
+import { swappedIndex } from './swapped-index.ts';
 import { TAMPER_COLUMNS } from './tamper-columns.ts';
 import { TAMPER_EDITS } from './tamper-edits.ts';
 import { tamperFile } from './tamper-file.ts';
@@ -51,6 +52,7 @@ const asSql = ([name, sql]: readonly [string, string]): TamperCase => ({
 const ownEdits: readonly TamperCase[] = [
   ...Object.entries(TAMPER_EDITS).map(([name, [sql, , , finding]]) => ({ ...asSql([name, sql]), finding })),
   ...Object.entries(TAMPER_COLUMNS).map(asSql),
+  ...Object.entries(swappedIndex('ssn', 'card')).map(asSql),
   ...Object.entries(ABSURD_COSTS).map(([name, cost]) => ({
     name: `a slot that asks for ${name}`,
     alter: (file: string) => tamperFile(file, (connection) => setSlotCost(connection, PASSPHRASE_SLOT, cost)),

@@ -9,6 +9,8 @@ import { HEAD_ROW } from '../../src/store/postgres/audit-head.ts';
 import { checkVaultFile, openVaultAdmin } from '../../src/vault/admin.ts';
 import { abortMove, moveVault, placeOf } from '../../src/vault/move.ts';
 import { openVaultAt, parseStore, type VaultPlace } from '../../src/vault/place.ts';
+import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
+import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, type FileVault, fileVault } from '../unit/vault-admin-fixture.ts';
 import { createDatabase } from './create-database.ts';
 import { openTestClient } from './lane-fixture.ts';
@@ -261,6 +263,20 @@ it.each(SHARED)('refuses to move %s to %s, and keeps the source', async (from, t
   // A vault with two names does not open.
   rmSync(join(folder, 'other', from));
   expect(await check(places.from)).toMatchObject({ ok: true, checked: { tokens: 1 } });
+});
+
+it('refuses blind indexes that do not follow from the sealed values, if it opens all records', async () => {
+  const { file } = await fileVault(3);
+  const [edit = ''] = TAMPER_EDITS['the list of blind indexes of another row'] ?? [];
+  await tamperFile(file, (connection) => void connection.exec(edit));
+  const message = expect.stringMatching(/token token-1 has blind indexes that do not match its contents/);
+  await expect(moveVault({ from: { file }, to: await newStore() }, MOVE)).rejects.toMatchObject({
+    code: 'damaged',
+    message,
+  });
+  const moved = await newStore();
+  await moveVault({ from: { file }, to: moved }, { ...MOVE, full: false });
+  expect(await check(moved)).toMatchObject({ ok: false, findings: [{ table: 'token', id: 'token-1' }] });
 });
 
 it('finds damage before the source is left', async () => {

@@ -8,6 +8,7 @@ import type { ExportView } from '../../src/maintenance/export-tokens.ts';
 import { openVaultAdmin } from '../../src/vault/admin.ts';
 import { openTokenExport } from '../../src/vault/transfer.ts';
 import type { Vault } from '../../src/vault/vault.ts';
+import { TAMPER_EDITS } from '../checks/tamper-edits.ts';
 import { tamperFile } from '../checks/tamper-file.ts';
 import { CREDENTIAL, callVault, fileVault, withVault } from './vault-admin-fixture.ts';
 
@@ -115,6 +116,18 @@ it('an export for sharing shows masked forms without data, and leaves an entry i
   const [placed] = await admin.lastEvents(() => true, 1);
   expect(placed?.event).toMatchObject({ action: 'exportTokens', tenant_id: tenantId, entities: ['masked'] });
   await admin.close();
+});
+
+it.each([
+  'the list of blind indexes of another row',
+  'a set of containers left out',
+  'a blind index left out, from row and index',
+])('an export fails on %s', async (edit) => {
+  const { file } = await fileVault(3);
+  await tamperFile(file, (connection) => connection.exec(TAMPER_EDITS[edit]?.[0] ?? ''));
+  for (const view of ['full', 'masked'] as const) {
+    await expect(exported(file, view)).rejects.toMatchObject({ code: 'integrity_failure' });
+  }
 });
 
 it('an export requires --tenant when there are several, and fails on a token that does not open', async () => {

@@ -36,6 +36,8 @@ const definitionOf = (type: keyof typeof TOKEN_TYPES): TokenDefinition => {
   return { mask, search_indexes, fingerprint_expression: DEFAULT_FINGERPRINT };
 };
 
+const CARD = { data: '1', details: DETAILS, definition: definitionOf('card') };
+
 function seal(contents: Partial<TokenContents>, type: keyof typeof TOKEN_TYPES = 'card') {
   const whole = { data: '"x"', details: DETAILS, definition: definitionOf(type), ...contents };
   return sealToken(keyring, { ...UNSEALED, type }, whole);
@@ -49,6 +51,8 @@ describe('the sealed values of a token', () => {
     { expires_at: '2030-01-31T00:00:00.000+01:00' },
     { metadata: {} },
     { metadata: { customer: 'line\none\ttwo "quoted" \\ Zoë 🃏', '2': 'two', '1': 'one', __proto__x: '' } },
+    { searched: 'AAECAwQFBgcICQoLDA0ODw' },
+    { metadata: {}, searched: 'AAECAwQFBgcICQoLDA0ODw EBESExQVFhcYGRobHB0eHw' },
     { containers: ['/', '/pci/high/', '/a-b_c/1/'], metadata: { lone: '\ud800', empty: '' } },
   ])('keep the details %j', (more) => {
     const details = { ...DETAILS, ...more };
@@ -107,12 +111,12 @@ describe('the clear columns of a token', () => {
   };
 
   it.each([UNSEALED, whole])('survive packing: %j', (unsealed) => {
-    const record = sealToken(keyring, unsealed, { data: '1', details: DETAILS, definition: definitionOf('card') });
+    const record = sealToken(keyring, unsealed, CARD);
     expect(openToken(keyring, unsealed.id, record).unsealed).toEqual({ ...unsealed, key_id: 1, index_key_id: 2 });
   });
 
   it.each(Array.from({ length: 106 }, (_, at) => at))('bind both values: byte %i altered', (at) => {
-    const record = sealToken(keyring, whole, { data: '1', details: DETAILS, definition: definitionOf('card') });
+    const record = sealToken(keyring, whole, CARD);
     const clear = record.clear.map((byte, index) => (index === at ? byte ^ 1 : byte));
     const altered = { ...record, clear };
     expect(() => openPresented(keyring, whole.id, altered, recordColumns(record))).toThrow('integrity_failure');
@@ -127,18 +131,18 @@ describe('the clear columns of a token', () => {
     { key_id: 9 },
     { index_key_id: 9 },
   ] as const)('must be those that the row was found by: %j', (edit) => {
-    const record = sealToken(keyring, whole, { data: '1', details: DETAILS, definition: definitionOf('card') });
+    const record = sealToken(keyring, whole, CARD);
     expect(() => openToken(keyring, whole.id, { ...record, ...edit })).toThrow('integrity_failure');
   });
 
   it.each([undefined, 1, 9e12])('must expire at the time of the row, not at %j', (expires_at) => {
-    const record = sealToken(keyring, whole, { data: '1', details: DETAILS, definition: definitionOf('card') });
+    const record = sealToken(keyring, whole, CARD);
     expect(presentedColumns(record)).toEqual(recordColumns(record));
     expect(() => presentedColumns({ ...record, expires_at })).toThrow('integrity_failure');
   });
 
   it.each([[0], [69], [71], [105], [107]])('are rejected with %i bytes', (length) => {
-    const { clear } = sealToken(keyring, whole, { data: '1', details: DETAILS, definition: definitionOf('card') });
+    const { clear } = sealToken(keyring, whole, CARD);
     const cut = new Uint8Array(length);
     cut.set(clear.subarray(0, length));
     expect(() => unpackClear(cut)).toThrow('integrity_failure');

@@ -10,7 +10,7 @@ const MATCH_FIELDS = ['data', 'id', 'fingerprint', 'type', 'container', 'created
 const RANGE_FIELDS = ['created_at', 'modified_at', 'expires_at'] as const;
 export const QUERY_FIELDS: readonly string[] = [...MATCH_FIELDS, 'metadata', ...RANGE_FIELDS];
 
-type MatchField = (typeof MATCH_FIELDS)[number];
+export type MatchField = (typeof MATCH_FIELDS)[number];
 export type RangeField = (typeof RANGE_FIELDS)[number];
 
 export type Query =

@@ -5,7 +5,7 @@ import { normalizeContainer } from '../tokens/containers.ts';
 import { foldCase, indexed, metadataText } from '../tokens/indexes.ts';
 import type { Query } from './parse-query.ts';
 
-type Match = Extract<Query, { readonly kind: 'match' }>;
+export type Match = Extract<Query, { readonly kind: 'match' }>;
 type Range = Extract<Query, { readonly kind: 'range' }>;
 
 /**
@@ -35,7 +35,9 @@ function anyOf(parts: readonly TokenCondition[]): TokenCondition {
   const blinds = parts.flatMap((part) => ('index_in' in part ? [part.index_in] : []));
   if (blinds.length === parts.length) return { index_in: blinds.flat() };
   const ids = parts.flatMap((part) => ('id_in' in part ? [part.id_in] : []));
-  return ids.length === parts.length ? { id_in: ids.flat() } : { some: parts };
+  if (ids.length === parts.length) return { id_in: ids.flat() };
+  const types = parts.flatMap((part) => ('type_in' in part ? [part.type_in] : []));
+  return types.length === parts.length ? { type_in: types.flat() } : { some: parts };
 }
 
 const MATCHES: { readonly [F in Match['field']]: (match: Match, keyring: TenantKeyring) => TokenCondition } = {
@@ -60,6 +62,7 @@ const RANGES: { readonly [F in Range['field']]: (range: Range) => TokenCondition
   expires_at: (range) => ({ expires_in: inclusive(range) }),
 };
 
-function inclusive({ from = 0, fromInclusive, to = Number.MAX_SAFE_INTEGER, toInclusive }: Range) {
+/** Returns a range with both bounds. */
+export function inclusive({ from = 0, fromInclusive, to = Number.MAX_SAFE_INTEGER, toInclusive }: Range) {
   return { from: fromInclusive ? from : from + 1, to: toInclusive ? to : to - 1 };
 }

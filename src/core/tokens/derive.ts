@@ -16,10 +16,10 @@ import { stringifyJson } from '../json/stringify.ts';
 import { nextTurn } from '../own-turn.ts';
 import type { TenantKeyring } from '../ports.ts';
 import { invalid, Problem } from '../problem.ts';
-import { containerIndexes, otherIndexes } from './indexes.ts';
+import { containerIndexes, joinNames, metadataIndexes, searchIndexes } from './indexes.ts';
 import { DEFAULT_FINGERPRINT, type TokenDefinition, type TokenDetails } from './token-codec.ts';
 
-type UnderivedToken = Omit<TokenDetails, 'fingerprint'> & {
+type UnderivedToken = Omit<TokenDetails, 'fingerprint' | 'searched'> & {
   readonly type: TokenType;
   readonly data: Json;
   /** The JSON text of `data`. */
@@ -106,17 +106,18 @@ export function deriveNow(
   // The JSON text of a primitive is canonical.
   const text = result ?? (typeof data === 'object' ? canonicalJson(data) : dataText);
   const fingerprint = keyring.fingerprint(type, source, text);
+  const searched = searchIndexes(keyring, search_values);
   return {
     contents: {
       data: dataText,
       masked: masked === undefined ? undefined : stringifyJson(masked),
-      details: { containers, metadata, fingerprint, expires_at },
+      details: { containers, metadata, fingerprint, expires_at, searched: joinNames(searched) },
       definition: withoutResult(definition, failed),
     },
     indexes: {
       fingerprint: keyring.blindIndex('fingerprint', fingerprint),
       containers: containerIndexes(keyring, containers),
-      others: otherIndexes(keyring, metadata, search_values),
+      others: [...metadataIndexes(keyring, metadata), ...searched],
       former: keyring.formerIndexKeys.map((key) => key.blindIndex('fingerprint', key.fingerprint(type, source, text))),
     },
     /** The unencrypted texts behind the fingerprint and the search indexes. */

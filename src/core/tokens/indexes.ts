@@ -1,6 +1,7 @@
 import type { IndexPurpose, TenantKeyring, TokenIndexes, TokenRecord } from '../ports.ts';
 import { Problem } from '../problem.ts';
 import { containerPrefixes } from './containers.ts';
+import type { TokenDetails } from './token-codec.ts';
 
 /** Matches texts that are equal in all normal forms. */
 const PRINTABLE_ASCII = /^[ -~]*$/;
@@ -11,9 +12,27 @@ export function metadataText(key: string, value: string): string {
   return `${key.length}:${key}=${foldCase(value)}`;
 }
 
+/** Returns the blind indexes of a value by the id of their index key, for each index key in use. */
+export function blindsByKey(keyring: TenantKeyring, purpose: IndexPurpose, value: string) {
+  const own = { key_id: keyring.keyIds.index_key_id, blindIndex: keyring.blindIndex };
+  return new Map(
+    [own, ...keyring.formerIndexKeys].map(({ key_id, blindIndex }) => [key_id, blindIndex(purpose, value)]),
+  );
+}
+
+/** Returns `TokenDetails.searched` for the blind indexes of search values. */
+export function joinNames(blinds: readonly Uint8Array[]): string | undefined {
+  return blinds.length === 0 ? undefined : blinds.map(blindName).join(' ');
+}
+
 /** Returns the condition for tokens with a value. It covers each index key in use. */
 export function indexed(keyring: TenantKeyring, purpose: IndexPurpose, value: string) {
-  return { index_in: [keyring, ...keyring.formerIndexKeys].map((key) => key.blindIndex(purpose, value)) };
+  return { index_in: [...blindsByKey(keyring, purpose, value).values()] };
+}
+
+/** Returns the text that stands for a blind index in a sealed value: 22 characters without spaces. */
+export function blindName(blind: Uint8Array): string {
+  return Buffer.from(blind.buffer, blind.byteOffset, blind.length).toString('base64url');
 }
 
 /** Returns the blind indexes of containers and their prefixes. */
@@ -24,15 +43,40 @@ export function containerIndexes(keyring: TenantKeyring, containers: readonly st
   ];
 }
 
-export function otherIndexes(
+export function metadataIndexes(
   keyring: TenantKeyring,
-  metadata: Readonly<Record<string, string>> = {},
-  searchValues: readonly string[],
+  metadata: TokenDetails['metadata'] = {},
 ): readonly Uint8Array[] {
-  return [
-    ...Object.entries(metadata).map(([key, value]) => keyring.blindIndex('metadata', metadataText(key, value))),
-    ...[...new Set(searchValues.map(foldCase))].map((value) => keyring.blindIndex('search', value)),
+  return Object.entries(metadata).map(([key, value]) => keyring.blindIndex('metadata', metadataText(key, value)));
+}
+
+export function searchIndexes(keyring: TenantKeyring, values: readonly string[]): readonly Uint8Array[] {
+  return [...new Set(values.map(foldCase))].map((value) => keyring.blindIndex('search', value));
+}
+
+/**
+ * Returns the names of all blind indexes of a token, that of the fingerprint first. They follow from its sealed values
+ * and its index key, so an altered list or entry of the store differs from them.
+ */
+export function sealedIndexes(
+  keyring: TenantKeyring,
+  indexKeyId: number,
+  { fingerprint, containers, metadata, searched }: TokenDetails,
+): ReadonlySet<string> {
+  const under = underIndexKey(keyring, indexKeyId);
+  const blinds = [
+    under.blindIndex('fingerprint', fingerprint),
+    ...containerIndexes(under, containers),
+    ...metadataIndexes(under, metadata),
   ];
+  return new Set([...blinds.map(blindName), ...(searched?.split(' ') ?? [])]);
+}
+
+/** Returns whether the stored blind indexes of a token are its sealed ones, with that of the fingerprint first. */
+export function areSealed(stored: readonly Uint8Array[], sealed: ReadonlySet<string>): boolean {
+  const names = new Set(stored.map(blindName));
+  const isSame = stored.length === sealed.size && [...sealed].every((name) => names.has(name));
+  return isSame && [...names][0] === [...sealed][0];
 }
 
 /** Returns the blind indexes of a fingerprint, under each index key, for a search for duplicates. */

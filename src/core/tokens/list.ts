@@ -11,13 +11,12 @@ import type { Instant, PresentedToken, TenantKeyring, TokenCondition } from '../
 import { invalid } from '../problem.ts';
 import { pageOf, pageRequest } from '../request/page.ts';
 import type { ScanPosition } from '../scan-ports.ts';
-import { parseQuery } from '../search/parse-query.ts';
+import { type MatchField, parseQuery, type Query } from '../search/parse-query.ts';
+import { type OpenedToken, queryTest } from '../search/query-test.ts';
 import { searchCondition } from '../search/search-condition.ts';
-import { isAtOrBelow, normalizeContainers } from './containers.ts';
 import { findAfter, findPage, type Sought } from './find-page.ts';
-import { foldCase, indexed, metadataText } from './indexes.ts';
 import { presentToken } from './present-token.ts';
-import type { PresentedDetails } from './token-codec.ts';
+import { requireFound } from './require-found.ts';
 import { mayBeId } from './token-id.ts';
 
 /** The maximum bytes of data that lists open in one turn. */
@@ -34,8 +33,9 @@ let opened = 0;
 
 /** The parameters of a list or a search. */
 interface Asked {
-  readonly filters: TokenFilters;
-  readonly query?: string;
+  readonly query: Query | undefined;
+  /** Whether the caller also needs `token:search` on each token. */
+  readonly isSearch: boolean;
   readonly transform?: Transform | undefined;
 }
 
@@ -50,11 +50,11 @@ interface Behind {
  * part of the query.
  */
 export const listTokens: Handler<'listTokens'> = ({ query }, caller, world) =>
-  numberedPage({ filters: query, transform: query.transform }, query, caller, world);
+  numberedPage(filtered(query), query, caller, world);
 
 /** List Tokens by cursor: returns the page after a position. */
 export const listTokensByCursor: Handler<'listTokensByCursor'> = ({ query }, caller, world) =>
-  pageBehind({ filters: query, transform: query.transform }, query, caller, world);
+  pageBehind(filtered(query), query, caller, world);
 
 export const searchTokens: Handler<'searchTokens'> = ({ body }, caller, world) =>
   numberedPage(searched(body), body, caller, world);
@@ -62,7 +62,13 @@ export const searchTokens: Handler<'searchTokens'> = ({ body }, caller, world) =
 export const searchTokensByCursor: Handler<'searchTokensByCursor'> = ({ body }, caller, world) =>
   pageBehind(searched(body), body, caller, world);
 
-const searched = ({ query, transform }: Omit<SearchTokens, 'page' | 'size'>) => ({ filters: {}, query, transform });
+const filtered = (filters: TokenFilters & Pick<ListTokensQuery, 'transform'>): Asked => {
+  return { query: filterQuery(filters), isSearch: false, transform: filters.transform };
+};
+
+const searched = ({ query, transform }: Omit<SearchTokens, 'page' | 'size'>): Asked => {
+  return { query: parseQuery(query), isSearch: true, transform };
+};
 
 /** Prepares one page at a time for each application, even on several connections, because a page may have 16 MiB. */
 const inTurn = <T>(caller: Caller, make: () => Promise<T>): Promise<T> =>
@@ -75,7 +81,7 @@ const numberedPage = (asked: Asked, numbered: Numbered, caller: Caller, world: W
   inTurn(caller, async () => {
     const sought = soughtBy(asked, caller, world.clock.cutoff());
     const { records, total } = await findPage(sought, pageRequest(numbered), world);
-    return pageWith(await show(records, asked, caller, world), total, sought, numbered);
+    return pageWith(await show(records, asked, sought, caller, world), total, sought, numbered);
   });
 
 /**
@@ -93,7 +99,7 @@ const pageBehind = (asked: Asked, { start, size = DEFAULT_SIZE }: Behind, caller
     const sought = soughtBy(asked, caller, world.clock.cutoff());
     const after = start === undefined ? undefined : readCursor(start);
     const { records, next } = await findAfter(sought, { after, limit: size }, world);
-    const data = await show(records, asked, caller, world);
+    const data = await show(records, asked, sought, caller, world);
     return { pagination: { page_size: size, next: next && cursorOf(next) }, data };
   });
 
@@ -112,20 +118,20 @@ function readCursor(start: string): ScanPosition {
 /** Lists tokens within a turn. Leaves a page to `listTokens` if the page needs a walk or exceeds the turn's budget. */
 export const listTokensNow: HandlerNow<'listTokens'> = ({ query }, caller, world, turn) => {
   const { cutoff } = turn;
-  const asked = { filters: query, transform: query.transform };
+  const asked = filtered(query);
   const sought = soughtBy(asked, caller, cutoff);
   if (!sought.isExact || turn.room <= 0) return undefined;
   const { records, total } = turn.reads.findTokens(sought.filter, pageRequest(query), cutoff);
   if (records === undefined || total === undefined) return undefined;
   for (const { presented, full } of records) turn.room -= presented.length + full.length;
   if (turn.room < 0) return undefined;
-  const page = createPage(asked, caller, world);
+  const page = createPage(asked, sought, caller, world);
   for (const record of records) page.add(record);
-  return pageWith(page.end(records), total, sought, query);
+  return pageWith(page.end(), total, sought, query);
 };
 
-async function show(records: readonly PresentedToken[], asked: Asked, caller: Caller, world: World) {
-  const page = createPage(asked, caller, world);
+async function show(records: readonly PresentedToken[], asked: Asked, sought: Sought, caller: Caller, world: World) {
+  const page = createPage(asked, sought, caller, world);
   let size = 0;
   for (const record of records) {
     const bytes = record.presented.length + record.full.length;
@@ -136,14 +142,14 @@ async function show(records: readonly PresentedToken[], asked: Asked, caller: Ca
   }
   // Count the page twice, because printing and sending it costs as much as opening it.
   opened += size;
-  return page.end(records);
+  return page.end();
 }
 
-function soughtBy(asked: Asked, { grants, tenant }: Caller, now: Instant): Sought {
+function soughtBy({ query, isSearch }: Asked, { grants, tenant }: Caller, now: Instant): Sought {
   const { keyring } = tenant;
   const { lists, exact } = visibility(grants, 'token:read', keyring);
-  const all = conditionsOf(asked, keyring);
-  if (asked.query !== undefined) all.push(...searchable(grants, keyring));
+  const all = query === undefined ? [] : [...searchCondition(query, keyring)];
+  if (isSearch) all.push(...searchable(grants, keyring));
   const filter = { tenant_id: tenant.record.id, all, visible: lists };
   const reaches = (token: TokenFacts) => governingTransform(grants, 'token:read', token) !== undefined;
   return { filter, now, keyring, isExact: exact, reaches };
@@ -158,24 +164,38 @@ function searchable(grants: Caller['grants'], keyring: TenantKeyring): readonly 
   return lists === undefined ? [] : [{ some: lists.map((every) => ({ every })) }];
 }
 
-function createPage({ filters, transform }: Asked, { tenant, grants, trail }: Caller, world: World) {
-  const matches = detailsFilter(filters);
-  const ids: string[] = [];
+function createPage({ query, isSearch, transform }: Asked, sought: Sought, caller: Caller, world: World) {
+  const { tenant, grants, trail } = caller;
+  const matches = query && queryTest(query, tenant.keyring);
+  const shown: PresentedToken[] = [];
   const tokens: JsonText[] = [];
   let revealed = false;
 
+  function isSearchable({ id, details: { containers } }: Pick<OpenedToken, 'id' | 'details'>): boolean {
+    return !isSearch || governingTransform(grants, 'token:search', { id, containers }) !== undefined;
+  }
+
   return {
+    /**
+     * Adds a token that the store found. Its opened values decide, because indexes can be altered without a key. Throws
+     * `integrity_failure` if they contradict the indexes.
+     */
     add(record: PresentedToken): void {
       const presented = presentToken(tenant.keyring, grants, record.id, record, transform);
-      // A blind index is a hash of only 16 bytes, so compare the opened values, too.
-      if (!presented || !matches(presented.details)) return;
+      if (presented === undefined || !isSearchable(presented) || matches?.(presented) === false) {
+        if (sought.isExact) requireFound(sought, record);
+        return;
+      }
       revealed ||= presented.transform === 'reveal';
-      ids.push(record.id);
+      shown.push(record);
       tokens.push(presented.text);
     },
-    end(records: readonly PresentedToken[]): readonly JsonText[] {
-      trail.shown(ids, revealed);
-      world.activity.note(records);
+    end(): readonly JsonText[] {
+      trail.shown(
+        shown.map(({ id }) => id),
+        revealed,
+      );
+      world.activity.note(shown);
       return tokens;
     },
   };
@@ -186,45 +206,19 @@ async function nextStep(): Promise<void> {
   opened = 0;
 }
 
-function conditionsOf({ filters, query }: Asked, keyring: TenantKeyring): TokenCondition[] {
-  const { id, type, container, fingerprint, metadata } = filters;
-  const conditions: TokenCondition[] = [];
-  if (id) conditions.push({ id_in: id });
-  if (type) conditions.push({ type_in: type });
-  if (container && !container.includes('/')) {
-    conditions.push(anyOf(normalizeContainers(container).map((path) => indexed(keyring, 'container_prefix', path))));
-  }
-  if (fingerprint) conditions.push(anyOf(fingerprint.map((value) => indexed(keyring, 'fingerprint', value))));
-  for (const [key, value] of Object.entries(metadata ?? {})) {
-    conditions.push(indexed(keyring, 'metadata', metadataText(key, value)));
-  }
-  if (query !== undefined) conditions.push(...searchCondition(parseQuery(query), keyring));
-  return conditions;
-}
-
-const anyOf = (conditions: readonly { readonly index_in: readonly Uint8Array[] }[]): TokenCondition => ({
-  index_in: conditions.flatMap(({ index_in }) => index_in),
-});
-
-/**
- * Returns a function that checks whether the opened values of a token match the filters that blind indexes answered.
- */
-function detailsFilter({ container, fingerprint, metadata }: TokenFilters): (details: PresentedDetails) => boolean {
-  const wanted = Object.entries(metadata ?? {});
-  const paths = container && normalizeContainers(container);
-  return (details) =>
-    (paths === undefined || details.containers.some((own) => paths.some((path) => isAtOrBelow(own, path)))) &&
-    (fingerprint === undefined || fingerprint.includes(details.fingerprint)) &&
-    hasMetadata(details.metadata?.text, wanted);
-}
-
-function hasMetadata(text = '{}', wanted: readonly (readonly [key: string, value: string])[]): boolean {
-  if (wanted.length === 0) return true;
-  // sealToken sealed this text, so its values are strings. `JSON.parse` is faster than the vault's parser and reads
-  // strings without loss.
-  const found = JSON.parse(text) as Readonly<Record<string, string>>;
-  return wanted.every(([key, value]) => {
-    const own = Object.hasOwn(found, key) ? found[key] : undefined;
-    return own !== undefined && (own === value || foldCase(own) === foldCase(value));
-  });
+/** Returns the query for the tokens that match all filters; undefined without filters. */
+function filterQuery({ id, type, container, fingerprint, metadata = {} }: TokenFilters): Query | undefined {
+  const anyOf = (field: MatchField, values: readonly string[] = [], more: { readonly below?: true } = {}): Query[] => {
+    const parts = values.map((value) => ({ kind: 'match', field, value, ...more }) as const);
+    return parts.length === 0 ? [] : [{ kind: 'or', parts }];
+  };
+  const parts: readonly Query[] = [
+    ...anyOf('id', id),
+    ...anyOf('type', type),
+    // Every container is below the root.
+    ...(container?.includes('/') ? [] : anyOf('container', container, { below: true })),
+    ...anyOf('fingerprint', fingerprint),
+    ...Object.entries(metadata).map(([key, value]) => ({ kind: 'match', field: 'metadata', key, value }) as const),
+  ];
+  return parts.length === 0 ? undefined : { kind: 'and', parts };
 }

@@ -33,7 +33,7 @@ export function presentToken(
   const opened = openGoverned(keyring, grants, 'token:read', id, record, columns, most);
   if (opened === undefined) return undefined;
   const { details, transform, data } = opened;
-  return { details, transform, text: tokenText(record, columns, details, data) };
+  return { id, columns, details, transform, text: tokenText(record, columns, details, data) };
 }
 
 /**

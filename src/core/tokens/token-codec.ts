@@ -13,6 +13,11 @@ export interface TokenDetails {
   readonly fingerprint: string;
   /** ISO 8601 in the offset that was sent (decisions §1). */
   readonly expires_at?: string | undefined;
+  /**
+   * The names of the blind indexes of the search values, in the order of `searchIndexes`, separated by spaces. Absent
+   * without search values.
+   */
+  readonly searched?: string | undefined;
 }
 
 /** The details for replies, which contain the metadata as unchanged JSON text. */
@@ -122,7 +127,7 @@ export function openToken(keyring: TenantKeyring, id: string, record: TokenRecor
 }
 
 /** Returns the details with parsed metadata. Replies use the text instead. */
-function parseDetails({ metadata, ...details }: PresentedDetails): TokenDetails {
+export function parseDetails({ metadata, ...details }: PresentedDetails): TokenDetails {
   // The cast is safe: opening proves that the text is the one that sealToken sealed.
   return { ...details, metadata: metadata && (parseJson(metadata.text) as TokenDetails['metadata']) };
 }
@@ -135,28 +140,36 @@ function contextOf(id: string, clear: Uint8Array, revision: number, column: 'pre
  * Returns the details as text, one field a line: fingerprint, expiry, containers separated by spaces, metadata as JSON
  * text without line ends. This text is shorter than JSON, so most tokens fit few steps of padding, and a read parses
  * only the fields that it uses. `presented` continues with a line for the definition and one for the masked form,
- * `full` with one for `data`.
+ * `full` with one for `data`. In tokens with search values, a line with their blind indexes follows the metadata: few tokens
+ * have one, and a byte more may add a step of padding.
  */
-function encodeDetails({ fingerprint, expires_at = '', containers, metadata }: TokenDetails): string {
-  return [fingerprint, expires_at, containers.join(' '), metadata ? stringifyJson(metadata) : ''].join('\n');
+function encodeDetails({ fingerprint, expires_at = '', containers, metadata, searched }: TokenDetails): string {
+  const lines = [fingerprint, expires_at, containers.join(' '), metadata ? stringifyJson(metadata) : ''];
+  if (searched !== undefined) lines.push(SEARCHED + searched);
+  return lines.join('\n');
 }
 
-/** Returns the details of a text from `encodeDetails`. `end` is the offset where the line of the metadata ends. */
+/** Returns the details of a text from `encodeDetails`. `end` is the offset where their last line ends. */
 function decodeDetails(text: string): { readonly details: PresentedDetails; readonly end: number } {
   // `indexOf` is twice as fast as `split` here, and a page of tokens needs a hundred calls.
   const fingerprintEnd = text.indexOf('\n');
   const expiryEnd = text.indexOf('\n', fingerprintEnd + 1);
   const containersEnd = text.indexOf('\n', expiryEnd + 1);
-  const end = text.indexOf('\n', containersEnd + 1);
+  const metadataEnd = text.indexOf('\n', containersEnd + 1);
+  const end = text[metadataEnd + 1] === SEARCHED ? text.indexOf('\n', metadataEnd + 1) : metadataEnd;
   const containers = text.slice(expiryEnd + 1, containersEnd);
   const details = {
     containers: containers.includes(' ') ? containers.split(' ') : [containers],
-    metadata: containersEnd + 1 === end ? undefined : new JsonText(text.slice(containersEnd + 1, end)),
+    metadata: containersEnd + 1 === metadataEnd ? undefined : new JsonText(text.slice(containersEnd + 1, metadataEnd)),
     fingerprint: text.slice(0, fingerprintEnd),
     expires_at: expiryEnd === fingerprintEnd + 1 ? undefined : text.slice(fingerprintEnd + 1, expiryEnd),
+    searched: metadataEnd === end ? undefined : text.slice(metadataEnd + 2, end),
   };
   return { details, end };
 }
+
+/** The first character of the line with blind indexes. Definitions and the JSON text of data begin with others. */
+const SEARCHED = ' ';
 
 /** The text that represents the default definition of a type. If the defaults change, they need another text. */
 const DEFAULTS = '1';

@@ -1,3 +1,4 @@
+import { STORE, swappedIndex } from '../swapped-index.ts';
 import type { TamperCase } from '../tamper-run.ts';
 import type { TamperVault } from '../tamper-vault.ts';
 import type { StorePlaces } from './tamper-places.ts';
@@ -121,6 +122,9 @@ const OTHERS: Readonly<Record<string, string>> = {
     presented = NULL, revealed = NULL, created_by = gen_random_uuid(), mac = '\\x00' WHERE ${TOKEN_1}`,
   'token_index: an entry moved to another token': `UPDATE token_index SET token = (SELECT token FROM token WHERE ${TOKEN_2})
     WHERE token = (SELECT token FROM token WHERE ${TOKEN_1})`,
+  ...Object.fromEntries(
+    Object.entries(swappedIndex('ssn', 'card', STORE)).map(([name, sql]) => [`token_index: ${name}`, sql]),
+  ),
   'token_index: all deleted': 'DELETE FROM token_index',
   'application: deleted': 'DELETE FROM application WHERE type = 1 AND tenant = 1',
   'application: moved to the other tenant': 'UPDATE application SET tenant = 2 WHERE type = 1',
